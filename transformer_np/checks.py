@@ -1,0 +1,130 @@
+"""Errors that name the argument, what was expected and what came."""
+
+from functools import wraps
+
+import numpy as np
+
+
+def shapes(**specs):
+    """State the shape of each array argument of a function, and check it on every call.
+
+        @shapes(x="... D", w="D E", b="E")
+        def linear(x, w, b=None): ...
+
+    A letter stands for one size and must mean the same size wherever it appears; `...` stands for any leading axes, the
+    same for all arguments. Arrays must be of one floating dtype and not empty. An argument with a default may be None.
+
+    Raises ValueError for a wrong shape or a mix of dtypes, TypeError for anything that is not an array of floats.
+    """
+    specs = {name: tuple(spec.split()) for name, spec in specs.items()}
+
+    def decorate(function):
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount]
+        optional = names[len(names) - len(function.__defaults__ or ()) :]
+        where = function.__name__
+
+        @wraps(function)
+        def checked(*args, **kwargs):
+            if len(args) > len(names):
+                return function(*args, **kwargs)  # let Python say that there are too many
+            given = dict(zip(names, args, strict=False), **kwargs)
+            sizes, first = {}, None
+            for name, spec in specs.items():
+                if name not in given or (given[name] is None and name in optional):
+                    continue
+                array = given[name]
+                if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+                    array = given[name] = as_float_array(array, f"{where}: {name}")
+                if first is None:
+                    first = name
+                elif array.dtype != given[first].dtype:
+                    raise ValueError(
+                        f"{where}: {name} is {array.dtype} but {first} is {given[first].dtype}; "
+                        "bring both to one dtype with .astype"
+                    )
+                _match(where, name, array.shape, spec, sizes)
+            return function(**given)
+
+        return checked
+
+    return decorate
+
+
+def _match(where, name, shape, spec, sizes):
+    """Bind the sizes of one array to the letters of its spec, or say which one does not fit."""
+    if spec[0] == "...":
+        tail = len(spec) - 1
+        lead = len(shape) - tail
+        found = [("...", shape[:lead]), *zip(spec[1:], shape[lead:], strict=True)] if lead >= 0 else None
+    else:
+        found = zip(spec, shape, strict=True) if len(spec) == len(shape) else None
+    if found is None:
+        raise ValueError(f"{where}: {name} must have the axes ({', '.join(spec)}), got shape {shape}")
+    for letter, size in found:
+        known = sizes.setdefault(letter, size)
+        if known != size:
+            bound = ", ".join(f"{k} = {sizes[k]}" for k in spec if k in sizes)
+            raise ValueError(f"{where}: {name} must have shape ({', '.join(spec)}) with {bound}; got {shape}")
+        if size == 0 or (letter == "..." and 0 in size):
+            raise ValueError(f"{where}: {name} is empty, its shape is {shape}")
+
+
+def as_float_array(value, name):
+    """The value as an array of floats; TypeError where it is something else."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # a ragged list
+        raise TypeError(f"{name} must be an array of floats: {error}") from None
+    if array.dtype.kind != "f":
+        kind = array.dtype if isinstance(value, np.ndarray | list | tuple | int | bool) else type(value).__name__
+        raise TypeError(f"{name} must be an array of floats, got {kind}")
+    return array
+
+
+def as_ids(ids, size, name="ids"):
+    """The token ids as an integer array, none of them outside 0 … size − 1.
+
+    Raises TypeError for anything but whole numbers, ValueError for an empty array or an id out of range.
+    """
+    try:
+        ids = np.asarray(ids)
+    except ValueError as error:
+        raise TypeError(f"{name} must be an array of whole numbers: {error}") from None
+    if ids.size == 0:
+        raise ValueError(f"{name} is empty, its shape is {ids.shape}")
+    if ids.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be whole numbers (token ids), got {ids.dtype}")
+    low, high = ids.min(), ids.max()
+    if low < 0 or high >= size:
+        worst = low if low < 0 else high
+        where = tuple(int(i) for i in np.argwhere(ids == worst)[0])
+        raise ValueError(f"{name} must lie in 0 … {size - 1}, got {worst} at index {where}")
+    return ids
+
+
+def check_mask(mask, shape, name="mask"):
+    """A mask is Boolean (True hides) or float (added to the scores) and broadcasts to the shape of the scores."""
+    if not isinstance(mask, np.ndarray) or mask.dtype.kind not in "bf":
+        kind = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
+        raise TypeError(f"{name} must be a Boolean array (True = hidden) or a float array (added), got {kind}")
+    try:
+        fits = np.broadcast_shapes(mask.shape, shape) == tuple(shape)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise ValueError(f"{name} of shape {mask.shape} does not broadcast to the scores' shape {tuple(shape)}")
+
+
+def check_at_least(name, value, least):
+    """A whole number that must not be smaller than `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be a whole number, got {value!r}")
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+
+
+def check_probability(name, value):
+    """A probability that leaves something to happen: 0 ≤ p < 1."""
+    if not 0.0 <= value < 1.0:
+        raise ValueError(f"{name} must lie in [0, 1), got {value}")

@@ -1,0 +1,208 @@
+"""From a trained model to tokens, one time step after another: greedy and beam search, with a key/value cache."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .checks import as_ids, check_at_least
+from .functional import cross_entropy
+
+
+class KeyValueCache:
+    """The keys and values that one attention has computed so far, (B, H, length, K) each.
+
+    With them a decoding step computes queries, keys and values for the newest token alone: O(length) work a step
+    instead of O(length²).
+    """
+
+    def __init__(self):
+        self.length = 0
+        self._buffers = None  # keys and values, with room to grow
+
+    def append(self, k, v):
+        """Add the newest keys and values, (B, H, T, K); returns all so far."""
+        end = self.length + k.shape[2]
+        if self._buffers is None or end > self._buffers[0].shape[2]:
+            self._buffers = tuple(self._grown(i, new, 2 * end) for i, new in enumerate((k, v)))
+        for buffer, new in zip(self._buffers, (k, v), strict=True):
+            buffer[:, :, self.length : end] = new
+        self.length = end
+        return self.keys, self.values
+
+    def _grown(self, i, new, capacity):
+        buffer = np.empty((*new.shape[:2], capacity, new.shape[3]), new.dtype)
+        if self._buffers is not None:
+            buffer[:, :, : self.length] = self._buffers[i][:, :, : self.length]
+        return buffer
+
+    @property
+    def keys(self):
+        return self._buffers[0][:, :, : self.length]
+
+    @property
+    def values(self):
+        return self._buffers[1][:, :, : self.length]
+
+    def select(self, rows):
+        """Go on with these rows of the batch, in this order; a row may come twice."""
+        if self._buffers is not None:
+            self._buffers = tuple(buffer[rows] for buffer in self._buffers)
+
+
+class DecoderCache:
+    """What a decoder remembers between time steps: its input ids, and a pair of key/value caches for every block."""
+
+    def __init__(self, num_blocks):
+        self.ids = None  # (B, length)
+        self.blocks = [(KeyValueCache(), KeyValueCache()) for _ in range(num_blocks)]
+
+    def select(self, rows):
+        """Go on with these rows of the batch, in this order; a row may come twice."""
+        self.ids = self.ids[rows]
+        for pair in self.blocks:
+            for cache in pair:
+                cache.select(rows)
+
+
+class _Decoder:
+    """The decoder run over a growing target: `step(tokens)` takes the newest tokens (B,) and returns log p of the next,
+    (B, V). Without a cache it runs over the whole target again at every step, for the same numbers.
+    """
+
+    def __init__(self, model, src, use_cache):
+        self.model, self.src = model, src
+        self.memory = model.encode(src)  # (B, S, D)
+        self.cache = DecoderCache(len(model.decoder)) if use_cache else None
+        self.tgt_in = np.empty((len(src), 0), int)
+
+    def step(self, tokens):
+        self.tgt_in = np.concatenate([self.tgt_in, tokens[:, None]], axis=1)
+        new = self.tgt_in if self.cache is None else tokens[:, None]
+        return log_softmax(self.model.decode(new, self.memory, self.src, self.cache)[:, -1])
+
+    def select(self, rows):
+        self.memory, self.src, self.tgt_in = self.memory[rows], self.src[rows], self.tgt_in[rows]
+        if self.cache is not None:
+            self.cache.select(rows)
+
+
+def log_softmax(logits):
+    """log p over the last axis, without the underflow of log(softmax)."""
+    shifted = logits - logits.max(axis=-1, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+
+
+def greedy_steps(model, src, max_len=64, use_cache=True):
+    """Decode greedily and hand out every time step: yields (tokens (B,), log_probs (B, V)), the chosen tokens and the
+    distribution they were chosen from. Ends when every row has given the end token, at the latest after max_len steps.
+
+    A row that has ended goes on with the end token.
+    """
+    src = _check(model, src, max_len)
+    config = model.config
+    with model.evaluating():
+        decoder = _Decoder(model, src, use_cache)
+        tokens = np.full(len(src), config.bos_id)
+        ended = np.zeros(len(src), bool)
+        for _ in range(max_len):
+            log_probs = decoder.step(tokens)  # (B, V)
+            tokens = np.where(ended, config.eos_id, log_probs.argmax(axis=-1))
+            yield tokens, log_probs
+            ended |= tokens == config.eos_id
+            if ended.all():
+                return
+
+
+def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
+    """Translate by taking the likeliest token at every step, up to the end token or max_len tokens.
+
+    src (B, S)  ->  one list of ids per row, start and end tokens left off; with return_log_probs also log p of each
+    whole output in nats, end token included, (B,)
+    """
+    outputs = None
+    for tokens, log_probs in greedy_steps(model, src, max_len, use_cache):
+        if outputs is None:
+            outputs = [[] for _ in tokens]
+            totals = np.zeros(len(tokens))
+            alive = np.ones(len(tokens), bool)
+        totals += np.where(alive, log_probs[np.arange(len(tokens)), tokens], 0)
+        alive &= tokens != model.config.eos_id
+        for row in np.flatnonzero(alive):
+            outputs[row].append(int(tokens[row]))
+    return (outputs, totals) if return_log_probs else outputs
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A translation that beam search weighs: its ids, start and end tokens left off, log p in nats, and the score that
+    ranks it, log p / length penalty."""
+
+    ids: list
+    log_prob: float
+    score: float
+
+
+def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cache=True, return_hypotheses=False):
+    """Translate by keeping the beam_size likeliest beginnings at every step.
+
+    A hypothesis is ranked by log p / ((5 + length)/6)^length_penalty (Wu et al. 2016, eq. 14), its length counted with
+    the end token; length_penalty 0 ranks by probability alone. One that ends keeps its place in the beam, so that the
+    search is over when the beam is full of them; one that is cut off at max_len competes as it is. beam_size 1 is greedy.
+
+    src (B, S)  ->  one list of ids per row; with return_hypotheses all hypotheses of each row, best first
+    """
+    src = _check(model, src, max_len)
+    check_at_least("beam_size", beam_size, 1)
+    with model.evaluating():
+        found = [_search_row(model, row, beam_size, max_len, length_penalty, use_cache) for row in src[:, None]]
+    return found if return_hypotheses else [hypotheses[0].ids for hypotheses in found]
+
+
+def _search_row(model, src, beam_size, max_len, length_penalty, use_cache):
+    """All hypotheses for one source sentence, src (1, S), best first."""
+    bos_id, eos_id = model.config.bos_id, model.config.eos_id
+
+    def hypothesis(ids, log_prob, length):
+        return Hypothesis(ids, log_prob, log_prob / ((5 + length) / 6) ** length_penalty)
+
+    decoder = _Decoder(model, src, use_cache)
+    tokens, totals, beams, ended = np.array([bos_id]), np.zeros(1), [[]], []
+    for length in range(1, max_len + 1):
+        candidates = totals[:, None] + decoder.step(tokens)  # (beams alive, V)
+        vocab_size = candidates.shape[1]
+        best = np.argsort(-candidates, axis=None, kind="stable")[: beam_size - len(ended)]
+        rows, tokens = best // vocab_size, best % vocab_size
+        totals = candidates[rows, tokens]
+        alive = tokens != eos_id
+        ended += [
+            hypothesis(beams[row], float(total), length) for row, total in zip(rows[~alive], totals[~alive], strict=True)
+        ]
+        beams = [[*beams[row], int(token)] for row, token in zip(rows[alive], tokens[alive], strict=True)]
+        rows, tokens, totals = rows[alive], tokens[alive], totals[alive]
+        if not beams:
+            break
+        decoder.select(rows)
+    ended += [hypothesis(ids, float(total), max_len) for ids, total in zip(beams, totals, strict=True)]
+    return sorted(ended, key=lambda h: -h.score)
+
+
+def sequence_log_probs(model, src, tgt_in, tgt_out):
+    """log p of given targets under teacher forcing, in nats: Σ log p(tgt_out[t] | tgt_in[≤ t], src), padding not counted.
+
+    src (B, S), tgt_in (B, T), tgt_out (B, T)  ->  (B,)
+    """
+    with model.evaluating():
+        logits = model(src, tgt_in)  # (B, T, V)
+    pad_id = model.config.pad_id
+    counts = (np.asarray(tgt_out) != pad_id).sum(axis=1)
+    return np.array([-cross_entropy(*row, ignore_index=pad_id)[0] for row in zip(logits, tgt_out, strict=True)]) * counts
+
+
+def _check(model, src, max_len):
+    check_at_least("max_len", max_len, 1)
+    if max_len > model.config.max_len:
+        raise ValueError(f"max_len is {max_len}, more than the model's max_len = {model.config.max_len}")
+    src = as_ids(src, model.config.src_vocab_size, "src")
+    if src.ndim != 2:
+        raise ValueError(f"src must have the axes (batch, length), got shape {src.shape}")
+    return src

@@ -1,0 +1,84 @@
+import numpy as np
+
+from .. import functional as F
+from ..checks import check_at_least, shapes
+from ..initial import glorot_uniform
+from ..module import Module, Parameter
+
+
+class MultiHeadAttention(Module):
+    """H attentions side by side, each on its own D/H features (Vaswani et al. 2017, §3.2.2).
+
+        MultiHead(x) = Concat(head₁ … head_H) W_O,    headᵢ = Attention(x W_Qᵢ, source W_Kᵢ, source W_Vᵢ)
+
+    The W_Qᵢ of all heads lie side by side in one w_q (D, D), head i in the columns i·K … (i+1)·K − 1; w_k, w_v likewise.
+    The source is x itself (self-attention) or, where `memory` is given, the memory (cross-attention).
+    """
+
+    always_kept = ("weights",)
+
+    def __init__(self, d_model, num_heads, bias=True, rng=None, dtype=np.float32):
+        check_at_least("d_model", d_model, 1)
+        check_at_least("num_heads", num_heads, 1)
+        if d_model % num_heads:
+            raise ValueError(f"num_heads must divide d_model: {d_model} features cannot be cut into {num_heads} heads")
+        rng = np.random.default_rng(rng)
+        self.num_heads = num_heads
+        for name in "qkvo":
+            setattr(self, f"w_{name}", Parameter(glorot_uniform(rng, d_model, d_model, dtype)))
+            setattr(self, f"b_{name}", Parameter(np.zeros(d_model, dtype)) if bias else None)
+
+    @property
+    def weights(self):
+        """The attention weights of the last forward, (B, H, T, S): row t says where query t looked. None before it."""
+        return self._kept.get("weights")
+
+    @shapes(x="B T D", memory="B S D")
+    def forward(self, x, memory=None, mask=None, cache=None):
+        """x (B, T, D), memory (B, S, D) or None, mask broadcastable to (B, H, T, S)  ->  (B, T, D)
+
+        cache: a decoding.KeyValueCache, if x is only the newest part of a sequence whose earlier keys and values it holds.
+        """
+        q = F.split_heads(self._project("q", x), self.num_heads)  # (B, H, T, K)
+        if cache is not None and memory is not None and cache.length:
+            k, v = cache.keys, cache.values  # the memory is the same at every step
+        else:
+            source = x if memory is None else memory
+            k = F.split_heads(self._project("k", source), self.num_heads)  # (B, H, S, K)
+            v = F.split_heads(self._project("v", source), self.num_heads)  # (B, H, S, K)
+            if cache is not None:
+                k, v = cache.append(k, v)
+        heads, weights = F.scaled_dot_product_attention(q, k, v, mask)  # (B, H, T, K), (B, H, T, S)
+        concat = F.merge_heads(heads)  # (B, T, D)
+        self.keep(x=x, memory=memory, q=q, k=k, v=v, weights=weights, concat=concat)
+        return self._project("o", concat)
+
+    def backward(self, dout):
+        """dout (B, T, D)  ->  dx (B, T, D), dmemory (B, S, D), or None for self-attention"""
+        x, memory, q, k, v, weights, concat = self.kept("x", "memory", "q", "k", "v", "weights", "concat")
+        dconcat = self._project_backward("o", dout, concat)  # (B, T, D)
+        dheads = F.split_heads(dconcat, self.num_heads)  # (B, H, T, K)
+        dq, dk, dv = F.scaled_dot_product_attention_backward(dheads, q, k, v, weights)
+        source = x if memory is None else memory
+        dx = self._project_backward("q", F.merge_heads(dq), x)
+        dsource = self._project_backward("k", F.merge_heads(dk), source)  # the source became keys and values
+        dsource += self._project_backward("v", F.merge_heads(dv), source)
+        if memory is not None:
+            return dx, dsource
+        dx += dsource
+        return dx, None
+
+    def _project(self, name, x):
+        w, b = self._weight_and_bias(name)
+        return F.linear(x, w.data, None if b is None else b.data)
+
+    def _project_backward(self, name, dy, x):
+        w, b = self._weight_and_bias(name)
+        dx, dw, db = F.linear_backward(dy, x, w.data)
+        w.grad += dw
+        if b is not None:
+            b.grad += db
+        return dx
+
+    def _weight_and_bias(self, name):
+        return getattr(self, f"w_{name}"), getattr(self, f"b_{name}")

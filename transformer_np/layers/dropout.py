@@ -1,0 +1,30 @@
+import numpy as np
+
+from .. import functional as F
+from ..checks import check_probability
+from ..module import Module
+
+
+class Dropout(Module):
+    """In training, each entry is 0 with probability p and the others are scaled by 1/(1 − p); in eval, nothing happens.
+
+    Draws from `rng`, which may be shared with other layers.
+    """
+
+    def __init__(self, p, rng=None, dtype=np.float32):
+        check_probability("p", p)
+        self.p = p
+        self.rng = np.random.default_rng(rng)
+
+    def forward(self, x):
+        if not self.training or self.p == 0:
+            self.keep()
+            return x
+        y, keep = F.dropout(x, self.p, self.rng)
+        self.keep(keep=keep)
+        return y
+
+    def backward(self, dy):
+        if "keep" not in self._kept:  # nothing was dropped
+            return dy
+        return F.dropout_backward(dy, self.kept("keep"), self.p)

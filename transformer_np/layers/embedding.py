@@ -1,0 +1,47 @@
+import numpy as np
+
+from .. import functional as F
+from ..checks import check_at_least
+from ..initial import normal
+from ..module import Module, Parameter
+
+
+class Embedding(Module):
+    """A table with a learned row of d_model numbers for every id: (...) -> (..., d_model).
+
+    The rows start normal with standard deviation `init_std`, 1/√d_model unless given: length 1 on average.
+    """
+
+    def __init__(self, num_embeddings, d_model, rng=None, dtype=np.float32, init_std=None):
+        check_at_least("num_embeddings", num_embeddings, 1)
+        check_at_least("d_model", d_model, 1)
+        std = d_model**-0.5 if init_std is None else init_std
+        self.table = Parameter(normal(rng, (num_embeddings, d_model), std, dtype))
+
+    def forward(self, ids):
+        self.keep(ids=ids)
+        return F.embedding(ids, self.table.data)  # (..., D)
+
+    def backward(self, dy):
+        """Adds to the table's gradient. Ids have no gradient: returns None."""
+        self.table.grad += F.embedding_backward(dy, self.kept("ids"), len(self.table.data))
+
+
+class TiedLinear(Module):
+    """Scores of every row of an embedding's table, y = x Eᵀ: the output projection that shares the embedding's
+    parameter (Press & Wolf 2017; Vaswani et al. 2017, §3.4). Both add to the one gradient.
+
+    x (..., D)  ->  y (..., V)
+    """
+
+    def __init__(self, embedding):
+        self.table = embedding.table
+
+    def forward(self, x):
+        self.keep(x=x)
+        return F.linear(x, self.table.data.T)  # (..., V)
+
+    def backward(self, dy):
+        dx, dw, _ = F.linear_backward(dy, self.kept("x"), self.table.data.T)
+        self.table.grad += dw.T
+        return dx

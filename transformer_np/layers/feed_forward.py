@@ -1,0 +1,53 @@
+import numpy as np
+
+from .. import functional as F
+from ..checks import check_at_least
+from ..initial import glorot_uniform
+from ..module import Module, Parameter
+
+# how each kind of GELU is called in `functional`
+_GELU = {"gelu": "none", "gelu_tanh": "tanh"}
+
+
+class FeedForward(Module):
+    """Two linear maps with an activation between, the same for every position: (B, T, D) -> (B, T, F) -> (B, T, D).
+
+    activation: "relu" as in the paper (§3.3), "gelu" exact as in BERT, "gelu_tanh" as in GPT-2.
+    """
+
+    def __init__(self, d_model, d_ff, activation="relu", rng=None, dtype=np.float32):
+        check_at_least("d_model", d_model, 1)
+        check_at_least("d_ff", d_ff, 1)
+        if activation != "relu" and activation not in _GELU:
+            raise ValueError(f'activation must be "relu", "gelu" or "gelu_tanh", got {activation!r}')
+        rng = np.random.default_rng(rng)
+        self.activation = activation
+        self.w1 = Parameter(glorot_uniform(rng, d_model, d_ff, dtype))
+        self.b1 = Parameter(np.zeros(d_ff, dtype))
+        self.w2 = Parameter(glorot_uniform(rng, d_ff, d_model, dtype))
+        self.b2 = Parameter(np.zeros(d_model, dtype))
+
+    def forward(self, x):
+        w1, b1, w2, b2 = (p.data for p in (self.w1, self.b1, self.w2, self.b2))
+        if self.activation == "relu":
+            y, hidden = F.feed_forward(x, w1, b1, w2, b2)
+            self.keep(x=x, hidden=hidden)
+            return y
+        before = F.linear(x, w1, b1)  # (B, T, F)
+        hidden = F.gelu(before, _GELU[self.activation])
+        self.keep(x=x, before=before, hidden=hidden)
+        return F.linear(hidden, w2, b2)  # (B, T, D)
+
+    def backward(self, dy):
+        x, hidden = self.kept("x", "hidden")
+        if self.activation == "relu":
+            dx, dw1, db1, dw2, db2 = F.feed_forward_backward(dy, x, hidden, self.w1.data, self.w2.data)
+        else:
+            dhidden, dw2, db2 = F.linear_backward(dy, hidden, self.w2.data)
+            dbefore = F.gelu_backward(dhidden, self.kept("before"), _GELU[self.activation])
+            dx, dw1, db1 = F.linear_backward(dbefore, x, self.w1.data)
+        self.w1.grad += dw1
+        self.b1.grad += db1
+        self.w2.grad += dw2
+        self.b2.grad += db2
+        return dx

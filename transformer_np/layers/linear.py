@@ -1,0 +1,33 @@
+import numpy as np
+
+from .. import functional as F
+from ..checks import check_at_least
+from ..initial import glorot_uniform, normal
+from ..module import Module, Parameter
+
+
+class Linear(Module):
+    """y = x W + b, the same for every row. W is (d_in, d_out); b starts at 0.
+
+    W starts uniform in ±√(6/(d_in + d_out)), or normal with `init_std` where that is given.
+    """
+
+    def __init__(self, d_in, d_out, bias=True, rng=None, dtype=np.float32, init_std=None):
+        check_at_least("d_in", d_in, 1)
+        check_at_least("d_out", d_out, 1)
+        if init_std is None:
+            self.w = Parameter(glorot_uniform(rng, d_in, d_out, dtype))
+        else:
+            self.w = Parameter(normal(rng, (d_in, d_out), init_std, dtype))
+        self.b = Parameter(np.zeros(d_out, dtype)) if bias else None
+
+    def forward(self, x):
+        self.keep(x=x)
+        return F.linear(x, self.w.data, None if self.b is None else self.b.data)  # (..., d_out)
+
+    def backward(self, dy):
+        dx, dw, db = F.linear_backward(dy, self.kept("x"), self.w.data)
+        self.w.grad += dw
+        if self.b is not None:
+            self.b.grad += db
+        return dx

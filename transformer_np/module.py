@@ -1,0 +1,232 @@
+"""Parameter and Module: what a layer is made of, by name."""
+
+from contextlib import contextmanager
+from types import MappingProxyType
+
+import numpy as np
+
+
+class Parameter:
+    """An array that is learned, `.data`, and the gradient that piles up for it, `.grad`, of the same shape and dtype.
+
+    Assigning to either copies the values into the array that is there (the shape must agree), so that an optimizer
+    that holds all parameters in one buffer keeps seeing them.
+    """
+
+    def __init__(self, data):
+        data = np.array(data)
+        if data.dtype.kind != "f":
+            raise TypeError(f"a Parameter holds floats, got {data.dtype}")
+        self.bind(data, np.zeros(data.shape, data.dtype))
+
+    def bind(self, data, grad):
+        """Use these two arrays from now on, without a copy."""
+        self._data, self._grad = data, grad
+
+    @property
+    def data(self):
+        return self._data
+
+    @data.setter
+    def data(self, values):
+        self._assign(self._data, values)
+
+    @property
+    def grad(self):
+        return self._grad
+
+    @grad.setter
+    def grad(self, values):
+        self._assign(self._grad, 0 if values is None else values)
+
+    @property
+    def shape(self):
+        return self._data.shape
+
+    @property
+    def dtype(self):
+        return self._data.dtype
+
+    def _assign(self, array, values):
+        if values is array:  # the end of `p.grad += …`
+            return
+        if np.ndim(values) and np.shape(values) != array.shape:
+            raise ValueError(f"a parameter of shape {array.shape} cannot take values of shape {np.shape(values)}")
+        array[...] = values
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self._data, dtype=dtype, copy=copy)
+
+    def __repr__(self):
+        return f"Parameter{self.shape} {self.dtype}"
+
+
+class Module:
+    """A piece of the network: parameters and other modules as attributes, a `forward` and a `backward`.
+
+    `backward(dout)` takes the gradient of the loss with respect to what the last forward returned, adds to the
+    gradients of the parameters and returns the gradient with respect to the inputs.
+    """
+
+    training = True
+    keeping = True
+    always_kept = ()  # names of what stays readable even where nothing is kept for backward
+    _kept = MappingProxyType({})
+
+    def forward(self, *inputs):
+        raise NotImplementedError(f"{type(self).__name__} has no forward")
+
+    def backward(self, dout):
+        raise NotImplementedError(f"{type(self).__name__} has no backward")
+
+    def __call__(self, *inputs, **options):
+        return self.forward(*inputs, **options)
+
+    def __setattr__(self, name, value):
+        """`layer.w = array` sets the values of the parameter w; it stays the same Parameter."""
+        current = self.__dict__.get(name)
+        if isinstance(current, Parameter) and not isinstance(value, Parameter):
+            current.data = value
+        else:
+            object.__setattr__(self, name, value)
+
+    # --- what the last forward leaves behind ---------------------------------------------------------------------
+
+    def keep(self, **arrays):
+        """Remember arrays of this forward by name: for the backward and for whoever looks inside."""
+        self._kept = arrays if self.keeping else {name: arrays[name] for name in self.always_kept}
+
+    def kept(self, *names):
+        """The arrays the last forward kept, in the order asked for."""
+        if any(name not in self._kept for name in names):
+            raise RuntimeError(
+                f"{type(self).__name__}.backward needs a forward in train() mode, or in eval(keep=True), before it"
+            )
+        return tuple(self._kept[name] for name in names) if len(names) > 1 else self._kept[names[0]]
+
+    def intermediates(self):
+        """Every named value of the last forward, {dotted name: array}: q, k, v, weights, hidden, x_hat, …
+
+        In eval() mode only the attention weights are kept; eval(keep=True) keeps all.
+        """
+        return {
+            f"{path}.{name}" if path else name: array
+            for path, module in self.named_modules()
+            for name, array in module._kept.items()
+            if array is not None
+        }
+
+    # --- parameters and modules by name --------------------------------------------------------------------------
+
+    def children(self):
+        """(name, module) for the modules directly inside; those in a list are numbered."""
+        for name, value in vars(self).items():
+            if isinstance(value, Module):
+                yield name, value
+            elif isinstance(value, list):
+                yield from ((f"{name}.{i}", item) for i, item in enumerate(value) if isinstance(item, Module))
+
+    def named_modules(self, prefix=""):
+        """(dotted name, module) for this module, named "", and all inside it."""
+        yield prefix, self
+        for name, child in self.children():
+            yield from child.named_modules(f"{prefix}.{name}" if prefix else name)
+
+    def named_parameters(self):
+        """(dotted name, parameter); one that is tied and so has several names comes once, under the first."""
+        seen = set()
+        for path, module in self.named_modules():
+            for name, value in vars(module).items():
+                if isinstance(value, Parameter) and id(value) not in seen:
+                    seen.add(id(value))
+                    yield f"{path}.{name}" if path else name, value
+
+    def parameters(self):
+        return [parameter for _, parameter in self.named_parameters()]
+
+    def num_parameters(self):
+        return sum(parameter.data.size for parameter in self.parameters())
+
+    def zero_grad(self):
+        for parameter in self.parameters():
+            parameter.grad[...] = 0
+
+    # --- modes ---------------------------------------------------------------------------------------------------
+
+    def train(self):
+        """Dropout on; every forward keeps what backward needs."""
+        return self._set_mode(training=True, keeping=True)
+
+    def eval(self, keep=False):
+        """Dropout off; a forward keeps nothing for a backward unless `keep`."""
+        return self._set_mode(training=False, keeping=keep)
+
+    def _set_mode(self, training, keeping):
+        for _, module in self.named_modules():
+            module.training, module.keeping = training, keeping
+        return self
+
+    @contextmanager
+    def evaluating(self):
+        """`with model.evaluating():` eval() inside, afterwards every module in the mode it was in."""
+        modes = [(module, module.training, module.keeping) for _, module in self.named_modules()]
+        if self.training:
+            self.eval()
+        try:
+            yield self
+        finally:
+            for module, training, keeping in modes:
+                module.training, module.keeping = training, keeping
+
+    # --- state ---------------------------------------------------------------------------------------------------
+
+    def astype(self, dtype):
+        """Convert every parameter and every constant table, in place; gradients are cleared. Returns the module.
+
+        An optimizer made before refuses to go on: make a new one.
+        """
+        dtype = np.dtype(dtype)
+        if dtype.kind != "f":
+            raise TypeError(f"dtype must be a floating type, got {dtype}")
+        for parameter in self.parameters():
+            parameter.bind(parameter.data.astype(dtype), np.zeros(parameter.shape, dtype))
+        for _, module in self.named_modules():
+            for name, value in vars(module).items():
+                if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+                    setattr(module, name, value.astype(dtype))
+            module._kept = {}
+        return self
+
+    def state_dict(self):
+        """{dotted name: a copy of the parameter's values}"""
+        return {name: parameter.data.copy() for name, parameter in self.named_parameters()}
+
+    def load_state_dict(self, state, strict=True):
+        """Copy values into the parameters by name. Everything is checked before anything is changed.
+
+        Returns (missing, unexpected) names; with `strict` these are an error. Raises ValueError also for a wrong shape,
+        TypeError for values that are not floats.
+        """
+        own = dict(self.named_parameters())
+        missing, unexpected = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
+        if strict and (missing or unexpected):
+            raise ValueError(
+                f"the state does not belong to this {type(self).__name__}: "
+                f"missing {_some(missing)}, not expected {_some(unexpected)}"
+            )
+        for name in own.keys() & state.keys():
+            values = np.asarray(state[name])
+            if values.dtype.kind != "f":
+                raise TypeError(f"{name} must be floats, got {values.dtype}")
+            if values.shape != own[name].shape:
+                raise ValueError(f"{name} must have shape {own[name].shape}, got {values.shape}")
+        for name in own.keys() & state.keys():
+            own[name].data = state[name]
+        return missing, unexpected
+
+
+def _some(names, most=5):
+    """A few names for an error message."""
+    if not names:
+        return "nothing"
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
