@@ -175,7 +175,8 @@ def _search_row(model, src, beam_size, max_len, length_penalty, use_cache):
         totals = candidates[rows, tokens]
         alive = tokens != eos_id
         ended += [
-            hypothesis(beams[row], float(total), length) for row, total in zip(rows[~alive], totals[~alive], strict=True)
+            hypothesis(beams[row], float(total), length)
+            for row, total in zip(rows[~alive], totals[~alive], strict=True)
         ]
         beams = [[*beams[row], int(token)] for row, token in zip(rows[alive], tokens[alive], strict=True)]
         rows, tokens, totals = rows[alive], tokens[alive], totals[alive]
@@ -195,7 +196,9 @@ def sequence_log_probs(model, src, tgt_in, tgt_out):
         logits = model(src, tgt_in)  # (B, T, V)
     pad_id = model.config.pad_id
     counts = (np.asarray(tgt_out) != pad_id).sum(axis=1)
-    return np.array([-cross_entropy(*row, ignore_index=pad_id)[0] for row in zip(logits, tgt_out, strict=True)]) * counts
+    return (
+        np.array([-cross_entropy(*row, ignore_index=pad_id)[0] for row in zip(logits, tgt_out, strict=True)]) * counts
+    )
 
 
 def _check(model, src, max_len):

@@ -181,8 +181,8 @@ def gelu(x, approximate="tanh"):
 def gelu_backward(dy, x, approximate="tanh"):
     """Backward of gelu, by the product rule on y = x/2 · (1 + g(x)).
 
-        dx = dy · (1 + g(x) + x g'(x)) / 2
-        "none":  g' = 2 φ(x) = √(2/π) exp(−x²/2);    "tanh":  g' = (1 − g²) √(2/π) (1 + 3 · 0.044715 x²)
+    dx = dy · (1 + g(x) + x g'(x)) / 2
+    "none":  g' = 2 φ(x) = √(2/π) exp(−x²/2);    "tanh":  g' = (1 − g²) √(2/π) (1 + 3 · 0.044715 x²)
     """
     gate = _gelu_gate(x, approximate)
     if approximate == "none":
@@ -420,7 +420,9 @@ def _rows_and_targets(logits, targets, ignore_index, label_smoothing):
         raise ValueError(f"label_smoothing must lie in [0, 1], got {label_smoothing}")
     targets = np.asarray(targets)
     if targets.shape != logits.shape[:-1]:
-        raise ValueError(f"targets must have shape {logits.shape[:-1]}, one for each row of logits; got {targets.shape}")
+        raise ValueError(
+            f"targets must have shape {logits.shape[:-1]}, one for each row of logits; got {targets.shape}"
+        )
     counts = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
     if counts.any():
         as_ids(targets if ignore_index is None else targets[counts], logits.shape[-1], "targets")

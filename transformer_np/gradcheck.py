@@ -114,7 +114,9 @@ def check_gradients(
     for (variable, array), analytic in zip(variables.items(), gradients(dout), strict=True):
         if np.shape(analytic) != array.shape:
             raise ValueError(f"{name}: the gradient of {variable} has shape {np.shape(analytic)}, not {array.shape}")
-        entries.append(_compare(variable, array, analytic, lambda: np.sum(dout * forward()), step, floor, max_entries, rng))
+        entries.append(
+            _compare(variable, array, analytic, lambda: np.sum(dout * forward()), step, floor, max_entries, rng)
+        )
     if not entries:
         raise ValueError(f"{name} has neither inputs of floats nor parameters: there is nothing to check")
     return GradientReport(name, entries, tolerance)

@@ -155,7 +155,9 @@ class Transformer(Module):
         if not len(tgt_in) == len(memory) == len(src):
             raise ValueError(f"batch sizes differ: tgt_in {len(tgt_in)}, memory {len(memory)}, src {len(src)}")
         if np.shape(src) != memory.shape[:2]:
-            raise ValueError(f"src of shape {np.shape(src)} is not what memory of shape {memory.shape} was encoded from")
+            raise ValueError(
+                f"src of shape {np.shape(src)} is not what memory of shape {memory.shape} was encoded from"
+            )
         start = ids.shape[1] - tgt_in.shape[1]
         mask = causal_mask(tgt_in.shape[1], ids.shape[1]) | padding_mask(ids, self.config.pad_id)  # (B, 1, T, S)
         memory_mask = padding_mask(src, self.config.pad_id)  # (B, 1, 1, S)

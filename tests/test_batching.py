@@ -1,0 +1,167 @@
+"""Batches: padding, teacher forcing, and an order that a resumed training finds again."""
+
+import numpy as np
+import pytest
+
+from transformer_np.data import BOS, EOS, PAD, Seq2SeqBatches, pad_batch, shift_right
+
+
+def make_pairs(n, seed=0):
+    """Pairs of random lengths; the ids of pair i are i + 10, so that a batch tells which pairs it has."""
+    rng = np.random.default_rng(seed)
+    src = rng.integers(1, 20, n)
+    tgt = src + rng.integers(0, 4, n)
+    return [([i + 10] * s, [i + 10] * t) for i, (s, t) in enumerate(zip(src, tgt, strict=True))]
+
+
+def members(batch):
+    return (batch.src[:, 0] - 10).tolist()
+
+
+def all_members(batches):
+    return [i for batch in batches for i in members(batch)]
+
+
+def same(a, b):
+    return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("src", "tgt_in", "tgt_out"))
+
+
+# --- padding and teacher forcing -------------------------------------------------------------------------------------
+
+
+def test_padding():
+    batch = pad_batch([[5, 6, 7], [8], np.array([9, 4])])
+    assert batch.dtype == np.int64
+    assert batch.tolist() == [[5, 6, 7], [8, 0, 0], [9, 4, 0]]
+    assert pad_batch([[5], [6, 7]], pad_id=-1).tolist() == [[5, -1], [6, 7]]
+
+
+def test_padding_nothing_is_an_error():
+    with pytest.raises(ValueError, match="no sequences"):
+        pad_batch([])
+    with pytest.raises(ValueError, match="sequence 1 of the batch is empty"):
+        pad_batch([[1], [], [2]])
+
+
+def test_ids_are_whole_numbers():
+    with pytest.raises(TypeError):
+        pad_batch([[1.5, 2.0]])
+
+
+def test_teacher_forcing():
+    assert shift_right([7, 8, 9]) == ([BOS, 7, 8, 9], [7, 8, 9, EOS])
+    assert shift_right([7], bos_id=20, eos_id=30) == ([20, 7], [7, 30])
+    assert shift_right([]) == ([BOS], [EOS])
+
+
+def test_a_batch_holds_source_and_shifted_target():
+    pairs = [([5, 6, 7], [8]), ([9, 10, 11], [12, 13])]
+    batch = next(Seq2SeqBatches(pairs, batch_size=2).in_order())
+    assert batch.src.tolist() == [[5, 6, 7], [9, 10, 11]]
+    assert batch.tgt_in.tolist() == [[BOS, 8, PAD], [BOS, 12, 13]]
+    assert batch.tgt_out.tolist() == [[8, EOS, PAD], [12, 13, EOS]]
+
+
+def test_the_special_ids_can_be_others():
+    batch = Seq2SeqBatches([([5], [6]), ([5], [6, 7])], 2, pad_id=90, bos_id=91, eos_id=92).batch(0)
+    assert sorted(batch.tgt_in.tolist()) == [[91, 6, 7], [91, 6, 90]]
+    assert sorted(batch.tgt_out.tolist()) == [[6, 7, 92], [6, 92, 90]]
+    assert 90 in Seq2SeqBatches([([5], [6]), ([5, 5], [6])], 2, pad_id=90).batch(0).src
+
+
+# --- the order of batches --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n, size", [(1000, 8), (1003, 8), (5, 8), (7, 1)])
+def test_every_pair_comes_once_an_epoch(n, size):
+    batches = Seq2SeqBatches(make_pairs(n), size)
+    per_epoch = batches.batches_per_epoch
+    assert per_epoch == -(-n // size) and len(batches) == n
+    for epoch in range(3):
+        epoch_batches = [batches.batch(epoch * per_epoch + i) for i in range(per_epoch)]
+        assert sorted(all_members(epoch_batches)) == list(range(n))
+        assert sum(len(batch.src) < size for batch in epoch_batches) == (n % size > 0)
+
+
+def test_a_batch_has_whole_pairs():
+    pairs = make_pairs(100)
+    for step in range(13):
+        batch = Seq2SeqBatches(pairs, 8).batch(step)
+        for src, tgt_in, tgt_out, i in zip(batch.src, batch.tgt_in, batch.tgt_out, members(batch), strict=True):
+            assert src[src != PAD].tolist() == pairs[i][0]
+            assert tgt_in[tgt_in != PAD].tolist() == [BOS, *pairs[i][1]]
+            assert tgt_out[tgt_out != PAD].tolist() == [*pairs[i][1], EOS]
+
+
+def test_a_batch_depends_on_the_step_alone():
+    pairs = make_pairs(100)
+    running = Seq2SeqBatches(pairs, 8)
+    forward = [running.batch(step) for step in range(30)]  # more than two epochs
+    for step in (29, 3, 15, 14, 0):
+        assert same(Seq2SeqBatches(pairs, 8).batch(step), forward[step])
+        assert same(running.batch(step), forward[step])
+    assert not np.array_equal(forward[0].src, Seq2SeqBatches(pairs, 8, seed=1).batch(0).src)
+
+
+def test_every_epoch_has_its_own_batches():
+    batches = Seq2SeqBatches(make_pairs(100), 8)
+    first, second = ({frozenset(members(batches.batch(13 * epoch + i))) for i in range(13)} for epoch in (0, 1))
+    assert len(first & second) < 3
+
+
+def test_seed_and_epoch_are_not_added_up():
+    pairs = make_pairs(100)
+    assert members(Seq2SeqBatches(pairs, 8, seed=0).batch(13)) != members(Seq2SeqBatches(pairs, 8, seed=1).batch(0))
+
+
+def test_sentences_of_similar_length_share_a_batch():
+    pairs = make_pairs(2000)
+    batches = Seq2SeqBatches(pairs, 20)
+    epoch = [batches.batch(i) for i in range(100)]
+    assert np.mean([(batch.src == PAD).mean() for batch in epoch]) < 0.05  # without sorting about 0.5
+    assert np.mean([(batch.tgt_in == PAD).mean() for batch in epoch]) < 0.15
+
+
+def test_short_and_long_batches_come_mixed():
+    batches = Seq2SeqBatches(make_pairs(2000), 20)
+    lengths = [batches.batch(i).src.shape[1] for i in range(100)]
+    assert lengths != sorted(lengths)
+    assert abs(np.corrcoef(lengths, np.arange(100))[0, 1]) < 0.3
+    assert abs(np.corrcoef(lengths[:50], np.arange(50))[0, 1]) < 0.4
+
+
+def test_in_order_has_every_pair_once_the_short_ones_first():
+    pairs = make_pairs(100)
+    batches = list(Seq2SeqBatches(pairs, 8, seed=5).in_order())
+    order = all_members(batches)
+    assert [len(batch.src) for batch in batches] == [8] * 12 + [4]
+    assert sorted(order) == list(range(100))
+    lengths = [(len(pairs[i][0]), len(pairs[i][1])) for i in order]
+    assert lengths == sorted(lengths)
+
+
+def test_the_order_of_an_epoch_is_made_once(monkeypatch):
+    batches = Seq2SeqBatches(make_pairs(100), 8)
+    made = []
+    order = batches._order
+    monkeypatch.setattr(batches, "_order", lambda epoch: made.append(epoch) or order(epoch))
+    for step in range(26):
+        batches.batch(step)
+    assert made == [0, 1]
+
+
+def test_the_data_are_not_copied():
+    pairs = make_pairs(10)
+    assert Seq2SeqBatches(pairs, 2).pairs is pairs
+
+
+def test_errors():
+    pairs = make_pairs(4)
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        Seq2SeqBatches(pairs, 0)
+    with pytest.raises(ValueError, match="no pairs"):
+        Seq2SeqBatches([], 2)
+    with pytest.raises(ValueError, match="source sequence of pair 2 is empty"):
+        Seq2SeqBatches([([1], [1]), ([1], []), ([], [1])], 2)
+    with pytest.raises(ValueError, match="step must not be negative, got -1"):
+        Seq2SeqBatches(pairs, 2).batch(-1)

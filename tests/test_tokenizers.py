@@ -1,0 +1,197 @@
+"""Tokenizers: how text is cut, numbered and put together again."""
+
+import json
+import unicodedata
+
+import numpy as np
+import pytest
+
+from transformer_np.data import BOS, EOS, PAD, UNK, CharTokenizer, Tokenizer, WordTokenizer
+
+SPECIAL = ["<pad>", "<bos>", "<eos>", "<unk>"]
+
+
+def words(*texts, **options):
+    return WordTokenizer.train(texts, **{"min_count": 1, **options})
+
+
+def test_special_tokens_come_first():
+    assert (PAD, BOS, EOS, UNK) == (0, 1, 2, 3)
+    assert words("a").vocabulary[:4] == CharTokenizer.train(["a"]).vocabulary[:4] == SPECIAL
+
+
+@pytest.mark.parametrize("texts", [["c b a c", "b c d"], ["d b", "c c c b a"]])
+def test_vocabulary_is_sorted_by_count_then_alphabetically(texts):
+    assert WordTokenizer.train(texts, min_count=1).vocabulary[4:] == ["c", "b", "a", "d"]
+    assert CharTokenizer.train(texts).vocabulary[4:] == [" ", "c", "b", "a", "d"]
+
+
+def test_min_count_defaults():
+    assert WordTokenizer.train(["a a b"]).vocabulary[4:] == ["a"]
+    assert CharTokenizer.train(["aab"]).vocabulary[4:] == ["a", "b"]
+
+
+def test_max_size_bounds_the_whole_vocabulary():
+    tokenizer = words("a a a b b c", max_size=6)
+    assert tokenizer.vocabulary == [*SPECIAL, "a", "b"]
+    assert len(tokenizer) == 6
+
+
+@pytest.mark.parametrize(
+    "text, pieces",
+    [
+        ("na segunda-feira, hoje.", ["na", "segunda-feira", ",", "hoje", "."]),
+        ("don't d'água d’água", ["don't", "d'água", "d’água"]),
+        ("Do they? Yes!", ["Do", "they", "?", "Yes", "!"]),
+        ("wait...", ["wait", ".", ".", "."]),
+        ("the students' -x- 3rd", ["the", "students", "'", "-", "x", "-", "3rd"]),
+        ("snake_case", ["snake", "_", "case"]),
+        ("नमस्ते می‌خواهم", ["नमस्ते", "می‌خواهم"]),
+        (" \t\n", []),
+    ],
+)
+def test_words_are_cut(text, pieces):
+    tokenizer = words(text, "something")
+    assert [tokenizer.token(i) for i in tokenizer.encode(text)] == pieces
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Lucas vai viajar em dezembro",
+        "Sim, claro! Você vem? Não; talvez: amanhã.",
+        "Ela (a professora) [disse] “não” ‘sim’ «talvez» e saiu…",
+        '"Sim", disse ele, "e não".',
+        "¿Qué? ¡Sí! 5%",
+        "espera...",
+    ],
+)
+def test_words_come_back_with_the_same_spaces(text):
+    tokenizer = words(text)
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_words_do_not_keep_the_amount_of_white_space():
+    tokenizer = words("a b")
+    assert tokenizer.decode(tokenizer.encode("  a \n b ")) == "a b"
+
+
+def test_characters_come_back_exactly():
+    text = "  Açaí,\tnão?\n"
+    tokenizer = CharTokenizer.train([text])
+    assert len(tokenizer.encode(text)) == len(text)
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_encode_adds_no_special_tokens():
+    assert words("a b").encode("b a") == [5, 4]
+    assert words("a b").encode("") == []
+
+
+def test_decode_leaves_special_tokens_out_but_shows_the_unknown():
+    tokenizer = words("a b")
+    assert tokenizer.decode(np.array([BOS, 4, UNK, 5, EOS, PAD])) == "a <unk> b"
+    assert CharTokenizer.train(["ab"]).decode([BOS, 4, UNK, 5, EOS, PAD]) == "a<unk>b"
+
+
+def test_typed_special_tokens_are_ordinary_text():
+    text = "<pad> <bos> <eos> <unk>"
+    for tokenizer in (words(text), CharTokenizer.train([text])):
+        assert min(tokenizer.encode(text)) > UNK
+    assert set(words("a").encode(text)) == {UNK}
+
+
+def test_accents_are_one_spelling():
+    composed, decomposed = (unicodedata.normalize(form, "amanhã você") for form in ("NFC", "NFD"))
+    assert composed != decomposed
+    for kind in (WordTokenizer, CharTokenizer):
+        tokenizer = kind.train([decomposed], min_count=1)
+        assert tokenizer.vocabulary == kind.train([composed], min_count=1).vocabulary
+        assert tokenizer.encode(composed) == tokenizer.encode(decomposed)
+        assert tokenizer.unknown(decomposed) == []
+
+
+def test_lowercase():
+    tokenizer = words("Ana ANA ana Lucas", lowercase=True)
+    assert tokenizer.vocabulary[4:] == ["ana", "lucas"]
+    assert tokenizer.decode(tokenizer.encode("LUCAS Ana")) == "lucas ana"
+    assert len(set(words("Ana ANA ana").vocabulary[4:])) == 3
+
+
+def test_unknown_lists_pieces_as_typed_once_and_in_order():
+    tokenizer = words("Lucas will travel", lowercase=True)
+    assert tokenizer.unknown("Zebras will TRAVEL, with Apes, with lucas") == ["Zebras", ",", "with", "Apes"]
+    assert tokenizer.encode("Zebras will") == [UNK, tokenizer.encode("will")[0]]
+    assert CharTokenizer.train(["ab"]).unknown("aXbYX") == ["X", "Y"]
+
+
+@pytest.mark.parametrize("i", [-1, 5])
+def test_an_id_out_of_range_is_an_error(i):
+    tokenizer = words("a")
+    assert tokenizer.token(4) == "a"
+    with pytest.raises(ValueError, match=f"0 … 4, got {i}"):
+        tokenizer.token(i)
+    with pytest.raises(ValueError, match=f"0 … 4, got {i}"):
+        tokenizer.decode([4, i])
+
+
+@pytest.mark.parametrize(
+    "texts, options, message",
+    [
+        ([], {}, "no text"),
+        (["", "  "], {}, "no text"),
+        (["a b b"], {"min_count": 3}, "min_count is 3, but no token occurs more than 2 times"),
+        (["a"], {"min_count": 0}, "min_count must be at least 1, got 0"),
+        (["a"], {"max_size": 4}, "max_size must be at least 5, got 4"),
+    ],
+)
+def test_training_errors(texts, options, message):
+    with pytest.raises(ValueError, match=message):
+        words(*texts, **options)
+
+
+def test_a_single_string_is_no_list_of_texts():
+    with pytest.raises(TypeError, match="single"):
+        WordTokenizer.train("a b c", min_count=1)
+
+
+@pytest.mark.parametrize("kind", [WordTokenizer, CharTokenizer])
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_a_tokenizer_survives_json(kind, lowercase):
+    tokenizer = kind.train(["Não, Ana!"], min_count=1, lowercase=lowercase)
+    copy = Tokenizer.from_dict(json.loads(json.dumps(tokenizer.to_dict())))
+    assert type(copy) is kind
+    assert copy.to_dict() == tokenizer.to_dict()
+    assert copy.encode("ana, Não?") == tokenizer.encode("ana, Não?")
+
+
+GOOD = {"kind": "word", "vocabulary": [*SPECIAL, "a"], "lowercase": False}
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        (["word"], "a dict, got list"),
+        ({k: GOOD[k] for k in ("vocabulary", "lowercase")}, "'char' or 'word', got None"),
+        ({**GOOD, "kind": "morse"}, "'char' or 'word', got 'morse'"),
+        ({**GOOD, "kind": ["word"]}, "'char' or 'word', got \\['word'\\]"),
+        ({k: GOOD[k] for k in ("kind", "lowercase")}, "got \\['kind', 'lowercase'\\]"),
+        ({**GOOD, "merges": []}, "'merges'"),
+        ({**GOOD, "lowercase": 1}, "lowercase must be true or false, got 1"),
+        ({**GOOD, "vocabulary": "abcde"}, "a list of strings, got str"),
+        ({**GOOD, "vocabulary": ["a", *SPECIAL]}, "must begin with"),
+        ({**GOOD, "vocabulary": [*SPECIAL, "a", 7]}, "entry 5 is 7"),
+        ({**GOOD, "vocabulary": [*SPECIAL, ""]}, "entry 4 is ''"),
+        ({**GOOD, "vocabulary": [*SPECIAL, "a", "b", "a"]}, "'a' twice, the second time as entry 6"),
+    ],
+)
+def test_a_wrong_description_is_an_error(data, message):
+    assert Tokenizer.from_dict(GOOD).encode("a") == [4]
+    with pytest.raises(ValueError, match=message):
+        Tokenizer.from_dict(data)
+
+
+def test_a_kind_only_takes_its_own_description():
+    assert len(WordTokenizer.from_dict(GOOD)) == 5
+    with pytest.raises(ValueError, match="must be 'char', got 'word'"):
+        CharTokenizer.from_dict(GOOD)

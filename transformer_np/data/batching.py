@@ -1,0 +1,129 @@
+"""From lists of ids to the arrays of a training step: padding, teacher forcing, batches."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .tokenizers import BOS, EOS, PAD
+
+
+def pad_batch(sequences, pad_id=PAD):
+    """Sequences of different lengths as one array, the short ones filled up at the end.
+
+    sequences: B sequences of ids, the longest of T  ->  (B, T) int64
+
+    Raises ValueError if there is no sequence, or one without ids; TypeError for ids that are not whole numbers.
+    """
+    lengths = np.array([len(sequence) for sequence in sequences])
+    if not len(lengths):
+        raise ValueError("there are no sequences to pad")
+    if not lengths.all():
+        raise ValueError(f"sequence {int(lengths.argmin())} of the batch is empty")
+    batch = np.full((len(lengths), lengths.max()), pad_id, np.int64)  # (B, T)
+    batch[np.arange(lengths.max()) < lengths[:, None]] = np.concatenate(sequences, dtype=np.int64, casting="same_kind")
+    return batch
+
+
+def shift_right(ids, bos_id=BOS, eos_id=EOS):
+    """Teacher forcing: what the decoder is given for a target sentence, and what it should say.
+
+    ids: y₁ … yₙ  ->  tgt_in, tgt_out, lists of n + 1 ids
+
+        tgt_in[t] = y_t, with y₀ = bos          tgt_out[t] = y_{t+1}, with y_{n+1} = eos        t = 0 … n
+
+        tgt_in    <bos>   Lucas   vai       viajar
+                    ↓       ↓       ↓          ↓
+        tgt_out   Lucas   vai     viajar    <eos>
+
+    At every place the decoder sees the right beginning, whatever it would have said itself, and is asked for the next
+    token. So one pass trains all places at once, and the causal mask keeps each from seeing its own answer.
+    """
+    return [bos_id, *ids], [*ids, eos_id]
+
+
+@dataclass(frozen=True)
+class Seq2SeqBatch:
+    """A batch of sentence pairs: src (B, S), tgt_in (B, T) and tgt_out (B, T), as `shift_right` makes them, padded."""
+
+    src: np.ndarray
+    tgt_in: np.ndarray
+    tgt_out: np.ndarray
+
+
+class Seq2SeqBatches:
+    """The training data as a sequence of batches without end: `batch(step)` for step = 0, 1, 2, …
+
+    A batch depends on the data, batch_size, seed and step alone, so a training that stopped goes on with the very
+    batch it would have had. In an epoch, `batches_per_epoch` steps, every pair comes once, in an order of its own:
+    sentences of similar length share a batch, so that there is little padding, and batches come in random order.
+
+        batches = Seq2SeqBatches([([5, 6, 7], [8, 9]), ([5, 6], [8])], batch_size=2)
+        batches.batch(0).tgt_in                           # (2, 3)
+
+    pairs: (source ids, target ids) each, without special tokens. len() is the number of pairs.
+
+    Raises ValueError for a batch_size below 1, no pairs, or a source sequence without ids.
+    """
+
+    MOST_SORTED = 50  # batches that are sorted by length together: more leave less padding, and less to chance
+
+    def __init__(self, pairs, batch_size, seed=0, pad_id=PAD, bos_id=BOS, eos_id=EOS):
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        if not len(pairs):
+            raise ValueError("there are no pairs to make batches of")
+        self.pairs, self.batch_size, self.seed = pairs, batch_size, seed
+        self.pad_id, self.bos_id, self.eos_id = pad_id, bos_id, eos_id
+        self._lengths = np.array([(len(src), len(tgt)) for src, tgt in pairs])  # (number of pairs, 2)
+        if not self._lengths[:, 0].all():
+            raise ValueError(f"the source sequence of pair {int(self._lengths[:, 0].argmin())} is empty")
+        self._current = (None, None)  # the epoch whose order is known, and the order
+
+    def __len__(self):
+        return len(self.pairs)
+
+    @property
+    def batches_per_epoch(self):
+        return -(-len(self.pairs) // self.batch_size)  # the last one may be smaller
+
+    def batch(self, step):
+        """The batch of a training step, counted from 0 across all epochs."""
+        if step < 0:
+            raise ValueError(f"step must not be negative, got {step}")
+        epoch, index = divmod(step, self.batches_per_epoch)
+        known, order = self._current
+        if epoch != known:
+            order = self._order(epoch)
+            self._current = (epoch, order)
+        return self._make(order[index])
+
+    def in_order(self):
+        """Every pair once, sorted by length: yields the batches of a validation."""
+        for chosen in self._slices(self._sorted(np.arange(len(self)))):
+            yield self._make(chosen)
+
+    def _order(self, epoch):
+        """Which pairs each batch of the epoch consists of: shuffle pairs, sort chunks by length, shuffle batches."""
+        rng = np.random.default_rng([self.seed, epoch])
+        shuffled = rng.permutation(len(self))
+        size = self.batch_size * max(1, min(self.MOST_SORTED, self.batches_per_epoch // 4))  # chance for small data too
+        chunks = [self._sorted(shuffled[start : start + size]) for start in range(0, len(self), size)]
+        batches = self._slices(np.concatenate(chunks))
+        return [batches[i] for i in rng.permutation(len(batches))]
+
+    def _sorted(self, chosen):
+        """By source length, then target length; equal ones stay as shuffled."""
+        src, tgt = self._lengths[chosen].T
+        return chosen[np.lexsort((tgt, src))]
+
+    def _slices(self, order):
+        return [order[start : start + self.batch_size] for start in range(0, len(order), self.batch_size)]
+
+    def _make(self, chosen):
+        pairs = [self.pairs[i] for i in chosen]
+        shifted = [shift_right(tgt, self.bos_id, self.eos_id) for _, tgt in pairs]
+        return Seq2SeqBatch(
+            src=pad_batch([src for src, _ in pairs], self.pad_id),
+            tgt_in=pad_batch([tgt_in for tgt_in, _ in shifted], self.pad_id),
+            tgt_out=pad_batch([tgt_out for _, tgt_out in shifted], self.pad_id),
+        )

@@ -1,0 +1,95 @@
+"""Sentence pairs: from the user's file, and apart into training, validation and test."""
+
+import unicodedata
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+
+def read_pairs(path):
+    """Read (source, target) sentences from a UTF-8 text file, one pair a line with a tab between them.
+
+    Further columns are ignored (a Tatoeba or Anki export has some), and so are blank lines and white space around a
+    sentence.
+
+    Raises FileNotFoundError, IsADirectoryError, and ValueError with the line for a file that is not of this form.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, expected a text file with one pair of sentences a line")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    lines = _lines(_decoded(path))
+    pairs = [_pair(line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
+    if not pairs:
+        raise ValueError(f"{path} has no sentence pairs in it")
+    return pairs
+
+
+def _decoded(path):
+    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")  # the byte order mark that some editors put first
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        before = _lines(data[: error.start].decode("utf-8"))
+        place = f"line {len(before)}: the byte 0x{data[error.start]:02x} at column {len(before[-1]) + 1}"
+        raise ValueError(f"{path}, {place} is not UTF-8; save the file as UTF-8") from None
+
+
+def _lines(text):
+    """Only what ends a line in a text file: str.splitlines takes some rare characters inside a sentence for it too."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _pair(line, where):
+    columns = [column.strip() for column in line.split("\t")]
+    if len(columns) < 2:
+        beginning = repr(columns[0][:40]) + (" …" if len(columns[0]) > 40 else "")
+        raise ValueError(f"{where}: expected a sentence, a tab and its translation; there is no tab in {beginning}")
+    for side, sentence in zip(("source", "target"), columns, strict=False):
+        if not sentence:
+            raise ValueError(f"{where}: the {side} sentence is empty")
+    return columns[0], columns[1]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Three lists of pairs, with no source sentence in more than one of them."""
+
+    train: list
+    validation: list
+    test: list
+
+
+def split_pairs(pairs, validation=0.1, test=0.1, seed=0, held_out=()):
+    """Divide the pairs at random into training, validation and test, the same way for the same seed.
+
+    validation, test: shares of the distinct source sentences. All pairs of one source sentence, upper or lower case,
+    stay together, so that a test sentence is really new to the model. Those in held_out go to the test part besides.
+
+    Raises ValueError for shares that make no sense, and for pairs too few to leave something in every part.
+    """
+    if not (validation > 0 and test > 0 and validation + test < 1):
+        raise ValueError(f"validation and test must be positive and together below 1, got {validation} and {test}")
+    if isinstance(held_out, str):
+        raise TypeError("held_out must be several sentences, got a single string; put it into a list")
+    held_out = {_source_key(source) for source in held_out}
+    sources = dict.fromkeys(_source_key(source) for source, _ in pairs)
+    free = [source for source in sources if source not in held_out]
+    sizes = [max(1, round(share * len(free))) for share in (validation, test)]
+    if len(free) <= sum(sizes):
+        raise ValueError(f"too few pairs to split in three: {len(free)} different source sentences, at least 3 needed")
+
+    part = dict.fromkeys(held_out, "test")
+    for place, i in enumerate(np.random.default_rng(seed).permutation(len(free))):
+        part[free[i]] = "validation" if place < sizes[0] else "test" if place < sum(sizes) else "train"
+    parts = {"train": [], "validation": [], "test": []}
+    for pair in pairs:
+        parts[part[_source_key(pair[0])]].append(tuple(pair))
+    return Split(**parts)
+
+
+def _source_key(source):
+    """What two source sentences have in common that a model could not tell apart, or hardly."""
+    return " ".join(unicodedata.normalize("NFC", source.casefold()).split())

@@ -1,0 +1,194 @@
+"""From text to ids and back: a vocabulary of words or of characters, learned from a training text."""
+
+import re
+import unicodedata
+from collections import Counter
+from functools import cache
+
+PAD, BOS, EOS, UNK = range(4)
+SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
+
+
+class Tokenizer:
+    """A vocabulary, how a text is cut into pieces, and how pieces are joined to a text again.
+
+    A kind of tokenizer is a subclass: it has a `kind`, `cut` and `join`. The first four ids are the special tokens.
+    No text is ever cut into one of those, whatever is typed: padding, start and end come from the program alone.
+
+    Raises ValueError for a vocabulary that is not: strings, all different, the special tokens first.
+    """
+
+    kind = None
+    fields = ("vocabulary", "lowercase")  # the arguments of the constructor, kept under the same names
+
+    def __init__(self, vocabulary, lowercase=False):
+        _check_vocabulary(vocabulary)
+        if not isinstance(lowercase, bool):
+            raise ValueError(f"lowercase must be true or false, got {lowercase!r}")
+        self.vocabulary = list(vocabulary)
+        self.lowercase = lowercase
+        self._ids = {token: i for i, token in enumerate(self.vocabulary)}
+
+    @staticmethod
+    def cut(text):
+        """The pieces of a text, as a list of strings."""
+        raise NotImplementedError
+
+    @staticmethod
+    def join(pieces):
+        """The text that was cut into these pieces, but for the amount of white space."""
+        raise NotImplementedError
+
+    @classmethod
+    def train(cls, texts, min_count=1, max_size=None, lowercase=False):
+        """Learn a vocabulary: all pieces that occur min_count times, by count, and alphabetically among equals.
+
+        texts: an iterable of strings; max_size bounds the whole vocabulary, special tokens included.
+        Raises ValueError if nothing can be learned from the texts, or a bound leaves no room for it.
+        """
+        if isinstance(texts, str):
+            raise TypeError("texts must be several strings, got a single one; put it into a list")
+        _check_bound("min_count", min_count, 1)
+        if max_size is not None:
+            _check_bound("max_size", max_size, len(SPECIAL_TOKENS) + 1)  # one token besides the special ones
+        counts = Counter(_key(piece, lowercase) for text in texts for piece in cls.cut(_nfc(text)))
+        if not counts:
+            raise ValueError("there is no text to learn a vocabulary from")
+        learned = sorted((t for t in counts if counts[t] >= min_count), key=lambda t: (-counts[t], t))
+        if not learned:
+            raise ValueError(f"min_count is {min_count}, but no token occurs more than {max(counts.values())} times")
+        return cls([*SPECIAL_TOKENS, *learned][:max_size], lowercase)
+
+    def __len__(self):
+        return len(self.vocabulary)
+
+    def __repr__(self):
+        return f"{type(self).__name__} of {len(self)} tokens"
+
+    def encode(self, text):
+        """The ids of a text, no special token added; a piece that is not in the vocabulary becomes UNK."""
+        return [self._ids.get(_key(piece, self.lowercase), UNK) for piece in self.cut(_nfc(text))]
+
+    def decode(self, ids):
+        """The text of the ids. Special tokens are left out, except "<unk>" where something unknown stood."""
+        return self.join([self.token(i) for i in ids if i not in (PAD, BOS, EOS)])
+
+    def token(self, i):
+        """The token of an id; ValueError if there is none."""
+        if not 0 <= i < len(self):
+            raise ValueError(f"an id must lie in 0 … {len(self) - 1}, got {i}")
+        return self.vocabulary[i]
+
+    def unknown(self, text):
+        """What of the text is not in the vocabulary: its pieces as typed, each once, in order."""
+        pieces = dict.fromkeys(self.cut(_nfc(text)))
+        return [piece for piece in pieces if _key(piece, self.lowercase) not in self._ids]
+
+    def to_dict(self):
+        """The tokenizer as plain data, for a JSON file."""
+        return {"kind": self.kind, **{name: getattr(self, name) for name in self.fields}}
+
+    @classmethod
+    def from_dict(cls, data):
+        """The tokenizer that `to_dict` described, of the class that its kind names.
+
+        Raises ValueError that says what is wrong with the description.
+        """
+        if not isinstance(data, dict):
+            raise ValueError(f"a tokenizer is described by a dict, got {type(data).__name__}")
+        kinds = {known.kind: known for known in (cls, *cls.__subclasses__()) if known.kind}
+        kind = data.get("kind")
+        if kind not in list(kinds):
+            raise ValueError(f"the kind of the tokenizer must be {' or '.join(map(repr, kinds))}, got {kind!r}")
+        tokenizer = kinds[kind]
+        expected = {"kind", *tokenizer.fields}
+        if data.keys() != expected:
+            raise ValueError(f"a {kind} tokenizer is described by {sorted(expected)}, got {list(data)}")
+        return tokenizer(**{name: data[name] for name in tokenizer.fields})
+
+
+class CharTokenizer(Tokenizer):
+    """Every character is a token, white space too: a small vocabulary, long sequences, hardly anything unknown."""
+
+    kind = "char"
+
+    @staticmethod
+    def cut(text):
+        return list(text)
+
+    @staticmethod
+    def join(pieces):
+        return "".join(pieces)
+
+
+class WordTokenizer(Tokenizer):
+    """Words and punctuation marks: short sequences, and what was not in the training text is unknown.
+
+    A word is letters and digits, with hyphens and apostrophes inside: "segunda-feira", "don't", "d'água".
+    """
+
+    kind = "word"
+
+    @classmethod
+    def train(cls, texts, min_count=2, max_size=None, lowercase=False):
+        """As `Tokenizer.train`, but a word that occurs only once is left unknown: so the model gets to see "<unk>"."""
+        return super().train(texts, min_count, max_size, lowercase)
+
+    @staticmethod
+    def cut(text):
+        return _word_or_mark().findall(text)
+
+    @staticmethod
+    def join(pieces):
+        """Words with spaces between them; a mark hugs the word before it, an opening one the word after it."""
+        text, opened, quoted = [], True, False  # opened: what comes next hugs what came last
+        for piece in pieces:
+            opens, closes = piece in OPENING, piece in CLOSING
+            if piece == '"':  # the same mark opens and closes, by turns
+                opens, closes, quoted = not quoted, quoted, not quoted
+            text += [piece] if opened or closes else [" ", piece]
+            opened = opens
+        return "".join(text)
+
+
+OPENING = frozenset("([{“‘«¿¡")
+CLOSING = frozenset(",.!?;:…)]}”’»%")
+
+
+@cache  # compiled when the first text is cut: it looks at every character there is
+def _word_or_mark():
+    """A word, or else any one character that is not white space.
+
+    `\\w` has the letters and digits of all scripts but not the signs that combine with them, the vowels of Hindi say.
+    """
+    combining = "".join(c for c in map(chr, range(0x20000)) if unicodedata.category(c)[0] == "M")
+    letters = f"(?:[^\\W_]|[{combining}\u200c\u200d])+"  # and the two joiners, which are part of spelling in Persian
+    return re.compile(f"{letters}(?:[-‐'’]{letters})*|\\S")
+
+
+def _nfc(text):
+    """One spelling for what looks the same: é as one character, not as e and an accent."""
+    return unicodedata.normalize("NFC", text)
+
+
+def _key(piece, lowercase):
+    return piece.lower() if lowercase else piece
+
+
+def _check_bound(name, value, least):
+    if value < least:
+        raise ValueError(f"{name} must be at least {least}, got {value}")
+
+
+def _check_vocabulary(vocabulary):
+    if not isinstance(vocabulary, list | tuple):
+        raise ValueError(f"vocabulary must be a list of strings, got {type(vocabulary).__name__}")
+    if tuple(vocabulary[: len(SPECIAL_TOKENS)]) != SPECIAL_TOKENS:
+        raise ValueError(f"vocabulary must begin with {list(SPECIAL_TOKENS)}, got {vocabulary[: len(SPECIAL_TOKENS)]}")
+    seen = set()
+    for i, token in enumerate(vocabulary):
+        if not isinstance(token, str) or not token:
+            raise ValueError(f"vocabulary must hold strings, none empty; entry {i} is {token!r}")
+        if token in seen:
+            raise ValueError(f"vocabulary has {token!r} twice, the second time as entry {i}")
+        seen.add(token)

@@ -1,0 +1,71 @@
+"""A run is a folder: `run.json` says what is trained on what, `checkpoint.safetensors` holds everything learned."""
+
+import json
+from pathlib import Path
+
+from ..training.checkpoint import write_atomically
+
+DESCRIPTION, CHECKPOINT = "run.json", "checkpoint.safetensors"
+
+
+def create_run(folder, description):
+    """Make the folder and write the description, before any training: a folder that cannot be written fails here.
+
+    Raises FileExistsError if there is a run in it already, another OSError if it cannot be made or written.
+    """
+    folder = Path(folder)
+    if (folder / CHECKPOINT).exists():
+        raise FileExistsError(f"{folder} holds a run already: go on with --resume, or choose another folder with --out")
+    replace_run(folder, description)
+
+
+def replace_run(folder, description):
+    """Like create_run, but a run that is there already is discarded."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(description, ensure_ascii=False, indent=1)
+    write_atomically(folder / DESCRIPTION, lambda path: path.write_text(text + "\n", encoding="utf-8"))
+    (folder / CHECKPOINT).unlink(missing_ok=True)
+
+
+def read_run(folder, kind):
+    """The description of a run; FileNotFoundError if there is none, ValueError if it is damaged or of another kind."""
+    path = Path(folder) / DESCRIPTION
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} is not the folder of a run: there is no {DESCRIPTION} in it")
+    try:
+        description = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    if not isinstance(description, dict) or description.get("kind") != kind:
+        found = description.get("kind") if isinstance(description, dict) else None
+        raise ValueError(f"{folder} holds a run of the kind {found!r}, not {kind!r}")
+    return description
+
+
+def newest_run(kind, below="."):
+    """The folder of the run of this kind whose checkpoint is newest, in this folder or up to two below it.
+
+    Raises FileNotFoundError that says how to train one.
+    """
+    found = []
+    for pattern in (CHECKPOINT, f"*/{CHECKPOINT}", f"*/*/{CHECKPOINT}"):
+        for checkpoint in Path(below).glob(pattern):
+            try:
+                read_run(checkpoint.parent, kind)
+            except (OSError, ValueError):
+                continue
+            found.append(checkpoint)
+    if not found:
+        raise FileNotFoundError(
+            f"no trained model found here: train one with `transformer-np train {kind}`, or name its folder with --model"
+        )
+    return max(found, key=lambda checkpoint: checkpoint.stat().st_mtime).parent
+
+
+def free_folder(kind, below="runs"):
+    """The first of runs/translate-1, runs/translate-2, … that does not exist."""
+    number = 1
+    while (Path(below) / f"{kind}-{number}").exists():
+        number += 1
+    return Path(below) / f"{kind}-{number}"

@@ -1,0 +1,95 @@
+"""Checkpoints: one safetensors file with the tensors by name and a JSON header. Nothing is ever unpickled."""
+
+import json
+import os
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+
+from .. import models
+
+_HEADER = "transformer_np"  # the key of our header in the file's metadata
+
+
+def write_atomically(path, write):
+    """Have `write(temporary path)` make the file, flush it to the disk, then rename it: a process that is killed leaves
+    the old file or the new one, never half of one."""
+    path = Path(path)
+    temporary = path.with_name(path.name + ".new")
+    try:
+        write(temporary)
+        with open(temporary, "rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_checkpoint(path, tensors, header):
+    """Write {name: array} and a header (JSON data) to a safetensors file, atomically.
+
+    Raises OSError if it cannot be written; an older file of that name is then untouched.
+    """
+    from safetensors.numpy import save_file  # here, because `import transformer_np` loads NumPy alone
+
+    tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    write_atomically(path, lambda temporary: save_file(tensors, temporary, {_HEADER: json.dumps(header)}))
+
+
+def load_checkpoint(path, prefix=""):
+    """Read a file of save_checkpoint: ({name: array}, header), only the names that begin with `prefix`.
+
+    Raises FileNotFoundError, or ValueError for a file that is truncated, damaged or not ours.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no checkpoint {path}")
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys() if name.startswith(prefix)}  # noqa: SIM118
+    except SafetensorError as error:
+        raise ValueError(f"{path} is truncated, damaged or not a safetensors file: {error}") from None
+    if _HEADER not in metadata:
+        raise ValueError(f"{path} is a safetensors file, but not a checkpoint of transformer_np")
+    return tensors, json.loads(metadata[_HEADER])
+
+
+def model_header(model):
+    """What a checkpoint says about its model: the class and the configuration."""
+    return {"model": type(model).__name__, "config": asdict(model.config)}
+
+
+def model_tensors(model):
+    """{"model." + dotted name: values} for a checkpoint."""
+    return {f"model.{name}": parameter.data for name, parameter in model.named_parameters()}
+
+
+def load_model(path):
+    """The model of a checkpoint, in eval mode, and the checkpoint's header.
+
+    Raises FileNotFoundError, or ValueError for a damaged file or a model that this package does not know.
+    """
+    tensors, header = load_checkpoint(path, "model.")
+    cls = getattr(models, str(header.get("model")), None)
+    config_class = getattr(models, f"{header.get('model')}Config", None)
+    if cls is None or config_class is None:
+        raise ValueError(f"{path} holds a model of the unknown kind {header.get('model')!r}")
+    try:
+        model = cls(config_class(**header["config"]))
+    except TypeError as error:
+        raise ValueError(f"{path}: its configuration does not fit {config_class.__name__}: {error}") from None
+    load_model_tensors(model, tensors, path)
+    return model.eval(), header
+
+
+def load_model_tensors(model, tensors, path):
+    """Copy the "model." tensors of a checkpoint into the model; ValueError, and nothing changed, if they do not fit."""
+    state = {name.removeprefix("model."): array for name, array in tensors.items() if name.startswith("model.")}
+    try:
+        model.load_state_dict(state)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{path} does not fit the model: {error}") from None

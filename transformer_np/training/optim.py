@@ -1,0 +1,145 @@
+"""Optimizers. Parameters and gradients move into one flat buffer each, so that an update is a few passes over memory
+instead of a few for every tensor."""
+
+import numpy as np
+
+BLOCK = 1 << 15  # elements updated together: their five arrays stay in the cache between the lines of the formula
+
+
+class Optimizer:
+    """What all optimizers share. `parameters` is a list of Parameter, of one dtype; `lr` may change between steps.
+
+    slots: names of the running averages, one number for every parameter element, zero at the start.
+    """
+
+    slots = ()
+
+    def __init__(self, parameters, lr):
+        self.parameters = list(parameters)
+        if not self.parameters:
+            raise ValueError("parameters is empty: there is nothing to learn")
+        if len({id(p) for p in self.parameters}) < len(self.parameters):
+            raise ValueError("parameters holds the same Parameter twice")
+        if len({p.dtype for p in self.parameters}) > 1:
+            raise ValueError(f"parameters mixes dtypes: {sorted({str(p.dtype) for p in self.parameters})}")
+        if not lr >= 0:
+            raise ValueError(f"lr must not be negative, got {lr}")
+        self.lr = lr
+        self.steps = 0
+        self._flatten()
+
+    def _flatten(self):
+        """Lay all parameters end to end in `data`, their gradients in `grad`; each parameter becomes a view."""
+        dtype = self.parameters[0].dtype
+        self.data = np.concatenate([p.data.reshape(-1) for p in self.parameters])
+        self.grad = np.concatenate([p.grad.reshape(-1) for p in self.parameters])
+        self.averages = {slot: np.zeros(self.data.size, dtype) for slot in self.slots}
+        start = 0
+        for p in self.parameters:
+            place = slice(start, start + p.data.size)
+            p.bind(self.data[place].reshape(p.shape), self.grad[place].reshape(p.shape))
+            start = place.stop
+
+    def zero_grad(self):
+        self.grad[...] = 0
+
+    def step(self):
+        """One update of every parameter from its gradient."""
+        if any(p.data.base is not self.data for p in self.parameters):
+            raise RuntimeError("a parameter was replaced after the optimizer was made (astype, another optimizer)")
+        self.steps += 1
+        for start in range(0, self.data.size, BLOCK):
+            block = slice(start, start + BLOCK)
+            averages = (self.averages[slot][block] for slot in self.slots)
+            self._update(self.data[block], self.grad[block], *averages)
+
+    def _update(self, p, g, *averages):
+        raise NotImplementedError
+
+    def state_dict(self):
+        """The running averages and the number of steps, as arrays."""
+        return {**{slot: average.copy() for slot, average in self.averages.items()}, "steps": np.array(self.steps)}
+
+    def load_state_dict(self, state):
+        """Go on from a state_dict of the same optimizer over the same parameters; checked before anything is changed."""
+        expected = {**{slot: average.shape for slot, average in self.averages.items()}, "steps": ()}
+        found = {name: np.shape(values) for name, values in state.items()}
+        if found != expected:
+            raise ValueError(f"the state does not belong to this {type(self).__name__}: expected {expected}, got {found}")
+        for slot, average in self.averages.items():
+            average[...] = state[slot]
+        self.steps = int(state["steps"])
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with momentum μ:  u = μ u + g,  p −= lr u."""
+
+    slots = ("velocity",)
+
+    def __init__(self, parameters, lr=0.1, momentum=0.0):
+        self.momentum = momentum
+        super().__init__(parameters, lr)
+
+    def _update(self, p, g, velocity):
+        velocity *= self.momentum
+        velocity += g
+        p -= self.lr * velocity
+
+
+class Adam(Optimizer):
+    """Adam (Kingma & Ba 2015): a step of about lr in every element, whatever the size of its gradient.
+
+        m = β₁ m + (1 − β₁) g,    v = β₂ v + (1 − β₂) g²
+        p −= lr · m̂ / (√v̂ + ε),    m̂ = m / (1 − β₁ᵗ),  v̂ = v / (1 − β₂ᵗ): both started at 0 and are too small at first
+
+    The paper of the Transformer uses β = (0.9, 0.98), ε = 1e-9 (Vaswani et al. 2017, §5.3).
+    """
+
+    slots = ("m", "v")
+
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        if not all(0 <= beta < 1 for beta in betas):
+            raise ValueError(f"betas must lie in [0, 1), got {betas}")
+        self.betas, self.eps = betas, eps
+        super().__init__(parameters, lr)
+
+    def _update(self, p, g, m, v):
+        beta1, beta2 = self.betas
+        m *= beta1
+        m += (1 - beta1) * g
+        v *= beta2
+        v += (1 - beta2) * g * g
+        update = v / (1 - beta2**self.steps)  # v̂
+        np.sqrt(update, out=update)
+        update += self.eps
+        np.divide(m, update, out=update)
+        update *= self.lr / (1 - beta1**self.steps)
+        p -= update
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay λ (Loshchilov & Hutter 2019):  p −= lr · λ · p before Adam's step."""
+
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
+        self.weight_decay = weight_decay
+        super().__init__(parameters, lr, betas, eps)
+
+    def _update(self, p, g, m, v):
+        p *= 1 - self.lr * self.weight_decay
+        super()._update(p, g, m, v)
+
+
+def clip_grad_norm(parameters, max_norm):
+    """Scale all gradients together so that their norm √(Σ g²), over all parameters, is at most max_norm
+    (Pascanu et al. 2013).
+
+    ->  the norm before clipping; where it is not finite the gradients are left alone
+    """
+    if not max_norm > 0:
+        raise ValueError(f"max_norm must be positive, got {max_norm}")
+    gradients = [p.grad for p in parameters]
+    norm = sum(float(np.vdot(g, g)) for g in gradients) ** 0.5
+    if max_norm < norm < float("inf"):
+        for g in gradients:
+            g *= max_norm / norm
+    return norm

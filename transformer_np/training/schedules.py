@@ -1,0 +1,26 @@
+"""Learning rates over the steps of a training; step 1 is the first."""
+
+from math import cos, pi
+
+
+def noam_schedule(step, d_model, warmup):
+    """The paper's learning rate (Vaswani et al. 2017, eq. 3): linear up to `warmup` steps, then falling with 1/√step.
+
+    lr = d_model^(−1/2) · min(step^(−1/2), step · warmup^(−3/2)),  at most 1/√(d_model · warmup)
+    """
+    if step < 1 or warmup < 1:
+        raise ValueError(f"step and warmup must be at least 1, got {step} and {warmup}")
+    return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+
+
+def cosine_schedule(step, max_lr, min_lr, warmup, total):
+    """Linear up to max_lr in `warmup` steps, then half a cosine down to min_lr at step `total`, and min_lr after it
+    (Loshchilov & Hutter 2017)."""
+    if not 0 <= warmup < total:
+        raise ValueError(f"warmup must lie in 0 … total − 1, got warmup {warmup} and total {total}")
+    if step < 1:
+        raise ValueError(f"step must be at least 1, got {step}")
+    if step <= warmup:
+        return max_lr * step / warmup
+    progress = min(1.0, (step - warmup) / (total - warmup))
+    return min_lr + (max_lr - min_lr) * (1 + cos(pi * progress)) / 2
