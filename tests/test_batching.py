@@ -118,7 +118,7 @@ def test_sentences_of_similar_length_share_a_batch():
     pairs = make_pairs(2000)
     batches = Seq2SeqBatches(pairs, 20)
     epoch = [batches.batch(i) for i in range(100)]
-    assert np.mean([(batch.src == PAD).mean() for batch in epoch]) < 0.05  # without sorting about 0.5
+    assert np.mean([(batch.src == PAD).mean() for batch in epoch]) < 0.08  # without sorting about 0.5
     assert np.mean([(batch.tgt_in == PAD).mean() for batch in epoch]) < 0.15
 
 

@@ -45,7 +45,7 @@ def test_rare_separators_do_not_end_a_line(write):
 
 def test_missing_file_and_folder(tmp_path):
     error(FileNotFoundError, tmp_path / "nowhere.tsv", "no file")
-    error(IsADirectoryError, tmp_path, "folder")
+    error(IsADirectoryError, tmp_path, "is a folder, expected")
 
 
 @pytest.mark.parametrize("text", ["", "\n \n", "\ufeff"])

@@ -115,7 +115,7 @@ def check_gradients(
         if np.shape(analytic) != array.shape:
             raise ValueError(f"{name}: the gradient of {variable} has shape {np.shape(analytic)}, not {array.shape}")
         entries.append(
-            _compare(variable, array, analytic, lambda: np.sum(dout * forward()), step, floor, max_entries, rng)
+            _compare(variable, array, analytic, lambda: dout * forward(), step, floor, max_entries, rng)
         )
     if not entries:
         raise ValueError(f"{name} has neither inputs of floats nor parameters: there is nothing to check")
@@ -173,8 +173,8 @@ def _of_module(module, inputs, options, rng):
     return forward, gradients, {name: parameter.data for name, parameter in module.named_parameters()}
 
 
-def _compare(name, array, analytic, loss, step, floor, max_entries, rng):
-    """The entry for one array: every element, or a sample, moved up and down by `step`."""
+def _compare(name, array, analytic, terms, step, floor, max_entries, rng):
+    """The entry for one array: every element, or a sample, moved up and down by `step`. The loss is the sum of terms()."""
     places = np.arange(array.size)
     if max_entries is not None and array.size > max_entries:
         places = np.sort(rng.choice(array.size, max_entries, replace=False))
@@ -183,14 +183,72 @@ def _compare(name, array, analytic, loss, step, floor, max_entries, rng):
     for i, place in enumerate(places):
         value = flat[place]
         flat[place] = value + step
-        up = loss()
+        up = terms()
         flat[place] = value - step
-        down = loss()
+        down = terms()
         flat[place] = value
-        numeric[i] = (up - down) / (2 * step)
+        numeric[i] = np.sum(up - down) / (2 * step)  # the difference before the sum: less is lost to rounding
     scale = max(np.abs(analytic).max(), np.abs(numeric).max(), floor)
     errors = np.abs(analytic[places] - numeric) / scale
     errors = np.where(np.isfinite(errors), errors, np.inf)  # NaN is never right
     worst = int(errors.argmax())
     index = tuple(int(i) for i in np.unravel_index(places[worst], array.shape))
     return Entry(name, float(errors[worst]), index, float(analytic[places[worst]]), float(numeric[worst]))
+
+
+def standard_checks(seed=0):
+    """The checks of `transformer-np gradcheck`: {name: a function that returns the report}, for every function pair,
+    every layer and block, and a small encoder–decoder. All sizes differ, all values are random and of order 1.
+    """
+    from . import blocks, layers
+    from .models import Transformer, TransformerConfig
+
+    rng = np.random.default_rng(seed)
+    B, T, S, D, H, V = 2, 3, 4, 6, 2, 7
+
+    def normal(*shape):
+        return rng.normal(size=shape)
+
+    def randomised(module):
+        """γ = 1 and b = 0 would hide mistakes: every parameter random. Matrices a little smaller, so that a stack of
+        blocks does not saturate its softmaxes."""
+        for parameter in module.parameters():
+            parameter.data = normal(*parameter.shape) / len(parameter.shape)
+        return module
+
+    ids = np.array([[4, 1, 4], [0, 3, 1]])
+    mask = np.array([[False, True, False, False], [True, True, True, True], [False, False, False, True]])
+    config = TransformerConfig(
+        V, V + 2, d_model=D, num_heads=H, num_encoder_layers=2, num_decoder_layers=2, d_ff=5, max_len=9, dropout=0.2
+    )
+    src, tgt_in = np.array([[4, 5, 6, 3], [5, 4, 0, 0]]), np.array([[1, 4, 8], [1, 4, 0]])
+    targets = {
+        "linear": (F.linear, normal(B, T, D), normal(D, 5), normal(5)),
+        "embedding": (F.embedding, ids, normal(V, D)),
+        "softmax": (F.softmax, normal(B, T, D)),
+        "relu": (F.relu, normal(B, T, D)),
+        "gelu": (F.gelu, normal(B, T, D)),
+        "layer_norm": (F.layer_norm, normal(B, T, D), normal(D), normal(D)),
+        "dropout": (F.dropout, normal(B, T, D), 0.3, seed),
+        "split_heads": (F.split_heads, normal(B, T, D), H),
+        "merge_heads": (F.merge_heads, normal(B, H, T, 5)),
+        "scaled_dot_product_attention": (
+            F.scaled_dot_product_attention, normal(B, H, T, D), normal(B, H, S, D), normal(B, H, S, 5), mask,
+        ),
+        "feed_forward": (F.feed_forward, normal(B, T, D), normal(D, 5), normal(5), normal(5, D), normal(D)),
+        "cross_entropy": (F.cross_entropy, normal(B, T, V), ids, 1, 0.1),
+        "Linear": (randomised(layers.Linear(D, 5)), normal(B, T, D)),
+        "Embedding": (randomised(layers.Embedding(V, D)), ids),
+        "PositionalEncoding": (layers.PositionalEncoding(D, 9), normal(B, T, D)),
+        "LearnedPositionalEmbedding": (randomised(layers.LearnedPositionalEmbedding(9, D)), normal(B, T, D)),
+        "LayerNorm": (randomised(layers.LayerNorm(D)), normal(B, T, D)),
+        "Dropout": (layers.Dropout(0.3, rng=seed), normal(B, T, D)),
+        "FeedForward": (randomised(layers.FeedForward(D, 5)), normal(B, T, D)),
+        "MultiHeadAttention": (randomised(layers.MultiHeadAttention(D, H)), normal(B, T, D), normal(B, S, D), mask),
+        "EncoderBlock": (randomised(blocks.EncoderBlock(D, H, 5, dropout=0.2, rng=seed)), normal(B, T, D)),
+        "DecoderBlock": (
+            randomised(blocks.DecoderBlock(D, H, 5, dropout=0.2, rng=seed)), normal(B, T, D), normal(B, S, D),
+        ),
+        "Transformer": (randomised(Transformer(config)), src, tgt_in),
+    }  # fmt: skip
+    return {name: (lambda given=given: check_gradients(*given, rng=seed, max_entries=20)) for name, given in targets.items()}

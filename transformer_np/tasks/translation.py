@@ -29,7 +29,7 @@ class TranslationOptions:
 
     pairs: str | None = None
     tokens: str = "word"
-    steps: int = 1500
+    steps: int = 1000
     batch_size: int = 64
     layers: int = 2
     heads: int = 4
@@ -39,7 +39,7 @@ class TranslationOptions:
     max_len: int = 128
     label_smoothing: float = 0.1
     lr: float | None = None
-    warmup: int = 400
+    warmup: int = 300
     seed: int = 0
 
     def __post_init__(self):

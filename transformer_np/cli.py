@@ -1,0 +1,52 @@
+"""The command line: `transformer-np COMMAND …`, one file for each command in `commands`."""
+
+import argparse
+import os
+import sys
+
+from . import __version__
+from .commands import gradcheck, lecture, plot, train, translate
+from .training import TrainingError
+
+COMMANDS = (lecture, train, translate, plot, gradcheck)
+
+DONE, CHECK_FAILED, BAD_USE, INTERRUPTED = 0, 1, 2, 130
+
+
+def build_parser():
+    parser = argparse.ArgumentParser(
+        prog="transformer-np",
+        description="The Transformer in plain NumPy: the lecture's worked examples, training, translation, pictures.",
+        epilog="example: transformer-np lecture",
+    )
+    parser.add_argument("--version", action="version", version=f"transformer-np {__version__}")
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add_parser(subparsers)
+    return parser
+
+
+def main(argv=None):
+    """Run a command; returns its exit code: 0 done, 1 a check failed, 2 bad use, 130 interrupted.
+
+    Results go to stdout; progress and errors to stderr.
+    """
+    args = build_parser().parse_args(argv)
+    try:
+        code = args.run(args) or DONE
+        sys.stdout.flush()
+        return code
+    except TrainingError as error:
+        return _fail(error, CHECK_FAILED)
+    except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except (OSError, ValueError) as error:
+        return _fail(error, BAD_USE)
+    except KeyboardInterrupt:
+        return _fail("interrupted", INTERRUPTED)
+
+
+def _fail(error, code):
+    print(f"transformer-np: error: {error}", file=sys.stderr)
+    return code

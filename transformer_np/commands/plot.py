@@ -1,0 +1,95 @@
+from pathlib import Path
+
+from ..tasks import runs
+from . import add_command
+
+# what a decoder block calls the two attentions, for --kind
+KINDS = ("encoder", "decoder", "cross")
+
+
+def add_parser(subparsers):
+    parser = subparsers.add_parser(
+        "plot", help="draw a picture", description="Draw a picture.", epilog="example: transformer-np plot pe -o pe.png"
+    )
+    pictures = parser.add_subparsers(metavar="PICTURE", required=True)
+
+    pe = _add_picture(pictures, "pe", draw_pe, "the positional encoding as a heatmap", "--length 100 --d-model 128")
+    pe.add_argument("--length", type=int, default=50, metavar="N", help="positions (default: 50)")
+    pe.add_argument("--d-model", type=int, default=64, metavar="N", help="features (default: 64)")
+
+    attention = _add_picture(
+        pictures, "attention", draw_attention, "what a trained model attends to", '--kind cross "Ana is tired"'
+    )
+    add = attention.add_argument
+    add("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's)")
+    add("--model", metavar="DIR", help="folder of the run (default: the newest translator below this folder)")
+    add("--kind", choices=KINDS, default="cross", help="encoder, decoder (self-attention) or cross (default: cross)")
+    add("--layer", type=int, metavar="N", help="one layer, counted from 1 (default: all)")
+    add("--head", type=int, metavar="N", help="one head of that layer, counted from 1 (default: all)")
+
+    mask = _add_picture(pictures, "mask", draw_mask, "the causal mask", "--length 5 --window 2")
+    mask.add_argument("--length", type=int, default=8, metavar="N", help="positions (default: 8)")
+    mask.add_argument("--window", type=int, metavar="N", help="hide also what is further back than N")
+
+
+def _add_picture(pictures, name, draw, summary, example):
+    parser = add_command(pictures, name, run, summary, f"transformer-np plot {name} {example} -o {name}.png")
+    parser.set_defaults(draw=draw)
+    parser.add_argument("-o", "--out", required=True, metavar="FILE", help="the picture: .png, .svg or .pdf")
+    return parser
+
+
+def run(args):
+    path = Path(args.out)
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"-o {args.out}: the name must end in .png, .svg or .pdf")
+    args.draw(args).savefig(path)
+    print(path)
+    return 0
+
+
+def draw_pe(args):
+    from .. import plots
+
+    return plots.positional_encoding(args.length, args.d_model)
+
+
+def draw_mask(args):
+    from .. import plots
+    from ..masks import causal_mask, window_mask
+
+    mask = causal_mask(args.length)
+    return plots.mask(mask if args.window is None else mask | window_mask(args.length, args.window))
+
+
+def draw_attention(args):
+    from ..data import LECTURE_SENTENCE
+    from ..tasks.translation import KIND, Translator
+
+    if args.head is not None and args.layer is None:
+        raise ValueError("--head needs --layer: which layer's head?")
+    translator = Translator.load(args.model or runs.newest_run(KIND))
+    return attention_figure(translator, args.text or LECTURE_SENTENCE, args.kind, args.layer, args.head)
+
+
+def attention_figure(translator, sentence, kind, layer=None, head=None):
+    """The attention of one kind while the translator works on a sentence: all layers, one layer, or one head."""
+    from .. import plots
+
+    source, target = translator.attention(sentence)
+    weights = plots.attention_maps(translator.model, kind)[:, 0]  # (L, H, T, S)
+    queries, keys = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}[kind]
+    if kind == "decoder":
+        keys = ["<bos>", *target[:-1]]  # what the decoder was given
+    chosen = weights
+    if layer is not None:
+        chosen = _pick("layer", chosen, layer)
+        if head is not None:
+            chosen = _pick("head", chosen, head)
+    return plots.attention(chosen, queries, keys)
+
+
+def _pick(name, stack, number):
+    if not 1 <= number <= len(stack):
+        raise ValueError(f"--{name} must lie in 1 … {len(stack)}, got {number}")
+    return stack[number - 1]

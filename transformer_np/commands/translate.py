@@ -1,0 +1,48 @@
+import sys
+from math import exp
+
+from ..tasks import runs
+from . import add_command
+
+
+def add_parser(subparsers):
+    parser = add_command(
+        subparsers,
+        "translate",
+        run,
+        "translate sentences with a trained model",
+        'transformer-np translate --show-steps "Lucas will travel in December"',
+    )
+    add = parser.add_argument
+    add("text", nargs="*", metavar="TEXT", help="sentences, each in quotes; without any, one a line from standard input")
+    add("--model", metavar="DIR", help="folder of the run (default: the newest translator below this folder)")
+    add("--beam", type=int, default=1, metavar="N", help="beam size (default: 1, which is greedy)")
+    add("--length-penalty", type=float, default=0.6, metavar="X", help="of beam search (default: 0.6)")
+    add("--show-steps", action="store_true", help="print each time step: the token, its log-probability, the runners-up")
+
+
+def run(args):
+    from ..tasks.translation import KIND, Translator
+
+    if args.show_steps and args.beam != 1:
+        raise ValueError("--show-steps shows greedy decoding: leave out --beam")
+    translator = Translator.load(args.model or runs.newest_run(KIND))
+    for sentence in args.text or (line.strip() for line in sys.stdin):
+        unknown = translator.src_tokenizer.unknown(sentence)
+        if unknown:
+            print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)
+        if args.show_steps:
+            print("\n".join(format_steps(sentence, translator)))
+        print(translator.translate(sentence, args.beam, args.length_penalty), flush=True)
+    return 0
+
+
+def format_steps(sentence, translator):
+    """Greedy decoding as a table: a line for each time step."""
+    steps = translator.steps(sentence)
+    width = max(len(candidates[0][0]) for candidates in steps)
+    yield f'"{sentence}", one token at a time (log p in nats)'
+    yield f"{'step':>6}  {'token':<{width}}  {'log p':>8}  {'p':>6}   runners-up"
+    for number, ((token, log_prob), *others) in enumerate(steps, 1):
+        rest = ", ".join(f"{other} {value:.2f}" for other, value in others)
+        yield f"{number:>6}  {token:<{width}}  {log_prob:>8.4f}  {exp(log_prob):>6.1%}   {rest}"
