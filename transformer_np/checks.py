@@ -29,7 +29,7 @@ def shapes(**specs):
             if len(args) > len(names):
                 return function(*args, **kwargs)  # let Python say that there are too many
             given = dict(zip(names, args, strict=False), **kwargs)
-            sizes, first = {}, None
+            sizes, first = {"1": 1}, None
             for name, spec in specs.items():
                 if name not in given or (given[name] is None and name in optional):
                     continue
@@ -64,7 +64,7 @@ def _match(where, name, shape, spec, sizes):
     for letter, size in found:
         known = sizes.setdefault(letter, size)
         if known != size:
-            bound = ", ".join(f"{k} = {sizes[k]}" for k in spec if k in sizes)
+            bound = ", ".join(f"{k} = {sizes[k]}" for k in spec if k in sizes and k != "1")
             raise ValueError(f"{where}: {name} must have shape ({', '.join(spec)}) with {bound}; got {shape}")
         if size == 0 or (letter == "..." and 0 in size):
             raise ValueError(f"{where}: {name} is empty, its shape is {shape}")

@@ -34,14 +34,14 @@ def main(argv=None):
     args = build_parser().parse_args(argv)
     try:
         code = args.run(args) or DONE
-        sys.stdout.flush()
+        print(end="", flush=True)  # a full disk is noticed here; nothing happens where stdout is closed
         return code
     except TrainingError as error:
         return _fail(error, CHECK_FAILED)
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, MemoryError) as error:
         return _fail(error, BAD_USE)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)

@@ -203,7 +203,7 @@ def _gelu_gate(x, approximate):
     if approximate == "none":
         return erf(x * 0.5**0.5)
     if approximate == "tanh":
-        inner = x * x
+        inner = np.asarray(x * x)  # a single number stays an array
         inner *= _CUBIC
         inner += 1
         inner *= x  # x + 0.044715 x³
@@ -271,6 +271,9 @@ def dropout(x, p, rng):
 @shapes(dy="...")
 def dropout_backward(dy, keep, p):
     """Backward of dropout: the gradient passes where x passed, with the same scale."""
+    check_probability("p", p)
+    if np.shape(keep) != dy.shape:
+        raise ValueError(f"dropout_backward: keep {np.shape(keep)} must have the shape of dy {dy.shape}")
     dx = dy * keep
     dx *= 1 / (1 - p)
     return dx

@@ -29,7 +29,7 @@ BACKWARDS = {
         dy, x, F.feed_forward(x, w1, b1, w2, b2)[1], w1, w2
     ),
     "cross_entropy": lambda dloss, logits, targets, ignore_index=None, label_smoothing=0.0: F.cross_entropy_backward(
-        F.cross_entropy(logits, targets)[1], targets, ignore_index, label_smoothing, float(dloss)
+        F.cross_entropy(logits, targets, ignore_index)[1], targets, ignore_index, label_smoothing, float(dloss)
     ),
 }
 
@@ -110,15 +110,18 @@ def check_gradients(
     output = forward()
     dout = rng.normal(size=np.shape(output))
     variables = {**_names_of_inputs(inputs), **parameters}  # name -> array, changed in place below
+    if not variables:
+        raise ValueError(f"{name} has neither inputs of floats nor parameters: there is nothing to check")
+    returned = gradients(dout)
+    if len(returned) != len(variables):
+        raise ValueError(f"{name}: {len(returned)} gradients for {len(variables)} arrays ({', '.join(variables)})")
     entries = []
-    for (variable, array), analytic in zip(variables.items(), gradients(dout), strict=True):
+    for (variable, array), analytic in zip(variables.items(), returned, strict=True):
         if np.shape(analytic) != array.shape:
             raise ValueError(f"{name}: the gradient of {variable} has shape {np.shape(analytic)}, not {array.shape}")
         entries.append(
             _compare(variable, array, analytic, lambda: dout * forward(), step, floor, max_entries, rng)
         )
-    if not entries:
-        raise ValueError(f"{name} has neither inputs of floats nor parameters: there is nothing to check")
     return GradientReport(name, entries, tolerance)
 
 
@@ -178,7 +181,7 @@ def _compare(name, array, analytic, terms, step, floor, max_entries, rng):
     places = np.arange(array.size)
     if max_entries is not None and array.size > max_entries:
         places = np.sort(rng.choice(array.size, max_entries, replace=False))
-    flat, analytic = array.reshape(-1), np.asarray(analytic).reshape(-1)
+    flat, analytic = array.flat, np.asarray(analytic).reshape(-1)  # .flat is no copy, however the array lies in memory
     numeric = np.empty(len(places))
     for i, place in enumerate(places):
         value = flat[place]
@@ -188,7 +191,7 @@ def _compare(name, array, analytic, terms, step, floor, max_entries, rng):
         down = terms()
         flat[place] = value
         numeric[i] = np.sum(up - down) / (2 * step)  # the difference before the sum: less is lost to rounding
-    scale = max(np.abs(analytic).max(), np.abs(numeric).max(), floor)
+    scale = max(np.abs(a).max(initial=floor, where=np.isfinite(a)) for a in (analytic, numeric))
     errors = np.abs(analytic[places] - numeric) / scale
     errors = np.where(np.isfinite(errors), errors, np.inf)  # NaN is never right
     worst = int(errors.argmax())

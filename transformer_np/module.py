@@ -50,6 +50,8 @@ class Parameter:
     def _assign(self, array, values):
         if values is array:  # the end of `p.grad += …`
             return
+        if values is None:
+            raise TypeError("a parameter holds floats, got None; a layer without bias is made with bias=False")
         if np.ndim(values) and np.shape(values) != array.shape:
             raise ValueError(f"a parameter of shape {array.shape} cannot take values of shape {np.shape(values)}")
         array[...] = values

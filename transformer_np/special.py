@@ -39,4 +39,4 @@ def erf(x):
     u = (2 / (2 + z) - _SMALLEST_T) * (2 / (1 - _SMALLEST_T)) - 1
     coefficients = _COEFFICIENTS.get(x.dtype, _COEFFICIENTS[np.dtype(np.float64)])
     tail = np.polynomial.chebyshev.chebval(u, coefficients) * np.exp(-z * z)
-    return np.copysign(1 - tail, x)
+    return np.copysign(1 - tail, x).astype(x.dtype, copy=False)

@@ -1,4 +1,99 @@
+import sys
+import time
+from pathlib import Path
+
 from . import add_command
+from .plot import attention_figure
+from .translate import format_steps
+
+LEAST_EXACT_MATCH = 0.95  # of unseen sentences, for the translator to count as trained
+
+
 def add_parser(subparsers):
-    parser = add_command(subparsers, "lecture", run, "x", "transformer-np lecture")
-def run(args): return 0
+    parser = add_command(
+        subparsers,
+        "lecture",
+        run,
+        "reproduce the lecture: its worked numbers, a trained translator, the pictures",
+        "transformer-np lecture --figures /tmp/figures",
+    )
+    add = parser.add_argument
+    add("--no-train", action="store_true", help="the worked numbers and exercises alone: no training, no pictures")
+    add("--figures", default="figures", metavar="DIR", help="folder for the pictures (default: figures)")
+    add("--out", default="runs/lecture", metavar="DIR", help="folder for the translator (default: runs/lecture)")
+
+
+def run(args):
+    from ..lecture import exercises, format_examples, format_exercises, summary, worked_examples
+
+    started = time.perf_counter()
+    examples, answers = worked_examples(), exercises()
+    print(_heading("The worked examples"), format_examples(examples), sep="\n")
+    print(_heading("The exercises"), format_exercises(answers), sep="\n", flush=True)
+    lines = [summary(examples)]
+    passed = all(example.ok for example in examples)
+    if not args.no_train:
+        trained, more = _train_and_draw(Path(args.out), Path(args.figures))
+        passed &= trained
+        lines += more
+    lines.append(f"{time.perf_counter() - started:.0f} s in all" + ("" if passed else "; SOMETHING IS WRONG, see above"))
+    print(_heading("Summary"), *lines, sep="\n")
+    return 0 if passed else 1
+
+
+def _train_and_draw(out, figures):
+    """The part that takes a while: whether the translator learned its language, and the lines of the summary."""
+    from .. import plots
+    from ..data import LECTURE_SENTENCE, LECTURE_TRANSLATION
+    from ..lecture import five_words
+    from ..masks import causal_mask
+    from ..tasks.translation import TranslationOptions, train_translator
+
+    figures.mkdir(parents=True, exist_ok=True)
+    drawn = []
+
+    def draw(name, figure):
+        drawn.append(figures / f"{name}.png")
+        figure.savefig(drawn[-1])
+
+    # what needs no training comes first: a folder that cannot be written shows itself before the wait
+    example = five_words()
+    draw("positional_encoding", plots.positional_encoding(length=50, d_model=64))
+    draw("causal_mask", plots.mask(causal_mask(len(example.words)), example.words, example.words))
+    draw("lecture_attention", plots.attention(example.weights, example.words, example.words))
+
+    print(_heading("A translator, trained from nothing"), flush=True)
+    trained = train_translator(TranslationOptions(), out, overwrite=True, report=lambda line: print(line, flush=True))
+    if trained.trainer.interrupted:
+        raise KeyboardInterrupt
+    print(f"{trained.trainer.step} steps in {trained.trainer.history.seconds:.0f} s")
+    print(f"validation loss {trained.validation_loss:.4f} nats per token")
+    print(f"exact match on unseen sentences {trained.exact_match:.1%}")
+
+    print(_heading("The lecture's sentence, which it has never seen"))
+    translator = trained.translator
+    print("\n".join(format_steps(LECTURE_SENTENCE, translator)))
+    translation = translator.translate(LECTURE_SENTENCE)
+    print(f"{LECTURE_SENTENCE}  ->  {translation}")
+    print("\nMore sentences it has not seen")
+    for source, _ in trained.split.test[:: len(trained.split.test) // 6][:6]:
+        print(f"{source}  ->  {translator.translate(source)}")
+    sys.stdout.flush()
+
+    draw("training_curve", plots.training_curve(trained.trainer.history))
+    draw("encoder_attention", attention_figure(translator, LECTURE_SENTENCE, "encoder"))
+    draw("decoder_attention", attention_figure(translator, LECTURE_SENTENCE, "decoder"))
+    draw("cross_attention", attention_figure(translator, LECTURE_SENTENCE, "cross"))
+    draw("cross_attention_head", attention_figure(translator, LECTURE_SENTENCE, "cross", layer=2, head=1))
+
+    right = translation == LECTURE_TRANSLATION
+    lines = [
+        f"translator: {trained.exact_match:.1%} of unseen sentences exactly right, the lecture's among them: "
+        f"{'yes' if right else 'NO'}; saved in {out}",
+        f"pictures: {', '.join(path.name for path in drawn)} in {figures}",
+    ]
+    return right and trained.exact_match >= LEAST_EXACT_MATCH, lines
+
+
+def _heading(text):
+    return f"\n{text}\n{'─' * len(text)}"

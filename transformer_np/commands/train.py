@@ -1,3 +1,4 @@
+import shlex
 import sys
 from dataclasses import fields
 
@@ -27,8 +28,8 @@ def _add_translate(kinds):
     default = {field.name: field.default for field in fields(TranslationOptions)}
     add = parser.add_argument
     add("--out", metavar="DIR", help="folder for the run (default: runs/translate-1, or the next number that is free)")
-    add("--resume", action="store_true", help="go on with the run in --out, with its own options (--steps may be larger)")
-    add("--pairs", metavar="FILE", help="tab-separated sentence pairs (default: the built-in English-Portuguese corpus)")
+    add("--resume", action="store_true", help="go on with the run in --out and its options (--steps may be larger)")
+    add("--pairs", metavar="FILE", help="tab-separated sentence pairs (default: built-in, English-Portuguese)")
     add("--tokens", choices=("word", "char"), help=f"what a token is (default: {default['tokens']})")
     for name, kind, text in (
         ("steps", int, "training steps in all"),
@@ -66,7 +67,7 @@ def report_training(run, folder):
     trainer = run.trainer
     if trainer.interrupted:
         print(f"interrupted after step {trainer.step}; everything is saved. Go on with", file=sys.stderr)
-        print(f"  transformer-np train translate --out {folder} --resume", file=sys.stderr)
+        print(f"  transformer-np train translate --out {shlex.quote(str(folder))} --resume", file=sys.stderr)
         return 130
     print(f"steps {trainer.step}")
     print(f"wall time {trainer.history.seconds:.1f} s")

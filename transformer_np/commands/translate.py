@@ -14,11 +14,11 @@ def add_parser(subparsers):
         'transformer-np translate --show-steps "Lucas will travel in December"',
     )
     add = parser.add_argument
-    add("text", nargs="*", metavar="TEXT", help="sentences, each in quotes; without any, one a line from standard input")
+    add("text", nargs="*", metavar="TEXT", help="sentences, each in quotes (default: the lines of standard input)")
     add("--model", metavar="DIR", help="folder of the run (default: the newest translator below this folder)")
     add("--beam", type=int, default=1, metavar="N", help="beam size (default: 1, which is greedy)")
     add("--length-penalty", type=float, default=0.6, metavar="X", help="of beam search (default: 0.6)")
-    add("--show-steps", action="store_true", help="print each time step: the token, its log-probability, the runners-up")
+    add("--show-steps", action="store_true", help="print each time step: the token, its log-probability, runners-up")
 
 
 def run(args):
@@ -26,8 +26,13 @@ def run(args):
 
     if args.show_steps and args.beam != 1:
         raise ValueError("--show-steps shows greedy decoding: leave out --beam")
+    if not 0 <= args.length_penalty <= 10:
+        raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
     translator = Translator.load(args.model or runs.newest_run(KIND))
-    for sentence in args.text or (line.strip() for line in sys.stdin):
+    for sentence in args.text or _lines(sys.stdin.buffer):
+        if not sentence and not args.text:  # a blank line stays one, so that input and output go side by side
+            print(flush=True)
+            continue
         unknown = translator.src_tokenizer.unknown(sentence)
         if unknown:
             print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)
@@ -35,6 +40,16 @@ def run(args):
             print("\n".join(format_steps(sentence, translator)))
         print(translator.translate(sentence, args.beam, args.length_penalty), flush=True)
     return 0
+
+
+def _lines(stream):
+    """The lines of a stream of bytes, which are UTF-8 whatever the terminal's own encoding is."""
+    for number, line in enumerate(stream, 1):
+        try:
+            yield line.decode("utf-8").removeprefix("\ufeff").strip()
+        except UnicodeDecodeError as error:
+            byte = line[error.start]
+            raise ValueError(f"standard input, line {number}: the byte 0x{byte:02x} is not UTF-8") from None
 
 
 def format_steps(sentence, translator):

@@ -16,9 +16,8 @@ class PositionalEncoding(Module):
         check_at_least("max_len", max_len, 1)
         self.table = F.sinusoidal_encoding(max_len, d_model, dtype)  # (max_len, D)
 
-    @shapes(x="B T D")
     def forward(self, x, start=0):
-        return x + self.table[_positions(start, x.shape[1], len(self.table))]  # (B, T, D)
+        return add_positions(x, self.table, start)  # (B, T, D)
 
     def backward(self, dout):
         return dout
@@ -35,18 +34,25 @@ class LearnedPositionalEmbedding(Module):
         check_at_least("d_model", d_model, 1)
         self.table = Parameter(normal(rng, (max_len, d_model), init_std, dtype))
 
-    @shapes(x="B T D")
     def forward(self, x, start=0):
-        positions = _positions(start, x.shape[1], len(self.table.data))
-        self.keep(positions=np.arange(positions.start, positions.stop))
-        return x + self.table.data[positions]  # (B, T, D)
+        y = add_positions(x, self.table.data, start)  # (B, T, D)
+        self.keep(positions=np.arange(start, start + y.shape[1]))
+        return y
 
+    @shapes(dout="B T D")
     def backward(self, dout):
-        self.table.grad[self.kept("positions")] += dout.sum(axis=0)  # every row of the batch met the same table
+        positions = self.kept("positions")
+        if dout.shape[1:] != (len(positions), self.table.shape[1]):
+            raise ValueError(f"dout must have shape (B, {len(positions)}, {self.table.shape[1]}), got {dout.shape}")
+        self.table.grad[positions] += dout.sum(axis=0)  # every row of the batch met the same table
         return dout
 
 
-def _positions(start, length, max_len):
-    if start + length > max_len:
-        raise ValueError(f"the sequence is {start + length} tokens long, more than max_len = {max_len}")
-    return slice(start, start + length)
+@shapes(x="B T D", table="max_len D")
+def add_positions(x, table, start):
+    """Row `start` of the table to the first row of x, the next to the second, …"""
+    check_at_least("start", start, 0)
+    end = start + x.shape[1]
+    if end > len(table):
+        raise ValueError(f"the sequence is {end} tokens long, more than max_len = {len(table)}")
+    return x + table[start:end]

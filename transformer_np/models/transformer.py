@@ -52,6 +52,10 @@ class TransformerConfig:
         if np.dtype(self.dtype).kind != "f":
             raise ValueError(f"dtype must be a floating type, got {self.dtype!r}")
         object.__setattr__(self, "dtype", np.dtype(self.dtype).name)  # np.float64 and "float64" are the same
+        for name in ("bos_id", "eos_id"):
+            check_at_least(name, getattr(self, name), 0)
+            if getattr(self, name) >= self.tgt_vocab_size:
+                raise ValueError(f"{name} is {getattr(self, name)}, not in tgt_vocab_size = {self.tgt_vocab_size}")
         if len({self.pad_id, self.bos_id, self.eos_id}) < 3:
             raise ValueError(f"pad_id, bos_id and eos_id must differ: {self.pad_id}, {self.bos_id}, {self.eos_id}")
 

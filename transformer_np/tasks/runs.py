@@ -14,6 +14,8 @@ def create_run(folder, description):
     Raises FileExistsError if there is a run in it already, another OSError if it cannot be made or written.
     """
     folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is a file, expected the folder of a run")
     if (folder / CHECKPOINT).exists():
         raise FileExistsError(f"{folder} holds a run already: go on with --resume, or choose another folder with --out")
     replace_run(folder, description)
@@ -23,9 +25,14 @@ def replace_run(folder, description):
     """Like create_run, but a run that is there already is discarded."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / CHECKPOINT).unlink(missing_ok=True)  # first: it does not belong to the new description
+    write_description(folder, description)
+
+
+def write_description(folder, description):
+    """Write the description of a run into its folder, atomically."""
     text = json.dumps(description, ensure_ascii=False, indent=1)
-    write_atomically(folder / DESCRIPTION, lambda path: path.write_text(text + "\n", encoding="utf-8"))
-    (folder / CHECKPOINT).unlink(missing_ok=True)
+    write_atomically(Path(folder) / DESCRIPTION, lambda path: path.write_text(text + "\n", encoding="utf-8"))
 
 
 def read_run(folder, kind):
@@ -58,7 +65,7 @@ def newest_run(kind, below="."):
             found.append(checkpoint)
     if not found:
         raise FileNotFoundError(
-            f"no trained model found here: train one with `transformer-np train {kind}`, or name its folder with --model"
+            f"no trained model found here: train one with `transformer-np train {kind}`, or name one with --model"
         )
     return max(found, key=lambda checkpoint: checkpoint.stat().st_mtime).parent
 

@@ -2,14 +2,15 @@
 
 import hashlib
 import json
+import unicodedata
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
 
 from .. import data
-from ..checks import check_at_least
-from ..data.tokenizers import BOS, EOS, PAD
+from ..checks import check_at_least, check_probability
+from ..data.tokenizers import BOS, PAD
 from ..decoding import beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
 from ..training import Adam, TeacherForcing, Trainer, load_model, noam_schedule
@@ -29,7 +30,7 @@ class TranslationOptions:
 
     pairs: str | None = None
     tokens: str = "word"
-    steps: int = 1000
+    steps: int = 800
     batch_size: int = 64
     layers: int = 2
     heads: int = 4
@@ -47,6 +48,11 @@ class TranslationOptions:
             raise ValueError(f'tokens must be "word" or "char", got {self.tokens!r}')
         for name in ("steps", "batch_size", "layers", "max_len", "warmup"):
             check_at_least(name, getattr(self, name), 1)
+        check_at_least("seed", self.seed, 0)
+        for name in ("dropout", "label_smoothing"):
+            check_probability(name, getattr(self, name))
+        if self.pairs is not None:
+            object.__setattr__(self, "pairs", str(self.pairs))  # a Path will do
         if self.lr is not None and not 0 < self.lr < float("inf"):
             raise ValueError(f"lr must be positive, got {self.lr}")
 
@@ -64,9 +70,9 @@ class Translator:
     @classmethod
     def load(cls, folder):
         """From the folder of a run; FileNotFoundError or ValueError if it holds no usable translator."""
-        description = runs.read_run(folder, KIND)
+        _, _, tokenizers = _read_run(folder)
         model, _ = load_model(Path(folder) / runs.CHECKPOINT)
-        return cls(model, *_tokenizers_of(description))
+        return cls(model, *tokenizers)
 
     def encode(self, sentence):
         """The ids of one source sentence, (1, S). Raises ValueError if it is empty or too long for the model."""
@@ -104,17 +110,19 @@ class Translator:
         """What the model looks at while it translates: the words of both sides, and a model whose layers hold the
         weights of one teacher-forced pass over its own greedy translation.
 
-        ->  source tokens (S), target tokens (T): row t of the decoder's weights chose target token t
+        ->  source tokens as typed (S), target tokens (T): row t of the decoder's weights chose target token t
         """
         src = self.encode(sentence)
         ids = greedy_decode(self.model, src, self.longest_output(src) - 1)[0]
         with self.model.evaluating():
-            self.model(src, np.array([[BOS, *ids]]))
-        source = [self.src_tokenizer.token(i) for i in src[0]]
-        return source, [self.tgt_tokenizer.token(i) for i in [*ids, EOS]]
+            chosen = self.model(src, np.array([[BOS, *ids]]))[0].argmax(axis=-1)  # (T,): <eos> last, unless cut off
+        source = self.src_tokenizer.cut(unicodedata.normalize("NFC", sentence))  # as it was cut for the ids
+        return source, [self.tgt_tokenizer.token(i) for i in chosen]
 
     def exact_match(self, pairs, batch_size=128):
         """The share of pairs whose greedy translation is the target to the letter, in [0, 1]."""
+        if not pairs:
+            raise ValueError("there are no pairs to translate")
         encoded = [(self.src_tokenizer.encode(source), target) for source, target in pairs]
         encoded.sort(key=lambda pair: len(pair[0]))  # little padding
         right = 0
@@ -152,17 +160,18 @@ def train_translator(options, folder, resume=False, overwrite=False, progress=Tr
     ->  TranslationRun
     """
     if resume:
-        description = runs.read_run(folder, KIND)
-        options = _resumed_options(TranslationOptions(**description["options"]), options)
-    pairs = data.read_pairs(options.pairs) if options.pairs else data.english_portuguese()
-    split = data.split_pairs(pairs, seed=options.seed, held_out=() if options.pairs else [data.LECTURE_SENTENCE])
+        description, stored, tokenizers = _read_run(folder)
+        options = _resumed_options(stored, options)
+    own_pairs = options.pairs is not None
+    pairs = data.read_pairs(options.pairs) if own_pairs else data.english_portuguese()
+    split = data.split_pairs(pairs, seed=options.seed, held_out=() if own_pairs else [data.LECTURE_SENTENCE])
     fingerprint = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
     if resume:
-        if description["data"] != fingerprint:
-            raise ValueError(f"the sentence pairs have changed since the run in {folder} began: it cannot go on exactly")
-        src_tokenizer, tgt_tokenizer = _tokenizers_of(description)
+        if description.get("data") != fingerprint:
+            raise ValueError(f"the sentence pairs are not those the run in {folder} began with: it cannot go on")
     else:
-        src_tokenizer, tgt_tokenizer = _train_tokenizers(split.train, options)
+        tokenizers = _train_tokenizers(split.train, options)
+    src_tokenizer, tgt_tokenizer = tokenizers
 
     train, train_left_out = _encode(split.train, src_tokenizer, tgt_tokenizer, options.max_len)
     held_out, held_out_left_out = _encode(split.validation, src_tokenizer, tgt_tokenizer, options.max_len)
@@ -183,6 +192,9 @@ def train_translator(options, folder, resume=False, overwrite=False, progress=Tr
     )
     if resume:
         trainer.resume()
+        if trainer.step > options.steps:
+            raise ValueError(f"steps is {options.steps}, but the run in {folder} has done {trainer.step} already")
+        runs.write_description(folder, {**description, "options": asdict(options)})
     else:
         description = {
             "kind": KIND,
@@ -218,12 +230,17 @@ def train_translator(options, folder, resume=False, overwrite=False, progress=Tr
 
 def _resumed_options(stored, asked):
     """The options of the run, with a new number of steps where that was asked for."""
-    differing = [f.name for f in fields(stored) if f.name in asked and asked[f.name] != getattr(stored, f.name)]
-    differing = [name for name in differing if name != "steps"]
+    wanted = replace(stored, **asked)
+    differing = [
+        f"{f.name} {getattr(stored, f.name)!r}, not {getattr(wanted, f.name)!r}"
+        for f in fields(stored)
+        if f.name != "steps" and getattr(stored, f.name) != getattr(wanted, f.name)
+    ]
     if differing:
-        wanted = ", ".join(f"{name} {getattr(stored, name)!r}, not {asked[name]!r}" for name in differing)
-        raise ValueError(f"the run was started with {wanted}; only the number of steps may change on --resume")
-    return replace(stored, steps=asked.get("steps", stored.steps))
+        raise ValueError(
+            f"the run was started with {', '.join(differing)}; only the number of steps may change on --resume"
+        )
+    return wanted
 
 
 def _config(options, src_vocab_size, tgt_vocab_size):
@@ -252,15 +269,20 @@ def _train_tokenizers(pairs, options):
     """The source in lower case, so that "lucas" is as good as "Lucas"; the target as it is written."""
     kind = data.WordTokenizer if options.tokens == "word" else data.CharTokenizer
     try:
-        return tuple(
-            kind.train((pair[side] for pair in pairs), min_count=2, lowercase=side == 0) for side in (0, 1)
-        )
+        return tuple(kind.train((pair[side] for pair in pairs), min_count=2, lowercase=side == 0) for side in (0, 1))
     except ValueError as error:
         raise ValueError(f"the training pairs give no vocabulary: {error}") from None
 
 
-def _tokenizers_of(description):
-    return tuple(data.Tokenizer.from_dict(description[side]) for side in ("source", "target"))
+def _read_run(folder):
+    """What the folder of a run says: the description, its options, the source and the target tokenizer."""
+    description = runs.read_run(folder, KIND)
+    try:
+        options = TranslationOptions(**description.get("options"))
+        tokenizers = [data.Tokenizer.from_dict(description.get(side)) for side in ("source", "target")]
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{Path(folder) / runs.DESCRIPTION} is damaged: {error}") from None
+    return description, options, tokenizers
 
 
 def _encode(pairs, src_tokenizer, tgt_tokenizer, max_len):

@@ -31,10 +31,11 @@ def save_checkpoint(path, tensors, header):
 
     Raises OSError if it cannot be written; an older file of that name is then untouched.
     """
-    from safetensors.numpy import save_file  # here, because `import transformer_np` loads NumPy alone
+    from safetensors.numpy import save  # here, because `import transformer_np` loads NumPy alone
 
-    tensors = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
-    write_atomically(path, lambda temporary: save_file(tensors, temporary, {_HEADER: json.dumps(header)}))
+    tensors = {name: np.asarray(array, order="C") for name, array in tensors.items()}  # a number stays of shape ()
+    content = save(tensors, {_HEADER: json.dumps(header)})
+    write_atomically(path, lambda temporary: temporary.write_bytes(content))
 
 
 def load_checkpoint(path, prefix=""):
@@ -49,13 +50,23 @@ def load_checkpoint(path, prefix=""):
         raise FileNotFoundError(f"there is no checkpoint {path}")
     try:
         with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            tensors = {name: file.get_tensor(name) for name in file.keys() if name.startswith(prefix)}  # noqa: SIM118
+            header = _header_of(path, file.metadata() or {})
+            return {name: file.get_tensor(name) for name in file.keys() if name.startswith(prefix)}, header
     except SafetensorError as error:
         raise ValueError(f"{path} is truncated, damaged or not a safetensors file: {error}") from None
+
+
+def _header_of(path, metadata):
+    """Our header; read before any tensor, because a file that is not ours may hold types that NumPy does not have."""
     if _HEADER not in metadata:
         raise ValueError(f"{path} is a safetensors file, but not a checkpoint of transformer_np")
-    return tensors, json.loads(metadata[_HEADER])
+    try:
+        header = json.loads(metadata[_HEADER])
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged, its header is not JSON: {error}") from None
+    if not isinstance(header, dict):
+        raise ValueError(f"{path} is damaged, its header is not a JSON object")
+    return header
 
 
 def model_header(model):
@@ -79,8 +90,8 @@ def load_model(path):
     if cls is None or config_class is None:
         raise ValueError(f"{path} holds a model of the unknown kind {header.get('model')!r}")
     try:
-        model = cls(config_class(**header["config"]))
-    except TypeError as error:
+        model = cls(config_class(**header.get("config", {})))
+    except (TypeError, ValueError) as error:
         raise ValueError(f"{path}: its configuration does not fit {config_class.__name__}: {error}") from None
     load_model_tensors(model, tensors, path)
     return model.eval(), header

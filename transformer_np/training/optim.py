@@ -60,12 +60,16 @@ class Optimizer:
         """The running averages and the number of steps, as arrays."""
         return {**{slot: average.copy() for slot, average in self.averages.items()}, "steps": np.array(self.steps)}
 
-    def load_state_dict(self, state):
-        """Go on from a state_dict of the same optimizer over the same parameters; checked before anything is changed."""
+    def check_state(self, state):
+        """ValueError if it is not a state_dict of the same optimizer over the same parameters."""
         expected = {**{slot: average.shape for slot, average in self.averages.items()}, "steps": ()}
         found = {name: np.shape(values) for name, values in state.items()}
         if found != expected:
-            raise ValueError(f"the state does not belong to this {type(self).__name__}: expected {expected}, got {found}")
+            raise ValueError(f"the state is not one of this {type(self).__name__}: expected {expected}, got {found}")
+
+    def load_state_dict(self, state):
+        """Go on from a state_dict of the same optimizer over the same parameters; checked before anything changes."""
+        self.check_state(state)
         for slot, average in self.averages.items():
             average[...] = state[slot]
         self.steps = int(state["steps"])

@@ -7,6 +7,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from .optim import clip_grad_norm
 
 
 class TrainingError(RuntimeError):
-    """The training cannot go on: the loss or the gradient is not finite."""
+    """The training cannot go on: the loss, the gradient or a parameter is not finite."""
 
 
 @dataclass
@@ -64,13 +65,15 @@ class Trainer:
         progress: show a bar on stderr
 
         Ctrl-C finishes the step, saves, and returns with `interrupted` set; pressed again it stops at once.
-        Raises TrainingError on a loss or gradient that is not finite; the last checkpoint is then left as it is.
+        Raises TrainingError on a loss, gradient or parameter that is not finite; the last checkpoint is then left as it
+        is.
 
         ->  the History
         """
         self.interrupted = False
         self.model.train()
-        with self._bar(steps, progress) as bar, self._stop_softly() as asked_to_stop:
+        quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a divergence is a TrainingError instead
+        with self._stop_softly() as asked_to_stop, self._bar(steps, progress) as bar, quiet:
             while self.step < steps and not asked_to_stop():
                 started = time.perf_counter()
                 loss, tokens = self._one_step(batches.batch(self.step))
@@ -80,12 +83,12 @@ class Trainer:
                 bar.update()
                 last = self.step == steps
                 if validation and (last or _due(self.step, validate_every)):
-                    self.history.validation.append((self.step, self.validate(validation)))
+                    self._record_validation(validation)
                 if self.checkpoint and _due(self.step, checkpoint_every) and not last:
                     self.save()
             self.interrupted = self.step < steps
-        if self.checkpoint:
-            self.save()
+            if self.checkpoint:
+                self.save()
         return self.history
 
     def _one_step(self, batch):
@@ -93,12 +96,12 @@ class Trainer:
         self.optimizer.zero_grad()
         loss, tokens = self.objective.forward(batch)
         if not math.isfinite(loss):
-            raise TrainingError(self._diverged("loss", loss, number))
+            raise self._diverged(f"the loss is {loss}", number)
         self.objective.backward()
         if self.clip_norm is not None:
             norm = clip_grad_norm(self.optimizer.parameters, self.clip_norm)
             if not math.isfinite(norm):
-                raise TrainingError(self._diverged("norm of the gradient", norm, number))
+                raise self._diverged(f"the norm of the gradient is {norm}", number)
         if self.schedule is not None:
             self.optimizer.lr = self.schedule(number)
         self.optimizer.step()
@@ -106,9 +109,16 @@ class Trainer:
         self.history.learning_rates.append(self.optimizer.lr)
         return loss, tokens
 
-    def _diverged(self, what, value, number):
-        kept = f"; the checkpoint of an earlier step is untouched: {self.checkpoint}" if self.checkpoint else ""
-        return f"the {what} is {value} at step {number}: try a smaller learning rate{kept}"
+    def _record_validation(self, batches):
+        loss = self.validate(batches)
+        if not math.isfinite(loss):
+            raise self._diverged(f"the validation loss is {loss}", self.step)
+        self.history.validation.append((self.step, loss))
+
+    def _diverged(self, what, number):
+        saved = self.checkpoint and Path(self.checkpoint).exists()
+        kept = f"; the checkpoint of an earlier step is untouched: {self.checkpoint}" if saved else ""
+        return TrainingError(f"{what} at step {number}: try a smaller learning rate{kept}")
 
     def validate(self, batches):
         """The mean loss per token over all batches, in eval mode."""
@@ -119,7 +129,9 @@ class Trainer:
     # --- what a training needs to go on exactly ------------------------------------------------------------------
 
     def save(self):
-        """Write the checkpoint, atomically."""
+        """Write the checkpoint, atomically. Raises TrainingError, and leaves it, if a parameter is not finite."""
+        if not np.isfinite(self.optimizer.data).all():
+            raise self._diverged("a parameter is not finite", self.step)
         history = self.history
         tensors = {
             **model_tensors(self.model),
@@ -140,27 +152,34 @@ class Trainer:
     def resume(self):
         """Take up the training where the checkpoint left it: the same losses follow, bit for bit.
 
-        Raises FileNotFoundError or ValueError, with nothing changed, if the file is missing, damaged or of another model.
+        Raises FileNotFoundError or ValueError, with nothing changed, if the file is missing, damaged or does not fit.
         """
         tensors, header = load_checkpoint(self.checkpoint)
         own = model_header(self.model)
         if header.get("model") != own["model"] or header.get("config") != own["config"]:
             raise ValueError(f"{self.checkpoint} is of another model: {_differences(header, own)}")
-        generators, states = self._generators(), header["random_states"]
+        try:
+            generators, states = self._generators(), header["random_states"]
+            history = History(
+                losses=tensors["history.losses"].tolist(),
+                learning_rates=tensors["history.learning_rates"].tolist(),
+                validation=[(int(step), float(loss)) for step, loss in tensors["history.validation"]],
+                seconds=header["seconds"],
+            )
+        except KeyError as error:
+            raise ValueError(f"{self.checkpoint} holds no training to go on with: {error} is missing") from None
         if len(generators) != len(states):
             raise ValueError(f"{self.checkpoint} has {len(states)} random states, the model has {len(generators)}")
-        load_model_tensors(self.model, tensors, self.checkpoint)
-        self.optimizer.load_state_dict(
-            {name.removeprefix("optimizer."): a for name, a in tensors.items() if name.startswith("optimizer.")}
-        )
+        averages = {name.removeprefix("optimizer."): a for name, a in tensors.items() if name.startswith("optimizer.")}
+        try:
+            self.optimizer.check_state(averages)
+        except ValueError as error:
+            raise ValueError(f"{self.checkpoint} does not fit the optimizer: {error}") from None
+        load_model_tensors(self.model, tensors, self.checkpoint)  # the last that can fail
+        self.optimizer.load_state_dict(averages)
         for generator, state in zip(generators, states, strict=True):
             generator.bit_generator.state = state
-        self.history = History(
-            losses=tensors["history.losses"].tolist(),
-            learning_rates=tensors["history.learning_rates"].tolist(),
-            validation=[(int(step), float(loss)) for step, loss in tensors["history.validation"]],
-            seconds=header["seconds"],
-        )
+        self.history = history
 
     def _generators(self):
         """The distinct random generators in the model: dropout draws from them."""

@@ -1,0 +1,44 @@
+"""What the tests of the core share."""
+
+import numpy as np
+import pytest
+
+from transformer_np.models import Transformer, TransformerConfig
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+def randomize(module, rng, scale=1.0):
+    """Give every parameter random values of order 1, because γ = 1 and b = 0 hide mistakes. A matrix about keeps the size
+    of what it multiplies (times `scale`), so that no softmax saturates and no gradient dies out."""
+    for name, parameter in module.named_parameters():
+        values = rng.normal(size=parameter.shape)
+        if name.endswith("gamma"):
+            parameter.data = rng.uniform(0.5, 2, size=parameter.shape)
+        elif values.ndim == 1:
+            parameter.data = 0.5 * values
+        else:
+            parameter.data = scale * values / values.shape[name.endswith("table")] ** 0.5
+    return module
+
+
+@pytest.fixture
+def random_module(rng):
+    """random_module(module) -> the same module with every parameter random."""
+    return lambda module, scale=1.0: randomize(module, rng, scale)
+
+
+@pytest.fixture
+def random_model():
+    """random_model(seed=…, scale=…, **config) -> a small Transformer, all sizes different, every parameter random."""
+
+    def make(seed=0, scale=1.0, **config):
+        sizes = {"src_vocab_size": 11, "tgt_vocab_size": 13, "d_model": 12, "num_heads": 3, "d_ff": 10, "max_len": 9}
+        rest = {"num_encoder_layers": 2, "num_decoder_layers": 2, "dropout": 0.0, "dtype": "float64", "seed": seed}
+        model = Transformer(TransformerConfig(**{**sizes, **rest, **config}))
+        return randomize(model, np.random.default_rng(seed), scale)
+
+    return make

@@ -1,0 +1,340 @@
+"""What is wrong is refused with the right kind of error, and the message names the argument."""
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np.decoding import DecoderCache, beam_search, greedy_decode, greedy_steps
+from transformer_np.layers import (
+    Dropout,
+    Embedding,
+    FeedForward,
+    LayerNorm,
+    LearnedPositionalEmbedding,
+    Linear,
+    MultiHeadAttention,
+    PositionalEncoding,
+)
+from transformer_np.masks import additive, causal_mask, padding_mask, window_mask
+from transformer_np.models import Transformer, TransformerConfig
+from transformer_np.module import Parameter
+
+
+def a(*shape, dtype="float64"):
+    """An array of ones."""
+    return np.ones(shape, dtype)
+
+
+def refused(error, message, call):
+    with pytest.raises(error, match=message) as caught:
+        call()
+    assert type(caught.value) is error
+
+
+# --- functions -------------------------------------------------------------------------------------------------------
+
+FUNCTIONS = [
+    # not an array of floats
+    (TypeError, "linear: x must be an array of floats, got int64", lambda: F.linear([[1, 2]], a(2, 3))),
+    (TypeError, "linear: w must be an array of floats, got NoneType", lambda: F.linear(a(1, 2), None)),
+    (TypeError, "softmax: x must be an array of floats, got complex128", lambda: F.softmax(np.ones(2, complex))),
+    (TypeError, "relu: x must be an array of floats", lambda: F.relu([[1.0], [1.0, 2.0]])),
+    (TypeError, "layer_norm: gamma must be an array of floats, got str", lambda: F.layer_norm(a(2, 3), "1", a(3))),
+    # shapes
+    (ValueError, r"linear: w must have shape \(D_in, D_out\) with D_in = 3; got", lambda: F.linear(a(2, 3), a(4, 5))),
+    (ValueError, r"linear: b must have shape \(D_out\) with D_out = 4; got \(1,\)", lambda: F.linear(a(2, 3), a(3, 4), a(1))),
+    (ValueError, r"linear: w must have the axes \(D_in, D_out\), got shape \(3,\)", lambda: F.linear(a(2, 3), a(3))),
+    (ValueError, "linear: x must have the axes", lambda: F.linear(np.array(1.0), a(3, 4))),
+    (ValueError, "linear_backward: x must have shape", lambda: F.linear_backward(a(2, 4), a(3, 3), a(3, 4))),
+    (ValueError, "linear_backward: w must have shape", lambda: F.linear_backward(a(2, 4), a(2, 3), a(3, 5))),
+    (ValueError, "embedding: table must have the axes", lambda: F.embedding([0], a(3))),
+    (ValueError, r"dy \(2, 3\) must have the shape of ids \(3,\)", lambda: F.embedding_backward(a(2, 3), [0, 1, 2], 4)),
+    (ValueError, "softmax_backward: y must have shape", lambda: F.softmax_backward(a(2, 3), a(2, 1))),
+    (ValueError, "relu_backward: x must have shape", lambda: F.relu_backward(a(2, 3), a(3))),
+    (ValueError, "gelu_backward: x must have shape", lambda: F.gelu_backward(a(2, 3), a(1, 3))),
+    (ValueError, "layer_norm: gamma must have shape", lambda: F.layer_norm(a(2, 3), a(1), a(3))),
+    (ValueError, "layer_norm: beta must have the axes", lambda: F.layer_norm(a(2, 3), a(3), a(2, 3))),
+    (ValueError, "backward: inv_std must have shape", lambda: F.layer_norm_backward(a(2, 3), a(2, 3), a(2, 3), a(3))),
+    (ValueError, "backward: inv_std must have", lambda: F.layer_norm_backward(a(2, 3), a(2, 3), a(2), a(3))),
+    (ValueError, "keep .* must have the shape of dy", lambda: F.dropout_backward(a(2, 3), a(5, 2, 3, dtype=bool), 0.5)),
+    (ValueError, "k must have shape", lambda: F.scaled_dot_product_attention(a(4, 3), a(5, 2), a(5, 3))),
+    (ValueError, "v must have shape", lambda: F.scaled_dot_product_attention(a(4, 3), a(5, 3), a(4, 3))),
+    (ValueError, "k must have shape", lambda: F.scaled_dot_product_attention(a(2, 4, 3), a(1, 5, 3), a(1, 5, 3))),
+    (
+        ValueError,
+        "weights must have shape",
+        lambda: F.scaled_dot_product_attention_backward(a(4, 2), a(4, 3), a(5, 3), a(5, 2), a(5, 4)),
+    ),
+    (ValueError, "x must have the axes", lambda: F.split_heads(a(2, 6), 2)),
+    (ValueError, "num_heads must divide the last axis of x: got 4 heads for D = 6", lambda: F.split_heads(a(2, 3, 6), 4)),
+    (ValueError, "num_heads must divide", lambda: F.split_heads(a(2, 3, 6), 0)),
+    (ValueError, "feed_forward: w2 must have shape", lambda: F.feed_forward(a(2, 3), a(3, 5), a(5), a(3, 5), a(3))),
+    (ValueError, r"targets must have shape \(2,\)", lambda: F.cross_entropy(a(2, 3), [[0, 1]])),
+    (ValueError, r"targets must have shape \(2,\)", lambda: F.cross_entropy_backward(a(2, 3), [0, 1, 2])),
+    # dtypes
+    (ValueError, "linear: w is float32 but x is float64", lambda: F.linear(a(2, 3), a(3, 4, dtype="float32"))),
+    (ValueError, "softmax_backward: y is float32", lambda: F.softmax_backward(a(2), a(2, dtype="float32"))),
+    # nothing
+    (ValueError, r"softmax: x is empty, its shape is \(2, 0\)", lambda: F.softmax(a(2, 0))),
+    (ValueError, "linear: x is empty", lambda: F.linear(a(0, 3), a(3, 4))),
+    (ValueError, "ids is empty", lambda: F.embedding(np.zeros((2, 0), int), a(3, 4))),
+    (ValueError, "cross_entropy: logits is empty", lambda: F.cross_entropy(a(0, 3), np.zeros(0, int))),
+    # ids
+    (ValueError, r"ids must lie in 0 … 2, got 3 at index \(1, 0\)", lambda: F.embedding([[0, 1], [3, 0]], a(3, 4))),
+    (ValueError, r"ids must lie in 0 … 2, got -1 at index \(1,\)", lambda: F.embedding([0, -1], a(3, 4))),
+    (ValueError, "ids must lie in 0 … 2, got 3", lambda: F.embedding_backward(a(1, 4), [3], 3)),
+    (TypeError, "ids must be whole numbers", lambda: F.embedding([0.0, 1.0], a(3, 4))),
+    (TypeError, "ids must be whole numbers", lambda: F.embedding([True, False], a(3, 4))),
+    (TypeError, "ids must be an array of whole numbers", lambda: F.embedding([[0, 1], [2]], a(3, 4))),
+    (ValueError, r"targets must lie in 0 … 2, got 3 at index \(1,\)", lambda: F.cross_entropy(a(2, 3), [0, 3])),
+    (ValueError, "targets must lie in 0 … 2, got -100", lambda: F.cross_entropy(a(2, 3), [0, -100])),
+    (ValueError, "targets must lie in 0 … 2, got -7", lambda: F.cross_entropy(a(2, 3), [-100, -7], ignore_index=-100)),
+    (ValueError, "targets must lie in 0 … 2, got 3", lambda: F.cross_entropy_backward(a(2, 3), [3, 0])),
+    (TypeError, "targets must be whole numbers", lambda: F.cross_entropy(a(2, 3), [0.0, 1.0])),
+    (TypeError, "targets must be whole numbers", lambda: F.cross_entropy(a(2, 3), [1.0, 1.0], ignore_index=1)),
+    # numbers
+    (ValueError, r"label_smoothing must lie in \[0, 1\], got 1.5", lambda: F.cross_entropy(a(2, 3), [0, 1], None, 1.5)),
+    (ValueError, "label_smoothing must lie", lambda: F.cross_entropy_backward(a(2, 3), [0, 1], None, -0.1)),
+    (ValueError, r"p must lie in \[0, 1\), got 1.0", lambda: F.dropout(a(3), 1.0, 0)),
+    (ValueError, "p must lie in", lambda: F.dropout(a(3), -0.1, 0)),
+    (ValueError, "p must lie in", lambda: F.dropout(a(3), float("nan"), 0)),
+    (ValueError, "p must lie in", lambda: F.dropout_backward(a(3), a(3, dtype=bool), 1.0)),
+    (ValueError, 'approximate must be "tanh" or "none", got', lambda: F.gelu(a(3), "exact")),
+    (ValueError, "approximate must be", lambda: F.gelu_backward(a(3), a(3), None)),
+    (ValueError, "length and d_model must be at least 1, got 0 and 4", lambda: F.sinusoidal_encoding(0, 4)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("error", "message", "call"), FUNCTIONS)
+def test_functions(error, message, call):
+    refused(error, message, call)
+
+
+# --- masks -----------------------------------------------------------------------------------------------------------
+
+MASKS = [
+    (ValueError, r"mask of shape \(3, 4\) does not broadcast to the scores' shape \(2, 3, 5\)", a(3, 4, dtype=bool)),
+    (ValueError, "mask of shape", a(1, 2, 3, 5, dtype=bool)),  # broadcasting must not add an axis to the result
+    (ValueError, "mask of shape", a(7, 3, 5, dtype=bool)),
+    (ValueError, "mask of shape", a(3, 3)),
+    (TypeError, r"mask must be a Boolean array .* or a float array .*, got int64", a(3, 5, dtype=int)),
+    (TypeError, "mask must be a Boolean array .*, got list", [[True] * 5] * 3),
+    (TypeError, "mask must be a Boolean array .*, got bool", True),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "mask"), MASKS)
+def test_masks_of_attention(error, message, mask):
+    refused(error, message, lambda: F.scaled_dot_product_attention(a(2, 3, 4), a(2, 5, 4), a(2, 5, 6), mask))
+
+
+def test_making_masks():
+    refused(ValueError, "S must be at least 4, got 3", lambda: causal_mask(4, 3))
+    refused(ValueError, "T must be at least 1, got 0", lambda: causal_mask(0))
+    refused(TypeError, "T must be a whole number, got 2.0", lambda: causal_mask(2.0))
+    refused(ValueError, "window must be at least 0, got -1", lambda: window_mask(3, -1))
+    refused(TypeError, "window must be a whole number, got 1.5", lambda: window_mask(3, 1.5))
+    refused(ValueError, r"ids must have the axes \(B, S\), got shape \(3,\)", lambda: padding_mask([1, 2, 0], 0))
+    refused(TypeError, "mask must be Boolean .*, got int64", lambda: additive(np.eye(3, dtype=int)))
+
+
+# --- layers ----------------------------------------------------------------------------------------------------------
+
+X = a(2, 3, 8, dtype="float32")
+LAYERS = [
+    (ValueError, "num_heads must divide d_model: 8 features cannot be cut into 3", lambda: MultiHeadAttention(8, 3)),
+    (ValueError, "num_heads must be at least 1, got 0", lambda: MultiHeadAttention(8, 0)),
+    (TypeError, "num_heads must be a whole number, got 2.0", lambda: MultiHeadAttention(8, 2.0)),
+    (TypeError, "num_heads must be a whole number, got True", lambda: MultiHeadAttention(8, True)),
+    (ValueError, "d_model must be at least 1", lambda: MultiHeadAttention(0, 1)),
+    (ValueError, "d_in must be at least 1, got 0", lambda: Linear(0, 3)),
+    (ValueError, "d_out must be at least 1, got -3", lambda: Linear(3, -3)),
+    (ValueError, "num_embeddings must be at least 1", lambda: Embedding(0, 3)),
+    (ValueError, "d_model must be at least 1", lambda: LayerNorm(0)),
+    (ValueError, "d_ff must be at least 1", lambda: FeedForward(3, 0)),
+    (ValueError, 'activation must be "relu", "gelu" or "gelu_tanh", got', lambda: FeedForward(3, 4, "tanh")),
+    (ValueError, r"p must lie in \[0, 1\), got 1", lambda: Dropout(1)),
+    (ValueError, "max_len must be at least 1", lambda: PositionalEncoding(4, 0)),
+    (ValueError, "max_len must be at least 1", lambda: LearnedPositionalEmbedding(0, 4)),
+    (ValueError, r"x must have the axes \(B, T, D\), got shape \(3, 8\)", lambda: MultiHeadAttention(8, 2)(X[0])),
+    (ValueError, "memory must have shape .* D = 8; got", lambda: MultiHeadAttention(8, 2)(X, X[..., :4])),
+    (ValueError, "memory must have shape .* B = 2", lambda: MultiHeadAttention(8, 2)(X, X[:1])),
+    (ValueError, "memory is float64 but x is float32", lambda: MultiHeadAttention(8, 2)(X, X.astype(float))),
+    (ValueError, "w is float32 but x is float64", lambda: MultiHeadAttention(8, 2)(X.astype(float))),
+    (ValueError, "mask of shape", lambda: MultiHeadAttention(8, 2)(X, mask=causal_mask(4))),
+    (TypeError, "mask must be", lambda: MultiHeadAttention(8, 2)(X, mask=causal_mask(3).astype(int))),
+    (ValueError, "linear: w must have shape", lambda: Linear(7, 3)(X)),
+    (ValueError, "linear: w is float32 but x is float64", lambda: Linear(8, 3)(X.astype(float))),
+    (ValueError, "layer_norm: gamma must have shape", lambda: LayerNorm(7)(X)),
+    (TypeError, "linear: x must be an array of floats", lambda: Linear(8, 3)(X.astype(int))),
+    (TypeError, "linear: x must be an array of floats, got NoneType", lambda: Linear(8, 3)(None)),
+    (ValueError, "ids must lie in 0 … 4, got 5", lambda: Embedding(5, 8)([5])),
+    (ValueError, "ids must lie in 0 … 4, got -5", lambda: Embedding(5, 8)([-5])),
+    *(
+        (error, message, lambda make=make, args=args: make()(*args))
+        for make in (lambda: PositionalEncoding(8, 4), lambda: LearnedPositionalEmbedding(4, 8))
+        for error, message, args in [
+            (ValueError, "the sequence is 5 tokens long, more than max_len = 4", (X, 2)),
+            (ValueError, "the sequence is 6 tokens long, more than max_len = 4", (a(1, 6, 8, dtype="float32"),)),
+            (ValueError, "start must be at least 0, got -3", (X, -3)),
+            (ValueError, "table must have shape .* D = 1", (X[..., :1],)),
+            (ValueError, "table is float32 but x is float64", (X.astype(float),)),
+            (ValueError, r"x must have the axes \(B, T, D\)", (X[0],)),
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "call"), LAYERS)
+def test_layers(error, message, call):
+    refused(error, message, call)
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        Linear(8, 8),
+        LayerNorm(8),
+        FeedForward(8, 4),
+        MultiHeadAttention(8, 2),
+        LearnedPositionalEmbedding(5, 8),
+        Dropout(0.5),
+    ],
+)
+@pytest.mark.parametrize("dout", [X[:, :1], X[..., :1], X[:, :, :7]], ids=lambda d: str(d.shape))
+def test_a_gradient_of_another_shape(layer, dout):
+    """NumPy would broadcast some of these without a word."""
+    layer(X)
+    with pytest.raises(ValueError, match="must have (the )?(shape|axes)"):
+        layer.backward(dout)
+
+
+@pytest.mark.parametrize("layer", [Linear(8, 8), LayerNorm(8), FeedForward(8, 4), MultiHeadAttention(8, 2)])
+def test_a_gradient_of_another_dtype(layer):
+    layer(X)
+    with pytest.raises(ValueError, match="float64"):
+        layer.backward(X.astype(float))
+
+
+@pytest.mark.parametrize(
+    "layer", [Linear(8, 8), Embedding(5, 8), LayerNorm(8), FeedForward(8, 4), MultiHeadAttention(8, 2)]
+)
+def test_backward_before_forward(layer):
+    message = rf"{type(layer).__name__}.backward needs a forward in train\(\) mode, or in eval\(keep=True\), before it"
+    refused(RuntimeError, message, lambda: layer.backward(X))
+
+
+def test_parameters():
+    layer = Linear(2, 3, rng=0)
+    before = layer.state_dict()
+    refused(TypeError, "a Parameter holds floats, got int64", lambda: Parameter(np.ones(3, int)))
+    refused(
+        ValueError, r"a parameter of shape \(3,\) cannot take values of shape \(2,\)", lambda: setattr(layer, "b", a(2))
+    )
+    refused(ValueError, "cannot take values of shape", lambda: setattr(layer.w, "grad", a(2, 1)))
+    refused(TypeError, "a parameter holds floats, got None", lambda: setattr(layer, "b", None))
+    refused(TypeError, "dtype must be a floating type, got int32", lambda: layer.astype(np.int32))
+    assert all(np.array_equal(values, before[name]) for name, values in layer.state_dict().items())
+
+
+# --- Transformer -----------------------------------------------------------------------------------------------------
+
+CONFIGS = [
+    (ValueError, "num_heads must divide d_model, got 3 heads for d_model = 8", {"d_model": 8, "num_heads": 3}),
+    (ValueError, "src_vocab_size must be at least 1, got 0", {"src_vocab_size": 0}),
+    (TypeError, "d_ff must be a whole number, got 2.5", {"d_ff": 2.5}),
+    (ValueError, "num_encoder_layers must be at least 0, got -1", {"num_encoder_layers": -1}),
+    (ValueError, "max_len must be at least 1", {"max_len": 0}),
+    (ValueError, r"dropout must lie in \[0, 1\), got 1.0", {"dropout": 1.0}),
+    (ValueError, "dtype must be a floating type, got 'int32'", {"dtype": "int32"}),
+    (ValueError, "pad_id, bos_id and eos_id must differ: 0, 2, 2", {"bos_id": 2}),
+    (ValueError, "eos_id is 13, not in tgt_vocab_size = 13", {"eos_id": 13}),
+    (ValueError, "bos_id must be at least 0, got -1", {"bos_id": -1}),
+    (TypeError, "eos_id must be a whole number", {"eos_id": None}),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "changes"), CONFIGS)
+def test_configs(error, message, changes):
+    refused(error, message, lambda: TransformerConfig(**{"src_vocab_size": 11, "tgt_vocab_size": 13, **changes}))
+
+
+def test_activation():
+    refused(ValueError, "activation must be", lambda: Transformer(TransformerConfig(5, 5, d_model=8, activation="elu")))
+
+
+SRC, TGT = np.array([[4, 5, 6, 2], [5, 4, 2, 0]]), np.array([[1, 7, 8], [1, 9, 0]])
+
+
+def changed(ids, place, value):
+    ids = ids.copy()
+    ids[place] = value
+    return ids
+
+
+SEQUENCES = [
+    (ValueError, r"src must lie in 0 … 10, got 11 at index \(1, 2\)", (changed(SRC, (1, 2), 11), TGT)),
+    (ValueError, r"src must lie in 0 … 10, got -1 at index \(0, 0\)", (changed(SRC, (0, 0), -1), TGT)),
+    (ValueError, r"tgt_in must lie in 0 … 12, got 13 at index \(1, 1\)", (SRC, changed(TGT, (1, 1), 13))),
+    (ValueError, "tgt_in must lie in 0 … 12, got -1", (SRC, changed(TGT, (1, 1), -1))),
+    (TypeError, "src must be whole numbers", (SRC.astype(float), TGT)),
+    (TypeError, "tgt_in must be whole numbers", (SRC, TGT.astype(bool))),
+    (TypeError, "src must be an array of whole numbers", ([[4, 5], [4]], TGT)),
+    (ValueError, r"src is empty, its shape is \(2, 0\)", (SRC[:, :0], TGT)),
+    (ValueError, r"tgt_in is empty, its shape is \(2, 0\)", (SRC, TGT[:, :0])),
+    (ValueError, "src is empty", (SRC[:0], TGT[:0])),
+    (ValueError, r"src must have the axes \(batch, length\), got shape \(4,\)", (SRC[0], TGT)),
+    (ValueError, r"tgt_in must have the axes \(batch, length\), got shape \(3,\)", (SRC, TGT[0])),
+    (ValueError, "src has nothing but padding in row 1", (changed(SRC, 1, 0), TGT)),
+    (ValueError, "tgt_in has nothing but padding in row 1", (SRC, changed(TGT, 1, 0))),
+    (ValueError, "src is 10 tokens long, more than max_len = 9", (np.full((2, 10), 4), TGT)),
+    (ValueError, "tgt_in is 10 tokens long, more than max_len = 9", (SRC, np.full((2, 10), 4))),
+    (ValueError, "batch sizes differ: tgt_in 1, memory 2, src 2", (SRC, TGT[:1])),
+]
+
+
+@pytest.mark.parametrize(("error", "message", "sequences"), SEQUENCES)
+def test_sequences(random_model, error, message, sequences):
+    refused(error, message, lambda: random_model()(*sequences))
+
+
+def test_decode(random_model):
+    model = random_model()
+    memory = model.encode(SRC)
+    refused(ValueError, "src of shape .* is not what memory", lambda: model.decode(TGT, memory[:, :2], SRC))
+    refused(ValueError, "memory must have the axes", lambda: model.decode(TGT, memory[0], SRC))
+    refused(ValueError, "memory must have shape", lambda: model.decode(TGT, memory[..., :5], SRC))
+    refused(ValueError, "memory is float32 but", lambda: model.decode(TGT, memory.astype(np.float32), SRC))
+    refused(ValueError, "batch sizes differ", lambda: model.decode(TGT, memory, SRC[:1]))
+    cache = DecoderCache(2)
+    for _ in range(9):
+        model.decode(TGT[:, :1], memory, SRC, cache)
+    refused(ValueError, "tgt_in is 10 tokens long", lambda: model.decode(TGT[:, :1], memory, SRC, cache))
+
+
+def test_backward(random_model):
+    model = random_model()
+    refused(RuntimeError, "backward needs a forward", lambda: model.backward(a(2, 3, 13)))
+    model(SRC, TGT)
+    refused(ValueError, "must have shape", lambda: model.backward(a(2, 4, 13)))
+    refused(ValueError, "must have shape", lambda: model.backward(a(2, 3, 12)))
+    refused(ValueError, "float32", lambda: model.backward(a(2, 3, 13, dtype="float32")))
+    assert not any(p.grad.any() for p in model.parameters())
+
+
+@pytest.mark.parametrize("decode", [greedy_decode, beam_search, lambda *args, **how: list(greedy_steps(*args, **how))])
+def test_decoding(random_model, decode):
+    model = random_model()
+    refused(ValueError, "max_len must be at least 1, got 0", lambda: decode(model, SRC, max_len=0))
+    refused(TypeError, "max_len must be a whole number, got 2.0", lambda: decode(model, SRC, max_len=2.0))
+    refused(ValueError, "max_len is 10, more than the model's max_len = 9", lambda: decode(model, SRC, max_len=10))
+    refused(ValueError, "src must lie in 0 … 10, got 11", lambda: decode(model, SRC + 5, max_len=3))
+    refused(ValueError, "src must have the axes", lambda: decode(model, SRC[0], max_len=3))
+    refused(ValueError, "src is empty", lambda: decode(model, [[]], max_len=3))
+    refused(ValueError, "src has nothing but padding in row 0", lambda: decode(model, [[0, 0]], max_len=3))
+    assert model.training
+
+
+def test_beam_size(random_model):
+    refused(ValueError, "beam_size must be at least 1, got 0", lambda: beam_search(random_model(), SRC, 0, 3))
+    refused(TypeError, "beam_size must be a whole number", lambda: beam_search(random_model(), SRC, 1.5, 3))

@@ -1,0 +1,131 @@
+"""Encoder and decoder block: gradients, wiring, and what a wrong wiring would break."""
+
+import numpy as np
+import pytest
+
+from transformer_np.blocks import AddNorm, DecoderBlock, EncoderBlock
+from transformer_np.gradcheck import check_gradients
+from transformer_np.masks import causal_mask
+
+B, T, S, D, H, FF = 2, 3, 4, 10, 5, 7
+MASK = np.arange(S) >= np.array([4, 2])[:, None, None, None]  # (B, 1, 1, S)
+
+
+@pytest.fixture(params=[False, True], ids=["post-norm", "pre-norm"])
+def norm_first(request):
+    return request.param
+
+
+@pytest.fixture
+def encoder(random_module, norm_first):
+    return random_module(EncoderBlock(D, H, FF, norm_first=norm_first, rng=0, dtype=np.float64))
+
+
+@pytest.fixture
+def decoder(random_module, norm_first):
+    return random_module(DecoderBlock(D, H, FF, norm_first=norm_first, rng=0, dtype=np.float64))
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh"])
+def test_encoder_block_gradients(rng, random_module, norm_first, activation):
+    block = random_module(EncoderBlock(D, H, FF, 0.3, norm_first, activation, eps=0.1, rng=0))
+    report = check_gradients(block, rng.normal(size=(B, S, D)), mask=MASK)
+    assert len(report.entries) == 1 + 8 + 4 + 2 * 2
+    assert report.passed
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh"])
+def test_decoder_block_gradients(rng, random_module, norm_first, activation):
+    block = random_module(DecoderBlock(D, H, FF, 0.3, norm_first, activation, eps=0.1, rng=0))
+    x, memory = rng.normal(size=(B, T, D)), rng.normal(size=(B, S, D))
+    report = check_gradients(block, x, memory, mask=causal_mask(T), memory_mask=MASK)
+    assert len(report.entries) == 2 + 2 * 8 + 4 + 3 * 2
+    assert report.passed
+
+
+def test_wiring_of_the_encoder_block(rng, encoder, norm_first):
+    x = rng.normal(size=(B, S, D))
+    norm1, norm2 = encoder.add_norm1.norm, encoder.add_norm2.norm
+    attention = lambda x: encoder.attention(x, mask=MASK)  # noqa: E731
+    if norm_first:
+        a = x + attention(norm1(x))
+        expected = a + encoder.feed_forward(norm2(a))
+    else:
+        a = norm1(x + attention(x))
+        expected = norm2(a + encoder.feed_forward(a))
+    np.testing.assert_allclose(encoder(x, MASK), expected, rtol=1e-12)
+
+
+def test_wiring_of_the_decoder_block(rng, decoder, norm_first):
+    x, memory, mask = rng.normal(size=(B, T, D)), rng.normal(size=(B, S, D)), causal_mask(T)
+    norm1, norm2, norm3 = decoder.add_norm1.norm, decoder.add_norm2.norm, decoder.add_norm3.norm
+    look_back = lambda x: decoder.self_attention(x, mask=mask)  # noqa: E731
+    look_across = lambda x: decoder.cross_attention(x, memory, MASK)  # noqa: E731
+    if norm_first:
+        a = x + look_back(norm1(x))
+        b = a + look_across(norm2(a))
+        expected = b + decoder.feed_forward(norm3(b))
+    else:
+        a = norm1(x + look_back(x))
+        b = norm2(a + look_across(a))
+        expected = norm3(b + decoder.feed_forward(b))
+    np.testing.assert_allclose(decoder(x, memory, mask, MASK), expected, rtol=1e-12)
+
+
+def test_without_positions_the_encoder_block_does_not_know_the_order(rng, encoder):
+    x, order = rng.normal(size=(B, S, D)), [2, 0, 3, 1]
+    np.testing.assert_allclose(encoder(x[:, order]), encoder(x)[:, order], rtol=1e-12, atol=1e-12)
+
+
+def test_the_order_of_the_memory_does_not_matter(rng, decoder):
+    x, memory, order = rng.normal(size=(B, T, D)), rng.normal(size=(B, S, D)), [2, 0, 3, 1]
+    moved = decoder(x, memory[:, order], memory_mask=MASK[..., order])
+    np.testing.assert_allclose(moved, decoder(x, memory, memory_mask=MASK), rtol=1e-12, atol=1e-12)
+
+
+def test_causality_of_the_decoder_block(rng, decoder):
+    x, memory = rng.normal(size=(B, T, D)), rng.normal(size=(B, S, D))
+    before = decoder(x, memory, causal_mask(T))
+    x[:, 1] += 1
+    after = decoder(x, memory, causal_mask(T))
+    assert np.array_equal(after[:, 0], before[:, 0])
+    assert (after[:, 1:] != before[:, 1:]).any(axis=(0, 2)).all()
+
+
+def test_hidden_memory_does_not_matter(rng, decoder):
+    x, memory = rng.normal(size=(B, T, D)), rng.normal(size=(B, S, D))
+    before = decoder(x, memory, memory_mask=MASK)
+    memory[1, 2:] = 99
+    assert np.array_equal(decoder(x, memory, memory_mask=MASK), before)
+    _, dmemory = decoder.backward(rng.normal(size=x.shape))
+    assert not dmemory[1, 2:].any()
+    assert dmemory[1, :2].all()
+
+
+def test_add_norm_drops_what_the_sublayer_says_and_keeps_the_path(rng, norm_first):
+    add_norm = AddNorm(50, dropout=0.5, norm_first=norm_first, rng=0, dtype=np.float64)
+    x = rng.normal(size=(1, 40, 50))
+    y = add_norm(x, lambda h: np.full_like(h, 100))
+    if norm_first:  # x itself, or x and the sublayer's 100 doubled
+        assert ((y == x) | (y == x + 200)).all()
+    else:  # the sum is normalised: two clusters
+        low, high = y < 0, y > 0
+        assert (low ^ high).all()
+        assert 0.4 < high.mean() < 0.6
+    add_norm.eval()
+    if norm_first:
+        assert np.array_equal(add_norm(x, lambda h: np.full_like(h, 100)), x + 100)
+    else:
+        expected = (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
+        np.testing.assert_allclose(add_norm(x, lambda h: np.full_like(h, 100)), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_block_draws_its_dropout_from_its_seed(rng):
+    x = rng.normal(size=(B, S, D)).astype(np.float32)
+    one, same, other = (EncoderBlock(D, H, FF, 0.5, rng=seed) for seed in (1, 1, 2))
+    other.load_state_dict(one.state_dict())
+    first = one(x)
+    assert np.array_equal(same(x), first)
+    assert not np.array_equal(other(x), first)
+    assert not np.array_equal(one(x), first)
+    assert np.array_equal(one.eval()(x), other.eval()(x))

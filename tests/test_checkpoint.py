@@ -1,0 +1,217 @@
+"""Checkpoint files: written whole or not at all, read with suspicion."""
+
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+import transformer_np
+from transformer_np.models import Transformer, TransformerConfig
+from transformer_np.training import load_checkpoint, load_model, save_checkpoint
+from transformer_np.training.checkpoint import model_header, model_tensors, write_atomically
+
+CONFIG = TransformerConfig(9, 7, d_model=6, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=5, max_len=8)
+
+
+@pytest.fixture
+def model():
+    model = Transformer(CONFIG)
+    for i, parameter in enumerate(model.parameters()):
+        parameter.data = np.random.default_rng(i).normal(size=parameter.shape)
+    return model
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "a model ü.safetensors"
+
+
+def names(folder):
+    return sorted(file.name for file in folder.iterdir())
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def test_arrays_come_back_as_they_were(path):
+    arrays = {
+        "transposed": np.arange(6.0).reshape(2, 3).T,
+        "every second": np.arange(8, dtype=np.float32)[::2],
+        "a number": np.array(7),
+        "nothing": np.empty((0, 2)),
+        "true": np.array([True, False]),
+    }
+    header = {"step": 3, "name": "é", "large": 2**100, "rate": 0.1}
+    save_checkpoint(path, arrays, header)
+    found, found_header = load_checkpoint(path)
+    assert found_header == header
+    assert found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert found[name].shape == array.shape and found[name].dtype == array.dtype, name
+        assert np.array_equal(found[name], array), name
+
+
+def test_only_what_begins_with_the_prefix(path):
+    save_checkpoint(path, {"model.a": np.ones(1), "optimizer.a": np.ones(2), "remodel.a": np.ones(3)}, {})
+    assert list(load_checkpoint(path, "model.")[0]) == ["model.a"]
+
+
+def test_the_file_is_readable_for_whom_other_files_are(path):
+    save_checkpoint(path, {"a": np.ones(1)}, {})
+    (path.parent / "other").write_text("")
+    assert path.stat().st_mode == (path.parent / "other").stat().st_mode
+
+
+def test_written_then_flushed_then_renamed(path, monkeypatch):
+    path.write_text("old")
+    calls = []
+    real = {"fsync": os.fsync, "replace": os.replace}
+    monkeypatch.setattr(os, "fsync", lambda file: calls.append("fsync") or real["fsync"](file))
+    monkeypatch.setattr(os, "replace", lambda a, b: calls.append(path.read_text()) or real["replace"](a, b))
+    write_atomically(path, lambda temporary: temporary.write_text("new"))
+    assert calls == ["fsync", "old"]
+    assert path.read_text() == "new" and names(path.parent) == [path.name]
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+def test_an_error_while_writing_leaves_the_old_file_alone(path, error):
+    def write(temporary):
+        temporary.write_bytes(b"half of the")
+        raise error
+
+    path.write_bytes(b"old")
+    with pytest.raises(type(error)):
+        write_atomically(path, write)
+    assert path.read_bytes() == b"old" and names(path.parent) == [path.name]
+
+
+def test_a_process_killed_while_writing_leaves_the_old_file_and_nothing_in_the_way(path):
+    save_checkpoint(path, {"a": np.ones(3)}, {"step": 1})
+    code = (
+        "import os, pathlib, sys; from transformer_np.training.checkpoint import write_atomically\n"
+        "write_atomically(sys.argv[1], lambda new: new.write_bytes(b'half') and os.kill(os.getpid(), 9))"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, str(path)])
+    assert killed.returncode == -signal.SIGKILL
+    assert load_checkpoint(path)[1] == {"step": 1}
+    save_checkpoint(path, {"a": np.ones(3)}, {"step": 2})
+    assert load_checkpoint(path)[1] == {"step": 2} and names(path.parent) == [path.name]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_a_full_disk_is_an_oserror(tmp_path):
+    path = tmp_path / "file"
+    save_checkpoint(path, {"a": np.ones(3)}, {"step": 1})
+    (tmp_path / "file.new").symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left"):
+        save_checkpoint(path, {"a": np.ones(3)}, {"step": 2})
+    assert load_checkpoint(path)[1] == {"step": 1}
+
+
+def test_where_there_is_no_folder(tmp_path):
+    (tmp_path / "file").write_text("")
+    for folder, error in (("nowhere", FileNotFoundError), ("file", NotADirectoryError)):
+        with pytest.raises(error, match=folder):
+            save_checkpoint(tmp_path / folder / "checkpoint", {"a": np.ones(1)}, {})
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def foreign(dtype):
+    """A safetensors file with two numbers of a type that NumPy may not have, under a name like ours."""
+    header = json.dumps({"model.w": {"dtype": dtype, "shape": [2], "data_offsets": [0, 4]}}).encode()
+    return struct.pack("<Q", len(header)) + header + bytes(4)
+
+
+def ours(header):
+    text = header if isinstance(header, str) else json.dumps(header)
+    return save({"model.w": np.ones(2)}, {"transformer_np": text})
+
+
+WHOLE = ours({"model": "Transformer", "config": asdict(CONFIG)})
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "truncated, damaged or not a safetensors file"),
+        (b"abc", "truncated, damaged or not a safetensors file"),
+        (WHOLE[:20], "truncated, damaged or not a safetensors file"),
+        (WHOLE[:-1], "truncated, damaged or not a safetensors file"),
+        (WHOLE + b"x", "truncated, damaged or not a safetensors file"),
+        (np.random.default_rng(0).bytes(3000), "truncated, damaged or not a safetensors file"),
+        (b"\x80\x04K\x01.", "truncated, damaged or not a safetensors file"),  # a pickle
+        (save({"model.w": np.ones(2)}), "not a checkpoint of transformer_np"),
+        (save({"model.w": np.ones(2)}, {"format": "pt"}), "not a checkpoint of transformer_np"),
+        (foreign("BF16"), "not a checkpoint of transformer_np"),
+        (ours("{oops"), "header is not JSON"),
+        (ours([1]), "header is not a JSON object"),
+        (ours({}), "unknown kind None"),
+        (ours({"model": "Perceptron", "config": {}}), "unknown kind 'Perceptron'"),
+        (ours({"model": "Transformer"}), "configuration does not fit TransformerConfig: .*src_vocab_size"),
+        (ours({"model": "Transformer", "config": 3}), "configuration does not fit TransformerConfig"),
+        (ours({"model": "Transformer", "config": {**asdict(CONFIG), "colour": 1}}), "does not fit.*colour"),
+        (ours({"model": "Transformer", "config": {**asdict(CONFIG), "d_model": -6}}), "does not fit.*d_model"),
+        (ours({"model": "Transformer", "config": {**asdict(CONFIG), "d_ff": "x"}}), "does not fit.*d_ff"),
+        (WHOLE, "does not fit the model: .*missing .* not expected w"),
+    ],
+)
+def test_a_file_that_will_not_do(path, content, message):
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        load_model(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_and_a_folder(path):
+    path.mkdir()
+    for wrong in (path, path / "nothing", "nowhere/at/all"):
+        with pytest.raises(FileNotFoundError, match=re.escape(f"there is no checkpoint {wrong}")):
+            load_checkpoint(wrong)
+        with pytest.raises(FileNotFoundError):
+            load_model(wrong)
+
+
+def test_a_tensor_of_the_wrong_shape_or_kind(path, model):
+    name = "model.output.b"
+    for bad, message in ((np.ones(3), r"output.b must have shape \(7,\), got \(3,\)"), (np.ones(7, int), "floats")):
+        save_checkpoint(path, {**model_tensors(model), name: bad}, model_header(model))
+        with pytest.raises(ValueError, match=message) as caught:
+            load_model(path)
+        assert str(path) in str(caught.value)
+
+
+def test_a_model_comes_back(path, model):
+    save_checkpoint(path, {**model_tensors(model), "optimizer.m": np.ones(3)}, {**model_header(model), "step": 4})
+    found, header = load_model(path)
+    assert found.config == CONFIG and header["step"] == 4 and not found.training
+    src, tgt_in = np.array([[4, 5, 0]]), np.array([[1, 6, 3]])
+    assert np.array_equal(found(src, tgt_in), model.eval()(src, tgt_in))
+
+
+def test_tied_parameters_come_back_tied(path):
+    model = Transformer(TransformerConfig(**{**asdict(CONFIG), "tgt_vocab_size": 9, "tie_embeddings": True}))
+    save_checkpoint(path, model_tensors(model), model_header(model))
+    found, _ = load_model(path)
+    assert found.num_parameters() == model.num_parameters()
+    assert found.src_input.embedding.table is found.tgt_input.embedding.table
+
+
+def test_nothing_is_ever_unpickled():
+    package = Path(transformer_np.__file__).parent
+    sources = {file: file.read_text(encoding="utf-8") for file in package.rglob("*.py")}
+    assert len(sources) > 20
+    forbidden = re.compile(
+        r"import\s+\w*pickle|from\s+\w*pickle|allow_pickle|np\.load\b|\b(marshal|shelve|joblib|dill)\b"
+    )
+    assert {str(file): forbidden.findall(text) for file, text in sources.items() if forbidden.search(text)} == {}

@@ -1,0 +1,341 @@
+"""Greedy and beam search, against searches written out over the whole model, without a cache."""
+
+import numpy as np
+import pytest
+
+from transformer_np.decoding import (
+    DecoderCache,
+    beam_search,
+    greedy_decode,
+    greedy_steps,
+    log_softmax,
+    sequence_log_probs,
+)
+from transformer_np.masks import causal_mask
+
+PAD, BOS, EOS = 0, 1, 2
+SRC = np.array([[4, 9, 4, 7, 3, 2, 10], [5, 4, 2, 0, 0, 0, 0], [3, 8, 3, 3, 6, 0, 0]])
+SEEDS = range(6)
+
+
+@pytest.fixture
+def speaker(random_model):
+    """A model whose next token is neither certain nor uniform, that reaches the end token at times and never pads."""
+
+    def make(seed, **config):
+        model = random_model(seed, scale=2.0, **{"norm_first": True, "max_len": 12, **config})
+        for name, parameter in model.named_parameters():
+            if parameter.data.ndim == 1 and not name.endswith("gamma"):
+                parameter.data = 0
+        model.tgt_input.embedding.table.data *= 2
+        model.output.b.data[[PAD, EOS]] = -20, 3
+        return model
+
+    return make
+
+
+def next_log_probs(model, src, ids):
+    """log p of the token after `ids`, from the whole model and the definition."""
+    logits = model(src[None], np.array([[BOS, *ids]]))[0, -1].astype(float)
+    return logits - np.log(np.exp(logits).sum())
+
+
+def plain_greedy(model, src, max_len):
+    ids, total = [], 0.0
+    while len(ids) < max_len:
+        log_probs = next_log_probs(model, src, ids)
+        token = int(np.argmax(log_probs))
+        total += log_probs[token]
+        if token == EOS:
+            break
+        ids.append(token)
+    return ids, total
+
+
+def score(log_prob, length, penalty):
+    return log_prob / ((5 + length) / 6) ** penalty
+
+
+def plain_beam(model, src, beam_size, max_len, penalty):
+    """(score, log p, ids) of what is left in the beam, best first."""
+    alive, ended = [(0.0, [])], []
+    for length in range(1, max_len + 1):
+        grown = [
+            (total + log_prob, [*ids, token])
+            for total, ids in alive
+            for token, log_prob in enumerate(next_log_probs(model, src, ids))
+        ]
+        best = sorted(grown, key=lambda c: -c[0])[: beam_size - len(ended)]
+        ended += [(score(total, length, penalty), total, ids[:-1]) for total, ids in best if ids[-1] == EOS]
+        alive = [(total, ids) for total, ids in best if ids[-1] != EOS]
+    return sorted(ended + [(score(total, max_len, penalty), total, ids) for total, ids in alive], reverse=True)
+
+
+def every_output(model, src, max_len, penalty):
+    """(score, log p, ids) of every output there is, best first."""
+    found, ids = [], []
+
+    def grow(total):
+        for token, log_prob in enumerate(next_log_probs(model, src, ids)):
+            length = len(ids) + 1
+            if token == EOS:
+                found.append((score(total + log_prob, length, penalty), total + log_prob, list(ids)))
+                continue
+            ids.append(token)
+            if length == max_len:
+                found.append((score(total + log_prob, length, penalty), total + log_prob, list(ids)))
+            else:
+                grow(total + log_prob)
+            ids.pop()
+
+    grow(0.0)
+    return sorted(found, reverse=True)
+
+
+def assert_same_hypotheses(hypotheses, expected):
+    assert [h.ids for h in hypotheses] == [ids for _, _, ids in expected]
+    np.testing.assert_allclose([h.log_prob for h in hypotheses], [p for _, p, _ in expected], rtol=1e-10)
+    np.testing.assert_allclose([h.score for h in hypotheses], [s for s, _, _ in expected], rtol=1e-10)
+
+
+def test_the_models_of_these_tests_have_something_to_say(speaker):
+    """Otherwise the tests below could not fail."""
+    outputs = [greedy_decode(speaker(seed), SRC, 9) for seed in SEEDS]
+    lengths = [len(ids) for rows in outputs for ids in rows]
+    assert 9 in lengths
+    assert len({n for n in lengths if n < 9}) >= 3
+    assert sum(len(set(ids)) > 1 for rows in outputs for ids in rows) >= 6
+    assert any(len({len(ids) for ids in rows}) == 3 for rows in outputs)  # the rows of a batch end apart
+
+
+# --- greedy ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+@pytest.mark.parametrize("max_len", [1, 4, 9])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_greedy(speaker, seed, max_len, use_cache):
+    model = speaker(seed)
+    outputs, log_probs = greedy_decode(model, SRC, max_len, use_cache, return_log_probs=True)
+    for src, ids, log_prob in zip(SRC, outputs, log_probs, strict=True):
+        expected_ids, expected = plain_greedy(model, src, max_len)
+        assert ids == expected_ids
+        assert log_prob == pytest.approx(expected, rel=1e-10)
+    assert all(type(token) is int for ids in outputs for token in ids)
+
+
+def test_a_row_alone_says_what_it_says_in_the_batch(speaker):
+    for seed in SEEDS:
+        model = speaker(seed)
+        outputs = greedy_decode(model, SRC, 9)
+        assert outputs == [greedy_decode(model, src[src != PAD][None], 9)[0] for src in SRC]
+        assert outputs == greedy_decode(model, np.pad(SRC, ((0, 0), (0, 3))), 9)
+        assert outputs == greedy_decode(model, SRC.tolist(), 9)
+
+
+def test_greedy_steps(speaker):
+    model = speaker(2)
+    outputs = greedy_decode(model, SRC, 9)
+    steps = list(greedy_steps(model, SRC, 9))
+    assert len(steps) == 9
+    tokens = np.array([step for step, _ in steps])  # (steps, B)
+    for row, ids in enumerate(outputs):
+        assert tokens[:, row].tolist() == (ids + [EOS] * 9)[:9]
+    assert np.array_equal(steps[0][0], steps[0][1].argmax(axis=-1))
+    np.testing.assert_allclose([np.exp(log_probs).sum(axis=-1) for _, log_probs in steps], 1, rtol=1e-12)
+
+
+def test_greedy_stops_when_every_row_has_ended(speaker):
+    model = speaker(3)
+    assert [len(ids) for ids in greedy_decode(model, SRC[1:], 12)] == [1, 2]
+    assert len(list(greedy_steps(model, SRC[1:], 12))) == 3
+    model.output.b.data[EOS] = 99
+    assert greedy_decode(model, SRC, 12) == [[], [], []]
+    assert len(list(greedy_steps(model, SRC, 12))) == 1
+
+
+def test_max_len_is_the_number_of_tokens(speaker):
+    model = speaker(0)
+    model.output.b.data[EOS] = -99
+    assert [len(ids) for ids in greedy_decode(model, SRC, 12)] == [12, 12, 12]  # the model's own maximum
+    assert [len(ids) for ids in beam_search(model, SRC, 3, 5)] == [5, 5, 5]
+
+
+def test_greedy_log_probs_are_those_of_teacher_forcing(speaker):
+    for seed in SEEDS:
+        model = speaker(seed)
+        outputs, log_probs = greedy_decode(model, SRC, 9, return_log_probs=True)
+        tgt_out = np.array([([*ids, EOS] + [PAD] * 9)[:9] for ids in outputs])
+        tgt_in = np.concatenate([np.full((3, 1), BOS), tgt_out[:, :-1]], axis=1)
+        np.testing.assert_allclose(sequence_log_probs(model, SRC, tgt_in, tgt_out), log_probs, rtol=1e-10)
+
+
+def test_sequence_log_probs(speaker):
+    model, ids = speaker(1), [[5, 4, 11, 2], [12, 2], [7, 7, 2]]
+    tgt_in = np.array([[BOS, 5, 4, 11], [BOS, 12, PAD, PAD], [BOS, 7, 7, PAD]])
+    tgt_out = np.array([[5, 4, 11, EOS], [12, EOS, PAD, PAD], [7, 7, EOS, PAD]])
+    expected = [
+        sum(next_log_probs(model, src, row[:t])[row[t]] for t in range(len(row)))
+        for src, row in zip(SRC, ids, strict=True)
+    ]
+    np.testing.assert_allclose(sequence_log_probs(model, SRC, tgt_in, tgt_out), expected, rtol=1e-10)
+
+
+def test_log_softmax(rng):
+    x = 3 * rng.normal(size=(2, 3, 5))
+    np.testing.assert_allclose(log_softmax(x), np.log(np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)), rtol=1e-12)
+    assert log_softmax(np.array([1e4, -1e4], np.float32)).tolist() == [0, -2e4]
+    assert log_softmax(np.zeros(2, np.float32)).dtype == np.float32
+
+
+# --- cache -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float64", 1e-12)])
+def test_with_and_without_cache(speaker, dtype, tolerance, norm_first):
+    for seed in SEEDS:
+        model = speaker(seed, dtype=dtype, norm_first=norm_first)
+        cached, plain = (list(greedy_steps(model, SRC, 12, use_cache)) for use_cache in (True, False))
+        assert len(cached) == len(plain)
+        for (tokens, log_probs), (expected_tokens, expected) in zip(cached, plain, strict=True):
+            assert np.array_equal(tokens, expected_tokens)
+            assert log_probs.dtype == dtype
+            np.testing.assert_allclose(log_probs, expected, rtol=0, atol=tolerance * max(1, abs(expected).max()))
+        assert beam_search(model, SRC, 3, 6) == beam_search(model, SRC, 3, 6, use_cache=False)
+
+
+def test_a_step_processes_one_token(speaker):
+    model, queries = speaker(0), {True: [], False: []}
+    for use_cache, seen in queries.items():
+        for step, _ in enumerate(greedy_steps(model, SRC, 5, use_cache)):
+            for block in model.decoder:
+                assert block.self_attention.weights.shape[3] == step + 1
+                assert block.cross_attention.weights.shape[3] == 7
+            seen.append(block.self_attention.weights.shape[2])
+            assert block.cross_attention.weights.shape[2] == seen[-1]
+    assert queries == {True: [1] * 5, False: [1, 2, 3, 4, 5]}
+
+
+def test_the_memory_is_projected_once(speaker):
+    model, cache = speaker(0).eval(), DecoderCache(2)
+    memory = model.encode(SRC)
+    model.decode(np.full((3, 1), BOS), memory, SRC, cache)
+    keys = cache.blocks[0][1].keys.copy()
+    model.decode(np.full((3, 1), 5), memory + 1, SRC, cache)  # it is not looked at any more
+    assert np.array_equal(cache.blocks[0][1].keys, keys)
+
+
+@pytest.mark.parametrize("parts", [[1] * 6, [3, 1, 2], [6]])
+def test_decode_in_parts(speaker, parts):
+    """With the cache, however many tokens come at a time, and with padding in the target."""
+    model = speaker(4).eval()
+    tgt = np.array([[1, 5, 4, 11, 12, 3], [1, 8, 8, 3, 0, 0], [1, 5, 0, 0, 7, 6]])
+    memory = model.encode(SRC)
+    whole, cache, start = model.decode(tgt, memory, SRC), DecoderCache(2), 0
+    for length in parts:
+        part = model.decode(tgt[:, start : start + length], memory, SRC, cache)
+        np.testing.assert_allclose(part, whole[:, start : start + length], rtol=1e-12, atol=1e-12)
+        start += length
+    hidden = (causal_mask(6) | (tgt == PAD)[:, None, None, :])[:, 0, -parts[-1] :]
+    assert not model.decoder[1].self_attention.weights[:, 0][hidden].any()
+
+
+# --- beam search -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("max_len", [1, 4, 9])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_beam_of_one_is_greedy(speaker, seed, max_len):
+    model = speaker(seed)
+    outputs, log_probs = greedy_decode(model, SRC, max_len, return_log_probs=True)
+    for penalty in (0.0, 0.6, 2.0):
+        found = beam_search(model, SRC, 1, max_len, penalty, return_hypotheses=True)
+        assert [len(hypotheses) for hypotheses in found] == [1, 1, 1]
+        assert [hypotheses[0].ids for hypotheses in found] == outputs
+        np.testing.assert_allclose([hypotheses[0].log_prob for hypotheses in found], log_probs, rtol=1e-10)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.6, 3.0])
+def test_a_wide_beam_is_exhaustive_search(speaker, penalty):
+    for seed in range(4):
+        model = speaker(seed, tgt_vocab_size=4)
+        model.output.b.data[PAD] = 0
+        found = beam_search(model, SRC[:2], 4**4, 4, penalty, return_hypotheses=True)
+        for src, hypotheses in zip(SRC, found, strict=False):
+            expected = every_output(model, src, 4, penalty)
+            assert len(expected) == 1 + 3 + 9 + 27 + 81
+            assert_same_hypotheses(hypotheses, expected)
+
+
+def test_the_length_penalty_matters(speaker):
+    """Longer outputs win where length costs less."""
+    lengths = [
+        [len(ids) for seed in SEEDS for ids in beam_search(speaker(seed), SRC, 4, 6, penalty)]
+        for penalty in (0.0, 2.0, 4.0)
+    ]
+    assert sum(lengths[0]) < sum(lengths[1]) < sum(lengths[2])
+
+
+@pytest.mark.parametrize("beam_size", [2, 3, 5])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_beam_search(speaker, seed, beam_size):
+    model = speaker(seed)
+    found = beam_search(model, SRC, beam_size, 5, 0.6, return_hypotheses=True)
+    for src, hypotheses in zip(SRC, found, strict=True):
+        assert len(hypotheses) == beam_size
+        assert_same_hypotheses(hypotheses, plain_beam(model, src, beam_size, 5, 0.6))
+    assert beam_search(model, SRC, beam_size, 5, 0.6) == [hypotheses[0].ids for hypotheses in found]
+
+
+def test_a_beam_finds_what_greedy_misses(speaker):
+    better = 0
+    for seed in SEEDS:
+        model = speaker(seed)
+        greedy = greedy_decode(model, SRC, 5, return_log_probs=True)[1]
+        beam = [h[0].log_prob for h in beam_search(model, SRC, 5, 5, 0.0, return_hypotheses=True)]
+        better += sum(b > g + 1e-9 for b, g in zip(beam, greedy, strict=True))
+    assert better >= 4
+
+
+def test_the_padding_token_is_a_token_like_others_to_the_search(speaker):
+    """Nothing stops a model from saying it; then the next step does not see it."""
+    model = speaker(0)
+    model.output.b.data[PAD] = 3
+    outputs = greedy_decode(model, SRC, 6)
+    assert any(PAD in ids[:-1] for ids in outputs)
+    assert outputs == [plain_greedy(model, src, 6)[0] for src in SRC]
+
+
+# --- what decoding leaves behind -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("decode", [greedy_decode, beam_search])
+def test_decoding_leaves_the_model_as_it_was(speaker, decode):
+    model, plain = speaker(1, dropout=0.5), speaker(1)
+    states = [m.rng.bit_generator.state for _, m in model.named_modules() if hasattr(m, "rng")]
+    before = model.state_dict()
+    outputs = decode(model, SRC, max_len=6)
+    assert outputs == decode(plain.eval(), SRC, max_len=6)  # no dropout
+    assert all(m.training and m.keeping for _, m in model.named_modules())
+    assert not any(m.training or m.keeping for _, m in plain.named_modules())
+    assert states == [m.rng.bit_generator.state for _, m in model.named_modules() if hasattr(m, "rng")]
+    assert all(np.array_equal(values, before[name]) for name, values in model.state_dict().items())
+    assert not any(p.grad.any() for p in model.parameters())
+    assert all(name.endswith("weights") for name in model.intermediates())
+
+
+def test_the_source_is_not_changed(speaker):
+    src = SRC.copy()
+    greedy_decode(speaker(0), src, 6)
+    beam_search(speaker(0), src, 3, 6)
+    assert np.array_equal(src, SRC)
+
+
+def test_an_interrupted_decoding_restores_the_mode(speaker):
+    model = speaker(0)
+    steps = greedy_steps(model, SRC, 6)
+    next(steps)
+    assert not model.training
+    steps.close()
+    assert model.training

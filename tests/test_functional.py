@@ -1,0 +1,528 @@
+"""Every function pair of `functional`: gradients against finite differences, values against a plain implementation."""
+
+import math
+import statistics
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np.gradcheck import BACKWARDS, check_gradients
+from transformer_np.special import erf
+
+NEAR = {"rtol": 1e-10, "atol": 1e-10}
+
+
+def assert_near(actual, expected):
+    np.testing.assert_allclose(actual, expected, **NEAR)
+
+
+# --- all of them -----------------------------------------------------------------------------------------------------
+
+# name -> its arguments, from a sampler of random arrays
+ARGUMENTS = {
+    "linear": lambda n: (n(2, 3, 4), n(4, 5), n(5)),
+    "linear_backward": lambda n: (n(2, 3, 5), n(2, 3, 4), n(4, 5)),
+    "embedding": lambda n: (np.array([[1, 4, 1], [0, 1, 2]]), n(5, 4)),
+    "embedding_backward": lambda n: (n(2, 3, 4), np.array([[1, 4, 1], [0, 1, 2]]), 5),
+    "sinusoidal_encoding": lambda n: (3, 4, n(1).dtype),
+    "softmax": lambda n: (n(2, 3, 4),),
+    "softmax_backward": lambda n: (n(2, 3, 4), n(2, 3, 4)),
+    "relu": lambda n: (n(2, 3),),
+    "relu_backward": lambda n: (n(2, 3), n(2, 3)),
+    "gelu": lambda n: (n(2, 3),),
+    "gelu_backward": lambda n: (n(2, 3), n(2, 3)),
+    "layer_norm": lambda n: (n(2, 3, 4), n(4), n(4)),
+    "layer_norm_backward": lambda n: (n(2, 3, 4), n(2, 3, 4), n(2, 3, 1), n(4)),
+    "dropout": lambda n: (n(2, 3), 0.4, 0),
+    "dropout_backward": lambda n: (n(2, 3), np.array([[True, False, True], [False, True, True]]), 0.4),
+    "attention_scores": lambda n: (n(2, 3, 4), n(2, 5, 4), np.arange(5) > 2),
+    "scaled_dot_product_attention": lambda n: (n(2, 3, 4), n(2, 5, 4), n(2, 5, 6), np.arange(5) > 2),
+    "scaled_dot_product_attention_backward": lambda n: (n(2, 3, 6), n(2, 3, 4), n(2, 5, 4), n(2, 5, 6), n(2, 3, 5)),
+    "split_heads": lambda n: (n(2, 3, 8), 4),
+    "merge_heads": lambda n: (n(2, 4, 3, 5),),
+    "feed_forward": lambda n: (n(2, 3, 4), n(4, 5), n(5), n(5, 6), n(6)),
+    "feed_forward_backward": lambda n: (n(2, 3, 6), n(2, 3, 4), n(2, 3, 5), n(4, 5), n(5, 6)),
+    "cross_entropy": lambda n: (n(2, 3, 5), np.array([[1, 4, 1], [0, 1, 2]]), 1, 0.1),
+    "cross_entropy_backward": lambda n: (n(2, 3, 5), np.array([[1, 4, 1], [0, 1, 2]]), 1, 0.1, 0.5),
+}
+KINDS_OF_GELU = {
+    "gelu none": lambda n: (*ARGUMENTS["gelu"](n), "none"),
+    "gelu_backward none": lambda n: (*ARGUMENTS["gelu_backward"](n), "none"),
+}
+
+
+def test_no_function_is_forgotten():
+    public = {
+        name for name, f in vars(F).items() if getattr(f, "__module__", "") == F.__name__ and not name.startswith("_")
+    }
+    assert public == set(ARGUMENTS)
+    assert set(BACKWARDS) == {name for name in public if f"{name}_backward" in public} | {"split_heads", "merge_heads"}
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("name", [*ARGUMENTS, *KINDS_OF_GELU])
+def test_dtype_stays_and_arguments_are_not_changed(name, dtype, rng):
+    make = {**ARGUMENTS, **KINDS_OF_GELU}[name]
+    arguments = make(lambda *shape: rng.normal(size=shape).astype(dtype))
+    before = [np.copy(a) for a in arguments]
+    results = getattr(F, name.split()[0])(*arguments)
+    floats = [r for r in (results if isinstance(results, tuple) else (results,)) if r is not None]
+    floats = [r for r in floats if isinstance(r, np.ndarray) and r.dtype != bool]
+    assert floats
+    assert {r.dtype for r in floats} == {np.dtype(dtype)}
+    for argument, copy in zip(arguments, before, strict=True):
+        assert np.array_equal(argument, copy)
+
+
+def test_lists_of_floats_are_arrays():
+    assert F.softmax([[0.0, 0.0]]).tolist() == [[0.5, 0.5]]
+    assert F.linear(x=[[1.0, 2.0]], w=[[3.0], [4.0]]).tolist() == [[11.0]]
+
+
+# --- linear ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [(), (2,), (2, 3), (2, 3, 5)])
+@pytest.mark.parametrize("bias", [True, False])
+def test_linear(rng, rows, bias):
+    x, w, b = rng.normal(size=(*rows, 4)), rng.normal(size=(4, 6)), rng.normal(size=6) if bias else None
+    assert_near(F.linear(x, w, b), np.einsum("...i,io->...o", x, w) + (b if bias else 0))
+    assert check_gradients(F.linear, *((x, w, b) if bias else (x, w))).passed
+
+
+def test_linear_backward(rng):
+    dy, x, w = rng.normal(size=(2, 3, 6)), rng.normal(size=(2, 3, 4)), rng.normal(size=(4, 6))
+    dx, dw, db = F.linear_backward(dy, x, w)
+    assert_near(dx, np.einsum("bto,io->bti", dy, w))
+    assert_near(dw, np.einsum("bti,bto->io", x, dy))
+    assert_near(db, dy.sum(axis=(0, 1)))
+
+
+def test_linear_of_transposed_arrays(rng):
+    x, w = rng.normal(size=(4, 3, 2)).T, rng.normal(size=(6, 4)).T
+    assert_near(F.linear(x, w), np.einsum("bti,io->bto", x, w))
+    assert check_gradients(F.linear, x, w).passed
+
+
+# --- embedding -------------------------------------------------------------------------------------------------------
+
+IDS = np.array([[4, 1, 4, 1], [0, 4, 1, 6], [4, 4, 4, 4]])  # repeated; 2, 3 and 5 never occur
+
+
+def test_embedding(rng):
+    table = rng.normal(size=(7, 5))
+    y = F.embedding(IDS, table)
+    assert y.shape == (3, 4, 5)
+    assert all(np.array_equal(y[i], table[IDS[i]]) for i in np.ndindex(IDS.shape))
+    assert check_gradients(F.embedding, IDS, table).passed
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8])
+def test_embedding_backward_counts_every_occurrence(rng, dtype):
+    dy = rng.normal(size=(3, 4, 5))
+    expected = np.zeros((7, 5))
+    np.add.at(expected, IDS, dy)
+    dtable = F.embedding_backward(dy, IDS.astype(dtype), 7)
+    assert_near(dtable, expected)
+    assert not dtable[[2, 3, 5]].any()
+
+
+def test_embedding_of_one_id(rng):
+    table, dy = rng.normal(size=(7, 5)), rng.normal(size=5)
+    assert np.array_equal(F.embedding(3, table), table[3])
+    assert np.array_equal(F.embedding_backward(dy, 3, 7)[3], dy)
+
+
+# --- positional encoding ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("length", "d_model"), [(7, 6), (5, 9), (1, 1)])
+def test_sinusoidal_encoding(length, d_model):
+    encoding = F.sinusoidal_encoding(length, d_model, np.float64)
+    assert encoding.shape == (length, d_model)
+    for position, j in np.ndindex(encoding.shape):
+        angle = position / math.pow(10000, (j - j % 2) / d_model)
+        assert_near(encoding[position, j], math.cos(angle) if j % 2 else math.sin(angle))
+
+
+def test_sinusoidal_encoding_in_float32_is_as_exact_as_float32_can_be():
+    assert np.array_equal(F.sinusoidal_encoding(300, 8), F.sinusoidal_encoding(300, 8, np.float64).astype(np.float32))
+
+
+# --- softmax ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((5,), -1), ((3, 4), 0), ((2, 3, 4), 1), ((2, 3, 4, 5), -1), ((3, 4), -2)])
+def test_softmax(rng, shape, axis):
+    x = 3 * rng.normal(size=shape)
+    y = F.softmax(x, axis)
+    rows, y_rows = np.moveaxis(x, axis, -1), np.moveaxis(y, axis, -1)
+    for index in np.ndindex(rows.shape[:-1]):
+        exps = [math.exp(value) for value in rows[index]]
+        assert_near(y_rows[index], [e / math.fsum(exps) for e in exps])
+    assert check_gradients(F.softmax, x, axis).passed
+
+
+def test_softmax_backward_is_the_jacobian(rng):
+    x, dy = rng.normal(size=(3, 4)), rng.normal(size=(3, 4))
+    for row, d, y in zip(F.softmax_backward(dy, F.softmax(x)), dy, F.softmax(x), strict=True):
+        assert_near(row, (np.diag(y) - np.outer(y, y)) @ d)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_softmax_of_huge_logits(dtype):
+    x = np.array([[1e4, -1e4, 1e4], [-1e4, -1e4, -1e4]], dtype)
+    assert_near(F.softmax(x), np.array([[0.5, 0, 0.5], [1 / 3, 1 / 3, 1 / 3]], dtype))
+    x = np.array([[1e4 + 1, 1e4], [-1e4, -1e4 + 1]], dtype)
+    np.testing.assert_allclose(F.softmax(x)[0], [1 / (1 + math.exp(-1)), 1 / (1 + math.e)], rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_softmax_of_hidden_entries_and_rows(dtype, axis):
+    x = np.array([[1, -np.inf, 1], [-np.inf, -np.inf, -np.inf], [-np.inf, -1e4, -np.inf]], dtype)
+    expected = np.array([[0.5, 0, 0.5], [0, 0, 0], [0, 1, 0]], dtype)
+    x, expected = (x, expected) if axis == 1 else (x.T, expected.T)
+    y = F.softmax(x, axis)
+    assert np.array_equal(y, expected)
+    assert not F.softmax_backward(np.ones_like(x), y, axis).any()
+    assert check_gradients(F.softmax, x, axis).passed
+
+
+# --- activations -----------------------------------------------------------------------------------------------------
+
+
+def test_relu(rng):
+    x = rng.normal(size=(3, 4, 5))
+    assert np.array_equal(F.relu(x), [[[max(0.0, v) for v in row] for row in rows] for rows in x])
+    assert check_gradients(F.relu, x).passed
+
+
+def test_relu_has_no_gradient_at_zero():
+    assert F.relu_backward(np.array([3.0, 3.0, 3.0]), np.array([-1.0, 0.0, 1.0])).tolist() == [0, 0, 3]
+
+
+def plain_gelu(x, approximate):
+    if approximate == "none":
+        return 0.5 * x * (1 + math.erf(x / math.sqrt(2)))
+    return 0.5 * x * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu(rng, approximate):
+    x = np.concatenate([np.linspace(-9, 9, 1001), [-1e4, -40.0, 0.0, 40.0, 1e4]])
+    expected = [plain_gelu(v, approximate) for v in x]
+    np.testing.assert_allclose(F.gelu(x, approximate), expected, rtol=1e-12, atol=1e-12)
+    assert check_gradients(F.gelu, 2 * rng.normal(size=(3, 4, 5)), approximate).passed
+
+
+def test_exact_gelu_backward():
+    x = np.concatenate([np.linspace(-9, 9, 1001), [-1e4, -40.0, 0.0, 40.0, 1e4]])
+    density = [math.exp(-v * v / 2) / math.sqrt(2 * math.pi) for v in x]
+    below = [(1 + math.erf(v / math.sqrt(2))) / 2 for v in x]
+    expected = 2.5 * (np.array(below) + x * density)
+    np.testing.assert_allclose(F.gelu_backward(np.full_like(x, 2.5), x, "none"), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_gelu_is_tanh_by_default(rng):
+    x, dy = rng.normal(size=(2, 3)), rng.normal(size=(2, 3))
+    assert np.array_equal(F.gelu(x), F.gelu(x, "tanh"))
+    assert np.array_equal(F.gelu_backward(dy, x), F.gelu_backward(dy, x, "tanh"))
+    assert abs(F.gelu(x) - F.gelu(x, "none")).max() > 1e-6
+
+
+@pytest.mark.parametrize("approximate", ["none", "tanh"])
+def test_gelu_of_one_number(approximate):
+    assert_near(F.gelu(0.5, approximate), plain_gelu(0.5, approximate))
+    assert_near(F.gelu_backward(1.0, 0.0, approximate), 0.5)
+
+
+@pytest.mark.parametrize(("dtype", "error"), [(np.float32, 3e-7), (np.float64, 1e-14)])
+def test_erf(dtype, error):
+    x = np.concatenate([np.linspace(-8, 8, 3001), np.logspace(-30, 4, 200), -np.logspace(-30, 4, 200)]).astype(dtype)
+    assert abs(erf(x) - [math.erf(v) for v in x]).max() < error
+
+
+# --- layer normalisation ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [(), (3,), (2, 3), (2, 3, 4)])
+@pytest.mark.parametrize("eps", [1e-5, 0.3])
+def test_layer_norm(rng, rows, eps):
+    x, gamma, beta = 2 + 3 * rng.normal(size=(*rows, 5)), rng.normal(size=5), rng.normal(size=5)
+    y, x_hat, inv_std = F.layer_norm(x, gamma, beta, eps)
+    assert inv_std.shape == (*rows, 1)
+    for row in np.ndindex(rows):
+        mean, variance = statistics.fmean(x[row]), statistics.pvariance(x[row])
+        assert_near(x_hat[row], [(v - mean) / math.sqrt(variance + eps) for v in x[row]])
+        assert_near(inv_std[row], 1 / math.sqrt(variance + eps))
+    assert_near(y, gamma * x_hat + beta)
+    assert check_gradients(F.layer_norm, x, gamma, beta, eps).passed
+
+
+def test_layer_norm_backward_is_the_jacobian(rng):
+    x, gamma, beta, dy = rng.normal(size=(3, 5)), *rng.normal(size=(2, 5)), rng.normal(size=(3, 5))
+    _, x_hat, inv_std = F.layer_norm(x, gamma, beta)
+    dx, dgamma, dbeta = F.layer_norm_backward(dy, x_hat, inv_std, gamma)
+    for row in range(3):
+        centre = np.eye(5) - 1 / 5
+        jacobian = inv_std[row] * (centre - np.outer(x_hat[row], x_hat[row]) / 5)  # ∂x̂ᵢ/∂xⱼ
+        assert_near(dx[row], (dy[row] * gamma) @ jacobian)
+    assert_near(dgamma, np.einsum("ti,ti->i", dy, x_hat))
+    assert_near(dbeta, np.einsum("ti->i", dy))
+
+
+def test_layer_norm_is_default_eps_1e_5(rng):
+    x = 1e-3 * rng.normal(size=(3, 5))
+    assert np.array_equal(
+        F.layer_norm(x, np.ones(5), np.zeros(5))[0], F.layer_norm(x, np.ones(5), np.zeros(5), 1e-5)[0]
+    )
+
+
+def test_layer_norm_of_a_constant_row():
+    y, x_hat, inv_std = F.layer_norm(np.full((2, 4), 7.0), np.full(4, 3.0), np.arange(4.0))
+    assert np.array_equal(y, [np.arange(4.0)] * 2)
+    assert not x_hat.any()
+    np.testing.assert_allclose(inv_std, 1e-5**-0.5)
+
+
+def test_layer_norm_far_from_zero_in_float32(rng):
+    """Centring first keeps the digits that E[x²] − E[x]² would lose."""
+    x = rng.normal(size=(3, 64)).astype(np.float32) + np.float32(1000)
+    expected = (x - x.mean(axis=-1, keepdims=True, dtype=float)) / x.std(axis=-1, keepdims=True, dtype=float)
+    np.testing.assert_allclose(F.layer_norm(x, *np.float32([[1] * 64, [0] * 64]))[0], expected, atol=1e-3)
+
+
+# --- dropout ---------------------------------------------------------------------------------------------------------
+
+
+def test_dropout(rng):
+    x = 1 + rng.random((50, 40, 10))
+    y, keep = F.dropout(x, 0.3, 5)
+    assert keep.dtype == bool
+    assert abs(keep.mean() - 0.7) < 0.01  # 3 standard deviations
+    np.testing.assert_allclose(y, np.where(keep, x / 0.7, 0), rtol=1e-15)
+    assert np.array_equal(F.dropout(x, 0.3, np.random.default_rng(5))[0], y)
+    assert not np.array_equal(F.dropout(x, 0.3, 6)[1], keep)
+
+
+def test_dropout_gradients(rng):
+    x, dy = rng.normal(size=(3, 4, 5)), rng.normal(size=(3, 4, 5))
+    assert check_gradients(F.dropout, x, 0.3, 5).passed
+    keep = F.dropout(x, 0.3, 5)[1]
+    np.testing.assert_allclose(F.dropout_backward(dy, keep, 0.3), np.where(keep, dy / 0.7, 0), rtol=1e-15)
+
+
+def test_dropout_of_nothing(rng):
+    x = rng.normal(size=(3, 4))
+    y, keep = F.dropout(x, 0.0, 0)
+    assert keep.all()
+    assert np.array_equal(y, x)
+
+
+def test_dropout_draws_anew_from_a_generator(rng):
+    generator, x = np.random.default_rng(0), np.ones((20, 20))
+    assert not np.array_equal(F.dropout(x, 0.5, generator)[1], F.dropout(x, 0.5, generator)[1])
+
+
+# --- attention -------------------------------------------------------------------------------------------------------
+
+
+def plain_attention(q, k, v, mask=None):
+    """Query by query, with the softmax over the keys that are seen written out."""
+    out, weights = np.zeros((*q.shape[:-1], v.shape[-1])), np.zeros((*q.shape[:-1], k.shape[-2]))
+    mask = np.broadcast_to(np.zeros(1) if mask is None else mask, weights.shape)
+    added = np.where(mask, -np.inf, 0.0) if mask.dtype == bool else mask
+    for *batch, t in np.ndindex(q.shape[:-1]):
+        here = tuple(batch)
+        seen = [s for s in range(k.shape[-2]) if added[here][t, s] > -np.inf]
+        scores = {
+            s: math.fsum(q[here][t] * k[here][s]) / math.sqrt(q.shape[-1]) + float(added[here][t, s]) for s in seen
+        }
+        total = math.fsum(math.exp(score) for score in scores.values())
+        for s, score in scores.items():
+            weights[here][t, s] = math.exp(score) / total
+            out[here][t] += weights[here][t, s] * v[here][s]
+    return out, weights
+
+
+B, H, T, S, K, KV = 2, 3, 4, 5, 6, 7
+MASKS = {
+    "none": None,
+    "one for all": np.random.default_rng(1).random((T, S)) < 0.4,
+    "padding": np.arange(S) >= np.array([2, 4])[:, None, None, None],
+    "every entry": np.random.default_rng(2).random((B, H, T, S)) < 0.4,
+    "a row hidden whole": np.repeat([[True], [False], [True], [False]], S, axis=1),
+    "additive": np.random.default_rng(3).normal(size=(B, 1, T, S)),
+    "additive, -inf": np.where(np.arange(S) == np.arange(T)[:, None], -np.inf, 0.5),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+def test_attention(rng, mask):
+    q, k, v = (rng.normal(size=(B, H, *size)) for size in ((T, K), (S, K), (S, KV)))
+    out, weights = F.scaled_dot_product_attention(q, k, v, mask)
+    expected_out, expected_weights = plain_attention(q, k, v, mask)
+    assert_near(weights, expected_weights)
+    assert_near(out, expected_out)
+    assert check_gradients(F.scaled_dot_product_attention, q, k, v, mask=mask).passed
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3), (2, 3, 2)])
+@pytest.mark.parametrize(("queries", "keys"), [(3, 5), (5, 3), (1, 4), (4, 1)])
+def test_attention_of_every_shape(rng, batch, queries, keys):
+    q, k, v = (rng.normal(size=(*batch, *size)) for size in ((queries, 2), (keys, 2), (keys, 6)))
+    for actual, expected in zip(F.scaled_dot_product_attention(q, k, v), plain_attention(q, k, v), strict=True):
+        assert_near(actual, expected)
+    assert check_gradients(F.scaled_dot_product_attention, q, k, v).passed
+
+
+def test_attention_backward(rng):
+    q, k, v, dout = (rng.normal(size=(B, *size)) for size in ((T, K), (S, K), (S, KV), (T, KV)))
+    _, a = F.scaled_dot_product_attention(q, k, v)
+    dq, dk, dv = F.scaled_dot_product_attention_backward(dout, q, k, v, a)
+    da = np.einsum("btd,bsd->bts", dout, v)
+    dscores = np.einsum("btu,btsu->bts", da, [[np.diag(row) - np.outer(row, row) for row in rows] for rows in a])
+    assert_near(dv, np.einsum("bts,btd->bsd", a, dout))
+    assert_near(dq, np.einsum("bts,bsd->btd", dscores, k) / math.sqrt(K))
+    assert_near(dk, np.einsum("bts,btd->bsd", dscores, q) / math.sqrt(K))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("kind", ["Boolean", "additive"])
+def test_a_query_that_may_see_nothing(rng, dtype, kind):
+    q, k, v, dout = (rng.normal(size=(2, size, 3)).astype(dtype) for size in (4, 5, 5, 4))
+    mask = np.zeros((4, 5), bool)
+    mask[1] = True
+    mask = mask if kind == "Boolean" else np.where(mask, -np.inf, 0).astype(dtype)
+    out, weights = F.scaled_dot_product_attention(q, k, v, mask)
+    dq, dk, dv = F.scaled_dot_product_attention_backward(dout, q, k, v, weights)
+    assert not weights[:, 1].any()
+    assert not out[:, 1].any()
+    assert not dq[:, 1].any()
+    assert all(np.isfinite(a).all() and a.dtype == dtype for a in (out, weights, dq, dk, dv))
+    others = F.scaled_dot_product_attention(q[:, [0, 2, 3]], k, v)[0]
+    np.testing.assert_allclose(out[:, [0, 2, 3]], others, rtol=1e-5)
+
+
+def test_a_hidden_key_may_hold_anything(rng):
+    q, k, v = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), rng.normal(size=(5, 3))
+    mask = np.arange(5) == 2
+    out = F.scaled_dot_product_attention(q, k, v, mask)[0]
+    k[2], v[2] = 1e4, -1e4
+    assert np.array_equal(F.scaled_dot_product_attention(q, k, v, mask)[0], out)
+
+
+def test_attention_with_huge_scores():
+    q, k, v = np.array([[100.0], [-100.0]]), np.array([[100.0], [-100.0], [0.0]]), np.array([[1.0], [2.0], [3.0]])
+    out, weights = F.scaled_dot_product_attention(q, k, v)
+    assert out.tolist() == [[1], [2]]
+    gradients = F.scaled_dot_product_attention_backward(np.ones_like(out), q, k, v, weights)
+    assert all(np.isfinite(g).all() for g in gradients)
+
+
+def test_attention_scores(rng):
+    q, k = rng.normal(size=(B, T, K)), rng.normal(size=(B, S, K))
+    mask = np.arange(S) > 2
+    scores = F.attention_scores(q, k, mask)
+    expected = np.einsum("btk,bsk->bts", q, k) / math.sqrt(K)
+    assert_near(scores[..., :3], expected[..., :3])
+    assert (scores[..., 3:] == -np.inf).all()
+
+
+def test_heads(rng):
+    x = rng.normal(size=(2, 3, 20))
+    heads = F.split_heads(x, 4)
+    assert heads.shape == (2, 4, 3, 5)
+    for b, h, t, k in np.ndindex(heads.shape):
+        assert heads[b, h, t, k] == x[b, t, h * 5 + k]
+    assert np.array_equal(F.merge_heads(heads), x)
+    assert check_gradients(F.split_heads, x, 4).passed
+    assert check_gradients(F.merge_heads, heads).passed
+
+
+# --- feed-forward ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [(3,), (2, 3), (2, 3, 4)])
+def test_feed_forward(rng, rows):
+    x, w1, b1 = rng.normal(size=(*rows, 5)), rng.normal(size=(5, 7)), rng.normal(size=7)
+    w2, b2 = rng.normal(size=(7, 6)), rng.normal(size=6)
+    y, hidden = F.feed_forward(x, w1, b1, w2, b2)
+    assert_near(hidden, np.clip(np.einsum("...d,df->...f", x, w1) + b1, 0, None))
+    assert_near(y, np.einsum("...f,fd->...d", hidden, w2) + b2)
+    assert check_gradients(F.feed_forward, x, w1, b1, w2, b2).passed
+
+
+# --- loss ------------------------------------------------------------------------------------------------------------
+
+
+def plain_cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
+    losses = []
+    for index in np.ndindex(targets.shape):
+        if targets[index] == ignore_index:
+            continue
+        log_total = math.log(math.fsum(math.exp(v) for v in logits[index]))
+        classes = len(logits[index])
+        q = [label_smoothing / classes + (1 - label_smoothing) * (c == targets[index]) for c in range(classes)]
+        losses.append(math.fsum(q[c] * (log_total - logits[index][c]) for c in range(classes)))
+    return math.fsum(losses) / len(losses)
+
+
+TARGETS = np.array([[4, 1, 4, 0], [1, 1, 3, 5], [4, 0, 4, 1]])
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 1.0])
+@pytest.mark.parametrize("ignore_index", [None, 1, -100])
+def test_cross_entropy(rng, smoothing, ignore_index):
+    logits = 2 * rng.normal(size=(3, 4, 6))
+    targets = np.where(TARGETS == 1, -100, TARGETS) if ignore_index == -100 else TARGETS
+    loss, probs = F.cross_entropy(logits, targets, ignore_index, smoothing)
+    assert isinstance(loss, float)
+    assert_near(loss, plain_cross_entropy(logits, targets, ignore_index, smoothing))
+    assert_near(probs, F.softmax(logits))
+    assert check_gradients(F.cross_entropy, logits, targets, ignore_index, smoothing).passed
+
+
+def test_cross_entropy_backward_is_p_minus_q(rng):
+    probs, targets = F.softmax(rng.normal(size=(5, 6))), np.array([2, 3, 2, 0, 5])
+    counts = (targets != 3)[:, None]
+    q = np.eye(6)[targets] * 0.8 + 0.2 / 6
+    dlogits = F.cross_entropy_backward(probs, targets, ignore_index=3, label_smoothing=0.2, dloss=-2.5)
+    assert_near(dlogits, -2.5 * (probs - q) * counts / 4)
+    assert not dlogits[1].any()
+
+
+@pytest.mark.parametrize("shape", [(5,), (2, 5), (2, 3, 5), (2, 3, 4, 5)])
+def test_cross_entropy_of_every_shape(rng, shape):
+    logits, targets = rng.normal(size=shape), rng.integers(0, 5, shape[:-1])
+    assert_near(F.cross_entropy(logits, targets)[0], plain_cross_entropy(logits, targets))
+    assert check_gradients(F.cross_entropy, logits, targets).passed
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_nothing_to_predict(rng, smoothing):
+    logits, targets = rng.normal(size=(2, 3, 5)), np.full((2, 3), 4)
+    loss, probs = F.cross_entropy(logits, targets, ignore_index=4, label_smoothing=smoothing)
+    assert loss == 0.0
+    assert not F.cross_entropy_backward(probs, targets, ignore_index=4, label_smoothing=smoothing).any()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_cross_entropy_of_huge_logits(dtype):
+    logits = np.array([[1e4, -1e4, 0], [-1e4, 1e4, 1e4]], dtype)
+    loss, probs = F.cross_entropy(logits, np.array([1, 1]))
+    np.testing.assert_allclose(loss, (2e4 + math.log(2)) / 2, rtol=1e-6)
+    np.testing.assert_allclose(F.cross_entropy_backward(probs, np.array([1, 1])), [[0.5, -0.5, 0], [0, -0.25, 0.25]])
+    smooth = F.cross_entropy(logits, np.array([1, 1]), label_smoothing=0.3)[0]
+    first, second = 0.7 * 2e4 + 0.3 * (0 + 2e4 + 1e4) / 3, 0.7 * 0 + 0.3 * 2e4 / 3
+    np.testing.assert_allclose(smooth, (first + second + math.log(2)) / 2, rtol=1e-6)
+
+
+def test_cross_entropy_of_an_impossible_class():
+    """−inf takes a class out of the race."""
+    logits = np.array([[0.5, -np.inf, -0.5]])
+    loss, probs = F.cross_entropy(logits, np.array([2]))
+    assert_near(loss, plain_cross_entropy(logits[:, [0, 2]], np.array([1])))
+    assert F.cross_entropy_backward(probs, np.array([2]))[0, 1] == 0

@@ -1,0 +1,223 @@
+"""The gradient check finds what is wrong, says where, and does not cry wolf."""
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np.gradcheck import check_gradients, standard_checks
+from transformer_np.layers import Dropout, FeedForward, Linear, MultiHeadAttention
+from transformer_np.module import Module, Parameter
+
+
+def worst(report):
+    """(name, index) of the entry that is most wrong; the report must not have passed."""
+    assert not report.passed
+    assert report.worst.error > 1e-4
+    return report.worst.name, report.worst.index
+
+
+class BadLinear(Linear):
+    """A linear layer with a mistake of choice in its backward."""
+
+    def __init__(self, mistake):
+        super().__init__(3, 4, rng=0)
+        self.mistake = mistake
+
+    def backward(self, dy):
+        x, w = self.kept("x"), self.w.data
+        dx, dw, db = F.linear_backward(dy, x, w)
+        if self.mistake == "overwritten":
+            self.w.grad, self.b.grad = dw, self.b.grad + db
+            return dx
+        if self.mistake == "one sign":
+            dw[2, 1] *= -1
+        elif self.mistake == "factor":
+            db *= 1.001
+        elif self.mistake == "mean for sum":
+            db /= len(x)
+        elif self.mistake == "input":
+            dx = dx.copy()
+            dx[1, 2] = 0
+        elif self.mistake == "nan":
+            dw[0, 3] = np.nan
+        elif self.mistake == "shape":
+            dx = dx[0]
+        self.w.grad += dw
+        self.b.grad += db
+        return None if self.mistake == "none" else dx
+
+
+@pytest.fixture
+def x(rng):
+    return rng.normal(size=(2, 3))
+
+
+def test_a_right_layer_passes(x):
+    report = check_gradients(BadLinear("nothing"), x)
+    assert report.passed
+    assert [(e.name, len(e.index)) for e in report.entries] == [("input 0", 2), ("w", 2), ("b", 1)]
+    assert all(e.error < 1e-8 for e in report.entries)
+    assert "BadLinear: right" in str(report)
+
+
+MISTAKES = {
+    "overwritten": ("w", None),
+    "one sign": ("w", (2, 1)),
+    "factor": ("b", None),
+    "mean for sum": ("b", None),
+    "input": ("input 0", (1, 2)),
+    "nan": ("w", (0, 3)),
+}
+
+
+@pytest.mark.parametrize(("mistake", "place"), MISTAKES.items())
+def test_a_mistake_is_found_where_it_is(x, mistake, place):
+    report = check_gradients(BadLinear(mistake), x)
+    name, index = worst(report)
+    assert name == place[0]
+    assert index == (place[1] or index)
+    assert all(e.error < 1e-8 for e in report.entries if e.name != name)
+    line = str(report).splitlines()[1]
+    assert line.split()[0] == name.split()[0]
+    assert f"at ({', '.join(map(str, index))})" in line
+    assert "BadLinear: WRONG" in str(report)
+
+
+def test_the_numbers_at_the_worst_place(x):
+    entry = check_gradients(BadLinear("one sign"), x).worst
+    assert entry.analytic == pytest.approx(-entry.numeric, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("mistake", "message"), [("shape", r"input 0 has shape \(3,\), not \(2, 3\)"), ("none", "2 grad")]
+)
+def test_a_gradient_that_cannot_be_compared(x, mistake, message):
+    with pytest.raises(ValueError, match=f"BadLinear: .*{message}"):
+        check_gradients(BadLinear(mistake), x)
+
+
+WRONG_FUNCTIONS = {
+    "softmax without the sum": (lambda dy, x: dy * F.softmax(x), F.softmax),
+    "softmax over another axis": (lambda dy, x: F.softmax_backward(dy, F.softmax(x), 0), F.softmax),
+    "relu of all": (lambda dy, x: dy, F.relu),
+    "gelu of the other kind": (lambda dy, x: F.gelu_backward(dy, x, "none"), F.gelu),
+    "a transposed gradient": (lambda dy, x: F.relu_backward(dy, x).T, F.relu),
+}
+
+
+@pytest.mark.parametrize(("backward", "function"), WRONG_FUNCTIONS.values(), ids=WRONG_FUNCTIONS)
+def test_a_wrong_backward_of_a_function(rng, backward, function):
+    x = rng.normal(size=(3, 3))
+    assert check_gradients(function, x).passed
+    assert worst(check_gradients(function, x, backward=backward))[0] == "input 0"
+
+
+def test_a_backward_that_spoils_its_dout(rng):
+    def backward(dy, x):
+        dx = F.relu_backward(dy, x)
+        dy *= 2
+        return dx
+
+    assert not check_gradients(F.relu, rng.normal(size=(3, 4)), backward=backward).passed
+
+
+def test_float32_inputs_are_checked_in_float64(rng):
+    report = check_gradients(F.layer_norm, *(rng.normal(size=s).astype(np.float32) for s in ((2, 5), 5, 5)))
+    assert report.passed
+    assert [e.name for e in report.entries] == ["input 0", "input 1", "input 2"]
+
+
+def test_what_is_not_a_float_array_is_passed_on(rng):
+    report = check_gradients(F.embedding, np.array([1, 0, 1]), rng.normal(size=(3, 2)))
+    assert [e.name for e in report.entries] == ["input 1"]
+
+
+def test_arrays_need_not_lie_in_rows(rng):
+    x, w = rng.normal(size=(4, 5, 2)).T, np.asfortranarray(rng.normal(size=(4, 3)))
+    assert check_gradients(F.linear, x, w).passed
+    layer = Linear(4, 3)
+    layer.w = Parameter(w)
+    assert check_gradients(layer, x).passed
+    assert check_gradients(F.softmax, np.broadcast_to(rng.normal(size=3), (2, 3))).passed
+
+
+def test_the_module_is_left_alone(x):
+    layer = Linear(3, 4, rng=0)
+    layer.b.grad += 7
+    before = layer.state_dict()
+    inside = x.copy()
+    check_gradients(layer, x)
+    assert layer.w.dtype == np.float32
+    assert all(np.array_equal(values, before[name]) for name, values in layer.state_dict().items())
+    assert layer.b.grad.tolist() == [7] * 4
+    assert not layer.w.grad.any()
+    assert layer.intermediates() == {}
+    assert np.array_equal(x, inside)
+
+
+def test_dropout_draws_the_same_every_time(rng):
+    layer = Dropout(0.5, rng=0)
+    state = layer.rng.bit_generator.state
+    assert check_gradients(layer, rng.normal(size=(4, 5))).passed
+    assert layer.rng.bit_generator.state == state
+
+
+def test_a_module_in_eval_mode(rng):
+    assert check_gradients(FeedForward(3, 4, rng=0).eval(), rng.normal(size=(1, 2, 3))).passed
+
+
+def test_a_sample_of_the_entries(rng):
+    """Fewer forwards, and with enough entries a mistake is still found."""
+
+    class Counting(Linear):
+        calls = 0
+
+        def forward(self, x):
+            Counting.calls += 1
+            return super().forward(x)
+
+    check_gradients(Counting(6, 7, rng=0), rng.normal(size=(2, 6)), max_entries=3)
+    assert Counting.calls == 2 + 2 * 3 * 3  # once for the shape, once for backward, then twice an entry of three arrays
+    assert not check_gradients(BadLinear("factor"), rng.normal(size=(2, 3)), max_entries=3).passed
+
+
+def test_a_gradient_that_is_zero_by_nature(rng):
+    """The key bias adds the same to all scores of a query: rounding errors are not compared with each other."""
+    report = check_gradients(MultiHeadAttention(6, 2, rng=0), rng.normal(size=(2, 3, 6)))
+    entry = next(e for e in report.entries if e.name == "b_k")
+    assert abs(entry.analytic) < 1e-12
+    assert report.passed
+
+
+def test_the_tolerance_is_for_each_tensor(rng):
+    """A mistake in a parameter with a small gradient does not hide behind one with a large gradient."""
+
+    class TwoScales(Module):
+        def __init__(self):
+            self.large, self.small = Parameter(np.ones(2)), Parameter(np.ones(2))
+
+        def forward(self, x):
+            self.keep(x=x)
+            return 1e3 * x * self.large.data + 0.1 * x * self.small.data
+
+        def backward(self, dy):
+            x = self.kept("x")
+            self.large.grad += 1e3 * (dy * x).sum(axis=0)
+            self.small.grad += 0.1001 * (dy * x).sum(axis=0)
+            return dy * (1e3 * self.large.data + 0.1 * self.small.data)
+
+    assert worst(check_gradients(TwoScales(), rng.normal(size=(3, 2)), tolerance=1e-5))[0] == "small"
+
+
+def test_nothing_to_check():
+    with pytest.raises(ValueError, match="Dropout has neither inputs of floats nor parameters"):
+        check_gradients(Dropout(0.0), np.array([1, 2]))
+    with pytest.raises(ValueError, match="is not a function of transformer_np.functional: give its backward="):
+        check_gradients(np.sin, np.ones(3))
+
+
+def test_the_checks_of_the_command_line():
+    checks = standard_checks()
+    assert {"linear", "softmax", "MultiHeadAttention", "DecoderBlock"} < set(checks)
+    for name in ("layer_norm", "cross_entropy", "MultiHeadAttention", "EncoderBlock"):
+        assert checks[name]().passed

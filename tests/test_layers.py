@@ -1,0 +1,312 @@
+"""Every layer: gradients of its inputs and of each parameter, modes, dtype, what it shows of its insides."""
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np import layers
+from transformer_np.decoding import KeyValueCache
+from transformer_np.gradcheck import check_gradients
+from transformer_np.layers import (
+    Dropout,
+    Embedding,
+    FeedForward,
+    LayerNorm,
+    LearnedPositionalEmbedding,
+    Linear,
+    MultiHeadAttention,
+    PositionalEncoding,
+    TiedLinear,
+)
+from transformer_np.masks import causal_mask
+from transformer_np.module import Module
+
+B, T, S, D, H, K, FF, V = 2, 3, 4, 10, 5, 2, 7, 8
+IDS = np.array([[4, 1, 4], [0, 1, 7]])
+HIDDEN = np.array([[0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 1]], bool)  # (T, S), one row hidden whole
+
+# name -> (how to make the layer, shapes of its inputs, parameters)
+LAYERS = {
+    "linear": (lambda **o: Linear(D, FF, **o), [(B, T, D)], ["w", "b"]),
+    "linear without bias": (lambda **o: Linear(D, FF, bias=False, **o), [(B, T, D)], ["w"]),
+    "embedding": (lambda **o: Embedding(V, D, **o), [IDS], ["table"]),
+    "tied linear": (lambda **o: TiedLinear(Embedding(V, D, **o)), [(B, T, D)], ["table"]),
+    "positional encoding": (lambda **o: PositionalEncoding(D, 9, **o), [(B, T, D)], []),
+    "learned positions": (lambda **o: LearnedPositionalEmbedding(9, D, **o), [(B, T, D)], ["table"]),
+    "layer norm": (lambda **o: LayerNorm(D, **o), [(B, T, D)], ["gamma", "beta"]),
+    "layer norm, eps": (lambda **o: LayerNorm(D, 0.3, **o), [(B, T, D)], ["gamma", "beta"]),
+    "dropout": (lambda **o: Dropout(0.4, **o), [(B, T, D)], []),
+    "feed-forward": (lambda **o: FeedForward(D, FF, **o), [(B, T, D)], ["w1", "b1", "w2", "b2"]),
+    "feed-forward, gelu": (lambda **o: FeedForward(D, FF, "gelu", **o), [(B, T, D)], ["w1", "b1", "w2", "b2"]),
+    "feed-forward, tanh": (lambda **o: FeedForward(D, FF, "gelu_tanh", **o), [(B, T, D)], ["w1", "b1", "w2", "b2"]),
+    "self-attention": (
+        lambda **o: MultiHeadAttention(D, H, **o),
+        [(B, T, D)],
+        ["w_q", "b_q", "w_k", "b_k", "w_v", "b_v", "w_o", "b_o"],
+    ),
+    "self-attention without bias": (
+        lambda **o: MultiHeadAttention(D, H, bias=False, **o),
+        [(B, T, D)],
+        ["w_q", "w_k", "w_v", "w_o"],
+    ),
+    "cross-attention": (
+        lambda **o: MultiHeadAttention(D, H, **o),
+        [(B, T, D), (B, S, D)],
+        ["w_q", "b_q", "w_k", "b_k", "w_v", "b_v", "w_o", "b_o"],
+    ),
+    "masked cross-attention": (
+        lambda **o: MultiHeadAttention(D, H, **o),
+        [(B, T, D), (B, S, D), HIDDEN],
+        ["w_q", "b_q", "w_k", "b_k", "w_v", "b_v", "w_o", "b_o"],
+    ),
+}
+
+
+@pytest.fixture(params=LAYERS)
+def case(request, rng, random_module):
+    """(layer in float32 with random parameters, its inputs, the names of its parameters)"""
+    make, inputs, names = LAYERS[request.param]
+    layer = random_module(make(rng=0))
+    inputs = [rng.normal(size=x).astype(np.float32) if isinstance(x, tuple) else x for x in inputs]
+    return layer, inputs, names
+
+
+def test_no_layer_is_forgotten():
+    made = {type(make(rng=0)).__name__ for make, _, _ in LAYERS.values()}
+    assert made == {name for name in layers.__all__ if issubclass(getattr(layers, name), Module)}
+
+
+def test_gradients(case):
+    layer, inputs, names = case
+    report = check_gradients(layer, *inputs)
+    checked = [f"input {i}" for i, x in enumerate(inputs) if x.dtype == np.float32] + names
+    assert [entry.name for entry in report.entries] == checked
+    assert report.passed
+
+
+def test_two_backwards_give_twice_the_gradient(case, rng):
+    layer, inputs, _ = case
+    dout = rng.normal(size=layer(*inputs).shape).astype(np.float32)
+    first = layer.backward(dout)
+    once = [p.grad.copy() for p in layer.parameters()]
+    second = layer.backward(dout)
+    assert all(np.array_equal(p.grad, 2 * g) for p, g in zip(layer.parameters(), once, strict=True))
+    np.testing.assert_equal(second, first)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", LAYERS)
+def test_dtype_stays(rng, name, dtype):
+    make, inputs, _ = LAYERS[name]
+    layer = make(rng=0) if name == "dropout" else make(rng=0, dtype=dtype)
+    inputs = [rng.normal(size=x).astype(dtype) if isinstance(x, tuple) else x for x in inputs]
+    copies = [x.copy() for x in inputs]
+    y = layer(*inputs)
+    gradients = layer.backward(np.ones_like(y))
+    gradients = gradients if isinstance(gradients, tuple) else (gradients,)
+    arrays = [y, *(g for g in gradients if g is not None), *(p.grad for p in layer.parameters())]
+    assert {a.dtype for a in arrays} == {np.dtype(dtype)}
+    assert {p.dtype for p in layer.parameters()} <= {np.dtype(dtype)}
+    assert {a.dtype for a in layer.intermediates().values() if a.dtype.kind == "f"} <= {np.dtype(dtype)}
+    np.testing.assert_equal(inputs, copies)
+
+
+def test_float32_by_default(case):
+    assert {p.dtype for p in case[0].parameters()} <= {np.dtype(np.float32)}
+
+
+def test_eval_keeps_nothing_unless_asked(case):
+    layer, inputs, names = case
+    layer(*inputs)
+    y = layer.eval()(*inputs)
+    assert set(layer.intermediates()) <= {"weights"}
+    if names:
+        with pytest.raises(RuntimeError, match="needs a forward in train"):
+            layer.backward(np.ones_like(y))
+        assert not any(p.grad.any() for p in layer.parameters())
+    layer.eval(keep=True)(*inputs)
+    layer.backward(np.ones_like(y))
+    assert all(p.grad.any() for p in layer.parameters())
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_same_seed_same_bits(rng, name):
+    make, inputs, names = LAYERS[name]
+    inputs = [rng.normal(size=x).astype(np.float32) if isinstance(x, tuple) else x for x in inputs]
+    one, same, generator, other = make(rng=3), make(rng=3), make(rng=np.random.default_rng(3)), make(rng=4)
+    assert np.array_equal(one(*inputs), same(*inputs))
+    assert one.state_dict().keys() == set(names)
+    assert all(np.array_equal(v, generator.state_dict()[k]) for k, v in one.state_dict().items())
+    drawn = [k for k in names if k.startswith(("w", "table"))]
+    assert not any(np.array_equal(one.state_dict()[k], other.state_dict()[k]) for k in drawn)
+
+
+# --- one by one ------------------------------------------------------------------------------------------------------
+
+
+def test_values_at_the_start():
+    assert not Linear(D, FF).b.data.any()
+    assert abs(Linear(300, 200, rng=0).w.data).max() == pytest.approx((6 / 500) ** 0.5, rel=1e-3)
+    assert Embedding(300, 100, rng=0).table.data.std() == pytest.approx(0.1, rel=0.05)
+    assert LayerNorm(D).gamma.data.tolist() == [1] * D
+    assert LayerNorm(D).beta.data.tolist() == [0] * D
+
+
+def test_a_layer_is_its_function(rng, random_module):
+    x = rng.normal(size=(B, T, D)).astype(np.float32)
+    linear, norm, ff = (random_module(layer) for layer in (Linear(D, FF), LayerNorm(D, 0.3), FeedForward(D, FF)))
+    table = random_module(Embedding(V, D))
+    assert np.array_equal(linear(x), F.linear(x, linear.w.data, linear.b.data))
+    assert np.array_equal(norm(x), F.layer_norm(x, norm.gamma.data, norm.beta.data, 0.3)[0])
+    assert np.array_equal(ff(x), F.feed_forward(x, *(p.data for p in (ff.w1, ff.b1, ff.w2, ff.b2)))[0])
+    assert np.array_equal(table(IDS), table.table.data[IDS])
+    assert np.array_equal(TiedLinear(table)(x), F.linear(x, np.ascontiguousarray(table.table.data.T)))
+
+
+@pytest.mark.parametrize(("activation", "approximate"), [("gelu", "none"), ("gelu_tanh", "tanh")])
+def test_feed_forward_with_gelu(rng, random_module, activation, approximate):
+    layer = random_module(FeedForward(D, FF, activation, dtype=np.float64))
+    x = rng.normal(size=(B, T, D))
+    hidden = F.gelu(x @ layer.w1.data + layer.b1.data, approximate)
+    np.testing.assert_allclose(layer(x), hidden @ layer.w2.data + layer.b2.data, rtol=1e-12)
+    np.testing.assert_allclose(layer.intermediates()["hidden"], hidden, rtol=1e-12)
+
+
+@pytest.mark.parametrize("start", [0, 2, 6])
+def test_positions_start_where_told(rng, random_module, start):
+    x = rng.normal(size=(B, T, D))
+    fixed = PositionalEncoding(D, 9, dtype=np.float64)
+    learned = random_module(LearnedPositionalEmbedding(9, D, dtype=np.float64))
+    for t in range(T):
+        np.testing.assert_array_equal(fixed(x, start)[:, t], x[:, t] + F.sinusoidal_encoding(9, D, float)[start + t])
+        np.testing.assert_array_equal(learned(x, start)[:, t], x[:, t] + learned.table.data[start + t])
+    assert check_gradients(learned, x, start=start).passed
+    learned.backward(x)
+    assert np.array_equal(np.flatnonzero(learned.table.grad.any(axis=1)), np.arange(start, start + T))
+
+
+def test_dropout_modes(rng):
+    x, dy = rng.normal(size=(20, 30)), rng.normal(size=(20, 30))
+    layer = Dropout(0.4, rng=0)
+    y, again = layer(x), layer(x)
+    assert not np.array_equal(y, again)
+    assert ((again == 0) == (layer.backward(dy) == 0)).all()
+    layer.eval()
+    assert np.array_equal(layer(x), x)
+    assert np.array_equal(layer.backward(dy), dy)
+    assert np.array_equal(Dropout(0.0)(x), x)
+    layer.train()
+    assert not np.array_equal(layer(x), x)
+
+
+# --- attention -------------------------------------------------------------------------------------------------------
+
+
+def plain_multi_head(layer, x, source, mask):
+    """Head by head, query by query."""
+    out, weights = np.zeros_like(x), np.zeros((len(x), layer.num_heads, x.shape[1], source.shape[1]))
+    q, k, v = (
+        np.einsum("bti,io->bto", y, getattr(layer, f"w_{n}").data) + getattr(layer, f"b_{n}").data
+        for n, y in (("q", x), ("k", source), ("v", source))
+    )
+    size = x.shape[2] // layer.num_heads
+    for b, h, t in np.ndindex(weights.shape[:3]):
+        columns = slice(h * size, (h + 1) * size)
+        scores = {s: q[b, t, columns] @ k[b, s, columns] / size**0.5 for s in range(len(k[b])) if not mask[t, s]}
+        total = sum(np.exp(score) for score in scores.values())
+        for s, score in scores.items():
+            weights[b, h, t, s] = np.exp(score) / total
+            out[b, t, columns] += weights[b, h, t, s] * v[b, s, columns]
+    return out @ layer.w_o.data + layer.b_o.data, weights
+
+
+@pytest.mark.parametrize("cross", [True, False])
+def test_attention(rng, random_module, cross):
+    layer = random_module(MultiHeadAttention(D, H, dtype=np.float64))
+    x = rng.normal(size=(B, T, D))
+    memory = rng.normal(size=(B, S, D)) if cross else None
+    mask = HIDDEN if cross else causal_mask(T)
+    expected, weights = plain_multi_head(layer, x, memory if cross else x, mask)
+    np.testing.assert_allclose(layer(x, memory, mask), expected, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(layer.weights, weights, rtol=1e-10, atol=1e-10)
+    assert layer.weights.shape == (B, H, T, S if cross else T)
+
+
+def test_attention_gradients_by_kind(rng, random_module):
+    layer = random_module(MultiHeadAttention(D, H, dtype=np.float64))
+    x, memory, dout = rng.normal(size=(B, T, D)), rng.normal(size=(B, S, D)), rng.normal(size=(B, T, D))
+    layer(x)
+    dx, dmemory = layer.backward(dout)
+    assert dx.shape == x.shape
+    assert dmemory is None
+    layer(x, memory)
+    dx_cross, dmemory = layer.backward(dout)
+    assert dx_cross.shape == x.shape
+    assert dmemory.shape == memory.shape
+    layer(x, x)  # self-attention is cross-attention over oneself: its gradient is the sum of the two
+    np.testing.assert_allclose(sum(layer.backward(dout)), dx, rtol=1e-12)
+
+
+def test_attention_weights_are_always_there(rng):
+    layer = MultiHeadAttention(D, H, rng=0)
+    assert layer.weights is None
+    x = rng.normal(size=(B, T, D)).astype(np.float32)
+    for mode in (layer.train, layer.eval):
+        mode()(x, mask=causal_mask(T))
+        np.testing.assert_allclose(layer.weights.sum(axis=-1), 1, rtol=1e-6)
+        assert not layer.weights[..., causal_mask(T)].any()
+
+
+def test_attention_shows_its_insides(rng):
+    layer = MultiHeadAttention(D, H, rng=0, dtype=np.float64)
+    x, memory = rng.normal(size=(B, T, D)), rng.normal(size=(B, S, D))
+    layer(x, memory)
+    shown = layer.intermediates()
+    assert {name: shown[name].shape for name in "qkv"} == {"q": (B, H, T, K), "k": (B, H, S, K), "v": (B, H, S, K)}
+    np.testing.assert_allclose(shown["q"][1, 3], (x @ layer.w_q.data)[1, :, 6:8])
+    np.testing.assert_allclose(shown["weights"] @ shown["v"], F.split_heads(shown["concat"], H))
+    assert "memory" in shown
+    layer(x)
+    assert "memory" not in layer.intermediates()
+
+
+def test_every_attention_parameter_can_be_set(rng):
+    layer = MultiHeadAttention(D, H, rng=0, dtype=np.float64)
+    x, memory = rng.normal(size=(B, T, D)), rng.normal(size=(B, S, D))
+    for name in LAYERS["cross-attention"][2]:
+        before = layer(x, memory)
+        setattr(layer, name, rng.normal(size=getattr(layer, name).shape))
+        if name == "b_k":  # adds the same number to all scores of a query
+            np.testing.assert_allclose(layer(x, memory), before)
+        else:
+            assert abs(layer(x, memory) - before).max() > 0.01
+
+
+def test_attention_with_a_cache(rng):
+    """Keys and values that are remembered are the keys and values that are computed anew."""
+    layer = MultiHeadAttention(D, H, rng=0, dtype=np.float64).eval()
+    x, memory = rng.normal(size=(B, 6, D)), rng.normal(size=(B, S, D))
+    whole, whole_cross = layer(x, mask=causal_mask(6)), layer(x, memory)
+    cache, cross_cache = KeyValueCache(), KeyValueCache()
+    end = 0
+    for length in (1, 3, 1, 1):
+        start, end = end, end + length
+        part = layer(x[:, start:end], mask=causal_mask(length, end), cache=cache)
+        assert layer.weights.shape == (B, H, length, end)
+        np.testing.assert_allclose(part, whole[:, start:end], rtol=1e-12)
+        part = layer(x[:, start:end], memory, cache=cross_cache)
+        assert layer.weights.shape == (B, H, length, S)
+        np.testing.assert_allclose(part, whole_cross[:, start:end], rtol=1e-12)
+
+
+def test_a_cache_can_reorder_its_rows(rng):
+    cache, k, v = KeyValueCache(), rng.normal(size=(2, 3, 4, 5)), rng.normal(size=(2, 3, 4, 5))
+    cache.select([0])  # nothing there yet
+    cache.append(k, v)
+    cache.select([1, 0, 1])
+    keys, values = cache.append(k[[0, 0, 0], :, :1], v[[1, 1, 1], :, :1])
+    assert cache.length == 5
+    assert np.array_equal(keys[:, :, :4], k[[1, 0, 1]])
+    assert np.array_equal(values[:, :, :4], v[[1, 0, 1]])
+    assert np.array_equal(keys[:, :, 4:], k[[0, 0, 0], :, :1])
+    assert np.array_equal(values[:, :, 4:], v[[1, 1, 1], :, :1])

@@ -1,0 +1,67 @@
+"""Masks, against the definition written out entry by entry. True = hidden."""
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np.masks import additive, causal_mask, padding_mask, window_mask
+
+
+@pytest.mark.parametrize(("T", "S"), [(4, None), (4, 4), (3, 5), (1, 6), (1, 1)])
+def test_causal(T, S):
+    mask = causal_mask(T, S)
+    S = S or T
+    assert mask.dtype == bool
+    assert mask.shape == (T, S)
+    for t, s in np.ndindex(T, S):
+        assert mask[t, s] == (s > t + (S - T))
+    assert not mask[-1].any()  # the last query sees every key
+
+
+@pytest.mark.parametrize(("T", "S"), [(5, None), (3, 7)])
+@pytest.mark.parametrize("window", [0, 1, 3, 9])
+def test_window(T, S, window):
+    mask = window_mask(T, window, S)
+    S = S or T
+    assert mask.shape == (T, S)
+    for t, s in np.ndindex(T, S):
+        assert mask[t, s] == (abs(s - (t + S - T)) > window)
+
+
+def test_padding():
+    ids = np.array([[5, 0, 7], [9, 9, 0]])
+    mask = padding_mask(ids, 0)
+    assert mask.shape == (2, 1, 1, 3)
+    assert mask.dtype == bool
+    assert mask[:, 0, 0].tolist() == [[False, True, False], [False, False, True]]
+    assert padding_mask(ids, 9)[:, 0, 0].tolist() == [[False, False, False], [True, True, False]]
+    assert np.array_equal(padding_mask(ids.tolist(), 0), mask)
+
+
+def test_combined():
+    one_sided = window_mask(5, 1) | causal_mask(5)
+    for t, s in np.ndindex(5, 5):
+        assert one_sided[t, s] == (not t - 1 <= s <= t)
+    both = causal_mask(2, 3) | padding_mask(np.array([[5, 0, 7], [9, 9, 0]]), 0)
+    assert both.shape == (2, 1, 2, 3)
+    assert both[:, 0].tolist() == [[[False, True, True], [False, True, False]], [[False, False, True]] * 2]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_additive(dtype):
+    mask = causal_mask(3)
+    added = additive(mask, dtype)
+    assert added.dtype == dtype
+    for t, s in np.ndindex(3, 3):
+        assert added[t, s] == (-np.inf if mask[t, s] else 0)
+    assert additive(mask).dtype == np.float32
+
+
+def test_boolean_and_additive_masks_do_the_same(rng):
+    q, k, v = rng.normal(size=(3, 2)), rng.normal(size=(5, 2)), rng.normal(size=(5, 4))
+    mask = causal_mask(3, 5) | window_mask(3, 1, 5)
+    one = F.scaled_dot_product_attention(q, k, v, mask)
+    other = F.scaled_dot_product_attention(q, k, v, additive(mask, np.float64))
+    assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    assert not one[1][mask].any()
+    assert one[1][~mask].all()

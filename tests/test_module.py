@@ -1,0 +1,258 @@
+"""Parameter and Module: names, gradients that add, modes, state."""
+
+import numpy as np
+import pytest
+
+from transformer_np.layers import Dropout, Embedding, LayerNorm, Linear, MultiHeadAttention, TiedLinear
+from transformer_np.module import Module, Parameter
+
+
+class Net(Module):
+    """Two layers in a list, one attribute, one table used twice."""
+
+    def __init__(self):
+        self.embedding = Embedding(5, 3, rng=0)
+        self.stack = [Linear(3, 3, rng=1), Linear(3, 3, bias=False, rng=2)]
+        self.norm = LayerNorm(3)
+        self.output = TiedLinear(self.embedding)
+        self.unused = None
+
+    def forward(self, ids):
+        x = self.embedding(ids)
+        for layer in self.stack:
+            x = layer(x)
+        return self.output(self.norm(x))
+
+    def backward(self, dy):
+        dy = self.norm.backward(self.output.backward(dy))
+        for layer in reversed(self.stack):
+            dy = layer.backward(dy)
+        self.embedding.backward(dy)
+
+
+NAMES = ["embedding.table", "stack.0.w", "stack.0.b", "stack.1.w", "norm.gamma", "norm.beta"]
+
+
+# --- Parameter -------------------------------------------------------------------------------------------------------
+
+
+def test_a_parameter_has_a_gradient_of_its_shape_and_dtype():
+    parameter = Parameter(np.ones((2, 3), np.float32))
+    assert parameter.grad.shape == parameter.shape == (2, 3)
+    assert parameter.grad.dtype == parameter.dtype == np.float32
+    assert not parameter.grad.any()
+
+
+def test_a_parameter_copies_its_values():
+    values = np.ones(3)
+    parameter = Parameter(values)
+    values[0] = 5
+    assert parameter.data.tolist() == [1, 1, 1]
+
+
+def test_assignment_fills_the_array_that_is_there():
+    """An optimizer holds all parameters in one buffer: the arrays must stay where they are."""
+    parameter = Parameter(np.zeros(3))
+    data, grad = parameter.data, parameter.grad
+    parameter.data, parameter.grad = [1.0, 2.0, 3.0], np.ones(3)
+    parameter.grad += 1
+    assert parameter.data is data
+    assert parameter.grad is grad
+    assert data.tolist() == [1, 2, 3]
+    assert grad.tolist() == [2, 2, 2]
+    parameter.grad = None
+    assert grad.tolist() == [0, 0, 0]
+
+
+def test_bind_uses_the_arrays_themselves():
+    buffer, parameter = np.zeros(6), Parameter(np.ones(3))
+    parameter.bind(buffer[:3], buffer[3:])
+    parameter.data, parameter.grad = np.full(3, 2.0), np.full(3, 5.0)
+    assert buffer.tolist() == [2, 2, 2, 5, 5, 5]
+
+
+def test_a_parameter_is_an_array_to_numpy():
+    assert np.sum(Parameter(np.ones((2, 3)))) == 6
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
+def test_names():
+    net = Net()
+    assert [name for name, _ in net.named_parameters()] == NAMES
+    assert [name for name, _ in net.named_modules()] == ["", "embedding", "stack.0", "stack.1", "norm", "output"]
+    assert net.num_parameters() == 15 + 9 + 3 + 9 + 3 + 3
+    assert all(a is b for a, (_, b) in zip(net.parameters(), net.named_parameters(), strict=True))
+
+
+def test_setting_a_parameter_by_name_keeps_the_parameter():
+    layer = MultiHeadAttention(4, 2)
+    parameter, values = layer.w_q, np.arange(16).reshape(4, 4)
+    layer.w_q = values
+    assert layer.w_q is parameter
+    assert np.array_equal(layer.w_q.data, values)
+
+
+def test_intermediates():
+    net = Net()
+    assert net.intermediates() == {}
+    ids = np.array([[1, 2]])
+    net(ids)
+    found = net.intermediates()
+    assert set(found) == {"embedding.ids", "stack.0.x", "stack.1.x", "norm.x_hat", "norm.inv_std", "output.x"}
+    assert np.array_equal(found["stack.0.x"], net.embedding.table.data[ids])
+    np.testing.assert_allclose(found["norm.x_hat"].mean(axis=-1), 0, atol=1e-6)
+
+
+# --- gradients -------------------------------------------------------------------------------------------------------
+
+
+def test_gradients_add_until_zero_grad(rng):
+    net, ids = Net(), np.array([[1, 2, 1]])
+    dy = rng.normal(size=(1, 3, 5)).astype(np.float32)
+    net(ids)
+    net.backward(dy)
+    once = [p.grad.copy() for p in net.parameters()]
+    assert all(g.any() for g in once)
+    net.backward(dy)
+    assert all(np.array_equal(p.grad, 2 * g) for p, g in zip(net.parameters(), once, strict=True))
+    buffers = [p.grad for p in net.parameters()]
+    net.zero_grad()
+    assert not any(p.grad.any() for p in net.parameters())
+    assert all(p.grad is buffer for p, buffer in zip(net.parameters(), buffers, strict=True))
+
+
+# --- modes -----------------------------------------------------------------------------------------------------------
+
+
+def test_modes_reach_every_module():
+    net = Net()
+    modes = {net.eval: (False, False), net.train: (True, True), lambda: net.eval(keep=True): (False, True)}
+    for switch, expected in modes.items():
+        assert switch() is net
+        assert {(m.training, m.keeping) for _, m in net.named_modules()} == {expected}
+
+
+def test_eval_keeps_nothing_for_backward():
+    net = Net()
+    net(np.array([[1, 2]]))  # what a training forward left must not survive either
+    net.eval()(np.array([[1, 2]]))
+    assert net.intermediates() == {}
+    with pytest.raises(RuntimeError, match=r"TiedLinear\.backward needs a forward in train\(\) mode"):
+        net.backward(np.ones((1, 2, 5), np.float32))
+    assert not any(p.grad.any() for p in net.parameters())
+
+
+def test_eval_keeps_all_if_asked():
+    net = Net()
+    net.eval(keep=True)(np.array([[1, 2]]))
+    net.backward(np.ones((1, 2, 5), np.float32))
+    assert net.stack[0].w.grad.any()
+
+
+@pytest.mark.parametrize("mode", [(True, True), (False, False), (False, True)])
+def test_evaluating_restores_the_mode(mode):
+    net = Net()
+    net._set_mode(*mode)
+    with net.evaluating() as inside:
+        assert inside is net
+        assert not any(m.training for _, m in net.named_modules())
+    assert {(m.training, m.keeping) for _, m in net.named_modules()} == {mode}
+    with pytest.raises(KeyError), net.evaluating():
+        raise KeyError
+    assert {(m.training, m.keeping) for _, m in net.named_modules()} == {mode}
+
+
+def test_evaluating_restores_each_module_on_its_own():
+    net = Net()
+    net.norm.eval()
+    with net.evaluating():
+        pass
+    assert net.stack[0].training
+    assert not net.norm.training
+
+
+def test_a_module_must_have_a_forward():
+    with pytest.raises(NotImplementedError, match="Module has no forward"):
+        Module()(1)
+    with pytest.raises(NotImplementedError, match="Module has no backward"):
+        Module().backward(1)
+
+
+# --- state -----------------------------------------------------------------------------------------------------------
+
+
+def test_state_dict_is_a_copy():
+    net = Net()
+    state = net.state_dict()
+    assert list(state) == NAMES
+    state["stack.0.w"][...] = 7
+    assert not (net.stack[0].w.data == 7).any()
+
+
+def test_state_dict_round_trip(rng, random_module):
+    one, other, ids = random_module(Net()), Net(), np.array([[1, 2, 4]])
+    assert not np.array_equal(one(ids), other(ids))
+    assert other.load_state_dict(one.state_dict()) == ([], [])
+    assert np.array_equal(one(ids), other(ids))
+    assert other.output.table is other.embedding.table
+
+
+BAD_STATES = {
+    "missing": (lambda state: state.pop("norm.beta"), ValueError, r"missing norm\.beta"),
+    "unexpected": (lambda state: state.update(extra=np.ones(3)), ValueError, "not expected extra"),
+    "shape": (
+        lambda state: state.update({"norm.beta": np.ones(4)}),
+        ValueError,
+        r"norm\.beta must have shape \(3,\), got \(4,\)",
+    ),
+    "scalar": (lambda state: state.update({"norm.beta": np.array(1.0)}), ValueError, r"norm\.beta must have shape"),
+    "kind": (lambda state: state.update({"norm.beta": np.ones(3, int)}), TypeError, r"norm\.beta must be floats"),
+}
+
+
+@pytest.mark.parametrize(("spoil", "error", "message"), BAD_STATES.values(), ids=BAD_STATES)
+def test_a_bad_state_changes_nothing(random_module, spoil, error, message):
+    net, state = Net(), random_module(Net()).state_dict()
+    before = net.state_dict()
+    spoil(state)
+    with pytest.raises(error, match=message):
+        net.load_state_dict(state)
+    assert all(np.array_equal(values, before[name]) for name, values in net.state_dict().items())
+
+
+def test_a_state_of_part_of_the_names():
+    net = Net()
+    before, beta = net.state_dict(), np.arange(3.0)
+    missing, unexpected = net.load_state_dict({"norm.beta": beta, "extra": beta}, strict=False)
+    assert missing == sorted(set(NAMES) - {"norm.beta"})
+    assert unexpected == ["extra"]
+    assert net.norm.beta.data.tolist() == [0, 1, 2]
+    assert all(np.array_equal(net.state_dict()[name], before[name]) for name in missing)
+
+
+# --- dtype -----------------------------------------------------------------------------------------------------------
+
+
+def test_astype(rng):
+    net = Net()
+    net(np.array([[1, 2]]))
+    net.backward(np.ones((1, 2, 5), np.float32))
+    before = net.state_dict()
+    assert net.astype(np.float64) is net
+    assert {p.dtype for p in net.parameters()} == {p.grad.dtype for p in net.parameters()} == {np.dtype(np.float64)}
+    assert all(np.array_equal(values, before[name]) for name, values in net.state_dict().items())
+    assert not any(p.grad.any() for p in net.parameters())
+    assert net.intermediates() == {}
+    assert net.output.table is net.embedding.table
+    assert net(np.array([[1, 2]])).dtype == np.float64
+
+
+# --- randomness ------------------------------------------------------------------------------------------------------
+
+
+def test_dropout_of_a_shared_generator_draws_anew():
+    rng = np.random.default_rng(0)
+    one, other, x = Dropout(0.5, rng=rng), Dropout(0.5, rng=rng), np.ones((9, 9))
+    assert not np.array_equal(one(x), other(x))

@@ -1,0 +1,262 @@
+"""Optimizers against their formulas, written out tensor by tensor; schedules; clipping."""
+
+import math
+
+import numpy as np
+import pytest
+
+from transformer_np.layers import Linear
+from transformer_np.module import Parameter
+from transformer_np.training import SGD, Adam, AdamW, clip_grad_norm, cosine_schedule, noam_schedule
+from transformer_np.training.optim import BLOCK
+
+SHAPES = ((7,), (190, 200), (), (3, 4, 5))  # the second alone is larger than a block
+STEPS = 10
+
+
+def make_parameters(dtype=np.float64, shapes=SHAPES):
+    rng = np.random.default_rng(1)
+    return [Parameter(rng.normal(size=shape).astype(dtype)) for shape in shapes]
+
+
+def gradients_of(step, shapes=SHAPES):
+    """Other gradients in every step; some elements have none, as the embedding of a word that did not occur."""
+    rng = np.random.default_rng([2, step])
+    return [rng.normal(size=shape) * (rng.random(shape) < 0.7) for shape in shapes]
+
+
+def run(optimizer, steps):
+    for step in steps:
+        optimizer.zero_grad()
+        optimizer.lr = 0.01 * step
+        for parameter, gradient in zip(optimizer.parameters, gradients_of(step), strict=True):
+            parameter.grad += gradient
+        optimizer.step()
+    return [parameter.data for parameter in optimizer.parameters]
+
+
+# --- the formulas ----------------------------------------------------------------------------------------------------
+
+
+def by_hand_adam(betas, eps, weight_decay=0.0):
+    """Kingma & Ba 2015, algorithm 1; Loshchilov & Hutter 2019, algorithm 2, line 12."""
+    (beta1, beta2), results = betas, []
+    for i, parameter in enumerate(make_parameters()):
+        theta, m, v = parameter.data.copy(), 0.0, 0.0
+        for t in range(1, STEPS + 1):
+            g, lr = gradients_of(t)[i], 0.01 * t
+            m = beta1 * m + (1 - beta1) * g
+            v = beta2 * v + (1 - beta2) * g**2
+            m_hat, v_hat = m / (1 - beta1**t), v / (1 - beta2**t)
+            theta = theta - lr * (m_hat / (np.sqrt(v_hat) + eps) + weight_decay * theta)
+        results.append(theta)
+    return results
+
+
+def by_hand_sgd(momentum):
+    results = []
+    for i, parameter in enumerate(make_parameters()):
+        theta, velocity = parameter.data.copy(), 0.0
+        for t in range(1, STEPS + 1):
+            velocity = momentum * velocity + gradients_of(t)[i]
+            theta = theta - 0.01 * t * velocity
+        results.append(theta)
+    return results
+
+
+@pytest.mark.parametrize(
+    "make, expected",
+    [
+        (lambda p: Adam(p, betas=(0.9, 0.98), eps=1e-3), lambda: by_hand_adam((0.9, 0.98), 1e-3)),
+        (lambda p: Adam(p), lambda: by_hand_adam((0.9, 0.999), 1e-8)),
+        (lambda p: AdamW(p, weight_decay=0.3), lambda: by_hand_adam((0.9, 0.999), 1e-8, 0.3)),
+        (lambda p: SGD(p), lambda: by_hand_sgd(0.0)),
+        (lambda p: SGD(p, momentum=0.9), lambda: by_hand_sgd(0.9)),
+    ],
+    ids=["Adam", "Adam, defaults", "AdamW", "SGD", "SGD with momentum"],
+)
+def test_ten_steps(make, expected):
+    assert math.prod(SHAPES[1]) > BLOCK
+    for found, wanted in zip(run(make(make_parameters()), range(1, STEPS + 1)), expected(), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_the_first_step_of_adam_is_lr_whatever_the_gradient():
+    parameter = Parameter(np.zeros(3))
+    optimizer = Adam([parameter], lr=0.5)
+    parameter.grad = np.array([1e-3, -1.0, 1e3])
+    optimizer.step()
+    np.testing.assert_allclose(parameter.data, [-0.5, 0.5, -0.5], rtol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [SGD, Adam, AdamW])
+def test_float32_stays_float32(kind):
+    optimizer = kind(make_parameters(np.float32))
+    data = run(optimizer, [1, 2])
+    arrays = [optimizer.data, optimizer.grad, *optimizer.averages.values(), *data]
+    assert {array.dtype for array in arrays} == {np.dtype(np.float32)}
+
+
+# --- the flat buffer -------------------------------------------------------------------------------------------------
+
+
+def test_parameters_and_gradients_are_views_of_the_buffers():
+    before = make_parameters()
+    optimizer = SGD(make_parameters())
+    start = 0
+    for parameter, old in zip(optimizer.parameters, before, strict=True):
+        assert np.array_equal(parameter.data, old.data) and parameter.shape == old.shape
+        parameter.data = np.full(parameter.shape, 2.0)
+        parameter.grad = np.full(parameter.shape, 3.0)
+        assert (optimizer.data[start : start + parameter.data.size] == 2).all()
+        assert (optimizer.grad[start : start + parameter.data.size] == 3).all()
+        start += parameter.data.size
+    assert start == optimizer.data.size == optimizer.grad.size
+    optimizer.zero_grad()
+    assert all((parameter.grad == 0).all() for parameter in optimizer.parameters)
+
+
+def test_a_gradient_that_is_there_already_is_kept():
+    parameter = Parameter(np.zeros(2))
+    parameter.grad = np.array([1.0, 2.0])
+    SGD([parameter], lr=1.0).step()
+    assert parameter.data.tolist() == [-1, -2]
+
+
+def test_refuses_to_go_on_after_astype_or_another_optimizer():
+    layer = Linear(3, 4, rng=0)
+    first = Adam(layer.parameters())
+    layer.astype(np.float64)
+    before = layer.w.data.copy()
+    with pytest.raises(RuntimeError, match="astype"):
+        first.step()
+    second, third = Adam(layer.parameters()), Adam(layer.parameters())
+    layer.w.grad += 1
+    with pytest.raises(RuntimeError, match="another optimizer"):
+        second.step()
+    assert np.array_equal(layer.w.data, before) and first.steps == second.steps == 0
+    third.step()
+    assert not np.array_equal(layer.w.data, before)
+
+
+@pytest.mark.parametrize(
+    "make, message",
+    [
+        (lambda: Adam([]), "empty"),
+        (lambda: Adam([Parameter(np.ones(2))] * 2), "same Parameter twice"),
+        (lambda: Adam([Parameter(np.ones(2)), Parameter(np.ones(2, np.float32))]), "float32.*float64"),
+        (lambda: SGD(make_parameters(), lr=-0.1), "lr must not be negative, got -0.1"),
+        (lambda: SGD(make_parameters(), lr=math.nan), "lr .* got nan"),
+        (lambda: Adam(make_parameters(), betas=(0.9, 1.0)), r"betas must lie in \[0, 1\)"),
+    ],
+)
+def test_what_an_optimizer_refuses(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+@pytest.mark.parametrize("kind", [lambda p: SGD(p, momentum=0.9), Adam, AdamW], ids=["SGD", "Adam", "AdamW"])
+def test_the_state_goes_on_bit_for_bit(kind):
+    straight = run(kind(make_parameters()), range(1, 9))
+    first, second = kind(make_parameters()), kind(make_parameters())
+    run(first, range(1, 5))
+    second.data[...] = first.data
+    state = first.state_dict()
+    run(first, [5])  # the state is a copy
+    second.load_state_dict(state)
+    assert all(np.array_equal(a, b) for a, b in zip(run(second, range(5, 9)), straight, strict=True))
+
+
+def test_a_state_of_something_else_changes_nothing():
+    optimizer = Adam(make_parameters())
+    run(optimizer, [1])
+    before = optimizer.state_dict()
+    smaller = Adam(make_parameters(shapes=SHAPES[:1]))
+    incomplete = {name: array for name, array in before.items() if name != "v"}
+    for state in (SGD(make_parameters()).state_dict(), smaller.state_dict(), incomplete, {}):
+        with pytest.raises(ValueError, match="not one of this Adam"):
+            optimizer.load_state_dict(state)
+    after = optimizer.state_dict()
+    assert all(np.array_equal(before[name], after[name]) for name in before) and optimizer.steps == 1
+
+
+# --- schedules -------------------------------------------------------------------------------------------------------
+
+
+def test_noam_is_the_papers_formula():
+    for step in (1, 2, 399, 400, 401, 5000):
+        assert noam_schedule(step, 64, 400) == pytest.approx(min(1 / step**0.5, step / 400**1.5) / 8, rel=1e-14)
+    rates = [noam_schedule(step, 512, 4000) for step in range(1, 9000)]
+    assert rates.index(max(rates)) + 1 == 4000
+    assert max(rates) == pytest.approx(1 / math.sqrt(512 * 4000))
+    np.testing.assert_allclose(np.diff(rates[:4000]), rates[0])  # linear from 0
+
+
+def test_cosine():
+    def rate(step):
+        return cosine_schedule(step, max_lr=0.8, min_lr=0.2, warmup=10, total=110)
+
+    assert [rate(1), rate(5), rate(10)] == pytest.approx([0.08, 0.4, 0.8])
+    assert rate(35) == pytest.approx(0.5 + 0.3 * math.sqrt(0.5))  # a quarter of the way: cos 45°
+    assert rate(60) == pytest.approx(0.5)
+    assert rate(110) == pytest.approx(0.2) and rate(1000) == pytest.approx(0.2)
+    assert cosine_schedule(1, 0.8, 0.2, warmup=0, total=2) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: noam_schedule(0, 64, 400),
+        lambda: noam_schedule(1, 64, 0),
+        lambda: cosine_schedule(0, 1, 0, 5, 10),
+        lambda: cosine_schedule(1, 1, 0, 10, 10),
+        lambda: cosine_schedule(1, 1, 0, -1, 10),
+    ],
+)
+def test_steps_count_from_one_and_the_warmup_comes_before_the_end(call):
+    with pytest.raises(ValueError, match="must"):
+        call()
+
+
+# --- clipping --------------------------------------------------------------------------------------------------------
+
+
+def with_gradients(*gradients):
+    parameters = [Parameter(np.zeros(np.shape(gradient))) for gradient in gradients]
+    for parameter, gradient in zip(parameters, gradients, strict=True):
+        parameter.grad = np.array(gradient)
+    return parameters
+
+
+def test_clipping_scales_all_tensors_together():
+    parameters = with_gradients([3.0, 0.0], [[0.0], [4.0]])
+    assert clip_grad_norm(parameters, 1.0) == pytest.approx(5.0)
+    np.testing.assert_allclose(parameters[0].grad, [0.6, 0], rtol=1e-14)
+    np.testing.assert_allclose(parameters[1].grad, [[0], [0.8]], rtol=1e-14)
+
+
+def test_a_norm_up_to_the_maximum_is_left_alone():
+    parameters = with_gradients([3.0, 4.0])
+    assert clip_grad_norm(parameters, 5.0) == 5.0
+    assert parameters[0].grad.tolist() == [3, 4]
+
+
+def test_clipping_reaches_the_optimizers_buffer():
+    parameters = with_gradients([3.0], [4.0])
+    optimizer = SGD(parameters, lr=1.0)
+    clip_grad_norm(parameters, 0.5)
+    optimizer.step()
+    np.testing.assert_allclose(optimizer.data, [-0.3, -0.4])
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_norm_that_is_not_finite_is_returned_and_nothing_scaled(bad):
+    parameters = with_gradients([3.0], [bad, 4.0])
+    assert not math.isfinite(clip_grad_norm(parameters, 1.0))
+    assert parameters[0].grad.tolist() == [3] and parameters[1].grad[1] == 4
+
+
+@pytest.mark.parametrize("max_norm", [0, -1, math.nan])
+def test_the_maximum_is_positive(max_norm):
+    with pytest.raises(ValueError, match="max_norm must be positive"):
+        clip_grad_norm(with_gradients([1.0]), max_norm)

@@ -1,0 +1,475 @@
+"""Teacher forcing and the training loop: the right loss, exact resume, and every way a training can end."""
+
+import json
+import math
+import os
+import re
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+from transformer_np.data import PAD, Seq2SeqBatch, Seq2SeqBatches
+from transformer_np.models import Transformer, TransformerConfig
+from transformer_np.training import SGD, Adam, TeacherForcing, Trainer, TrainingError, load_checkpoint, save_checkpoint
+
+SIZES = {"d_model": 8, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1, "d_ff": 12, "max_len": 12}
+
+
+def make_model(dropout=0.2, **other):
+    return Transformer(TransformerConfig(13, 11, **{**SIZES, "dropout": dropout, **other}))
+
+
+def make_batches(n=22, batch_size=4):
+    """Targets that depend on the sources: something to learn. 22 pairs in fours are epochs of 6 steps."""
+    rng = np.random.default_rng(3)
+    sources = [rng.integers(4, 13, rng.integers(1, 7)).tolist() for _ in range(n)]
+    return Seq2SeqBatches([(src, [4 + i % 7 for i in src]) for src in sources], batch_size)
+
+
+def make_trainer(path=None, dropout=0.2, lr=0.01, kind=Adam, objective=TeacherForcing, **options):
+    model = make_model(dropout)
+    options = {"clip_norm": 1.0, "schedule": lambda step: lr / step**0.5, **options}
+    return Trainer(model, kind(model.parameters(), lr), objective(model, 0.1), checkpoint=path, **options)
+
+
+def fit(trainer, steps, **options):
+    return trainer.fit(options.pop("batches", None) or make_batches(), steps, progress=False, **options)
+
+
+def values(trainer):
+    """Everything that a training consists of, to be compared bit for bit."""
+    optimizer = {f"optimizer {name}": array for name, array in trainer.optimizer.state_dict().items()}
+    return {**trainer.model.state_dict(), **optimizer, "losses": np.array(trainer.history.losses)}
+
+
+def assert_same(a, b):
+    assert a.keys() == b.keys()
+    assert [name for name in a if not np.array_equal(a[name], b[name])] == []
+
+
+class Disturbed:
+    """Batches that call `disturb()` before they hand out the one of a step (counted from 1)."""
+
+    def __init__(self, step, disturb):
+        self.inner, self.step, self.disturb = make_batches(), step, disturb
+
+    def batch(self, number):
+        if number + 1 == self.step:
+            self.disturb()
+        return self.inner.batch(number)
+
+
+# --- teacher forcing -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def example(random_model):
+    """A model in float64, and a batch with padding on both sides."""
+    src, tgt_in = np.array([[4, 5, 6, 7], [8, 9, PAD, PAD]]), np.array([[1, 7, 8], [1, 9, PAD]])
+    return random_model(), Seq2SeqBatch(src, tgt_in, np.array([[7, 8, 2], [9, 2, PAD]]))
+
+
+def by_hand(logits, targets, smoothing):
+    """Σ q log p over the targets that are not padding, and how many they are; one element at a time."""
+    total, count = 0.0, 0
+    for row, target in zip(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1), strict=True):
+        if target != PAD:
+            log_p = [float(x) - math.log(sum(math.exp(y) for y in row)) for x in row]
+            total -= (1 - smoothing) * log_p[target] + smoothing * sum(log_p) / len(log_p)
+            count += 1
+    return total, count
+
+
+def test_the_loss_is_cross_entropy_smoothed_only_in_training_padding_not_counted(example):
+    model, batch = example
+    logits, objective = model(batch.src, batch.tgt_in), TeacherForcing(model, label_smoothing=0.3)
+    (smoothed, count), (plain, _) = by_hand(logits, batch.tgt_out, 0.3), by_hand(logits, batch.tgt_out, 0.0)
+    assert count == 5 and smoothed != pytest.approx(plain)
+    assert objective.forward(batch) == (pytest.approx(smoothed / 5, rel=1e-12), 5)
+    model.eval()
+    assert objective.forward(batch) == (pytest.approx(plain / 5, rel=1e-12), 5)
+
+
+def test_another_id_can_be_the_padding(random_model):
+    model = random_model(pad_id=4, bos_id=1, eos_id=2)
+    batch = Seq2SeqBatch(np.array([[5, 6]]), np.array([[1, 7, 0]]), np.array([[7, 0, 4]]))  # 0 is a word here
+    loss, count = TeacherForcing(model).forward(batch)
+    logits = model(batch.src, batch.tgt_in)[0]
+    log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+    assert count == 2 and loss == pytest.approx(-(log_p[0, 7] + log_p[1, 0]) / 2, rel=1e-12)
+
+
+def logits_of(objective, batch):
+    """The logits that the model gives while the objective works on the batch."""
+    model, seen = objective.model, []
+    forward = type(model).forward
+    model.forward = lambda *inputs: seen.append(forward(model, *inputs)) or seen[-1]
+    objective.forward(batch)
+    del model.forward
+    return seen[0]
+
+
+def test_the_decoder_never_sees_its_own_target(random_model):
+    objective = TeacherForcing(random_model())
+
+    def logits(target):
+        return logits_of(objective, next(Seq2SeqBatches([([4, 5, 6], target)], 1).in_order()))[0]
+
+    first, second = logits([7, 8, 9]), logits([7, 8, 10])
+    assert np.array_equal(first[:3], second[:3])  # asked for the 9 it has seen <bos> 7 8
+    assert not np.array_equal(first[3], second[3])
+
+
+def test_the_answers_do_not_reach_the_model(example):
+    model, batch = example
+    other = Seq2SeqBatch(batch.src, batch.tgt_in, np.full_like(batch.tgt_out, 5))
+    objective = TeacherForcing(model)
+    assert np.array_equal(logits_of(objective, batch), logits_of(objective, other))
+    assert objective.forward(batch)[0] != objective.forward(other)[0]
+
+
+def test_gradients_are_those_of_the_loss(example, rng):
+    model, batch = example
+    objective = TeacherForcing(model, label_smoothing=0.2)
+    objective.forward(batch)
+    model.zero_grad()
+    objective.backward()
+    h, checked = 1e-5, 0
+    for name, parameter in model.named_parameters():
+        flat, analytic = parameter.data.reshape(-1), parameter.grad.reshape(-1)
+        assert np.shares_memory(flat, parameter.data)
+        places = [int(np.abs(analytic).argmax()), *rng.integers(0, flat.size, 4)]
+        for place in places:
+            value, losses = flat[place], []
+            for moved in (value + h, value - h):
+                flat[place] = moved
+                losses.append(objective.forward(batch)[0])
+            flat[place] = value
+            numeric = (losses[0] - losses[1]) / (2 * h)
+            scale = max(np.abs(analytic).max(), 1e-3)
+            assert abs(numeric - analytic[place]) / scale < 1e-6, (name, place)
+            checked += abs(numeric) > 1e-6
+    assert checked > 200  # most of them say something
+
+
+# --- training --------------------------------------------------------------------------------------------------------
+
+
+def test_the_loss_falls():
+    history = fit(make_trainer(dropout=0.0, schedule=None), 150)
+    assert len(history.losses) == 150
+    assert history.losses[0] == pytest.approx(math.log(11), abs=0.5)
+    assert np.mean(history.losses[-6:]) < 0.5 * history.losses[0]
+
+
+def test_history_and_learning_rates():
+    history = fit(make_trainer(lr=0.5), 5)
+    assert history.learning_rates == [0.5 / step**0.5 for step in range(1, 6)]
+    assert history.seconds > 0
+    assert fit(make_trainer(schedule=None, lr=0.25), 3).learning_rates == [0.25] * 3
+
+
+class AlwaysTheSame:
+    def batch(self, number):
+        return make_batches().batch(0)
+
+
+def gradient_norms(**options):
+    """The norms of the gradients that arrive at the optimizer, in three steps that change hardly anything."""
+    norms = []
+
+    class Watched(SGD):
+        def step(self):
+            norms.append(float(np.linalg.norm(self.grad)))
+            super().step()
+
+    fit(make_trainer(kind=Watched, dropout=0.0, lr=1e-9, **options), 3, batches=AlwaysTheSame())
+    return norms
+
+
+def test_gradients_are_cleared_before_each_step_and_clipped():
+    free = gradient_norms(clip_norm=None)
+    assert free == pytest.approx([free[0]] * 3, rel=1e-3) and free[0] > 0.1
+    assert gradient_norms(clip_norm=0.01) == pytest.approx([0.01] * 3)
+
+
+def test_fit_counts_from_the_very_first_step():
+    trainer = make_trainer()
+    fit(trainer, 3)
+    before = values(trainer)
+    fit(trainer, 3)
+    assert_same(values(trainer), before)
+    fit(trainer, 5)
+    assert trainer.step == 5 == trainer.optimizer.steps
+
+
+def test_the_bar_goes_to_stderr(capsys):
+    make_trainer().fit(make_batches(), 2)
+    out, err = capsys.readouterr()
+    assert out == "" and "training" in err and "2/2" in err
+    fit(make_trainer(), 2)
+    assert capsys.readouterr() == ("", "")
+
+
+# --- exact resume ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stop", [1, 5, 6, 9])  # an epoch has 6 steps
+def test_resume_is_exact(tmp_path, stop):
+    straight = make_trainer()
+    fit(straight, 15)
+
+    path = tmp_path / "checkpoint"
+    fit(make_trainer(path), stop)
+    resumed = make_trainer(path)
+    for parameter in resumed.model.parameters():
+        parameter.data = 0.5  # all that counts comes from the file
+    resumed.resume()
+    assert resumed.step == stop and resumed.history.losses == straight.history.losses[:stop]
+    fit(resumed, 15)
+    assert_same(values(resumed), values(straight))
+    assert resumed.history.learning_rates == straight.history.learning_rates
+
+
+def test_resume_keeps_history_time_and_header(tmp_path):
+    first = make_trainer(tmp_path / "file", header={"kind": "test"})
+    fit(first, 4, validation=[make_batches().batch(0)], validate_every=2)
+    second = make_trainer(tmp_path / "file")
+    second.resume()
+    assert second.history == first.history and len(second.history.validation) == 2
+    header = load_checkpoint(tmp_path / "file")[1]
+    assert header["kind"] == "test" and header["step"] == 4
+
+
+def test_a_checkpoint_every_n_steps_and_at_the_end(tmp_path):
+    path, steps = tmp_path / "file", []
+
+    class Recorded(Trainer):
+        def save(self):
+            super().save()
+            steps.append(load_checkpoint(path)[1]["step"])
+
+    model = make_model()
+    trainer = Recorded(model, Adam(model.parameters()), TeacherForcing(model), checkpoint=path)
+    fit(trainer, 6, checkpoint_every=2)
+    fit(trainer, 7, checkpoint_every=4)
+    assert steps == [2, 4, 6, 7]
+    assert [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def replaced(path, drop=(), header=(), **tensors):
+    """Write the checkpoint again, with some of its tensors and header entries missing or others."""
+    old, old_header = load_checkpoint(path)
+    tensors = {name: array for name, array in {**old, **tensors}.items() if name not in drop}
+    save_checkpoint(path, tensors, {k: v for k, v in {**old_header, **dict(header)}.items() if k not in drop})
+
+
+@pytest.mark.parametrize(
+    "damage, message",
+    [
+        (lambda path: path.write_bytes(path.read_bytes()[:-100]), "truncated"),
+        (lambda path: path.write_bytes(np.random.default_rng(0).bytes(1000)), "not a safetensors file"),
+        (lambda path: replaced(path, drop=["model.output.w"]), "missing output.w"),
+        (lambda path: replaced(path, **{"model.extra": np.ones(3)}), "not expected extra"),
+        (
+            lambda path: replaced(path, **{"model.output.b": np.ones(3)}),
+            r"output.b must have shape \(11,\), got \(3,\)",
+        ),
+        (lambda path: replaced(path, drop=["optimizer.v"]), "does not fit the optimizer"),
+        (lambda path: replaced(path, **{"optimizer.m": np.ones(3)}), "does not fit the optimizer"),
+        (lambda path: replaced(path, drop=["history.losses"]), "'history.losses' is missing"),
+        (lambda path: replaced(path, drop=["random_states"]), "'random_states' is missing"),
+        (lambda path: replaced(path, header={"random_states": []}), "0 random states, the model has 1"),
+        (lambda path: replaced(path, header={"model": "GPT"}), "another model: a GPT, not a Transformer"),
+        (lambda path: fit(trainer_of_other_size(path), 1), "another model: d_ff 16, not 12"),
+        (lambda path: fit(make_trainer(path, kind=SGD), 1), "does not fit the optimizer: the state is not one of this"),
+    ],
+)
+def test_resume_refuses_what_does_not_fit_and_changes_nothing(tmp_path, damage, message):
+    path = tmp_path / "file"
+    fit(make_trainer(path), 2)
+    damage(path)
+    trainer = make_trainer(path)
+    fit_before = values(trainer)
+    state = json.dumps(trainer._generators()[0].bit_generator.state)
+    with pytest.raises(ValueError, match=message) as caught:
+        trainer.resume()
+    assert str(path) in str(caught.value)
+    assert_same(values(trainer), fit_before)
+    assert json.dumps(trainer._generators()[0].bit_generator.state) == state
+
+
+def trainer_of_other_size(path):
+    model = make_model(d_ff=16)
+    return Trainer(model, Adam(model.parameters()), TeacherForcing(model), checkpoint=path)
+
+
+def test_resume_without_a_file(tmp_path):
+    with pytest.raises(FileNotFoundError, match="nothing"):
+        make_trainer(tmp_path / "nothing").resume()
+
+
+# --- validation ------------------------------------------------------------------------------------------------------
+
+
+def test_validation_is_the_mean_over_tokens_without_dropout_and_smoothing():
+    trainer = make_trainer(dropout=0.5)
+    batches = [make_batches(9, 4).batch(step) for step in range(3)]
+    sums = []
+    with trainer.model.evaluating():
+        for batch in batches:
+            sums.append(by_hand(trainer.model(batch.src, batch.tgt_in), batch.tgt_out, 0.0))
+    mean = sum(total for total, _ in sums) / sum(count for _, count in sums)
+    assert len({count for _, count in sums}) > 1
+    assert mean != pytest.approx(np.mean([total / count for total, count in sums]), rel=1e-5)
+    assert trainer.validate(batches) == pytest.approx(mean, rel=1e-5)
+
+
+def test_validation_when_it_is_due_and_at_the_end():
+    validation = [make_batches().batch(1)]
+    steps = [step for step, _ in fit(make_trainer(), 7, validation=validation, validate_every=3).validation]
+    assert steps == [3, 6, 7]
+    assert [step for step, _ in fit(make_trainer(), 3, validation=validation).validation] == [3]
+
+
+def test_validation_leaves_the_training_as_it_would_be_without():
+    with_it, without = make_trainer(), make_trainer()
+    fit(with_it, 8, validation=list(make_batches().in_order()), validate_every=1)
+    fit(without, 8)
+    assert_same(values(with_it), values(without))
+    assert with_it.model.training and with_it.model.encoder[0].training
+
+
+# --- a training that diverges ----------------------------------------------------------------------------------------
+
+
+def spoil(trainer, value=math.nan):
+    """A parameter is ruined."""
+    trainer.model.output.w.data[0, 0] = value
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_loss_that_is_not_finite_stops_and_leaves_the_checkpoint(tmp_path, bad):
+    path = tmp_path / "file"
+    trainer = make_trainer(path)
+    fit(trainer, 2)
+    before = path.read_bytes()
+    with pytest.raises(TrainingError, match=r"the loss is (nan|inf) at step 5: .*smaller learning rate") as caught:
+        fit(trainer, 9, batches=Disturbed(5, lambda: spoil(trainer, bad)), checkpoint_every=100)
+    assert str(path) in str(caught.value)
+    assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+def test_without_a_checkpoint_none_is_promised(tmp_path):
+    trainer = make_trainer(tmp_path / "file")
+    with pytest.raises(TrainingError, match=r"at step 1: try a smaller learning rate$"):
+        fit(trainer, 2, batches=Disturbed(1, lambda: spoil(trainer)))
+    assert list(tmp_path.iterdir()) == []
+
+
+class ExplodingGradient(TeacherForcing):
+    def backward(self):
+        super().backward()
+        self.model.output.b.grad[3] = math.inf
+
+
+def test_a_gradient_that_is_not_finite_changes_no_parameter():
+    trainer = make_trainer(objective=ExplodingGradient)
+    before = values(trainer)
+    with pytest.raises(TrainingError, match="norm of the gradient is inf at step 1"):
+        fit(trainer, 3)
+    assert_same(values(trainer), before)
+
+
+@pytest.mark.parametrize(
+    "validation, message",
+    [(None, "a parameter is not finite"), ([make_batches().batch(0)], "the validation loss is nan")],
+)
+def test_parameters_that_are_not_finite_are_never_saved(tmp_path, validation, message):
+    path = tmp_path / "file"
+    trainer = make_trainer(path, clip_norm=None)
+    fit(trainer, 2)
+    before = path.read_bytes()
+    trainer.objective = ExplodingGradient(trainer.model)
+    with pytest.raises(TrainingError, match=f"{message} at step 3"):
+        fit(trainer, 3, validation=validation)
+    assert path.read_bytes() == before
+
+
+def test_a_huge_learning_rate_is_one_clear_error_without_warnings():  # pytest makes an error of a warning
+    with pytest.raises(TrainingError, match="at step 2"):
+        fit(make_trainer(lr=1e30), 5)
+
+
+# --- Ctrl-C ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def python_handles_interrupts():
+    """Also where the tests run in the background of a shell, which has SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler  # fit has put it back
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupt(times=1):
+    for _ in range(times):
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.usefixtures("python_handles_interrupts")
+def test_the_first_interrupt_finishes_the_step_and_saves(tmp_path):
+    straight = make_trainer()
+    fit(straight, 8)
+
+    path = tmp_path / "file"
+    trainer = make_trainer(path)
+    fit(trainer, 8, batches=Disturbed(4, interrupt))
+    assert trainer.interrupted and trainer.step == 4
+    resumed = make_trainer(path)
+    resumed.resume()
+    fit(resumed, 8)
+    assert not resumed.interrupted
+    assert_same(values(resumed), values(straight))
+
+
+@pytest.mark.usefixtures("python_handles_interrupts")
+def test_the_second_interrupt_stops_at_once(tmp_path):
+    path = tmp_path / "file"
+    fit(make_trainer(path), 2)
+    before = path.read_bytes()
+    trainer = make_trainer(path)
+    with pytest.raises(KeyboardInterrupt):
+        fit(trainer, 8, batches=Disturbed(4, lambda: interrupt(2)))
+    assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.usefixtures("python_handles_interrupts")
+def test_an_interrupt_in_the_last_step_or_save_loses_nothing(tmp_path):
+    class Interrupted(Trainer):
+        def save(self):
+            interrupt()
+            super().save()
+
+    model = make_model()
+    trainer = Interrupted(model, Adam(model.parameters()), TeacherForcing(model), checkpoint=tmp_path / "file")
+    fit(trainer, 2)
+    assert not trainer.interrupted and load_checkpoint(tmp_path / "file")[1]["step"] == 2
+
+
+def test_training_in_another_thread():
+    trainer = make_trainer()
+    thread = threading.Thread(target=fit, args=(trainer, 2))
+    thread.start()
+    thread.join()
+    assert trainer.step == 2
+
+
+def test_resume_names_every_difference(tmp_path):
+    fit(trainer_of_other_size(tmp_path / "file"), 1)
+    with pytest.raises(ValueError, match=re.escape("d_ff 16, not 12")) as caught:
+        make_trainer(tmp_path / "file", dropout=0.3).resume()
+    assert "dropout 0.2, not 0.3" in str(caught.value)

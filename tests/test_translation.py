@@ -1,0 +1,414 @@
+"""The translator: its options, its runs on disk, and what it makes of a sentence."""
+
+import itertools
+import json
+import os
+import signal
+from dataclasses import asdict
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transformer_np.data import UNK, Seq2SeqBatches
+from transformer_np.tasks import runs
+from transformer_np.tasks.translation import TranslationOptions, Translator, train_translator
+from transformer_np.training import Trainer, load_checkpoint
+
+SUBJECTS = [("Ana", "Ana"), ("Lucas", "Lucas"), ("he", "ele"), ("she", "ela"), ("Maria", "Maria")]
+VERBS = [("sings", "canta"), ("runs", "corre"), ("sleeps", "dorme"), ("reads", "lê")]
+TIMES = [("today", "hoje"), ("now", "agora")]
+PAIRS = [(f"{s} {v} {t}.", f"{S} {V} {T}.") for (s, S), (v, V), (t, T) in itertools.product(SUBJECTS, VERBS, TIMES)]
+TINY = {"batch_size": 16, "layers": 1, "heads": 2, "d_model": 16, "d_ff": 20, "warmup": 30, "max_len": 12}
+
+
+def write_pairs(path, pairs=PAIRS):
+    path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def file(tmp_path):
+    return write_pairs(tmp_path / "pairs.tsv")
+
+
+def train(file, folder, **options):
+    return train_translator(
+        TranslationOptions(**{"pairs": file, "steps": 6, **TINY, **options}), folder, progress=False
+    )
+
+
+def resume(folder, **asked):
+    return train_translator(asked, folder, resume=True, progress=False)
+
+
+def contents(folder):
+    return {file.name: file.read_bytes() for file in Path(folder).iterdir()}
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A run that has learned the 40 sentences, those that it never saw too."""
+    folder = tmp_path_factory.mktemp("runs")
+    options = {"steps": 200, "d_model": 32, "d_ff": 64, "lr": 0.01, "dropout": 0.0, "label_smoothing": 0.0}
+    return folder / "run", train(write_pairs(folder / "pairs.tsv"), folder / "run", **options)
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name, value, error",
+    [
+        ("tokens", "bpe", ValueError),
+        *((name, 0, ValueError) for name in ("steps", "batch_size", "layers", "max_len", "warmup")),
+        *((name, -5, ValueError) for name in ("steps", "batch_size", "seed", "lr", "dropout", "label_smoothing")),
+        *((name, 2.5, TypeError) for name in ("steps", "batch_size", "layers", "max_len", "warmup", "seed")),
+        ("steps", True, TypeError),
+        *((name, 1.0, ValueError) for name in ("dropout", "label_smoothing")),
+        *((name, float("nan"), ValueError) for name in ("dropout", "label_smoothing", "lr")),
+        ("lr", 0.0, ValueError),
+        ("lr", float("inf"), ValueError),
+    ],
+)
+def test_options_are_checked(name, value, error):
+    with pytest.raises(error, match=name):
+        TranslationOptions(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"heads": 3}, "num_heads must divide d_model, got 3 heads for d_model = 16"),
+        ({"heads": 0}, "num_heads must be at least 1"),
+        ({"d_model": -2}, "d_model must be at least 1"),
+        ({"d_ff": 0}, "d_ff must be at least 1"),
+        ({"max_len": 2}, "no sentence pair is short enough for max_len = 2"),
+        ({"pairs": "nowhere.tsv"}, "there is no file nowhere.tsv"),
+    ],
+)
+def test_what_cannot_be_trained_leaves_nothing_behind(file, tmp_path, options, message):
+    with pytest.raises((ValueError, OSError), match=message):
+        train(file, tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_path_of_the_pairs_may_be_a_path(file):
+    assert TranslationOptions(pairs=file) == TranslationOptions(pairs=str(file))
+
+
+@pytest.mark.parametrize(
+    "pairs, message",
+    [
+        (PAIRS[:1], "too few pairs to split in three: 1 different"),
+        (PAIRS[:1] * 30, "too few pairs to split in three: 1 different"),
+        ([("a b", "c d"), ("e f", "g h"), ("i j", "k l")], "give no vocabulary: min_count is 2"),
+    ],
+)
+def test_too_little_to_learn_from(tmp_path, pairs, message):
+    with pytest.raises(ValueError, match=message):
+        train(write_pairs(tmp_path / "few.tsv", pairs), tmp_path / "run")
+
+
+def test_the_highest_learning_rate(file, tmp_path):
+    rates = train(file, tmp_path / "a", steps=8, warmup=4, lr=0.02).trainer.history.learning_rates
+    assert max(rates) == rates[3] == pytest.approx(0.02)
+    rates = train(file, tmp_path / "b", steps=8, warmup=4).trainer.history.learning_rates
+    assert max(rates) == rates[3] == pytest.approx((16 * 4) ** -0.5)  # the paper's
+
+
+# --- a trained translator --------------------------------------------------------------------------------------------
+
+
+def test_learns_the_pairs_and_translates_new_ones(learned):
+    _, run = learned
+    assert (len(run.split.train), len(run.split.validation), len(run.split.test)) == (32, 4, 4)
+    assert run.translator.exact_match(run.split.train) == 1.0
+    assert run.exact_match == 1.0 and run.validation_loss < 0.05
+    assert run.left_out == 0 and not run.trainer.interrupted
+    source, target = run.split.test[0]
+    assert run.translator.translate(source) == target
+
+
+def test_exact_match_is_a_share_to_the_letter(learned):
+    _, run = learned
+    right = PAIRS[:3]
+    assert run.translator.exact_match([*right, (PAIRS[3][0], PAIRS[3][1].lower())]) == 0.75
+    assert run.translator.exact_match([(s, t.replace(" ", "  ")) for s, t in right]) == 1.0  # but for white space
+    assert run.translator.exact_match([(s, t.replace(".", " ?")) for s, t in right]) == 0.0
+    assert run.translator.exact_match(PAIRS, batch_size=7) == run.translator.exact_match(PAIRS)
+    with pytest.raises(ValueError, match="no pairs"):
+        run.translator.exact_match([])
+
+
+def test_a_loaded_translator_is_the_same(learned):
+    folder, run = learned
+    loaded = Translator.load(folder)
+    for source, _ in PAIRS[:5]:
+        assert loaded.steps(source) == run.translator.steps(source)
+    assert not loaded.model.training
+
+
+def test_upper_and_lower_case_sources_are_one(learned):
+    translator = learned[1].translator
+    assert np.array_equal(translator.encode("ANA Sings TODAY."), translator.encode("ana sings today."))
+    assert translator.translate("ANA Sings TODAY.") == "Ana canta hoje."
+
+
+def test_unknown_words(learned):
+    translator = learned[1].translator
+    assert translator.encode("Ana zigzags <pad> today").tolist()[0].count(UNK) == 4  # zigzags < pad >
+    assert translator.src_tokenizer.unknown("Ana zigzags today") == ["zigzags"]
+    assert isinstance(translator.translate("xyzzy plugh"), str)
+
+
+def test_a_sentence_may_not_be_empty_or_too_long(learned):
+    translator = learned[1].translator
+    for sentence in ("", "  \t "):
+        with pytest.raises(ValueError, match="sentence is empty"):
+            translator.translate(sentence)
+    assert translator.encode("now " * 12).shape == (1, 12)
+    for method in (translator.translate, translator.steps, translator.attention):
+        with pytest.raises(ValueError, match="sentence has 13 tokens, the model reads at most 12"):
+            method("now " * 13)
+
+
+def test_beam_search(learned):
+    translator = learned[1].translator
+    assert translator.translate("he reads now.", beam_size=3) == "ele lê agora."
+    with pytest.raises(ValueError, match="beam_size"):
+        translator.translate("he reads now.", beam_size=0)
+
+
+def test_steps_are_the_greedy_translation_with_runners_up(learned):
+    translator = learned[1].translator
+    steps = translator.steps("she runs today.", candidates=4)
+    assert [candidates[0][0] for candidates in steps] == ["ela", "corre", "hoje", ".", "<eos>"]
+    for candidates in steps:
+        tokens, log_probs = zip(*candidates, strict=True)
+        assert len(set(tokens)) == 4
+        assert list(log_probs) == sorted(log_probs, reverse=True)
+        assert 0.5 < np.exp(log_probs).sum() <= 1 + 1e-6
+
+
+def test_attention_has_a_row_for_each_target_token_and_a_column_for_each_source_token(learned):
+    translator = learned[1].translator
+    source, target = translator.attention("She zigzags today.")
+    assert source == ["She", "zigzags", "today", "."]
+    assert target[-1] == "<eos>" and target[-2] == "."
+    decoder = translator.model.decoder[0]
+    assert decoder.cross_attention.weights.shape == (1, 2, len(target), len(source))
+    assert decoder.self_attention.weights.shape == (1, 2, len(target), len(target))
+    np.testing.assert_allclose(decoder.cross_attention.weights.sum(axis=-1), 1, rtol=1e-5)
+    assert target == [candidates[0][0] for candidates in translator.steps("She zigzags today.")]
+
+
+def test_a_translation_that_is_cut_off_does_not_claim_an_end(file, tmp_path):
+    translator = train(file, tmp_path / "run", steps=1).translator
+    translator.model.output.b.data[2] = -1e4  # it will never say <eos>
+    _, target = translator.attention("Ana sings today.")
+    assert len(target) == translator.longest_output(translator.encode("Ana sings today.")) == 12
+    assert "<eos>" not in target
+
+
+def test_characters(file, tmp_path):
+    run = train(file, tmp_path / "run", tokens="char", max_len=40, steps=2)
+    assert "z" in run.translator.src_tokenizer.unknown("Ana z") and len(run.translator.src_tokenizer) < 40
+    assert run.translator.encode("Ana now").shape == (1, 7)
+    assert Translator.load(tmp_path / "run").translate("Ana") == run.translator.translate("Ana")
+    source, target = run.translator.attention("Ana ne\u0301")  # é as two characters is one all the same
+    assert source == ["A", "n", "a", " ", "n", "é"]
+    assert run.translator.model.decoder[0].cross_attention.weights.shape[2:] == (len(target), len(source))
+
+
+def test_pairs_that_are_too_long_are_left_out(tmp_path):
+    pairs = [*PAIRS, *[(f"{'Ana ' * 9}{i}", "Ana") for i in range(40)], *[(f"Ana {i}", "Ana " * 8) for i in range(40)]]
+    lines = []
+    file = write_pairs(tmp_path / "pairs.tsv", pairs)
+    options = TranslationOptions(pairs=file, steps=1, **{**TINY, "max_len": 8})
+    run = train_translator(options, tmp_path / "run", progress=False, report=lines.append)
+    used = run.split.train + run.split.validation
+    assert 0 < run.left_out == sum(len(s.split()) > 8 or len(t.split()) >= 8 for s, t in used)
+    assert len(lines) == 1 and f"{run.left_out} pairs longer than 8 tokens left out" in lines[0]
+
+
+def test_the_built_in_corpus_holds_the_lectures_sentence_back(tmp_path):
+    run = train(None, tmp_path / "run", steps=1, d_model=8, d_ff=8)
+    assert ("Lucas will travel in December", "Lucas vai viajar em dezembro") in run.split.test
+    assert run.translator.src_tokenizer.unknown("Lucas will travel in December") == []
+
+
+# --- resume ----------------------------------------------------------------------------------------------------------
+
+
+def interrupting(monkeypatch, step):
+    """Ctrl-C while the batch of a step is made."""
+    batch = Seq2SeqBatches.batch
+
+    def interrupted(self, number):
+        if number + 1 == step:
+            os.kill(os.getpid(), signal.SIGINT)
+        return batch(self, number)
+
+    monkeypatch.setattr(Seq2SeqBatches, "batch", interrupted)
+
+
+def state(folder):
+    """Everything in the checkpoint of a run, but for the seconds it took."""
+    tensors, header = load_checkpoint(Path(folder) / runs.CHECKPOINT)
+    return {**{name: array.tobytes() for name, array in tensors.items()}, **header, "seconds": None}
+
+
+def test_an_interrupted_run_goes_on_exactly(file, tmp_path, monkeypatch):
+    straight = train(file, tmp_path / "straight")
+    with monkeypatch.context() as patch:
+        interrupting(patch, 3)
+        broken = train(file, tmp_path / "broken")
+    assert broken.trainer.interrupted and broken.trainer.step == 3 and broken.exact_match is None
+    resumed = resume(tmp_path / "broken")
+    assert state(tmp_path / "broken") == state(tmp_path / "straight")
+    assert (resumed.validation_loss, resumed.exact_match) == (straight.validation_loss, straight.exact_match)
+
+
+def test_more_steps_on_resume(file, tmp_path, monkeypatch):
+    straight = train(file, tmp_path / "straight", steps=9)
+    train(file, tmp_path / "longer")
+    with monkeypatch.context() as patch:
+        interrupting(patch, 8)
+        assert resume(tmp_path / "longer", steps=9).trainer.interrupted
+    run = resume(tmp_path / "longer")  # the new number of steps is remembered
+    assert run.trainer.history.losses == straight.trainer.history.losses and len(run.trainer.history.losses) == 9
+    assert run.validation_loss == straight.validation_loss
+    before = (tmp_path / "longer" / runs.DESCRIPTION).read_bytes()
+    with pytest.raises(ValueError, match=r"steps is 4, but the run in .* has done 9 already"):
+        resume(tmp_path / "longer", steps=4)
+    assert (tmp_path / "longer" / runs.DESCRIPTION).read_bytes() == before
+
+
+def test_resume_at_the_very_end_measures_again(file, tmp_path):
+    first = train(file, tmp_path / "run")
+    before = state(tmp_path / "run")
+    again = resume(tmp_path / "run")
+    assert (again.validation_loss, again.exact_match) == (first.validation_loss, first.exact_match)
+    assert state(tmp_path / "run") == before
+
+
+def test_resume_refuses_other_options_and_other_data(file, tmp_path):
+    train(file, tmp_path / "run")
+    before = contents(tmp_path / "run")
+    with pytest.raises(
+        ValueError, match=r"started with heads 2, not 4, lr None, not 0\.1; only the number of steps may"
+    ):
+        resume(tmp_path / "run", heads=4, lr=0.1)
+    with pytest.raises(ValueError, match="steps must be at least 1"):
+        resume(tmp_path / "run", steps=0)
+    resume(tmp_path / "run", heads=2, steps=6, pairs=file)  # the same options are no change
+    write_pairs(file, [*PAIRS, ("new", "novo")])
+    with pytest.raises(ValueError, match="sentence pairs are not those"):
+        resume(tmp_path / "run")
+    file.unlink()
+    with pytest.raises(FileNotFoundError, match=r"pairs\.tsv"):
+        resume(tmp_path / "run")
+    assert contents(tmp_path / "run").keys() == before.keys()
+    assert contents(tmp_path / "run")[runs.DESCRIPTION] == before[runs.DESCRIPTION]
+
+
+# --- folders ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_two_files(learned):
+    folder, _ = learned
+    assert sorted(contents(folder)) == [runs.CHECKPOINT, runs.DESCRIPTION]
+    description = json.loads((folder / runs.DESCRIPTION).read_text(encoding="utf-8"))
+    assert description["kind"] == "translate"
+    assert TranslationOptions(**description["options"]).d_model == 32
+    assert description["options"].keys() == asdict(TranslationOptions()).keys()
+
+
+def test_a_run_that_is_there_is_not_overwritten(file, tmp_path):
+    train(file, tmp_path / "run")
+    before = contents(tmp_path / "run")
+    with pytest.raises(FileExistsError, match="holds a run already: go on with --resume"):
+        train(file, tmp_path / "run", seed=1)
+    assert contents(tmp_path / "run") == before
+    options = TranslationOptions(pairs=file, steps=2, **TINY)
+    assert train_translator(options, tmp_path / "run", overwrite=True, progress=False).trainer.step == 2
+
+
+def test_a_folder_without_a_checkpoint_can_be_started_again(file, tmp_path):
+    train(file, tmp_path / "run")
+    (tmp_path / "run" / runs.CHECKPOINT).unlink()
+    with pytest.raises(FileNotFoundError, match="there is no checkpoint"):
+        resume(tmp_path / "run")
+    assert train(file, tmp_path / "run", seed=1).trainer.step == 6
+
+
+@pytest.mark.parametrize("place", ["pairs.tsv", "pairs.tsv/below/it"])
+def test_a_folder_that_cannot_be_written_fails_before_the_training(file, tmp_path, monkeypatch, place):
+    monkeypatch.setattr(Trainer, "fit", lambda *_, **__: pytest.fail("the training began"))
+    with pytest.raises(NotADirectoryError, match=r"pairs\.tsv"):
+        train(file, tmp_path / place)
+    assert file.read_text(encoding="utf-8").startswith(PAIRS[0][0])
+
+
+def test_a_folder_that_cannot_be_written_any_more_fails_before_the_resumed_training(file, tmp_path, monkeypatch):
+    train(file, tmp_path / "run")
+    monkeypatch.setattr(Trainer, "fit", lambda *_, **__: pytest.fail("the training began"))
+    (tmp_path / "run" / (runs.DESCRIPTION + ".new")).mkdir()  # root may write everywhere, but not there
+    with pytest.raises(OSError):
+        resume(tmp_path / "run", steps=9)
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("nonsense", "damaged"),
+        (b"\xff\xfe", "damaged"),
+        ("[]", "kind None, not 'translate'"),
+        ('{"kind": "gpt"}', "kind 'gpt', not 'translate'"),
+        ('{"kind": "translate"}', "damaged"),
+        ('{"kind": "translate", "options": {"colour": 1}}', "damaged: .*colour"),
+        ('{"kind": "translate", "options": {"steps": -1}}', "damaged: steps must be at least 1"),
+        ('{"kind": "translate", "options": {}}', "damaged: a tokenizer"),
+        ('{"kind": "translate", "options": {}, "source": {"kind": "word"}}', "damaged: a word tokenizer"),
+    ],
+)
+def test_a_damaged_description(tmp_path, content, message):
+    (tmp_path / runs.DESCRIPTION).write_bytes(content if isinstance(content, bytes) else content.encode())
+    for use in (Translator.load, resume):
+        with pytest.raises(ValueError, match=message) as caught:
+            use(tmp_path)
+        assert str(tmp_path) in str(caught.value)
+
+
+def test_no_run_in_the_folder(tmp_path):
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(FileNotFoundError, match=r"not the folder of a run: there is no run\.json in it"):
+            Translator.load(folder)
+
+
+def make_run(folder, kind, seconds):
+    folder.mkdir(parents=True)
+    (folder / runs.DESCRIPTION).write_text(json.dumps({"kind": kind}))
+    (folder / runs.CHECKPOINT).write_bytes(b"")
+    os.utime(folder / runs.CHECKPOINT, (seconds, seconds))
+
+
+def test_the_newest_run_of_the_kind(tmp_path):
+    with pytest.raises(FileNotFoundError, match="train one with `transformer-np train translate`"):
+        runs.newest_run("translate", tmp_path)
+    make_run(tmp_path / "runs" / "old", "translate", 1000)
+    make_run(tmp_path / "new", "translate", 2000)
+    make_run(tmp_path / "other", "gpt", 3000)
+    make_run(tmp_path / "too" / "far" / "down", "translate", 4000)
+    make_run(tmp_path / "broken", "translate", 5000)
+    (tmp_path / "broken" / runs.DESCRIPTION).write_text("[")
+    assert runs.newest_run("translate", tmp_path) == tmp_path / "new"
+    assert runs.newest_run("translate", tmp_path / "runs" / "old") == tmp_path / "runs" / "old"
+
+
+def test_the_first_free_folder(tmp_path):
+    assert runs.free_folder("translate", tmp_path) == tmp_path / "translate-1"
+    (tmp_path / "translate-1").mkdir()
+    (tmp_path / "translate-2").write_text("")
+    assert runs.free_folder("translate", tmp_path) == tmp_path / "translate-3"

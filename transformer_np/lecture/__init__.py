@@ -1,0 +1,61 @@
+"""The worked examples of the lecture, computed again: what reproduces, what was cut off in print, what is an erratum.
+
+    from transformer_np.lecture import format_examples, worked_examples
+    print(format_examples(worked_examples()))
+
+The documents are called here
+
+    lecture notes         L. N. Ferreira, INF721 Deep Learning, L17: Transformers, UFV 2024/2
+    lecture slides        the slides "Transformers", which end with the table of complexities
+    paper notes           "Transformer: Notes on Attention is all you need"
+    architecture slides   the slides "Transformers – Architecture" ("Hi how are you")
+    illustrated slides    the slides "Transformer" after Jay Alammar's Illustrated Transformer ("Thinking Machines")
+
+`printed` holds their numbers, `steps` computes every example step by step with the package's layers, `comparison` says
+when a printed number follows, `examples` and `questions` bring them together, `report` writes them down.
+"""
+
+from .comparison import ERRATUM, REPRODUCED, TRUNCATED, verdict
+from .examples import WorkedExample, worked_examples
+from .printed import DOCUMENTS
+from .questions import Exercise, exercises
+from .report import format_examples, format_exercises, summary
+from .steps import (
+    attention_memory,
+    block_parts,
+    feed_forward_example,
+    five_positions,
+    five_words,
+    four_words,
+    hidden_row,
+    masked_weights,
+    nearest_return,
+    three_heads,
+    two_words,
+)
+
+__all__ = [
+    "DOCUMENTS",
+    "ERRATUM",
+    "REPRODUCED",
+    "TRUNCATED",
+    "Exercise",
+    "WorkedExample",
+    "attention_memory",
+    "block_parts",
+    "exercises",
+    "feed_forward_example",
+    "five_positions",
+    "five_words",
+    "format_examples",
+    "format_exercises",
+    "four_words",
+    "hidden_row",
+    "masked_weights",
+    "nearest_return",
+    "summary",
+    "three_heads",
+    "two_words",
+    "verdict",
+    "worked_examples",
+]

@@ -1,0 +1,43 @@
+"""Does a printed number follow from the formula? Decided from the two numbers alone."""
+
+import numpy as np
+
+REPRODUCED = "reproduced"
+TRUNCATED = "truncated in print"
+ERRATUM = "erratum"
+
+_NOISE = 1e-12  # what float64 may leave of an exact result
+
+
+def differences(printed, computed):
+    """|printed − computed|, entry by entry; two equal infinities differ by 0."""
+    printed, computed = np.asarray(printed, np.float64), np.asarray(computed, np.float64)
+    if printed.shape != computed.shape:
+        raise ValueError(f"printed and computed must have one shape, got {printed.shape} and {computed.shape}")
+    same = printed == computed
+    return np.abs(np.where(same, 0, printed) - np.where(same, 0, computed))
+
+
+def is_rounded(printed, computed, digits):
+    """Where the printed entry is the computed one rounded to `digits` digits after the point (None: the same number).
+
+    |printed − computed| ≤ ½ · 10^−digits + 1e−12
+    """
+    half_a_unit = 0.0 if digits is None else 0.5 * 10.0**-digits
+    return differences(printed, computed) <= half_a_unit + _NOISE
+
+
+def is_cut_off(printed, computed, digits):
+    """Where the printed entry is the computed one with everything after `digits` digits left off (None: nowhere)."""
+    if digits is None:
+        return np.zeros(np.shape(printed), bool)
+    return differences(printed, np.trunc(np.asarray(computed) * 10.0**digits) / 10.0**digits) <= _NOISE
+
+
+def verdict(printed, computed, digits):
+    """ "reproduced" if every printed entry is the computed one rounded, "truncated in print" if those that are not
+    are the computed one cut off, else "erratum". NaN agrees with nothing."""
+    rounded = is_rounded(printed, computed, digits)
+    if rounded.all():
+        return REPRODUCED
+    return TRUNCATED if (rounded | is_cut_off(printed, computed, digits)).all() else ERRATUM

@@ -1,0 +1,148 @@
+"""The five exercises at the end of the lecture notes, answered by the package."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import functional as F
+from ..masks import additive, causal_mask
+from . import printed
+from .comparison import differences, is_rounded
+from .steps import block_parts, powers_of_memory
+
+
+@dataclass(frozen=True, eq=False)
+class Exercise:
+    """A multiple-choice question and what the package computes.
+
+    options: {letter: value}, arrays (or numbers) or, in exercises 4 and 5, words
+    computed: the array the package computes, or the words it finds
+    digits: to how many digits the options are rounded, None where they are exact
+    """
+
+    number: int
+    where: str
+    question: str
+    options: dict
+    computed: object
+    digits: int | None
+    explanation: str
+
+    @property
+    def letters(self):
+        """The options that are right: those that agree with what was computed. May be none, may be several."""
+        return tuple(letter for letter, value in self.options.items() if self._agrees(value))
+
+    @property
+    def closest(self):
+        """The letter of the option that is nearest to the computed array, by the largest difference of an entry."""
+        if isinstance(self.computed, tuple):
+            raise TypeError(f"the options of exercise {self.number} are words, there is no distance between them")
+        return min(self.options, key=lambda letter: differences(self.options[letter], self.computed).max())
+
+    def _agrees(self, value):
+        if isinstance(self.computed, tuple):
+            return value in self.computed
+        return bool(is_rounded(value, self.computed, self.digits).all())
+
+
+def exercises():
+    """The five exercises of the lecture notes, in order, as a list of Exercise."""
+    return [scaled_scores(), positional_encoding(), mask_of_three(), decoder_only_parts(), memory_of_scores()]
+
+
+def scaled_scores():
+    """Q Kᵀ/√2 for two 2×2 matrices."""
+    q, k = printed.EXERCISE_1_QK.values
+    scores = F.attention_scores(q, k)
+    return Exercise(
+        1,
+        printed.EXERCISE_1.where,
+        "Two tokens have the queries [1 0], [0 1] and the keys [1 1], [1 0], so d_k = 2. What are the scaled scores "
+        "Q Kᵀ/√d_k, to two decimals?",
+        _lettered(printed.EXERCISE_1.values),
+        scores,
+        printed.EXERCISE_1.digits,
+        f"Q is the identity, so Q Kᵀ = Kᵀ, which is symmetric here; its ones become 1/√2 = {scores[0, 0]:.4f}.",
+    )
+
+
+def positional_encoding():
+    """PE(pos = 2, i = 1) by the sine formula, d_model = 512."""
+    encoding = F.sinusoidal_encoding(3, 512, np.float64)[2]  # (D,) at pos = 2
+    true, pair_0, dimension_1 = encoding[2], encoding[0], encoding[1]
+    options = _lettered(printed.EXERCISE_2.values)
+    digits = printed.EXERCISE_2.digits
+    also = [letter for letter, value in options.items() if is_rounded(value, pair_0, digits)]
+    return Exercise(
+        2,
+        printed.EXERCISE_2.where,
+        "A model has d_model = 512. What does PE(pos, 2i) = sin(pos/10000^(2i/d_model)) give at pos = 2, i = 1?",
+        options,
+        np.array(true),
+        digits,
+        f"sin(2/10000^(2/512)) = {true:.3f}, which is none of the options. "
+        f"Option ({', '.join(also)}) is sin(2) = {pair_0:.3f}, the value at i = 0. Taking i for the dimension, as the "
+        f"notes do in their table, does not lead there either: dimension 1 holds cos(2) = {dimension_1:.3f}.",
+    )
+
+
+def mask_of_three():
+    """The causal mask for three tokens, as something to add."""
+    return Exercise(
+        3,
+        printed.EXERCISE_3.where,
+        "A decoder reads 3 tokens. Which M, added to the scores, keeps every token from looking at later ones?",
+        _lettered(printed.EXERCISE_3.values),
+        additive(causal_mask(3), np.float64),
+        printed.EXERCISE_3.digits,
+        "Row i is the query, column j the key: 0 where j ≤ i, −∞ where j > i. A −∞ becomes weight 0 in the softmax. "
+        "(b) shows the future and hides the past, (c) hides only the token itself, (d) all but it.",
+    )
+
+
+def decoder_only_parts():
+    """What a decoder block has and an encoder block has not, by looking inside both."""
+    parts = block_parts()
+    found = "; ".join(f"{part} {encoder} and {decoder}" for part, (encoder, decoder) in parts.items())
+    return Exercise(
+        4,
+        printed.PARTS_OF_BLOCK.where,
+        "Which parts does a decoder block have that an encoder block does not? More than one may be right.",
+        _lettered(printed.EXERCISE_4),
+        tuple(part for part, (encoder, decoder) in parts.items() if decoder and not encoder),
+        None,
+        f"How many there are in an encoder and in a decoder block: {found}.",
+    )
+
+
+def memory_of_scores():
+    """How the memory for one layer's attention weights grows, by doubling n and h."""
+    n, heads = printed.SCORES_OF_A_LAYER.values
+    a, b = powers_of_memory()
+    return Exercise(
+        5,
+        printed.EXERCISE_5.where,
+        "How does the memory for the attention weights of one layer grow with the sequence length n and the number of "
+        f"heads h (say n = {n:.0f}, h = {heads:.0f})?",
+        _lettered([big_o(*powers) for powers in printed.EXERCISE_5.values]),
+        (big_o(a, b),),
+        None,
+        f"Every head has an n × n matrix of weights. Measured: twice the n takes {2**a:g} times the memory, twice the "
+        f"h {2**b:g} times.",
+    )
+
+
+def big_o(power_of_n, power_of_h):
+    """The growth nᵃ hᵇ in words: big_o(2, 1) is "O(h n²)". For measured powers, rounded to two decimals."""
+    factors = [_power("h", power_of_h), _power("n", power_of_n)]
+    return f"O({' '.join(factor for factor in factors if factor) or '1'})"
+
+
+def _power(letter, power):
+    power = round(power, 2)
+    return {0: "", 1: letter, 2: f"{letter}²"}.get(power, f"{letter}^{power:g}")
+
+
+def _lettered(values):
+    return dict(zip("abcdefgh", values, strict=False))

@@ -1,0 +1,163 @@
+"""The worked examples and the exercises as plain text for a terminal."""
+
+from collections import Counter
+from textwrap import wrap
+
+import numpy as np
+
+from .comparison import ERRATUM, REPRODUCED, TRUNCATED, differences
+
+_GAP = "  "
+_NARROWEST = 72
+
+
+def summary(examples):
+    """One line: how many worked examples there are, how many of each verdict, and whether all are as expected."""
+    counts = Counter(example.verdict for example in examples)
+    errata = "erratum" if counts[ERRATUM] == 1 else "errata"
+    unexpected = ", ".join(str(example.row) for example in examples if not example.ok)
+    return (
+        f"{len(examples)} worked example{'' if len(examples) == 1 else 's'}: {counts[REPRODUCED]} reproduced, "
+        f"{counts[TRUNCATED]} truncated in print, {counts[ERRATUM]} {errata}; "
+        + (f"NOT as expected: {unexpected}" if unexpected else "all as expected")
+    )
+
+
+def format_examples(examples, width=110):
+    """All worked examples as an aligned table, then each one that was not reproduced: printed, true, why.
+
+    No line is longer than `width`, which must be at least 72.
+    """
+    _check_width(width)
+    lines = [*_table(examples, width), "", *wrap(summary(examples), width)]
+    for title, kind in (("Errata", ERRATUM), ("Truncated in print", TRUNCATED)):
+        found = [example for example in examples if example.verdict == kind]
+        if found:
+            lines += ["", title, "─" * len(title)]
+        for example in found:
+            lines += [*_explained(example, width), ""]
+        lines = lines[:-1] if found else lines
+    unexpected = [example for example in examples if not example.ok]
+    if unexpected:
+        lines += ["", "Not as expected", "─" * 15]
+    for example in unexpected:
+        lines += _labelled(f"{example.row:>3}", "; ".join(example.failed), width)
+    return "\n".join(lines)
+
+
+def format_exercises(exercises, width=110):
+    """The exercises with their options, what the package computes, and the answer. The right options have an arrow."""
+    _check_width(width)
+    lines = []
+    for exercise in exercises:
+        answer = ", ".join(f"({letter})" for letter in exercise.letters) or "none of the options"
+        lines += _labelled(f"{exercise.number}", exercise.question, width)
+        for letter, value in exercise.options.items():
+            arrow = "→" if letter in exercise.letters else " "
+            lines += _labelled(f" {arrow} ({letter})", _inline(value, exercise.digits), width)
+        lines += _labelled("   computed", _inline(exercise.computed, exercise.digits, more=2), width)
+        lines += _labelled("   answer  ", answer, width)
+        lines += [*_labelled("   why     ", exercise.explanation, width), ""]
+    return "\n".join(lines[:-1])
+
+
+def _check_width(width):
+    if width < _NARROWEST:
+        raise ValueError(f"width must be at least {_NARROWEST} columns, got {width}")
+
+
+def _table(examples, width):
+    header = ("row", "where", "what", "digits", "largest diff.", "verdict")
+    rows = [
+        (
+            str(example.row),
+            example.where,
+            example.title,
+            "exact" if example.digits is None else str(example.digits),
+            f"{example.difference:.2g}",
+            example.verdict + ("" if example.ok else " !"),
+        )
+        for example in examples
+    ]
+    widths = [max(len(cells[i]) for cells in (header, *rows)) for i in range(len(header))]
+    left = width - sum(widths) + widths[1] + widths[2] - len(_GAP) * (len(header) - 1)  # for `where` and `what`
+    if widths[1] + widths[2] > left:
+        widths[1] = left * widths[1] // (widths[1] + widths[2])
+        widths[2] = left - widths[1]
+    yield from _table_row(header, widths)
+    yield _GAP.join("─" * column for column in widths)
+    for cells in rows:
+        yield from _table_row(cells, widths)
+
+
+def _table_row(cells, widths):
+    """The lines of one row: `where` and `what` are wrapped to their column, numbers stand to the right."""
+    row, where, what, digits, difference, verdict = cells
+    wheres, whats = wrap(where, widths[1]), wrap(what, widths[2])
+    for i in range(max(len(wheres), len(whats))):
+        line = (
+            (row if i == 0 else "").rjust(widths[0]),
+            (wheres[i] if i < len(wheres) else "").ljust(widths[1]),
+            (whats[i] if i < len(whats) else "").ljust(widths[2]),
+            (digits if i == 0 else "").rjust(widths[3]),
+            (difference if i == 0 else "").rjust(widths[4]),
+            verdict if i == 0 else "",
+        )
+        yield _GAP.join(line).rstrip()
+
+
+def _explained(example, width):
+    """Printed, true and why: of an array with several rows the one with the largest difference."""
+    place, row = _worst_row(differences(example.printed, example.computed))
+    shown, true = np.atleast_1d(example.printed[row]), np.atleast_1d(example.computed[row])
+    cells = _numbers(shown, example.digits), _numbers(true, example.digits, more=2)
+    column = max(len(cell) for line in cells for cell in line)
+    shown, true = (_GAP.join(cell.rjust(column) for cell in line) for line in cells)
+    yield from _labelled(f"{example.row:>3}", f"{example.where}: {example.title}", width)
+    yield from _labelled("     printed", shown + place, width)
+    yield from _labelled("     true   ", true, width)
+    yield from _labelled("     why    ", example.reason, width)
+
+
+def _worst_row(difference):
+    """Where the largest difference is: in words, and as the index of its row."""
+    if difference.ndim < 2:
+        return "", ()
+    *leading, row, _ = (int(i) for i in np.unravel_index(np.argmax(difference), difference.shape))
+    matrix = f" of matrix {leading[-1] + 1}" if leading else ""
+    return f"   (row {row + 1}{matrix})", (*leading, row)
+
+
+def _labelled(label, text, width):
+    """The label, then the text, wrapped and indented to where it starts."""
+    indent = len(label) + len(_GAP)
+    first, *rest = wrap(text, width - indent, break_on_hyphens=False) or [""]
+    return [label + _GAP + first, *(" " * indent + line for line in rest)]
+
+
+def _numbers(values, digits, more=0):
+    """Numbers as words, `digits` after the point and `more` where they are not whole; None: four digits that count."""
+    values = np.asarray(values, np.float64)
+    if np.isfinite(values).all() and (values == np.round(values)).all():
+        more = 0
+    return [_number(value, digits, more) for value in values.flat]
+
+
+def _number(value, digits, more):
+    if np.isinf(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.4g}" if digits is None else f"{value:.{digits + more}f}"
+
+
+def _inline(value, digits, more=0):
+    """A value in one line: a word, words, a number, or a matrix row by row."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    value = np.asarray(value)
+    cells = _numbers(value, digits, more)
+    if value.ndim < 2:
+        return " ".join(cells)
+    size = value.shape[-1]
+    return " ".join(f"[{' '.join(cells[i : i + size])}]" for i in range(0, len(cells), size))

@@ -1,0 +1,280 @@
+"""The lecture's examples step by step, each computed by the package's own layers in float64.
+
+Every function gives all the arrays on the way by name, for a notebook, a picture or a check to look at.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import functional as F
+from ..layers import FeedForward, LayerNorm, MultiHeadAttention, PositionalEncoding
+from ..masks import causal_mask
+from ..models import Transformer, TransformerConfig
+from . import printed
+
+# --- self-attention -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class AttentionSteps:
+    """One pass through a MultiHeadAttention, H heads over T words (Vaswani et al. 2017, §3.2).
+
+    x (T, D)  ->  q, k, v (H, T, K)  ->  scores = Q Kᵀ/√d_k (H, T, T)  ->  weights = softmax(scores) (H, T, T)
+    ->  heads = weights · V (H, T, K)  ->  concat (T, D)  ->  output = concat · W_O (T, D)
+    """
+
+    words: tuple
+    layer: MultiHeadAttention
+    x: np.ndarray
+    q: np.ndarray
+    k: np.ndarray
+    v: np.ndarray
+    scores: np.ndarray
+    weights: np.ndarray
+    heads: np.ndarray
+    concat: np.ndarray
+    output: np.ndarray
+
+
+def five_words():
+    """Self-attention over "Lucas will travel in December", one head, d_k = d_model = 4 (lecture notes §4).
+
+    The W^Q, W^K, W^V are the printed ones. W_O, which §4 does not have, is the identity.
+    """
+    layer = MultiHeadAttention(4, 1, bias=False, rng=0, dtype=np.float64)
+    layer.w_q, layer.w_k, layer.w_v = printed.FIVE_PROJECTIONS.values
+    layer.w_o = np.eye(4)
+    return _attention_steps(printed.FIVE_WORDS, layer, printed.FIVE_EMBEDDINGS.values)
+
+
+def three_heads():
+    """Multi-head attention over "Lucas will travel", h = 3, d_model = 9, d_k = 3 (lecture notes §5).
+
+    The notes print Q_i, K_i, V_i but no weights. X_e has three independent rows, so weights that lead from it to any
+    three rows exist, and W = pinv(X_e) · Q are the smallest. W_O is not printed either; here it is the identity.
+    """
+    x = printed.THREE_EMBEDDINGS.values  # (T, D)
+    layer = MultiHeadAttention(9, 3, bias=False, rng=0, dtype=np.float64)
+    sought = F.merge_heads(printed.THREE_QKV.values)  # (3, T, D): the heads side by side
+    layer.w_q, layer.w_k, layer.w_v = weights_between(x, sought)
+    layer.w_o = np.eye(9)
+    return _attention_steps(printed.THREE_WORDS, layer, x)
+
+
+def weights_between(x, y):
+    """The smallest W with x W = y, by the pseudo-inverse: W = pinv(x) · y. Exact if the rows of x are independent.
+
+    x (T, D_in), y (..., T, D_out)  ->  W (..., D_in, D_out)
+    """
+    return np.linalg.pinv(x) @ y
+
+
+def _attention_steps(words, layer, x):
+    output = layer(x[None])[0]
+    q, k, v, weights, concat = layer.kept("q", "k", "v", "weights", "concat")
+    heads = F.split_heads(concat, layer.num_heads)
+    scores = F.attention_scores(q, k)
+    return AttentionSteps(words, layer, x, q[0], k[0], v[0], scores[0], weights[0], heads[0], concat[0], output)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreSteps:
+    """From dot products to weights: scores (T, S)  ->  scaled = scores/√d_k  ->  weights = softmax(scaled)."""
+
+    words: tuple
+    d_k: float
+    scores: np.ndarray
+    scaled: np.ndarray
+    weights: np.ndarray
+
+
+def two_words():
+    """ "Thinking" looks at "Thinking" and "Machines" (illustrated slides): T = 1, S = 2, d_k = 64.
+
+    Only the dot products are printed. The query here is all ones and the keys are constant, with those products.
+    """
+    d_k = printed.TWO_WORDS_D_K
+    q = np.ones((1, d_k))  # (T, K)
+    k = np.outer(printed.TWO_SCORES.values[0] / d_k, np.ones(d_k))  # (S, K)
+    _, weights = F.scaled_dot_product_attention(q, k, np.eye(2))
+    return ScoreSteps(printed.TWO_WORDS, d_k, q @ k.T, F.attention_scores(q, k), weights)
+
+
+def four_words(d_k=None):
+    """The scores of "Hi how are you" (architecture slides) and the weights they give for a d_k, T = S = 4.
+
+    The slides do not say d_k. Without one: the d_k from 1 to 10⁸ that comes nearest to the weights they print.
+    """
+    scores = printed.FOUR_SCORES.values
+    if d_k is None:
+        tried = np.logspace(0, 8, 2001)
+        weights = F.softmax(scores / np.sqrt(tried)[:, None, None])  # (2001, T, S)
+        d_k = float(tried[np.abs(weights - printed.FOUR_WEIGHTS.values).max(axis=(1, 2)).argmin()])
+    scaled = scores / d_k**0.5
+    return ScoreSteps(printed.FOUR_WORDS, d_k, scores, scaled, F.softmax(scaled))
+
+
+def order_broken(scores, weights):
+    """The rows in which a larger score has the smaller weight, as (..., row) indices.
+
+    Softmax keeps the order of a row's scores, whatever positive number they are divided by, and so does rounding.
+
+    scores, weights (..., T, S)  ->  list of tuples
+    """
+    larger_score = scores[..., :, None] > scores[..., None, :] + 1e-12  # (..., T, S, S), ties left out
+    smaller_weight = weights[..., :, None] < weights[..., None, :]
+    return [tuple(int(i) for i in row) for row in np.argwhere((larger_score & smaller_weight).any(axis=(-2, -1)))]
+
+
+def hidden_row():
+    """The weights of a row of which the mask hides every key, three ways (the first row of lecture notes §4).
+
+        "textbook":  −∞, exp(x)/Σ exp(x) as it is written: 0/0, NaN
+        "finite":    the hidden scores set to −1e8 (lecture slides): all equal, so every weight is 1/S
+        "package":   a Boolean mask: there is nothing to look at, every weight is 0
+
+    ->  {name: (S,)}
+    """
+    steps = five_words()
+    scores = steps.scores[0, :1]  # (1, S)
+    hidden = np.ones(scores.shape, bool)
+    with np.errstate(invalid="ignore"):
+        textbook = textbook_softmax(np.where(hidden, -np.inf, scores))
+    finite = F.softmax(np.where(hidden, printed.FINITE_MASK.values, scores))
+    _, package = F.scaled_dot_product_attention(steps.q[0, :1], steps.k[0], steps.v[0], hidden)
+    return {"textbook": textbook[0], "finite": finite[0], "package": package[0]}
+
+
+def textbook_softmax(x):
+    """exp(x)/Σ exp(x) over the last axis, as it is written: what the package's softmax is checked against."""
+    return np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)
+
+
+def masked_weights():
+    """Causal attention over the five words, T = S = 5: with M added (lecture notes §9), with the hidden scores set to
+    −1e8 (lecture slides), with a Boolean mask.  ->  {"added" | "finite" | "package": (T, S)}
+    """
+    steps = five_words()
+    q, k, v = steps.q[0], steps.k[0], steps.v[0]  # (T, K)
+    hidden = causal_mask(len(q))
+    return {
+        "added": F.scaled_dot_product_attention(q, k, v, printed.MASK.values)[1],
+        "finite": F.softmax(np.where(hidden, printed.FINITE_MASK.values, F.attention_scores(q, k))),
+        "package": F.scaled_dot_product_attention(q, k, v, hidden)[1],
+    }
+
+
+# --- positional encoding and feed-forward ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class PositionSteps:
+    """encoding (T, D) of the positions 0 … T−1; output (T, D) = x + encoding (Vaswani et al. 2017, §3.5)."""
+
+    words: tuple
+    layer: PositionalEncoding
+    x: np.ndarray
+    encoding: np.ndarray
+    output: np.ndarray
+
+
+def five_positions():
+    """Positional encoding of the five words, d_model = 4 (lecture notes §6), added to their X_e of §4."""
+    layer = PositionalEncoding(4, 5, dtype=np.float64)
+    x = printed.FIVE_EMBEDDINGS.values
+    return PositionSteps(printed.FIVE_WORDS, layer, x, layer.table, layer(x[None])[0])
+
+
+def nearest_return(d_model=4, length=100_000):
+    """The position after 0 whose encoding comes nearest to that of position 0, and how near: (position, distance).
+
+    Over all positions below `length`; the distance is Euclidean.
+    """
+    encoding = F.sinusoidal_encoding(length, d_model, np.float64)  # (length, D)
+    distance = np.linalg.norm(encoding[1:] - encoding[0], axis=-1)
+    nearest = int(distance.argmin())
+    return nearest + 1, float(distance[nearest])
+
+
+@dataclass(frozen=True, eq=False)
+class FeedForwardSteps:
+    """x (T, D)  ->  before = x W_1 + b_1 (T, F)  ->  hidden = max(0, before)  ->  output = hidden W_2 + b_2 (T, D)."""
+
+    words: tuple
+    layer: FeedForward
+    x: np.ndarray
+    before: np.ndarray
+    hidden: np.ndarray
+    output: np.ndarray
+
+
+def feed_forward_example():
+    """The feed-forward network over "Lucas will travel", d_model = 4, d_ff = 8 (lecture notes §7).
+
+    Neither weights nor biases are printed. The rows of C are independent and so are those after the ReLU, so with
+    b = 0 the W_1 = pinv(C) · (C W_1) and W_2 = pinv(hidden) · output lead from each printed matrix to the next.
+    """
+    x = printed.FEED_FORWARD_INPUT.values
+    layer = FeedForward(4, 8, rng=0, dtype=np.float64)
+    layer.w1 = weights_between(x, printed.FEED_FORWARD_BEFORE.values)
+    layer.w2 = weights_between(F.relu(printed.FEED_FORWARD_BEFORE.values), printed.FEED_FORWARD_OUTPUT.values)
+    output = layer(x[None])[0]
+    before = F.linear(x, layer.w1.data, layer.b1.data)  # (T, F)
+    return FeedForwardSteps(printed.THREE_WORDS, layer, x, before, layer.kept("hidden")[0], output)
+
+
+# --- the blocks of a Transformer ------------------------------------------------------------------------------------
+
+
+def _small_transformer(**sizes):
+    sizes = {"num_encoder_layers": 1, "num_decoder_layers": 1} | sizes
+    config = TransformerConfig(11, 13, d_model=8, num_heads=2, d_ff=16, dropout=0.0, dtype="float64", **sizes)
+    return Transformer(config)
+
+
+def encodings():
+    """How many positional encodings are in an encoder block, a decoder block, and a Transformer of 6 and 6 blocks."""
+    model = _small_transformer(num_encoder_layers=6, num_decoder_layers=6)
+    return tuple(
+        sum(isinstance(module, PositionalEncoding) for _, module in part.named_modules())
+        for part in (model.encoder[0], model.decoder[0], model)
+    )
+
+
+def block_parts():
+    """What an encoder block and a decoder block are made of, found by looking inside a small Transformer that has just
+    read a source of 5 and a target of 3 tokens (Vaswani et al. 2017, fig. 1).
+
+    ->  {part: (how many in the encoder block, how many in the decoder block)}
+    """
+    model = _small_transformer()
+    model(np.array([[4, 5, 6, 7, 2]]), np.array([[1, 8, 9]]))
+    columns = []
+    for block in (model.encoder[0], model.decoder[0]):
+        modules = [module for _, module in block.named_modules()]
+        attentions = [module.weights for module in modules if isinstance(module, MultiHeadAttention)]  # (B, H, T, S)
+        square = [weights for weights in attentions if weights.shape[-2] == weights.shape[-1]]
+        columns.append(
+            {
+                "masked self-attention": sum(not np.triu(weights, 1).any() for weights in square),
+                "cross-attention": len(attentions) - len(square),
+                "feed-forward network": sum(isinstance(module, FeedForward) for module in modules),
+                "layer normalisation": sum(isinstance(module, LayerNorm) for module in modules),
+            }
+        )
+    return {part: (columns[0][part], columns[1][part]) for part in columns[0]}
+
+
+def attention_memory(n, num_heads, d_model=16):
+    """The attention weights that one layer keeps for one sequence of n tokens: (how many numbers, bytes in float32)."""
+    layer = MultiHeadAttention(d_model, num_heads, rng=0)
+    layer(np.random.default_rng(0).normal(size=(1, n, d_model)).astype(np.float32))
+    return layer.weights.size, layer.weights.nbytes
+
+
+def powers_of_memory(n=16, num_heads=4):
+    """The powers a, b in "attention weights ∝ nᵃ hᵇ", measured by doubling one of n and h at a time."""
+    size = attention_memory(n, num_heads)[0]
+    longer, wider = attention_memory(2 * n, num_heads)[0], attention_memory(n, 2 * num_heads)[0]
+    return float(np.log2(longer / size)), float(np.log2(wider / size))
