@@ -12,8 +12,8 @@ def rng():
 
 
 def randomize(module, rng, scale=1.0):
-    """Give every parameter random values of order 1, because γ = 1 and b = 0 hide mistakes. A matrix about keeps the size
-    of what it multiplies (times `scale`), so that no softmax saturates and no gradient dies out."""
+    """Give every parameter random values of order 1, because γ = 1 and b = 0 hide mistakes. A matrix about keeps the
+    size of what it multiplies (times `scale`), so that no softmax saturates and no gradient dies out."""
     for name, parameter in module.named_parameters():
         values = rng.normal(size=parameter.shape)
         if name.endswith("gamma"):

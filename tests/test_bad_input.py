@@ -42,7 +42,7 @@ FUNCTIONS = [
     (TypeError, "layer_norm: gamma must be an array of floats, got str", lambda: F.layer_norm(a(2, 3), "1", a(3))),
     # shapes
     (ValueError, r"linear: w must have shape \(D_in, D_out\) with D_in = 3; got", lambda: F.linear(a(2, 3), a(4, 5))),
-    (ValueError, r"linear: b must have shape \(D_out\) with D_out = 4; got \(1,\)", lambda: F.linear(a(2, 3), a(3, 4), a(1))),
+    (ValueError, r"b must have shape \(D_out\) with D_out = 4; got \(1,\)", lambda: F.linear(a(2, 3), a(3, 4), a(1))),
     (ValueError, r"linear: w must have the axes \(D_in, D_out\), got shape \(3,\)", lambda: F.linear(a(2, 3), a(3))),
     (ValueError, "linear: x must have the axes", lambda: F.linear(np.array(1.0), a(3, 4))),
     (ValueError, "linear_backward: x must have shape", lambda: F.linear_backward(a(2, 4), a(3, 3), a(3, 4))),
@@ -66,7 +66,7 @@ FUNCTIONS = [
         lambda: F.scaled_dot_product_attention_backward(a(4, 2), a(4, 3), a(5, 3), a(5, 2), a(5, 4)),
     ),
     (ValueError, "x must have the axes", lambda: F.split_heads(a(2, 6), 2)),
-    (ValueError, "num_heads must divide the last axis of x: got 4 heads for D = 6", lambda: F.split_heads(a(2, 3, 6), 4)),
+    (ValueError, "num_heads must divide the last axis of x: got 4 heads", lambda: F.split_heads(a(2, 3, 6), 4)),
     (ValueError, "num_heads must divide", lambda: F.split_heads(a(2, 3, 6), 0)),
     (ValueError, "feed_forward: w2 must have shape", lambda: F.feed_forward(a(2, 3), a(3, 5), a(5), a(3, 5), a(3))),
     (ValueError, r"targets must have shape \(2,\)", lambda: F.cross_entropy(a(2, 3), [[0, 1]])),
@@ -205,7 +205,7 @@ def test_layers(error, message, call):
 def test_a_gradient_of_another_shape(layer, dout):
     """NumPy would broadcast some of these without a word."""
     layer(X)
-    with pytest.raises(ValueError, match="must have (the )?(shape|axes)"):
+    with pytest.raises(ValueError, match=r"must have (the )?(shape|axes)"):
         layer.backward(dout)
 
 

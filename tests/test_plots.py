@@ -129,7 +129,7 @@ ATTENTION_SIZES = {
     "5 heads, one word": ((5, 1, 5), ["a"], ENGLISH),
     "2 × 4": ((2, 4, 5, 5), PORTUGUESE, ENGLISH),
     "4 heads of 30 × 1": ((4, 30, 1), TWELVE + TWELVE + TWELVE[:6], ["a"]),
-    "leaning far to the left": ((3, 3), ["a", "b", "c"], ["institutionalisation", "b", "c"]),
+    "leaning far to the left": ((3, 12), ["a", "b", "c"], ["institutionalisation", *"bcdefghijkl"]),
 }
 
 
@@ -198,7 +198,8 @@ def test_the_readers_style_is_neither_used_nor_changed(rng):
         yield plots.training_curve(history)
 
     expected = [png(figure) for figure in pictures()]
-    with matplotlib.style.context(["dark_background", {"font.size": 17, "axes.grid": True, "figure.dpi": 60}]):
+    own = {"font.size": 17, "font.family": "serif", "axes.grid": True, "xtick.direction": "in", "figure.dpi": 60}
+    with matplotlib.style.context(["dark_background", own]):
         before = dict(matplotlib.rcParams)
         assert [png(figure) for figure in pictures()] == expected
         assert dict(matplotlib.rcParams) == before

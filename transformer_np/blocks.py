@@ -19,8 +19,8 @@ class AddNorm(Module):
     The sub-layer is handed in: its forward to `forward`, its backward, from its dout to its dx, to `backward`.
     """
 
-    def __init__(self, d_model, dropout=0.0, norm_first=False, eps=1e-5, rng=None, dtype=np.float32):
-        self.norm = LayerNorm(d_model, eps, dtype=dtype)
+    def __init__(self, d_model, dropout=0.0, norm_first=False, eps=1e-5, bias=True, rng=None, dtype=np.float32):
+        self.norm = LayerNorm(d_model, eps, bias, dtype=dtype)
         self.dropout = Dropout(dropout, rng=rng)
         self.norm_first = norm_first
 
@@ -42,6 +42,7 @@ class EncoderBlock(Module):
         A = LayerNorm(X + MultiHeadAttention(X)),    O = LayerNorm(A + FFN(A))
 
     x (B, T, D), mask broadcastable to (B, H, T, T)  ->  (B, T, D)
+    With a causal mask it is the block of a decoder-only model; cache: its key/value cache, while decoding step by step.
     """
 
     def __init__(
@@ -53,17 +54,18 @@ class EncoderBlock(Module):
         norm_first=False,
         activation="relu",
         eps=1e-5,
+        bias=True,
         rng=None,
         dtype=np.float32,
     ):
         rng = np.random.default_rng(rng)
-        self.attention = MultiHeadAttention(d_model, num_heads, rng=rng, dtype=dtype)
-        self.add_norm1 = AddNorm(d_model, dropout, norm_first, eps, rng=rng, dtype=dtype)
-        self.feed_forward = FeedForward(d_model, d_ff, activation, rng=rng, dtype=dtype)
-        self.add_norm2 = AddNorm(d_model, dropout, norm_first, eps, rng=rng, dtype=dtype)
+        self.attention = MultiHeadAttention(d_model, num_heads, bias, rng=rng, dtype=dtype)
+        self.add_norm1 = AddNorm(d_model, dropout, norm_first, eps, bias, rng=rng, dtype=dtype)
+        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng=rng, dtype=dtype)
+        self.add_norm2 = AddNorm(d_model, dropout, norm_first, eps, bias, rng=rng, dtype=dtype)
 
-    def forward(self, x, mask=None):
-        a = self.add_norm1(x, lambda x: self.attention(x, mask=mask))  # (B, T, D)
+    def forward(self, x, mask=None, cache=None):
+        a = self.add_norm1(x, lambda x: self.attention(x, mask=mask, cache=cache))  # (B, T, D)
         return self.add_norm2(a, self.feed_forward)  # (B, T, D)
 
     def backward(self, dout):
@@ -91,16 +93,17 @@ class DecoderBlock(Module):
         norm_first=False,
         activation="relu",
         eps=1e-5,
+        bias=True,
         rng=None,
         dtype=np.float32,
     ):
         rng = np.random.default_rng(rng)
-        self.self_attention = MultiHeadAttention(d_model, num_heads, rng=rng, dtype=dtype)
-        self.add_norm1 = AddNorm(d_model, dropout, norm_first, eps, rng=rng, dtype=dtype)
-        self.cross_attention = MultiHeadAttention(d_model, num_heads, rng=rng, dtype=dtype)
-        self.add_norm2 = AddNorm(d_model, dropout, norm_first, eps, rng=rng, dtype=dtype)
-        self.feed_forward = FeedForward(d_model, d_ff, activation, rng=rng, dtype=dtype)
-        self.add_norm3 = AddNorm(d_model, dropout, norm_first, eps, rng=rng, dtype=dtype)
+        self.self_attention = MultiHeadAttention(d_model, num_heads, bias, rng=rng, dtype=dtype)
+        self.add_norm1 = AddNorm(d_model, dropout, norm_first, eps, bias, rng=rng, dtype=dtype)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads, bias, rng=rng, dtype=dtype)
+        self.add_norm2 = AddNorm(d_model, dropout, norm_first, eps, bias, rng=rng, dtype=dtype)
+        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng=rng, dtype=dtype)
+        self.add_norm3 = AddNorm(d_model, dropout, norm_first, eps, bias, rng=rng, dtype=dtype)
 
     def forward(self, x, memory, mask=None, memory_mask=None, cache=(None, None)):
         self_cache, cross_cache = cache

@@ -56,6 +56,10 @@ class DecoderCache:
         self.ids = None  # (B, length)
         self.blocks = [(KeyValueCache(), KeyValueCache()) for _ in range(num_blocks)]
 
+    @property
+    def length(self):
+        return 0 if self.ids is None else self.ids.shape[1]
+
     def select(self, rows):
         """Go on with these rows of the batch, in this order; a row may come twice."""
         self.ids = self.ids[rows]

@@ -85,12 +85,12 @@ def positional_encoding(length=50, d_model=64, table=None):
     figure = Picture(figsize=(8, 4.4), layout="constrained")
     axes = figure.add_subplot(xlabel="dimension", ylabel="position")
     image = axes.imshow(table, cmap=SIGNED, vmin=-limit, vmax=limit, aspect="auto")
-    axes.xaxis.set_major_locator(MaxNLocator(10, integer=True))
-    axes.yaxis.set_major_locator(MaxNLocator(10, integer=True))
+    axes.xaxis.set_major_locator(_ticks(10, integer=True))
+    axes.yaxis.set_major_locator(_ticks(10, integer=True))
     if table.shape[0] <= 16 and table.shape[1] <= 14:
         _print_values(axes, table, image)
-    figure.colorbar(image, label="value", pad=0.02, ticks=MaxNLocator(8))
-    return _finished(figure)
+    figure.colorbar(image, label="value", pad=0.02, ticks=_ticks(8))
+    return figure
 
 
 # --- attention --------------------------------------------------------------------------------------------------------
@@ -106,8 +106,9 @@ def attention(weights, queries, keys, title=None):
 
     How to read it: find a word on the left; along its row the bright squares are the words it takes its information
     from. A row adds up to 1, so one bright square is a sharp look and an evenly dark row a look at everything. A bright
-    diagonal: words look at themselves. A bright column: a word that all look at. A printed 0 without decimals is
-    exactly 0, hidden by the mask. Dark is 0 and bright is 1 in all panels alike. Head 1 of layer 1 is weights[0, 0].
+    diagonal: words look at themselves. A bright column: a word that all look at. In a decoder the row of a word is the
+    look at the moment when the *next* word is to be said. A printed 0 without decimals is exactly 0, hidden by the
+    mask. Dark is 0 and bright is 1 in all panels alike. Head 1 of layer 1 is weights[0, 0].
 
     Raises ValueError if there are not as many words as rows or columns, or if a weight lies outside 0 … 1.
     """
@@ -135,7 +136,7 @@ def attention(weights, queries, keys, title=None):
             axes.text(x, 0.5, f"layer {layer + 1}", transform=axes.transAxes, rotation=270, va="center")
     bar = sheet.bar_axes(side - 0.65)
     sheet.figure.colorbar(image, cax=bar, label="attention weight", ticks=np.arange(6) / 5)
-    return _finished(sheet.figure)
+    return sheet.figure
 
 
 def attention_maps(model, kind="encoder"):
@@ -222,7 +223,7 @@ def mask(mask, queries=None, keys=None):
         Patch(facecolor=HIDDEN, edgecolor=HATCH, linewidth=0.5, label="hidden", hatch="////"),
     ]
     axes.legend(handles=legend, loc="upper left", bbox_to_anchor=(1, 1), borderaxespad=0, frameon=False)
-    return _finished(sheet.figure)
+    return sheet.figure
 
 
 def _hidden(mask):
@@ -268,7 +269,8 @@ def training_curve(history, learning_rate=True, unit="nats per token"):
     How to read it: the pale line is the loss of each batch, the blue one its mean over the steps around, the orange
     dots are the loss on the validation data. A model that knows nothing starts near ln(vocabulary size) nats per token;
     e to the power of the loss is the number of equally likely words it still hesitates between. Both falling: it
-    learns. Blue falling while orange rises: it learns the training data by heart.
+    learns. Blue falling while orange rises: it learns the training data by heart. Orange below blue is no mistake:
+    dropout and label smoothing make only the training harder.
     """
     losses, rates = np.asarray(history.losses, float), np.asarray(history.learning_rates, float)
     validation = np.asarray(history.validation, float)
@@ -294,13 +296,13 @@ def training_curve(history, learning_rate=True, unit="nats per token"):
     if validation.size:
         panels[0].plot(*validation.T, "o-", color=VALIDATION, markersize=4.5, linewidth=1, label="validation")
     panels[0].set_ylabel(f"loss ({unit})")
-    panels[0].yaxis.set_major_locator(MaxNLocator(8))
+    panels[0].yaxis.set_major_locator(_ticks(8))
     panels[0].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, borderaxespad=0.2)
     if with_rates:
         panels[1].plot(steps, rates, color=RATE, **dots)
         panels[1].set_ylabel("learning rate")
         panels[1].ticklabel_format(axis="y", scilimits=(-3, 4), useMathText=True)
-        panels[1].yaxis.set_major_locator(MaxNLocator(3))
+        panels[1].yaxis.set_major_locator(_ticks(3))
     for axes in panels:
         axes.update_datalim([(1, 0)])  # 0 is in the picture
         axes.margins(x=0.02)
@@ -310,9 +312,9 @@ def training_curve(history, learning_rate=True, unit="nats per token"):
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
     panels[-1].set_xlabel("step")
-    panels[-1].xaxis.set_major_locator(MaxNLocator(9, integer=True))
+    panels[-1].xaxis.set_major_locator(_ticks(9, integer=True))
     figure.align_ylabels()
-    return _finished(figure)
+    return figure
 
 
 def _smooth(values, window):
@@ -464,7 +466,9 @@ def _visible(word):
     return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
 
 
-# --- all pictures -----------------------------------------------------------------------------------------------------
+def _ticks(most, integer=False):
+    """At most so many ticks at round numbers. The default of matplotlib goes by the reader's font size."""
+    return MaxNLocator(most, steps=[1, 2, 2.5, 5, 10], integer=integer)
 
 
 def _numbers(name, values):
@@ -476,10 +480,3 @@ def _numbers(name, values):
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
         raise ValueError(f"{name} must be finite, got {values[where]} at index {where}")
     return values
-
-
-def _finished(figure):
-    """Matplotlib leaves the ticks to the first drawing; made now, they are in our style."""
-    for axes in figure.axes:
-        axes.get_xticklabels(), axes.get_yticklabels()
-    return figure

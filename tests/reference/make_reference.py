@@ -3,9 +3,9 @@
     pip install torch==2.13.0 numpy safetensors
     PYTHONPATH=. python tests/reference/make_reference.py        (from the top of the repository)
 
-Only this script needs PyTorch, the tests do not. It stores, for every case: logits, loss, the gradient of every parameter,
-and the losses before the first and after each of ten steps of Adam. The weights are not stored: `draw` gives the same ones
-to both sides. PyTorch's side is built of PyTorch's own modules; only the names of the parameters come from here.
+Only this script needs PyTorch, the tests do not. It stores, for every case: logits, loss, the gradient of every
+parameter, and the losses before the first and after each of ten steps of Adam. The weights are not stored: `draw` gives
+the same ones to both sides. PyTorch's side is built of PyTorch's own modules; only parameter names are ours.
 """
 
 from pathlib import Path

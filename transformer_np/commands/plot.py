@@ -69,7 +69,8 @@ def draw_attention(args):
     if args.head is not None and args.layer is None:
         raise ValueError("--head needs --layer: which layer's head?")
     translator = Translator.load(args.model or runs.newest_run(KIND))
-    return attention_figure(translator, args.text or LECTURE_SENTENCE, args.kind, args.layer, args.head)
+    sentence = LECTURE_SENTENCE if args.text is None else args.text
+    return attention_figure(translator, sentence, args.kind, args.layer, args.head)
 
 
 def attention_figure(translator, sentence, kind, layer=None, head=None):

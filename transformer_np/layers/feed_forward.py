@@ -15,7 +15,7 @@ class FeedForward(Module):
     activation: "relu" as in the paper (§3.3), "gelu" exact as in BERT, "gelu_tanh" as in GPT-2.
     """
 
-    def __init__(self, d_model, d_ff, activation="relu", rng=None, dtype=np.float32):
+    def __init__(self, d_model, d_ff, activation="relu", bias=True, rng=None, dtype=np.float32):
         check_at_least("d_model", d_model, 1)
         check_at_least("d_ff", d_ff, 1)
         if activation != "relu" and activation not in _GELU:
@@ -23,12 +23,14 @@ class FeedForward(Module):
         rng = np.random.default_rng(rng)
         self.activation = activation
         self.w1 = Parameter(glorot_uniform(rng, d_model, d_ff, dtype))
-        self.b1 = Parameter(np.zeros(d_ff, dtype))
+        self.b1 = Parameter(np.zeros(d_ff, dtype)) if bias else None
         self.w2 = Parameter(glorot_uniform(rng, d_ff, d_model, dtype))
-        self.b2 = Parameter(np.zeros(d_model, dtype))
+        self.b2 = Parameter(np.zeros(d_model, dtype)) if bias else None
 
     def forward(self, x):
-        w1, b1, w2, b2 = (p.data for p in (self.w1, self.b1, self.w2, self.b2))
+        w1, w2 = self.w1.data, self.w2.data
+        b1 = np.zeros_like(w1[0]) if self.b1 is None else self.b1.data
+        b2 = np.zeros_like(w2[0]) if self.b2 is None else self.b2.data
         if self.activation == "relu":
             y, hidden = F.feed_forward(x, w1, b1, w2, b2)
             self.keep(x=x, hidden=hidden)
@@ -47,7 +49,8 @@ class FeedForward(Module):
             dbefore = F.gelu_backward(dhidden, self.kept("before"), _GELU[self.activation])
             dx, dw1, db1 = F.linear_backward(dbefore, x, self.w1.data)
         self.w1.grad += dw1
-        self.b1.grad += db1
         self.w2.grad += dw2
-        self.b2.grad += db2
+        if self.b1 is not None:
+            self.b1.grad += db1
+            self.b2.grad += db2
         return dx

@@ -6,21 +6,26 @@ from ..module import Module, Parameter
 
 
 class LayerNorm(Module):
-    """Each row to mean 0 and variance 1, then times γ plus β (Ba et al. 2016). γ starts at 1, β at 0."""
+    """Each row to mean 0 and variance 1, then times γ plus β (Ba et al. 2016). γ starts at 1, β at 0.
 
-    def __init__(self, d_model, eps=1e-5, rng=None, dtype=np.float32):
+    bias=False leaves β out: it stays 0.
+    """
+
+    def __init__(self, d_model, eps=1e-5, bias=True, rng=None, dtype=np.float32):
         check_at_least("d_model", d_model, 1)
         self.gamma = Parameter(np.ones(d_model, dtype))
-        self.beta = Parameter(np.zeros(d_model, dtype))
+        self.beta = Parameter(np.zeros(d_model, dtype)) if bias else None
         self.eps = eps
 
     def forward(self, x):
-        y, x_hat, inv_std = F.layer_norm(x, self.gamma.data, self.beta.data, self.eps)  # (..., D)
+        beta = np.zeros_like(self.gamma.data) if self.beta is None else self.beta.data
+        y, x_hat, inv_std = F.layer_norm(x, self.gamma.data, beta, self.eps)  # (..., D)
         self.keep(x_hat=x_hat, inv_std=inv_std)
         return y
 
     def backward(self, dy):
         dx, dgamma, dbeta = F.layer_norm_backward(dy, *self.kept("x_hat", "inv_std"), self.gamma.data)
         self.gamma.grad += dgamma
-        self.beta.grad += dbeta
+        if self.beta is not None:
+            self.beta.grad += dbeta
         return dx

@@ -1,0 +1,545 @@
+"""The command line as it is typed: results on stdout, one clear line on stderr for what goes wrong, exit codes."""
+
+import argparse
+import io
+import itertools
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from transformer_np import cli, gradcheck
+from transformer_np import functional as F
+from transformer_np.data import Seq2SeqBatches
+from transformer_np.tasks.runs import CHECKPOINT, DESCRIPTION
+from transformer_np.training import load_checkpoint
+
+WORDS = (
+    [("Ana", "Ana"), ("he", "ele"), ("Maria", "Maria")],
+    [("sings", "canta"), ("reads", "lê")],
+    [("now", "já"), ("today", "hoje")],
+)
+PAIRS = [tuple(map(" ".join, zip(*words, strict=True))) for words in itertools.product(*WORDS)]
+TINY = "--batch-size 4 --layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9 --warmup 5 --pairs pairs.tsv".split()
+
+
+def call(capsys, *args):
+    """Exit code, stdout and stderr of a command."""
+    try:
+        code = cli.main([str(arg) for arg in args])
+    except SystemExit as stop:  # argparse
+        code = stop.code
+    return code, *capsys.readouterr()
+
+
+def fails(capsys, *args, code=2):
+    """The command fails with this exit code and nothing on stdout; what the last line of stderr says."""
+    found, out, err = call(capsys, *args)
+    assert (found, out) == (code, ""), err
+    assert "Traceback" not in err
+    match = re.fullmatch(r"transformer-np.*: error: (.+)", err.splitlines()[-1])
+    assert match, err
+    return match[1]
+
+
+def fails_at_once(capsys, *args):
+    """Like `fails`, and that line is all there is on stderr: nothing had begun."""
+    found, out, err = call(capsys, *args)
+    assert (found, out, len(err.splitlines())) == (2, "", 1), err
+    return err.removeprefix("transformer-np: error: ").rstrip("\n")
+
+
+def shell(*args, **options):
+    """The command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "transformer_np", *map(str, args)], capture_output=True, encoding="utf-8", **options
+    )
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with pairs.tsv and a run, "run"."""
+    folder = tmp_path_factory.mktemp("cli")
+    (folder / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in PAIRS), encoding="utf-8")
+    result = shell("train", "translate", *TINY, "--steps", 6, "--out", "run", cwd=folder)
+    assert result.returncode == 0, result.stderr
+    return folder, result
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Every test in a folder of its own, with pairs.tsv in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in PAIRS), encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def run(trained, here):
+    """A copy of the trained run, to be used and spoiled."""
+    return shutil.copytree(trained[0] / "run", here / "run")
+
+
+# --- help ------------------------------------------------------------------------------------------------------------
+
+
+def every_command(parser=None, path=()):
+    """The words of every command there is, and of every group of commands."""
+    parser = parser or cli.build_parser()
+    yield path
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, sub in action.choices.items():
+                yield from every_command(sub, (*path, name))
+
+
+COMMANDS = list(every_command())
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=lambda path: " ".join(path) or "transformer-np")
+def test_every_help_has_an_example(capsys, path):
+    code, out, err = call(capsys, *path, "--help")
+    assert (code, err) == (0, "")
+    assert out.startswith(" ".join(("usage: transformer-np", *path)))
+    assert re.search(r"^example: transformer-np " + " ".join(path[:1]), out, re.MULTILINE)
+
+
+def test_the_commands():
+    found = {" ".join(path) for path in COMMANDS}
+    assert found >= {"lecture", "train translate", "translate", "plot pe", "plot attention", "plot mask", "gradcheck"}
+
+
+@pytest.mark.parametrize("path", COMMANDS[1:], ids=" ".join)
+def test_every_example_is_a_command_that_would_be_accepted(path):
+    parser, help_text = cli.build_parser(), io.StringIO()
+    for word in path:
+        group = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
+        parser = group.choices[word]
+    parser.print_help(help_text)
+    example = re.search(r"^example: transformer-np (.+)", help_text.getvalue(), re.MULTILINE)[1]
+    cli.build_parser().parse_args(shlex.split(example))
+
+
+def test_version_and_bad_use(capsys):
+    assert call(capsys, "--version") == (0, "transformer-np 0.1.0\n", "")
+    assert "required: COMMAND" in fails(capsys)
+    assert "required: KIND" in fails(capsys, "train")
+    assert "required: PICTURE" in fails(capsys, "plot")
+    assert "invalid choice: 'dance'" in fails(capsys, "dance")
+    assert "unrecognized arguments: --colour" in fails(capsys, "gradcheck", "--colour")
+
+
+# --- train -----------------------------------------------------------------------------------------------------------
+
+
+def test_training_prints_results_to_stdout_and_progress_to_stderr(trained):
+    folder, result = trained
+    assert re.fullmatch(
+        r"steps 6\nwall time \d+\.\d s\nvalidation loss \d\.\d{4}\n"
+        r"exact match on unseen sentences \d+\.\d%\nsaved in run\n",
+        result.stdout,
+    )
+    assert "10 training pairs, 1 for validation, 1 unseen" in result.stderr
+    assert "training: 100%" in result.stderr and "6/6" in result.stderr
+    assert sorted(os.listdir(folder / "run")) == [CHECKPOINT, DESCRIPTION]
+
+
+def train(*more):
+    return ("train", "translate", *TINY, "--steps", 3, "--out", "new", *more)
+
+
+def test_without_out_the_next_free_folder_is_taken(capsys, here):
+    for number in (1, 2):
+        code, out, _ = call(capsys, *train()[:-2])
+        assert code == 0 and out.splitlines()[-1] == f"saved in runs/translate-{number}"
+        assert (here / "runs" / f"translate-{number}" / CHECKPOINT).exists()
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "bad.tsv has no sentence pairs in it"),
+        (b"\t\t\n \t \n\n", "bad.tsv has no sentence pairs in it"),
+        (b"a\tb\nonly one\n", "bad.tsv, line 2: expected a sentence, a tab and its translation"),
+        (b"a\tb\n\tc\n", "bad.tsv, line 2: the source sentence is empty"),
+        (b"a\tb\nc\td\nes ist gr\xfcn\te\n", "bad.tsv, line 3: the byte 0xfc at column 10 is not UTF-8"),
+        ("a\tb\n".encode("utf-16"), "bad.tsv, line 1: the byte 0xff at column 1 is not UTF-8"),
+        (b"a b\tc d\n", "too few pairs to split in three: 1 different source sentences, at least 3 needed"),
+        (b"a b\tc d\n" * 50, "too few pairs to split in three: 1 different source sentences, at least 3 needed"),
+        (b"a\tb\nc\td\ne\tf\ng\th\n", "the training pairs give no vocabulary: min_count is 2"),
+        (b"a " * 9000 + b"\t" + b"b " * 9000 + b"\n" + b"c\td\n" * 2, "too few pairs"),
+    ],
+)
+def test_pairs_that_will_not_do(capsys, here, content, message):
+    (here / "bad.tsv").write_bytes(content)
+    assert message in fails_at_once(capsys, *train("--pairs", "bad.tsv"))
+    assert not (here / "new").exists()
+
+
+def test_pairs_that_are_not_there(capsys, here):
+    assert fails_at_once(capsys, *train("--pairs", "nowhere.tsv")) == "there is no file nowhere.tsv"
+    assert "is a folder, expected a text file" in fails_at_once(capsys, *train("--pairs", here))
+    assert "is a folder, expected a text file" in fails_at_once(capsys, *train("--pairs", ""))  # an unset variable
+    assert not (here / "new").exists()
+
+
+@pytest.mark.parametrize("end, mark", [("\n", b""), ("\r\n", b"\xef\xbb\xbf")])
+def test_odd_but_right_files_and_paths(capsys, here, end, mark):
+    file, out = here / "my pairs – ü.tsv", here / "run – é ß"
+    long = f"{'a ' * 50_000}\t{'b ' * 50_000}{end}"
+    lines = [f"{s}\t{t}\tCC-BY\t7{end}" for s, t in PAIRS]
+    file.write_bytes(mark + "".join([long, end, *lines, *lines]).encode())
+    code, printed, err = call(capsys, *train("--pairs", file, "--out", out))
+    assert code == 0 and f"saved in {out}" in printed and "1 pairs longer than 9 tokens left out" in err
+    code, printed, err = call(capsys, "translate", "--model", out, "Ana reads now")
+    assert (code, err) == (0, "") and "\r" not in printed
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ("--steps -3", "steps must be at least 1, got -3"),
+        ("--steps 0", "steps must be at least 1, got 0"),
+        ("--steps 2.5", "argument --steps: invalid int value: '2.5'"),
+        ("--steps many", "argument --steps: invalid int value: 'many'"),
+        ("--batch-size 0", "batch_size must be at least 1, got 0"),
+        ("--layers 0", "layers must be at least 1, got 0"),
+        ("--heads 3", "num_heads must divide d_model, got 3 heads for d_model = 8"),
+        ("--heads 0", "num_heads must be at least 1, got 0"),
+        ("--d-model 0", "d_model must be at least 1, got 0"),
+        ("--d-ff -1", "d_ff must be at least 1, got -1"),
+        ("--d-model 1000000000000000 --heads 1", "Unable to allocate"),
+        ("--max-len 1", "no sentence pair is short enough for max_len = 1 tokens"),
+        ("--warmup 0", "warmup must be at least 1, got 0"),
+        ("--seed -1", "seed must be at least 0, got -1"),
+        ("--dropout 1", "dropout must lie in [0, 1), got 1.0"),
+        ("--dropout nan", "dropout must lie in [0, 1), got nan"),
+        ("--label-smoothing 2", "label_smoothing must lie in [0, 1), got 2.0"),
+        ("--label-smoothing nan", "label_smoothing must lie in [0, 1), got nan"),
+        ("--lr nan", "lr must be positive, got nan"),
+        ("--lr inf", "lr must be positive, got inf"),
+        ("--lr 0", "lr must be positive, got 0.0"),
+        ("--lr fast", "argument --lr: invalid float value: 'fast'"),
+        ("--tokens bpe", "argument --tokens: invalid choice: 'bpe'"),
+        ("--tokens char", "no sentence pair is short enough for max_len = 9 tokens"),
+        ("--out pairs.tsv", "pairs.tsv is a file, expected the folder of a run"),
+        ("--out pairs.tsv/run", "Not a directory: 'pairs.tsv/run'"),
+        ("--resume", "new is not the folder of a run: there is no run.json in it"),
+    ],
+)
+def test_options_that_will_not_do(capsys, here, arguments, message):
+    assert message in fails(capsys, *train(*arguments.split()))
+    assert os.listdir(here) == ["pairs.tsv"]
+
+
+def test_a_run_is_not_overwritten_and_resume_keeps_its_options(capsys, run):
+    def contents():
+        return {file.name: file.read_bytes() for file in run.iterdir()}
+
+    before = contents()
+    assert "run holds a run already: go on with --resume" in fails_at_once(capsys, *train("--out", "run"))
+    resume = ("train", "translate", "--out", "run", "--resume")
+    assert "heads 2, not 4" in fails_at_once(capsys, *resume, "--heads", 4)
+    assert "steps is 5, but the run in run has done 6" in fails_at_once(capsys, *resume, "--steps", 5)
+    assert fails_at_once(capsys, *resume[:2], "--resume") == "--resume needs the folder of the run: --out DIR"
+    assert contents() == before
+    code, out, _ = call(capsys, *resume, "--steps", 8)
+    assert code == 0 and out.startswith("steps 8\n")
+
+
+def test_resume_of_other_data_or_a_damaged_run(capsys, run, here):
+    resume = ("train", "translate", "--out", "run", "--resume")
+    (here / "pairs.tsv").write_text("a\tb\n" * 9)
+    assert "too few pairs" in fails_at_once(capsys, *resume)
+    (here / "pairs.tsv").write_text("".join(f"{s} {i}\t{t}\n" for i in (1, 2) for s, t in PAIRS))
+    assert "the sentence pairs are not those the run in run began with" in fails_at_once(capsys, *resume)
+    (run / CHECKPOINT).write_bytes((run / CHECKPOINT).read_bytes()[:999])
+    (here / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in PAIRS), encoding="utf-8")
+    assert f"run/{CHECKPOINT} is truncated" in fails_at_once(capsys, *resume)
+
+
+@pytest.mark.parametrize("steps, what", [(3, "the loss is nan at step 2"), (1, "the validation loss is nan at step 1")])
+def test_a_training_that_diverges_is_a_failed_check(capsys, here, steps, what):
+    message = fails(capsys, *train("--lr", "1e30", "--steps", steps), code=1)
+    assert message == f"{what}: try a smaller learning rate"
+    assert not (here / "new" / CHECKPOINT).exists()
+
+
+# --- Ctrl-C ----------------------------------------------------------------------------------------------------------
+
+
+def test_ctrl_c_in_a_process_of_its_own_and_resume(capsys, here):
+    options = map(str, train("--steps", 1_000_000, "--out", "my run", "--dropout", 0.2))
+    command = [sys.executable, "-m", "transformer_np", *options]
+    with subprocess.Popen(command, bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        err = b""
+        while b"training:" not in err:  # the bar
+            assert process.poll() is None
+            err += process.stderr.read(1000)
+        time.sleep(0.2)  # some steps
+        process.send_signal(signal.SIGINT)
+        out, rest = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, b"") and b"Traceback" not in rest
+    *_, first, second = rest.decode().splitlines()
+    step = int(re.fullmatch(r"interrupted after step (\d+); everything is saved. Go on with", first)[1])
+    assert second == "  transformer-np train translate --out 'my run' --resume"
+    assert load_checkpoint(here / "my run" / CHECKPOINT)[1]["step"] == step
+
+    steps = step + 5
+    assert call(capsys, "train", "translate", "--out", "my run", "--resume", "--steps", steps)[0] == 0
+    assert call(capsys, *train("--steps", steps, "--out", "straight", "--dropout", 0.2))[0] == 0
+    resumed, straight = (load_checkpoint(here / name / CHECKPOINT)[0] for name in ("my run", "straight"))
+    different = [name for name in straight if not np.array_equal(resumed[name], straight[name])]
+    assert len(straight["history.losses"]) == steps
+    assert set(different) <= {"history.validation"}  # the interrupted run was validated less often
+
+
+def test_a_second_ctrl_c_stops_at_once(capsys, run, monkeypatch):
+    def batch(self, number):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr(Seq2SeqBatches, "batch", batch)
+        content = (run / CHECKPOINT).read_bytes()
+        message = fails(capsys, "train", "translate", "--out", "run", "--resume", "--steps", 9, code=130)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert message == "interrupted" and (run / CHECKPOINT).read_bytes() == content
+
+
+# --- translate -------------------------------------------------------------------------------------------------------
+
+
+def stdin(monkeypatch, data):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))  # whatever it thinks
+
+
+@pytest.mark.usefixtures("run")
+def test_each_sentence_is_a_line(capsys, monkeypatch):
+    sentences = [source for source, _ in PAIRS[:3]]
+    code, out, err = call(capsys, "translate", *sentences)
+    assert (code, err, len(out.splitlines())) == (0, "", 3)
+    stdin(monkeypatch, "\n".join(sentences).encode())
+    assert call(capsys, "translate", "--model", "run") == (0, out, "")
+
+
+@pytest.mark.usefixtures("run")
+def test_standard_input_line_by_line(capsys, monkeypatch):
+    first = call(capsys, "translate", "Ana reads now")[1]
+    stdin(monkeypatch, b"\xef\xbb\xbfAna reads now\r\n\r\n  Ana reads now  \n")
+    assert call(capsys, "translate") == (0, f"{first}\n{first}", "")
+    stdin(monkeypatch, b"")
+    assert call(capsys, "translate") == (0, "", "")
+    stdin(monkeypatch, "Ana reads já\n".encode())
+    assert call(capsys, "translate")[2] == "the model does not know: já\n"
+    stdin(monkeypatch, b"Ana reads now\nAna l\xea\n")
+    code, out, err = call(capsys, "translate")
+    assert (code, out) == (2, first)
+    assert err == "transformer-np: error: standard input, line 2: the byte 0xea is not UTF-8\n"
+
+
+@pytest.mark.usefixtures("run")
+def test_unknown_words_are_named_and_the_rest_translated(capsys):
+    code, out, err = call(capsys, "translate", "Ana zigzags <pad> now zigzags")
+    assert (code, len(out.splitlines())) == (0, 1)
+    assert err == "the model does not know: zigzags, <, pad, >\n"
+    assert call(capsys, "translate", "Xyzzy plugh")[0] == 0
+
+
+@pytest.mark.usefixtures("run")
+def test_sentences_that_will_not_do(capsys):
+    assert fails_at_once(capsys, "translate", "") == "the sentence is empty: there is nothing to translate"
+    assert fails_at_once(capsys, "translate", " \t ") == "the sentence is empty: there is nothing to translate"
+    assert fails_at_once(capsys, "translate", "now " * 10) == "the sentence has 10 tokens, the model reads at most 9"
+    assert call(capsys, "translate", "now " * 9)[0] == 0
+
+
+@pytest.mark.usefixtures("run")
+def test_show_steps(capsys):
+    code, out, err = call(capsys, "translate", "--show-steps", "Ana reads now")
+    title, heads, *steps, translation = out.splitlines()
+    assert (code, err) == (0, "") and title == '"Ana reads now", one token at a time (log p in nats)'
+    assert heads.split() == ["step", "token", "log", "p", "p", "runners-up"]
+    tokens = []
+    for number, line in enumerate(steps, 1):
+        found = re.fullmatch(r" +(\d+)  (\S+) +(-\d+\.\d{4}) +(\d+\.\d)%   (\S+) -\d+\.\d\d, (\S+) -\d+\.\d\d", line)
+        assert found, line
+        assert int(found[1]) == number
+        assert float(found[4]) / 100 == pytest.approx(np.exp(float(found[3])), abs=1e-3)
+        tokens.append(found[2])
+    assert " ".join(token for token in tokens if token != "<eos>") == translation
+
+
+@pytest.mark.usefixtures("run")
+def test_beam_search(capsys):
+    assert call(capsys, "translate", "--beam", 3, "Ana reads now")[0] == 0
+    assert call(capsys, "translate", "--beam", 3000, "--length-penalty", 10, "Ana reads now")[0] == 0
+    assert "beam_size must be at least 1, got 0" in fails(capsys, "translate", "--beam", 0, "Ana")
+    assert "leave out --beam" in fails_at_once(capsys, "translate", "--beam", 2, "--show-steps", "Ana")
+    for penalty in ("nan", "1e300", "-1"):
+        assert "--length-penalty must lie in 0 … 10" in fails_at_once(capsys, "translate", "--length-penalty", penalty)
+
+
+def test_the_newest_run_is_used(capsys, run, here):
+    os.utime(run / CHECKPOINT, (1, 1))
+    call(capsys, *train("--tokens", "char", "--max-len", 40, "--out", "runs/chars"))
+    assert "model does not know: z" in call(capsys, "translate", "Ana z")[2]
+    assert "tokens" in fails(capsys, "translate", "now " * 11)  # 43 characters
+    assert "has 11 tokens" in fails(capsys, "translate", "--model", "run", "now " * 11)
+
+
+def test_no_model(capsys, here):
+    for command in (["translate", "Ana"], ["plot", "attention", "Ana", "-o", "a.png"]):
+        assert "no trained model found here: train one with `transformer-np train translate`" in fails_at_once(
+            capsys, *command
+        )
+        for folder in ("nowhere", ".", "pairs.tsv"):
+            message = fails_at_once(capsys, *command, "--model", folder)
+            assert message == f"{folder} is not the folder of a run: there is no run.json in it"
+
+
+@pytest.mark.parametrize(
+    "spoil, message",
+    [
+        (
+            lambda run: (run / CHECKPOINT).write_bytes(b"half"),
+            "run/checkpoint.safetensors is truncated, damaged or not",
+        ),
+        (lambda run: (run / CHECKPOINT).unlink(), "there is no checkpoint run/checkpoint.safetensors"),
+        (lambda run: (run / CHECKPOINT).unlink() or (run / CHECKPOINT).mkdir(), "there is no checkpoint run/check"),
+        (lambda run: (run / DESCRIPTION).write_text("{"), "run/run.json is damaged"),
+        (lambda run: (run / DESCRIPTION).write_text('{"kind": "translate"}'), "run/run.json is damaged"),
+        (lambda run: (run / DESCRIPTION).write_text('{"kind": "gpt"}'), "run holds a run of the kind 'gpt'"),
+    ],
+)
+def test_a_damaged_model(capsys, run, spoil, message):
+    spoil(run)
+    assert message in fails_at_once(capsys, "translate", "--model", "run", "Ana")
+
+
+# --- plot ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize(
+    "arguments, beginning",
+    [
+        ("pe --length 5 --d-model 6 -o a.png", b"\x89PNG"),
+        ("mask --length 4 --window 1 -o a.pdf", b"%PDF"),
+        ("attention Ana --layer 1 --head 2 -o a.SVG", b"<?xml"),
+        ("attention --kind decoder -o a.png", b"\x89PNG"),
+    ],
+)
+def test_pictures(capsys, here, arguments, beginning):
+    name = arguments.split()[-1]
+    assert call(capsys, "plot", *arguments.split()) == (0, f"{name}\n", "")
+    assert (here / name).read_bytes().startswith(beginning)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ("pe -o picture", "-o picture: the name must end in .png, .svg or .pdf"),
+        ("pe -o picture.gif", "-o picture.gif: the name must end in .png, .svg or .pdf"),
+        ("pe", "the following arguments are required: -o/--out"),
+        ("pe --length 3 --d-model 4 -o nowhere/a.png", "No such file or directory: 'nowhere/a.png'"),
+        ("pe --length 3 --d-model 4 -o pairs.tsv/a.png", "Not a directory: 'pairs.tsv/a.png'"),
+        ("pe --length 0 -o a.png", "must be at least 1"),
+        ("pe --length 1000000000000000 -o a.png", "Unable to allocate"),
+        ("mask --length -1 -o a.png", "must be at least 1, got -1"),
+        ("mask --window -1 -o a.png", "window must be at least 0, got -1"),
+        ("attention Ana --layer 2 -o a.png", "--layer must lie in 1 … 1, got 2"),
+        ("attention Ana --layer 1 --head 0 -o a.png", "--head must lie in 1 … 2, got 0"),
+        ("attention Ana --head 1 -o a.png", "--head needs --layer"),
+        ("attention Ana --kind both -o a.png", "argument --kind: invalid choice: 'both'"),
+    ],
+)
+def test_pictures_that_cannot_be_drawn(capsys, run, here, arguments, message):
+    assert message in fails(capsys, "plot", *arguments.split())
+    assert sorted(os.listdir(here)) == ["pairs.tsv", "run"]
+
+
+def test_an_empty_sentence_has_no_attention(capsys, run):
+    assert "the sentence is empty" in fails_at_once(capsys, "plot", "attention", "", "-o", "a.png")
+
+
+# --- gradcheck -------------------------------------------------------------------------------------------------------
+
+
+def test_gradients_that_are_right(capsys):
+    code, out, err = call(capsys, "gradcheck", "linear", "LayerNorm")
+    _, first, second, summary = out.splitlines()
+    assert (code, err) == (0, "") and "WRONG" not in out
+    assert re.fullmatch(r"linear +3  \d\.\de-\d\d in .+ at \(.+\)", first) and second.startswith("LayerNorm")
+    assert summary == "2 checked in float64, none wrong (tolerance 1e-06)"
+
+
+def test_verbose_has_a_line_for_each_input_and_parameter(capsys):
+    _, out, _ = call(capsys, "gradcheck", "--verbose", "LayerNorm")
+    assert [line.split()[0] for line in out.splitlines()[2:-1]].count("gamma") == 1
+    assert len(out.splitlines()) == 2 + 3 + 1  # x, γ and β
+
+
+def test_a_wrong_gradient_is_found(capsys, monkeypatch):
+    monkeypatch.setattr(F, "relu_backward", lambda dy, x: dy)
+    code, out, _ = call(capsys, "gradcheck", "linear", "relu")
+    assert code == 1
+    assert [line.split()[0] for line in out.splitlines() if line.endswith("WRONG")] == ["relu"]
+    assert out.splitlines()[-1] == "2 checked in float64, 1 wrong (tolerance 1e-06)"
+
+
+def test_a_gradient_that_is_nan_is_wrong(capsys, monkeypatch):
+    monkeypatch.setattr(F, "relu_backward", lambda dy, x: dy * np.nan)
+    assert call(capsys, "gradcheck", "relu")[0] == 1
+
+
+def test_nothing_of_that_name_to_check(capsys):
+    message = fails_at_once(capsys, "gradcheck", "linear", "gravity")
+    assert "nothing to check under the name 'gravity'; there is linear, " in message
+    assert all(name in message for name in gradcheck.standard_checks())
+
+
+# --- the process -----------------------------------------------------------------------------------------------------
+
+
+def test_an_error_in_a_process_of_its_own(here):
+    result = shell("translate", "--model", "nowhere", "Ana")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == "transformer-np: error: nowhere is not the folder of a run: there is no run.json in it\n"
+
+
+@pytest.mark.usefixtures("run")
+def test_a_reader_that_has_seen_enough():
+    command = [sys.executable, "-m", "transformer_np", "translate", "Ana reads now"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 0
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_a_full_disk_behind_stdout():
+    command = [sys.executable, "-m", "transformer_np", "translate", "Ana reads now"]
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
+    assert (result.returncode, len(result.stderr.splitlines())) == (2, 1)
+    assert "No space left on device" in result.stderr
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell")
+def test_stdout_that_is_closed():
+    command = f'"{sys.executable}" -m transformer_np translate "Ana reads now" >&-'
+    result = subprocess.run(command, shell=True, stderr=subprocess.PIPE, encoding="utf-8")
+    assert (result.returncode, result.stderr) == (0, "")
