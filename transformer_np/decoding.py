@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .checks import as_ids, check_at_least
-from .functional import cross_entropy
+from .functional import cross_entropy, softmax
 
 
 class KeyValueCache:
@@ -59,6 +59,10 @@ class DecoderCache:
     @property
     def length(self):
         return 0 if self.ids is None else self.ids.shape[1]
+
+    def extend(self, ids):
+        """Remember that these ids, (B, T), have been decoded too."""
+        self.ids = ids if self.ids is None else np.concatenate([self.ids, ids], axis=1)
 
     def select(self, rows):
         """Go on with these rows of the batch, in this order; a row may come twice."""
@@ -203,6 +207,103 @@ def sequence_log_probs(model, src, tgt_in, tgt_out):
     return (
         np.array([-cross_entropy(*row, ignore_index=pad_id)[0] for row in zip(logits, tgt_out, strict=True)]) * counts
     )
+
+
+def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
+    """The probabilities a token is drawn from: softmax(logits / temperature), cut to the likely ones.
+
+    temperature: below 1 sharpens, above 1 flattens, 0 leaves the likeliest token alone
+    top_k: only the k likeliest tokens (Fan et al. 2018)
+    top_p: only the likeliest tokens that together just reach probability p (Holtzman et al. 2020)
+
+    Top-k comes before top-p. Of equally likely tokens the one with the smaller id goes first.
+
+    logits (..., V)  ->  probabilities (..., V), each row adds to 1
+    """
+    if not 0 <= temperature < float("inf"):
+        raise ValueError(f"temperature must be 0 or positive, got {temperature}")
+    if top_k is not None:
+        check_at_least("top_k", top_k, 1)
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p must lie in (0, 1], got {top_p}")
+    logits = np.asarray(logits)
+    order = np.argsort(-logits, axis=-1, kind="stable")  # (..., V), the likeliest first
+    if temperature == 0:
+        top_k, temperature = 1, 1.0
+    ranked = softmax(np.take_along_axis(logits, order, axis=-1) / temperature)
+    if top_k is not None:
+        ranked[..., top_k:] = 0
+    if top_p is not None:
+        ranked /= ranked.sum(axis=-1, keepdims=True)
+        before = np.cumsum(ranked, axis=-1) - ranked  # what the likelier tokens reach without this one
+        ranked[(before >= top_p) & (np.arange(ranked.shape[-1]) > 0)] = 0
+    ranked /= ranked.sum(axis=-1, keepdims=True)
+    probabilities = np.empty_like(ranked)
+    np.put_along_axis(probabilities, order, ranked, axis=-1)
+    return probabilities
+
+
+def generate(
+    model,
+    prompt,
+    max_new_tokens,
+    temperature=1.0,
+    top_k=None,
+    top_p=None,
+    rng=None,
+    use_cache=True,
+    stop_ids=(),
+    pad_id=0,
+):
+    """Go on with a text: draw one token after another from what a decoder-only model expects next.
+
+    prompt: ids (B, T), or B lists of different lengths; none empty, none longer than the model's context max_len
+    temperature, top_k, top_p: see `sampling_distribution`; temperature 0 always takes the likeliest token
+    stop_ids: a row that has drawn one of these is finished and goes on with pad_id; all finished: the end
+
+    A text that outgrows the context goes on from its last max_len tokens. The positions of all of them change then,
+    so that the cache is of no use any more and each token costs a full forward.
+
+    ->  ids (B, longest prompt + max_new_tokens), or fewer columns where all rows have stopped. A shorter prompt gets as
+    many tokens more, so that all rows end together.
+    """
+    check_at_least("max_new_tokens", max_new_tokens, 0)
+    sampling_distribution(np.zeros(1), temperature, top_k, top_p)  # wrong choices show before the work, not after
+    config, rng = model.config, np.random.default_rng(rng)
+    rows = [as_ids(row, config.vocab_size, "prompt") for row in prompt]
+    if not rows:
+        raise ValueError("prompt is empty: there is no row to go on with")
+    if any(row.ndim != 1 for row in rows):
+        raise ValueError(f"prompt must have the axes (batch, length), a row has shape {rows[0].shape}")
+    lengths = np.array([len(row) for row in rows])
+    if lengths.max() > config.max_len:
+        raise ValueError(
+            f"prompt is {lengths.max()} tokens long, more than the model's context max_len = {config.max_len}"
+        )
+    ids = np.full((len(rows), lengths.max() + max_new_tokens), pad_id)
+    for row, given in zip(ids, rows, strict=True):
+        row[: len(given)] = given
+    stopped = np.zeros(len(rows), bool)
+    with model.evaluating():
+        cache = DecoderCache(config.num_layers) if use_cache else None
+        for end in range(lengths.min(), ids.shape[1]):
+            if cache is not None and end <= config.max_len:
+                logits = model(ids[:, cache.length : end], cache)[:, -1]
+            else:
+                logits = model(ids[:, max(0, end - config.max_len) : end])[:, -1]  # (B, V)
+            drawn = _draw(sampling_distribution(logits, temperature, top_k, top_p), rng)
+            writing = (end >= lengths) & ~stopped  # a longer prompt still says its own next token
+            ids[writing, end] = drawn[writing]
+            stopped |= writing & np.isin(drawn, list(stop_ids))
+            if stopped.all():
+                return ids[:, : max(end + 1, lengths.max())]
+    return ids
+
+
+def _draw(probabilities, rng):
+    """One index for each row of probabilities (B, V): where a uniform number falls in their running sum. (B,)"""
+    reached = np.cumsum(probabilities, axis=-1, dtype=np.float64)
+    return (rng.random((len(probabilities), 1)) * reached[:, -1:] < reached).argmax(axis=-1)
 
 
 def _check(model, src, max_len):

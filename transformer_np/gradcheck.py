@@ -119,9 +119,7 @@ def check_gradients(
     for (variable, array), analytic in zip(variables.items(), returned, strict=True):
         if np.shape(analytic) != array.shape:
             raise ValueError(f"{name}: the gradient of {variable} has shape {np.shape(analytic)}, not {array.shape}")
-        entries.append(
-            _compare(variable, array, analytic, lambda: dout * forward(), step, floor, max_entries, rng)
-        )
+        entries.append(_compare(variable, array, analytic, lambda: dout * forward(), step, floor, max_entries, rng))
     return GradientReport(name, entries, tolerance)
 
 
@@ -254,4 +252,6 @@ def standard_checks(seed=0):
         ),
         "Transformer": (randomised(Transformer(config)), src, tgt_in),
     }  # fmt: skip
-    return {name: (lambda given=given: check_gradients(*given, rng=seed, max_entries=20)) for name, given in targets.items()}
+    return {
+        name: (lambda given=given: check_gradients(*given, rng=seed, max_entries=20)) for name, given in targets.items()
+    }

@@ -36,7 +36,9 @@ def run(args):
         trained, more = _train_and_draw(Path(args.out), Path(args.figures))
         passed &= trained
         lines += more
-    lines.append(f"{time.perf_counter() - started:.0f} s in all" + ("" if passed else "; SOMETHING IS WRONG, see above"))
+    lines.append(
+        f"{time.perf_counter() - started:.0f} s in all" + ("" if passed else "; SOMETHING IS WRONG, see above")
+    )
     print(_heading("Summary"), *lines, sep="\n")
     return 0 if passed else 1
 

@@ -1,5 +1,6 @@
 """The models, each with its config dataclass."""
 
+from .gpt import GPT, GPTConfig
 from .transformer import Transformer, TransformerConfig
 
-__all__ = ["Transformer", "TransformerConfig"]
+__all__ = ["GPT", "GPTConfig", "Transformer", "TransformerConfig"]

@@ -170,7 +170,7 @@ class Transformer(Module):
             x = block(x, memory, mask, memory_mask, (None, None) if cache is None else cache.blocks[i])
         x = self.decoder_norm(x) if self.decoder_norm else x
         if cache is not None:
-            cache.ids = ids
+            cache.extend(tgt_in)
         return self.output(x)  # (B, T, V)
 
     def backward(self, dlogits):
