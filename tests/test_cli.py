@@ -260,7 +260,7 @@ def test_resume_of_other_data_or_a_damaged_run(capsys, run, here):
     (here / "pairs.tsv").write_text("a\tb\n" * 9)
     assert "too few pairs" in fails_at_once(capsys, *resume)
     (here / "pairs.tsv").write_text("".join(f"{s} {i}\t{t}\n" for i in (1, 2) for s, t in PAIRS))
-    assert "the sentence pairs are not those the run in run began with" in fails_at_once(capsys, *resume)
+    assert "the data are not those the run in run began with" in fails_at_once(capsys, *resume)
     (run / CHECKPOINT).write_bytes((run / CHECKPOINT).read_bytes()[:999])
     (here / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in PAIRS), encoding="utf-8")
     assert f"run/{CHECKPOINT} is truncated" in fails_at_once(capsys, *resume)

@@ -122,11 +122,11 @@ def test_the_highest_learning_rate(file, tmp_path):
 
 def test_learns_the_pairs_and_translates_new_ones(learned):
     _, run = learned
-    assert (len(run.split.train), len(run.split.validation), len(run.split.test)) == (32, 4, 4)
-    assert run.translator.exact_match(run.split.train) == 1.0
+    assert (len(run.data.train), len(run.data.validation), len(run.data.test)) == (32, 4, 4)
+    assert run.translator.exact_match(run.data.train) == 1.0
     assert run.exact_match == 1.0 and run.validation_loss < 0.05
-    assert run.left_out == 0 and not run.trainer.interrupted
-    source, target = run.split.test[0]
+    assert not run.trainer.interrupted
+    source, target = run.data.test[0]
     assert run.translator.translate(source) == target
 
 
@@ -227,14 +227,15 @@ def test_pairs_that_are_too_long_are_left_out(tmp_path):
     file = write_pairs(tmp_path / "pairs.tsv", pairs)
     options = TranslationOptions(pairs=file, steps=1, **{**TINY, "max_len": 8})
     run = train_translator(options, tmp_path / "run", progress=False, report=lines.append)
-    used = run.split.train + run.split.validation
-    assert 0 < run.left_out == sum(len(s.split()) > 8 or len(t.split()) >= 8 for s, t in used)
-    assert len(lines) == 1 and f"{run.left_out} pairs longer than 8 tokens left out" in lines[0]
+    used = run.data.train + run.data.validation
+    left_out = sum(len(s.split()) > 8 or len(t.split()) >= 8 for s, t in used)
+    assert left_out > 0
+    assert len(lines) == 1 and f"{left_out} pairs longer than 8 tokens left out" in lines[0]
 
 
 def test_the_built_in_corpus_holds_the_lectures_sentence_back(tmp_path):
     run = train(None, tmp_path / "run", steps=1, d_model=8, d_ff=8)
-    assert ("Lucas will travel in December", "Lucas vai viajar em dezembro") in run.split.test
+    assert ("Lucas will travel in December", "Lucas vai viajar em dezembro") in run.data.test
     assert run.translator.src_tokenizer.unknown("Lucas will travel in December") == []
 
 
@@ -304,7 +305,7 @@ def test_resume_refuses_other_options_and_other_data(file, tmp_path):
         resume(tmp_path / "run", steps=0)
     resume(tmp_path / "run", heads=2, steps=6, pairs=file)  # the same options are no change
     write_pairs(file, [*PAIRS, ("new", "novo")])
-    with pytest.raises(ValueError, match="sentence pairs are not those"):
+    with pytest.raises(ValueError, match="the data are not those"):
         resume(tmp_path / "run")
     file.unlink()
     with pytest.raises(FileNotFoundError, match=r"pairs\.tsv"):

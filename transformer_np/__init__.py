@@ -2,8 +2,8 @@
 
     from transformer_np import Transformer, TransformerConfig, functional as F
 
-Importing the package imports NumPy and nothing heavier; `data`, `training`, `plots`, `lecture` and what comes from them are
-loaded when they are first asked for.
+Importing the package imports NumPy and nothing heavier; `data`, `training`, `plots`, `lecture` and what comes
+from them are loaded when they are first asked for.
 """
 
 from importlib import import_module

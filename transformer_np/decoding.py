@@ -155,7 +155,8 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
 
     A hypothesis is ranked by log p / ((5 + length)/6)^length_penalty (Wu et al. 2016, eq. 14), its length counted with
     the end token; length_penalty 0 ranks by probability alone. One that ends keeps its place in the beam, so that the
-    search is over when the beam is full of them; one that is cut off at max_len competes as it is. beam_size 1 is greedy.
+    search is over when the beam is full of them; one that is cut off at max_len competes as it is. beam_size 1 is
+    greedy.
 
     src (B, S)  ->  one list of ids per row; with return_hypotheses all hypotheses of each row, best first
     """
@@ -196,7 +197,7 @@ def _search_row(model, src, beam_size, max_len, length_penalty, use_cache):
 
 
 def sequence_log_probs(model, src, tgt_in, tgt_out):
-    """log p of given targets under teacher forcing, in nats: Σ log p(tgt_out[t] | tgt_in[≤ t], src), padding not counted.
+    """log p of given targets under teacher forcing, in nats: Σ log p(tgt_out[t] | tgt_in[≤ t], src), without padding.
 
     src (B, S), tgt_in (B, T), tgt_out (B, T)  ->  (B,)
     """

@@ -175,7 +175,7 @@ def _of_module(module, inputs, options, rng):
 
 
 def _compare(name, array, analytic, terms, step, floor, max_entries, rng):
-    """The entry for one array: every element, or a sample, moved up and down by `step`. The loss is the sum of terms()."""
+    """The entry for one array: every element, or a sample, moved up and down by `step`. The loss is Σ terms()."""
     places = np.arange(array.size)
     if max_entries is not None and array.size > max_entries:
         places = np.sort(rng.choice(array.size, max_entries, replace=False))

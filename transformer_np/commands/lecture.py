@@ -78,7 +78,7 @@ def _train_and_draw(out, figures):
     translation = translator.translate(LECTURE_SENTENCE)
     print(f"{LECTURE_SENTENCE}  ->  {translation}")
     print("\nMore sentences it has not seen")
-    for source, _ in trained.split.test[:: len(trained.split.test) // 6][:6]:
+    for source, _ in trained.data.test[:: len(trained.data.test) // 6][:6]:
         print(f"{source}  ->  {translator.translate(source)}")
     sys.stdout.flush()
 

@@ -11,7 +11,8 @@ class MultiHeadAttention(Module):
 
         MultiHead(x) = Concat(head₁ … head_H) W_O,    headᵢ = Attention(x W_Qᵢ, source W_Kᵢ, source W_Vᵢ)
 
-    The W_Qᵢ of all heads lie side by side in one w_q (D, D), head i in the columns i·K … (i+1)·K − 1; w_k, w_v likewise.
+    The W_Qᵢ of all heads lie side by side in one w_q (D, D), head i in the columns i·K … (i+1)·K − 1; so
+    do those of w_k and w_v.
     The source is x itself (self-attention) or, where `memory` is given, the memory (cross-attention).
     """
 
@@ -37,7 +38,7 @@ class MultiHeadAttention(Module):
     def forward(self, x, memory=None, mask=None, cache=None):
         """x (B, T, D), memory (B, S, D) or None, mask broadcastable to (B, H, T, S)  ->  (B, T, D)
 
-        cache: a decoding.KeyValueCache, if x is only the newest part of a sequence whose earlier keys and values it holds.
+        cache: a decoding.KeyValueCache, if x is only the newest part of a sequence and it holds the keys and values before.
         """
         q = F.split_heads(self._project("q", x), self.num_heads)  # (B, H, T, K)
         if cache is not None and memory is not None and cache.length:

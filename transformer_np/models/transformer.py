@@ -100,7 +100,7 @@ class Transformer(Module):
     def __init__(self, config):
         c = self.config = config
         rng = np.random.default_rng(c.seed)
-        # 1/(2√D): scaled by √D the embeddings are of the size of the positional encoding, and the first logits are small
+        # 1/(2√D): times √D the embeddings are of the size of the positional encoding, and the first logits are small
         std = 0.5 * c.d_model**-0.5
         stack = {
             "d_model": c.d_model,

@@ -1,9 +1,7 @@
 """Translation: an encoder–decoder trained on sentence pairs."""
 
-import hashlib
-import json
 import unicodedata
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +11,9 @@ from ..checks import check_at_least, check_probability
 from ..data.tokenizers import BOS, PAD
 from ..decoding import beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
-from ..training import Adam, TeacherForcing, Trainer, load_model, noam_schedule
+from ..training import Adam, TeacherForcing, load_model, noam_schedule
 from . import runs
+from .task import Run, Setup, Task
 
 KIND = "translate"
 
@@ -70,9 +69,9 @@ class Translator:
     @classmethod
     def load(cls, folder):
         """From the folder of a run; FileNotFoundError or ValueError if it holds no usable translator."""
-        _, _, tokenizers = _read_run(folder)
+        _, _, tokenizers = TranslationTask().read(folder)
         model, _ = load_model(Path(folder) / runs.CHECKPOINT)
-        return cls(model, *tokenizers)
+        return cls(model, *tokenizers.values())
 
     def encode(self, sentence):
         """The ids of one source sentence, (1, S). Raises ValueError if it is empty or too long for the model."""
@@ -137,110 +136,71 @@ class Translator:
         return right / len(pairs)
 
 
+class TranslationTask(Task):
+    """An encoder–decoder on sentence pairs, with teacher forcing, Adam and the paper's schedule (§5.3, §5.4)."""
+
+    kind = KIND
+    Options = TranslationOptions
+    tokenizer_names = ("source", "target")
+
+    def load(self, options):
+        """The pairs, as a data.Split; the lecture's sentence is in the test part of the built-in ones."""
+        own_pairs = options.pairs is not None
+        pairs = data.read_pairs(options.pairs) if own_pairs else data.english_portuguese()
+        held_out = () if own_pairs else [data.LECTURE_SENTENCE]
+        return data.split_pairs(pairs, seed=options.seed, held_out=held_out)
+
+    def train_tokenizers(self, options, split):
+        """The source in lower case, so that "lucas" is as good as "Lucas"; the target as it is written."""
+        kind = data.WordTokenizer if options.tokens == "word" else data.CharTokenizer
+        sides = zip(*split.train, strict=True)
+        try:
+            return {
+                name: kind.train(sentences, min_count=2, lowercase=name == "source")
+                for name, sentences in zip(self.tokenizer_names, sides, strict=True)
+            }
+        except ValueError as error:
+            raise ValueError(f"the training pairs give no vocabulary: {error}") from None
+
+    def setup(self, options, split, tokenizers):
+        train, validation = (_encode(part, tokenizers, options.max_len) for part in (split.train, split.validation))
+        if not train or not validation:
+            raise ValueError(f"no sentence pair is short enough for max_len = {options.max_len} tokens")
+        left_out = len(split.train) + len(split.validation) - len(train) - len(validation)
+        model = Transformer(_config(options, *map(len, tokenizers.values())))
+        return Setup(
+            model,
+            TeacherForcing(model, options.label_smoothing),
+            Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9),
+            data.Seq2SeqBatches(train, options.batch_size, seed=options.seed),
+            list(data.Seq2SeqBatches(validation, 128).in_order()),
+            schedule=_schedule(options),
+            note=f"{len(split.train):,} training pairs, {len(split.validation):,} for validation, "
+            f"{len(split.test):,} unseen for the test; {len(tokenizers['source'])} source and "
+            f"{len(tokenizers['target'])} target {options.tokens}s; {model.num_parameters():,} parameters"
+            + (f"; {left_out} pairs longer than {options.max_len} tokens left out" if left_out else ""),
+        )
+
+
 @dataclass(frozen=True)
-class TranslationRun:
-    """What a training leaves: the translator, its trainer (history, interrupted), the split, what was measured."""
+class TranslationRun(Run):
+    """A Run with its translator, and the share of unseen pairs it translates to the letter (None if interrupted)."""
 
     translator: Translator
-    trainer: Trainer
-    split: data.Split
-    validation_loss: float
     exact_match: float | None
-    left_out: int
 
 
-def train_translator(options, folder, resume=False, overwrite=False, progress=True, report=None):
-    """Train a translator in the folder of a run, or go on with the one that is there.
+def train_translator(options, folder, **how):
+    """Train a translator in the folder of a run, then measure it; the arguments are those of `Task.train`.
 
-    options: TranslationOptions; with resume a dict of those that were asked for, which must agree with the run's own
-        (`steps` may be larger)
-    report: called with a line of text before the training starts
-
-    Raises OSError and ValueError before the training for data or a folder that will not do, TrainingError in it.
     ->  TranslationRun
     """
-    if resume:
-        description, stored, tokenizers = _read_run(folder)
-        options = _resumed_options(stored, options)
-    own_pairs = options.pairs is not None
-    pairs = data.read_pairs(options.pairs) if own_pairs else data.english_portuguese()
-    split = data.split_pairs(pairs, seed=options.seed, held_out=() if own_pairs else [data.LECTURE_SENTENCE])
-    fingerprint = hashlib.sha256(json.dumps(pairs).encode()).hexdigest()
-    if resume:
-        if description.get("data") != fingerprint:
-            raise ValueError(f"the sentence pairs are not those the run in {folder} began with: it cannot go on")
-    else:
-        tokenizers = _train_tokenizers(split.train, options)
-    src_tokenizer, tgt_tokenizer = tokenizers
-
-    train, train_left_out = _encode(split.train, src_tokenizer, tgt_tokenizer, options.max_len)
-    held_out, held_out_left_out = _encode(split.validation, src_tokenizer, tgt_tokenizer, options.max_len)
-    if not train or not held_out:
-        raise ValueError(f"no sentence pair is short enough for max_len = {options.max_len} tokens")
-    batches = data.Seq2SeqBatches(train, options.batch_size, seed=options.seed)
-    validation = list(data.Seq2SeqBatches(held_out, 128).in_order())
-
-    model = Transformer(_config(options, len(src_tokenizer), len(tgt_tokenizer)))
-    trainer = Trainer(
-        model,
-        Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9),
-        TeacherForcing(model, options.label_smoothing),
-        schedule=_schedule(options),
-        clip_norm=1.0,
-        checkpoint=Path(folder) / runs.CHECKPOINT,
-        header={"kind": KIND},
-    )
-    if resume:
-        trainer.resume()
-        if trainer.step > options.steps:
-            raise ValueError(f"steps is {options.steps}, but the run in {folder} has done {trainer.step} already")
-        runs.write_description(folder, {**description, "options": asdict(options)})
-    else:
-        description = {
-            "kind": KIND,
-            "options": asdict(options),
-            "data": fingerprint,
-            "source": src_tokenizer.to_dict(),
-            "target": tgt_tokenizer.to_dict(),
-        }
-        (runs.replace_run if overwrite else runs.create_run)(folder, description)
-
-    left_out = train_left_out + held_out_left_out
-    if report:
-        report(
-            f"{len(split.train):,} training pairs, {len(split.validation):,} for validation, {len(split.test):,} unseen"
-            f" for the test; {len(src_tokenizer)} source and {len(tgt_tokenizer)} target {options.tokens}s;"
-            f" {model.num_parameters():,} parameters"
-            + (f"; {left_out} pairs longer than {options.max_len} tokens left out" if left_out else "")
-        )
-    every = max(100, options.steps // 10)
-    trainer.fit(batches, options.steps, validation, validate_every=every, checkpoint_every=every, progress=progress)
-
-    translator = Translator(model.eval(), src_tokenizer, tgt_tokenizer)
-    if trainer.interrupted:
-        return TranslationRun(translator, trainer, split, float("nan"), None, left_out)
-    if trainer.history.validation and trainer.history.validation[-1][0] == trainer.step:
-        validation_loss = trainer.history.validation[-1][1]
-    else:  # resumed at its very end
-        validation_loss = trainer.validate(validation)
-    test = [pair for pair in split.test if 0 < len(src_tokenizer.encode(pair[0])) <= options.max_len][:500]
-    exact_match = translator.exact_match(test) if test else None
-    return TranslationRun(translator, trainer, split, validation_loss, exact_match, left_out)
-
-
-def _resumed_options(stored, asked):
-    """The options of the run, with a new number of steps where that was asked for."""
-    wanted = replace(stored, **asked)
-    differing = [
-        f"{f.name} {getattr(stored, f.name)!r}, not {getattr(wanted, f.name)!r}"
-        for f in fields(stored)
-        if f.name != "steps" and getattr(stored, f.name) != getattr(wanted, f.name)
-    ]
-    if differing:
-        raise ValueError(
-            f"the run was started with {', '.join(differing)}; only the number of steps may change on --resume"
-        )
-    return wanted
+    run = TranslationTask().train(options, folder, **how)
+    translator = Translator(run.setup.model.eval(), *run.tokenizers.values())
+    max_len = run.options.max_len
+    test = [pair for pair in run.data.test if 0 < len(translator.src_tokenizer.encode(pair[0])) <= max_len][:500]
+    exact_match = None if run.trainer.interrupted or not test else translator.exact_match(test)
+    return TranslationRun(**vars(run), translator=translator, exact_match=exact_match)
 
 
 def _config(options, src_vocab_size, tgt_vocab_size):
@@ -265,31 +225,11 @@ def _schedule(options):
     return lambda step: scale * noam_schedule(step, options.d_model, options.warmup)
 
 
-def _train_tokenizers(pairs, options):
-    """The source in lower case, so that "lucas" is as good as "Lucas"; the target as it is written."""
-    kind = data.WordTokenizer if options.tokens == "word" else data.CharTokenizer
-    try:
-        return tuple(kind.train((pair[side] for pair in pairs), min_count=2, lowercase=side == 0) for side in (0, 1))
-    except ValueError as error:
-        raise ValueError(f"the training pairs give no vocabulary: {error}") from None
-
-
-def _read_run(folder):
-    """What the folder of a run says: the description, its options, the source and the target tokenizer."""
-    description = runs.read_run(folder, KIND)
-    try:
-        options = TranslationOptions(**description.get("options"))
-        tokenizers = [data.Tokenizer.from_dict(description.get(side)) for side in ("source", "target")]
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{Path(folder) / runs.DESCRIPTION} is damaged: {error}") from None
-    return description, options, tokenizers
-
-
-def _encode(pairs, src_tokenizer, tgt_tokenizer, max_len):
-    """Pairs of ids, and how many pairs were left out because a side, with its start token, is longer than max_len."""
-    encoded = [(src_tokenizer.encode(source), tgt_tokenizer.encode(target)) for source, target in pairs]
-    fitting = [(src, tgt) for src, tgt in encoded if len(src) <= max_len and len(tgt) < max_len]
-    return fitting, len(encoded) - len(fitting)
+def _encode(pairs, tokenizers, max_len):
+    """Pairs of ids; a pair is left out if a side, with its start token, is longer than max_len."""
+    source, target = tokenizers.values()
+    encoded = [(source.encode(sentence), target.encode(translation)) for sentence, translation in pairs]
+    return [(src, tgt) for src, tgt in encoded if len(src) <= max_len and len(tgt) < max_len]
 
 
 def _as_decoded(tokenizer, text):

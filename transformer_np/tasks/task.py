@@ -1,0 +1,160 @@
+"""What the trainings of all kinds have in common: data, folder, resume, steps, the loss at the end."""
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+
+from ..data import Tokenizer
+from ..module import Module
+from ..training import Trainer
+from ..training.optim import Optimizer
+from . import runs
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a training is made of, ready for the Trainer; `schedule` and `clip_norm` as there.
+
+    batches: .batch(step); validation: a list of batches; note: a line about data and model for the user
+    """
+
+    model: Module
+    objective: object
+    optimizer: Optimizer
+    batches: object
+    validation: list
+    schedule: object = None
+    clip_norm: float | None = 1.0
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a training leaves: options, data and tokenizers it had, its setup, and the trainer (history, interrupted).
+
+    validation_loss is NaN where the training was interrupted.
+    """
+
+    options: object
+    data: object
+    tokenizers: dict
+    setup: Setup = field(repr=False)
+    trainer: Trainer = field(repr=False)
+    validation_loss: float
+
+
+class Task:
+    """One kind of training. A kind is a subclass that says what `kind` it is called, what its `Options` are (a frozen
+    dataclass with `steps`), which `tokenizer_names` it has, and how to do the three things below.
+
+    Options that a run may change when it is resumed are in `changeable`.
+    """
+
+    kind = None
+    Options = None
+    tokenizer_names = ()
+    changeable = ("steps",)
+
+    def load(self, options):
+        """The data, of lists, strings, numbers and dataclasses: a resumed run must find the same."""
+        raise NotImplementedError
+
+    def train_tokenizers(self, options, data):
+        """{name: Tokenizer} for the tokenizer_names."""
+        raise NotImplementedError
+
+    def setup(self, options, data, tokenizers):
+        """The Setup of a training from the start."""
+        raise NotImplementedError
+
+    def train(self, options, folder, resume=False, overwrite=False, progress=True, report=None):
+        """Train in the folder of a run, or go on with the run that is there.
+
+        options: the task's Options; with resume a dict of those that were asked for, which must agree with the run's
+            (`steps` may be larger)
+        overwrite: discard a run that is in the folder
+        report: called with a line of text before the training starts
+
+        Raises OSError and ValueError, before the training, for data or a folder that will not do; TrainingError in it.
+        """
+        if resume:
+            description, stored, tokenizers = self.read(folder)
+            options = self._resumed(stored, options)
+        data = self.load(options)
+        fingerprint = hashlib.sha256(json.dumps(data, default=asdict).encode()).hexdigest()
+        if not resume:
+            tokenizers = self.train_tokenizers(options, data)
+        elif description.get("data") != fingerprint:
+            raise ValueError(f"the data are not those the run in {folder} began with: it cannot go on")
+
+        setup = self.setup(options, data, tokenizers)
+        trainer = Trainer(
+            setup.model,
+            setup.optimizer,
+            setup.objective,
+            schedule=setup.schedule,
+            clip_norm=setup.clip_norm,
+            checkpoint=Path(folder) / runs.CHECKPOINT,
+            header={"kind": self.kind},
+        )
+        if resume:
+            trainer.resume()
+            if trainer.step > options.steps:
+                raise ValueError(f"steps is {options.steps}, but the run in {folder} has done {trainer.step} already")
+            runs.write_description(folder, {**description, "options": asdict(options)})
+        else:
+            (runs.replace_run if overwrite else runs.create_run)(
+                folder, self._describe(options, fingerprint, tokenizers)
+            )
+        if report:
+            report(setup.note)
+
+        every = max(100, options.steps // 10)
+        trainer.fit(
+            setup.batches,
+            options.steps,
+            setup.validation,
+            validate_every=every,
+            checkpoint_every=every,
+            progress=progress,
+        )
+        return Run(options, data, tokenizers, setup, trainer, self._final_loss(trainer, setup.validation))
+
+    def read(self, folder):
+        """What the folder of a run says: the description, its options, {name: tokenizer}."""
+        description = runs.read_run(folder, self.kind)
+        try:
+            options = self.Options(**description.get("options"))
+            tokenizers = {name: Tokenizer.from_dict(description.get(name)) for name in self.tokenizer_names}
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{Path(folder) / runs.DESCRIPTION} is damaged: {error}") from None
+        return description, options, tokenizers
+
+    def _describe(self, options, fingerprint, tokenizers):
+        words = {name: tokenizer.to_dict() for name, tokenizer in tokenizers.items()}
+        return {"kind": self.kind, "options": asdict(options), "data": fingerprint, **words}
+
+    def _resumed(self, stored, asked):
+        """The options of the run, with new values for what may change."""
+        wanted = replace(stored, **asked)
+        differing = [
+            f"{f.name} {getattr(stored, f.name)!r}, not {getattr(wanted, f.name)!r}"
+            for f in fields(stored)
+            if f.name not in self.changeable and getattr(stored, f.name) != getattr(wanted, f.name)
+        ]
+        if differing:
+            raise ValueError(
+                f"the run was started with {', '.join(differing)}; "
+                f"only {' and '.join(self.changeable)} may change on --resume"
+            )
+        return wanted
+
+    @staticmethod
+    def _final_loss(trainer, validation):
+        if trainer.interrupted:
+            return float("nan")
+        done = trainer.history.validation
+        if done and done[-1][0] == trainer.step:
+            return done[-1][1]
+        return trainer.validate(validation)  # resumed at its very end
