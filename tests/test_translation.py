@@ -12,8 +12,10 @@ import pytest
 
 from transformer_np.data import UNK, Seq2SeqBatches
 from transformer_np.tasks import runs
-from transformer_np.tasks.translation import TranslationOptions, Translator, train_translator
+from transformer_np.tasks.translation import TranslationOptions, TranslationTask, Translator
 from transformer_np.training import Trainer, load_checkpoint
+
+train_translator = TranslationTask().train
 
 SUBJECTS = [("Ana", "Ana"), ("Lucas", "Lucas"), ("he", "ele"), ("she", "ela"), ("Maria", "Maria")]
 VERBS = [("sings", "canta"), ("runs", "corre"), ("sleeps", "dorme"), ("reads", "lê")]
@@ -123,47 +125,47 @@ def test_the_highest_learning_rate(file, tmp_path):
 def test_learns_the_pairs_and_translates_new_ones(learned):
     _, run = learned
     assert (len(run.data.train), len(run.data.validation), len(run.data.test)) == (32, 4, 4)
-    assert run.translator.exact_match(run.data.train) == 1.0
-    assert run.exact_match == 1.0 and run.validation_loss < 0.05
+    assert Translator.of(run).exact_match(run.data.train) == 1.0
+    assert run.measured == {"exact match on unseen sentences": 1.0} and run.validation_loss < 0.05
     assert not run.trainer.interrupted
     source, target = run.data.test[0]
-    assert run.translator.translate(source) == target
+    assert Translator.of(run).translate(source) == target
 
 
 def test_exact_match_is_a_share_to_the_letter(learned):
     _, run = learned
     right = PAIRS[:3]
-    assert run.translator.exact_match([*right, (PAIRS[3][0], PAIRS[3][1].lower())]) == 0.75
-    assert run.translator.exact_match([(s, t.replace(" ", "  ")) for s, t in right]) == 1.0  # but for white space
-    assert run.translator.exact_match([(s, t.replace(".", " ?")) for s, t in right]) == 0.0
-    assert run.translator.exact_match(PAIRS, batch_size=7) == run.translator.exact_match(PAIRS)
+    assert Translator.of(run).exact_match([*right, (PAIRS[3][0], PAIRS[3][1].lower())]) == 0.75
+    assert Translator.of(run).exact_match([(s, t.replace(" ", "  ")) for s, t in right]) == 1.0  # but for white space
+    assert Translator.of(run).exact_match([(s, t.replace(".", " ?")) for s, t in right]) == 0.0
+    assert Translator.of(run).exact_match(PAIRS, batch_size=7) == Translator.of(run).exact_match(PAIRS)
     with pytest.raises(ValueError, match="no pairs"):
-        run.translator.exact_match([])
+        Translator.of(run).exact_match([])
 
 
 def test_a_loaded_translator_is_the_same(learned):
     folder, run = learned
     loaded = Translator.load(folder)
     for source, _ in PAIRS[:5]:
-        assert loaded.steps(source) == run.translator.steps(source)
+        assert loaded.steps(source) == Translator.of(run).steps(source)
     assert not loaded.model.training
 
 
 def test_upper_and_lower_case_sources_are_one(learned):
-    translator = learned[1].translator
+    translator = Translator.of(learned[1])
     assert np.array_equal(translator.encode("ANA Sings TODAY."), translator.encode("ana sings today."))
     assert translator.translate("ANA Sings TODAY.") == "Ana canta hoje."
 
 
 def test_unknown_words(learned):
-    translator = learned[1].translator
+    translator = Translator.of(learned[1])
     assert translator.encode("Ana zigzags <pad> today").tolist()[0].count(UNK) == 4  # zigzags < pad >
     assert translator.src_tokenizer.unknown("Ana zigzags today") == ["zigzags"]
     assert isinstance(translator.translate("xyzzy plugh"), str)
 
 
 def test_a_sentence_may_not_be_empty_or_too_long(learned):
-    translator = learned[1].translator
+    translator = Translator.of(learned[1])
     for sentence in ("", "  \t "):
         with pytest.raises(ValueError, match="sentence is empty"):
             translator.translate(sentence)
@@ -174,14 +176,14 @@ def test_a_sentence_may_not_be_empty_or_too_long(learned):
 
 
 def test_beam_search(learned):
-    translator = learned[1].translator
+    translator = Translator.of(learned[1])
     assert translator.translate("he reads now.", beam_size=3) == "ele lê agora."
     with pytest.raises(ValueError, match="beam_size"):
         translator.translate("he reads now.", beam_size=0)
 
 
 def test_steps_are_the_greedy_translation_with_runners_up(learned):
-    translator = learned[1].translator
+    translator = Translator.of(learned[1])
     steps = translator.steps("she runs today.", candidates=4)
     assert [candidates[0][0] for candidates in steps] == ["ela", "corre", "hoje", ".", "<eos>"]
     for candidates in steps:
@@ -192,7 +194,7 @@ def test_steps_are_the_greedy_translation_with_runners_up(learned):
 
 
 def test_attention_has_a_row_for_each_target_token_and_a_column_for_each_source_token(learned):
-    translator = learned[1].translator
+    translator = Translator.of(learned[1])
     source, target = translator.attention("She zigzags today.")
     assert source == ["She", "zigzags", "today", "."]
     assert target[-1] == "<eos>" and target[-2] == "."
@@ -204,7 +206,7 @@ def test_attention_has_a_row_for_each_target_token_and_a_column_for_each_source_
 
 
 def test_a_translation_that_is_cut_off_does_not_claim_an_end(file, tmp_path):
-    translator = train(file, tmp_path / "run", steps=1).translator
+    translator = Translator.of(train(file, tmp_path / "run", steps=1))
     translator.model.output.b.data[2] = -1e4  # it will never say <eos>
     _, target = translator.attention("Ana sings today.")
     assert len(target) == translator.longest_output(translator.encode("Ana sings today.")) == 12
@@ -213,12 +215,12 @@ def test_a_translation_that_is_cut_off_does_not_claim_an_end(file, tmp_path):
 
 def test_characters(file, tmp_path):
     run = train(file, tmp_path / "run", tokens="char", max_len=40, steps=2)
-    assert "z" in run.translator.src_tokenizer.unknown("Ana z") and len(run.translator.src_tokenizer) < 40
-    assert run.translator.encode("Ana now").shape == (1, 7)
-    assert Translator.load(tmp_path / "run").translate("Ana") == run.translator.translate("Ana")
-    source, target = run.translator.attention("Ana ne\u0301")  # é as two characters is one all the same
+    assert "z" in Translator.of(run).src_tokenizer.unknown("Ana z") and len(Translator.of(run).src_tokenizer) < 40
+    assert Translator.of(run).encode("Ana now").shape == (1, 7)
+    assert Translator.load(tmp_path / "run").translate("Ana") == Translator.of(run).translate("Ana")
+    source, target = Translator.of(run).attention("Ana ne\u0301")  # é as two characters is one all the same
     assert source == ["A", "n", "a", " ", "n", "é"]
-    assert run.translator.model.decoder[0].cross_attention.weights.shape[2:] == (len(target), len(source))
+    assert Translator.of(run).model.decoder[0].cross_attention.weights.shape[2:] == (len(target), len(source))
 
 
 def test_pairs_that_are_too_long_are_left_out(tmp_path):
@@ -236,7 +238,7 @@ def test_pairs_that_are_too_long_are_left_out(tmp_path):
 def test_the_built_in_corpus_holds_the_lectures_sentence_back(tmp_path):
     run = train(None, tmp_path / "run", steps=1, d_model=8, d_ff=8)
     assert ("Lucas will travel in December", "Lucas vai viajar em dezembro") in run.data.test
-    assert run.translator.src_tokenizer.unknown("Lucas will travel in December") == []
+    assert Translator.of(run).src_tokenizer.unknown("Lucas will travel in December") == []
 
 
 # --- resume ----------------------------------------------------------------------------------------------------------
@@ -265,10 +267,10 @@ def test_an_interrupted_run_goes_on_exactly(file, tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         interrupting(patch, 3)
         broken = train(file, tmp_path / "broken")
-    assert broken.trainer.interrupted and broken.trainer.step == 3 and broken.exact_match is None
+    assert broken.trainer.interrupted and broken.trainer.step == 3 and broken.measured == {}
     resumed = resume(tmp_path / "broken")
     assert state(tmp_path / "broken") == state(tmp_path / "straight")
-    assert (resumed.validation_loss, resumed.exact_match) == (straight.validation_loss, straight.exact_match)
+    assert (resumed.validation_loss, resumed.measured) == (straight.validation_loss, straight.measured)
 
 
 def test_more_steps_on_resume(file, tmp_path, monkeypatch):
@@ -290,16 +292,14 @@ def test_resume_at_the_very_end_measures_again(file, tmp_path):
     first = train(file, tmp_path / "run")
     before = state(tmp_path / "run")
     again = resume(tmp_path / "run")
-    assert (again.validation_loss, again.exact_match) == (first.validation_loss, first.exact_match)
+    assert (again.validation_loss, again.measured) == (first.validation_loss, first.measured)
     assert state(tmp_path / "run") == before
 
 
 def test_resume_refuses_other_options_and_other_data(file, tmp_path):
     train(file, tmp_path / "run")
     before = contents(tmp_path / "run")
-    with pytest.raises(
-        ValueError, match=r"started with heads 2, not 4, lr None, not 0\.1; only the number of steps may"
-    ):
+    with pytest.raises(ValueError, match=r"started with heads 2, not 4, lr None, not 0\.1; only steps may"):
         resume(tmp_path / "run", heads=4, lr=0.1)
     with pytest.raises(ValueError, match="steps must be at least 1"):
         resume(tmp_path / "run", steps=0)

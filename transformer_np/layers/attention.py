@@ -38,7 +38,7 @@ class MultiHeadAttention(Module):
     def forward(self, x, memory=None, mask=None, cache=None):
         """x (B, T, D), memory (B, S, D) or None, mask broadcastable to (B, H, T, S)  ->  (B, T, D)
 
-        cache: a decoding.KeyValueCache, if x is only the newest part of a sequence and it holds the keys and values before.
+        cache: a decoding.KeyValueCache, with the keys and values before, if x is only the newest part of a sequence.
         """
         q = F.split_heads(self._project("q", x), self.num_heads)  # (B, H, T, K)
         if cache is not None and memory is not None and cache.length:

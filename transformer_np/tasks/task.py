@@ -33,7 +33,8 @@ class Setup:
 class Run:
     """What a training leaves: options, data and tokenizers it had, its setup, and the trainer (history, interrupted).
 
-    validation_loss is NaN where the training was interrupted.
+    validation_loss is NaN and nothing is measured where the training was interrupted.
+    measured: {what: share in [0, 1]} of the task's own measurements on data the model has not seen
     """
 
     options: object
@@ -41,17 +42,25 @@ class Run:
     tokenizers: dict
     setup: Setup = field(repr=False)
     trainer: Trainer = field(repr=False)
-    validation_loss: float
+    validation_loss: float = float("nan")
+    measured: dict = field(default_factory=dict)
+
+
+def option(default, text, metavar=None, choices=None):
+    """A field of a task's Options: its default, what its flag says of it, and what stands for its value there."""
+    return field(default=default, metadata={"text": text, "metavar": metavar, "choices": choices})
 
 
 class Task:
     """One kind of training. A kind is a subclass that says what `kind` it is called, what its `Options` are (a frozen
-    dataclass with `steps`), which `tokenizer_names` it has, and how to do the three things below.
+    dataclass with `steps`, made of `option`s), which `tokenizer_names` it has, and how to do the three things below.
 
     Options that a run may change when it is resumed are in `changeable`.
     """
 
     kind = None
+    summary = None  # for the command line, as is the example
+    example = None
     Options = None
     tokenizer_names = ()
     changeable = ("steps",)
@@ -67,6 +76,10 @@ class Task:
     def setup(self, options, data, tokenizers):
         """The Setup of a training from the start."""
         raise NotImplementedError
+
+    def measure(self, run):
+        """{what: share in [0, 1]} of unseen data that the trained model, now in eval mode, gets right."""
+        return {}
 
     def train(self, options, folder, resume=False, overwrite=False, progress=True, report=None):
         """Train in the folder of a run, or go on with the run that is there.
@@ -119,7 +132,11 @@ class Task:
             checkpoint_every=every,
             progress=progress,
         )
-        return Run(options, data, tokenizers, setup, trainer, self._final_loss(trainer, setup.validation))
+        setup.model.eval()
+        run = Run(options, data, tokenizers, setup, trainer)
+        if trainer.interrupted:
+            return run
+        return replace(run, validation_loss=self._final_loss(trainer, setup.validation), measured=self.measure(run))
 
     def read(self, folder):
         """What the folder of a run says: the description, its options, {name: tokenizer}."""
@@ -152,8 +169,6 @@ class Task:
 
     @staticmethod
     def _final_loss(trainer, validation):
-        if trainer.interrupted:
-            return float("nan")
         done = trainer.history.validation
         if done and done[-1][0] == trainer.step:
             return done[-1][1]

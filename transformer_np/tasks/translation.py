@@ -13,7 +13,7 @@ from ..decoding import beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
 from ..training import Adam, TeacherForcing, load_model, noam_schedule
 from . import runs
-from .task import Run, Setup, Task
+from .task import Setup, Task, option
 
 KIND = "translate"
 
@@ -22,25 +22,23 @@ KIND = "translate"
 class TranslationOptions:
     """Everything that decides a training. The defaults learn the built-in English→Portuguese corpus.
 
-    pairs: a file of tab-separated pairs, None for the built-in corpus
-    tokens: "word" or "char"
-    lr: the peak of the paper's schedule; None takes the paper's own, 1/√(d_model · warmup)
+    Each option says in its metadata what it is: the text of its flag on the command line.
     """
 
-    pairs: str | None = None
-    tokens: str = "word"
-    steps: int = 800
-    batch_size: int = 64
-    layers: int = 2
-    heads: int = 4
-    d_model: int = 64
-    d_ff: int = 256
-    dropout: float = 0.1
-    max_len: int = 128
-    label_smoothing: float = 0.1
-    lr: float | None = None
-    warmup: int = 300
-    seed: int = 0
+    pairs: str | None = option(None, "tab-separated sentence pairs (default: built-in, English-Portuguese)", "FILE")
+    tokens: str = option("word", "what a token is", choices=("word", "char"))
+    steps: int = option(800, "training steps in all")
+    batch_size: int = option(64, "sentence pairs in a step")
+    layers: int = option(2, "encoder blocks, and as many decoder blocks")
+    heads: int = option(4, "attention heads")
+    d_model: int = option(64, "features of a token")
+    d_ff: int = option(256, "features inside the feed-forward network")
+    dropout: float = option(0.1, "share of features dropped in training")
+    max_len: int = option(128, "longest sentence in tokens; longer pairs are left out")
+    label_smoothing: float = option(0.1, "share of the target spread over all tokens")
+    lr: float | None = option(None, "highest learning rate (default: the paper's schedule, 1/sqrt(d_model * warmup))")
+    warmup: int = option(300, "steps until the learning rate is highest")
+    seed: int = option(0, "of parameters, split, batches and dropout")
 
     def __post_init__(self):
         if self.tokens not in ("word", "char"):
@@ -65,6 +63,11 @@ class Translator:
 
     def __init__(self, model, src_tokenizer, tgt_tokenizer):
         self.model, self.src_tokenizer, self.tgt_tokenizer = model, src_tokenizer, tgt_tokenizer
+
+    @classmethod
+    def of(cls, run):
+        """From a training that is done."""
+        return cls(run.setup.model, *run.tokenizers.values())
 
     @classmethod
     def load(cls, folder):
@@ -140,6 +143,8 @@ class TranslationTask(Task):
     """An encoder–decoder on sentence pairs, with teacher forcing, Adam and the paper's schedule (§5.3, §5.4)."""
 
     kind = KIND
+    summary = "train an encoder-decoder to translate"
+    example = "transformer-np train translate --pairs por.txt --steps 4000 --out runs/tatoeba"
     Options = TranslationOptions
     tokenizer_names = ("source", "target")
 
@@ -181,26 +186,12 @@ class TranslationTask(Task):
             + (f"; {left_out} pairs longer than {options.max_len} tokens left out" if left_out else ""),
         )
 
-
-@dataclass(frozen=True)
-class TranslationRun(Run):
-    """A Run with its translator, and the share of unseen pairs it translates to the letter (None if interrupted)."""
-
-    translator: Translator
-    exact_match: float | None
-
-
-def train_translator(options, folder, **how):
-    """Train a translator in the folder of a run, then measure it; the arguments are those of `Task.train`.
-
-    ->  TranslationRun
-    """
-    run = TranslationTask().train(options, folder, **how)
-    translator = Translator(run.setup.model.eval(), *run.tokenizers.values())
-    max_len = run.options.max_len
-    test = [pair for pair in run.data.test if 0 < len(translator.src_tokenizer.encode(pair[0])) <= max_len][:500]
-    exact_match = None if run.trainer.interrupted or not test else translator.exact_match(test)
-    return TranslationRun(**vars(run), translator=translator, exact_match=exact_match)
+    def measure(self, run):
+        """The share of unseen pairs that are translated to the letter."""
+        translator = Translator.of(run)
+        max_len = run.options.max_len
+        test = [pair for pair in run.data.test if 0 < len(translator.src_tokenizer.encode(pair[0])) <= max_len][:500]
+        return {"exact match on unseen sentences": translator.exact_match(test)} if test else {}
 
 
 def _config(options, src_vocab_size, tgt_vocab_size):
