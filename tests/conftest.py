@@ -1,5 +1,10 @@
 """What the tests of the core share."""
 
+import os
+
+# Before NumPy is loaded: these matrices are small, and threads that wait for each other on a busy machine are slow.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_np.blocks import AddNorm, DecoderBlock, EncoderBlock
+from transformer_np.decoding import KeyValueCache
 from transformer_np.gradcheck import check_gradients
 from transformer_np.masks import causal_mask
 
@@ -41,6 +42,16 @@ def test_decoder_block_gradients(rng, random_module, norm_first, activation):
     report = check_gradients(block, x, memory, mask=causal_mask(T), memory_mask=MASK)
     assert len(report.entries) == 2 + 2 * 8 + 4 + 3 * 2
     assert report.passed
+
+
+def test_blocks_without_bias(rng, random_module, norm_first):
+    x, memory = rng.normal(size=(B, T, D)), rng.normal(size=(B, S, D))
+    encoder = random_module(EncoderBlock(D, H, FF, norm_first=norm_first, bias=False, rng=0))
+    decoder = random_module(DecoderBlock(D, H, FF, norm_first=norm_first, bias=False, rng=0))
+    for block, inputs, attentions in ((encoder, [x], 1), (decoder, [x, memory], 2)):
+        report = check_gradients(block, *inputs, max_entries=10)
+        assert report.passed
+        assert len(report.entries) == len(inputs) + 4 * attentions + 2 + (attentions + 1)  # matrices and γ alone
 
 
 def test_wiring_of_the_encoder_block(rng, encoder, norm_first):
@@ -90,6 +101,16 @@ def test_causality_of_the_decoder_block(rng, decoder):
     after = decoder(x, memory, causal_mask(T))
     assert np.array_equal(after[:, 0], before[:, 0])
     assert (after[:, 1:] != before[:, 1:]).any(axis=(0, 2)).all()
+
+
+def test_encoder_block_with_a_cache(rng, encoder):
+    """Under a causal mask it can be run in parts."""
+    x = rng.normal(size=(B, 6, D))
+    whole, cache, end = encoder(x, causal_mask(6)), KeyValueCache(), 0
+    for length in (2, 1, 3):
+        start, end = end, end + length
+        part = encoder(x[:, start:end], causal_mask(length, end), cache)
+        np.testing.assert_allclose(part, whole[:, start:end], rtol=1e-12, atol=1e-12)
 
 
 def test_hidden_memory_does_not_matter(rng, decoder):

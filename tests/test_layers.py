@@ -8,6 +8,8 @@ from transformer_np import layers
 from transformer_np.decoding import KeyValueCache
 from transformer_np.gradcheck import check_gradients
 from transformer_np.layers import (
+    RNN,
+    CausalConv1d,
     Dropout,
     Embedding,
     FeedForward,
@@ -16,7 +18,9 @@ from transformer_np.layers import (
     Linear,
     MultiHeadAttention,
     PositionalEncoding,
+    RelativeMultiHeadAttention,
     TiedLinear,
+    WindowAttention,
 )
 from transformer_np.masks import causal_mask
 from transformer_np.module import Module
@@ -35,10 +39,17 @@ LAYERS = {
     "learned positions": (lambda **o: LearnedPositionalEmbedding(9, D, **o), [(B, T, D)], ["table"]),
     "layer norm": (lambda **o: LayerNorm(D, **o), [(B, T, D)], ["gamma", "beta"]),
     "layer norm, eps": (lambda **o: LayerNorm(D, 0.3, **o), [(B, T, D)], ["gamma", "beta"]),
+    "layer norm without bias": (lambda **o: LayerNorm(D, bias=False, **o), [(B, T, D)], ["gamma"]),
     "dropout": (lambda **o: Dropout(0.4, **o), [(B, T, D)], []),
     "feed-forward": (lambda **o: FeedForward(D, FF, **o), [(B, T, D)], ["w1", "b1", "w2", "b2"]),
     "feed-forward, gelu": (lambda **o: FeedForward(D, FF, "gelu", **o), [(B, T, D)], ["w1", "b1", "w2", "b2"]),
     "feed-forward, tanh": (lambda **o: FeedForward(D, FF, "gelu_tanh", **o), [(B, T, D)], ["w1", "b1", "w2", "b2"]),
+    "feed-forward without bias": (lambda **o: FeedForward(D, FF, bias=False, **o), [(B, T, D)], ["w1", "w2"]),
+    "feed-forward, gelu, without bias": (
+        lambda **o: FeedForward(D, FF, "gelu", bias=False, **o),
+        [(B, T, D)],
+        ["w1", "w2"],
+    ),
     "self-attention": (
         lambda **o: MultiHeadAttention(D, H, **o),
         [(B, T, D)],
@@ -49,10 +60,30 @@ LAYERS = {
         [(B, T, D)],
         ["w_q", "w_k", "w_v", "w_o"],
     ),
+    "recurrent": (lambda **o: RNN(D, FF, **o), [(B, T, D)], ["w_x", "w_h", "b"]),
+    "recurrent without bias": (lambda **o: RNN(D, FF, bias=False, **o), [(B, T, D)], ["w_x", "w_h"]),
+    "convolution": (lambda **o: CausalConv1d(D, FF, 2, **o), [(B, T, D)], ["w", "b"]),
+    "convolution, dilated": (lambda **o: CausalConv1d(D, FF, 2, 2, **o), [(B, T, D)], ["w", "b"]),
+    "convolution without bias": (lambda **o: CausalConv1d(D, FF, 2, bias=False, **o), [(B, T, D)], ["w"]),
+    "window attention": (
+        lambda **o: WindowAttention(D, H, 1, **o),
+        [(B, T, D)],
+        ["w_q", "b_q", "w_k", "b_k", "w_v", "b_v", "w_o", "b_o"],
+    ),
+    "window attention, causal": (
+        lambda **o: WindowAttention(D, H, 1, causal=True, bias=False, **o),
+        [(B, T, D)],
+        ["w_q", "w_k", "w_v", "w_o"],
+    ),
     "cross-attention": (
         lambda **o: MultiHeadAttention(D, H, **o),
         [(B, T, D), (B, S, D)],
         ["w_q", "b_q", "w_k", "b_k", "w_v", "b_v", "w_o", "b_o"],
+    ),
+    "relative self-attention": (
+        lambda **o: RelativeMultiHeadAttention(D, H, **o),
+        [(B, T, D)],
+        ["w_q", "w_k", "w_v", "w_o", "w_r", "u", "v"],
     ),
     "masked cross-attention": (
         lambda **o: MultiHeadAttention(D, H, **o),
@@ -245,6 +276,7 @@ def test_attention_gradients_by_kind(rng, random_module):
     assert dmemory.shape == memory.shape
     layer(x, x)  # self-attention is cross-attention over oneself: its gradient is the sum of the two
     np.testing.assert_allclose(sum(layer.backward(dout)), dx, rtol=1e-12)
+    assert check_gradients(layer, x, rng.normal(size=x.shape)).passed  # a memory as long as x is still a memory
 
 
 def test_attention_weights_are_always_there(rng):

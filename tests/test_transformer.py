@@ -266,6 +266,17 @@ def test_eval_has_no_dropout(random_model):
     assert not np.array_equal(dropping.train()(SRC, TGT), plain(SRC, TGT))
 
 
+def test_dropout_is_everywhere_the_paper_has_it(random_model):
+    """On the sums of embeddings and positions and on the output of every sub-layer (§5.4)."""
+    model = random_model(dropout=0.4)
+    model(SRC, TGT)
+    kept = {name: keep.mean() for name, keep in model.intermediates().items() if name.endswith(".keep")}
+    places = ["src_input", "tgt_input", *(f"encoder.{i}.add_norm{j}" for i in (0, 1) for j in (1, 2))]
+    places += [f"decoder.{i}.add_norm{j}" for i in (0, 1) for j in (1, 2, 3)]
+    assert set(kept) == {f"{place}.dropout.keep" for place in places}
+    assert all(0.4 < mean < 0.8 for mean in kept.values())
+
+
 def test_eval_keeps_nothing_for_backward(rng, model):
     dlogits = rng.normal(size=model(SRC, TGT).shape)
     model.eval()(SRC, TGT)

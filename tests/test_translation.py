@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from transformer_np.data import UNK, Seq2SeqBatches
-from transformer_np.tasks import runs
+from transformer_np.tasks import runs, translation
 from transformer_np.tasks.translation import TranslationOptions, TranslationTask, Translator
 from transformer_np.training import Trainer, load_checkpoint
 
@@ -119,6 +119,41 @@ def test_the_highest_learning_rate(file, tmp_path):
     assert max(rates) == rates[3] == pytest.approx((16 * 4) ** -0.5)  # the paper's
 
 
+def test_every_option_arrives(file, tmp_path):
+    sizes = {"layers": 2, "heads": 4, "d_model": 8, "d_ff": 9, "dropout": 0.3, "max_len": 11, "seed": 5}
+    options = TranslationOptions(pairs=file, steps=2, batch_size=3, label_smoothing=0.25, **sizes)
+    run = TranslationTask().train(options, tmp_path / "run", progress=False)
+    setup, config = run.setup, run.setup.model.config
+    assert (config.num_encoder_layers, config.num_decoder_layers, config.num_heads) == (2, 2, 4)
+    assert (config.d_model, config.d_ff, config.dropout, config.max_len, config.seed) == (8, 9, 0.3, 11, 5)
+    assert setup.objective.label_smoothing == 0.25
+    assert (setup.batches.batch_size, setup.batches.seed) == (3, 5)
+    assert (setup.optimizer.betas, setup.optimizer.eps) == ((0.9, 0.98), 1e-9)  # the paper's
+    assert run.trainer.clip_norm == 1.0
+
+
+def test_another_seed_is_another_split(file, tmp_path):
+    splits = [train(file, tmp_path / str(seed), steps=1, seed=seed).data for seed in (0, 1)]
+    assert splits[0] != splits[1] and {*splits[0].train, *splits[0].test, *splits[0].validation} == set(PAIRS)
+
+
+def test_validated_and_saved_every_hundred_steps_and_at_the_end(file, tmp_path, monkeypatch):
+    saved, save = [], Trainer.save
+    monkeypatch.setattr(Trainer, "save", lambda self: saved.append(self.step) or save(self))
+    run = train(file, tmp_path / "run", steps=201, d_model=4, d_ff=4)
+    assert saved == [100, 200, 201] == [step for step, _ in run.trainer.history.validation]
+
+
+def test_what_is_measured_in_the_end(tmp_path, monkeypatch):
+    pairs = [*PAIRS, *((f"{'Ana ' * 12}{i}", "Ana") for i in range(40))]  # too long for the model
+    measured = []
+    monkeypatch.setattr(Translator, "exact_match", lambda self, pairs: measured.append(pairs) or 0.25)
+    run = train(write_pairs(tmp_path / "pairs.tsv", pairs), tmp_path / "run")
+    short = [pair for pair in run.data.test if pair in PAIRS]
+    assert 0 < len(short) < len(run.data.test)
+    assert measured == [short] and run.measured == {"exact match on unseen sentences": 0.25}
+
+
 # --- a trained translator --------------------------------------------------------------------------------------------
 
 
@@ -127,20 +162,19 @@ def test_learns_the_pairs_and_translates_new_ones(learned):
     assert (len(run.data.train), len(run.data.validation), len(run.data.test)) == (32, 4, 4)
     assert Translator.of(run).exact_match(run.data.train) == 1.0
     assert run.measured == {"exact match on unseen sentences": 1.0} and run.validation_loss < 0.05
-    assert not run.trainer.interrupted
+    assert not run.trainer.interrupted and not run.setup.model.training
     source, target = run.data.test[0]
     assert Translator.of(run).translate(source) == target
 
 
 def test_exact_match_is_a_share_to_the_letter(learned):
-    _, run = learned
-    right = PAIRS[:3]
-    assert Translator.of(run).exact_match([*right, (PAIRS[3][0], PAIRS[3][1].lower())]) == 0.75
-    assert Translator.of(run).exact_match([(s, t.replace(" ", "  ")) for s, t in right]) == 1.0  # but for white space
-    assert Translator.of(run).exact_match([(s, t.replace(".", " ?")) for s, t in right]) == 0.0
-    assert Translator.of(run).exact_match(PAIRS, batch_size=7) == Translator.of(run).exact_match(PAIRS)
+    exact_match, right = Translator.of(learned[1]).exact_match, PAIRS[:3]
+    assert exact_match([*right, (PAIRS[3][0], PAIRS[3][1].lower())]) == 0.75
+    assert exact_match([(s, t.replace(" ", "  ")) for s, t in right]) == 1.0  # but for white space
+    assert exact_match([(s, t.replace(".", " ?")) for s, t in right]) == 0.0
+    assert exact_match(PAIRS, batch_size=7) == exact_match(PAIRS)
     with pytest.raises(ValueError, match="no pairs"):
-        Translator.of(run).exact_match([])
+        exact_match([])
 
 
 def test_a_loaded_translator_is_the_same(learned):
@@ -182,6 +216,13 @@ def test_beam_search(learned):
         translator.translate("he reads now.", beam_size=0)
 
 
+def test_what_beam_search_is_asked_for(learned, monkeypatch):
+    asked = []
+    monkeypatch.setattr(translation, "beam_search", lambda model, src, *rest: asked.append((src.shape, *rest)) or [[4]])
+    Translator.of(learned[1]).translate("he reads", beam_size=3, length_penalty=0.9)
+    assert asked == [((1, 2), 3, 12, 0.9)]  # 2 · 2 + 10 tokens, but the model has only 12 places
+
+
 def test_steps_are_the_greedy_translation_with_runners_up(learned):
     translator = Translator.of(learned[1])
     steps = translator.steps("she runs today.", candidates=4)
@@ -214,24 +255,24 @@ def test_a_translation_that_is_cut_off_does_not_claim_an_end(file, tmp_path):
 
 
 def test_characters(file, tmp_path):
-    run = train(file, tmp_path / "run", tokens="char", max_len=40, steps=2)
-    assert "z" in Translator.of(run).src_tokenizer.unknown("Ana z") and len(Translator.of(run).src_tokenizer) < 40
-    assert Translator.of(run).encode("Ana now").shape == (1, 7)
-    assert Translator.load(tmp_path / "run").translate("Ana") == Translator.of(run).translate("Ana")
-    source, target = Translator.of(run).attention("Ana ne\u0301")  # é as two characters is one all the same
+    translator = Translator.of(train(file, tmp_path / "run", tokens="char", max_len=40, steps=2))
+    assert translator.src_tokenizer.unknown("Ana z") == ["z"] and len(translator.src_tokenizer) < 40
+    assert translator.encode("Ana now").shape == (1, 7)
+    assert Translator.load(tmp_path / "run").translate("Ana") == translator.translate("Ana")
+    source, target = translator.attention("Ana ne\u0301")  # é as two characters is one all the same
     assert source == ["A", "n", "a", " ", "n", "é"]
-    assert Translator.of(run).model.decoder[0].cross_attention.weights.shape[2:] == (len(target), len(source))
+    assert translator.model.decoder[0].cross_attention.weights.shape[2:] == (len(target), len(source))
 
 
 def test_pairs_that_are_too_long_are_left_out(tmp_path):
-    pairs = [*PAIRS, *[(f"{'Ana ' * 9}{i}", "Ana") for i in range(40)], *[(f"Ana {i}", "Ana " * 8) for i in range(40)]]
-    lines = []
+    lengths = [(8, 1), (9, 1), (2, 7), (2, 8)] * 20  # source and target tokens; the target has a start token besides
+    lines, pairs = [], [*PAIRS, *((f"{'Ana ' * (s - 1)}{i}", "Ana " * t) for i, (s, t) in enumerate(lengths))]
     file = write_pairs(tmp_path / "pairs.tsv", pairs)
     options = TranslationOptions(pairs=file, steps=1, **{**TINY, "max_len": 8})
     run = train_translator(options, tmp_path / "run", progress=False, report=lines.append)
     used = run.data.train + run.data.validation
     left_out = sum(len(s.split()) > 8 or len(t.split()) >= 8 for s, t in used)
-    assert left_out > 0
+    assert left_out > 20
     assert len(lines) == 1 and f"{left_out} pairs longer than 8 tokens left out" in lines[0]
 
 
@@ -294,6 +335,17 @@ def test_resume_at_the_very_end_measures_again(file, tmp_path):
     again = resume(tmp_path / "run")
     assert (again.validation_loss, again.measured) == (first.validation_loss, first.measured)
     assert state(tmp_path / "run") == before
+
+
+def test_resume_to_where_it_was_interrupted(file, tmp_path, monkeypatch):
+    """There was a validation before that step, none in it."""
+    straight = train(file, tmp_path / "straight", steps=102, d_model=4, d_ff=4)
+    with monkeypatch.context() as patch:
+        interrupting(patch, 102)
+        train(file, tmp_path / "broken", steps=110, d_model=4, d_ff=4)
+    resumed = resume(tmp_path / "broken", steps=102)
+    assert [step for step, _ in resumed.trainer.history.validation] == [100]
+    assert resumed.validation_loss == straight.validation_loss
 
 
 def test_resume_refuses_other_options_and_other_data(file, tmp_path):
@@ -397,15 +449,15 @@ def make_run(folder, kind, seconds):
 
 def test_the_newest_run_of_the_kind(tmp_path):
     with pytest.raises(FileNotFoundError, match="train one with `transformer-np train translate`"):
-        runs.newest_run("translate", tmp_path)
+        runs.newest_run("translate", below=tmp_path)
     make_run(tmp_path / "runs" / "old", "translate", 1000)
     make_run(tmp_path / "new", "translate", 2000)
     make_run(tmp_path / "other", "gpt", 3000)
     make_run(tmp_path / "too" / "far" / "down", "translate", 4000)
     make_run(tmp_path / "broken", "translate", 5000)
     (tmp_path / "broken" / runs.DESCRIPTION).write_text("[")
-    assert runs.newest_run("translate", tmp_path) == tmp_path / "new"
-    assert runs.newest_run("translate", tmp_path / "runs" / "old") == tmp_path / "runs" / "old"
+    assert runs.newest_run("translate", below=tmp_path) == tmp_path / "new"
+    assert runs.newest_run("translate", below=tmp_path / "runs" / "old") == tmp_path / "runs" / "old"
 
 
 def test_the_first_free_folder(tmp_path):

@@ -5,10 +5,10 @@ import os
 import sys
 
 from . import __version__
-from .commands import gradcheck, lecture, plot, train, translate
+from .commands import classify, complexity, embed, generate, gradcheck, lecture, plot, train, translate
 from .training import TrainingError
 
-COMMANDS = (lecture, train, translate, plot, gradcheck)
+COMMANDS = (lecture, train, translate, generate, classify, embed, plot, gradcheck, complexity)
 
 DONE, CHECK_FAILED, BAD_USE, INTERRUPTED = 0, 1, 2, 130
 
@@ -34,17 +34,25 @@ def main(argv=None):
     args = build_parser().parse_args(argv)
     try:
         code = args.run(args) or DONE
-        print(end="", flush=True)  # a full disk is noticed here; nothing happens where stdout is closed
+        _flush()
         return code
     except TrainingError as error:
         return _fail(error, CHECK_FAILED)
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return DONE
-    except (OSError, ValueError, MemoryError) as error:
+    except (OSError, ValueError, MemoryError, ModuleNotFoundError) as error:
         return _fail(error, BAD_USE)
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
+    finally:
+        try:
+            _flush()
+        except OSError:  # what cannot be written is given up, or Python would try again when it ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _flush():
+    print(end="", flush=True)  # nothing happens where stdout is closed
 
 
 def _fail(error, code):

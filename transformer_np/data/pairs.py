@@ -20,15 +20,16 @@ def read_pairs(path):
         raise IsADirectoryError(f"{path} is a folder, expected a text file with one pair of sentences a line")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
-    lines = _lines(_decoded(path))
+    lines = _lines(read_utf8(path))
     pairs = [_pair(line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
     if not pairs:
         raise ValueError(f"{path} has no sentence pairs in it")
     return pairs
 
 
-def _decoded(path):
-    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")  # the byte order mark that some editors put first
+def read_utf8(path):
+    """The text of a UTF-8 file; ValueError with line and column for a byte that is not UTF-8."""
+    data = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf")  # the byte order mark that some editors put first
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,14 +1,20 @@
 """The layers, one file each: parameters around the functions of `functional`, with what a backward needs kept."""
 
 from .attention import MultiHeadAttention
+from .convolution import CausalConv1d
 from .dropout import Dropout
 from .embedding import Embedding, TiedLinear
 from .feed_forward import FeedForward
 from .linear import Linear
 from .norm import LayerNorm
 from .positional import LearnedPositionalEmbedding, PositionalEncoding
+from .recurrent import RNN
+from .relative_attention import RelativeMultiHeadAttention
+from .window_attention import WindowAttention
 
 __all__ = [
+    "RNN",
+    "CausalConv1d",
     "Dropout",
     "Embedding",
     "FeedForward",
@@ -17,5 +23,7 @@ __all__ = [
     "Linear",
     "MultiHeadAttention",
     "PositionalEncoding",
+    "RelativeMultiHeadAttention",
     "TiedLinear",
+    "WindowAttention",
 ]

@@ -6,6 +6,7 @@ import numpy as np
 
 from ..blocks import EncoderBlock
 from ..checks import as_ids, check_at_least, check_probability
+from ..initial import normal
 from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding, Linear, TiedLinear
 from ..masks import causal_mask
 from ..module import Module
@@ -92,9 +93,9 @@ class GPT(Module):
         for block in self.blocks:
             attention, feed_forward = block.attention, block.feed_forward
             for w in (attention.w_q, attention.w_k, attention.w_v, feed_forward.w1):
-                w.data = rng.standard_normal(w.shape) * 0.02
+                w.data = normal(rng, w.shape, 0.02, w.dtype)
             for w in (attention.w_o, feed_forward.w2):
-                w.data = rng.standard_normal(w.shape) * residual
+                w.data = normal(rng, w.shape, residual, w.dtype)
 
     def forward(self, ids, cache=None):
         """ids (B, T)  ->  logits (B, T, V)
@@ -122,3 +123,16 @@ class GPT(Module):
         for block in reversed(self.blocks):
             dx = block.backward(dx)
         self.embedding.backward(self.position.backward(self.dropout.backward(dx)))
+
+    @classmethod
+    def from_pretrained(cls, folder, dtype=None):
+        """The model of a folder in Hugging Face's layout, model_type gpt2; see `pretrained.load_pretrained`."""
+        from ..pretrained import load_pretrained
+
+        return load_pretrained(cls, folder, dtype)
+
+    def save_pretrained(self, folder, tokenizer=None):
+        """Write a folder that Hugging Face loads; see `pretrained.save_pretrained`."""
+        from ..pretrained import save_pretrained
+
+        save_pretrained(self, folder, tokenizer)

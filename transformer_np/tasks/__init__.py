@@ -3,6 +3,10 @@
 
 def all_tasks():
     """Every kind of training, for the command line."""
+    from .classify import ClassifyTask
+    from .mlm import MLMTask
+    from .text import GPTTask
     from .translation import TranslationTask
+    from .xl import XLTask
 
-    return [TranslationTask()]
+    return [TranslationTask(), GPTTask(), ClassifyTask(), MLMTask(), XLTask()]

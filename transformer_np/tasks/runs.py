@@ -35,8 +35,8 @@ def write_description(folder, description):
     write_atomically(Path(folder) / DESCRIPTION, lambda path: path.write_text(text + "\n", encoding="utf-8"))
 
 
-def read_run(folder, kind):
-    """The description of a run; FileNotFoundError if there is none, ValueError if it is damaged or of another kind."""
+def read_run(folder, *kinds):
+    """The description of a run; FileNotFoundError if there is none, ValueError if it is damaged or of no such kind."""
     path = Path(folder) / DESCRIPTION
     if not path.is_file():
         raise FileNotFoundError(f"{folder} is not the folder of a run: there is no {DESCRIPTION} in it")
@@ -44,14 +44,14 @@ def read_run(folder, kind):
         description = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    if not isinstance(description, dict) or description.get("kind") != kind:
-        found = description.get("kind") if isinstance(description, dict) else None
-        raise ValueError(f"{folder} holds a run of the kind {found!r}, not {kind!r}")
+    found = description.get("kind") if isinstance(description, dict) else None
+    if found not in kinds:
+        raise ValueError(f"{folder} holds a run of the kind {found!r}, not {' or '.join(map(repr, kinds))}")
     return description
 
 
-def newest_run(kind, below="."):
-    """The folder of the run of this kind whose checkpoint is newest, in this folder or up to two below it.
+def newest_run(*kinds, below="."):
+    """The folder of the run of these kinds whose checkpoint is newest, in this folder or up to two below it.
 
     Raises FileNotFoundError that says how to train one.
     """
@@ -59,13 +59,13 @@ def newest_run(kind, below="."):
     for pattern in (CHECKPOINT, f"*/{CHECKPOINT}", f"*/*/{CHECKPOINT}"):
         for checkpoint in Path(below).glob(pattern):
             try:
-                read_run(checkpoint.parent, kind)
+                read_run(checkpoint.parent, *kinds)
             except (OSError, ValueError):
                 continue
             found.append(checkpoint)
     if not found:
         raise FileNotFoundError(
-            f"no trained model found here: train one with `transformer-np train {kind}`, or name one with --model"
+            f"no trained model found here: train one with `transformer-np train {kinds[0]}`, or name one with --model"
         )
     return max(found, key=lambda checkpoint: checkpoint.stat().st_mtime).parent
 

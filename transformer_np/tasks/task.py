@@ -77,6 +77,10 @@ class Task:
         """The Setup of a training from the start."""
         raise NotImplementedError
 
+    def facts(self, data):
+        """{name: JSON data} that whoever uses the run needs to know of its data; the description has them."""
+        return {}
+
     def measure(self, run):
         """{what: share in [0, 1]} of unseen data that the trained model, now in eval mode, gets right."""
         return {}
@@ -118,7 +122,7 @@ class Task:
             runs.write_description(folder, {**description, "options": asdict(options)})
         else:
             (runs.replace_run if overwrite else runs.create_run)(
-                folder, self._describe(options, fingerprint, tokenizers)
+                folder, {**self._describe(options, fingerprint, tokenizers), **self.facts(data)}
             )
         if report:
             report(setup.note)

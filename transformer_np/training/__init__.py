@@ -1,8 +1,9 @@
 """Optimizers, schedules, objectives, the training loop and its checkpoints."""
 
 from .checkpoint import load_checkpoint, load_model, save_checkpoint
-from .objectives import TeacherForcing
-from .optim import SGD, Adam, AdamW, Optimizer, clip_grad_norm
+from .objectives import Classification, MaskedLanguageModel, NextToken, TeacherForcing
+from .optim import SGD, Adam, AdamW, Optimizer, clip_grad_norm, is_matrix
+from .recurrence import SegmentRecurrence
 from .schedules import cosine_schedule, noam_schedule
 from .trainer import History, Trainer, TrainingError
 
@@ -10,13 +11,18 @@ __all__ = [
     "SGD",
     "Adam",
     "AdamW",
+    "Classification",
     "History",
+    "MaskedLanguageModel",
+    "NextToken",
     "Optimizer",
+    "SegmentRecurrence",
     "TeacherForcing",
     "Trainer",
     "TrainingError",
     "clip_grad_norm",
     "cosine_schedule",
+    "is_matrix",
     "load_checkpoint",
     "load_model",
     "noam_schedule",

@@ -49,9 +49,10 @@ class Optimizer:
             raise RuntimeError("a parameter was replaced after the optimizer was made (astype, another optimizer)")
         self.steps += 1
         for start in range(0, self.data.size, BLOCK):
-            block = slice(start, start + BLOCK)
-            averages = (self.averages[slot][block] for slot in self.slots)
-            self._update(self.data[block], self.grad[block], *averages)
+            self._update_block(slice(start, start + BLOCK))
+
+    def _update_block(self, block):
+        self._update(self.data[block], self.grad[block], *(self.averages[slot][block] for slot in self.slots))
 
     def _update(self, p, g, *averages):
         raise NotImplementedError
@@ -122,15 +123,31 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay λ (Loshchilov & Hutter 2019):  p −= lr · λ · p before Adam's step."""
+    """Adam with decoupled weight decay λ (Loshchilov & Hutter 2019):  p −= lr · λ · p before Adam's step.
 
-    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01):
+    decays: a function of a Parameter that says whether it is decayed; without it all are. For GPTs it is usual to
+        decay what multiplies and not what is added or scales, the biases and the γ of the norms: `decays=is_matrix`.
+    """
+
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None):
+        if not 0 <= weight_decay < float("inf"):
+            raise ValueError(f"weight_decay must not be negative, got {weight_decay}")
         self.weight_decay = weight_decay
         super().__init__(parameters, lr, betas, eps)
+        self._decayed = None  # or 1 and 0 for every element of the buffer
+        if decays is not None:
+            chosen = [float(bool(decays(p))) for p in self.parameters]
+            self._decayed = np.repeat(np.array(chosen, self.data.dtype), [p.data.size for p in self.parameters])
 
-    def _update(self, p, g, m, v):
-        p *= 1 - self.lr * self.weight_decay
-        super()._update(p, g, m, v)
+    def _update_block(self, block):
+        rate = self.weight_decay if self._decayed is None else self.weight_decay * self._decayed[block]
+        self.data[block] *= 1 - self.lr * rate
+        super()._update_block(block)
+
+
+def is_matrix(parameter):
+    """Whether a parameter has two axes or more: the weights of linear maps and the tables of embeddings."""
+    return parameter.data.ndim >= 2
 
 
 def clip_grad_norm(parameters, max_norm):

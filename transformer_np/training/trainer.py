@@ -38,7 +38,9 @@ class Trainer:
                           checkpoint="run/checkpoint.safetensors")
         trainer.fit(batches, steps=1000, validation=list(held_out.in_order()), validate_every=200)
 
-    objective: .forward(batch) -> loss, number of tokens, and .backward(), such as TeacherForcing
+    objective: .forward(batch) -> loss, number of tokens, and .backward(), such as TeacherForcing. One that carries
+        something from step to step has it saved and restored: .state_dict() -> {name: array}, .check_state(state),
+        .load_state_dict(state)
     schedule: step, from 1 -> learning rate; without it the optimizer keeps its own
     clip_norm: the largest norm of all gradients together
     checkpoint: path of the file that is saved to and resumed from; it holds model, optimizer, history and random states
@@ -136,6 +138,7 @@ class Trainer:
         tensors = {
             **model_tensors(self.model),
             **{f"optimizer.{name}": array for name, array in self.optimizer.state_dict().items()},
+            **{f"objective.{name}": array for name, array in self._objective_state().items()},
             "history.losses": np.array(history.losses),
             "history.learning_rates": np.array(history.learning_rates),
             "history.validation": np.array(history.validation, np.float64).reshape(-1, 2),
@@ -170,16 +173,31 @@ class Trainer:
             raise ValueError(f"{self.checkpoint} holds no training to go on with: {error} is missing") from None
         if len(generators) != len(states):
             raise ValueError(f"{self.checkpoint} has {len(states)} random states, the model has {len(generators)}")
-        averages = {name.removeprefix("optimizer."): a for name, a in tensors.items() if name.startswith("optimizer.")}
+        averages, carried = (_with_prefix(prefix, tensors) for prefix in ("optimizer.", "objective."))
         try:
             self.optimizer.check_state(averages)
         except ValueError as error:
             raise ValueError(f"{self.checkpoint} does not fit the optimizer: {error}") from None
+        if self._carries:
+            try:
+                self.objective.check_state(carried)
+            except ValueError as error:
+                raise ValueError(f"{self.checkpoint} does not fit the objective: {error}") from None
         load_model_tensors(self.model, tensors, self.checkpoint)  # the last that can fail
         self.optimizer.load_state_dict(averages)
+        if self._carries:
+            self.objective.load_state_dict(carried)
         for generator, state in zip(generators, states, strict=True):
             generator.bit_generator.state = state
         self.history = history
+
+    @property
+    def _carries(self):
+        """Whether the objective carries something from step to step."""
+        return hasattr(self.objective, "state_dict")
+
+    def _objective_state(self):
+        return self.objective.state_dict() if self._carries else {}
 
     def _generators(self):
         """The distinct random generators in the model: dropout draws from them."""
@@ -218,6 +236,11 @@ class Trainer:
             yield asked.is_set
         finally:
             signal.signal(signal.SIGINT, before)
+
+
+def _with_prefix(prefix, tensors):
+    """The tensors whose names begin so, without it."""
+    return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
 
 
 def _due(step, every):

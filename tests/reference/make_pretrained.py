@@ -1,0 +1,162 @@
+"""Make pretrained.safetensors: what Hugging Face's own models compute for small folders in its layout, in float64.
+
+    pip install torch==2.13.0 transformers==5.23.0 numpy safetensors
+    PYTHONPATH=. python tests/reference/make_pretrained.py        (from the top of the repository)
+
+Only this script needs PyTorch and transformers, the tests do not. A folder is made by `write_folder`, here and in the
+tests alike: its tensors are listed by name and shape as Hugging Face has them, its values come from `draw`. Stored is
+only what comes out of the models.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+PATH = Path(__file__).with_name("pretrained.safetensors")
+
+# B 3, S 7, D 12, H 3, F 10, V 13, context 17, segments 2, classes 5
+GPT2 = {
+    "model_type": "gpt2",
+    "vocab_size": 13,
+    "n_positions": 17,
+    "n_embd": 12,
+    "n_head": 3,
+    "n_layer": 2,
+    "n_inner": 10,
+    "layer_norm_epsilon": 1e-3,
+    "bos_token_id": 1,
+    "eos_token_id": None,
+}
+BERT = {
+    "model_type": "bert",
+    "vocab_size": 13,
+    "max_position_embeddings": 9,
+    "hidden_size": 12,
+    "num_attention_heads": 3,
+    "num_hidden_layers": 2,
+    "intermediate_size": 10,
+    "layer_norm_eps": 1e-3,
+    "pad_token_id": 0,
+}
+CASES = {
+    "gpt2_tied": ("GPT2LMHeadModel", GPT2),
+    "gpt2_untied": ("GPT2LMHeadModel", {**GPT2, "tie_word_embeddings": False, "activation_function": "relu"}),
+    "bert_pretraining": ("BertForPreTraining", BERT),
+    "bert_classifier": (
+        "BertForSequenceClassification",
+        {**BERT, "hidden_act": "gelu_new", "id2label": {str(i): f"class {i}" for i in range(5)}},
+    ),
+}
+GPT_IDS = np.array([[4, 9, 4, 7, 3, 10, 2], [5, 4, 4, 2, 0, 12, 1], [6, 8, 3, 3, 7, 2, 11]])
+BERT_IDS = np.array([[4, 9, 4, 7, 3, 10, 2], [5, 4, 4, 2, 1, 0, 0], [6, 8, 3, 0, 0, 0, 0]])  # 0 is padding
+SEGMENTS = np.array([[0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0]])
+NEW_TOKENS = 10
+
+
+def names_and_shapes(case):
+    """{name: shape} of the tensors in the file, written down from Hugging Face's models."""
+    _, c = CASES[case]
+    V, D, F = c["vocab_size"], 12, 10
+    if c["model_type"] == "gpt2":
+        shapes = {"transformer.wte.weight": (V, D), "transformer.wpe.weight": (17, D)}
+        for h in ("transformer.h.0", "transformer.h.1"):
+            shapes |= {f"{h}.ln_1.weight": (D,), f"{h}.ln_1.bias": (D,)}
+            shapes |= {f"{h}.ln_2.weight": (D,), f"{h}.ln_2.bias": (D,)}
+            shapes |= {f"{h}.attn.c_attn.weight": (D, 3 * D), f"{h}.attn.c_attn.bias": (3 * D,)}
+            shapes |= {f"{h}.attn.c_proj.weight": (D, D), f"{h}.attn.c_proj.bias": (D,)}
+            shapes |= {f"{h}.mlp.c_fc.weight": (D, F), f"{h}.mlp.c_fc.bias": (F,)}
+            shapes |= {f"{h}.mlp.c_proj.weight": (F, D), f"{h}.mlp.c_proj.bias": (D,)}
+        shapes |= {"transformer.ln_f.weight": (D,), "transformer.ln_f.bias": (D,)}
+        return shapes if case == "gpt2_tied" else {**shapes, "lm_head.weight": (V, D)}
+
+    def dense(name, d_in, d_out):
+        return {f"{name}.weight": (d_out, d_in), f"{name}.bias": (d_out,)}
+
+    def norm(name):
+        return {f"{name}.weight": (D,), f"{name}.bias": (D,)}
+
+    words, places, kinds = (f"bert.embeddings.{x}_embeddings.weight" for x in ("word", "position", "token_type"))
+    shapes = {words: (V, D), places: (9, D), kinds: (2, D)} | norm("bert.embeddings.LayerNorm")
+    for layer in ("bert.encoder.layer.0", "bert.encoder.layer.1"):
+        for word in ("query", "key", "value"):
+            shapes |= dense(f"{layer}.attention.self.{word}", D, D)
+        shapes |= dense(f"{layer}.attention.output.dense", D, D) | norm(f"{layer}.attention.output.LayerNorm")
+        shapes |= dense(f"{layer}.intermediate.dense", D, F)
+        shapes |= dense(f"{layer}.output.dense", F, D) | norm(f"{layer}.output.LayerNorm")
+    shapes |= dense("bert.pooler.dense", D, D)
+    if case == "bert_classifier":
+        return shapes | dense("classifier", D, 5)
+    shapes |= dense("cls.predictions.transform.dense", D, D) | norm("cls.predictions.transform.LayerNorm")
+    return shapes | {"cls.predictions.bias": (V,)} | dense("cls.seq_relationship", D, 2)
+
+
+def draw(name, shape):
+    """The values of one tensor, of order 1: γ around 1, vectors 0.5, matrices 1/√12; the same on every machine."""
+    values = np.random.default_rng(list(name.encode())).standard_normal(shape)
+    if len(shape) == 2:
+        return values / 12**0.5
+    gamma = name.endswith("weight")
+    return 1 + 0.3 * values if gamma else 0.5 * values
+
+
+def tensors(case):
+    return {name: draw(name, shape).astype(np.float32) for name, shape in names_and_shapes(case).items()}
+
+
+def write_folder(folder, settings, values):
+    """config.json and model.safetensors, float32."""
+    from safetensors.numpy import save_file
+
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(settings))
+    save_file({name: np.ascontiguousarray(array) for name, array in values.items()}, folder / "model.safetensors")
+    return folder
+
+
+# --- Hugging Face's side ---------------------------------------------------------------------------------------------
+
+
+def compute(case, folder):
+    """Everything that is stored for one case."""
+    import torch
+    import transformers
+
+    model = getattr(transformers, CASES[case][0]).from_pretrained(folder, dtype=torch.float64).eval()
+    with torch.no_grad():
+        if case.startswith("gpt2"):
+            prompt = torch.from_numpy(GPT_IDS)
+            text = model.generate(
+                prompt,
+                attention_mask=torch.ones_like(prompt),
+                max_new_tokens=NEW_TOKENS,
+                do_sample=False,
+                pad_token_id=0,
+            )
+            return {"logits": model(prompt).logits, "greedy": text}
+        ids, segments = torch.from_numpy(BERT_IDS), torch.from_numpy(SEGMENTS)
+        given = {"attention_mask": (ids != 0).long(), "token_type_ids": segments}
+        output, body = model(ids, **given), model.bert(ids, **given)
+        stored = {"hidden": body.last_hidden_state, "pooled": body.pooler_output}
+        return stored | {"logits": output.logits if case == "bert_classifier" else output.prediction_logits}
+
+
+def main():
+    import torch
+    import transformers
+    from safetensors.numpy import save_file
+
+    stored = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for case, (_, settings) in CASES.items():
+            write_folder(folder, settings, tensors(case))
+            stored |= {f"{case}.{key}": value.numpy().copy() for key, value in compute(case, folder).items()}
+    versions = f"torch {torch.__version__}, transformers {transformers.__version__}"
+    save_file(stored, PATH, {"made by": f"{Path(__file__).name}, {versions}"})
+    print(f"{PATH}: {len(stored)} tensors, {PATH.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()

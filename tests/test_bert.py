@@ -1,0 +1,321 @@
+"""The encoder-only model: gradients through all it can be asked for, what it may see, and what it refuses."""
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np.gradcheck import OutputOf, check_gradients
+from transformer_np.models import Bert, BertConfig
+from transformer_np.training import Classification, MaskedLanguageModel
+from transformer_np.training.checkpoint import load_model, model_header, model_tensors, save_checkpoint
+
+V, L, D, H, FF, N, C = 11, 9, 12, 3, 10, 2, 4  # vocabulary, length, features, heads, inside, blocks, classes
+IDS = np.array([[4, 10, 4, 0, 7], [7, 2, 2, 0, 0]])  # some tokens come more than once, some not at all, 0 is padding
+SEGMENTS = np.array([[0, 0, 1, 2, 2], [1, 0, 1, 2, 0]])
+METHODS = ("forward", "classify", "mlm_logits")
+
+
+@pytest.fixture
+def make(random_module):
+    """make(**config) -> a small Bert in float64, every parameter random."""
+
+    def make(**config):
+        sizes = {"vocab_size": V, "max_len": L, "d_model": D, "num_heads": H, "num_layers": N, "d_ff": FF}
+        rest = {"type_vocab_size": 3, "num_classes": C, "dropout": 0.0, "dtype": "float64"}
+        return random_module(Bert(BertConfig(**{**sizes, **rest, **config})))
+
+    return make
+
+
+def outputs(model, *inputs, **options):
+    return {method: getattr(model, method)(*inputs, **options) for method in METHODS}
+
+
+# --- gradients -------------------------------------------------------------------------------------------------------
+
+HEADS = {"forward": (), "classify": ("pooler.", "classifier."), "mlm_logits": ("mlm_head.",)}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_gradients_of_every_parameter(make, method):
+    model = make()
+    report = check_gradients(OutputOf(model, method), IDS, segments=SEGMENTS, max_entries=8)
+    assert {entry.name for entry in report.entries} == {f"module.{name}" for name, _ in model.named_parameters()}
+    assert all(entry.error <= 1e-6 for entry in report.entries), str(report)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_which_parameters_have_a_gradient(make, method):
+    """The body always, of the heads only that which was asked: what was called last counts."""
+    model = make()
+    for other in METHODS:
+        getattr(model, other)(IDS, segments=SEGMENTS)
+    output = getattr(model, method)(IDS, segments=SEGMENTS)
+    model.zero_grad()
+    assert model.backward(np.random.default_rng(1).normal(size=output.shape)) is None
+    for name, parameter in model.named_parameters():
+        of_a_head = name.startswith(("pooler", "classifier", "mlm_head"))
+        if not name.endswith("b_k"):  # the bias of the keys shifts all scores of a query alike
+            assert parameter.grad.any() == (not of_a_head or name.startswith(HEADS[method])), name
+
+
+@pytest.mark.parametrize("options", [{"activation": "relu"}, {"activation": "gelu_tanh"}, {"dropout": 0.3}])
+@pytest.mark.parametrize("method", ["classify", "mlm_logits"])
+def test_gradients_with_another_activation_and_dropout(make, method, options):
+    report = check_gradients(OutputOf(make(**options), method), IDS, max_entries=3)
+    assert report.passed, str(report)
+
+
+def test_gradients_where_only_some_places_are_asked_for(make):
+    places = np.array([[True, False, False, False, True], [False, True, False, False, False]])
+    model = make()
+    report = check_gradients(OutputOf(model, "mlm_logits"), IDS, places=places, max_entries=3)
+    assert report.passed, str(report)
+    np.testing.assert_allclose(model.mlm_logits(IDS, places=places), model.mlm_logits(IDS)[places], rtol=1e-10)
+
+
+def test_the_word_embedding_gets_both_summands(make):
+    """As input and as output of the masked-language-model head: backward through the head alone is the second."""
+    model = make()
+    dlogits = np.random.default_rng(2).normal(size=(*IDS.shape, V))
+    model.mlm_logits(IDS)
+    model.zero_grad()
+    dhidden = model.mlm_head.backward(dlogits)
+    as_output = model.embedding.table.grad.copy()
+    model(IDS)
+    model.zero_grad()
+    model.backward(dhidden)
+    as_input = model.embedding.table.grad.copy()
+    assert np.abs(as_input).max() > 0.01 and np.abs(as_output).max() > 0.01
+    model.zero_grad()
+    model.mlm_logits(IDS)
+    model.backward(dlogits)
+    np.testing.assert_allclose(model.embedding.table.grad, as_input + as_output, rtol=1e-9, atol=1e-12)
+
+
+def test_tanh():
+    x = np.array([-1e4, -0.5, 0.0, 2.0])
+    np.testing.assert_allclose(F.tanh(x), (1 - np.exp(-2 * abs(x))) / (1 + np.exp(-2 * abs(x))) * np.sign(x))
+    assert check_gradients(F.tanh, np.random.default_rng(0).normal(size=(2, 3, 5))).passed
+    assert F.tanh_backward(np.ones(2, np.float32), np.zeros(2, np.float32)).dtype == np.float32
+
+
+# --- what the outputs are made of ------------------------------------------------------------------------------------
+
+
+def test_the_heads_by_hand(make):
+    model = make().eval()
+    hidden = model(IDS)
+    pooled = np.tanh(hidden[:, 0] @ model.pooler.linear.w.data + model.pooler.linear.b.data)
+    np.testing.assert_allclose(model.pool(hidden), pooled, rtol=1e-12)
+    expected = pooled @ model.classifier.w.data + model.classifier.b.data
+    np.testing.assert_allclose(model.classify(IDS), expected, rtol=1e-12)
+
+    head = model.mlm_head
+    x = F.gelu(hidden @ head.linear.w.data + head.linear.b.data, "none")
+    x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True) * head.norm.gamma.data + head.norm.beta.data
+    np.testing.assert_allclose(model.mlm_logits(IDS), x @ model.embedding.table.data.T + head.b.data, rtol=1e-9)
+
+
+def test_the_input_by_hand(make):
+    """Without blocks to speak of: LayerNorm of the sum of the three embeddings, which every block passes on."""
+    model = make(num_layers=1).eval()
+    for w in (model.blocks[0].attention.w_o, model.blocks[0].feed_forward.w2):
+        w.data = 0
+    for b in (model.blocks[0].attention.b_o, model.blocks[0].feed_forward.b2):
+        b.data = 0
+    x = model.embedding.table.data[IDS] + model.position.table.data[:5] + model.segment.table.data[SEGMENTS]
+    for norm in (model.norm, model.blocks[0].add_norm1.norm, model.blocks[0].add_norm2.norm):
+        x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True) * norm.gamma.data + norm.beta.data
+    np.testing.assert_allclose(model(IDS, segments=SEGMENTS), x, rtol=1e-8)
+
+
+def test_dropout_also_before_the_classifier(make):
+    model = make(dropout=0.5)
+    model.dropout.p = 0.0
+    for block in model.blocks:
+        block.add_norm1.dropout.p = block.add_norm2.dropout.p = 0.0
+    assert np.array_equal(model(IDS), model(IDS))
+    assert not np.array_equal(model.classify(IDS), model.classify(IDS))
+
+
+# --- what a token may see --------------------------------------------------------------------------------------------
+
+
+def test_every_token_has_an_influence_on_every_other(make):
+    model = make().eval()
+    hidden = model(IDS[:1], padding=np.zeros((1, 5), bool))
+    for t in range(5):
+        changed = IDS[:1].copy()
+        changed[:, t] = (changed[:, t] + 1) % V
+        assert not np.isclose(model(changed, padding=np.zeros((1, 5), bool)), hidden).all(axis=-1).any()
+
+
+def test_padding_has_none(make):
+    """Other ids behind the padding, or more of it, change nothing in the tokens that count."""
+    model = make().eval()
+    padding = np.array([[False, False, False, True, False], [False, False, False, True, True]])
+    changed = np.where(padding, 9, IDS)
+    longer = np.pad(changed, ((0, 0), (0, 3)), constant_values=5)
+    longer_padding = np.pad(padding, ((0, 0), (0, 3)), constant_values=True)
+    expected = outputs(model, IDS)  # padding where the id is 0
+    for ids, hidden in ((IDS, padding), (changed, padding), (longer, longer_padding)):
+        found = outputs(model, ids, padding=hidden)
+        np.testing.assert_allclose(found["classify"], expected["classify"], rtol=1e-12)
+        for method in ("forward", "mlm_logits"):
+            np.testing.assert_allclose(found[method][:, :5][~padding], expected[method][~padding], rtol=1e-10)
+    assert not np.allclose(model(changed)[~padding], expected["forward"][~padding])  # 9 is no padding by itself
+
+
+def test_padding_may_be_another_id(make):
+    model, other = make().eval(), make(pad_id=7).eval()
+    other.load_state_dict(model.state_dict())
+    np.testing.assert_array_equal(other(IDS), model(IDS, padding=IDS == 7))
+    assert not np.allclose(other(IDS), model(IDS))
+
+
+def test_a_row_of_the_batch_is_what_it_is_alone(make):
+    model = make().eval()
+    together = outputs(model, IDS, segments=SEGMENTS)
+    for i in range(2):
+        alone = outputs(model, IDS[i : i + 1], segments=SEGMENTS[i : i + 1])
+        for method in METHODS:
+            np.testing.assert_allclose(alone[method][0], together[method][i], rtol=1e-10, atol=1e-12)
+
+
+def test_segments_matter(make):
+    model = make().eval()
+    none = outputs(model, IDS)
+    for method, output in outputs(model, IDS, segments=np.zeros_like(IDS)).items():
+        assert np.array_equal(output, none[method])
+    for method, output in outputs(model, IDS, segments=SEGMENTS).items():
+        assert not np.isclose(output, none[method]).any()
+
+
+def test_only_positions_tell_the_order(make):
+    model, order = make().eval(), np.array([2, 4, 0, 1, 3])
+    ids, segments = IDS[:, order], SEGMENTS[:, order]
+    hidden = model(IDS, segments=SEGMENTS)
+    assert not np.isclose(model(ids, segments=segments), hidden[:, order]).any()
+    model.position.table.data = 0
+    hidden = model(IDS, segments=SEGMENTS)
+    np.testing.assert_allclose(model(ids, segments=segments), hidden[:, order], rtol=1e-9, atol=1e-12)
+
+
+# --- at the start, and what is left out ------------------------------------------------------------------------------
+
+
+class Batch:
+    def __init__(self, **arrays):
+        self.__dict__.update(arrays)
+
+
+def test_a_fresh_model_knows_nothing():
+    rng = np.random.default_rng(0)
+    model = Bert(BertConfig(97, 33, 24, 3, 4, 40, num_classes=5))
+    ids = rng.integers(1, 97, size=(60, 33))
+    loss, texts = Classification(model).forward(Batch(ids=ids, labels=rng.integers(5, size=60)))
+    assert (loss, texts) == (pytest.approx(np.log(5), abs=0.03), 60)
+    loss, tokens = MaskedLanguageModel(model).forward(Batch(ids=ids, targets=ids))
+    assert (loss, tokens) == (pytest.approx(np.log(97), abs=0.05), 60 * 33)
+
+
+def test_a_model_without_heads(make):
+    model = make(num_classes=None, pooler=False, mlm_head=False)
+    names = [name for name, _ in model.named_parameters()]
+    assert not [name for name in names if name.startswith(("pooler", "classifier", "mlm_head"))]
+    assert check_gradients(model, IDS, max_entries=1).passed
+    for asked, name in (
+        (lambda: model.pool(model(IDS)), "no pooler: make it with pooler=True"),
+        (lambda: model.classify(IDS), r"no classifier: make it with num_classes=…"),
+        (lambda: model.mlm_logits(IDS), "no mlm_head: make it with mlm_head=True"),
+    ):
+        with pytest.raises(ValueError, match=name):
+            asked()
+
+
+def test_the_parameters_of_bert_base():
+    """109,482,240 in the encoder with its pooler, as in the published model; counted on a smaller one."""
+
+    def expected(V, L, D, FF, N):
+        block = 4 * (D * D + D) + 2 * D * FF + FF + D + 4 * D
+        return (V + L + 2) * D + 2 * D + N * block + D * D + D
+
+    assert Bert(BertConfig(50, 20, 24, 3, 2, 30, mlm_head=False)).num_parameters() == expected(50, 20, 24, 30, 2)
+    assert expected(30522, 512, 768, 3072, 12) == 109_482_240
+
+
+def test_dtype_and_checkpoint(tmp_path, make):
+    model = make(dtype="float32").eval()
+    assert all(output.dtype == np.float32 for output in outputs(model, IDS).values())
+    save_checkpoint(tmp_path / "bert", model_tensors(model), model_header(model))
+    loaded, _ = load_model(tmp_path / "bert")
+    for method, output in outputs(loaded, IDS).items():
+        assert np.array_equal(output, getattr(model, method)(IDS))
+
+
+# --- bad input -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config, error, message",
+    [
+        ({"d_model": 10}, ValueError, "num_heads must divide d_model, got 3 heads for d_model = 10"),
+        ({"num_layers": 0}, ValueError, "num_layers must be at least 1, got 0"),
+        ({"type_vocab_size": 0}, ValueError, "type_vocab_size must be at least 1"),
+        ({"num_classes": 0}, ValueError, "num_classes must be at least 1"),
+        ({"num_classes": 2.0}, TypeError, "num_classes must be a whole number"),
+        ({"pooler": False}, ValueError, "num_classes is 4, but a classifier needs pooler=True"),
+        ({"dropout": 1.0}, ValueError, r"dropout must lie in \[0, 1\)"),
+        ({"activation": "tanh"}, ValueError, 'activation must be "relu", "gelu" or "gelu_tanh"'),
+        ({"dtype": "int64"}, ValueError, "dtype must be a floating type"),
+        ({"pad_id": -1}, ValueError, "pad_id must be at least 0"),
+    ],
+)
+def test_a_configuration_that_is_refused(make, config, error, message):
+    with pytest.raises(error, match=message):
+        make(**config)
+
+
+@pytest.mark.parametrize(
+    "ids, options, error, message",
+    [
+        (IDS[0], {}, ValueError, r"ids must have the axes \(batch, length\), got shape \(5,\)"),
+        (np.full((1, L + 1), 3), {}, ValueError, "ids is 10 tokens long, more than max_len = 9"),
+        (np.array([[3, V]]), {}, ValueError, r"ids must lie in 0 … 10, got 11 at index \(0, 1\)"),
+        (np.array([[3.0]]), {}, TypeError, "ids must be whole numbers"),
+        (np.zeros((2, 0), int), {}, ValueError, "ids is empty"),
+        (np.array([[3, 1], [0, 0]]), {}, ValueError, "ids has nothing but padding in row 1"),
+        (IDS, {"padding": np.ones((2, 5), bool)}, ValueError, "nothing but padding in row 0"),
+        (IDS, {"padding": np.zeros((2, 4), bool)}, ValueError, r"padding must have the shape of ids, \(2, 5\), got"),
+        (IDS, {"padding": np.zeros((2, 5))}, TypeError, "padding must be Boolean, got float64"),
+        (IDS, {"segments": SEGMENTS[:1]}, ValueError, r"segments must have the shape of ids, \(2, 5\), got \(1, 5\)"),
+        (IDS, {"segments": SEGMENTS + 1}, ValueError, "segments must lie in 0 … 2, got 3"),
+    ],
+)
+def test_input_that_is_refused(make, ids, options, error, message):
+    model = make()
+    for method in METHODS:
+        with pytest.raises(error, match=message):
+            getattr(model, method)(ids, **options)
+
+
+@pytest.mark.parametrize(
+    "places, error, message",
+    [
+        (np.zeros((2, 5), bool), ValueError, "places is nowhere True"),
+        (np.ones((5,), bool), ValueError, "places must have the shape of ids"),
+        (np.ones((2, 5), int), TypeError, "places must be Boolean"),
+    ],
+)
+def test_places_that_are_refused(make, places, error, message):
+    with pytest.raises(error, match=message):
+        make().mlm_logits(IDS, places=places)
+
+
+def test_backward_needs_a_forward_that_kept_something(make):
+    for method in METHODS:
+        model = make().eval()
+        output = getattr(model, method)(IDS)
+        with pytest.raises(RuntimeError, match="backward needs a forward in train"):
+            model.backward(output)

@@ -1,0 +1,177 @@
+"""Byte-level BPE: what is merged, that no text is lost, and that it is quick."""
+
+import json
+import time
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+
+from transformer_np.data import BPETokenizer, Tokenizer, documentation_text
+
+TEXT = "low low low low low lower lower newest newest newest newest newest newest widest widest widest"
+
+
+def ids_of(text):
+    return [4 + byte for byte in text.encode()]
+
+
+# --- training --------------------------------------------------------------------------------------------------------
+
+
+def test_merges_by_hand():
+    """In " abab abab": ab stands there four times, then (ab)(ab) and " a"... twice each."""
+    tokenizer = BPETokenizer.train(["abab abab abab"], max_size=263)
+    a, b = ids_of("ab")
+    assert tokenizer.merges == [[a, b], [260, 260], [ids_of(" ")[0], 261]]
+    assert tokenizer.vocabulary[260:] == ["ab", "abab", " abab"]
+    assert tokenizer.encode("abab abab ab a") == [261, 262, *ids_of(" "), 260, *ids_of(" a")]
+
+
+def by_hand(text, number):
+    """The same algorithm with everything counted anew for every merge."""
+    words = Counter(BPETokenizer.cut(text))
+    words = [(ids_of(piece), weight) for piece, weight in words.items()]
+    merges = []
+    while len(merges) < number:
+        counts = Counter()
+        for ids, weight in words:
+            for pair in pairwise(ids):
+                counts[pair] += weight
+        pair = min(counts, key=lambda pair: (-counts[pair], pair), default=None)
+        if counts[pair] < 2:
+            break
+        for ids, _ in words:
+            i = 0
+            while i < len(ids) - 1:
+                if (ids[i], ids[i + 1]) == pair:
+                    ids[i : i + 2] = [260 + len(merges)]
+                i += 1
+        merges.append(list(pair))
+    return merges
+
+
+@pytest.mark.parametrize("text", [TEXT, "aaaa aaaaa aaa aaaaaaa aa", documentation_text()[:6000]])
+def test_counting_only_what_changed_gives_the_same_merges(text):
+    merges = BPETokenizer.train([text], max_size=360).merges
+    assert merges == by_hand(text, 100) and len(merges) > 2
+
+
+def test_rare_pairs_are_not_merged():
+    assert BPETokenizer.train(["abc"]).merges == []
+    assert len(BPETokenizer.train(["abc"], min_count=1)) == 262
+    assert len(BPETokenizer.train([TEXT], max_size=262)) == 262
+    assert len(BPETokenizer.train([TEXT], max_size=260)) == 260
+
+
+def test_no_token_reaches_over_the_end_of_a_word():
+    tokenizer = BPETokenizer.train([documentation_text()[:50_000]], max_size=700)
+    tokens = [tokenizer.decode([i]) for i in range(260, 700)]
+    whole = [token for token in tokens if "\ufffd" not in token]  # the others are a part of a character
+    assert len(whole) > 400 and all(len(BPETokenizer.cut(token)) == 1 for token in whole)
+
+
+@pytest.mark.parametrize(
+    "text, pieces",
+    [
+        ("Hello world", ["Hello", " world"]),
+        ("it's we'll don't", ["it", "'s", " we", "'ll", " don", "'t"]),
+        ("a  b\n\n c", ["a", " ", " b", "\n\n", " c"]),
+        ("x = 12.5e3", ["x", " =", " 12", ".", "5", "e", "3"]),
+        ("__init__ (a)", ["__", "init", "__", " (", "a", ")"]),
+        ("ação 漢字 é!", ["ação", " 漢字", " é", "!"]),
+        ("end \n", ["end", " \n"]),
+        ("a" * 70 + " " * 70 + "b", ["a" * 64, "a" * 6, " " * 64, " " * 5, " b"]),
+        ("", []),
+    ],
+)
+def test_the_pieces(text, pieces):
+    assert BPETokenizer.cut(text) == pieces and BPETokenizer.join(pieces) == text
+
+
+def test_training_and_encoding_are_quick():
+    text = documentation_text()
+    started = time.perf_counter()
+    tokenizer = BPETokenizer.train([text], max_size=1000)
+    assert len(tokenizer) == 1000
+    ids = tokenizer.encode(text)
+    assert time.perf_counter() - started < 10  # it takes less than one second
+    assert len(ids) < 0.45 * len(text) and tokenizer.decode(ids) == text
+
+
+# --- every text comes back -------------------------------------------------------------------------------------------
+
+
+def test_every_character_there_is_comes_back():
+    tokenizer = BPETokenizer.train([TEXT, "é e\u0301 ação"])
+    text = "".join(chr(i) for i in range(0x110000) if not 0xD800 <= i < 0xE000)
+    assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "\n\t  \r\n", "e\u0301 é", "  two  spaces ", "👩‍👩‍👧 🇧🇷", "\0\x1f\x7f\x85\ufeff", "<pad><eos>"]
+)
+def test_nothing_is_changed_or_unknown(text):
+    tokenizer = BPETokenizer.train([TEXT])
+    ids = tokenizer.encode(text)
+    assert tokenizer.decode(ids) == text and tokenizer.unknown(text) == []
+    assert all(i > 3 for i in ids)
+
+
+def test_bytes_that_are_no_character():
+    tokenizer = BPETokenizer.train([TEXT])
+    first, second = tokenizer.encode("é")
+    assert tokenizer.decode([first]) == "\ufffd" and tokenizer.decode([first, second]) == "é"
+    assert tokenizer.token(first) == "\\xc3"
+    assert tokenizer.decode([0, first, 1, second, 2, 3]) == "é"  # special tokens are left out
+    with pytest.raises(ValueError, match=r"'\\ud800' is half of a surrogate pair"):
+        tokenizer.encode("a \ud800")
+
+
+# --- kept and refused ------------------------------------------------------------------------------------------------
+
+
+def test_survives_json():
+    tokenizer = BPETokenizer.train([TEXT], max_size=270)
+    copy = Tokenizer.from_dict(json.loads(json.dumps(tokenizer.to_dict())))
+    assert type(copy) is BPETokenizer and copy.to_dict() == tokenizer.to_dict()
+    assert copy.encode(TEXT) == tokenizer.encode(TEXT)
+    assert repr(copy) == "BPETokenizer of 270 tokens"
+
+
+@pytest.mark.parametrize(
+    "data, message",
+    [
+        ({"kind": "bpe"}, "a bpe tokenizer is described by"),
+        ({"kind": "bpe", "merges": "ab"}, "merges must be a list of pairs of ids, got str"),
+        ({"kind": "bpe", "merges": [[4, 5], [4]]}, r"entry 1 is \[4\]"),
+        ({"kind": "bpe", "merges": [[4, "b"]]}, "entry 0"),
+        ({"kind": "bpe", "merges": [[4, True]]}, "entry 0"),
+        ({"kind": "bpe", "merges": [[4, 260]]}, "ids of merge 0 must lie in 4 … 259"),
+        ({"kind": "bpe", "merges": [[3, 5]]}, "ids of merge 0 must lie in 4 … 259"),
+        ({"kind": "bpe", "merges": [[4, 5], [6, 7], [4, 5]]}, r"\[4, 5\] twice, the second time as entry 2"),
+    ],
+)
+def test_a_description_that_is_wrong(data, message):
+    with pytest.raises(ValueError, match=message):
+        Tokenizer.from_dict(data)
+
+
+def test_what_cannot_be_trained():
+    with pytest.raises(TypeError, match="several strings"):
+        BPETokenizer.train("text")
+    for texts in ([], [""]):
+        with pytest.raises(ValueError, match="no text"):
+            BPETokenizer.train(texts)
+    with pytest.raises(ValueError, match="max_size must be at least 260, got 259"):
+        BPETokenizer.train([TEXT], max_size=259)
+    with pytest.raises(ValueError, match="min_count must be at least 1"):
+        BPETokenizer.train([TEXT], min_count=0)
+
+
+@pytest.mark.parametrize("i", [-1, 260])
+def test_an_id_that_there_is_not(i):
+    tokenizer = BPETokenizer([])
+    for method in (tokenizer.token, lambda i: tokenizer.decode([i])):
+        with pytest.raises(ValueError, match=f"an id must lie in 0 … 259, got {i}"):
+            method(i)

@@ -1,0 +1,222 @@
+"""The classifier: its training, its runs on disk, and what it makes of a text."""
+
+import io
+import json
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from transformer_np import cli
+from transformer_np.data import LabelledBatch
+from transformer_np.models import Bert, BertConfig
+from transformer_np.tasks.classify import Classifier, ClassifyOptions, ClassifyTask
+from transformer_np.training import Classification, Trainer
+
+TINY = {"batch_size": 8, "layers": 1, "heads": 2, "d_model": 32, "d_ff": 20, "max_len": 12}
+GOOD, BAD, SO_SO = ("good", "great", "fine"), ("bad", "awful", "poor"), ("usual", "average", "normal")
+TEXTS = [
+    (f"{this} {thing} was {word} {when}", label)
+    for label, words in (("+", GOOD), ("-", BAD), ("0", SO_SO))
+    for word in words
+    for this in ("this", "that", "the")
+    for thing in ("film", "book")
+    for when in ("today", "again")
+]
+
+
+def write(path, texts=TEXTS):
+    path.write_text("".join(f"{label}\t{text}\n" for text, label in texts), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def file(tmp_path):
+    return write(tmp_path / "labelled.tsv")
+
+
+def train(file, folder, **options):
+    options = ClassifyOptions(**{"data": file, "steps": 6, **TINY, **options})
+    return ClassifyTask().train(options, folder, progress=False)
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    options = {"steps": 250, "dropout": 0.0, "lr": 2e-3, "warmup": 50}
+    return folder / "run", train(write(folder / "labelled.tsv"), folder / "run", **options)
+
+
+# --- the objective ---------------------------------------------------------------------------------------------------
+
+
+def test_the_loss_and_its_gradient():
+    rng = np.random.default_rng(0)
+    model = Bert(BertConfig(11, 9, 12, 3, 2, 10, num_classes=3, dropout=0.0, dtype="float64"))
+    for parameter in model.parameters():
+        parameter.data = rng.normal(size=parameter.shape) * 0.5
+    objective, batch = Classification(model), LabelledBatch(np.array([[1, 5, 7, 2], [1, 4, 2, 0]]), np.array([2, 0]))
+    logits = model.classify(batch.ids)
+    log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    assert objective.forward(batch) == (pytest.approx(-(log_p[0, 2] + log_p[1, 0]) / 2, rel=1e-10), 2)
+    model.zero_grad()
+    objective.backward()
+    for parameter in (model.classifier.w, model.segment.table, model.blocks[1].feed_forward.w1):
+        for i in rng.integers(parameter.data.size, size=4):
+            before, losses = parameter.data.flat[i], []
+            for moved in (before + 1e-5, before - 1e-5):
+                parameter.data.flat[i] = moved
+                losses.append(objective.forward(batch)[0])
+            parameter.data.flat[i] = before
+            assert parameter.grad.flat[i] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-6, abs=1e-8)
+
+
+# --- training --------------------------------------------------------------------------------------------------------
+
+
+def test_it_learns_three_labels(learned):
+    _, run = learned
+    assert run.measured == {"accuracy on unseen sentences": 1.0}
+    assert run.validation_loss < 0.1
+
+
+def test_probabilities(learned):
+    folder, run = learned
+    loaded, of = Classifier.load(folder), Classifier.of(run)
+    for text, label in TEXTS[::7]:
+        probabilities = loaded.probabilities(text)
+        assert list(probabilities) == ["+", "-", "0"] and max(probabilities, key=probabilities.get) == label
+        assert sum(probabilities.values()) == pytest.approx(1, abs=1e-6)
+        assert all(type(p) is float for p in probabilities.values())
+        assert of.probabilities(text) == probabilities == loaded.probabilities(text.upper())
+
+
+def test_accuracy_is_the_share_that_is_right(learned):
+    classifier = Classifier.load(learned[0])
+    wrong = [(text, "+" if label == "-" else "-") for text, label in TEXTS[:5]]
+    assert classifier.accuracy(TEXTS[:15] + wrong, batch_size=7) == 15 / 20
+    with pytest.raises(ValueError, match="there are no texts to classify"):
+        classifier.accuracy([])
+
+
+def test_of_a_long_text_the_beginning_is_read(learned):
+    classifier = Classifier.load(learned[0])
+    text = "the film was good today and the book was"
+    assert classifier.left_out(text) == 0 and classifier.left_out(text + " awful awful awful") == 2
+    assert classifier.probabilities(text + " film awful") == classifier.probabilities(text + " film poor")
+    for empty in ("", "  "):
+        with pytest.raises(ValueError, match="the text is empty: there is nothing to classify"):
+            classifier.probabilities(empty)
+
+
+def test_exact_resume(file, tmp_path, monkeypatch):
+    options = {"steps": 9, "dropout": 0.2, "lr": 0.01, "warmup": 3}
+    whole = train(file, tmp_path / "whole", **options)
+    fit = Trainer.fit
+    monkeypatch.setattr(
+        Trainer, "fit", lambda self, batches, steps, *args, **more: fit(self, batches, 4, *args, **more)
+    )
+    part = train(file, tmp_path / "parts", **options)
+    assert part.trainer.step == 4
+    monkeypatch.undo()
+    resumed = ClassifyTask().train({}, tmp_path / "parts", resume=True, progress=False)
+    assert resumed.trainer.history.losses == whole.trainer.history.losses
+    assert resumed.validation_loss == whole.validation_loss and resumed.measured == whole.measured
+
+
+def test_a_test_file(file, tmp_path):
+    test = write(tmp_path / "test.tsv", [("the film was good", "+"), ("the film was poor", "-")])
+    run = train(file, tmp_path / "run", test=test)
+    assert run.data.test == [("the film was good", "+"), ("the film was poor", "-")]
+    assert sorted(run.data.train + run.data.validation) == sorted(TEXTS)
+    write(test, [("the film was good", "?")])
+    with pytest.raises(ValueError, match=r"in the test part there are labels that no training text has: '\?'"):
+        train(file, tmp_path / "other", test=test)
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize(
+    "texts, options, message",
+    [
+        (TEXTS, {"heads": 3}, "num_heads must divide d_model, got 3 heads for d_model = 32"),
+        (TEXTS[:12], {}, r"all training texts have the label '\+'"),
+        (TEXTS[:2], {}, "too few pairs to split in three"),
+        ([(f"{i}", "ab"[i % 2]) for i in range(30)], {}, "the training texts give no vocabulary: min_count is 2"),
+    ],
+)
+def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path, texts, options, message):
+    with pytest.raises(ValueError, match=message):
+        train(write(tmp_path / "few.tsv", texts), tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
+
+
+def test_options():
+    with pytest.raises(ValueError, match="test is given without data"):
+        ClassifyOptions(test="test.tsv")
+    assert ClassifyOptions(layers=None).layers is None
+
+
+def test_a_damaged_run(learned, tmp_path):
+    folder, _ = learned
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    description = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    assert description["labels"] == ["+", "-", "0"]
+    for labels in (None, ["+", "-"]):
+        (tmp_path / "run.json").write_text(json.dumps({**description, "labels": labels}))
+        with pytest.raises(ValueError, match=r"run\.json is damaged: it does not name 3 labels"):
+            Classifier.load(tmp_path)
+
+
+# --- the built-in set, and the commands ------------------------------------------------------------------------------
+
+
+def test_the_built_in_set_a_little(tmp_path):
+    options = ClassifyOptions(
+        steps=2, batch_size=4, **{name: size for name, size in TINY.items() if name != "batch_size"}
+    )
+    run = ClassifyTask().train(options, tmp_path / "run", progress=False)
+    assert len(run.data.train) == 9600 and Classifier.of(run).labels == ["negative", "positive"]
+    assert run.trainer.history.losses[0] == pytest.approx(np.log(2), abs=0.05)
+
+
+def test_the_command(learned, capsys, monkeypatch):
+    folder, _ = learned
+    monkeypatch.chdir(folder.parent)
+    assert cli.main(["classify", "the film was good today", "The zebra was awful again"]) == 0
+    out, err = capsys.readouterr()
+    first, second = out.splitlines()
+    assert re.fullmatch(r"\+ 9\d\.\d%  [-0] \d\.\d%  [-0] \d\.\d%  the film was good today", first)
+    assert re.fullmatch(r"- 9\d\.\d%  .*  The zebra was awful again", second)
+    assert err == "the model does not know: zebra\n"
+
+    class Stdin:
+        buffer = io.BytesIO(b"that book was fine today\n\nthe film was poor today")
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    assert cli.main(["classify", "--model", str(folder)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[:1] for line in lines] == ["+", "", "-"]
+    assert cli.main(["classify", "film " * 20]) == 0
+    assert capsys.readouterr().err == "the model reads only the beginning: the last 10 tokens are left out\n"
+    assert cli.main(["classify", ""]) == 2
+    assert capsys.readouterr().err == "transformer-np: error: the text is empty: there is nothing to classify\n"
+
+
+def test_the_command_without_a_model(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["classify", "good"]) == 2
+    assert "train one with `transformer-np train classify`" in capsys.readouterr().err
+
+
+def test_the_training_command(file, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sizes = [part for name, size in TINY.items() for part in (f"--{name.replace('_', '-')}", str(size))]
+    assert cli.main(["train", "classify", "--data", "labelled.tsv", "--steps", "3", *sizes]) == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert [line.split()[0] for line in lines] == ["steps", "wall", "validation", "accuracy", "saved"]
+    assert re.fullmatch(r"accuracy on unseen sentences \d+\.\d%", lines[3])
+    assert "3 labels: +, -, 0" in err
+    assert (tmp_path / "runs" / "classify-1" / "run.json").exists()

@@ -1,0 +1,255 @@
+"""The layers attention is compared with: against plain loops, against masked attention, causal, linear in memory."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np.gradcheck import check_gradients, standard_checks
+from transformer_np.layers import RNN, CausalConv1d, MultiHeadAttention, WindowAttention
+from transformer_np.masks import causal_mask, window_mask
+
+B, T, D, E, H = 3, 7, 6, 5, 2
+
+
+def near(a, b):
+    np.testing.assert_allclose(a, b, rtol=0, atol=1e-10)
+
+
+# --- plain loops ------------------------------------------------------------------------------------------------------
+
+
+def plain_rnn(x, w_x, w_h, b):
+    rows = np.zeros((len(x), x.shape[1], len(b)))
+    for i, sentence in enumerate(x):
+        h = np.zeros(len(b))
+        for t, token in enumerate(sentence):
+            h = np.array([np.tanh(token @ w_x[:, j] + h @ w_h[:, j] + b[j]) for j in range(len(b))])
+            rows[i, t] = h
+    return rows
+
+
+def plain_convolution(x, w, b, dilation):
+    y = np.zeros((*x.shape[:2], len(b)))
+    for i, t, e in np.ndindex(y.shape):
+        y[i, t, e] = b[e]
+        for j in range(len(w)):
+            if t - j * dilation >= 0:
+                y[i, t, e] += sum(x[i, t - j * dilation, d] * w[j, d, e] for d in range(x.shape[2]))
+    return y
+
+
+def plain_window(q, k, v, window, causal):
+    """One sequence, (T, K): a list of what each query sees, then its softmax."""
+    out, weights = np.zeros_like(v), {}
+    for t in range(len(q)):
+        seen = [s for s in range(len(q)) if abs(t - s) <= window and not (causal and s > t)]
+        scores = np.array([q[t] @ k[s] / q.shape[1] ** 0.5 for s in seen])
+        share = np.exp(scores) / np.exp(scores).sum()
+        for s, a in zip(seen, share, strict=True):
+            weights[t, s] = a
+            out[t] += a * v[s]
+    return out, weights
+
+
+@pytest.mark.parametrize("length", [1, 2, T])
+def test_rnn_is_the_loop(rng, length):
+    x, w_x, w_h, b = (rng.normal(size=s) for s in [(B, length, D), (D, E), (E, E), E])
+    near(F.rnn(x, w_x, w_h, b), plain_rnn(x, w_x, w_h, b))
+    near(F.rnn(x, w_x, w_h), plain_rnn(x, w_x, w_h, 0 * b))
+
+
+@pytest.mark.parametrize("dilation", [1, 2, 3, 9])
+@pytest.mark.parametrize("kernel", [1, 2, 3, T, T + 4])
+def test_convolution_is_the_loop(rng, kernel, dilation):
+    x, w, b = (rng.normal(size=s) for s in [(B, T, D), (kernel, D, E), E])
+    near(F.causal_conv1d(x, w, b, dilation), plain_convolution(x, w, b, dilation))
+    near(F.causal_conv1d(x, w, dilation=dilation), plain_convolution(x, w, 0 * b, dilation))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("length", "window"), [(1, 0), (1, 3), (7, 0), (7, 2), (37, 3), (37, 17), (7, 6), (7, 50)])
+def test_window_attention_is_the_loop(rng, length, window, causal):
+    q, k, v = (rng.normal(size=(length, size)) for size in (4, 4, 3))
+    out, weights = F.window_attention(q, k, v, window, causal)
+    expected, share = plain_window(q, k, v, window, causal)
+    near(out, expected)
+    reach = min(window, length - 1)
+    assert weights.shape == (length, reach + 1 if causal else 2 * reach + 1)
+    for t, j in np.ndindex(weights.shape):
+        assert weights[t, j] == pytest.approx(share.get((t, t - reach + j), 0), abs=1e-12)
+
+
+# --- gradients --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("length", [1, 2, T])
+def test_rnn_gradients(rng, random_module, length):
+    assert check_gradients(random_module(RNN(D, E)), rng.normal(size=(B, length, D))).passed
+    report = check_gradients(F.rnn, *(rng.normal(size=s) for s in [(B, length, D), (D, E), (E, E)]))
+    assert report.passed
+    assert len(report.entries) == 3
+
+
+@pytest.mark.parametrize(("kernel", "dilation"), [(1, 1), (3, 1), (3, 2), (T + 2, 1), (2, T + 1)])
+def test_convolution_gradients(rng, random_module, kernel, dilation):
+    report = check_gradients(random_module(CausalConv1d(D, E, kernel, dilation)), rng.normal(size=(B, T, D)))
+    assert report.passed, report
+    assert [entry.name for entry in report.entries] == ["input 0", "w", "b"]
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("length", "window"), [(1, 2), (5, 0), (5, 1), (19, 2), (23, 18), (5, 9)])
+def test_window_attention_gradients(rng, length, window, causal):
+    q, k, v = (rng.normal(size=(2, length, size)) for size in (4, 4, 3))
+    report = check_gradients(F.window_attention, q, k, v, window, causal, max_entries=40)
+    assert report.passed, report
+
+
+def test_layer_gradients(rng, random_module):
+    for causal in (False, True):
+        report = check_gradients(random_module(WindowAttention(D, H, 2, causal)), rng.normal(size=(B, T, D)))
+        assert report.passed, report
+        assert len(report.entries) == 9
+    for name in ("rnn", "causal_conv1d", "window_attention", "RNN", "CausalConv1d", "WindowAttention"):
+        assert standard_checks()[name]().passed
+
+
+# --- window attention is masked attention -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("window", [0, 1, 2, 7, 16, 17, 30, 99])
+@pytest.mark.parametrize("length", [1, 2, 7, 16, 17, 33, 50, 97])
+def test_window_attention_is_masked_attention(rng, random_module, length, window, causal):
+    layer = random_module(WindowAttention(D, H, window, causal, dtype=np.float64))
+    masked = MultiHeadAttention(D, H, dtype=np.float64)
+    masked.load_state_dict(layer.state_dict())
+    x, dout = rng.normal(size=(2, B, length, D))
+    mask = window_mask(length, window)
+    if causal:
+        mask = mask | causal_mask(length)
+    scale = 1e-12 * max(1, length)
+    np.testing.assert_allclose(layer(x), masked(x, mask=mask), rtol=0, atol=1e-12)
+    np.testing.assert_allclose(layer.backward(dout), masked.backward(dout)[0], rtol=0, atol=1e-12)
+    for (name, p), q in zip(layer.named_parameters(), masked.parameters(), strict=True):
+        np.testing.assert_allclose(p.grad, q.grad, rtol=0, atol=scale, err_msg=name)  # sums over all positions
+
+
+def test_weights_by_distance(rng):
+    layer = WindowAttention(D, H, 2, rng=0)
+    x = rng.normal(size=(B, T, D)).astype(np.float32)
+    assert layer.weights is None
+    layer.eval()(x)
+    assert layer.weights.shape == (B, H, T, 5)
+    np.testing.assert_allclose(layer.weights.sum(axis=-1), 1, rtol=1e-5)
+    assert not layer.weights[..., 0, :2].any()  # nothing before the start
+    assert not layer.weights[..., -1, 3:].any()  # nor after the end
+    assert layer.weights[..., 2, :].all()
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_memory_of_window_attention_is_linear(causal):
+    """The most bytes held at once: doubling n doubles them, and they are far below one n × n array."""
+
+    def peak(n, window=8):
+        q, k, v, dout = np.random.default_rng(0).normal(size=(4, n, 4))
+        tracemalloc.start()
+        try:
+            _, weights = F.window_attention(q, k, v, window, causal)
+            F.window_attention_backward(dout, q, k, v, weights, window, causal)
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    peak(64)  # what is made once
+    small, large = peak(1024), peak(4096)
+    assert 3.6 < large / small < 4.4
+    assert large < 4096 * 4096 * 8 / 10
+    assert peak(64, window=10**6) < 64 * 64 * 8 * 20  # a window beyond the sequence costs no more than the sequence
+
+
+# --- causality --------------------------------------------------------------------------------------------------------
+
+CAUSAL = {
+    "rnn": lambda: RNN(D, E, rng=0),
+    "convolution": lambda: CausalConv1d(D, E, 3, rng=0),
+    "dilated": lambda: CausalConv1d(D, E, 3, 4, rng=0),
+    "window": lambda: WindowAttention(D, H, 4, causal=True, rng=0),
+}
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_the_past_does_not_change(rng, name):
+    layer, n = CAUSAL[name](), 41
+    x = rng.normal(size=(B, n, D)).astype(np.float32)
+    y = layer(x)
+    for t in (0, 1, 15, 16, 17, 40):
+        changed = x.copy()
+        changed[:, t] += 1
+        z = layer(changed)
+        assert np.array_equal(z[:, :t], y[:, :t])
+        assert (z[:, t] != y[:, t]).any(axis=-1).all()
+
+
+@pytest.mark.parametrize(("name", "reach"), [("convolution", 2), ("dilated", 8), ("window", 4)])
+def test_reach(rng, name, reach):
+    """Exactly so many positions later, and no later, a change is felt; the symmetric window also before."""
+    layer = CAUSAL[name]()
+    x = rng.normal(size=(1, 41, D)).astype(np.float32)
+    changed = x.copy()
+    changed[:, 11] += 1
+    felt = np.flatnonzero((layer(x) != layer(changed)).any(axis=(0, 2)))
+    assert (felt.min(), felt.max()) == (11, 11 + reach)
+    if name == "window":
+        layer.causal = False
+        felt = np.flatnonzero((layer(x) != layer(changed)).any(axis=(0, 2)))
+        assert (felt.min(), felt.max()) == (11 - reach, 11 + reach)
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_a_row_alone_is_the_row_in_the_batch(rng, name):
+    layer = CAUSAL[name]().astype(np.float64)
+    x = rng.normal(size=(B, T, D))
+    for i in range(B):
+        np.testing.assert_allclose(layer(x[i : i + 1])[0], layer(x)[i], rtol=0, atol=1e-13)
+
+
+# --- errors -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: CausalConv1d(D, E, 0), "kernel_size must be at least 1, got 0"),
+        (lambda: CausalConv1d(D, E, 2, dilation=0), "dilation must be at least 1, got 0"),
+        (lambda: CausalConv1d(0, E, 2), "d_in must be at least 1"),
+        (lambda: RNN(0, E), "d_in must be at least 1"),
+        (lambda: RNN(D, 0), "d_out must be at least 1"),
+        (lambda: WindowAttention(D, H, -1), "window must be at least 0, got -1"),
+        (lambda: WindowAttention(D, 4, 1), "num_heads must divide d_model"),
+        (lambda: F.window_attention(*np.ones((3, T, D)), -1), "window must be at least 0, got -1"),
+        (lambda: F.causal_conv1d(np.ones((B, T, D)), np.ones((0, D, E))), "w is empty"),
+        (lambda: F.causal_conv1d(np.ones((B, T, D)), np.ones((2, D, E)), dilation=0), "dilation must be at least 1"),
+        (lambda: F.causal_conv1d(np.ones((B, T, D)), np.ones((2, E, D))), r"w must have shape \(k, D_in, D_out\)"),
+        (lambda: F.rnn(np.ones((T, D)), np.ones((D, E)), np.ones((E, E))), r"x must have the axes \(B, T, D_in\)"),
+        (lambda: F.rnn(np.ones((B, T, D)), np.ones((D, E)), np.ones((D, D))), r"w_h must have shape \(D, D\)"),
+        (lambda: F.window_attention(np.ones((T, D)), *np.ones((2, T + 1, D)), 2), r"k must have shape"),
+        (
+            lambda: F.window_attention_backward(*np.ones((4, T, D)), np.ones((T, 4)), 2),
+            r"weights must have 5 columns, as window = 2 gives; got shape \(7, 4\)",
+        ),
+        (lambda: WindowAttention(D, H, 2, dtype=np.float64)(np.ones((T, D))), r"x must have the axes \(B, T, D\)"),
+        (lambda: RNN(D, E)(np.ones((B, T, E), np.float32)), "w_x must have shape"),
+    ],
+)
+def test_errors(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_whole_numbers_only():
+    for make in (lambda: WindowAttention(D, H, 1.5), lambda: CausalConv1d(D, E, 2.0)):
+        with pytest.raises(TypeError, match="must be a whole number"):
+            make()

@@ -1,0 +1,207 @@
+"""Drawing a text from a model: the distribution, the cache, the context, stopping."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from transformer_np.decoding import generate, sampling_distribution
+from transformer_np.models import GPT, GPTConfig
+
+V, L = 13, 7
+
+
+@pytest.fixture
+def model(random_module):
+    config = GPTConfig(V, L, 12, 3, 2, 10, dtype="float64")
+    return random_module(GPT(config), 2.0)
+
+
+def softmax(logits):
+    e = np.exp(logits - logits.max())
+    return e / e.sum()
+
+
+# --- the distribution ------------------------------------------------------------------------------------------------
+
+LOGITS = np.random.default_rng(5).normal(size=(4, V)) * 2
+
+
+def test_temperature_divides_the_logits():
+    for temperature in (0.3, 1.0, 2.5):
+        found = sampling_distribution(LOGITS, temperature)
+        np.testing.assert_allclose(found, [softmax(row / temperature) for row in LOGITS], rtol=1e-12)
+
+
+def test_temperature_0_is_the_likeliest_and_of_equals_the_first():
+    found = sampling_distribution(np.array([[1.0, 3.0, 3.0, -1.0], [0.0, 0.0, 0.0, 0.0]]), temperature=0)
+    assert found.tolist() == [[0, 1, 0, 0], [1, 0, 0, 0]]
+
+
+@pytest.mark.parametrize("k", [1, 2, 5, V, V + 4])
+def test_top_k_is_the_likeliest_k(k):
+    for row, found in zip(LOGITS, sampling_distribution(LOGITS, 0.7, top_k=k), strict=True):
+        chosen = sorted(range(V), key=lambda i: -row[i])[:k]
+        assert set(np.flatnonzero(found)) == set(chosen)
+        expected = softmax(row / 0.7)
+        np.testing.assert_allclose(found[chosen], expected[chosen] / expected[chosen].sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("p", [1e-9, 0.2, 0.5, 0.9, 0.999, 1.0])
+def test_top_p_is_the_smallest_set_that_reaches_p(p):
+    """Of all 2^8 sets of tokens those that reach p, of these the smallest, of these the likeliest."""
+    for logits in LOGITS[:, :8]:
+        probabilities = softmax(logits)
+        sets = [s for n in range(1, 9) for s in itertools.combinations(range(8), n)]
+        reaching = [s for s in sets if probabilities[list(s)].sum() >= p - 1e-12]
+        best = min(reaching, key=lambda s: (len(s), -probabilities[list(s)].sum()))
+        found = sampling_distribution(logits, top_p=p)
+        assert set(np.flatnonzero(found)) == set(best)
+        expected = np.where(np.isin(range(8), best), probabilities, 0)
+        np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-12)
+
+
+def test_top_k_comes_before_top_p():
+    logits = np.log([0.4, 0.3, 0.2, 0.1])
+    assert np.count_nonzero(sampling_distribution(logits, top_p=0.8)) == 3
+    found = sampling_distribution(logits, top_k=2, top_p=0.5)  # 0.4 / 0.7 reaches a half alone
+    np.testing.assert_allclose(found, [1, 0, 0, 0])
+
+
+def test_extreme_logits():
+    found = sampling_distribution(np.array([1e4, -1e4, -np.inf, 1e4]), 0.5, top_k=3, top_p=0.99)
+    np.testing.assert_allclose(found, [0.5, 0, 0, 0.5])
+
+
+@pytest.mark.parametrize(
+    "choice, message",
+    [
+        ({"temperature": -0.1}, "temperature must be 0 or positive, got -0.1"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"temperature": float("inf")}, "temperature"),
+        ({"top_k": 0}, "top_k must be at least 1, got 0"),
+        ({"top_p": 0.0}, r"top_p must lie in \(0, 1\], got 0.0"),
+        ({"top_p": 1.5}, "top_p"),
+        ({"top_p": float("nan")}, "top_p"),
+        ({"max_new_tokens": -1}, "max_new_tokens must be at least 0"),
+    ],
+)
+def test_choices_that_make_no_sense(model, choice, message):
+    with pytest.raises(ValueError, match=message):
+        generate(model, [[1, 2]], **{"max_new_tokens": 0, **choice})
+
+
+# --- generate --------------------------------------------------------------------------------------------------------
+
+PROMPT = np.array([[3, 12, 3], [0, 5, 8]])
+
+
+def test_temperature_0_takes_the_likeliest_at_every_step(model):
+    found = generate(model, PROMPT, 4, temperature=0)
+    assert np.array_equal(found[:, :3], PROMPT) and found.shape == (2, 7)
+    with model.evaluating():
+        for end in range(3, 7):
+            assert np.array_equal(found[:, end], model(found[:, :end])[:, -1].argmax(axis=-1))
+
+
+def test_beyond_the_context_the_model_sees_the_last_tokens(model):
+    for use_cache in (True, False):
+        found = generate(model, PROMPT, 12, temperature=0, use_cache=use_cache)
+        with model.evaluating():
+            for end in range(3, 15):
+                seen = found[:, max(0, end - L) : end]
+                assert np.array_equal(found[:, end], model(seen)[:, -1].argmax(axis=-1))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("length", [1, 4, 20])
+def test_the_cache_changes_nothing(model, dtype, length):
+    model.astype(dtype)
+    with_cache, without = (generate(model, PROMPT, length, top_p=0.9, rng=3, use_cache=use) for use in (True, False))
+    assert np.array_equal(with_cache, without)
+
+
+def test_the_same_seed_the_same_text(model):
+    texts = [generate(model, PROMPT, 20, temperature=2.0, rng=seed).tolist() for seed in (1, 1, 2)]
+    assert texts[0] == texts[1] != texts[2]
+    assert texts[0] == generate(model, PROMPT, 20, temperature=2.0, rng=np.random.default_rng(1)).tolist()
+
+
+def test_prompts_of_different_lengths_give_what_each_gives_alone(model):
+    prompts = [[3], [0, 5, 8, 1], [7, 7, 2, 9, 11, 4], [12, 1]]
+    for use_cache in (True, False):
+        together = generate(model, prompts, 1, temperature=0, use_cache=use_cache)
+        assert together.shape == (4, 7)
+        for prompt, row in zip(prompts, together, strict=True):
+            alone = generate(model, [prompt], 7 - len(prompt), temperature=0)
+            assert alone[0].tolist() == row.tolist()
+
+
+def test_draws_follow_the_probabilities(model):
+    """χ² of 4,000 first tokens against the distribution they are drawn from: below the 1-in-10,000 quantile."""
+    number, options = 4000, {"temperature": 1.5, "top_k": 6, "top_p": 0.95}
+    drawn = generate(model, np.tile(PROMPT[:1], (number, 1)), 1, rng=0, **options)[:, -1]
+    with model.evaluating():
+        expected = number * sampling_distribution(model(PROMPT[:1])[0, -1], **options)
+    counts = np.bincount(drawn, minlength=V)
+    possible = expected > 0
+    assert 3 <= possible.sum() <= 6 and counts[~possible].sum() == 0
+    assert ((counts - expected)[possible] ** 2 / expected[possible]).sum() < 25.7  # 5 degrees of freedom
+
+
+def test_a_row_that_has_stopped_is_padded(model):
+    free = generate(model, PROMPT, 8, temperature=2.0, rng=6)
+    stop = int(free[0, 4])
+    found = generate(model, PROMPT, 8, temperature=2.0, rng=6, stop_ids=[stop], pad_id=1)
+    for row, text in zip(found, free, strict=True):
+        places = np.flatnonzero(text[3:] == stop) + 4
+        end = places[0] if len(places) else len(text)
+        assert np.array_equal(row[:end], text[: len(row)][:end]) and (row[end:] == 1).all()
+    assert (found[0, 5:] == 1).all()
+
+
+def test_all_rows_stopped_is_the_end(model):
+    first = generate(model, PROMPT, 1, temperature=0)[:, -1]
+    found = generate(model, PROMPT, 50, temperature=0, stop_ids=first.tolist())
+    assert found.shape == (2, 4)
+
+
+def test_a_stop_token_in_the_prompt_does_not_stop(model):
+    found = generate(model, [[3, 3, 3]], 3, temperature=0)
+    stop = next(i for i in range(V) if i not in found[0])
+    assert generate(model, [[stop, 3, 3]], 3, rng=0, top_k=1, stop_ids=[stop]).shape[1] > 3
+
+
+def test_what_the_model_would_have_said_inside_a_longer_prompt_does_not_stop_it(model):
+    prompts = [[3], [0, 5, 8, 1]]
+    free = generate(model, prompts, 3, temperature=0)
+    said = int(generate(model, [[0]], 1, temperature=0)[0, 1])  # but the prompt has a 5 there
+    assert said != 5 and said not in free[1, 4:]
+    found = generate(model, prompts, 3, temperature=0, stop_ids=[said])
+    assert np.array_equal(found[1], free[1][: found.shape[1]]) and found.shape[1] > 4
+
+
+def test_dropout_is_off_and_the_mode_kept(random_module):
+    model = random_module(GPT(GPTConfig(V, L, 12, 3, 2, 10, dropout=0.5, dtype="float64"))).train()
+    assert len({tuple(generate(model, PROMPT, 4, temperature=0)[0]) for _ in range(4)}) == 1
+    assert model.training
+
+
+def test_nothing_new(model):
+    assert np.array_equal(generate(model, PROMPT, 0), PROMPT)
+
+
+@pytest.mark.parametrize(
+    "prompt, message",
+    [
+        ([], "no row"),
+        ([[]], "prompt is empty"),
+        ([[1], []], "prompt is empty"),
+        ([[1] * (L + 1)], "prompt is 8 tokens long, more than the model's context max_len = 7"),
+        ([[V]], "prompt must lie in 0 … 12, got 13"),
+        ([1, 2], "axes"),
+    ],
+)
+def test_prompts_that_will_not_do(model, prompt, message):
+    with pytest.raises(ValueError, match=message):
+        generate(model, prompt, 1)

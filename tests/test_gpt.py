@@ -1,0 +1,193 @@
+"""The decoder-only model: gradients, what it may see, and the one table that is used twice."""
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np.decoding import DecoderCache
+from transformer_np.gradcheck import check_gradients
+from transformer_np.models import GPT, GPTConfig
+from transformer_np.training import NextToken
+
+V, L, D, H, FF, N = 11, 9, 12, 3, 10, 2  # vocabulary, context, features, heads, inside, blocks: all different
+IDS = np.array([[4, 10, 4, 0, 7], [7, 2, 2, 9, 4]])  # some tokens come more than once, some not at all
+
+
+@pytest.fixture
+def make(random_module):
+    """make(**config) -> a small GPT in float64, every parameter random."""
+
+    def make(**config):
+        sizes = {"vocab_size": V, "max_len": L, "d_model": D, "num_heads": H, "num_layers": N, "d_ff": FF}
+        return random_module(GPT(GPTConfig(**{**sizes, "dtype": "float64", **config})))
+
+    return make
+
+
+class Batch:
+    def __init__(self, ids):
+        self.ids, self.targets = ids[:, :-1], ids[:, 1:]
+
+
+# --- gradients -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
+def test_gradients_of_every_parameter(make, tied, bias):
+    model = make(tie_embeddings=tied, bias=bias)
+    report = check_gradients(model, IDS, max_entries=25)
+    assert {entry.name for entry in report.entries} == {name for name, _ in model.named_parameters()}
+    assert any(entry.name.endswith(".w") or "output" in entry.name for entry in report.entries) != tied
+    assert all(entry.error <= 1e-6 for entry in report.entries), str(report)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_gradients_with_another_activation_and_dropout(make, activation):
+    report = check_gradients(make(activation=activation, dropout=0.3), IDS, max_entries=15)
+    assert report.passed, str(report)
+
+
+def test_the_tied_table_gets_both_summands(make):
+    """The gradient of the shared table is that of an embedding plus that of a projection with the same values."""
+    tied, untied = make(), make(tie_embeddings=False)
+    for (name, parameter), (_, given) in zip(untied.named_parameters(), tied.named_parameters(), strict=False):
+        parameter.data = given.data
+        assert name in dict(tied.named_parameters())
+    untied.output.w.data = tied.embedding.table.data.T
+    dlogits = np.random.default_rng(3).normal(size=(*IDS.shape, V))
+    for model in (tied, untied):
+        np.testing.assert_allclose(model(IDS), tied(IDS), rtol=1e-12, atol=1e-12)
+        model.zero_grad()
+        model(IDS)
+        model.backward(dlogits)
+    looked_up, projected = untied.embedding.table.grad, untied.output.w.grad.T
+    assert np.abs(looked_up).max() > 0.1 and np.abs(projected).max() > 0.1
+    np.testing.assert_allclose(tied.embedding.table.grad, looked_up + projected, rtol=1e-9, atol=1e-12)
+    tied(IDS)
+    tied.backward(dlogits)  # adds, does not replace
+    np.testing.assert_allclose(tied.embedding.table.grad, 2 * (looked_up + projected), rtol=1e-9, atol=1e-12)
+
+
+def test_the_parameters():
+    def count(**config):
+        return GPT(GPTConfig(V, L, D, H, N, FF, **config)).num_parameters()
+
+    block = 4 * D * D + 2 * D * FF + 2 * D  # attention, feed-forward, two γ
+    biases = 4 * D + FF + D + 2 * D
+    assert count(bias=False) == V * D + L * D + N * block + D
+    assert count() == count(bias=False) + N * biases + D
+    assert count(tie_embeddings=False) == count() + V * D
+
+
+# --- what a token may see --------------------------------------------------------------------------------------------
+
+
+def test_a_token_has_no_influence_on_what_is_before_it(make):
+    model = make(dtype="float32").eval()
+    logits = model(IDS)
+    for t in range(IDS.shape[1]):
+        changed = IDS.copy()
+        changed[:, t] = (changed[:, t] + 1) % V
+        other = model(changed)
+        assert np.array_equal(other[:, :t], logits[:, :t])
+        assert not np.isclose(other[:, t:], logits[:, t:]).all(axis=-1).any()  # and one on all that follow
+
+
+def test_a_row_of_the_batch_is_what_it_is_alone(make):
+    model = make().eval()
+    logits = model(IDS)
+    for row, expected in zip(IDS, logits, strict=True):
+        np.testing.assert_allclose(model(row[None])[0], expected, rtol=1e-12, atol=1e-12)
+    assert np.array_equal(model(IDS[::-1]), logits[::-1])
+
+
+def test_positions_matter(make):
+    model = make().eval()
+    assert not np.allclose(model(IDS[:1])[0, -1], model(IDS[:1, [1, 0, 2, 3, 4]])[0, -1])
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 1e-5)])
+@pytest.mark.parametrize("parts", [[1] * 5, [3, 1, 1], [2, 3], [5]])
+def test_logits_with_a_cache_are_those_without(make, dtype, tolerance, parts):
+    model = make(dtype=dtype).eval()
+    cache, start, found = DecoderCache(N), 0, []
+    for length in parts:
+        found.append(model(IDS[:, start : start + length], cache))
+        start += length
+    assert cache.length == 5 and np.array_equal(cache.ids, IDS)
+    np.testing.assert_allclose(np.concatenate(found, axis=1), model(IDS), rtol=tolerance, atol=tolerance)
+
+
+# --- at the start, and what is refused -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_fresh_model_knows_nothing(tied):
+    model = GPT(GPTConfig(97, 33, 24, 3, 4, tie_embeddings=tied))
+    ids = np.random.default_rng(0).integers(97, size=(6, 33))
+    loss, _ = NextToken(model).forward(Batch(ids))
+    assert loss == pytest.approx(np.log(97), abs=0.03)
+
+
+def test_matrices_start_as_in_gpt2():
+    """Standard deviation 0.02, divided by √(2 · layers) where a block adds to its input; biases 0, γ 1."""
+    for name, parameter in GPT(GPTConfig(500, 100, 64, 4, 8, tie_embeddings=False)).named_parameters():
+        if parameter.data.ndim == 1:
+            assert (parameter.data == name.endswith("gamma")).all(), name
+        else:
+            std = 0.02 / 4 if name.endswith(("w_o", "w2")) else 0.02
+            assert parameter.data.std() == pytest.approx(std, rel=0.1), name
+
+
+def test_next_token_is_the_mean_over_all_places(make):
+    model = make()
+    objective = NextToken(model)
+    loss, tokens = objective.forward(Batch(IDS))
+    probabilities = F.softmax(model(IDS[:, :-1]))
+    by_hand = [-np.log(probabilities[b, t, IDS[b, t + 1]]) for b in range(2) for t in range(4)]
+    assert tokens == 8 and loss == pytest.approx(np.mean(by_hand), rel=1e-12)
+
+    model.zero_grad()
+    objective.backward()
+    weight, step, losses = model.blocks[1].feed_forward.w1, 1e-5, []
+    for sign in (1, -1):
+        weight.data[3, 5] += sign * step
+        losses.append(objective.forward(Batch(IDS))[0])
+        weight.data[3, 5] -= sign * step
+    assert weight.grad[3, 5] == pytest.approx((losses[0] - losses[1]) / (2 * step), rel=1e-6)
+
+
+def test_gpt2_is_the_default():
+    config = GPTConfig(50257)
+    assert (config.max_len, config.d_model, config.num_heads, config.num_layers) == (1024, 768, 12, 12)
+    assert (config.d_ff, config.activation, config.tie_embeddings, config.bias) == (3072, "gelu_tanh", True, True)
+
+
+@pytest.mark.parametrize(
+    "ids, error, message",
+    [
+        (np.zeros((1, L + 1), int), ValueError, "ids is 10 tokens long, more than max_len = 9"),
+        (np.array([[1, V]]), ValueError, "must lie in 0 … 10, got 11"),
+        (np.array([1, 2]), ValueError, r"axes \(batch, length\)"),
+        (np.zeros((1, 0), int), ValueError, "empty"),
+        (np.array([[0.5]]), TypeError, "whole numbers"),
+    ],
+)
+def test_ids_that_will_not_do(make, ids, error, message):
+    with pytest.raises(error, match=message):
+        make()(ids)
+
+
+@pytest.mark.parametrize(
+    "config, message",
+    [
+        ({"num_heads": 5}, "num_heads must divide d_model, got 5 heads for d_model = 12"),
+        ({"num_layers": 0}, "num_layers must be at least 1"),
+        ({"d_ff": 0}, "d_ff must be at least 1"),
+        ({"dropout": 1.0}, "dropout"),
+    ],
+)
+def test_sizes_that_will_not_do(make, config, message):
+    with pytest.raises(ValueError, match=message):
+        make(**config)

@@ -1,0 +1,240 @@
+"""Masked language model training: what counts in the loss, exact resume, and what it leaves for fine-tuning."""
+
+import numpy as np
+import pytest
+
+from transformer_np import cli
+from transformer_np import functional as F
+from transformer_np.data import IGNORED, MaskedBatch
+from transformer_np.models import Bert, BertConfig
+from transformer_np.tasks.classify import Classifier, ClassifyOptions, ClassifyTask
+from transformer_np.tasks.mlm import MLMOptions, MLMTask
+from transformer_np.training import MaskedLanguageModel, load_model
+
+TINY = {"batch_size": 8, "layers": 1, "heads": 2, "d_model": 16, "d_ff": 20, "max_len": 12}
+WORDS = [("Ana", "sings", "loudly"), ("Lucas", "reads", "quietly"), ("Maria", "runs", "quickly")]
+TEXT = "\n".join(f"{who} {does} {how} now and {how} today" for who, does, how in WORDS * 30)
+
+
+@pytest.fixture
+def file(tmp_path):
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
+    return tmp_path / "text.txt"
+
+
+def train(file, folder, **options):
+    return MLMTask().train(MLMOptions(**{"text": file, "steps": 6, **TINY, **options}), folder, progress=False)
+
+
+# --- the objective ---------------------------------------------------------------------------------------------------
+
+
+def objective_and_batch():
+    rng = np.random.default_rng(0)
+    model = Bert(BertConfig(11, 9, 12, 3, 2, 10, dropout=0.0, dtype="float64"))
+    for parameter in model.parameters():
+        parameter.data = rng.normal(size=parameter.shape) * 0.5
+    ids = np.array([[1, 5, 10, 7, 2], [1, 10, 6, 2, 0]])
+    targets = np.array([[-1, -1, 6, 7, -1], [-1, 4, -1, -1, -1]])
+    return MaskedLanguageModel(model), MaskedBatch(ids, targets)
+
+
+def test_only_what_is_asked_for_counts():
+    objective, batch = objective_and_batch()
+    loss, tokens = objective.forward(batch)
+    log_p = np.log(F.softmax(objective.model.mlm_logits(batch.ids)))
+    assert tokens == 3 and IGNORED == -1
+    assert loss == pytest.approx(-(log_p[0, 2, 6] + log_p[0, 3, 7] + log_p[1, 1, 4]) / 3, rel=1e-10)
+
+
+def test_the_gradient_of_the_loss():
+    objective, batch = objective_and_batch()
+    objective.model.zero_grad()
+    objective.forward(batch)
+    objective.backward()
+    for parameter in (
+        objective.model.embedding.table,
+        objective.model.mlm_head.b,
+        objective.model.blocks[0].attention.w_v,
+    ):
+        for i in np.random.default_rng(1).integers(parameter.data.size, size=4):
+            before, losses = parameter.data.flat[i], []
+            for moved in (before + 1e-5, before - 1e-5):
+                parameter.data.flat[i] = moved
+                losses.append(objective.forward(batch)[0])
+            parameter.data.flat[i] = before
+            assert parameter.grad.flat[i] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-6, abs=1e-8)
+
+
+# --- training --------------------------------------------------------------------------------------------------------
+
+
+def test_it_learns_what_belongs_into_a_hole(file, tmp_path):
+    options = {"steps": 300, "d_model": 32, "d_ff": 32, "dropout": 0.0, "lr": 5e-3, "warmup": 20}
+    run = train(file, tmp_path / "run", **options)
+    losses = run.trainer.history.losses
+    assert losses[0] == pytest.approx(np.log(len(run.tokenizers["tokenizer"])), abs=0.4)
+    assert run.validation_loss < 1
+    (share,) = run.measured.values()
+    assert 0.6 < share <= 1
+
+
+def test_exact_resume(file, tmp_path):
+    whole = train(file, tmp_path / "whole", steps=12, dropout=0.2, lr=0.01, warmup=0)
+
+    class Stop(Exception):
+        pass
+
+    task = MLMTask()
+    original = task.setup
+
+    def interrupted(*args):
+        setup = original(*args)
+        batch = setup.batches.batch
+
+        def stopping(step):
+            if step == 5:
+                import signal
+
+                signal.raise_signal(signal.SIGINT)
+            return batch(step)
+
+        setup.batches.batch = stopping
+        return setup
+
+    task.setup = interrupted
+    options = MLMOptions(**{"text": file, **TINY, "steps": 12, "dropout": 0.2, "lr": 0.01, "warmup": 0})
+    stopped = task.train(options, tmp_path / "parts", progress=False)
+    assert stopped.trainer.interrupted and stopped.trainer.step == 6
+    resumed = MLMTask().train({}, tmp_path / "parts", resume=True, progress=False)
+    assert resumed.trainer.history.losses == whole.trainer.history.losses
+    assert resumed.validation_loss == whole.validation_loss
+    for name, values in whole.setup.model.state_dict().items():
+        assert np.array_equal(resumed.setup.model.state_dict()[name], values), name
+
+
+def test_the_built_in_text_is_not_what_classify_tests_on():
+    split = MLMTask().load(MLMOptions(seed=3))
+    labelled = ClassifyTask().load(ClassifyOptions(seed=3))
+    assert set(split.train.split("\n")) == {text for text, _ in labelled.train}
+    assert not {text for text, _ in labelled.test} & {*split.train.split("\n"), *split.validation.split("\n")}
+
+
+def test_long_lines_are_cut_and_empty_ones_left_out(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text(("a b c d e f g\n\n" * 3 + "a b\n") * 12)
+    run = train(path, tmp_path / "run", max_len=5)
+    pieces = [ids for ids, _ in run.setup.batches.pairs]
+    assert {len(ids) for ids in pieces} == {3, 4, 5} and all((ids[0], ids[-1]) == (1, 2) for ids in pieces)
+
+
+@pytest.mark.parametrize(
+    "text, options, message",
+    [
+        ("", {}, "has no text in it"),
+        ("a b c", {}, "the text gives no vocabulary: min_count is 2"),
+        ("a a b b " * 20 + "x" * 30, {}, "nothing known in the part kept for validation"),
+        (TEXT, {"heads": 3}, "num_heads must divide d_model"),
+    ],
+)
+def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path, text, options, message):
+    (tmp_path / "text.txt").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        train(tmp_path / "text.txt", tmp_path / "run", **options)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "name, value, error",
+    [
+        ("tokens", "bpe", ValueError),
+        *(
+            (name, 0, ValueError)
+            for name in ("steps", "batch_size", "layers", "heads", "d_model", "d_ff", "max_len", "lr")
+        ),
+        *((name, -1, ValueError) for name in ("warmup", "seed", "dropout", "weight_decay")),
+        ("max_len", 2, ValueError),
+        ("steps", 2.5, TypeError),
+        ("lr", float("nan"), ValueError),
+    ],
+)
+def test_options_are_checked(name, value, error):
+    for options in (MLMOptions, ClassifyOptions):
+        with pytest.raises(error, match=name):
+            options(**{name: value})
+
+
+# --- fine-tuning -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pretrained(file, tmp_path):
+    train(file, tmp_path / "mlm", steps=3)
+    lines = [f"{who}\t{line}" for i, line in enumerate(TEXT.split("\n")) for who in [line.split()[0]] if i < 60]
+    lines = [f"{line} {'loudly ' * (i % 7)}" for i, line in enumerate(lines)]
+    (tmp_path / "labelled.tsv").write_text("\n".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def fine_tune(folder, out="tuned", **options):
+    given = {"data": folder / "labelled.tsv", "init": folder / "mlm", "steps": 2, "batch_size": 4, **options}
+    return ClassifyTask().train(ClassifyOptions(**given), folder / out, progress=False)
+
+
+def test_fine_tuning_begins_with_what_was_learned(pretrained):
+    run = fine_tune(pretrained, lr=1e-30, warmup=0, weight_decay=0.0)  # nothing moves
+    assert {name: getattr(run.options, name) for name in TINY if name != "batch_size"} == {
+        name: size for name, size in TINY.items() if name != "batch_size"
+    }
+    assert run.tokenizers["tokenizer"].vocabulary[-1] == "<mask>"
+    trained, _ = load_model(pretrained / "mlm" / "checkpoint.safetensors")
+    state, body = run.setup.model.state_dict(), trained.state_dict()
+    same = [name for name in state if name in body and np.array_equal(state[name], body[name])]
+    assert set(state) - set(same) == {f"{name}.{p}" for name in ("pooler.linear", "classifier") for p in "wb"}
+    assert set(body) - set(same) == {name for name in body if name.startswith("mlm_head.")}
+
+
+def test_a_fine_tuned_run_stands_by_itself(pretrained):
+    whole = fine_tune(pretrained, steps=4)
+    probabilities = Classifier.of(whole).probabilities("Ana sings loudly")
+    (pretrained / "mlm").rename(pretrained / "gone")
+    assert Classifier.load(pretrained / "tuned").probabilities("Ana sings loudly") == probabilities
+    longer = ClassifyTask().train({"steps": 6}, pretrained / "tuned", resume=True, progress=False)
+    assert longer.trainer.history.losses[:4] == whole.trainer.history.losses and longer.trainer.step == 6
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"d_model": 32}, "mlm has d_model 16, not 32: leave that out"),
+        ({"tokens": "char"}, "mlm has tokens 'word', not 'char': leave that out"),
+    ],
+)
+def test_sizes_that_are_not_those_of_the_run(pretrained, options, message):
+    with pytest.raises(ValueError, match=message):
+        fine_tune(pretrained, **options)
+    assert fine_tune(pretrained, d_model=16).options.d_model == 16
+
+
+def test_what_cannot_be_fine_tuned(pretrained):
+    with pytest.raises(FileNotFoundError, match="nowhere is not the folder of a run"):
+        fine_tune(pretrained, init=pretrained / "nowhere")
+    fine_tune(pretrained)
+    with pytest.raises(ValueError, match="holds a run of the kind 'classify', not 'mlm'"):
+        fine_tune(pretrained, init=pretrained / "tuned", out="again")
+
+
+def test_the_commands(pretrained, capsys, monkeypatch):
+    monkeypatch.chdir(pretrained)
+    tiny = "--steps 2 --batch-size 4".split()
+    sizes = "--layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9".split()
+    assert cli.main(["train", "mlm", "--text", "text.txt", "--out", "words", *tiny, *sizes]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "steps 2" and lines[2].startswith("validation loss ")
+    assert lines[3].startswith("hidden tokens found on unseen sentences ")
+    assert cli.main(["train", "classify", "--data", "labelled.tsv", "--init", "words", "--out", "tuned", *tiny]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[3].startswith("accuracy on unseen sentences ")
+    assert "those of words to begin with" in captured.err
+    assert cli.main(["train", "mlm", "--out", "words", "--resume", "--steps", "3"]) == 0
+    assert capsys.readouterr().out.startswith("steps 3\n")

@@ -1,0 +1,258 @@
+"""The built-in sentiment set, the user's labelled file, and the batches an encoder learns from."""
+
+import re
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from transformer_np.data import (
+    BOS,
+    EOS,
+    IGNORED,
+    PAD,
+    UNK,
+    CharTokenizer,
+    LabelledBatches,
+    MaskedBatches,
+    Split,
+    Tokenizer,
+    WordTokenizer,
+    as_encoder_input,
+    labels_of,
+    mask_tokens,
+    read_labelled,
+    sentiment_sentences,
+    split_pairs,
+    with_mask,
+)
+
+# --- the built-in set ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    return sentiment_sentences()
+
+
+def test_thousands_of_different_sentences_half_of_each_kind(sentences):
+    assert len(sentences) == len({sentence for sentence, _ in sentences}) == 12_000
+    assert Counter(label for _, label in sentences) == {"positive": 6000, "negative": 6000}
+    assert sentiment_sentences() == sentences
+    small = sentiment_sentences(600)
+    assert len(dict(small)) == 600 and Counter(dict(small).values()) == {"positive": 300, "negative": 300}
+
+
+@pytest.mark.parametrize("size, error", [(599, ValueError), (601, ValueError), (12_002, ValueError), (1e3, TypeError)])
+def test_sizes_that_there_are_not(size, error):
+    with pytest.raises(error, match="size must be"):
+        sentiment_sentences(size)
+
+
+PRAISE = "good|nice|pleasant|interesting|charming|impressive|great|wonderful|excellent|superb|fantastic|brilliant"
+FAULT = "bad|poor|unpleasant|boring|dull|disappointing|terrible|awful|horrible|dreadful|dismal|hopeless"
+TURNS = r"not(?! only)|never|far from|anything but"
+
+
+def reading(sentence):
+    """What a sentence means, found a second time: by taking it apart."""
+    for pattern in (r"(?:although|even though) .*, (.*)", r"(.*), (?:although|even though) .*", r".*; however, (.*)"):
+        match = re.fullmatch(pattern, sentence)
+        if match:
+            return reading(match[1])
+    if ", but " in sentence:
+        return reading(sentence.split(", but ")[1])
+    praised, faulted = (re.search(rf"\b({words})\b", sentence) for words in (PRAISE, FAULT))
+    if praised or faulted:
+        assert not (praised and faulted), sentence
+        good = bool(praised)
+    else:
+        words = r"\b(loved?|liked?|enjoyed|enjoy|recommend|praise|disliked?|hated|complained|tired)\b"
+        found = re.findall(words, sentence)
+        assert len(found) == 1, sentence
+        good = found[0] not in ("dislike", "disliked", "hated", "complained", "tired")
+        if "could not praise" in sentence:
+            return "positive"
+    turned = re.search(rf"\b({TURNS}|nobody)\b", sentence)
+    return "positive" if good != bool(turned) else "negative"
+
+
+def test_the_label_is_what_the_sentence_means(sentences):
+    for sentence, label in sentences:
+        assert reading(sentence) == label, sentence
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"\bnot\b.*\bat all\b",
+        r"\bnot only\b",
+        r"\bnobody\b",
+        r"\bvery\b",
+        ", but ",
+        "; however, ",
+        "^although ",
+        ", even though ",
+    ],
+)
+def test_no_turn_of_phrase_gives_the_label_away(sentences, pattern):
+    labels = Counter(label for sentence, label in sentences if re.search(pattern, sentence))
+    assert min(labels["positive"], labels["negative"]) >= 50
+    assert max(labels.values()) <= 3 * min(labels.values())
+
+
+def test_no_word_gives_the_label_away(sentences):
+    """The best that can be done with one word is far from what there is to reach."""
+    count = {label: Counter() for label in ("positive", "negative")}
+    for sentence, label in sentences:
+        count[label].update(set(WordTokenizer.cut(sentence)))
+    for word in ("good", "bad", "boring", "not", "never", "nobody", "but", "although", "wonderful", "awful"):
+        shares = [count[label][word] for label in count]
+        assert min(shares) > 0.2 * sum(shares), (word, shares)
+
+
+def test_a_split_by_sentence(sentences):
+    split = split_pairs(sentences)
+    parts = [{text for text, _ in part} for part in (split.train, split.validation, split.test)]
+    assert sum(map(len, parts)) == len(set.union(*parts)) == 12_000
+    assert labels_of(split) == ["negative", "positive"]
+
+
+# --- the user's file -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(data):
+        path = tmp_path / "labelled.tsv"
+        path.write_bytes(data if isinstance(data, bytes) else data.encode())
+        return path
+
+    return write
+
+
+def test_reads_label_and_text(write):
+    path = write("good\tI liked it.\n\n \t \n neutral \t so\tso \r\nbad\té\u2028not\n")
+    assert read_labelled(path) == [("I liked it.", "good"), ("so\tso", "neutral"), ("é\u2028not", "bad")]
+    assert read_labelled(write(b"\xef\xbb\xbfa\tb")) == [("b", "a")]
+
+
+def error(kind, path, *parts):
+    with pytest.raises(kind) as caught:
+        read_labelled(path)
+    for part in (str(path), *parts):
+        assert part in str(caught.value)
+
+
+def test_files_that_will_not_do(write, tmp_path):
+    error(FileNotFoundError, tmp_path / "nowhere.tsv", "there is no file")
+    error(IsADirectoryError, tmp_path, "is a folder, expected a text file with a label")
+    error(ValueError, write(" \n"), "has no labelled texts in it")
+    error(
+        ValueError, write("a\tb\n\nno tab\n"), "line 3: expected a label, a tab and a text; there is no tab in 'no tab'"
+    )
+    error(ValueError, write("x" * 99), "line 1:", "'" + "x" * 40 + "' …")
+    error(ValueError, write("a\tb\n\tc\n"), "line 2: the label is empty")
+    error(ValueError, write("a\tb\nc\t \n"), "line 2: the text is empty")
+    error(ValueError, write(b"a\tb\nc\tvoc\xea\n"), "line 2: the byte 0xea at column 6 is not UTF-8")
+
+
+def test_labels_that_cannot_be_learned():
+    train = [("a", "x"), ("b", "y")]
+    with pytest.raises(ValueError, match="in the test part there are labels that no training text has: 'p', 'q';"):
+        labels_of(Split(train, train, [("c", "q"), ("d", "p"), ("e", "x")]))
+    with pytest.raises(ValueError, match="in the validation part there are labels"):
+        labels_of(Split(train, [("c", "z")], train))
+    with pytest.raises(ValueError, match="all training texts have the label 'x': there is nothing to tell apart"):
+        labels_of(Split(train[:1], train[:1], train[:1]))
+    assert labels_of(Split(train[::-1], train[:1], [])) == ["x", "y"]
+
+
+# --- batches ---------------------------------------------------------------------------------------------------------
+
+
+def test_an_encoder_input():
+    assert as_encoder_input([7, 8, 9], 8) == [BOS, 7, 8, 9, EOS]
+    assert as_encoder_input([7, 8, 9], 4) == [BOS, 7, 8, EOS]
+
+
+def test_labelled_batches():
+    texts = [([1, *range(4, 5 + i % 4), 2], i % 3) for i in range(13)]
+    batches = LabelledBatches(texts, batch_size=5, seed=3)
+    found = []
+    for step in range(batches.batches_per_epoch):
+        batch = batches.batch(step)
+        assert batch.ids.shape[0] == batch.labels.shape[0] <= 5 and batch.labels.ndim == 1
+        found += [(ids[ids != PAD].tolist(), int(label)) for ids, label in zip(batch.ids, batch.labels, strict=True)]
+    assert sorted(found) == sorted(texts)
+    again = LabelledBatches(texts, batch_size=5, seed=3).batch(7)
+    assert np.array_equal(again.ids, batches.batch(7).ids) and np.array_equal(again.labels, batches.batch(7).labels)
+
+
+@pytest.mark.parametrize("kind", [WordTokenizer, CharTokenizer])
+def test_a_vocabulary_with_a_mask(kind):
+    plain = kind.train(["A b < mask > a b < mask >"], lowercase=True)
+    tokenizer = with_mask(plain)
+    assert len(tokenizer) == len(plain) + 1 and tokenizer.token(len(plain)) == "<mask>"
+    text = "a <mask> b"
+    assert tokenizer.encode(text) == plain.encode(text) and len(plain) not in tokenizer.encode(text)
+    loaded = Tokenizer.from_dict(tokenizer.to_dict())
+    assert loaded.vocabulary == tokenizer.vocabulary and loaded.lowercase
+
+
+# --- holes -----------------------------------------------------------------------------------------------------------
+
+V, MASK = 50, 49
+
+
+def test_how_much_is_hidden():
+    """15 % are asked for; of these 80 % masked, 10 % exchanged, 10 % left: within four standard deviations."""
+    ids = np.random.default_rng(1).integers(4, MASK, size=(400, 300))
+    holes, targets = mask_tokens(ids, V, 0)
+    chosen = targets != IGNORED
+    n = chosen.sum()
+    assert abs(chosen.mean() - 0.15) < 4 * (0.15 * 0.85 / ids.size) ** 0.5
+    masked, same = (holes == MASK)[chosen], (holes == ids)[chosen]
+    assert abs(masked.mean() - 0.8) < 4 * (0.8 * 0.2 / n) ** 0.5
+    assert abs(same.mean() - (0.1 + 0.1 / 45)) < 4 * (0.1 * 0.9 / n) ** 0.5  # some are exchanged for themselves
+    exchanged = np.bincount(holes[chosen][~masked & ~same], minlength=V)
+    assert not exchanged[:4].any() and exchanged[4:MASK].min() > 0 and exchanged[MASK] == 0
+    assert np.array_equal(targets[chosen], ids[chosen]) and np.array_equal(holes[~chosen], ids[~chosen])
+
+
+def test_special_tokens_are_never_asked_for():
+    ids = np.random.default_rng(2).integers(0, V, size=(200, 40))
+    holes, targets = mask_tokens(ids, V, 0)
+    special = (ids < 4) | (ids == MASK)
+    assert {PAD, BOS, EOS, UNK} == set(range(4)) and special.sum() > 500
+    assert (targets[special] == IGNORED).all() and np.array_equal(holes[special], ids[special])
+
+
+def test_something_is_always_asked_for():
+    for seed in range(50):
+        _, targets = mask_tokens(np.array([[BOS, 7, EOS]]), V, seed)
+        assert targets.tolist() == [[IGNORED, 7, IGNORED]]
+    with pytest.raises(ValueError, match="there is no token that can be masked"):
+        mask_tokens(np.array([[BOS, UNK, EOS]]), V, 0)
+    with pytest.raises(ValueError, match="a vocabulary of 5 tokens has none besides special ones and <mask>"):
+        mask_tokens(np.array([[4]]), 5, 0)
+
+
+def test_the_holes_depend_on_seed_and_step_alone():
+    texts = [[BOS, *np.random.default_rng(i).integers(4, MASK, size=12), EOS] for i in range(8)]
+    batches = MaskedBatches(texts, 4, V, seed=5)
+    found = [batches.batch(step) for step in range(6)]
+    again = MaskedBatches(texts, 4, V, seed=5)
+    for step in (5, 0, 3):
+        assert np.array_equal(again.batch(step).ids, found[step].ids)
+        assert np.array_equal(again.batch(step).targets, found[step].targets)
+    assert not np.array_equal(MaskedBatches(texts, 4, V, seed=6).batch(0).ids, found[0].ids)
+    whole = [np.where(b.targets == IGNORED, b.ids, b.targets) for b in found]
+    texts_of = [
+        {tuple(row): tuple(t) for row, t in zip(w, b.targets, strict=True)} for w, b in zip(whole, found, strict=True)
+    ]
+    assert {*texts_of[0], *texts_of[1]} == {tuple(map(int, text)) for text in texts}  # an epoch has every text
+    first, second = {**texts_of[0], **texts_of[1]}, {**texts_of[2], **texts_of[3]}
+    assert sum(first[text] != second[text] for text in first) >= 6  # with other holes in the next epoch
+    for one, other in zip(batches.in_order(), again.in_order(), strict=True):
+        assert np.array_equal(one.ids, other.ids) and np.array_equal(one.targets, other.targets)

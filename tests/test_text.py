@@ -1,0 +1,473 @@
+"""The text generator: data, options, training, resume, and its command."""
+
+import os
+import shutil
+import signal
+from dataclasses import asdict, fields
+
+import numpy as np
+import pytest
+
+from transformer_np import cli, data
+from transformer_np.data import TextBatches, read_text, split_text, validation_batches
+from transformer_np.module import Parameter
+from transformer_np.tasks import runs, text
+from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
+from transformer_np.training import AdamW, is_matrix, load_checkpoint
+
+train_gpt = GPTTask().train
+
+LINES = ["one two three four\n", "five six seven eight\n", "nine ten eleven twelve\n"]
+TEXT = "".join(LINES) * 30
+TINY = {"block_size": 16, "batch_size": 6, "layers": 1, "heads": 2, "d_model": 16, "d_ff": 20, "warmup": 3}
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Every test in a folder of its own, with text.txt in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "text.txt").write_text(TEXT, encoding="utf-8")
+    return tmp_path
+
+
+def train(folder, **options):
+    return train_gpt(GPTOptions(**{"text": "text.txt", "steps": 6, **TINY, **options}), folder, progress=False)
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A run that knows the text by heart."""
+    folder = tmp_path_factory.mktemp("gpt")
+    (folder / "text.txt").write_text(TEXT, encoding="utf-8")
+    options = {"text": folder / "text.txt", "steps": 300, "lr": 0.01, "min_lr": 0.001, "layers": 2}
+    return folder / "run", train(folder / "run", **{**options, "d_model": 32, "d_ff": 64})
+
+
+# --- reading and splitting -------------------------------------------------------------------------------------------
+
+
+def test_reads_text(here):
+    (here / "a.txt").write_bytes(b"\xef\xbb\xbfol\xc3\xa1\r\n\x0cfim\r x")
+    assert read_text("a.txt") == read_text(here / "a.txt") == "olá\n\x0cfim\n x"
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        (b"", "a.txt has no text in it"),
+        (b" \n", "a.txt has no text in it"),
+        (b"ab\nol\xe1 x", "a.txt, line 2: the byte 0xe1 at column 3 is not UTF-8"),
+    ],
+)
+def test_files_that_will_not_do(here, content, message):
+    (here / "a.txt").write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        read_text("a.txt")
+
+
+def test_missing_file_and_folder(here):
+    with pytest.raises(FileNotFoundError, match=r"there is no file nowhere\.txt"):
+        read_text("nowhere.txt")
+    with pytest.raises(IsADirectoryError, match="is a folder, expected a text file"):
+        read_text(here)
+
+
+def test_the_built_in_text():
+    found = data.documentation_text()
+    assert found == data.documentation_text() and len(found) > 300_000 and len(set(found)) < 200
+    assert found.index('The "assert" statement') < found.index('The "while" statement')
+
+
+def test_the_first_nine_tenths_are_to_learn_from():
+    split = split_text("abcdefghij" * 10)
+    assert split.train + split.validation == "abcdefghij" * 10 and len(split.validation) == 10
+    with pytest.raises(ValueError, match="too short to split in two: it has 1 characters"):
+        split_text("a")
+    for share in (0, 1, -0.1, float("nan")):
+        with pytest.raises(ValueError, match="validation must lie in"):
+            split_text("abc", share)
+
+
+# --- batches ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_is_windows_and_the_tokens_after():
+    batches = TextBatches(np.arange(100, 150), block_size=7, batch_size=5, seed=3)
+    batch = batches.batch(4)
+    assert batch.ids.shape == batch.targets.shape == (5, 7)
+    assert np.array_equal(batch.targets, batch.ids + 1)
+    assert np.array_equal(batch.ids, batch.ids[:, :1] + np.arange(7))
+
+
+def test_a_batch_depends_on_data_seed_and_step_alone():
+    def batch(step, seed=0):
+        return TextBatches(np.arange(1000), 7, 5, seed).batch(step).ids.tolist()
+
+    batches = TextBatches(np.arange(1000), 7, 5)
+    backwards = [batches.batch(step).ids.tolist() for step in (2, 1, 0)][::-1]
+    assert backwards == [batch(0), batch(1), batch(2)]
+    assert batch(0) != batch(1) and batch(0) != batch(0, seed=1)
+
+
+def test_windows_start_everywhere_and_end_at_the_end():
+    batches = TextBatches(np.arange(12), block_size=7, batch_size=50)
+    starts = {int(start) for step in range(10) for start in batches.batch(step).ids[:, 0]}
+    assert starts == set(range(5))
+    assert (TextBatches(np.arange(8), block_size=7, batch_size=2).batch(0).targets[:, -1] == 7).all()
+
+
+@pytest.mark.parametrize("length, block_size, batch_size", [(50, 7, 3), (50, 7, 7), (43, 7, 3), (5, 7, 3), (2, 7, 1)])
+def test_validation_asks_for_every_token_once_in_order(length, block_size, batch_size):
+    batches = validation_batches(np.arange(length), block_size, batch_size)
+    rows = [row for batch in batches for row in batch.ids]
+    assert np.concatenate(rows).tolist() == list(range(length - 1))
+    assert all(np.array_equal(batch.targets, batch.ids + 1) for batch in batches)
+    assert all(len(row) == block_size for row in rows[:-1])
+    assert all(len(batch.ids) <= batch_size for batch in batches)
+
+
+@pytest.mark.parametrize(
+    "make, error, message",
+    [
+        (lambda: TextBatches(np.arange(8), 8, 2), ValueError, "has 8 tokens, but a block of 8 .* need 9"),
+        (lambda: TextBatches([], 8, 2), ValueError, "has 0 tokens"),
+        (lambda: TextBatches(np.arange(8), 0, 2), ValueError, "block_size must be at least 1, got 0"),
+        (lambda: TextBatches(np.arange(8), 2, 0), ValueError, "batch_size must be at least 1, got 0"),
+        (lambda: TextBatches(np.zeros((8, 2), int), 2, 1), ValueError, r"axis \(length,\), got shape \(8, 2\)"),
+        (lambda: TextBatches(np.zeros(8), 2, 1), TypeError, "whole numbers"),
+        (lambda: TextBatches(np.arange(8), 2, 1).batch(-1), ValueError, "step must not be negative"),
+        (lambda: validation_batches([3], 2, 1), ValueError, "has 1 tokens, at least 2"),
+    ],
+)
+def test_what_makes_no_batches(make, error, message):
+    with pytest.raises(error, match=message):
+        make()
+
+
+# --- weight decay ----------------------------------------------------------------------------------------------------
+
+
+def test_decay_of_some_parameters_only():
+    """AdamW with a choice is AdamW for those and Adam for the others; the large one is several blocks of an update."""
+    shapes = ((300, 200), (7,), (3, 4), ())
+
+    def after(decays, weight_decay=0.3):
+        rng = np.random.default_rng(0)
+        optimizer = AdamW(
+            [Parameter(rng.normal(size=shape)) for shape in shapes], weight_decay=weight_decay, decays=decays
+        )
+        for _ in range(3):
+            for p in optimizer.parameters:
+                p.grad = rng.normal(size=p.shape)
+            optimizer.step()
+        return [p.data for p in optimizer.parameters]
+
+    every, none = after(None), after(None, weight_decay=0.0)
+    for found, expected in (
+        (after(is_matrix), [every[0], none[1], every[2], none[3]]),
+        (after(lambda p: not is_matrix(p)), [none[0], every[1], none[2], every[3]]),
+        (after(lambda p: True), every),
+        (after(lambda p: False), none),
+    ):
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-14, atol=0)
+    assert not np.allclose(every[1], none[1], rtol=1e-5, atol=0)
+    with pytest.raises(ValueError, match="weight_decay must not be negative, got -1"):
+        AdamW([Parameter(np.ones(2))], weight_decay=-1)
+
+
+def test_norms_and_biases_are_not_decayed(here):
+    """A gradient of zero leaves only the decay."""
+    run = train(here / "run", steps=1, bias="yes")
+    optimizer, model = run.setup.optimizer, run.setup.model
+    before = {name: p.data.copy() for name, p in model.named_parameters()}
+    optimizer.zero_grad()
+    optimizer.averages["m"][...] = 0
+    optimizer.lr = 0.5
+    optimizer.step()
+    for name, p in model.named_parameters():
+        np.testing.assert_allclose(p.data, before[name] * (0.95 if p.data.ndim > 1 else 1), rtol=1e-6, err_msg=name)
+    assert {p.data.ndim for p in model.parameters()} == {1, 2}
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_defaults_are_nanogpts():
+    options = asdict(GPTOptions())
+    expected = {"layers": 4, "heads": 4, "d_model": 128, "block_size": 64, "batch_size": 12, "steps": 2000}
+    expected |= {"dropout": 0, "lr": 1e-3, "min_lr": 1e-4, "warmup": 100, "beta1": 0.9, "beta2": 0.99, "clip": 1.0}
+    assert options.items() >= {**expected, "weight_decay": 0.1, "tokens": "char", "head": "tied", "bias": "no"}.items()
+
+
+@pytest.mark.parametrize(
+    "name, value, error",
+    [
+        *((name, "other", ValueError) for name in ("tokens", "head", "bias")),
+        *((name, 0, ValueError) for name in ("steps", "batch_size", "block_size", "layers", "lr", "clip")),
+        *((name, -1, ValueError) for name in ("warmup", "seed", "lr", "min_lr", "weight_decay", "dropout", "beta1")),
+        *((name, 2.5, TypeError) for name in ("steps", "batch_size", "block_size", "layers", "warmup", "seed")),
+        *((name, 1.0, ValueError) for name in ("dropout", "beta1", "beta2")),
+        *((name, float("nan"), ValueError) for name in ("dropout", "lr", "min_lr", "weight_decay", "beta2", "clip")),
+        ("vocab_size", 259, ValueError),
+        ("min_lr", 0.1, ValueError),
+    ],
+)
+def test_options_are_checked(name, value, error):
+    with pytest.raises(error, match=name):
+        GPTOptions(**{name: value})
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"heads": 3}, "num_heads must divide d_model, got 3 heads for d_model = 16"),
+        ({"d_ff": 0}, "d_ff must be at least 1"),
+        ({"text": "nowhere.txt"}, "there is no file nowhere.txt"),
+        ({"text": "short.txt"}, "the text to learn from has 9 tokens, but a block of 16 .* need 17"),
+        ({"text": "short.txt", "block_size": 8}, "the text for validation has 1 tokens, at least 2 needed"),
+        ({"text": "empty.txt"}, "empty.txt has no text in it"),
+    ],
+)
+def test_what_cannot_be_trained_leaves_nothing_behind(here, options, message):
+    (here / "short.txt").write_text("0123456789")
+    (here / "empty.txt").write_text("")
+    with pytest.raises((ValueError, OSError), match=message):
+        train(here / "run", **options)
+    assert not (here / "run").exists()
+
+
+def test_options_reach_the_model_and_the_optimizer(here):
+    run = train(here / "run", head="untied", bias="yes", dropout=0.2, beta1=0.8, beta2=0.95, weight_decay=0.3, clip=0.7)
+    config = run.setup.model.config
+    assert (config.max_len, config.num_layers, config.num_heads, config.d_model, config.d_ff) == (16, 1, 2, 16, 20)
+    assert (config.tie_embeddings, config.bias, config.dropout) == (False, True, 0.2)
+    assert (run.setup.optimizer.betas, run.setup.optimizer.weight_decay, run.setup.clip_norm) == ((0.8, 0.95), 0.3, 0.7)
+    assert config.vocab_size == 4 + len(set(TEXT))
+
+
+def test_all_characters_of_the_text_are_in_the_vocabulary(here):
+    (here / "text.txt").write_text(TEXT + "Z")  # in the part for validation
+    tokenizer = train(here / "run", steps=1).tokenizers["tokenizer"]
+    assert tokenizer.unknown(TEXT + "Z") == [] and set(tokenizer.vocabulary[4:]) == {*TEXT, "Z"}
+
+
+def test_another_seed_is_another_training(here):
+    runs = [train(here / str(i), steps=1, seed=seed).setup for i, seed in enumerate((0, 0, 1))]
+    for part in (lambda run: run.batches.batch(0).ids, lambda run: run.model.blocks[0].attention.w_q.data):
+        assert np.array_equal(part(runs[0]), part(runs[1])) and not np.array_equal(part(runs[0]), part(runs[2]))
+
+
+def test_the_learning_rate_rises_and_falls(here):
+    rates = train(here / "a", steps=20, warmup=4, lr=0.02, min_lr=0.001).trainer.history.learning_rates
+    assert rates[:4] == pytest.approx([0.005, 0.01, 0.015, 0.02])
+    assert rates[4:] == sorted(rates[4:], reverse=True) and rates[-1] == pytest.approx(0.001)
+    rates = train(here / "b", steps=4, warmup=100, lr=0.02).trainer.history.learning_rates
+    assert rates[:2] == pytest.approx([0.01, 0.02])  # a short training has a short warm-up
+    assert train(here / "c", steps=1, warmup=100).trainer.step == 1
+
+
+# --- training --------------------------------------------------------------------------------------------------------
+
+
+def test_learns_the_text(learned):
+    _, run = learned
+    first, *_ = run.trainer.history.losses
+    assert first == pytest.approx(np.log(len(run.tokenizers["tokenizer"])), abs=0.1)
+    assert run.validation_loss < 0.35  # what line comes next it cannot know from 16 characters, but what word
+    assert TextGenerator.of(run).generate("nine ten elev", 19, temperature=0) == "nine ten eleven twelve\none two t"
+    assert len(run.data.train) == int(0.9 * len(TEXT))
+
+
+def test_byte_pairs(here):
+    run = train(here / "run", tokens="bpe", vocab_size=270, steps=2)
+    assert len(run.tokenizers["tokenizer"]) == run.setup.model.config.vocab_size == 270
+    generator = TextGenerator.load(here / "run")
+    found = generator.generate("é 漢 one", 5, rng=0)  # nothing is unknown
+    assert found.startswith("é 漢 one") and found == TextGenerator.of(run).generate("é 漢 one", 5, rng=0)
+
+
+def state(folder):
+    """Everything in the checkpoint of a run, but for the seconds it took."""
+    tensors, header = load_checkpoint(folder / runs.CHECKPOINT)
+    return {**{name: array.tobytes() for name, array in tensors.items()}, **header, "seconds": None}
+
+
+def test_an_interrupted_run_goes_on_exactly(here, monkeypatch):
+    straight = train(here / "straight", dropout=0.1)
+    batch = TextBatches.batch
+
+    def interrupted(self, step):
+        if step == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+        return batch(self, step)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TextBatches, "batch", interrupted)
+        broken = train(here / "broken", dropout=0.1)
+    assert broken.trainer.interrupted and broken.trainer.step == 4
+    resumed = train_gpt({}, here / "broken", resume=True, progress=False)
+    assert resumed.trainer.history.losses == straight.trainer.history.losses
+    assert resumed.validation_loss == straight.validation_loss
+    assert state(here / "broken") == state(here / "straight")
+
+
+def test_resume_refuses_another_text_and_other_options(here):
+    train(here / "run")
+    with pytest.raises(ValueError, match=r"started with lr 0\.001, not 0\.1"):
+        train_gpt({"lr": 0.1}, here / "run", resume=True)
+    (here / "text.txt").write_text(TEXT + "more")
+    with pytest.raises(ValueError, match="the data are not those"):
+        train_gpt({}, here / "run", resume=True)
+
+
+# --- the generator ---------------------------------------------------------------------------------------------------
+
+
+def test_a_loaded_generator_is_the_same(learned):
+    folder, run = learned
+    loaded = TextGenerator.load(folder)
+    assert loaded.generate("one", 40, rng=1) == TextGenerator.of(run).generate("one", 40, rng=1)
+    assert loaded.context == 16 and not loaded.model.training
+
+
+def test_the_same_seed_the_same_text(learned):
+    generator = TextGenerator.of(learned[1])
+    texts = [generator.generate("one", 30, temperature=3.0, rng=seed) for seed in (0, 0, 1)]
+    assert texts[0] == texts[1] != texts[2] and len(texts[0]) <= 33 and texts[0].startswith("one")
+    assert generator.generate("one", 0) == "one"
+
+
+def test_stop(learned):
+    generator = TextGenerator.of(learned[1])
+    whole = generator.generate("one two", 60, temperature=0)
+    assert whole.startswith("one two three four\n") and len(whole) == 67
+    assert generator.generate("one two", 60, temperature=0, stop="\n") == "one two three four"  # one token
+    assert generator.generate("one two", 60, temperature=0, stop="four") == "one two three "  # several
+    assert generator.generate("one two", 60, temperature=0, stop="one two") != "one two"  # not in the prompt
+    assert generator.generate("one two", 5, temperature=0, stop="xyz") == whole[:12]
+    with pytest.raises(ValueError, match="stop is empty"):
+        generator.generate("one", stop="")
+
+
+def test_a_stop_of_one_token_saves_the_rest(learned, monkeypatch):
+    generator, forwards = TextGenerator.of(learned[1]), []
+    forward = type(generator.model).forward
+    monkeypatch.setattr(type(generator.model), "forward", lambda *args: forwards.append(1) or forward(*args))
+    generator.generate("one two", 60, temperature=0, stop="\n")
+    assert len(forwards) == len(" three four\n")
+
+
+def test_special_tokens_are_no_text(learned, monkeypatch):
+    generator = TextGenerator.of(learned[1])
+    written = np.array([[*generator.encode("one"), 3, 0, *generator.encode(" two"), 2, 1]])
+    monkeypatch.setattr(text, "generate", lambda *args, **options: written)
+    assert generator.generate("one") == "one two"
+
+
+def test_of_a_long_prompt_the_end_counts(learned):
+    generator = TextGenerator.of(learned[1])
+    long = "ten four six one\n" + "nine ten eleven "
+    assert len(long) > 16
+    assert generator.generate(long, 10, rng=0) == long + generator.generate(long[-16:], 10, rng=0)[16:]
+
+
+@pytest.mark.parametrize(
+    "prompt, message",
+    [("", "the prompt is empty"), ("one Zwölf Z", "not in the text that the model learned: 'Z', 'ö'")],
+)
+def test_prompts_that_will_not_do(learned, prompt, message):
+    with pytest.raises(ValueError, match=message):
+        TextGenerator.of(learned[1]).generate(prompt)
+
+
+# --- the commands ----------------------------------------------------------------------------------------------------
+
+
+def call(capsys, *args):
+    """Exit code, stdout and stderr of a command."""
+    try:
+        code = cli.main([str(arg) for arg in args])
+    except SystemExit as stop:  # argparse
+        code = stop.code
+    return code, *capsys.readouterr()
+
+
+def fails(capsys, *args):
+    code, out, err = call(capsys, *args)
+    assert (code, out) == (2, "") and "Traceback" not in err
+    return err.splitlines()[-1].partition(": error: ")[2]
+
+
+@pytest.fixture
+def run(learned, here):
+    """A copy of the run that has learned."""
+    return shutil.copytree(learned[0], here / "run")
+
+
+def test_train_and_generate(capsys):
+    flags = [part for name, value in TINY.items() for part in ("--" + name.replace("_", "-"), value)]
+    code, out, err = call(capsys, "train", "gpt", "--text", "text.txt", "--steps", 3, *flags)
+    steps, wall, loss, saved = out.splitlines()
+    assert code == 0 and steps == "steps 3" and wall.startswith("wall time ") and saved == "saved in runs/gpt-1"
+    assert 2 < float(loss.removeprefix("validation loss ")) < 4
+    assert f"{int(0.9 * len(TEXT)):,} tokens to learn from" in err
+    code, out, _ = call(capsys, "generate", "--prompt", "one", "--max-new-tokens", 9)
+    assert code == 0 and out.startswith("one")
+
+
+def test_every_option_is_a_flag(capsys):
+    _, out, _ = call(capsys, "train", "gpt", "--help")
+    for field in fields(GPTOptions):
+        assert "--" + field.name.replace("_", "-") in out
+
+
+@pytest.mark.usefixtures("run")
+def test_generate(capsys):
+    options = ("--max-new-tokens", 12, "--temperature", 0)
+    assert call(capsys, "generate", "--prompt", "one two", *options) == (0, "one two three four\n\n", "")
+    assert call(capsys, "generate", "one two", *options, "--stop", "\n") == (0, "one two three four\n", "")
+    code, out, _ = call(capsys, "generate", *options, "--prompt", "one two", "five six")
+    assert (code, out) == (0, f"one two three four\n\n{'-' * 20}\nfive six seven eight\n")
+    code, out, _ = call(capsys, "generate", *options)  # from a new line
+    assert code == 0 and any(line.startswith(out[:8]) for line in LINES)
+
+
+@pytest.mark.usefixtures("run")
+def test_a_text_does_not_depend_on_the_other_prompts(capsys):
+    options = ("--max-new-tokens", 20, "--temperature", 2.0, "--seed", 4)
+    alone = [call(capsys, "generate", prompt, *options)[1] for prompt in ("one", "five")]
+    assert call(capsys, "generate", "one", "five", *options)[1] == f"{alone[0]}{'-' * 20}\n{alone[1]}"
+    assert call(capsys, "generate", "one", *options[:-1], 5)[1] != alone[0]
+
+
+@pytest.mark.usefixtures("run")
+def test_a_long_prompt_is_warned_about(capsys):
+    code, out, err = call(capsys, "generate", LINES[0] * 2, "--max-new-tokens", 3)
+    assert code == 0 and out.startswith(LINES[0] * 2)
+    assert err == "the prompt has 38 tokens, the model sees at most 16: the first 22 have no influence\n"
+
+
+@pytest.mark.usefixtures("run")
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (["--prompt", ""], "the prompt is empty: there is nothing to go on with"),
+        (["one", "héé"], "not in the text that the model learned: 'é'"),
+        (["one", "--top-k", 0], "top_k must be at least 1, got 0"),
+        (["one", "--top-p", 0], "top_p must lie in (0, 1], got 0.0"),
+        (["one", "--top-p", 1.5], "top_p must lie in (0, 1], got 1.5"),
+        (["one", "--temperature", -1], "temperature must be 0 or positive, got -1.0"),
+        (["one", "--max-new-tokens", -1], "max_new_tokens must be at least 0, got -1"),
+        (["one", "--seed", -1], "--seed must not be negative, got -1"),
+        (["one", "--stop", ""], "stop is empty: the text would end before it begins"),
+        (["one", "--model", "nowhere"], "nowhere is not the folder of a run: there is no run.json in it"),
+    ],
+)
+def test_generate_refuses(capsys, args, message):
+    assert fails(capsys, "generate", *args) == message
+
+
+def test_no_model(capsys):
+    message = fails(capsys, "generate", "one")
+    assert message.startswith("no trained model found here: train one with `transformer-np train gpt`")

@@ -1,0 +1,312 @@
+"""Transformer-XL: gradients, the memory, and that a text may be cut anywhere."""
+
+import math
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np.decoding import generate
+from transformer_np.gradcheck import check_gradients, standard_checks
+from transformer_np.models import GPT, GPTConfig, TransformerXL, TransformerXLConfig
+from transformer_np.training import load_model
+from transformer_np.training.checkpoint import model_header, model_tensors, save_checkpoint
+
+V, D, H, L, FF, MEM = 13, 12, 3, 2, 10, 7
+B, T = 2, 5
+EVERY_WIRING = [(False, True), (True, True), (False, False), (True, False)]
+
+
+@pytest.fixture
+def make(random_module):
+    """make(**config) -> a small model in float64, every parameter random."""
+
+    def make_model(**config):
+        sizes = {"d_model": D, "num_heads": H, "num_layers": L, "d_ff": FF, "mem_len": MEM, "dtype": "float64"}
+        return random_module(TransformerXL(TransformerXLConfig(V, **{**sizes, **config})))
+
+    return make_model
+
+
+@pytest.fixture
+def ids(rng):
+    return rng.integers(V, size=(B, 20))
+
+
+def in_segments(model, ids, length):
+    """The logits of a text that is read in segments."""
+    mems, parts = None, []
+    for start in range(0, ids.shape[1], length):
+        logits, mems = model(ids[:, start : start + length], mems)
+        parts.append(logits)
+    return np.concatenate(parts, axis=1)
+
+
+# --- gradients -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("with_memory", [True, False])
+@pytest.mark.parametrize(("norm_first", "tied"), EVERY_WIRING)
+def test_gradients(make, rng, ids, with_memory, norm_first, tied):
+    model = make(norm_first=norm_first, tie_embeddings=tied, dropout=0.2)
+    mems = [rng.normal(size=(B, 4, D)) for _ in range(L)] if with_memory else None
+    report = check_gradients(model, np.array([[4, 1, 4, 12, 0], [3, 1, 1, 5, 9]]), mems=mems, max_entries=6)
+    assert [entry.name for entry in report.entries] == [name for name, _ in model.named_parameters()]
+    assert report.passed, report
+
+
+def test_the_standard_checks_know_the_model():
+    checks = standard_checks()
+    for name in ("relative_shift", "relative_attention", "RelativeMultiHeadAttention", "TransformerXL"):
+        assert checks[name]().passed
+
+
+def test_gradients_stop_at_the_memory(make, ids):
+    """The gradient of a segment is the same whether its memory was computed by the model or is a given array; and it
+    is not the gradient of one long window, which reaches into the segment before."""
+    model = make()
+    first, second = ids[:, :T], ids[:, T : 2 * T]
+    dlogits = np.random.default_rng(1).normal(size=(B, T, V))
+    mems = model(first)[1]
+    model(second, mems)
+    model.backward(dlogits)
+    after_a_segment = {name: p.grad.copy() for name, p in model.named_parameters()}
+    model.zero_grad()
+    model(second, [memory.copy() for memory in mems])
+    model.backward(dlogits)
+    assert all(np.array_equal(p.grad, after_a_segment[name]) for name, p in model.named_parameters())
+    model.zero_grad()
+    model(ids[:, : 2 * T])
+    model.backward(np.concatenate([np.zeros_like(dlogits), dlogits], axis=1))
+    only_in_the_first = np.setdiff1d(first, second)
+    assert len(only_in_the_first)
+    assert all(abs(p.grad - after_a_segment[name]).max() > 1e-6 for name, p in list(model.named_parameters())[:3])
+
+
+def test_mems_are_not_views_and_not_changed(make, ids):
+    model = make()
+    _, mems = model(ids[:, :T])
+    assert not any(np.shares_memory(a, x) for a in mems for x in model.intermediates().values())
+    before = [memory.copy() for memory in mems]
+    _, longer = model(ids[:, T : 2 * T], mems)
+    model.backward(np.ones((B, T, V)))
+    assert all(np.array_equal(a, b) for a, b in zip(mems, before, strict=True))
+    assert not any(np.shares_memory(a, x) for a in longer for x in model.intermediates().values())
+
+
+# --- forward ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("with_memory", [True, False])
+def test_the_past_does_not_see_the_future(make, ids, with_memory):
+    model = make()
+    mems = model(ids[:, 10:15])[1] if with_memory else None
+    logits, _ = model(ids[:, :T], mems)
+    for t in range(T):
+        changed = ids[:, :T].copy()
+        changed[:, t] = (changed[:, t] + 1) % V
+        other, _ = model(changed, mems)
+        assert np.array_equal(other[:, :t], logits[:, :t])
+        assert (abs(other[:, t:] - logits[:, t:]).max(axis=(0, 2)) > 1e-9).all()
+
+
+def test_rows_of_a_batch_do_not_meet(make, ids):
+    model = make()
+    logits, mems = model(ids[:, :T], model(ids[:, T:10])[1])
+    for row in range(B):
+        one = ids[row : row + 1]
+        alone, own = model(one[:, :T], model(one[:, T:10])[1])
+        np.testing.assert_allclose(alone[0], logits[row], rtol=1e-10)
+        for memory, whole in zip(own, mems, strict=True):
+            np.testing.assert_allclose(memory[0], whole[row], rtol=1e-10)
+
+
+@pytest.mark.parametrize("length", [1, 4, 5, 10])
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_segments_in_a_row_are_one_long_segment(make, ids, length, norm_first):
+    """As long as every layer still remembers all positions before the last segment, 20 − length of them. That the
+    layers see further back together does not help: what one does not see itself is missing from its softmax."""
+    model = make(norm_first=norm_first, mem_len=20 - length)
+    whole, _ = model(ids)
+    np.testing.assert_allclose(in_segments(model, ids, length), whole, rtol=1e-8, atol=1e-10)
+    model.mem_len = 20 - length - 1  # one position is forgotten before the last segment
+    short = in_segments(model, ids, length)
+    if length < 10:
+        np.testing.assert_allclose(short[:, :-length], whole[:, :-length], rtol=1e-8, atol=1e-10)
+    assert abs(short[:, -length:] - whole[:, -length:]).max() > 1e-4
+
+
+def test_the_context_grows_by_mem_len_with_every_layer(make, ids):
+    """One token at a time a layer sees mem_len positions back, L layers L · mem_len."""
+    model = make(mem_len=3)
+    logits = in_segments(model, ids, 1)[:, -1]
+    for distance in range(12):
+        changed = ids.copy()
+        changed[:, 19 - distance] = (changed[:, 19 - distance] + 1) % V
+        reached = not np.array_equal(in_segments(model, changed, 1)[:, -1], logits)
+        assert reached == (distance <= L * 3)
+
+
+def test_the_memory_is_what_each_layer_read_last(make, ids):
+    model = make()
+    _, mems = model(ids[:, :3])
+    assert [memory.shape for memory in mems] == [(B, 3, D)] * L
+    np.testing.assert_allclose(mems[0], model.embedding.table.data[ids[:, :3]] * D**0.5)
+    _, longer = model(ids[:, 3:8], mems)
+    assert [memory.shape for memory in longer] == [(B, MEM, D)] * L
+    for old, new in zip(mems, longer, strict=True):
+        assert np.array_equal(new[:, :2], old[:, 1:])
+    np.testing.assert_allclose(longer[0], model.embedding.table.data[ids[:, 1:8]] * D**0.5)
+    np.testing.assert_allclose(longer[1][:, 2:], model.intermediates()["blocks.1.attention.x"])
+
+
+def test_a_longer_memory_at_evaluation(make, ids):
+    model = make(mem_len=3).eval()
+    whole, _ = model(ids)
+    assert abs(in_segments(model, ids, 5) - whole).max() > 1e-4
+    model.mem_len = 15
+    np.testing.assert_allclose(in_segments(model, ids, 5), whole, rtol=1e-8, atol=1e-10)
+    assert model.config.mem_len == 3
+
+
+def test_without_a_memory_every_segment_is_the_first(make, ids):
+    model = make(mem_len=0)
+    _, mems = model(ids[:, :T])
+    assert [memory.shape for memory in mems] == [(B, 0, D)] * L
+    assert np.array_equal(model(ids[:, T : 2 * T], mems)[0], model(ids[:, T : 2 * T])[0])
+
+
+@pytest.mark.parametrize(("norm_first", "tied"), EVERY_WIRING)
+def test_a_fresh_model_knows_nothing(rng, norm_first, tied):
+    config = TransformerXLConfig(
+        50, d_model=32, num_heads=2, num_layers=3, mem_len=8, norm_first=norm_first, tie_embeddings=tied
+    )
+    model, ids = TransformerXL(config), rng.integers(50, size=(8, 17))
+    logits, mems = model(ids[:, :8])
+    logits, _ = model(ids[:, 8:16], mems)
+    assert logits.dtype == mems[0].dtype == np.float32
+    assert F.cross_entropy(logits, rng.integers(50, size=(8, 8)))[0] == pytest.approx(math.log(50), abs=0.15)
+
+
+def test_dropout_is_off_in_eval(make, ids):
+    model = make(dropout=0.5)
+    assert not np.array_equal(model(ids)[0], model(ids)[0])
+    model.eval()
+    assert np.array_equal(model(ids)[0], model(ids)[0])
+
+
+def test_same_seed_same_model(ids):
+    def made(seed):
+        return TransformerXL(TransformerXLConfig(V, d_model=8, num_heads=2, num_layers=1, seed=seed))
+
+    assert np.array_equal(made(3)(ids)[0], made(3)(ids)[0])
+    assert not np.array_equal(made(3)(ids)[0], made(4)(ids)[0])
+
+
+def test_a_checkpoint_brings_the_model_back(make, ids, tmp_path):
+    model = make(mem_len=4)
+    save_checkpoint(tmp_path / "xl.safetensors", model_tensors(model), model_header(model))
+    loaded, _ = load_model(tmp_path / "xl.safetensors")
+    assert np.array_equal(in_segments(loaded, ids, 5), in_segments(model, ids, 5))
+
+
+# --- decoding --------------------------------------------------------------------------------------------------------
+
+
+def speaking(make, **config):
+    """A model whose likeliest token depends on the text."""
+    model = make(tie_embeddings=False, **config)
+    model.output.w.data *= 3
+    return model
+
+
+def test_decoding_with_memory_is_recomputation(make, ids):
+    model = speaking(make, mem_len=40)
+    prompt = ids[:, :4]
+    written = generate(model, prompt, 30, temperature=0)
+    assert len(np.unique(written)) > 3
+    assert np.array_equal(written, generate(model, prompt, 30, temperature=0, use_cache=False))
+    expected = prompt
+    model.eval()
+    for _ in range(30):
+        token = model(expected)[0][:, -1].argmax(axis=-1)
+        expected = np.concatenate([expected, token[:, None]], axis=1)
+    assert np.array_equal(written, expected)
+
+
+def test_decoding_reads_each_token_once(make, ids):
+    model, lengths, forward = speaking(make), [], TransformerXL.forward
+    model.forward = lambda ids, mems=None: lengths.append(ids.shape[1]) or forward(model, ids, mems)
+    assert generate(model, ids[:, :4], 25, rng=0).shape == (B, 29)  # longer than the memory
+    assert lengths == [4] + 24 * [1]
+
+
+def test_prompts_of_different_lengths(make, ids):
+    model = speaking(make, mem_len=40)
+    rows = [ids[0, :6].tolist(), ids[1, :2].tolist()]
+    together = generate(model, rows, 8, temperature=0)
+    assert np.array_equal(together[0], generate(model, rows[:1], 8, temperature=0)[0])
+    assert np.array_equal(together[1], generate(model, rows[1:], 12, temperature=0)[0])
+
+
+def test_generate_still_bounds_a_gpt(ids, random_module):
+    gpt = random_module(GPT(GPTConfig(V, max_len=6, d_model=8, num_heads=2, num_layers=1, tie_embeddings=False)))
+    with pytest.raises(ValueError, match="more than the model's context max_len = 6"):
+        generate(gpt, ids[:, :7], 1)
+    cached = generate(gpt, ids[:, :3], 9, temperature=0)
+    assert np.array_equal(cached, generate(gpt, ids[:, :3], 9, temperature=0, use_cache=False))
+    for end in range(3, 12):
+        assert np.array_equal(cached[:, end], gpt(cached[:, max(0, end - 6) : end])[:, -1].argmax(axis=-1))
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mems", "message"),
+    [
+        ([np.ones((B, 4, D))], r"mems must be 2 memories, one for each layer, got 1"),
+        ([np.ones((B, 4, D))] * 3, r"mems must be 2 memories, one for each layer, got 3"),
+        ([np.ones((B + 1, 4, D))] * 2, r"mems\[0\] must have shape \(B, M, D\) = \(2, 4, 12\), got \(3, 4, 12\)"),
+        ([np.ones((B, 4, D)), np.ones((B, 3, D))], r"mems\[1\] must have shape .* got \(2, 3, 12\)"),
+        ([np.ones((B, 4, D + 1))] * 2, r"mems\[0\] must have shape .* got \(2, 4, 13\)"),
+        ([np.ones((4, D))] * 2, r"mems\[0\] must have shape .* got \(4, 12\)"),
+        ([np.ones(D)] * 2, r"mems\[0\] must have shape .* got \(12,\)"),
+        ([np.ones((B, 4, D), np.float32)] * 2, r"memory is float32 but x is float64"),
+    ],
+)
+def test_mems_that_do_not_fit(make, ids, mems, message):
+    with pytest.raises(ValueError, match=message):
+        make()(ids[:, :T], mems)
+
+
+def test_mems_of_a_wrong_kind(make, ids):
+    with pytest.raises(TypeError, match="mems must be a list of arrays"):
+        make()(ids[:, :T], np.ones((L, B, 4, D)))
+    with pytest.raises(TypeError, match=r"mems\[1\] must be an array of floats"):
+        make()(ids[:, :T], [np.ones((B, 4, D)), np.ones((B, 4, D), int)])
+
+
+def test_ids_that_do_not_fit(make):
+    with pytest.raises(ValueError, match="ids must lie in 0 … 12, got 13"):
+        make()(np.array([[1, 13]]))
+    with pytest.raises(ValueError, match=r"ids must have the axes \(batch, length\)"):
+        make()(np.array([1, 2]))
+    with pytest.raises(ValueError, match="ids is empty"):
+        make()(np.zeros((2, 0), int))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"vocab_size": 0}, "vocab_size must be at least 1"),
+        ({"num_layers": 0}, "num_layers must be at least 1"),
+        ({"mem_len": -1}, "mem_len must be at least 0"),
+        ({"d_ff": 0}, "d_ff must be at least 1"),
+        ({"dropout": 1.0}, r"dropout must lie in \[0, 1\)"),
+        ({"d_model": 10, "num_heads": 3}, "num_heads must divide d_model"),
+    ],
+)
+def test_configurations_that_make_no_sense(config, message):
+    with pytest.raises(ValueError, match=message):
+        TransformerXLConfig(**{"vocab_size": V, **config})

@@ -1,0 +1,307 @@
+"""Transformer-XL at work: streams of text, the memory between the steps, exact resume, and what it is good for."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np import plots
+from transformer_np.cli import main
+from transformer_np.data import TextStreams
+from transformer_np.models import TransformerXL, TransformerXLConfig
+from transformer_np.tasks import all_tasks
+from transformer_np.tasks.copying import IGNORED, CopyStreams, copy_experiment
+from transformer_np.tasks.xl import XLOptions, XLTask, XLTextGenerator
+from transformer_np.training import Adam, SegmentRecurrence, Trainer, load_checkpoint, save_checkpoint
+
+V = 11
+TINY = {"segment_len": 5, "mem_len": 8, "batch_size": 3, "layers": 2, "heads": 2, "d_model": 8, "d_ff": 10}
+TEXT = "the quick brown fox jumps over the lazy dog, and the dog does not mind. " * 12
+
+# --- streams ---------------------------------------------------------------------------------------------------------
+
+
+def test_rows_go_on_where_they_ended():
+    streams = TextStreams(np.arange(30), segment_len=4, batch_size=3)  # 29 tokens with a successor, 9 a stream
+    assert streams.segments == 2
+    first, second, again = (streams.batch(step) for step in range(3))
+    assert first.ids.tolist() == [[0, 1, 2, 3], [9, 10, 11, 12], [18, 19, 20, 21]]
+    assert second.ids.tolist() == [[4, 5, 6, 7], [13, 14, 15, 16], [22, 23, 24, 25]]
+    assert np.array_equal(again.ids, first.ids)
+    assert [first.first, second.first, again.first] == [True, False, True]
+    for batch in (first, second):
+        assert np.array_equal(batch.targets, batch.ids + 1)
+
+
+def test_in_order_asks_for_every_token_of_the_streams_once():
+    segments = list(TextStreams(np.arange(30), 4, 3).in_order())
+    assert [segment.ids.shape for segment in segments] == [(3, 4), (3, 4), (3, 1)]
+    assert [segment.first for segment in segments] == [True, False, False]
+    assert sorted(i for s in segments for i in s.targets.ravel().tolist()) == list(range(1, 28))
+
+
+def test_the_shortest_text():
+    batch = TextStreams(np.arange(7), 2, 3).batch(0)
+    assert batch.ids.tolist() == [[0, 1], [2, 3], [4, 5]]
+    assert batch.targets[-1].tolist() == [5, 6]
+    with pytest.raises(ValueError, match=r"the text has 6 tokens, .* need 7"):
+        TextStreams(np.arange(6), 2, 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((np.arange(9), 0, 1), ValueError, "segment_len must be at least 1"),
+        ((np.arange(9), 1, 0), ValueError, "batch_size must be at least 1"),
+        ((np.ones((3, 3), int), 1, 1), ValueError, r"ids must have the one axis"),
+        ((np.ones(9), 1, 1), TypeError, "ids must be whole numbers"),
+    ],
+)
+def test_streams_that_make_no_sense(arguments, error, message):
+    with pytest.raises(error, match=message):
+        TextStreams(*arguments)
+    with pytest.raises(ValueError, match="step must not be negative"):
+        TextStreams(np.arange(9), 2, 2).batch(-1)
+
+
+# --- objective -------------------------------------------------------------------------------------------------------
+
+
+def make_model(**config):
+    sizes = {"d_model": 8, "num_heads": 2, "num_layers": 2, "d_ff": 12, "mem_len": 6, **config}
+    return TransformerXL(TransformerXLConfig(V, **sizes))
+
+
+@pytest.fixture
+def streams(rng):
+    return TextStreams(rng.integers(V, size=100), segment_len=4, batch_size=3)  # 8 segments
+
+
+def test_the_memory_is_carried_and_dropped_at_the_beginning(streams):
+    model = make_model(dtype="float64")
+    objective, mems = SegmentRecurrence(model), None
+    for step in range(10):
+        batch = streams.batch(step)
+        loss, tokens = objective.forward(batch)
+        logits, mems = model(batch.ids, None if step in (0, 8) else mems)
+        assert tokens == 12
+        assert loss == F.cross_entropy(logits, batch.targets)[0]
+
+
+def test_a_validation_leaves_the_memory_of_the_training_alone(streams):
+    model = make_model(dtype="float64")
+    objective, undisturbed = SegmentRecurrence(model), SegmentRecurrence(model)
+    for step in range(4):
+        assert objective.forward(streams.batch(step)) == undisturbed.forward(streams.batch(step))
+        with model.evaluating():
+            together = [objective.forward(batch) for batch in streams.in_order()]
+            alone = SegmentRecurrence(model)
+            assert together == [alone.forward(batch) for batch in streams.in_order()]
+
+
+def test_a_longer_memory_in_validation(streams):
+    model = make_model(dtype="float64", mem_len=2)
+    objective = SegmentRecurrence(model, eval_mem_len=99)
+    ids = np.concatenate([s.ids for s in streams.in_order()], axis=1)
+    targets = np.concatenate([s.targets for s in streams.in_order()], axis=1)
+    whole = F.cross_entropy(model(ids)[0], targets)[0]
+    trainer = Trainer(model, Adam(model.parameters()), objective)
+    assert trainer.validate(list(streams.in_order())) == pytest.approx(whole, rel=1e-9)
+    assert model.mem_len == 2
+    objective.eval_mem_len = None
+    assert trainer.validate(list(streams.in_order())) != pytest.approx(whole, rel=1e-6)
+    model.train()
+    objective.eval_mem_len = 99
+    objective.forward(streams.batch(0))
+    assert objective.state_dict()["mems"].shape == (2, 3, 2, 8)
+
+
+def test_the_gradient_is_that_of_the_loss(streams):
+    model = make_model(dtype="float64")
+    objective = SegmentRecurrence(model, ignore_index=3)
+    mems = model(streams.batch(0).ids)[1]
+    objective.forward(streams.batch(0))
+    batch = streams.batch(1)
+    _, tokens = objective.forward(batch)
+    assert tokens == (batch.targets != 3).sum() < 12
+    objective.backward()
+    for parameter, index in ((model.embedding.table, (2, 1)), (model.blocks[0].attention.w_v, (1, 2))):
+        losses = []
+        for shift in (1e-5, -1e-5):
+            parameter.data[index] += shift
+            losses.append(F.cross_entropy(model(batch.ids, mems)[0], batch.targets, 3)[0])
+            parameter.data[index] -= shift
+        assert parameter.grad[index] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-5)
+
+
+def make_trainer(path, **config):
+    model = make_model(dropout=0.2, **config)
+    return Trainer(model, Adam(model.parameters(), 0.01), SegmentRecurrence(model), checkpoint=path)
+
+
+@pytest.mark.parametrize("stop", [0, 1, 5, 8])
+def test_a_resumed_training_has_the_same_memory(streams, tmp_path, stop):
+    def fit(trainer, steps):
+        return trainer.fit(streams, steps, list(streams.in_order()), validate_every=3, progress=False)
+
+    whole = make_trainer(tmp_path / "whole.safetensors")
+    fit(whole, 12)
+    fit(make_trainer(tmp_path / "part.safetensors"), stop)
+    resumed = make_trainer(tmp_path / "part.safetensors")
+    resumed.resume()
+    fit(resumed, 12)
+    assert resumed.history.losses == whole.history.losses
+    for name, values in whole.model.state_dict().items():
+        assert np.array_equal(values, resumed.model.state_dict()[name])
+    forgetful = make_trainer(tmp_path / "part.safetensors")
+    forgetful.resume()
+    assert forgetful.history.losses == whole.history.losses
+
+
+def test_a_checkpoint_without_its_memory_would_go_on_differently(streams, tmp_path):
+    trainer = make_trainer(tmp_path / "a.safetensors")
+    trainer.fit(streams, 3, progress=False)
+    tensors, header = load_checkpoint(tmp_path / "a.safetensors")
+    assert tensors["objective.mems"].shape == (2, 3, 6, 8)
+    del tensors["objective.mems"]
+    save_checkpoint(tmp_path / "b.safetensors", tensors, header)
+    losses = []
+    for name in "ab":
+        other = make_trainer(tmp_path / f"{name}.safetensors")
+        other.resume()
+        losses.append(other.fit(streams, 4, progress=False).losses[-1])
+    assert losses[0] != losses[1]
+
+
+def test_a_memory_that_does_not_fit_changes_nothing(streams, tmp_path):
+    path = tmp_path / "run.safetensors"
+    make_trainer(path).fit(streams, 3, progress=False)
+    tensors, header = load_checkpoint(path)
+    trainer = make_trainer(path)
+    before = trainer.model.state_dict()
+    for bad in (tensors["objective.mems"][:1], tensors["objective.mems"][..., :5], tensors["objective.mems"][0]):
+        save_checkpoint(path, {**tensors, "objective.mems": bad}, header)
+        with pytest.raises(
+            ValueError, match=r"does not fit the objective: the state must be mems of shape \(2, B, M, 8\)"
+        ):
+            trainer.resume()
+        assert trainer.step == 0
+        assert all(np.array_equal(values, before[name]) for name, values in trainer.model.state_dict().items())
+
+
+# --- task ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def train(file, folder, **options):
+    return XLTask().train(XLOptions(**{"text": file, "steps": 6, **TINY, **options}), folder, progress=False)
+
+
+def test_the_task_is_known():
+    assert "xl" in [task.kind for task in all_tasks()]
+
+
+def test_a_resumed_run_is_the_uninterrupted_run(file, tmp_path):
+    whole = train(file, tmp_path / "whole", lr=1e-3, min_lr=1e-3, warmup=0)
+    train(file, tmp_path / "part", steps=4, lr=1e-3, min_lr=1e-3, warmup=0)
+    resumed = XLTask().train({"steps": 6}, tmp_path / "part", resume=True, progress=False)
+    assert resumed.trainer.history.losses == whole.trainer.history.losses
+    assert resumed.validation_loss == whole.validation_loss
+    with pytest.raises(ValueError, match="the run was started with mem_len 8, not 9"):
+        XLTask().train({"mem_len": 9}, tmp_path / "part", resume=True, progress=False)
+
+
+def test_training_learns_and_the_run_can_be_used(file, tmp_path):
+    run = train(file, tmp_path / "run", steps=150, lr=0.01, min_lr=0.01, d_model=16, eval_mem_len=20)
+    assert run.trainer.history.losses[0] == pytest.approx(np.log(len(run.tokenizers["tokenizer"])), abs=0.3)
+    assert run.validation_loss < 1.0
+    generator = XLTextGenerator.load(tmp_path / "run")
+    assert generator.model.mem_len == 20
+    written = generator.generate("the quick ", 60, temperature=0)
+    assert written.startswith("the quick brown fox")
+    assert written == XLTextGenerator.of(run).generate("the quick ", 60, temperature=0)
+    with pytest.raises(ValueError, match="not in the text that the model learned: '§'"):
+        generator.generate("§")
+
+
+def test_the_command_line(file, tmp_path, capsys):
+    flags = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
+    assert main(["train", "xl", f"--text={file}", "--steps=3", "--norm=pre", f"--out={tmp_path / 'run'}", *flags]) == 0
+    assert "steps 3\n" in capsys.readouterr().out
+    assert main(["train", "xl", f"--out={tmp_path / 'run'}", "--resume", "--steps=5"]) == 0
+    assert "validation loss" in capsys.readouterr().out
+    assert main(["train", "xl", f"--text={file}", f"--out={tmp_path / 'other'}", "--segment-len=500"]) == 2
+    assert "give a longer text or smaller sizes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"segment_len": 0}, "segment_len must be at least 1"),
+        ({"mem_len": -1}, "mem_len must be at least 0"),
+        ({"eval_mem_len": -1}, "eval_mem_len must be at least 0"),
+        ({"norm": "both"}, "norm must be 'post' or 'pre'"),
+        ({"tokens": "word"}, "tokens must be 'char' or 'bpe'"),
+        ({"dropout": 1.0}, "dropout must lie in"),
+        ({"lr": 0.0}, "lr must be positive"),
+        ({"min_lr": 1.0}, "min_lr must lie in"),
+        ({"clip": float("nan")}, "clip must be positive"),
+    ],
+)
+def test_options_that_make_no_sense(options, message):
+    with pytest.raises(ValueError, match=message):
+        XLOptions(**options)
+
+
+# --- copying from beyond the segment ---------------------------------------------------------------------------------
+
+
+def test_the_answer_is_the_symbol_lag_segments_ago():
+    streams = CopyStreams(symbols=5, lag=3, segment_len=4, batch_size=6, segments=8, seed=1)
+    for start in (0, 8):
+        round_ = [streams.batch(start + place) for place in range(8)]
+        assert [batch.first for batch in round_] == [True] + 7 * [False]
+        for place, batch in enumerate(round_):
+            assert batch.ids.shape == (6, 4)
+            assert (batch.ids[:, -1] == 5).all() and (batch.ids[:, :-1] < 5).all()
+            assert (batch.targets[:, :-1] == IGNORED).all()
+            answer = np.full(6, IGNORED) if place < 3 else round_[place - 3].ids[:, 0]
+            assert np.array_equal(batch.targets[:, -1], answer)
+    again = CopyStreams(symbols=5, lag=3, segment_len=4, batch_size=6, segments=8, seed=1)
+    assert np.array_equal(again.batch(13).ids, streams.batch(13).ids)
+    assert not np.array_equal(streams.batch(0).ids, streams.batch(8).ids)
+
+
+def test_a_transformer_xl_copies_from_beyond_its_segment_and_a_gpt_cannot():
+    curves = copy_experiment(steps=120, every=40)
+    assert curves.steps == [0, 40, 80, 120]
+    assert curves.chance == 1 / 8
+    assert curves.accuracies["Transformer-XL"][-1] > 0.95
+    assert all(share < 0.25 for share in curves.accuracies["GPT"])
+    assert curves == copy_experiment(steps=120, every=40)
+
+
+def test_within_the_segment_the_gpt_can_copy_too():
+    """It is the distance that a GPT fails at, not the task."""
+    curves = copy_experiment(steps=200, every=200, lag=0)
+    assert min(shares[-1] for shares in curves.accuracies.values()) > 0.95
+
+
+def test_the_figure_of_the_curves():
+    curves = SimpleNamespace(
+        steps=[0, 10], accuracies={"Transformer-XL": [0.1, 1.0], "GPT": [0.1, 0.12]}, chance=0.125, lag=2, segment_len=4
+    )
+    axes = plots.copy_curves(curves).axes[0]
+    assert [line.get_label() for line in axes.lines] == ["guessing", "Transformer-XL", "GPT"]
+    assert axes.lines[1].get_ydata().tolist() == [10, 100]
+    assert set(axes.lines[0].get_ydata()) == {12.5}
+    curves.accuracies["GPT"] = [0.1]
+    with pytest.raises(ValueError, match="GPT must have 2 shares"):
+        plots.copy_curves(curves)

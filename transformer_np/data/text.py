@@ -1,0 +1,124 @@
+"""A plain text: from the user's file or the interpreter's own, split in two, and the windows that a model reads."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..checks import check_at_least
+from .pairs import read_utf8
+
+
+def read_text(path):
+    """Read a UTF-8 text file as one string, its line ends as "\\n".
+
+    Raises FileNotFoundError, IsADirectoryError, and ValueError for a file that is empty or not UTF-8.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, expected a text file")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    text = read_utf8(path).replace("\r\n", "\n").replace("\r", "\n")
+    if not text.strip():
+        raise ValueError(f"{path} has no text in it")
+    return text
+
+
+def documentation_text():
+    """What the interpreter says about the Python language when asked for help, by topic in alphabetical order: about
+    450,000 characters of English that are on any machine. Another version of Python has a slightly different text."""
+    from pydoc_data.topics import topics
+
+    return "\n\n".join(topics[name].strip() for name in sorted(topics)) + "\n"
+
+
+@dataclass(frozen=True)
+class TextSplit:
+    """The beginning of a text, to learn from, and the rest of it, for validation."""
+
+    train: str
+    validation: str
+
+
+def split_text(text, validation=0.1):
+    """Cut a text in two, the last share of its characters for validation. Raises ValueError for a share that is not in
+    (0, 1), and for a text too short to leave something in both parts."""
+    if not 0 < validation < 1:
+        raise ValueError(f"validation must lie in (0, 1), got {validation}")
+    end = int(len(text) * (1 - validation))
+    if not 0 < end < len(text):
+        raise ValueError(f"the text is too short to split in two: it has {len(text)} characters")
+    return TextSplit(text[:end], text[end:])
+
+
+@dataclass(frozen=True)
+class TextBatch:
+    """A batch of windows, ids (B, T), and the token after each of theirs, targets (B, T): targets[t] = ids[t + 1]."""
+
+    ids: np.ndarray
+    targets: np.ndarray
+
+
+class TextBatches:
+    """A text as a sequence of batches without end: `batch(step)` for step = 0, 1, 2, …
+
+    A batch is `batch_size` windows of `block_size` tokens that start anywhere in the text. It depends on the text,
+    batch_size, block_size, seed and step alone, so a training that stopped goes on with the very batch it would have
+    had.
+
+        batches = TextBatches(tokenizer.encode(text), block_size=64, batch_size=12)
+        batches.batch(0).ids                              # (12, 64)
+
+    ids: the whole text, (n,)
+
+    Raises ValueError for sizes below 1, and for a text shorter than one block and the token after it; TypeError for ids
+    that are not whole numbers.
+    """
+
+    def __init__(self, ids, block_size, batch_size, seed=0):
+        self.ids = _checked(ids, block_size, batch_size)
+        self.block_size, self.batch_size, self.seed = block_size, batch_size, seed
+        if len(self.ids) <= block_size:
+            raise ValueError(
+                f"the text to learn from has {len(self.ids)} tokens, but a block of {block_size} and the token after "
+                f"it need {block_size + 1}: give a longer text or a smaller block_size"
+            )
+
+    def batch(self, step):
+        """The batch of a training step, counted from 0."""
+        if step < 0:
+            raise ValueError(f"step must not be negative, got {step}")
+        rng = np.random.default_rng([self.seed, step])
+        starts = rng.integers(len(self.ids) - self.block_size, size=self.batch_size)
+        windows = self.ids[starts[:, None] + np.arange(self.block_size + 1)]  # (B, T + 1)
+        return TextBatch(windows[:, :-1], windows[:, 1:])
+
+
+def validation_batches(ids, block_size, batch_size):
+    """A whole text in windows one behind the other, so that every token but the first is asked for exactly once: a list
+    of TextBatch. What is left at the end is one shorter window, a batch of its own.
+
+    Raises ValueError for sizes below 1, and for less than two tokens: there is nothing to ask for.
+    """
+    ids = _checked(ids, block_size, batch_size)
+    if len(ids) < 2:
+        raise ValueError(f"the text for validation has {len(ids)} tokens, at least 2 needed: give a longer text")
+    inputs, targets = ids[:-1], ids[1:]
+    full = len(inputs) // block_size
+    rows = [part[: full * block_size].reshape(full, block_size) for part in (inputs, targets)]  # (windows, T) each
+    batches = [TextBatch(*(part[start : start + batch_size] for part in rows)) for start in range(0, full, batch_size)]
+    if len(inputs) % block_size:
+        batches.append(TextBatch(*(part[None, full * block_size :] for part in (inputs, targets))))
+    return batches
+
+
+def _checked(ids, block_size, batch_size):
+    check_at_least("block_size", block_size, 1)
+    check_at_least("batch_size", batch_size, 1)
+    ids = np.asarray(ids)
+    if ids.ndim != 1:
+        raise ValueError(f"ids must have the one axis (length,), got shape {ids.shape}")
+    if ids.size and ids.dtype.kind not in "iu":
+        raise TypeError(f"ids must be whole numbers (token ids), got {ids.dtype}")
+    return ids.astype(np.int64)

@@ -1,0 +1,35 @@
+import numpy as np
+
+from .. import functional as F
+from ..checks import check_at_least
+from ..initial import glorot_uniform
+from ..module import Module, Parameter
+
+
+class CausalConv1d(Module):
+    """A convolution over a token and the kernel_size − 1 before it, y_t = Σ_j x_{t − j·dilation} W_j + b.
+
+    x (B, T, d_in)  ->  y (B, T, d_out). w is (kernel_size, d_in, d_out), w[0] meets the token itself; before the start
+    there are zeros. b (d_out,) starts at 0.
+    """
+
+    def __init__(self, d_in, d_out, kernel_size, dilation=1, bias=True, rng=None, dtype=np.float32):
+        check_at_least("d_in", d_in, 1)
+        check_at_least("d_out", d_out, 1)
+        check_at_least("kernel_size", kernel_size, 1)
+        check_at_least("dilation", dilation, 1)
+        self.dilation = dilation
+        w = glorot_uniform(rng, kernel_size * d_in, d_out, dtype)  # a token is the sum over all kernel_size · d_in
+        self.w = Parameter(w.reshape(kernel_size, d_in, d_out))
+        self.b = Parameter(np.zeros(d_out, dtype)) if bias else None
+
+    def forward(self, x):
+        self.keep(x=x)
+        return F.causal_conv1d(x, self.w.data, None if self.b is None else self.b.data, self.dilation)
+
+    def backward(self, dy):
+        dx, dw, db = F.causal_conv1d_backward(dy, self.kept("x"), self.w.data, self.dilation)
+        self.w.grad += dw
+        if self.b is not None:
+            self.b.grad += db
+        return dx

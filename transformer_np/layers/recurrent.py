@@ -1,0 +1,34 @@
+import numpy as np
+
+from .. import functional as F
+from ..checks import check_at_least
+from ..initial import glorot_uniform
+from ..module import Module, Parameter
+
+
+class RNN(Module):
+    """The vanilla recurrent layer, h_t = tanh(x_t W_x + h_{t−1} W_h + b) with h_{−1} = 0 (Elman 1990).
+
+    x (B, T, d_in)  ->  h (B, T, d_out). w_x is (d_in, d_out), w_h (d_out, d_out), b (d_out,) starts at 0.
+    """
+
+    def __init__(self, d_in, d_out, bias=True, rng=None, dtype=np.float32):
+        check_at_least("d_in", d_in, 1)
+        check_at_least("d_out", d_out, 1)
+        rng = np.random.default_rng(rng)
+        self.w_x = Parameter(glorot_uniform(rng, d_in, d_out, dtype))
+        self.w_h = Parameter(glorot_uniform(rng, d_out, d_out, dtype))
+        self.b = Parameter(np.zeros(d_out, dtype)) if bias else None
+
+    def forward(self, x):
+        h = F.rnn(x, self.w_x.data, self.w_h.data, None if self.b is None else self.b.data)  # (B, T, d_out)
+        self.keep(x=x, h=h)
+        return h
+
+    def backward(self, dh):
+        dx, dw_x, dw_h, db = F.rnn_backward(dh, *self.kept("x", "h"), self.w_x.data, self.w_h.data)
+        self.w_x.grad += dw_x
+        self.w_h.grad += dw_h
+        if self.b is not None:
+            self.b.grad += db
+        return dx

@@ -1,0 +1,93 @@
+from functools import lru_cache
+
+import numpy as np
+
+from .. import functional as F
+from ..checks import check_at_least, shapes
+from ..initial import glorot_uniform
+from ..module import Module, Parameter
+
+
+class RelativeMultiHeadAttention(Module):
+    """Causal self-attention by distance, over a memory of what came before (Dai et al. 2019, §3.3).
+
+        scores = ((x W_Q + u) (source W_K)ᵀ + shift((x W_Q + v) (R W_R)ᵀ)) / √d_k,    source = [memory; x]
+
+    in each of H heads. R has the sinusoids of the distances M + T − 1 … 0. As nothing depends on where a token stands,
+    only on how far it is from another, hidden states of an earlier segment can be read again without a second position
+    0, 1, 2 …; and a memory may be longer than any that was seen in training.
+
+    u (H, K) and v (H, K) are learned and start at 0. The memory is a constant: no gradient goes into it.
+    """
+
+    always_kept = ("weights",)
+
+    def __init__(self, d_model, num_heads, rng=None, dtype=np.float32):
+        check_at_least("d_model", d_model, 1)
+        check_at_least("num_heads", num_heads, 1)
+        if d_model % num_heads:
+            raise ValueError(f"num_heads must divide d_model: {d_model} features cannot be cut into {num_heads} heads")
+        rng = np.random.default_rng(rng)
+        self.num_heads = num_heads
+        for name in "qkvor":
+            setattr(self, f"w_{name}", Parameter(glorot_uniform(rng, d_model, d_model, dtype)))
+        for name in "uv":
+            setattr(self, name, Parameter(np.zeros((num_heads, d_model // num_heads), dtype)))
+
+    @property
+    def weights(self):
+        """The attention weights of the last forward, (B, H, T, M + T), the memory first. None before it."""
+        return self._kept.get("weights")
+
+    @shapes(x="B T D", memory="B M D")
+    def forward(self, x, memory=None, mask=None):
+        """x (B, T, D), memory (B, M, D): the inputs before x, or None; mask broadcastable to (B, H, T, M + T)
+        ->  (B, T, D)
+
+        The future is hidden without a mask; a mask hides more.
+        """
+        source = x if memory is None else np.concatenate([memory, x], axis=1)  # (B, S, D), S = M + T
+        encodings = distance_encodings(source.shape[1], x.shape[2], x.dtype.name)  # (S, D)
+        q = self._heads(x, self.w_q)  # (B, H, T, K)
+        k = self._heads(source, self.w_k)  # (B, H, S, K)
+        v = self._heads(source, self.w_v)  # (B, H, S, K)
+        r = self._heads(encodings[None], self.w_r)[0]  # (H, S, K)
+        heads, weights = F.relative_attention(q, k, v, r, self.u.data, self.v.data, mask)
+        concat = F.merge_heads(heads)  # (B, T, D)
+        self.keep(x=x, source=source, encodings=encodings, q=q, k=k, v=v, r=r, weights=weights, concat=concat)
+        return F.linear(concat, self.w_o.data)
+
+    def backward(self, dout):
+        """dout (B, T, D)  ->  dx (B, T, D). The projections of the memory have a gradient, the memory has none."""
+        x, source, encodings, concat = self.kept("x", "source", "encodings", "concat")
+        q, k, v, r, weights = self.kept("q", "k", "v", "r", "weights")
+        dconcat, dw_o, _ = F.linear_backward(dout, concat, self.w_o.data)
+        self.w_o.grad += dw_o
+        dheads = F.split_heads(dconcat, self.num_heads)  # (B, H, T, K)
+        dq, dk, dv, dr, du, dposition_bias = F.relative_attention_backward(
+            dheads, q, k, v, r, self.u.data, self.v.data, weights
+        )
+        self.u.grad += du
+        self.v.grad += dposition_bias
+        self._heads_backward(dr[None], encodings[None], self.w_r)  # the encodings are constants
+        dsource = self._heads_backward(dk, source, self.w_k)  # (B, S, D): the source became keys and values
+        dsource += self._heads_backward(dv, source, self.w_v)
+        dx = self._heads_backward(dq, x, self.w_q)  # (B, T, D)
+        dx += dsource[:, -x.shape[1] :]  # what belongs to the memory ends here
+        return dx
+
+    def _heads(self, x, w):
+        return F.split_heads(F.linear(x, w.data), self.num_heads)
+
+    def _heads_backward(self, dheads, x, w):
+        dx, dw, _ = F.linear_backward(F.merge_heads(dheads), x, w.data)
+        w.grad += dw
+        return dx
+
+
+@lru_cache(maxsize=16)
+def distance_encodings(length, d_model, dtype):
+    """The sinusoids of the distances length − 1 … 0, the farthest first: (length, d_model), not to be written to."""
+    encodings = np.ascontiguousarray(F.sinusoidal_encoding(length, d_model, np.dtype(dtype))[::-1])
+    encodings.flags.writeable = False
+    return encodings

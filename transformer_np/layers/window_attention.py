@@ -1,0 +1,46 @@
+import numpy as np
+
+from .. import functional as F
+from ..checks import check_at_least, shapes
+from .attention import MultiHeadAttention
+
+
+class WindowAttention(MultiHeadAttention):
+    """Multi-head self-attention to the neighbours only: the keys at most `window` positions away, on both sides or, if
+    `causal`, before (Vaswani et al. 2017, §4, "restricted").
+
+    The same parameters and the same result as MultiHeadAttention with masks.window_mask(T, window), | causal_mask(T) if
+    causal; but time and memory grow with T · window, not with T².
+    """
+
+    def __init__(self, d_model, num_heads, window, causal=False, bias=True, rng=None, dtype=np.float32):
+        check_at_least("window", window, 0)
+        super().__init__(d_model, num_heads, bias, rng, dtype)
+        self.window, self.causal = window, causal
+
+    @property
+    def weights(self):
+        """The attention weights of the last forward by distance, (B, H, T, R): weights[..., t, j] is the look of query
+        t at key t − window + j (window: at most T − 1). None before it."""
+        return self._kept.get("weights")
+
+    @shapes(x="B T D")
+    def forward(self, x):
+        """x (B, T, D)  ->  (B, T, D)"""
+        q, k, v = (F.split_heads(self._project(name, x), self.num_heads) for name in "qkv")  # (B, H, T, K)
+        heads, weights = F.window_attention(q, k, v, self.window, self.causal)  # (B, H, T, K), (B, H, T, R)
+        concat = F.merge_heads(heads)  # (B, T, D)
+        self.keep(x=x, q=q, k=k, v=v, weights=weights, concat=concat)
+        return self._project("o", concat)
+
+    def backward(self, dout):
+        """dout (B, T, D)  ->  dx (B, T, D)"""
+        x, q, k, v, weights, concat = self.kept("x", "q", "k", "v", "weights", "concat")
+        dconcat = self._project_backward("o", dout, concat)  # (B, T, D)
+        dheads = F.split_heads(dconcat, self.num_heads)  # (B, H, T, K)
+        gradients = F.window_attention_backward(dheads, q, k, v, weights, self.window, self.causal)
+        dq, dk, dv = map(F.merge_heads, gradients)
+        dx = self._project_backward("q", dq, x)
+        dx += self._project_backward("k", dk, x)
+        dx += self._project_backward("v", dv, x)
+        return dx

@@ -1,0 +1,280 @@
+"""The encoder-only Transformer (Devlin et al. 2019): every token of a text from all others, before it and after it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import functional as F
+from ..blocks import EncoderBlock
+from ..checks import as_ids, check_at_least, check_probability
+from ..initial import normal
+from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding, Linear, TiedLinear
+from ..module import Module, Parameter
+
+INIT_STD = 0.02  # of every matrix (Devlin et al. 2019, the published code)
+
+_ACTIVATIONS = {  # forward and backward of each, as `layers.FeedForward` names them
+    "relu": (lambda x: F.relu(x), lambda dy, x: F.relu_backward(dy, x)),
+    "gelu": (lambda x: F.gelu(x, "none"), lambda dy, x: F.gelu_backward(dy, x, "none")),
+    "gelu_tanh": (lambda x: F.gelu(x, "tanh"), lambda dy, x: F.gelu_backward(dy, x, "tanh")),
+}
+
+
+@dataclass(frozen=True)
+class BertConfig:
+    """Sizes and choices of a BERT. The defaults are those of BERT base (Devlin et al. 2019, §3).
+
+    max_len: the longest text, in tokens
+    type_vocab_size: how many segments a text may have: BERT's two are the two sentences of a pair
+    num_classes: classes that `classify` tells apart; None leaves the classifier out
+    pooler, mlm_head: whether the model has what `pool` and `mlm_logits` need; a classifier needs the pooler
+    activation: of the feed-forward networks and of the masked-language-model head, "gelu" (exact), "gelu_tanh", "relu"
+    """
+
+    vocab_size: int
+    max_len: int = 512
+    d_model: int = 768
+    num_heads: int = 12
+    num_layers: int = 12
+    d_ff: int = 3072
+    type_vocab_size: int = 2
+    num_classes: int | None = None
+    pooler: bool = True
+    mlm_head: bool = True
+    dropout: float = 0.1
+    activation: str = "gelu"
+    layer_norm_eps: float = 1e-12
+    pad_id: int = 0
+    dtype: str = "float32"
+    seed: int = 0
+
+    def __post_init__(self):
+        for name in ("vocab_size", "max_len", "d_model", "num_heads", "num_layers", "d_ff", "type_vocab_size"):
+            check_at_least(name, getattr(self, name), 1)
+        if self.num_classes is not None:
+            check_at_least("num_classes", self.num_classes, 1)
+            if not self.pooler:
+                raise ValueError(f"num_classes is {self.num_classes}, but a classifier needs pooler=True")
+        check_at_least("pad_id", self.pad_id, 0)
+        check_probability("dropout", self.dropout)
+        if self.d_model % self.num_heads:
+            raise ValueError(f"num_heads must divide d_model, got {self.num_heads} heads for d_model = {self.d_model}")
+        if self.activation not in _ACTIVATIONS:
+            raise ValueError(f'activation must be "relu", "gelu" or "gelu_tanh", got {self.activation!r}')
+        if np.dtype(self.dtype).kind != "f":
+            raise ValueError(f"dtype must be a floating type, got {self.dtype!r}")
+        object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
+
+
+class Pooler(Module):
+    """One vector for the whole text: tanh(x₀ W + b) of the first token, [CLS] (Devlin et al. 2019, §3).
+
+    hidden (B, S, D)  ->  pooled (B, D)
+    """
+
+    def __init__(self, d_model, rng=None, dtype=np.float32):
+        self.linear = Linear(d_model, d_model, rng=rng, dtype=dtype, init_std=INIT_STD)
+
+    def forward(self, hidden):
+        pooled = F.tanh(self.linear(hidden[:, 0]))  # (B, D)
+        self.keep(hidden=hidden, pooled=pooled)
+        return pooled
+
+    def backward(self, dpooled):
+        hidden, pooled = self.kept("hidden", "pooled")
+        dhidden = np.zeros_like(hidden)  # (B, S, D): nobody looked at the other tokens
+        dhidden[:, 0] = self.linear.backward(F.tanh_backward(dpooled, pooled))
+        return dhidden
+
+
+class MaskedTokenHead(Module):
+    """Scores of every token of the vocabulary: LayerNorm(GELU(x W + b)) Eᵀ + c, with E the word embedding
+    (Devlin et al. 2019, the published code).
+
+    x (..., D)  ->  logits (..., V)
+    """
+
+    def __init__(self, embedding, activation, eps, rng=None, dtype=np.float32):
+        V, D = embedding.table.shape
+        self.linear = Linear(D, D, rng=rng, dtype=dtype, init_std=INIT_STD)
+        self.norm = LayerNorm(D, eps, dtype=dtype)
+        self.output = TiedLinear(embedding)
+        self.b = Parameter(np.zeros(V, dtype))
+        self.activation = activation
+
+    def forward(self, x):
+        activate, _ = _ACTIVATIONS[self.activation]
+        before = self.linear(x)  # (..., D)
+        self.keep(before=before)
+        return self.output(self.norm(activate(before))) + self.b.data  # (..., V)
+
+    def backward(self, dlogits):
+        _, activate_backward = _ACTIVATIONS[self.activation]
+        self.b.grad += dlogits.reshape(-1, dlogits.shape[-1]).sum(axis=0)
+        dhidden = self.norm.backward(self.output.backward(dlogits))  # (..., D)
+        return self.linear.backward(activate_backward(dhidden, self.kept("before")))
+
+
+class Bert(Module):
+    """A stack of post-norm encoder blocks, from ids to a vector for each token, and what is read off those vectors.
+
+        model = Bert(BertConfig(vocab_size=11, max_len=8, d_model=16, num_heads=2, num_layers=2, d_ff=32,
+                                num_classes=3))
+        ids = np.array([[1, 5, 6, 2], [1, 7, 2, 0]])      # the second text ends with padding
+        hidden = model(ids)                               # (2, 4, 16)
+        logits = model.classify(ids)                      # (2, 3)
+        scores = model.mlm_logits(ids)                    # (2, 4, 11)
+
+    Nothing is hidden but padding: a token sees what comes after it too, which is why it can be asked for itself only
+    where it was masked. The sum of word, position and segment embedding is normalised before the first block.
+
+    `backward` takes the gradient of what `forward`, `classify` or `mlm_logits` returned, whichever was called last.
+
+    Raises ValueError for ids out of range, a text that is empty, only padding or longer than max_len, segments or
+    padding of another shape than ids; and where a head is asked for that the model was made without.
+    """
+
+    def __init__(self, config):
+        c = self.config = config
+        rng = np.random.default_rng(c.seed)
+        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        self.segment = Embedding(c.type_vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        self.norm = LayerNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype)
+        self.dropout = Dropout(c.dropout, rng=rng)
+        self.blocks = [
+            EncoderBlock(
+                c.d_model,
+                c.num_heads,
+                c.d_ff,
+                c.dropout,
+                activation=c.activation,
+                eps=c.layer_norm_eps,
+                rng=rng,
+                dtype=c.dtype,
+            )
+            for _ in range(c.num_layers)
+        ]
+        self._draw(rng)
+        self.pooler = Pooler(c.d_model, rng, c.dtype) if c.pooler else None
+        self.mlm_head = None
+        if c.mlm_head:
+            self.mlm_head = MaskedTokenHead(self.embedding, c.activation, c.layer_norm_eps, rng, c.dtype)
+        self.classifier_dropout = Dropout(c.dropout, rng=rng)
+        self.classifier = None
+        if c.num_classes is not None:
+            self.classifier = Linear(c.d_model, c.num_classes, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        self._asked = "forward"  # what backward belongs to
+        self._places = None
+
+    def _draw(self, rng):
+        for block in self.blocks:
+            attention, feed_forward = block.attention, block.feed_forward
+            for w in (attention.w_q, attention.w_k, attention.w_v, attention.w_o, feed_forward.w1, feed_forward.w2):
+                w.data = normal(rng, w.shape, INIT_STD, w.dtype)
+
+    def forward(self, ids, padding=None, segments=None):
+        """ids (B, S), padding (B, S) Boolean, True = padding, segments (B, S)  ->  hidden (B, S, D)
+
+        Without padding, ids of pad_id are padding; without segments, all is segment 0.
+        """
+        ids = as_ids(ids, self.config.vocab_size)
+        if ids.ndim != 2:
+            raise ValueError(f"ids must have the axes (batch, length), got shape {ids.shape}")
+        if ids.shape[1] > self.config.max_len:
+            raise ValueError(f"ids is {ids.shape[1]} tokens long, more than max_len = {self.config.max_len}")
+        mask = self._padding(ids, padding)[:, None, None, :]  # (B, 1, 1, S)
+        x = self.embedding(ids) + self.segment(self._segments(ids, segments))  # (B, S, D)
+        x = self.dropout(self.norm(self.position(x)))
+        for block in self.blocks:
+            x = block(x, mask)
+        self._asked = "forward"
+        return x  # (B, S, D)
+
+    def pool(self, hidden):
+        """hidden (B, S, D)  ->  (B, D): the vector of the first token, through a linear map and tanh."""
+        return self._needed("pooler")(hidden)
+
+    def classify(self, ids, padding=None, segments=None):
+        """ids (B, S), the others as in `forward`  ->  logits (B, C), one for each class"""
+        classifier = self._needed("classifier")
+        pooled = self.pool(self.forward(ids, padding, segments))  # (B, D)
+        self._asked = "classify"
+        return classifier(self.classifier_dropout(pooled))  # (B, C)
+
+    def mlm_logits(self, ids, padding=None, segments=None, places=None):
+        """ids (B, S), the others as in `forward`  ->  logits (B, S, V): which token belongs there
+
+        places: Boolean (B, S), True where a token is asked for; then only those are scored, in order, (N, V). That is
+        less work by far where the vocabulary is large.
+        """
+        head = self._needed("mlm_head")
+        hidden = self.forward(ids, padding, segments)  # (B, S, D)
+        if places is not None:
+            places = _boolean("places", places, hidden.shape[:2])
+            if not places.any():
+                raise ValueError("places is nowhere True: no token is asked for")
+        self._asked, self._places = "mlm_logits", places
+        return head(hidden if places is None else hidden[places])
+
+    def backward(self, dout):
+        """From dout, of the shape of what was returned last, to the gradients of all parameters that had a part in it.
+        Ids have no gradient: returns None."""
+        dx = dout
+        if self._asked == "classify":
+            dx = self.pooler.backward(self.classifier_dropout.backward(self.classifier.backward(dout)))
+        elif self._asked == "mlm_logits":
+            dx = self.mlm_head.backward(dout)
+            if self._places is not None:
+                dplaces, dx = dx, np.zeros((*self._places.shape, dx.shape[-1]), dx.dtype)  # (N, D), (B, S, D)
+                dx[self._places] = dplaces
+        for block in reversed(self.blocks):
+            dx = block.backward(dx)
+        dx = self.position.backward(self.norm.backward(self.dropout.backward(dx)))  # (B, S, D)
+        self.embedding.backward(dx)  # a sum hands its gradient to all its terms
+        self.segment.backward(dx)
+
+    @classmethod
+    def from_pretrained(cls, folder, dtype=None):
+        """The model of a folder in Hugging Face's layout, model_type bert; see `pretrained.load_pretrained`."""
+        from ..pretrained import load_pretrained
+
+        return load_pretrained(cls, folder, dtype)
+
+    def save_pretrained(self, folder, tokenizer=None):
+        """Write a folder that Hugging Face loads; see `pretrained.save_pretrained`."""
+        from ..pretrained import save_pretrained
+
+        save_pretrained(self, folder, tokenizer)
+
+    def _padding(self, ids, padding):
+        padding = ids == self.config.pad_id if padding is None else _boolean("padding", padding, ids.shape)
+        empty = padding.all(axis=1)
+        if empty.any():
+            raise ValueError(f"ids has nothing but padding in row {int(empty.argmax())}")
+        return padding
+
+    def _segments(self, ids, segments):
+        if segments is None:
+            return np.zeros_like(ids)
+        segments = as_ids(segments, self.config.type_vocab_size, "segments")
+        if segments.shape != ids.shape:
+            raise ValueError(f"segments must have the shape of ids, {ids.shape}, got {segments.shape}")
+        return segments
+
+    def _needed(self, name):
+        module = getattr(self, name)
+        if module is None:
+            option = "num_classes=…" if name == "classifier" else f"{name}=True"
+            raise ValueError(f"this model has no {name}: make it with {option}")
+        return module
+
+
+def _boolean(name, values, shape):
+    """A Boolean array of the shape of ids."""
+    values = np.asarray(values)
+    if values.dtype != bool:
+        raise TypeError(f"{name} must be Boolean, got {values.dtype}")
+    if values.shape != shape:
+        raise ValueError(f"{name} must have the shape of ids, {shape}, got {values.shape}")
+    return values

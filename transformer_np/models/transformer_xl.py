@@ -1,0 +1,198 @@
+"""Transformer-XL (Dai et al. 2019): a decoder-only model that remembers the segments before the one it reads."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..blocks import AddNorm
+from ..checks import as_float_array, as_ids, check_at_least, check_probability
+from ..layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, RelativeMultiHeadAttention, TiedLinear
+from ..module import Module
+
+
+@dataclass(frozen=True)
+class TransformerXLConfig:
+    """Sizes and choices of a Transformer-XL.
+
+    d_ff: inside the feed-forward network; None is 4 · d_model
+    mem_len: how many positions each layer remembers; 0 is a model without memory
+    norm_first: False is the paper's order, LayerNorm after each sub-layer
+    tie_embeddings: the output projection is the token embedding transposed
+    """
+
+    vocab_size: int
+    d_model: int = 128
+    num_heads: int = 4
+    num_layers: int = 4
+    d_ff: int | None = None
+    mem_len: int = 128
+    dropout: float = 0.0
+    tie_embeddings: bool = True
+    norm_first: bool = False
+    activation: str = "relu"
+    layer_norm_eps: float = 1e-5
+    dtype: str = "float32"
+    seed: int = 0
+
+    def __post_init__(self):
+        for name in ("vocab_size", "d_model", "num_heads", "num_layers"):
+            check_at_least(name, getattr(self, name), 1)
+        check_at_least("mem_len", self.mem_len, 0)
+        if self.d_ff is None:
+            object.__setattr__(self, "d_ff", 4 * self.d_model)
+        check_at_least("d_ff", self.d_ff, 1)
+        check_probability("dropout", self.dropout)
+        if self.d_model % self.num_heads:
+            raise ValueError(f"num_heads must divide d_model, got {self.num_heads} heads for d_model = {self.d_model}")
+        object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
+
+
+class RecurrentBlock(Module):
+    """Relative attention over memory and segment, then feed-forward, each with Add & Norm (Dai et al. 2019, §3.2).
+
+    x (B, T, D), memory (B, M, D) or None  ->  (B, T, D), and what the attention read of x, (B, T, D): the memory that
+    a later segment needs. In the paper's order that is x itself, with norm_first it is LayerNorm(x).
+    """
+
+    def __init__(
+        self,
+        d_model,
+        num_heads,
+        d_ff,
+        dropout=0.0,
+        norm_first=False,
+        activation="relu",
+        eps=1e-5,
+        rng=None,
+        dtype=np.float32,
+    ):
+        rng = np.random.default_rng(rng)
+        self.attention = RelativeMultiHeadAttention(d_model, num_heads, rng=rng, dtype=dtype)
+        self.add_norm1 = AddNorm(d_model, dropout, norm_first, eps, rng=rng, dtype=dtype)
+        self.feed_forward = FeedForward(d_model, d_ff, activation, rng=rng, dtype=dtype)
+        self.add_norm2 = AddNorm(d_model, dropout, norm_first, eps, rng=rng, dtype=dtype)
+
+    def forward(self, x, memory=None):
+        read = None
+
+        def attention(x):
+            nonlocal read
+            read = x
+            return self.attention(x, memory)
+
+        a = self.add_norm1(x, attention)  # (B, T, D)
+        return self.add_norm2(a, self.feed_forward), read
+
+    def backward(self, dout):
+        """dout (B, T, D), of the first output: the second is a constant for whoever remembers it  ->  dx (B, T, D)"""
+        da = self.add_norm2.backward(dout, self.feed_forward.backward)
+        return self.add_norm1.backward(da, self.attention.backward)
+
+
+class TransformerXL(Module):
+    """A text in segments, one after another, each layer with a memory of its own inputs in the segments before.
+
+        model = TransformerXL(TransformerXLConfig(vocab_size=11, d_model=16, num_heads=2, num_layers=2, mem_len=6))
+        logits, mems = model(np.array([[4, 5, 6]]))       # (1, 3, 11), and 2 memories of (1, 3, 16)
+        logits, mems = model(np.array([[7, 8, 9]]), mems) # goes on; the memories now hold 6 positions
+
+    A layer sees at most mem_len positions back, and what it sees there has itself seen mem_len positions back one layer
+    below: the context reaches num_layers · mem_len tokens, at the cost of one segment. Gradients stop at the memory.
+    For segments in a row, with fixed parameters, it makes no difference where the text is cut, as long as no layer has
+    forgotten a position: n segments then are one long segment.
+
+    mem_len may be set to more than it was in training: nothing in the model depends on it.
+
+    Raises ValueError for ids out of range, an empty segment, or memories that do not belong to this model and batch.
+    """
+
+    def __init__(self, config):
+        c = self.config = config
+        self.mem_len = c.mem_len
+        rng = np.random.default_rng(c.seed)
+        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=0.02)
+        self.dropout = Dropout(c.dropout, rng=rng)
+        self.blocks = [
+            RecurrentBlock(
+                c.d_model, c.num_heads, c.d_ff, c.dropout, c.norm_first, c.activation, c.layer_norm_eps, rng, c.dtype
+            )
+            for _ in range(c.num_layers)
+        ]
+        self.norm = LayerNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype) if c.norm_first else None
+        if c.tie_embeddings:
+            self.output = TiedLinear(self.embedding)
+        else:
+            self.output = Linear(c.d_model, c.vocab_size, bias=False, rng=rng, dtype=c.dtype, init_std=0.02)
+
+    def forward(self, ids, mems=None):
+        """ids (B, T), mems: those that the segment before returned, or None at the beginning of a text
+        ->  logits (B, T, V), new mems: for each layer (B, ≤ mem_len, D)
+        """
+        ids = as_ids(ids, self.config.vocab_size)
+        if ids.ndim != 2:
+            raise ValueError(f"ids must have the axes (batch, length), got shape {ids.shape}")
+        mems = self._checked(mems, len(ids))
+        x = self.dropout(self.embedding(ids) * self._scale)  # (B, T, D)
+        new_mems = []
+        for block, memory in zip(self.blocks, mems, strict=True):
+            x, read = block(x, memory)  # (B, T, D), (B, T, D)
+            new_mems.append(self._remembered(memory, read))
+        if self.norm is not None:
+            x = self.norm(x)
+        return self.output(x), new_mems  # (B, T, V)
+
+    def backward(self, dlogits):
+        """From dlogits (B, T, V) to the gradients of all parameters. Ids have no gradient, nor has the memory."""
+        dx = self.output.backward(dlogits)  # (B, T, D)
+        if self.norm is not None:
+            dx = self.norm.backward(dx)
+        for block in reversed(self.blocks):
+            dx = block.backward(dx)
+        self.embedding.backward(self.dropout.backward(dx) * self._scale)
+
+    def reader(self, use_cache=True):
+        """For `decoding.generate`: a function from a text so far, ids (B, length), to the logits of its next token.
+
+        Called again with the text grown longer, it reads only what is new, with the memory of the rest; without the
+        cache it reads the whole text again. The same logits, as long as the text is no longer than mem_len + 1.
+        """
+        mems, done = None, 0
+
+        def read(ids):
+            nonlocal mems, done
+            if not use_cache:
+                return self(ids)[0][:, -1]  # (B, V)
+            logits, mems = self(ids[:, done:], mems)
+            done = ids.shape[1]
+            return logits[:, -1]  # (B, V)
+
+        return read
+
+    @property
+    def _scale(self):
+        """As input the embedding is √D times as large as it is as output projection (Vaswani et al. 2017, §3.4)."""
+        return float(self.config.d_model) ** 0.5
+
+    def _remembered(self, memory, read):
+        """The last mem_len positions of memory and segment."""
+        if memory is not None:
+            read = np.concatenate([memory, read], axis=1)
+        return read[:, max(0, read.shape[1] - self.mem_len) :].copy()
+
+    def _checked(self, mems, batch):
+        """One memory for each layer, None where it is empty."""
+        c = self.config
+        if mems is None:
+            return [None] * c.num_layers
+        if not isinstance(mems, list | tuple):
+            raise TypeError(f"mems must be a list of arrays, one for each layer, got {type(mems).__name__}")
+        if len(mems) != c.num_layers:
+            raise ValueError(f"mems must be {c.num_layers} memories, one for each layer, got {len(mems)}")
+        mems = [as_float_array(memory, f"mems[{i}]") for i, memory in enumerate(mems)]
+        M = mems[0].shape[1] if mems[0].ndim > 1 else 0
+        for i, memory in enumerate(mems):
+            if memory.shape != (batch, M, c.d_model):
+                raise ValueError(
+                    f"mems[{i}] must have shape (B, M, D) = ({batch}, {M}, {c.d_model}), got {memory.shape}"
+                )
+        return [memory if M else None for memory in mems]

@@ -1,0 +1,148 @@
+"""BERT's layout: names, shapes and settings (Devlin et al. 2019, as in Hugging Face's BertModel and its relatives).
+
+Its matrices are (d_out, d_in), the transpose of ours. The files of Google's own models call γ and β of a LayerNorm
+`gamma` and `beta`, later ones `weight` and `bias`.
+"""
+
+import re
+
+from ..models import Bert, BertConfig
+from .layout import ACTIVATION_NAMES, Stored, activation, refuse, required
+
+MODEL, MODEL_TYPE, PREFIX = Bert, "bert", "bert."
+BUFFERS = re.compile(r"embeddings\.(position_ids|token_type_ids)")  # 0, 1, 2, … and 0, 0, 0, …
+HEADS = ("cls.", "classifier.", "qa_outputs.")  # of tasks, where they are not ours
+
+MLM_HEAD = {
+    "cls.predictions.transform.dense.weight": Stored(("mlm_head.linear.w",), transposed=True),
+    "cls.predictions.transform.dense.bias": Stored(("mlm_head.linear.b",)),
+    "cls.predictions.transform.LayerNorm.weight": Stored(("mlm_head.norm.gamma",)),
+    "cls.predictions.transform.LayerNorm.bias": Stored(("mlm_head.norm.beta",)),
+    "cls.predictions.bias": Stored(("mlm_head.b",)),
+}
+COPIES = {  # of the masked-language-model head: what it shares with others, which some files store again
+    "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
+    "cls.predictions.decoder.bias": "cls.predictions.bias",
+}
+POOLER = {
+    "pooler.dense.weight": Stored(("pooler.linear.w",), transposed=True),
+    "pooler.dense.bias": Stored(("pooler.linear.b",)),
+}
+CLASSIFIER = {
+    "classifier.weight": Stored(("classifier.w",), transposed=True),
+    "classifier.bias": Stored(("classifier.b",)),
+}
+
+
+def standard_name(name):
+    """The name without the prefix, in its one spelling."""
+    name = name.removeprefix(PREFIX)
+    return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+
+
+def read_config(settings, weights):
+    """config.json and the names in the file  ->  BertConfig
+
+    The model has those of the pooler, the masked-language-model head and the classifier that the file has: the
+    classifier only on top of a pooler, the head only where its output is the word embedding, as in BERT.
+    dropout is hidden_dropout_prob: ours has none on the attention weights.
+    """
+    refuse(settings, {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False})
+    pooler = any(name in weights for name in POOLER)
+    tied = all(weights.equal(*pair) for pair in COPIES.items() if pair[0] in weights and pair[1] in weights)
+    classes = weights.shape("classifier.weight") if pooler and "classifier.weight" in weights else ()  # (C, D)
+    return BertConfig(
+        vocab_size=required(settings, "vocab_size"),
+        max_len=required(settings, "max_position_embeddings"),
+        d_model=required(settings, "hidden_size"),
+        num_heads=required(settings, "num_attention_heads"),
+        num_layers=required(settings, "num_hidden_layers"),
+        d_ff=required(settings, "intermediate_size"),
+        type_vocab_size=settings.get("type_vocab_size", 2),
+        num_classes=classes[0] if len(classes) == 2 else None,
+        pooler=pooler,
+        mlm_head=tied and any(name in weights for name in MLM_HEAD),
+        dropout=settings.get("hidden_dropout_prob", 0.1),
+        activation=activation(settings, "hidden_act", "gelu"),
+        layer_norm_eps=float(settings.get("layer_norm_eps", 1e-12)),
+        pad_id=settings.get("pad_token_id") or 0,
+    )
+
+
+def duplicates(config):
+    """Names in the file that repeat what is stored under another."""
+    return set(COPIES) if config.mlm_head else set()
+
+
+def write_config(config):
+    """BertConfig  ->  config.json"""
+    c = config
+    settings = {
+        "architectures": ["BertModel"],
+        "vocab_size": c.vocab_size,
+        "max_position_embeddings": c.max_len,
+        "hidden_size": c.d_model,
+        "num_attention_heads": c.num_heads,
+        "num_hidden_layers": c.num_layers,
+        "intermediate_size": c.d_ff,
+        "type_vocab_size": c.type_vocab_size,
+        "hidden_act": ACTIVATION_NAMES[c.activation],
+        "hidden_dropout_prob": c.dropout,
+        "attention_probs_dropout_prob": 0.0,
+        "layer_norm_eps": c.layer_norm_eps,
+        "pad_token_id": c.pad_id,
+        "position_embedding_type": "absolute",
+    }
+    if c.mlm_head:
+        settings["architectures"] = ["BertForMaskedLM"]
+    if c.num_classes is not None:
+        settings["architectures"] = ["BertForSequenceClassification"]
+        settings["id2label"] = {str(i): f"LABEL_{i}" for i in range(c.num_classes)}
+        settings["label2id"] = {f"LABEL_{i}": i for i in range(c.num_classes)}
+    return settings
+
+
+def prefix(config):
+    """What the names of the body begin with in a file that we write: nothing where there is no head."""
+    return PREFIX if config.mlm_head or config.num_classes is not None else ""
+
+
+def body(config):
+    """{name in the file, without prefix: Stored} of what the prefix is for"""
+    tensors = {
+        "embeddings.word_embeddings.weight": Stored(("embedding.table",)),
+        "embeddings.position_embeddings.weight": Stored(("position.table",)),
+        "embeddings.token_type_embeddings.weight": Stored(("segment.table",)),
+        **_norm("embeddings.LayerNorm", "norm"),
+    }
+    for i in range(config.num_layers):
+        theirs, ours = f"encoder.layer.{i}", f"blocks.{i}"
+        for word in ("query", "key", "value"):
+            tensors |= _linear(f"{theirs}.attention.self.{word}", f"{ours}.attention", f"_{word[0]}")
+        tensors |= _linear(f"{theirs}.attention.output.dense", f"{ours}.attention", "_o")
+        tensors |= _norm(f"{theirs}.attention.output.LayerNorm", f"{ours}.add_norm1.norm")
+        tensors |= _linear(f"{theirs}.intermediate.dense", f"{ours}.feed_forward", "1")
+        tensors |= _linear(f"{theirs}.output.dense", f"{ours}.feed_forward", "2")
+        tensors |= _norm(f"{theirs}.output.LayerNorm", f"{ours}.add_norm2.norm")
+    return {**tensors, **(POOLER if config.pooler else {})}
+
+
+def heads(config):
+    """The same for what stands outside of it."""
+    return {**(MLM_HEAD if config.mlm_head else {}), **(CLASSIFIER if config.num_classes is not None else {})}
+
+
+def writable(model):
+    """The model as the layout can hold it."""
+    return model
+
+
+def _linear(theirs, ours, which):
+    return {
+        f"{theirs}.weight": Stored((f"{ours}.w{which}",), transposed=True),
+        f"{theirs}.bias": Stored((f"{ours}.b{which}",)),
+    }
+
+
+def _norm(theirs, ours):
+    return {f"{theirs}.weight": Stored((f"{ours}.gamma",)), f"{theirs}.bias": Stored((f"{ours}.beta",))}

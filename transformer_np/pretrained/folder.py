@@ -1,0 +1,273 @@
+"""Reading and writing a folder: config.json and model.safetensors."""
+
+import json
+import shutil
+import warnings
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..initial import blank
+from ..training.checkpoint import write_atomically
+from . import bert, gpt2
+
+CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
+LAYOUTS = {layout.MODEL_TYPE: layout for layout in (gpt2, bert)}
+PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
+KEPT_SETTINGS = ("bos_token_id", "eos_token_id", "id2label", "label2id")  # which our configurations do not have
+KEPT_FILES = (TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt")
+
+
+def load_any(folder, dtype=None):
+    """The model in a folder, of the kind that its config.json names: a GPT or a Bert. Errors as in load_pretrained."""
+    folder = Path(folder)
+    return load_pretrained(LAYOUTS[_model_type(folder, _settings(folder))].MODEL, folder, dtype)
+
+
+def load_pretrained(cls, folder, dtype=None):
+    """The model of a folder, in eval mode.
+
+    cls: GPT for the model_type gpt2, Bert for bert
+    dtype: of the model; None keeps the file's, half precision becoming float32
+
+    The file is mapped into memory, and each tensor copied from there into its parameter. Names with and without the
+    prefix ("transformer." or "bert.") are understood, and buffers that are not learned left out. Weights of a task that
+    the model has no head for are left out with a warning.
+
+    Raises FileNotFoundError or NotADirectoryError where there is no folder, config.json or model.safetensors in it;
+    ValueError for another model_type, a setting that is not supported, missing or unexpected tensors, wrong shapes or
+    dtypes, a damaged file, or weights in a pickle, which are never read.
+    """
+    folder = Path(folder)
+    settings = _settings(folder)
+    model_type = _model_type(folder, settings)
+    layout = LAYOUTS[model_type]
+    if layout.MODEL is not cls:
+        raise ValueError(
+            f"{folder} holds a model of the type {model_type!r}, not a {cls.__name__}: "
+            f"read it with {layout.MODEL.__name__}.from_pretrained"
+        )
+    with _open_weights(folder, layout) as weights:
+        try:
+            config = layout.read_config(settings, weights)
+            config = replace(config, dtype=weights.dtype if dtype is None else dtype)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{folder / CONFIG}: {error}") from None
+        wanted = layout.body(config) | layout.heads(config)
+        _check_names(weights, wanted, layout, config)
+        with blank():
+            model = cls(config)
+        parameters = dict(model.named_parameters())
+        _check_shapes(weights, wanted, parameters)
+        for name, stored in wanted.items():
+            values = weights.read(name)
+            for part, ours in zip(_split(values, stored), stored.parameters, strict=True):
+                parameters[ours].data = part
+    model.pretrained_folder = folder
+    return model.eval()
+
+
+def save_pretrained(model, folder, tokenizer=None):
+    """Write a GPT or a Bert into a folder that Hugging Face loads: config.json, model.safetensors, tokenizer.json.
+
+    tokenizer: a tokenizer.json to copy, or the folder of one; without it, the tokenizer of the folder that the model
+        was read from, where there is one
+
+    The files are written atomically, the weights first. A GPT without biases gets ones that are 0: the layout has no
+    other way to say it. A model read back has the same parameters to the last bit.
+
+    Raises TypeError for another model, OSError where the folder cannot be written.
+    """
+    layout = next((layout for layout in LAYOUTS.values() if isinstance(model, layout.MODEL)), None)
+    if layout is None:
+        kinds = " or ".join(layout.MODEL.__name__ for layout in LAYOUTS.values())
+        raise TypeError(f"model must be a {kinds}, got {type(model).__name__}")
+    origin = getattr(model, "pretrained_folder", None)
+    model = layout.writable(model)
+    config = replace(model.config, dtype=str(model.parameters()[0].dtype))  # astype may have changed it
+    settings = {"model_type": layout.MODEL_TYPE, "dtype": config.dtype, **layout.write_config(config)}
+    if origin is not None and (origin / CONFIG).is_file():
+        before = _settings(origin)
+        settings |= {key: before[key] for key in KEPT_SETTINGS if key in before}
+
+    parameters = dict(model.named_parameters())
+    names = {layout.prefix(config) + name: stored for name, stored in layout.body(config).items()}
+    names |= layout.heads(config)
+    tensors = {name: _joined(parameters, stored) for name, stored in names.items()}
+
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    from safetensors.numpy import save  # here, because `import transformer_np` loads NumPy alone
+
+    write_atomically(folder / WEIGHTS, lambda path: path.write_bytes(save(tensors, {"format": "pt"})))
+    text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
+    write_atomically(folder / CONFIG, lambda path: path.write_text(text, encoding="utf-8"))
+    _copy_tokenizer(origin if tokenizer is None else Path(tokenizer), folder, needed=tokenizer is not None)
+
+
+def _split(values, stored):
+    """The tensor of the file as the parameters it is made of."""
+    return np.split(values.T if stored.transposed else values, len(stored.parameters), axis=-1)
+
+
+def _joined(parameters, stored):
+    """The parameters as the tensor of the file."""
+    values = np.concatenate([parameters[name].data for name in stored.parameters], axis=-1)
+    return np.ascontiguousarray(values.T if stored.transposed else values)
+
+
+def _copy_tokenizer(source, folder, needed):
+    if source is None:
+        return
+    if source.is_file():
+        files = {TOKENIZER: source}
+    else:
+        files = {name: source / name for name in KEPT_FILES if (source / name).is_file()}
+    if needed and TOKENIZER not in files:
+        raise FileNotFoundError(f"there is no {TOKENIZER} in {source}")
+    for name, path in files.items():
+        if path.resolve() != (folder / name).resolve():
+            write_atomically(folder / name, lambda new, path=path: shutil.copyfile(path, new))
+
+
+# --- reading, with everything that can be wrong ----------------------------------------------------------------------
+
+
+def _settings(folder):
+    """What config.json says."""
+    if not folder.exists():
+        raise FileNotFoundError(f"there is no folder {folder}; nothing is fetched, so download the model first")
+    if not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is a file, expected the folder of a model")
+    path = folder / CONFIG
+    if not path.is_file():
+        raise FileNotFoundError(f"{folder} is not the folder of a model: there is no {CONFIG} in it")
+    try:
+        settings = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
+    if not isinstance(settings, dict):
+        raise ValueError(f"{path} is damaged: it is not a JSON object")
+    return settings
+
+
+def _model_type(folder, settings):
+    model_type = settings.get("model_type")
+    if not isinstance(model_type, str) or model_type not in LAYOUTS:
+        raise ValueError(
+            f"{folder / CONFIG}: model_type is {model_type!r}, which is not supported; "
+            f"supported are {', '.join(LAYOUTS)}"
+        )
+    return model_type
+
+
+class _Weights:
+    """The open file: tensors by their standard name, without prefix; buffers are not among them."""
+
+    def __init__(self, file, path, layout):
+        self._file, self.path, self.in_file = file, path, {}
+        for name in file.keys():
+            standard = layout.standard_name(name)
+            if layout.BUFFERS.fullmatch(standard):
+                continue
+            if standard in self.in_file:
+                raise ValueError(f"{path} has both {self.in_file[standard]} and {name}, which mean the same")
+            self.in_file[standard] = name
+        dtypes = {self._slice(name).get_dtype(): name for name in self.in_file}
+        unknown = [f"{self.in_file[name]} is {dtype}" for dtype, name in dtypes.items() if dtype not in _DTYPES]
+        if unknown:
+            raise ValueError(
+                f"{path}: {unknown[0]}, expected {', '.join(_DTYPES)}; convert it where torch is: "
+                "AutoModel.from_pretrained(folder).float().save_pretrained(new folder)"
+            )
+        self.dtype = "float64" if "F64" in dtypes else "float32"
+
+    def __contains__(self, name):
+        return name in self.in_file
+
+    def _slice(self, name):
+        return self._file.get_slice(self.in_file[name])
+
+    def shape(self, name):
+        return tuple(self._slice(name).get_shape())
+
+    def read(self, name):
+        return self._file.get_tensor(self.in_file[name])
+
+    def equal(self, one, other):
+        """Whether two tensors are the same; True where the other is not there."""
+        return other not in self or np.array_equal(self.read(one), self.read(other))
+
+
+_DTYPES = ("F16", "F32", "F64")
+
+
+@contextmanager
+def _open_weights(folder, layout):
+    from safetensors import SafetensorError, safe_open
+
+    path = folder / WEIGHTS
+    if not path.is_file():
+        _say_what_is_there_instead(folder)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            yield _Weights(file, path, layout)
+    except SafetensorError as error:
+        raise ValueError(f"{path} is truncated, damaged or not a safetensors file: {error}") from None
+
+
+def _say_what_is_there_instead(folder):
+    index = folder / f"{WEIGHTS}.index.json"
+    if index.is_file():
+        raise ValueError(
+            f"{folder} has its weights in several files, which is not supported: write them into one where torch is, "
+            'AutoModel.from_pretrained(folder).save_pretrained(new folder, max_shard_size="100GB")'
+        )
+    pickles = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLES)
+    if pickles:
+        raise ValueError(
+            f"{folder} has its weights only in a pickle ({', '.join(pickles)}), which is never read here: it can run "
+            f"any code. Look for a {WEIGHTS} of the same model, or convert it on a machine that may run it: "
+            "AutoModel.from_pretrained(folder).save_pretrained(new folder)"
+        )
+    raise FileNotFoundError(f"there is no {WEIGHTS} in {folder}")
+
+
+def _check_names(weights, wanted, layout, config):
+    """ValueError for names that are missing or that nobody knows; a warning for those of a task we have no head for."""
+    outside = layout.heads(config)
+    prefixed = any(name.startswith(layout.PREFIX) for name in weights.in_file.values())
+    missing = [
+        layout.PREFIX + name if prefixed and name not in outside else name for name in wanted if name not in weights
+    ]
+    unexpected, ignored = [], []
+    for standard, name in sorted(weights.in_file.items()):
+        if standard not in wanted and standard not in layout.duplicates(config):
+            (ignored if standard.startswith(layout.HEADS) else unexpected).append(name)
+    if missing or unexpected:
+        raise ValueError(
+            f"{weights.path} does not fit its {CONFIG}: missing {_listed(missing)}, not expected {_listed(unexpected)}"
+        )
+    if ignored:
+        warnings.warn(f"{weights.path}: left out, for a task without a head here: {_listed(ignored)}", stacklevel=4)
+
+
+def _check_shapes(weights, wanted, parameters):
+    wrong = []
+    for name, stored in wanted.items():
+        *rest, last = parameters[stored.parameters[0]].shape
+        expected = (*rest, last * len(stored.parameters))
+        expected = expected[::-1] if stored.transposed else expected
+        if weights.shape(name) != expected:
+            wrong.append(f"{weights.in_file[name]} must have shape {expected}, got {weights.shape(name)}")
+    if wrong:
+        raise ValueError(f"{weights.path} does not fit its {CONFIG}: " + _listed(wrong, separator="; "))
+
+
+def _listed(names, most=8, separator=", "):
+    """The names for a message, not more than fit into it."""
+    if not names:
+        return "nothing"
+    return separator.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

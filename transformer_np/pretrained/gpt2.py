@@ -1,0 +1,112 @@
+"""GPT-2's layout: names, shapes and settings (Radford et al. 2019, as in Hugging Face's GPT2LMHeadModel).
+
+Its matrices are (d_in, d_out) like ours; queries, keys and values lie side by side in one c_attn (D, 3D).
+"""
+
+import re
+import warnings
+from dataclasses import replace
+
+from ..initial import blank
+from ..models import GPT, GPTConfig
+from .layout import ACTIVATION_NAMES, Stored, activation, refuse, required
+
+MODEL, MODEL_TYPE, PREFIX = GPT, "gpt2", "transformer."
+BUFFERS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # the causal mask
+HEADS = ("score.", "classifier.", "multiple_choice_head.")  # of tasks that we do not have
+
+
+def standard_name(name):
+    """The name without the prefix, in its one spelling."""
+    return name.removeprefix(PREFIX)
+
+
+def read_config(settings, weights):
+    """config.json and the names in the file  ->  GPTConfig
+
+    dropout is resid_pdrop: ours has none on the attention weights.
+    """
+    refuse(settings, {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False})
+    refuse(settings, {"add_cross_attention": False})
+    tied = settings.get("tie_word_embeddings", True)
+    if tied and "lm_head.weight" in weights and not weights.equal("lm_head.weight", "wte.weight"):
+        warnings.warn(
+            "config.json ties lm_head to the embedding, but the file has a lm_head.weight of its own: it is used",
+            stacklevel=4,
+        )
+        tied = False
+    return GPTConfig(
+        vocab_size=required(settings, "vocab_size"),
+        max_len=required(settings, "n_positions", "n_ctx", "max_position_embeddings"),
+        d_model=required(settings, "n_embd", "hidden_size"),
+        num_heads=required(settings, "n_head", "num_attention_heads"),
+        num_layers=required(settings, "n_layer", "num_hidden_layers"),
+        d_ff=settings.get("n_inner"),
+        dropout=settings.get("resid_pdrop", 0.1),
+        activation=activation(settings, "activation_function", "gelu_new"),
+        tie_embeddings=tied,
+        layer_norm_eps=float(settings.get("layer_norm_epsilon", 1e-5)),
+    )
+
+
+def duplicates(config):
+    """Names in the file that repeat what is stored under another."""
+    return {"lm_head.weight"} if config.tie_embeddings else set()
+
+
+def write_config(config):
+    """GPTConfig  ->  config.json"""
+    c = config
+    return {
+        "architectures": ["GPT2LMHeadModel"],
+        "vocab_size": c.vocab_size,
+        "n_positions": c.max_len,
+        "n_embd": c.d_model,
+        "n_head": c.num_heads,
+        "n_layer": c.num_layers,
+        "n_inner": c.d_ff,
+        "activation_function": ACTIVATION_NAMES[c.activation],
+        "layer_norm_epsilon": c.layer_norm_eps,
+        "resid_pdrop": c.dropout,
+        "embd_pdrop": c.dropout,
+        "attn_pdrop": 0.0,
+        "tie_word_embeddings": c.tie_embeddings,
+        "bos_token_id": None,
+        "eos_token_id": None,
+    }
+
+
+def prefix(config):
+    """What the names of the body begin with in a file that we write."""
+    return PREFIX
+
+
+def body(config):
+    """{name in the file, without prefix: Stored} of what the prefix is for"""
+    tensors = {"wte.weight": Stored(("embedding.table",)), "wpe.weight": Stored(("position.table",))}
+    for i in range(config.num_layers):
+        theirs, ours = f"h.{i}", f"blocks.{i}"
+        for n in (1, 2):
+            tensors[f"{theirs}.ln_{n}.weight"] = Stored((f"{ours}.add_norm{n}.norm.gamma",))
+            tensors[f"{theirs}.ln_{n}.bias"] = Stored((f"{ours}.add_norm{n}.norm.beta",))
+        for kind, letter in (("weight", "w"), ("bias", "b")):
+            tensors[f"{theirs}.attn.c_attn.{kind}"] = Stored(tuple(f"{ours}.attention.{letter}_{x}" for x in "qkv"))
+            tensors[f"{theirs}.attn.c_proj.{kind}"] = Stored((f"{ours}.attention.{letter}_o",))
+            tensors[f"{theirs}.mlp.c_fc.{kind}"] = Stored((f"{ours}.feed_forward.{letter}1",))
+            tensors[f"{theirs}.mlp.c_proj.{kind}"] = Stored((f"{ours}.feed_forward.{letter}2",))
+    return {**tensors, "ln_f.weight": Stored(("norm.gamma",)), "ln_f.bias": Stored(("norm.beta",))}
+
+
+def heads(config):
+    """The same for what stands outside of it."""
+    return {} if config.tie_embeddings else {"lm_head.weight": Stored(("output.w",), transposed=True)}
+
+
+def writable(model):
+    """The model as the layout can hold it: GPT-2 has biases, so a model without gets ones that are 0."""
+    if model.config.bias:
+        return model
+    with blank():
+        twin = GPT(replace(model.config, bias=True))
+    twin.load_state_dict(model.state_dict(), strict=False)
+    return twin

@@ -1,0 +1,59 @@
+"""`tokenizer.json`, the file that says how a pretrained model wants its text cut, read by the tokenizers library."""
+
+from pathlib import Path
+
+
+class PretrainedTokenizer:
+    """The tokenizer of a pretrained model: text to ids and back, special tokens such as [CLS] and [SEP] included.
+
+    path: a tokenizer.json, or the folder it is in
+
+    Padding and truncation that the file asks for are turned off: whoever makes a batch decides about both.
+
+    Raises ModuleNotFoundError without the tokenizers library, FileNotFoundError where there is no such file, ValueError
+    for a damaged one.
+    """
+
+    def __init__(self, path):
+        try:
+            from tokenizers import Tokenizer
+        except ModuleNotFoundError:
+            raise ModuleNotFoundError(
+                'tokenizer.json needs the tokenizers library: pip install "transformer-np[pretrained]"'
+            ) from None
+        path = Path(path)
+        if path.is_dir():
+            path = path / "tokenizer.json"
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no {path}, which says how the text is cut")
+        try:
+            self._tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
+        except Exception as error:  # the library raises nothing more special
+            raise ValueError(f"{path} is damaged or not a tokenizer: {error}") from None
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def __len__(self):
+        return self._tokenizer.get_vocab_size()
+
+    def encode(self, text, max_tokens=None):
+        """The ids of a text. With max_tokens, a longer text loses its end, but not its closing special token."""
+        return self._encoded(text, max_tokens).ids
+
+    def tokens(self, text, max_tokens=None):
+        """The pieces of a text as strings, one for each id; "Ġ", which stands for a blank in some, as a blank."""
+        return [piece.replace("Ġ", " ") for piece in self._encoded(text, max_tokens).tokens]
+
+    def decode(self, ids):
+        """The text of the ids, special tokens left out."""
+        return self._tokenizer.decode([int(i) for i in ids])
+
+    def _encoded(self, text, max_tokens):
+        if not isinstance(text, str):
+            raise TypeError(f"text must be a string, got {type(text).__name__}")
+        encoded = self._tokenizer.encode(text)
+        if max_tokens is not None and len(encoded.ids) > max_tokens:
+            self._tokenizer.enable_truncation(max_tokens)
+            encoded = self._tokenizer.encode(text)
+            self._tokenizer.no_truncation()
+        return encoded

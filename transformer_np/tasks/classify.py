@@ -1,0 +1,214 @@
+"""Classification: a BERT that says which label a text has."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from .. import data
+from .. import functional as F
+from ..models import Bert
+from ..training import AdamW, Classification, is_matrix, load_model
+from . import mlm, runs
+from .task import Setup, Task, option
+
+KIND = "classify"
+
+
+@dataclass(frozen=True)
+class ClassifyOptions:
+    """Everything that decides a training. The defaults learn the built-in sentiment set.
+
+    Each option says in its metadata what it is: the text of its flag on the command line. Those of mlm.SIZES that are
+    not given are the defaults there, or those of the run that is fine-tuned.
+    """
+
+    data: str | None = option(None, "texts to learn, a line: label, tab, text (default: built-in sentiment)", "FILE")
+    test: str | None = option(None, "texts to measure on, like --data (default: a tenth of the data)", "FILE")
+    init: str | None = option(None, "folder of a `train mlm` run to begin with (default: from scratch)", "DIR")
+    tokens: str | None = option(None, "what a token is (default: word)", choices=("word", "char"))
+    steps: int = option(1200, "training steps in all; the learning rate falls until the last")
+    batch_size: int = option(64, "texts in a step")
+    layers: int | None = option(None, f"blocks of the model (default: {mlm.SIZES['layers']})")
+    heads: int | None = option(None, f"attention heads (default: {mlm.SIZES['heads']})")
+    d_model: int | None = option(None, f"features of a token (default: {mlm.SIZES['d_model']})")
+    d_ff: int | None = option(None, f"features inside the feed-forward network (default: {mlm.SIZES['d_ff']})")
+    max_len: int | None = option(
+        None, f"longest text in tokens, of longer ones the beginning is read (default: {mlm.SIZES['max_len']})"
+    )
+    dropout: float = option(0.1, "share of features dropped in training")
+    lr: float = option(1e-3, "highest learning rate")
+    warmup: int = option(100, "steps until the learning rate is highest; at most half of all steps")
+    weight_decay: float = option(0.01, "decay of the matrices, per step and learning rate")
+    seed: int = option(0, "of parameters, split, batches and dropout")
+
+    def __post_init__(self):
+        mlm.check_options(self)
+        for name in ("data", "test", "init"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, str(getattr(self, name)))  # a Path will do
+        if self.test is not None and self.data is None:
+            raise ValueError("test is given without data: the built-in set has a test part of its own")
+
+
+class Classifier:
+    """A trained model with its tokenizer and labels: from a text to the probability of each label.
+
+    classifier = Classifier.load("runs/classify-1")
+    classifier.probabilities("not bad at all")            # {"negative": 0.01, "positive": 0.99}
+    """
+
+    def __init__(self, model, tokenizer, labels):
+        self.model, self.tokenizer, self.labels = model, tokenizer, list(labels)
+
+    @classmethod
+    def of(cls, run):
+        """From a training that is done."""
+        return cls(run.setup.model, *run.tokenizers.values(), data.labels_of(run.data))
+
+    @classmethod
+    def load(cls, folder):
+        """From the folder of a run; FileNotFoundError or ValueError if it holds no usable classifier."""
+        description, _, tokenizers = ClassifyTask().read(folder)
+        model, _ = load_model(Path(folder) / runs.CHECKPOINT)
+        labels = description.get("labels")
+        if not isinstance(labels, list) or len(labels) != model.config.num_classes:
+            raise ValueError(
+                f"{Path(folder) / runs.DESCRIPTION} is damaged: it does not name {model.config.num_classes} labels"
+            )
+        return cls(model, *tokenizers.values(), labels)
+
+    def encode(self, text):
+        """The ids of one text between [CLS] and [SEP]; of a long text only the beginning. ValueError if it is empty."""
+        ids = self.tokenizer.encode(text)
+        if not ids:
+            raise ValueError("the text is empty: there is nothing to classify")
+        return data.as_encoder_input(ids, self.model.config.max_len)
+
+    def left_out(self, text):
+        """How many tokens at the end of the text the model does not get to see, because it reads max_len at most."""
+        return max(0, len(self.tokenizer.encode(text)) + 2 - self.model.config.max_len)
+
+    def probabilities(self, text):
+        """{label: probability} of one text, in alphabetical order of the labels; they add to 1."""
+        with self.model.evaluating():
+            p = F.softmax(self.model.classify(np.array([self.encode(text)])))[0]  # (C,)
+        return dict(zip(self.labels, map(float, p), strict=True))
+
+    def accuracy(self, texts, batch_size=128):
+        """The share of (text, label) whose label is the likeliest, in [0, 1]."""
+        if not texts:
+            raise ValueError("there are no texts to classify")
+        encoded = [(self.encode(text), self.labels.index(label)) for text, label in texts]
+        with self.model.evaluating():
+            right = sum(
+                int((self.model.classify(batch.ids).argmax(axis=-1) == batch.labels).sum())
+                for batch in data.LabelledBatches(encoded, batch_size).in_order()
+            )
+        return right / len(texts)
+
+
+class ClassifyTask(Task):
+    """An encoder with a classifier on [CLS], from scratch or fine-tuned (Devlin et al. 2019, §4.1), with AdamW."""
+
+    kind = KIND
+    summary = "train a BERT to classify texts"
+    example = "transformer-np train classify --data reviews.tsv --out runs/reviews"
+    Options = ClassifyOptions
+    tokenizer_names = ("tokenizer",)
+
+    def train(self, options, folder, resume=False, **how):
+        """As Task.train; the sizes that were not given are settled first."""
+        return super().train(options if resume else _settled(options), folder, resume, **how)
+
+    def load(self, options):
+        """The texts with their labels, as a data.Split of (text, label)."""
+        if options.data is None:
+            return data.split_pairs(data.sentiment_sentences(), seed=options.seed)
+        split = data.split_pairs(data.read_labelled(options.data), seed=options.seed)
+        if options.test is not None:
+            split = data.Split(split.train + split.test, split.validation, data.read_labelled(options.test))
+        data.labels_of(split)
+        return split
+
+    def facts(self, split):
+        return {"labels": data.labels_of(split)}
+
+    def train_tokenizers(self, options, split):
+        """The tokenizer of the run that is fine-tuned; otherwise one of lower-case words or characters."""
+        if options.init is not None:
+            return mlm.MLMTask().read(options.init)[2]
+        try:
+            kind = data.WordTokenizer if options.tokens == "word" else data.CharTokenizer
+            return {"tokenizer": kind.train([text for text, _ in split.train], min_count=2, lowercase=True)}
+        except ValueError as error:
+            raise ValueError(f"the training texts give no vocabulary: {error}") from None
+
+    def setup(self, options, split, tokenizers):
+        tokenizer, labels = tokenizers["tokenizer"], data.labels_of(split)
+        train, validation = (
+            _encode(part, tokenizer, labels, options.max_len) for part in (split.train, split.validation)
+        )
+        if not train or not validation:
+            raise ValueError("no text has anything in it")
+        model = Bert(replace(mlm.config(options, len(tokenizer)), mlm_head=False, num_classes=len(labels)))
+        pretrained = options.init and Path(options.init) / runs.CHECKPOINT
+        if pretrained and pretrained.is_file():  # a run that is resumed has weights of its own: it can do without
+            _take_over(model, pretrained)
+        longer = sum(len(tokenizer.encode(text)) > options.max_len - 2 for text, _ in split.train)
+        return Setup(
+            model,
+            Classification(model),
+            AdamW(model.parameters(), weight_decay=options.weight_decay, decays=is_matrix),
+            data.LabelledBatches(train, options.batch_size, seed=options.seed),
+            list(data.LabelledBatches(validation, 128).in_order()),
+            schedule=mlm.schedule(options),
+            note=f"{len(split.train):,} texts to learn from, {len(split.validation):,} for validation, "
+            f"{len(split.test):,} unseen for the test; {len(labels)} labels: {_named(labels)}; "
+            f"{len(tokenizer)} different {options.tokens}s; {model.num_parameters():,} parameters"
+            + (f", those of {options.init} to begin with" if options.init else "")
+            + (f"; of {longer} texts only the first {options.max_len - 2} tokens are read" if longer else ""),
+        )
+
+    def measure(self, run):
+        """The share of unseen texts whose label is the likeliest."""
+        classifier = Classifier.of(run)
+        test = [pair for pair in run.data.test if classifier.tokenizer.encode(pair[0])]
+        return {"accuracy on unseen sentences": classifier.accuracy(test)} if test else {}
+
+
+def _settled(options):
+    """The options with their sizes: as given, or those of the run that is fine-tuned, or the defaults.
+
+    Raises ValueError for a size that is given and is not that of the run.
+    """
+    given = {name: getattr(options, name) for name in mlm.SIZES if getattr(options, name) is not None}
+    if options.init is None:
+        return replace(options, **{**mlm.SIZES, **given})
+    _, trained, _ = mlm.MLMTask().read(options.init)
+    sizes = {name: getattr(trained, name) for name in mlm.SIZES}
+    differing = [f"{name} {sizes[name]!r}, not {given[name]!r}" for name in given if given[name] != sizes[name]]
+    if differing:
+        raise ValueError(f"the run in {options.init} has {', '.join(differing)}: leave that out")
+    return replace(options, **sizes)
+
+
+def _take_over(model, checkpoint):
+    """What a checkpoint has learned, but for what the model has not: the masked-language-model head."""
+    pretrained, _ = load_model(checkpoint)
+    state = {name: values for name, values in pretrained.state_dict().items() if not name.startswith("mlm_head.")}
+    try:
+        model.load_state_dict(state, strict=False)
+    except ValueError as error:
+        raise ValueError(f"{checkpoint} does not fit the model: {error}") from None
+
+
+def _encode(texts, tokenizer, labels, max_len):
+    """(ids, number of the label) of each text that has anything in it."""
+    encoded = [(tokenizer.encode(text), labels.index(label)) for text, label in texts]
+    return [(data.as_encoder_input(ids, max_len), label) for ids, label in encoded if ids]
+
+
+def _named(labels, most=6):
+    """Some labels, for the user."""
+    return ", ".join(labels[:most]) + (" …" if len(labels) > most else "")

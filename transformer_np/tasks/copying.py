@@ -1,0 +1,137 @@
+"""Copying from beyond the segment: what a memory is good for, on a task of which nothing else can be known."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .. import functional as F
+from ..checks import check_at_least
+from ..data.streams import Segment
+from ..models import GPT, GPTConfig, TransformerXL, TransformerXLConfig
+from ..training import Adam, SegmentRecurrence
+
+IGNORED = -1  # the target of a place where nothing is asked
+
+
+class CopyStreams:
+    """Streams of segments, each with a random symbol in front and a question at the end: which symbol was it, `lag`
+    segments ago? `batch(step)` for step = 0, 1, 2, …
+
+        lag 2    C · · ?    A · · ?    D · · ?    B · · ?         · any symbol, at random
+                                          C          A            what is to be answered
+
+    Ids 0 … symbols − 1 are the symbols, `symbols` is the question. A batch depends on the sizes, seed and step alone;
+    all streams begin anew after `segments` batches, and the first `lag` have no answer yet. The answer is not in the
+    segment, nor is anything that would make one likelier than another: without memory, 1/symbols is the best.
+    """
+
+    def __init__(self, symbols=8, lag=2, segment_len=4, batch_size=32, segments=10, seed=0):
+        for name, value, least in (("symbols", symbols, 2), ("lag", lag, 0), ("segment_len", segment_len, 2),
+                                   ("batch_size", batch_size, 1), ("segments", segments, lag + 1)):  # fmt: skip
+            check_at_least(name, value, least)
+        self.symbols, self.lag, self.segment_len = symbols, lag, segment_len
+        self.batch_size, self.segments, self.seed = batch_size, segments, seed
+        self._current = (None, None)  # the round whose streams are known, and those
+
+    @property
+    def vocab_size(self):
+        return self.symbols + 1
+
+    def batch(self, step):
+        """The batch of a step, counted from 0."""
+        if step < 0:
+            raise ValueError(f"step must not be negative, got {step}")
+        number, place = divmod(step, self.segments)
+        if self._current[0] != number:
+            rng = np.random.default_rng([self.seed, number])
+            self._current = number, rng.integers(self.symbols, size=(self.segments, self.batch_size, self.segment_len))
+        streams = self._current[1]
+        ids = streams[place].copy()  # (B, T)
+        ids[:, -1] = self.symbols
+        targets = np.full_like(ids, IGNORED)
+        if place >= self.lag:
+            targets[:, -1] = streams[place - self.lag, :, 0]
+        return Segment(ids, targets, first=place == 0)
+
+
+@dataclass(frozen=True)
+class CopyCurves:
+    """How a training went: after each of `steps`, the share of right answers in new streams, {model: [in 0 … 1]}, and
+    that of guessing, `chance`; lag and segment_len are those of the task."""
+
+    steps: list
+    accuracies: dict
+    chance: float
+    lag: int
+    segment_len: int
+
+
+class SegmentsAlone:
+    """The same objective for a model without memory: each segment is a text of its own."""
+
+    def __init__(self, model, ignore_index):
+        self.model, self.ignore_index = model, ignore_index
+
+    def forward(self, batch):
+        self._targets = batch.targets
+        loss, self._probs = F.cross_entropy(self.model(batch.ids), batch.targets, self.ignore_index)
+        return loss, int((batch.targets != self.ignore_index).sum())
+
+    def backward(self):
+        self.model.backward(F.cross_entropy_backward(self._probs, self._targets, self.ignore_index))
+
+
+def copy_experiment(
+    steps=200, every=10, symbols=8, lag=2, segment_len=4, d_model=32, num_heads=2, num_layers=2, lr=3e-3, seed=0
+):
+    """Train a Transformer-XL and a GPT of the same width and depth on the same segments of a CopyStreams, and measure
+    every `every` steps what share of the questions each answers right in streams it has not seen.
+
+    The memory of the Transformer-XL reaches back to the symbol that is asked for; its segment does not, nor the GPT's.
+
+    ->  CopyCurves;  transformer_np.plots.copy_curves draws them
+    """
+    check_at_least("steps", steps, 1)
+    check_at_least("every", every, 1)
+    streams = CopyStreams(symbols, lag, segment_len, segments=4 * lag + 2, seed=seed)
+    unseen = CopyStreams(symbols, lag, segment_len, batch_size=64, segments=2 * lag + 2, seed=seed + 1)
+    sizes = {"d_model": d_model, "num_heads": num_heads, "num_layers": num_layers, "d_ff": 2 * d_model, "seed": seed}
+    xl = TransformerXL(TransformerXLConfig(streams.vocab_size, mem_len=lag * segment_len, **sizes))
+    gpt = GPT(GPTConfig(streams.vocab_size, max_len=segment_len, **sizes))
+    objectives = {
+        "Transformer-XL": SegmentRecurrence(xl, ignore_index=IGNORED),
+        "GPT": SegmentsAlone(gpt, ignore_index=IGNORED),
+    }
+    measured = sorted({*range(0, steps + 1, every), steps})
+    accuracies = {name: _learn(objective, streams, unseen, measured, lr) for name, objective in objectives.items()}
+    return CopyCurves(measured, accuracies, 1 / symbols, lag, segment_len)
+
+
+def _learn(objective, streams, unseen, measured, lr):
+    """Train up to the last of the steps `measured`; the accuracy at each of them."""
+    optimizer = Adam(objective.model.parameters(), lr)
+    accuracies = []
+    for step in range(measured[-1] + 1):
+        if step in measured:
+            accuracies.append(_accuracy(objective, unseen))
+        optimizer.zero_grad()
+        objective.forward(streams.batch(step))
+        objective.backward()
+        optimizer.step()
+    return accuracies
+
+
+def _accuracy(objective, streams):
+    """The share of right answers in one round of the streams."""
+    model, mems, right, asked = objective.model, None, 0, 0
+    with model.evaluating():
+        for step in range(streams.segments):
+            batch = streams.batch(step)
+            if isinstance(objective, SegmentRecurrence):
+                logits, mems = model(batch.ids, mems)
+            else:
+                logits = model(batch.ids)
+            counts = batch.targets != IGNORED
+            right += int((logits.argmax(axis=-1) == batch.targets)[counts].sum())
+            asked += int(counts.sum())
+    return right / asked

@@ -1,0 +1,145 @@
+"""Masked language model: a BERT that learns from texts without labels what belongs into their holes."""
+
+from dataclasses import dataclass, replace
+
+from .. import data
+from ..checks import check_at_least, check_probability
+from ..models import Bert, BertConfig
+from ..training import AdamW, MaskedLanguageModel, cosine_schedule, is_matrix
+from .task import Setup, Task, option
+
+KIND = "mlm"
+
+# the model that `train mlm` and `train classify` make unless told otherwise
+SIZES = {"tokens": "word", "layers": 2, "heads": 4, "d_model": 64, "d_ff": 128, "max_len": 128}
+
+
+@dataclass(frozen=True)
+class MLMOptions:
+    """Everything that decides a training. The defaults learn the sentences of the built-in sentiment set, without their
+    labels; not those that `train classify` with the same seed tests on.
+
+    Each option says in its metadata what it is: the text of its flag on the command line.
+    """
+
+    text: str | None = option(None, "UTF-8 text to learn, a line is a text (default: built-in sentences)", "FILE")
+    tokens: str = option(SIZES["tokens"], "what a token is", choices=("word", "char"))
+    steps: int = option(1500, "training steps in all; the learning rate falls until the last")
+    batch_size: int = option(64, "texts in a step")
+    layers: int = option(SIZES["layers"], "blocks of the model")
+    heads: int = option(SIZES["heads"], "attention heads")
+    d_model: int = option(SIZES["d_model"], "features of a token")
+    d_ff: int = option(SIZES["d_ff"], "features inside the feed-forward network")
+    max_len: int = option(SIZES["max_len"], "longest text in tokens; longer lines are cut in pieces")
+    dropout: float = option(0.1, "share of features dropped in training")
+    lr: float = option(2e-3, "highest learning rate")
+    warmup: int = option(100, "steps until the learning rate is highest; at most half of all steps")
+    weight_decay: float = option(0.01, "decay of the matrices, per step and learning rate")
+    seed: int = option(0, "of parameters, split, batches, holes and dropout")
+
+    def __post_init__(self):
+        check_options(self)
+        if self.text is not None:
+            object.__setattr__(self, "text", str(self.text))  # a Path will do
+
+
+class MLMTask(Task):
+    """An encoder on texts with holes: 15 % of the tokens are asked for (Devlin et al. 2019, §3.1), with AdamW."""
+
+    kind = KIND
+    summary = "train a BERT to fill holes in texts, for `train classify --init`"
+    example = "transformer-np train mlm --text play.txt --out runs/words"
+    Options = MLMOptions
+    tokenizer_names = ("tokenizer",)
+
+    def load(self, options):
+        """The texts, as a data.TextSplit: a line is a text."""
+        if options.text is not None:
+            return data.split_text(data.read_text(options.text))
+        split = data.split_pairs(data.sentiment_sentences(), seed=options.seed)
+        return data.TextSplit(*("\n".join(text for text, _ in part) for part in (split.train, split.validation)))
+
+    def train_tokenizers(self, options, split):
+        """Lower-case words or characters of the part to learn from, and <mask>."""
+        kind = data.WordTokenizer if options.tokens == "word" else data.CharTokenizer
+        try:
+            return {"tokenizer": data.with_mask(kind.train([split.train], min_count=2, lowercase=True))}
+        except ValueError as error:
+            raise ValueError(f"the text gives no vocabulary: {error}") from None
+
+    def setup(self, options, split, tokenizers):
+        tokenizer = tokenizers["tokenizer"]
+        train, validation = (_pieces(part, tokenizer, options.max_len) for part in (split.train, split.validation))
+        if not train or not validation:
+            raise ValueError("the text is too short: there is nothing known in the part kept for validation")
+        model = Bert(replace(config(options, len(tokenizer)), pooler=False))
+        return Setup(
+            model,
+            MaskedLanguageModel(model),
+            AdamW(model.parameters(), weight_decay=options.weight_decay, decays=is_matrix),
+            data.MaskedBatches(train, options.batch_size, len(tokenizer), seed=options.seed),
+            list(data.MaskedBatches(validation, 128, len(tokenizer)).in_order()),
+            schedule=schedule(options),
+            note=f"{len(train):,} texts to learn from, {len(validation):,} for validation; "
+            f"{len(tokenizer)} different {options.tokens}s; {model.num_parameters():,} parameters",
+        )
+
+    def measure(self, run):
+        """The share of the tokens asked for in the validation that the model holds for the likeliest."""
+        model, right, asked = run.setup.model, 0, 0
+        with model.evaluating():
+            for batch in run.setup.validation:
+                places = batch.targets >= 0  # (B, S)
+                likeliest = model.mlm_logits(batch.ids, places=places).argmax(axis=-1)  # (N,)
+                right += int((likeliest == batch.targets[places]).sum())
+                asked += len(likeliest)
+        return {"hidden tokens found on unseen sentences": right / asked}
+
+
+def check_options(options):
+    """What the options of this training and of `train classify` have in common; a size may be None there."""
+    if options.tokens not in ("word", "char", None):
+        raise ValueError(f'tokens must be "word" or "char", got {options.tokens!r}')
+    for name in ("steps", "batch_size"):
+        check_at_least(name, getattr(options, name), 1)
+    for name in ("warmup", "seed"):
+        check_at_least(name, getattr(options, name), 0)
+    for name, least in (("layers", 1), ("heads", 1), ("d_model", 1), ("d_ff", 1), ("max_len", 3)):
+        if getattr(options, name) is not None:
+            check_at_least(name, getattr(options, name), least)
+    check_probability("dropout", options.dropout)
+    if not 0 < options.lr < float("inf"):
+        raise ValueError(f"lr must be positive, got {options.lr}")
+    if not 0 <= options.weight_decay < float("inf"):
+        raise ValueError(f"weight_decay must be 0 or positive, got {options.weight_decay}")
+
+
+def config(options, vocab_size):
+    """The encoder that the options describe, as a BertConfig."""
+    return BertConfig(
+        vocab_size,
+        max_len=options.max_len,
+        d_model=options.d_model,
+        num_heads=options.heads,
+        num_layers=options.layers,
+        d_ff=options.d_ff,
+        dropout=options.dropout,
+        seed=options.seed,
+    )
+
+
+def schedule(options):
+    """Linear warm-up, then half a cosine down to 0."""
+    warmup = min(options.warmup, options.steps // 2)  # a short training gets to its highest rate too
+    return lambda step: cosine_schedule(step, options.lr, 0.0, warmup, options.steps)
+
+
+def _pieces(text, tokenizer, max_len):
+    """The ids of each line between [CLS] and [SEP], a long line in several pieces; none with nothing known in it."""
+    unknown, room = data.UNK, max_len - 2
+    pieces = []
+    for line in text.split("\n"):
+        ids = tokenizer.encode(line)
+        parts = [ids[start : start + room] for start in range(0, len(ids), room)]
+        pieces += [data.as_encoder_input(part, max_len) for part in parts if any(i != unknown for i in part)]
+    return pieces

@@ -1,0 +1,210 @@
+"""Text generation: a GPT trained to go on with a text."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .. import data
+from ..checks import check_at_least, check_probability
+from ..data.bpe import FIRST_MERGE
+from ..data.tokenizers import UNK
+from ..decoding import generate
+from ..models import GPT, GPTConfig
+from ..training import AdamW, NextToken, cosine_schedule, is_matrix, load_model
+from . import runs
+from .task import Setup, Task, option
+
+KIND = "gpt"
+
+
+@dataclass(frozen=True)
+class GPTOptions:
+    """Everything that decides a training. The defaults are nanoGPT's for a CPU, and learn the built-in text.
+
+    Each option says in its metadata what it is: the text of its flag on the command line.
+    """
+
+    text: str | None = option(None, "UTF-8 text to learn (default: what Python's help says about the language)", "FILE")
+    tokens: str = option("char", "what a token is", choices=("char", "bpe"))
+    vocab_size: int = option(1000, "tokens to learn with --tokens bpe; characters are all those of the text")
+    block_size: int = option(64, "context in tokens: what the model sees at once")
+    batch_size: int = option(12, "blocks in a step")
+    steps: int = option(2000, "training steps in all; the learning rate falls until the last")
+    layers: int = option(4, "blocks of the model")
+    heads: int = option(4, "attention heads")
+    d_model: int = option(128, "features of a token")
+    d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
+    head: str = option("tied", "whether the output shares the parameters of the embedding", choices=("tied", "untied"))
+    bias: str = option("no", "biases in linear maps and norms", choices=("yes", "no"))
+    dropout: float = option(0.0, "share of features dropped in training")
+    lr: float = option(1e-3, "highest learning rate")
+    min_lr: float = option(1e-4, "learning rate at the last step")
+    warmup: int = option(100, "steps until the learning rate is highest; at most half of all steps")
+    weight_decay: float = option(0.1, "decay of the matrices, per step and learning rate")
+    beta1: float = option(0.9, "of AdamW: memory of the mean gradient")
+    beta2: float = option(0.99, "of AdamW: memory of the mean squared gradient")
+    clip: float = option(1.0, "largest norm of the gradient")
+    seed: int = option(0, "of parameters, batches and dropout")
+
+    def __post_init__(self):
+        for name, choices in (("tokens", ("char", "bpe")), ("head", ("tied", "untied")), ("bias", ("yes", "no"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
+        for name in ("steps", "batch_size", "block_size", "layers"):
+            check_at_least(name, getattr(self, name), 1)
+        for name in ("warmup", "seed"):
+            check_at_least(name, getattr(self, name), 0)
+        check_at_least("vocab_size", self.vocab_size, FIRST_MERGE)
+        for name in ("dropout", "beta1", "beta2"):
+            check_probability(name, getattr(self, name))
+        for name in ("lr", "clip"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        if not 0 <= self.min_lr <= self.lr:
+            raise ValueError(f"min_lr must lie in 0 … lr = {self.lr}, got {self.min_lr}")
+        if not 0 <= self.weight_decay < float("inf"):
+            raise ValueError(f"weight_decay must be 0 or positive, got {self.weight_decay}")
+        if self.text is not None:
+            object.__setattr__(self, "text", str(self.text))  # a Path will do
+
+
+class TextGenerator:
+    """A trained GPT with its tokenizer: from the beginning of a text to more of it.
+
+    generator = TextGenerator.load("runs/gpt-1")
+    generator.generate("The statement ", max_new_tokens=200, temperature=0.8, top_k=20, rng=0)
+    """
+
+    def __init__(self, model, tokenizer):
+        self.model, self.tokenizer = model, tokenizer
+
+    @classmethod
+    def of(cls, run):
+        """From a training that is done."""
+        return cls(run.setup.model, *run.tokenizers.values())
+
+    @classmethod
+    def load(cls, folder):
+        """From the folder of a run; FileNotFoundError or ValueError if it holds no usable model."""
+        _, _, tokenizers = GPTTask().read(folder)
+        model, _ = load_model(Path(folder) / runs.CHECKPOINT)
+        return cls(model, *tokenizers.values())
+
+    @property
+    def context(self):
+        """How many tokens the model sees at once."""
+        return self.model.config.max_len
+
+    def encode(self, prompt):
+        """The ids of a prompt, as a list. Raises ValueError if it is empty, or names what the model has never seen."""
+        if not prompt:
+            raise ValueError("the prompt is empty: there is nothing to go on with")
+        unknown = self.tokenizer.unknown(prompt)
+        if unknown:
+            raise ValueError(f"not in the text that the model learned: {', '.join(map(repr, unknown))}")
+        return self.tokenizer.encode(prompt)
+
+    def generate(self, prompt, max_new_tokens=500, temperature=1.0, top_k=None, top_p=None, rng=None, stop=None):
+        """The prompt and what the model makes of it: max_new_tokens tokens more, or fewer where `stop` comes up.
+
+        temperature, top_k, top_p: see `decoding.sampling_distribution`; temperature 0 always takes the likeliest token
+        rng: a numpy Generator or a seed; the same seed gives the same text
+        stop: the text ends before the first place where this comes up behind the prompt
+
+        Of a prompt longer than the context the model sees only the end. That is what it sees of any text that has
+        outgrown the context while it was written, so that a long prompt is no other case than a short one gone on with.
+
+        Raises ValueError for a prompt that is empty or holds what the model has never seen, an empty `stop`, and
+        choices of temperature, top_k and top_p that make no sense.
+        """
+        if stop == "":
+            raise ValueError("stop is empty: the text would end before it begins")
+        ids = self.encode(prompt)[-self.context :]
+        written = generate(
+            self.model,
+            [ids],
+            max_new_tokens,
+            temperature,
+            top_k,
+            top_p,
+            rng,
+            stop_ids=() if stop is None else self._holding(stop),
+        )
+        new = [int(i) for i in written[0, len(ids) :] if i > UNK]  # special tokens: in no text, not even its end
+        text = self.tokenizer.decode(new)
+        return prompt + (text if stop is None else text.partition(stop)[0])
+
+    def _holding(self, stop):
+        """The ids of the tokens with this text in them: once one is drawn it is no use to go on. A text that is spread
+        over several tokens is found only when all are written."""
+        return [i for i in range(UNK + 1, len(self.tokenizer)) if stop in self.tokenizer.decode([i])]
+
+
+class GPTTask(Task):
+    """A decoder-only model on one text: AdamW, linear warm-up, then half a cosine down (Radford et al. 2018, §4.1)."""
+
+    kind = KIND
+    summary = "train a GPT to go on with a text"
+    example = "transformer-np train gpt --text play.txt --out runs/play"
+    Options = GPTOptions
+    tokenizer_names = ("tokenizer",)
+
+    def load(self, options):
+        """The text, as a data.TextSplit: the first 90 % of its characters to learn from."""
+        text = data.documentation_text() if options.text is None else data.read_text(options.text)
+        return data.split_text(text)
+
+    def train_tokenizers(self, options, split):
+        """All characters of the whole text, or byte pairs of the part to learn from."""
+        if options.tokens == "char":
+            return {"tokenizer": data.CharTokenizer.train([split.train, split.validation])}
+        return {"tokenizer": data.BPETokenizer.train([split.train], max_size=options.vocab_size)}
+
+    def setup(self, options, split, tokenizers):
+        tokenizer = tokenizers["tokenizer"]
+        train, validation = (np.array(tokenizer.encode(part), np.int64) for part in (split.train, split.validation))
+        batches = data.TextBatches(train, options.block_size, options.batch_size, seed=options.seed)
+        held_out = data.validation_batches(validation, options.block_size, VALIDATION_TOKENS // options.block_size or 1)
+        model = GPT(_config(options, len(tokenizer)))
+        optimizer = AdamW(
+            model.parameters(),
+            betas=(options.beta1, options.beta2),
+            weight_decay=options.weight_decay,
+            decays=is_matrix,
+        )
+        names = {"char": "different characters", "bpe": "different tokens"}
+        return Setup(
+            model,
+            NextToken(model),
+            optimizer,
+            batches,
+            held_out,
+            schedule=_schedule(options),
+            clip_norm=options.clip,
+            note=f"{len(train):,} tokens to learn from, {len(validation):,} for validation; "
+            f"{len(tokenizer)} {names[options.tokens]}; {model.num_parameters():,} parameters",
+        )
+
+
+VALIDATION_TOKENS = 4096  # in one batch of the validation: few enough for the activations to stay in the cache
+
+
+def _config(options, vocab_size):
+    return GPTConfig(
+        vocab_size,
+        max_len=options.block_size,
+        d_model=options.d_model,
+        num_heads=options.heads,
+        num_layers=options.layers,
+        d_ff=options.d_ff,
+        dropout=options.dropout,
+        tie_embeddings=options.head == "tied",
+        bias=options.bias == "yes",
+        seed=options.seed,
+    )
+
+
+def _schedule(options):
+    warmup = min(options.warmup, options.steps // 2)  # a short training gets to its highest rate too
+    return lambda step: cosine_schedule(step, options.lr, options.min_lr, warmup, options.steps)

@@ -1,0 +1,140 @@
+"""A Transformer-XL trained to go on with a text, on segments in a row, with the memory carried from step to step."""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .. import data
+from ..checks import check_at_least, check_probability
+from ..data.bpe import FIRST_MERGE
+from ..models import TransformerXL, TransformerXLConfig
+from ..training import Adam, SegmentRecurrence, cosine_schedule, load_model
+from . import runs
+from .task import Setup, option
+from .text import GPTTask, TextGenerator
+
+KIND = "xl"
+
+
+@dataclass(frozen=True)
+class XLOptions:
+    """Everything that decides a training. The defaults learn the built-in text.
+
+    Each option says in its metadata what it is: the text of its flag on the command line.
+    """
+
+    text: str | None = option(None, "UTF-8 text to learn (default: what Python's help says about the language)", "FILE")
+    tokens: str = option("char", "what a token is", choices=("char", "bpe"))
+    vocab_size: int = option(1000, "tokens to learn with --tokens bpe; characters are all those of the text")
+    segment_len: int = option(32, "tokens that are read at once and that gradients reach back through")
+    mem_len: int = option(64, "positions before the segment that each layer remembers; 0: no memory")
+    eval_mem_len: int | None = option(None, "the same in validation, where it may be more (default: as in training)")
+    batch_size: int = option(16, "streams of the text that are read side by side")
+    steps: int = option(2000, "training steps in all; the learning rate falls until the last")
+    layers: int = option(4, "blocks of the model")
+    heads: int = option(4, "attention heads")
+    d_model: int = option(128, "features of a token")
+    d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
+    norm: str = option("post", "LayerNorm after a sub-layer, as in the paper, or before it", choices=("post", "pre"))
+    dropout: float = option(0.0, "share of features dropped in training")
+    lr: float = option(1e-3, "highest learning rate")
+    min_lr: float = option(1e-4, "learning rate at the last step")
+    warmup: int = option(100, "steps until the learning rate is highest; at most half of all steps")
+    clip: float = option(0.25, "largest norm of the gradient")
+    seed: int = option(0, "of parameters and dropout")
+
+    def __post_init__(self):
+        for name, choices in (("tokens", ("char", "bpe")), ("norm", ("post", "pre"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
+        for name in ("steps", "batch_size", "segment_len", "layers"):
+            check_at_least(name, getattr(self, name), 1)
+        for name in ("mem_len", "warmup", "seed"):
+            check_at_least(name, getattr(self, name), 0)
+        if self.eval_mem_len is not None:
+            check_at_least("eval_mem_len", self.eval_mem_len, 0)
+        check_at_least("vocab_size", self.vocab_size, FIRST_MERGE)
+        check_probability("dropout", self.dropout)
+        for name in ("lr", "clip"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
+        if not 0 <= self.min_lr <= self.lr:
+            raise ValueError(f"min_lr must lie in 0 … lr = {self.lr}, got {self.min_lr}")
+        if self.text is not None:
+            object.__setattr__(self, "text", str(self.text))  # a Path will do
+
+
+class XLTextGenerator(TextGenerator):
+    """A trained Transformer-XL with its tokenizer. It reads each token once and goes on with its memory, so that a text
+    may become as long as one likes; `generator.model.mem_len` may be set to more than it was in training."""
+
+    context = sys.maxsize
+
+    @classmethod
+    def of(cls, run):
+        """From a training that is done; its model has the memory of the validation from now on."""
+        return cls._remembering(run.options, run.setup.model, run.tokenizers)
+
+    @classmethod
+    def load(cls, folder):
+        """From the folder of a run; FileNotFoundError or ValueError if it holds no usable model."""
+        _, options, tokenizers = XLTask().read(folder)
+        return cls._remembering(options, load_model(Path(folder) / runs.CHECKPOINT)[0], tokenizers)
+
+    @classmethod
+    def _remembering(cls, options, model, tokenizers):
+        if options.eval_mem_len is not None:
+            model.mem_len = options.eval_mem_len
+        return cls(model, *tokenizers.values())
+
+
+class XLTask(GPTTask):
+    """A Transformer-XL on one text: Adam, linear warm-up, then half a cosine down (Dai et al. 2019, §4). Text, split
+    and tokenizer are those of the GPT."""
+
+    kind = KIND
+    summary = "train a Transformer-XL, which remembers, to go on with a text"
+    example = "transformer-np train xl --text play.txt --mem-len 128 --out runs/play-xl"
+    Options = XLOptions
+
+    def setup(self, options, split, tokenizers):
+        tokenizer = tokenizers["tokenizer"]
+        train, validation = (np.array(tokenizer.encode(part), np.int64) for part in (split.train, split.validation))
+        streams = data.TextStreams(train, options.segment_len, options.batch_size)
+        side_by_side = max(1, min(options.batch_size, (len(validation) - 1) // options.segment_len))
+        held_out = data.TextStreams(validation, options.segment_len, side_by_side)
+        model = TransformerXL(_config(options, len(tokenizer)))
+        names = {"char": "different characters", "bpe": "different tokens"}
+        return Setup(
+            model,
+            SegmentRecurrence(model, options.eval_mem_len),
+            Adam(model.parameters()),
+            streams,
+            list(held_out.in_order()),
+            schedule=_schedule(options),
+            clip_norm=options.clip,
+            note=f"{len(train):,} tokens to learn from, {options.batch_size} streams of {streams.segments:,} segments; "
+            f"{len(validation):,} for validation; {len(tokenizer)} {names[options.tokens]}; "
+            f"{model.num_parameters():,} parameters",
+        )
+
+
+def _config(options, vocab_size):
+    return TransformerXLConfig(
+        vocab_size,
+        d_model=options.d_model,
+        num_heads=options.heads,
+        num_layers=options.layers,
+        d_ff=options.d_ff,
+        mem_len=options.mem_len,
+        dropout=options.dropout,
+        norm_first=options.norm == "pre",
+        seed=options.seed,
+    )
+
+
+def _schedule(options):
+    warmup = min(options.warmup, options.steps // 2)  # a short training gets to its highest rate too
+    return lambda step: cosine_schedule(step, options.lr, options.min_lr, warmup, options.steps)

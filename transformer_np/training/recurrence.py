@@ -1,0 +1,69 @@
+"""The objective of a model that carries a memory from one batch to the next."""
+
+import numpy as np
+
+from .. import functional as F
+
+
+class SegmentRecurrence:
+    """A Transformer-XL reads segment after segment and is asked at every place for the token that follows.
+
+        logits, mems = model(ids, mems),    loss = cross_entropy(logits, targets)
+
+    The memory of the step before is kept for the next step of the training, apart from that of a validation; where a
+    batch says it is the `first`, the memory is empty. It belongs to what a training needs to go on exactly:
+    `state_dict` has it.
+
+    forward(batch)  ->  loss in nats per token, number of tokens that counted;    backward() goes on into the model
+    eval_mem_len: the length of the memory in eval mode, the model's own unless given
+    ignore_index: a target that does not count
+    """
+
+    def __init__(self, model, eval_mem_len=None, ignore_index=None):
+        self.model, self.eval_mem_len, self.ignore_index = model, eval_mem_len, ignore_index
+        self._mems = {True: None, False: None}  # in training, in eval mode
+
+    def forward(self, batch):
+        training = self.model.training
+        mems = None if batch.first else self._mems[training]
+        logits, self._mems[training] = self._run(batch.ids, mems)  # (B, T, V)
+        self._targets = batch.targets
+        loss, self._probs = F.cross_entropy(logits, batch.targets, self.ignore_index)
+        counts = batch.targets.size if self.ignore_index is None else (batch.targets != self.ignore_index).sum()
+        return loss, int(counts)
+
+    def backward(self):
+        self.model.backward(F.cross_entropy_backward(self._probs, self._targets, self.ignore_index))
+
+    def _run(self, ids, mems):
+        if self.model.training or self.eval_mem_len is None:
+            return self.model(ids, mems)
+        own = self.model.mem_len
+        self.model.mem_len = self.eval_mem_len
+        try:
+            return self.model(ids, mems)
+        finally:
+            self.model.mem_len = own
+
+    # --- what a training needs to go on exactly ------------------------------------------------------------------
+
+    def state_dict(self):
+        """{"mems": (L, B, M, D)}, the memory that the next step of the training reads; empty before the first."""
+        return {} if self._mems[True] is None else {"mems": np.stack(self._mems[True])}
+
+    def check_state(self, state):
+        """Raises ValueError if the state is not one of this objective."""
+        if not state:
+            return
+        config = self.model.config
+        shape = np.shape(state.get("mems"))
+        if state.keys() != {"mems"} or len(shape) != 4 or (shape[0], shape[3]) != (config.num_layers, config.d_model):
+            raise ValueError(
+                f"the state must be mems of shape ({config.num_layers}, B, M, {config.d_model}), "
+                f"got { ({name: np.shape(values) for name, values in state.items()}) }"
+            )
+
+    def load_state_dict(self, state):
+        """Go on from a state_dict; checked before anything changes."""
+        self.check_state(state)
+        self._mems = {True: list(state["mems"]) if state else None, False: None}
