@@ -194,6 +194,24 @@ def test_a_layer_is_its_function(rng, random_module):
     assert np.array_equal(TiedLinear(table)(x), F.linear(x, np.ascontiguousarray(table.table.data.T)))
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda bias: Linear(D, FF, bias=bias),
+        lambda bias: LayerNorm(D, bias=bias),
+        lambda bias: FeedForward(D, FF, bias=bias),
+        lambda bias: FeedForward(D, FF, "gelu", bias=bias),
+        lambda bias: MultiHeadAttention(D, H, bias=bias),
+    ],
+)
+def test_without_bias_is_with_a_bias_of_zero(rng, random_module, make):
+    without, with_bias = random_module(make(bias=False)), make(bias=True)
+    missing, _ = with_bias.load_state_dict(without.state_dict(), strict=False)
+    assert all(name.startswith("b") and not getattr(with_bias, name).data.any() for name in missing)
+    x = rng.normal(size=(B, T, D)).astype(np.float32)
+    assert np.array_equal(without(x), with_bias(x))
+
+
 @pytest.mark.parametrize(("activation", "approximate"), [("gelu", "none"), ("gelu_tanh", "tanh")])
 def test_feed_forward_with_gelu(rng, random_module, activation, approximate):
     layer = random_module(FeedForward(D, FF, activation, dtype=np.float64))

@@ -2,52 +2,58 @@
 
     from transformer_np import Transformer, TransformerConfig, functional as F
 
-Importing the package imports NumPy and nothing heavier; `data`, `training`, `plots`, `lecture` and what comes
-from them are loaded when they are first asked for.
+Everything is loaded when it is first asked for: `import transformer_np` costs next to nothing, and matplotlib, tqdm and
+safetensors come only with what needs them.
 """
 
 from importlib import import_module
 
-from . import decoding, functional, gradcheck, layers, masks, models, module
-from .decoding import beam_search, greedy_decode
-from .gradcheck import check_gradients
-from .models import Transformer, TransformerConfig
-
 __version__ = "0.1.0"
 
-_LATER = {
-    "Adam": "training",
-    "AdamW": "training",
-    "TeacherForcing": "training",
-    "Trainer": "training",
-    "noam_schedule": "training",
-    "Translator": "tasks.translation",
-}
-_LATER_MODULES = ("data", "lecture", "plots", "tasks", "training")
-
-__all__ = [
-    "Transformer",
-    "TransformerConfig",
-    "beam_search",
-    "check_gradients",
+_MODULES = (
+    "data",
     "decoding",
     "functional",
     "gradcheck",
-    "greedy_decode",
     "layers",
+    "lecture",
     "masks",
     "models",
     "module",
-    *_LATER,
-    *_LATER_MODULES,
-]
+    "plots",
+    "pretrained",
+    "tasks",
+    "training",
+)
+_HOMES = {
+    "Adam": "training",
+    "AdamW": "training",
+    "Bert": "models",
+    "BertConfig": "models",
+    "GPT": "models",
+    "GPTConfig": "models",
+    "TeacherForcing": "training",
+    "Trainer": "training",
+    "Transformer": "models",
+    "TransformerConfig": "models",
+    "TransformerXL": "models",
+    "TransformerXLConfig": "models",
+    "Translator": "tasks.translation",
+    "beam_search": "decoding",
+    "check_gradients": "gradcheck",
+    "generate": "decoding",
+    "greedy_decode": "decoding",
+    "noam_schedule": "training",
+}
+
+__all__ = [*_HOMES, *_MODULES]
 
 
 def __getattr__(name):
-    if name in _LATER_MODULES:
+    if name in _MODULES:
         return import_module(f".{name}", __name__)
-    if name in _LATER:
-        return getattr(import_module(f".{_LATER[name]}", __name__), name)
+    if name in _HOMES:
+        return getattr(import_module(f".{_HOMES[name]}", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

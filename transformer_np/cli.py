@@ -4,6 +4,10 @@ import argparse
 import os
 import sys
 
+# Before NumPy is loaded. The models trained here are small: threads that share one small matrix product gain nothing,
+# and wait long for each other when another program is running. For a large model set the variable yourself.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from . import __version__
 from .commands import classify, complexity, embed, generate, gradcheck, lecture, plot, train, translate
 from .training import TrainingError

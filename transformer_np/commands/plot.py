@@ -40,6 +40,15 @@ def add_parser(subparsers):
     mask.add_argument("--length", type=int, default=8, metavar="N", help="positions (default: 8)")
     mask.add_argument("--window", type=int, metavar="N", help="hide also what is further back than N")
 
+    copying = _add_picture(
+        pictures,
+        "copying",
+        draw_copying,
+        "Transformer-XL and GPT learning to copy from an earlier segment",
+        "--steps 200",
+    )
+    copying.add_argument("--steps", type=int, default=200, metavar="N", help="training steps (default: 200)")
+
 
 def _add_picture(pictures, name, draw, summary, example):
     parser = add_command(pictures, name, run, summary, f"transformer-np plot {name} {example} -o {name}.png")
@@ -61,6 +70,13 @@ def draw_pe(args):
     from .. import plots
 
     return plots.positional_encoding(args.length, args.d_model)
+
+
+def draw_copying(args):
+    from .. import plots
+    from ..tasks.copying import copy_experiment
+
+    return plots.copy_curves(copy_experiment(steps=args.steps))
 
 
 def draw_mask(args):
