@@ -355,3 +355,9 @@ def test_the_arguments_are_not_changed(rng, model):
     assert np.array_equal(tgt, TGT)
     assert np.array_equal(dlogits, handed_in)
     assert np.array_equal(logits, kept)
+
+
+def test_astype_changes_the_config_too(random_model):
+    model = random_model().astype("float32")
+    assert model.config.dtype == "float32" and type(model)(model.config).output.w.dtype == np.float32
+    assert model.astype("float64").config.dtype == "float64"

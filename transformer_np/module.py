@@ -1,6 +1,7 @@
 """Parameter and Module: what a layer is made of, by name."""
 
 from contextlib import contextmanager
+from dataclasses import replace
 from types import MappingProxyType
 
 import numpy as np
@@ -197,6 +198,8 @@ class Module:
                 if isinstance(value, np.ndarray) and value.dtype.kind == "f":
                     setattr(module, name, value.astype(dtype))
             module._kept = {}
+            if hasattr(module, "config"):  # a model built again from its config is of the same dtype
+                module.config = replace(module.config, dtype=dtype.name)
         return self
 
     def state_dict(self):

@@ -15,7 +15,7 @@ def add_parser(subparsers):
         "lecture",
         run,
         "reproduce the lecture: its worked numbers, a trained translator, the pictures",
-        "transformer-np lecture --figures /tmp/figures",
+        "transformer-np lecture --figures pictures",
     )
     add = parser.add_argument
     add("--no-train", action="store_true", help="the worked numbers and exercises alone: no training, no pictures")
