@@ -23,12 +23,16 @@ def shapes(**specs):
         names = code.co_varnames[: code.co_argcount]
         optional = names[len(names) - len(function.__defaults__ or ()) :]
         where = function.__name__
+        known = set()  # shapes and dtypes that were found right: a training asks the same again at every step
 
         @wraps(function)
         def checked(*args, **kwargs):
             if len(args) > len(names):
                 return function(*args, **kwargs)  # let Python say that there are too many
             given = dict(zip(names, args, strict=False), **kwargs)
+            kinds = tuple([_kind(given.get(name)) for name in specs])
+            if kinds in known:
+                return function(*args, **kwargs)
             sizes, first = {"1": 1}, None
             for name, spec in specs.items():
                 if name not in given or (given[name] is None and name in optional):
@@ -44,11 +48,24 @@ def shapes(**specs):
                         "bring both to one dtype with .astype"
                     )
                 _match(where, name, array.shape, spec, sizes)
-            return function(**given)
+            result = function(**given)
+            if len(known) < MOST_KNOWN:
+                known.add(kinds)
+            return result
 
         return checked
 
     return decorate
+
+
+MOST_KNOWN = 10_000  # for each function: a bound, should every call bring a new shape
+
+
+def _kind(value):
+    """All that the check of an argument depends on. Anything but an array is a kind of its own, never met before."""
+    if type(value) is np.ndarray:
+        return value.shape, value.dtype
+    return None if value is None else object()
 
 
 def _match(where, name, shape, spec, sizes):

@@ -226,7 +226,7 @@ class _Counted(np.ndarray):
     products = 0
 
     def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
-        _Counted.products += ufunc is np.matmul
+        _Counted.products += ufunc is np.matmul and min(map(np.ndim, inputs)) > 1  # not with a vector: that is a sum
         if out is not None:
             options["out"] = tuple(map(np.asarray, out))
         result = getattr(ufunc, method)(*map(np.asarray, inputs), **options)

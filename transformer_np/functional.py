@@ -22,6 +22,13 @@ def _row_means(x):
     return (x @ np.full(x.shape[-1], 1 / x.shape[-1], x.dtype))[..., None]
 
 
+def _sums(x, axis):
+    """Sum over one axis, which stays as an axis of length 1."""
+    if axis in (-1, x.ndim - 1):
+        return (x @ np.ones(x.shape[-1], x.dtype))[..., None]
+    return x.sum(axis=axis, keepdims=True)
+
+
 def _sum_of_rows(x):
     """Sum over every axis but the last: (..., D) -> (D,)."""
     rows = x.reshape(-1, x.shape[-1])
@@ -122,7 +129,7 @@ def softmax(x, axis=-1):
     largest = x.max(axis=axis, keepdims=True)
     y = x - np.maximum(largest, np.finfo(x.dtype).min)  # not −inf − (−inf), which is NaN
     np.exp(y, out=y)
-    total = y.sum(axis=axis, keepdims=True)
+    total = _sums(y, axis)
     y /= np.where(total == 0, 1, total)
     return y
 

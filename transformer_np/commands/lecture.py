@@ -62,7 +62,7 @@ def _train_and_draw(out, figures):
     example = five_words()
     draw("positional_encoding", plots.positional_encoding(length=50, d_model=64))
     draw("causal_mask", plots.mask(causal_mask(len(example.words)), example.words, example.words))
-    draw("lecture_attention", plots.attention(example.weights, example.words, example.words))
+    draw("lecture_attention", plots.attention(example.weights[0], example.words, example.words))
 
     print(_heading("A translator, trained from nothing"), flush=True)
     trained = TranslationTask().train(
