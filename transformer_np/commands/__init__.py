@@ -1,6 +1,7 @@
 """One file a command: `add_parser` says what it takes, `run` does it and returns the exit code."""
 
 import argparse
+import sys
 
 
 def add_command(subparsers, name, run, summary, example):
@@ -14,3 +15,24 @@ def add_command(subparsers, name, run, summary, example):
     )
     parser.set_defaults(run=run)
     return parser
+
+
+def given_texts(texts):
+    """The texts of the command line, or without any the lines of standard input, as they come.
+
+    Those are UTF-8 whatever the terminal's own encoding is; a blank line is printed as one and not handed out, so that
+    input and output go side by side. Raises ValueError with the line for a byte that is not UTF-8.
+    """
+    if texts:
+        yield from texts
+        return
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        try:
+            text = line.decode("utf-8").removeprefix("\ufeff").strip()
+        except UnicodeDecodeError as error:
+            byte = line[error.start]
+            raise ValueError(f"standard input, line {number}: the byte 0x{byte:02x} is not UTF-8") from None
+        if text:
+            yield text
+        else:
+            print(flush=True)

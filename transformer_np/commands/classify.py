@@ -1,8 +1,7 @@
 import sys
 
 from ..tasks import runs
-from . import add_command
-from .translate import _lines
+from . import add_command, given_texts
 
 
 def add_parser(subparsers):
@@ -22,10 +21,7 @@ def run(args):
     from ..tasks.classify import KIND, Classifier
 
     classifier = Classifier.load(args.model or runs.newest_run(KIND))
-    for text in args.text or _lines(sys.stdin.buffer):
-        if not text and not args.text:  # a blank line stays one, so that input and output go side by side
-            print(flush=True)
-            continue
+    for text in given_texts(args.text):
         unknown = classifier.tokenizer.unknown(text)
         if unknown:
             print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)

@@ -2,7 +2,7 @@ import sys
 from math import exp
 
 from ..tasks import runs
-from . import add_command
+from . import add_command, given_texts
 
 
 def add_parser(subparsers):
@@ -29,10 +29,7 @@ def run(args):
     if not 0 <= args.length_penalty <= 10:
         raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
     translator = Translator.load(args.model or runs.newest_run(KIND))
-    for sentence in args.text or _lines(sys.stdin.buffer):
-        if not sentence and not args.text:  # a blank line stays one, so that input and output go side by side
-            print(flush=True)
-            continue
+    for sentence in given_texts(args.text):
         unknown = translator.src_tokenizer.unknown(sentence)
         if unknown:
             print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)
@@ -40,16 +37,6 @@ def run(args):
             print("\n".join(format_steps(sentence, translator)))
         print(translator.translate(sentence, args.beam, args.length_penalty), flush=True)
     return 0
-
-
-def _lines(stream):
-    """The lines of a stream of bytes, which are UTF-8 whatever the terminal's own encoding is."""
-    for number, line in enumerate(stream, 1):
-        try:
-            yield line.decode("utf-8").removeprefix("\ufeff").strip()
-        except UnicodeDecodeError as error:
-            byte = line[error.start]
-            raise ValueError(f"standard input, line {number}: the byte 0x{byte:02x} is not UTF-8") from None
 
 
 def format_steps(sentence, translator):

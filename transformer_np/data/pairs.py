@@ -2,9 +2,10 @@
 
 import unicodedata
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
+
+from .files import read_lines
 
 
 def read_pairs(path):
@@ -15,32 +16,11 @@ def read_pairs(path):
 
     Raises FileNotFoundError, IsADirectoryError, and ValueError with the line for a file that is not of this form.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, expected a text file with one pair of sentences a line")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    lines = _lines(read_utf8(path))
-    pairs = [_pair(line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
+    lines = read_lines(path, "a text file with one pair of sentences a line")
+    pairs = [_pair(line, place) for place, line in lines]
     if not pairs:
         raise ValueError(f"{path} has no sentence pairs in it")
     return pairs
-
-
-def read_utf8(path):
-    """The text of a UTF-8 file; ValueError with line and column for a byte that is not UTF-8."""
-    data = Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf")  # the byte order mark that some editors put first
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        before = _lines(data[: error.start].decode("utf-8"))
-        place = f"line {len(before)}: the byte 0x{data[error.start]:02x} at column {len(before[-1]) + 1}"
-        raise ValueError(f"{path}, {place} is not UTF-8; save the file as UTF-8") from None
-
-
-def _lines(text):
-    """Only what ends a line in a text file: str.splitlines takes some rare characters inside a sentence for it too."""
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _pair(line, where):

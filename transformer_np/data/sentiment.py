@@ -16,12 +16,11 @@ so that no word by itself gives a label away. Only what is unambiguous is said: 
 """
 
 from itertools import combinations, product
-from pathlib import Path
 
 import numpy as np
 
 from ..checks import check_at_least
-from .pairs import _lines, read_utf8
+from .files import read_lines
 
 POSITIVE, NEGATIVE = "positive", "negative"
 OPPOSITE = {POSITIVE: NEGATIVE, NEGATIVE: POSITIVE}
@@ -178,13 +177,8 @@ def read_labelled(path):
 
     Raises FileNotFoundError, IsADirectoryError, and ValueError with the line for a file that is not of this form.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, expected a text file with a label, a tab and a text a line")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    lines = _lines(read_utf8(path))
-    labelled = [_labelled(line, f"{path}, line {number}") for number, line in enumerate(lines, 1) if line.strip()]
+    lines = read_lines(path, "a text file with a label, a tab and a text a line")
+    labelled = [_labelled(line, place) for place, line in lines]
     if not labelled:
         raise ValueError(f"{path} has no labelled texts in it")
     return labelled

@@ -1,12 +1,11 @@
 """A plain text: from the user's file or the interpreter's own, split in two, and the windows that a model reads."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from ..checks import check_at_least
-from .pairs import read_utf8
+from .files import read_utf8
 
 
 def read_text(path):
@@ -14,12 +13,7 @@ def read_text(path):
 
     Raises FileNotFoundError, IsADirectoryError, and ValueError for a file that is empty or not UTF-8.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, expected a text file")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    text = read_utf8(path).replace("\r\n", "\n").replace("\r", "\n")
+    text = read_utf8(path)
     if not text.strip():
         raise ValueError(f"{path} has no text in it")
     return text
