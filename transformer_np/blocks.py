@@ -41,7 +41,7 @@ class EncoderBlock(Module):
 
         A = LayerNorm(X + MultiHeadAttention(X)),    O = LayerNorm(A + FFN(A))
 
-    x (B, T, D), mask broadcastable to (B, H, T, T)  ->  (B, T, D)
+    x (B, T, D), mask broadcastable to (B, H, T, T), or a tuple of such masks  ->  (B, T, D)
     With a causal mask it is the block of a decoder-only model; cache: its key/value cache, while decoding step by step.
     """
 
@@ -80,7 +80,7 @@ class DecoderBlock(Module):
         A = LayerNorm(Y + MaskedMultiHeadAttention(Y)),  B = LayerNorm(A + MultiHeadAttention(A, C)),
         O = LayerNorm(B + FFN(B))
 
-    x (B, T, D), memory (B, S, D), mask to (B, H, T, T), memory_mask to (B, H, T, S)  ->  (B, T, D)
+    x (B, T, D), memory (B, S, D), mask to (B, H, T, T), memory_mask to (B, H, T, S), or tuples  ->  (B, T, D)
     cache: the pair of key/value caches of the two attentions, while decoding step by step
     """
 

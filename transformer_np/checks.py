@@ -1,6 +1,7 @@
 """Errors that name the argument, what was expected and what came."""
 
 from functools import wraps
+from inspect import unwrap
 
 import numpy as np
 
@@ -19,9 +20,9 @@ def shapes(**specs):
     specs = {name: tuple(spec.split()) for name, spec in specs.items()}
 
     def decorate(function):
-        code = function.__code__
-        names = code.co_varnames[: code.co_argcount]
-        optional = names[len(names) - len(function.__defaults__ or ()) :]
+        plain = unwrap(function)  # what another decorator may be around
+        names = plain.__code__.co_varnames[: plain.__code__.co_argcount]
+        optional = names[len(names) - len(plain.__defaults__ or ()) :]
         where = function.__name__
         known = set()  # shapes and dtypes that were found right: a training asks the same again at every step
 
@@ -120,17 +121,29 @@ def as_ids(ids, size, name="ids"):
     return ids
 
 
-def check_mask(mask, shape, name="mask"):
-    """A mask is Boolean (True hides) or float (added to the scores) and broadcasts to the shape of the scores."""
-    if not isinstance(mask, np.ndarray) or mask.dtype.kind not in "bf":
-        kind = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
-        raise TypeError(f"{name} must be a Boolean array (True = hidden) or a float array (added), got {kind}")
-    try:
-        fits = np.broadcast_shapes(mask.shape, shape) == tuple(shape)
-    except ValueError:
-        fits = False
-    if not fits:
-        raise ValueError(f"{name} of shape {mask.shape} does not broadcast to the scores' shape {tuple(shape)}")
+def as_masks(mask, shape, name="mask"):
+    """A mask, several in a tuple or None, as a tuple of masks.
+
+    Each is Boolean (True hides) or float (added to the scores) and broadcasts to the shape of the scores. Raises
+    TypeError for anything else, ValueError for a shape that does not broadcast.
+    """
+    if mask is None:
+        return ()
+    masks = mask if isinstance(mask, tuple) else (mask,)
+    for i, mask in enumerate(masks):
+        name_here = f"{name}[{i}]" if len(masks) > 1 else name
+        if not isinstance(mask, np.ndarray) or mask.dtype.kind not in "bf":
+            kind = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
+            raise TypeError(f"{name_here} must be a Boolean array (True = hidden) or a float array (added), got {kind}")
+        try:
+            fits = np.broadcast_shapes(mask.shape, shape) == tuple(shape)
+        except ValueError:
+            fits = False
+        if not fits:
+            raise ValueError(
+                f"{name_here} of shape {mask.shape} does not broadcast to the scores' shape {tuple(shape)}"
+            )
+    return masks
 
 
 def check_at_least(name, value, least):

@@ -10,10 +10,13 @@ needs by name, and returns the gradients in the order of the forward's different
 
 import numpy as np
 
-from .checks import as_ids, check_at_least, check_mask, check_probability, shapes
+from .blocked import blocked
+from .checks import as_ids, as_masks, check_at_least, check_probability, shapes
+from .masks import hide
 from .special import erf
+from .tiled import TILE, tiled_attention, tiled_attention_backward  # noqa: F401  the same attention, of long sequences
 
-# --- sums over rows and columns -------------------------------------------------------------------------------------
+# --- what the formulas share: sums and largest entries --------------------------------------------------------------
 # A matrix times a vector of ones is a sum, and BLAS does it several times faster than ndarray.sum.
 
 
@@ -33,6 +36,18 @@ def _sum_of_rows(x):
     """Sum over every axis but the last: (..., D) -> (D,)."""
     rows = x.reshape(-1, x.shape[-1])
     return np.ones(len(rows), x.dtype) @ rows
+
+
+_SHORT_ROW = 128  # numbers; longer rows are reduced fast as they are
+
+
+def _largest(x, axis):
+    """Largest entry along one axis, which stays as an axis of length 1. NumPy takes row after row and is slow at many
+    short ones; turned around, they are a few long rows that are compared number by number."""
+    if axis not in (-1, x.ndim - 1) or x.shape[-1] > _SHORT_ROW:
+        return x.max(axis=axis, keepdims=True)
+    columns = np.ascontiguousarray(x.reshape(-1, x.shape[-1]).T)
+    return columns.max(axis=0).reshape(*x.shape[:-1], 1)
 
 
 # --- linear ---------------------------------------------------------------------------------------------------------
@@ -126,7 +141,7 @@ def softmax(x, axis=-1):
     The largest entry is subtracted first, which changes nothing and keeps exp from overflowing. −inf gives weight 0;
     where all is −inf there is nothing to choose from and every weight is 0.
     """
-    largest = x.max(axis=axis, keepdims=True)
+    largest = _largest(x, axis)
     y = x - np.maximum(largest, np.finfo(x.dtype).min)  # not −inf − (−inf), which is NaN
     np.exp(y, out=y)
     total = _sums(y, axis)
@@ -187,6 +202,7 @@ _CUBIC = 0.044715
 
 
 @shapes(x="...")
+@blocked
 def gelu(x, approximate="tanh"):
     """Gaussian error linear unit (Hendrycks & Gimpel 2016): x weighted by the normal distribution function, x Φ(x).
 
@@ -202,6 +218,7 @@ def gelu(x, approximate="tanh"):
 
 
 @shapes(dy="...", x="...")
+@blocked
 def gelu_backward(dy, x, approximate="tanh"):
     """Backward of gelu, by the product rule on y = x/2 · (1 + g(x)).
 
@@ -312,17 +329,12 @@ def attention_scores(q, k, mask=None):
 
     q (..., T, K), k (..., S, K), mask broadcastable to (..., T, S)  ->  scores (..., T, S)
 
-    A Boolean mask hides: True becomes −inf. A float mask is the lecture's M and is added. √d_k keeps the variance of
-    the scores at 1 where q and k have variance 1, whatever their length.
+    A Boolean mask hides: True becomes −inf. A float mask is the lecture's M and is added. In a tuple of masks each does
+    its part. √d_k keeps the variance of the scores at 1 where q and k have variance 1, whatever their length.
     """
     scores = q @ k.swapaxes(-1, -2)  # (..., T, S)
     scores *= q.shape[-1] ** -0.5
-    if mask is not None:
-        check_mask(mask, scores.shape)
-        if mask.dtype == bool:
-            np.copyto(scores, -np.inf, where=mask)
-        else:
-            scores += mask
+    hide(scores, as_masks(mask, scores.shape))
     return scores
 
 
@@ -335,7 +347,8 @@ def scaled_dot_product_attention(q, k, v, mask=None):
     q (..., T, K), k (..., S, K), v (..., S, K_v), mask broadcastable to (..., T, S)
     ->  out (..., T, K_v), weights A (..., T, S)
 
-    The mask is Boolean (True hides) or float (added). A query that may see nothing gets weight 0 everywhere, output 0.
+    The mask is Boolean (True hides) or float (added), or a tuple of such masks. A query that may see nothing gets
+    weight 0 everywhere, output 0. tiled_attention has the same output without the weights, for long sequences.
     """
     weights = softmax(attention_scores(q, k, mask))  # (..., T, S)
     return weights @ v, weights

@@ -25,6 +25,9 @@ BACKWARDS = {
     "scaled_dot_product_attention": lambda dout, q, k, v, mask=None: F.scaled_dot_product_attention_backward(
         dout, q, k, v, F.scaled_dot_product_attention(q, k, v, mask)[1]
     ),
+    "tiled_attention": lambda dout, q, k, v, mask=None, tile=F.TILE: F.tiled_attention_backward(
+        dout, q, k, v, *F.tiled_attention(q, k, v, mask, tile), mask, tile
+    ),
     "relative_shift": lambda dy, x: F.relative_shift_backward(dy),
     "relative_attention": lambda dout, *inputs, mask=None: F.relative_attention_backward(
         dout, *inputs[:6], F.relative_attention(*inputs, mask=mask)[1]
@@ -267,6 +270,9 @@ def standard_checks(seed=0):
         "merge_heads": (F.merge_heads, normal(B, H, T, 5)),
         "scaled_dot_product_attention": (
             F.scaled_dot_product_attention, normal(B, H, T, D), normal(B, H, S, D), normal(B, H, S, 5), mask,
+        ),
+        "tiled_attention": (
+            F.tiled_attention, normal(B, H, T, D), normal(B, H, S, D), normal(B, H, S, 5), mask, 2,
         ),
         "relative_shift": (F.relative_shift, normal(B, T, S)),
         "relative_attention": (

@@ -1,4 +1,8 @@
-"""Masks: Boolean arrays, True = hidden, that broadcast to the scores (B, H, T, S). Combine them with `|`."""
+"""Masks: Boolean arrays, True = hidden, that broadcast to the scores (B, H, T, S).
+
+Combine them with `|`, which makes an array as large as both together; or hand attention a tuple of them, so that for a
+long sequence nothing of the size T · S ever exists.
+"""
 
 import numpy as np
 
@@ -13,7 +17,7 @@ def causal_mask(T, S=None):
     With S > T the queries are the last T of S positions, so that the last query sees every key: what a key/value
     cache needs. The lecture's M is `additive(causal_mask(n))`: 0 where i ≥ j, −∞ elsewhere.
     """
-    return _distance(T, S) > 0
+    return _by_distance(lambda distance: distance > 0, T, S)
 
 
 def padding_mask(ids, pad_id):
@@ -33,15 +37,23 @@ def window_mask(T, window, S=None):
     ->  (T, S), aligned to the end like causal_mask; window 0 lets a position see itself
     """
     check_at_least("window", window, 0)
-    return np.abs(_distance(T, S)) > window
+    return _by_distance(lambda distance: np.abs(distance) > window, T, S)
 
 
-def _distance(T, S):
-    """How far key s lies after query t: (T, S)."""
+def _by_distance(hidden, T, S):
+    """A mask that depends only on how far key s lies after query t: entry (t, s) is hidden(s − t − (S − T)).
+
+    ->  (T, S), not to be written to
+
+    There are T + S − 1 distances, so that many Booleans are all it takes: the rows are views of one line, and each row
+    starts one place before the row above it.
+    """
     S = T if S is None else S
     check_at_least("T", T, 1)
     check_at_least("S", S, T)
-    return np.arange(S) - np.arange(S - T, S)[:, None]
+    line = hidden(np.arange(1 - S, T))  # (T + S − 1,)
+    line.flags.writeable = False
+    return np.ndarray((T, S), bool, line, offset=T - 1, strides=(-1, 1))
 
 
 def additive(mask, dtype=np.float32):
@@ -53,3 +65,18 @@ def additive(mask, dtype=np.float32):
     if mask.dtype != bool:
         raise TypeError(f"mask must be Boolean (True = hidden), got {mask.dtype}")
     return np.where(mask, np.array(-np.inf, dtype), np.array(0, dtype))
+
+
+def hide(scores, masks):
+    """Apply masks to the scores they broadcast to, in place: −inf where a Boolean one is True, float ones are added.
+
+    The Boolean ones are combined first: with several heads they are smaller than the scores.
+    """
+    hidden = None
+    for mask in masks:
+        if mask.dtype != bool:
+            scores += mask
+        else:
+            hidden = mask if hidden is None else hidden | mask
+    if hidden is not None:
+        np.copyto(scores, -np.inf, where=hidden)

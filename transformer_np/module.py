@@ -110,13 +110,14 @@ class Module:
     def intermediates(self):
         """Every named value of the last forward, {dotted name: array}: q, k, v, weights, hidden, x_hat, …
 
-        In eval() mode only the attention weights are kept; eval(keep=True) keeps all.
+        In eval() mode only the attention weights are kept; eval(keep=True) keeps all. Only then are the weights of long
+        sequences among them; otherwise ask the layer for its `weights`.
         """
         return {
             f"{path}.{name}" if path else name: array
             for path, module in self.named_modules()
             for name, array in module._kept.items()
-            if array is not None
+            if isinstance(array, np.ndarray)
         }
 
     # --- parameters and modules by name --------------------------------------------------------------------------

@@ -5,6 +5,10 @@ from ..checks import check_at_least, shapes
 from ..initial import glorot_uniform
 from ..module import Module, Parameter
 
+# From here on attention goes tile by tile, which is the faster way for all that is larger than the processor's cache:
+TILED_BYTES = 16 * 2**20  # of all scores, (B, H, T, S)
+TILED_LENGTH = 256  # of queries and of keys
+
 
 class MultiHeadAttention(Module):
     """H attentions side by side, each on its own D/H features (Vaswani et al. 2017, §3.2.2).
@@ -14,6 +18,9 @@ class MultiHeadAttention(Module):
     The W_Qᵢ of all heads lie side by side in one w_q (D, D), head i in the columns i·K … (i+1)·K − 1; so
     do those of w_k and w_v.
     The source is x itself (self-attention) or, where `memory` is given, the memory (cross-attention).
+
+    Where the scores would be large (TILED_BYTES, TILED_LENGTH) they are never held as a whole: the work is done by
+    functional.tiled_attention, unless eval(keep=True) asks for everything.
     """
 
     always_kept = ("weights",)
@@ -31,12 +38,18 @@ class MultiHeadAttention(Module):
 
     @property
     def weights(self):
-        """The attention weights of the last forward, (B, H, T, S): row t says where query t looked. None before it."""
-        return self._kept.get("weights")
+        """The attention weights of the last forward, (B, H, T, S): row t says where query t looked. None before it.
+
+        After a forward by tiles they are computed whenever they are read.
+        """
+        weights = self._kept.get("weights")
+        if isinstance(weights, tuple):
+            weights = F.softmax(F.attention_scores(*weights))
+        return weights
 
     @shapes(x="B T D", memory="B S D")
     def forward(self, x, memory=None, mask=None, cache=None):
-        """x (B, T, D), memory (B, S, D) or None, mask broadcastable to (B, H, T, S)  ->  (B, T, D)
+        """x (B, T, D), memory (B, S, D) or None, mask broadcastable to (B, H, T, S), or a tuple of masks  ->  (B, T, D)
 
         cache: a decoding.KeyValueCache, with the keys and values before, if x is only the newest part of a sequence.
         """
@@ -49,17 +62,33 @@ class MultiHeadAttention(Module):
             v = F.split_heads(self._project("v", source), self.num_heads)  # (B, H, S, K)
             if cache is not None:
                 k, v = cache.append(k, v)
-        heads, weights = F.scaled_dot_product_attention(q, k, v, mask)  # (B, H, T, K), (B, H, T, S)
+        log_total = None
+        if self._by_tiles(q, k):
+            heads, log_total = F.tiled_attention(q, k, v, mask)  # (B, H, T, K), (B, H, T)
+            weights = q, k, mask  # what they are made of
+        else:
+            heads, weights = F.scaled_dot_product_attention(q, k, v, mask)  # (B, H, T, K), (B, H, T, S)
         concat = F.merge_heads(heads)  # (B, T, D)
-        self.keep(x=x, memory=memory, q=q, k=k, v=v, weights=weights, concat=concat)
+        self.keep(x=x, memory=memory, q=q, k=k, v=v, weights=weights, log_total=log_total, concat=concat)
         return self._project("o", concat)
+
+    def _by_tiles(self, q, k):
+        """Whether the scores would be large and nobody asked to see everything."""
+        B, H, T, _ = q.shape
+        S = k.shape[2]
+        large = B * H * T * S * q.itemsize >= TILED_BYTES and min(T, S) >= TILED_LENGTH
+        return large and (self.training or not self.keeping)
 
     def backward(self, dout):
         """dout (B, T, D)  ->  dx (B, T, D), dmemory (B, S, D), or None for self-attention"""
         x, memory, q, k, v, weights, concat = self.kept("x", "memory", "q", "k", "v", "weights", "concat")
         dconcat = self._project_backward("o", dout, concat)  # (B, T, D)
         dheads = F.split_heads(dconcat, self.num_heads)  # (B, H, T, K)
-        dq, dk, dv = F.scaled_dot_product_attention_backward(dheads, q, k, v, weights)
+        if isinstance(weights, tuple):
+            heads = F.split_heads(concat, self.num_heads)  # (B, H, T, K)
+            dq, dk, dv = F.tiled_attention_backward(dheads, q, k, v, heads, self.kept("log_total"), mask=weights[2])
+        else:
+            dq, dk, dv = F.scaled_dot_product_attention_backward(dheads, q, k, v, weights)
         source = x if memory is None else memory
         dx = self._project_backward("q", F.merge_heads(dq), x)
         dsource = self._project_backward("k", F.merge_heads(dk), source)  # the source became keys and values

@@ -163,7 +163,7 @@ class Transformer(Module):
                 f"src of shape {np.shape(src)} is not what memory of shape {memory.shape} was encoded from"
             )
         start = ids.shape[1] - tgt_in.shape[1]
-        mask = causal_mask(tgt_in.shape[1], ids.shape[1]) | padding_mask(ids, self.config.pad_id)  # (B, 1, T, S)
+        mask = causal_mask(tgt_in.shape[1], ids.shape[1]), padding_mask(ids, self.config.pad_id)  # (T, S), (B, 1, 1, S)
         memory_mask = padding_mask(src, self.config.pad_id)  # (B, 1, 1, S)
         x = self.tgt_input(tgt_in, start)  # (B, T, D)
         for i, block in enumerate(self.decoder):

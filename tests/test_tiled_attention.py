@@ -1,0 +1,341 @@
+"""Attention tile by tile, against the attention that holds all scores; and that it holds nothing of their size."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np import tiled
+from transformer_np.gradcheck import check_gradients
+from transformer_np.layers import MultiHeadAttention, attention
+from transformer_np.masks import additive, causal_mask, padding_mask, window_mask
+from transformer_np.models import GPT, GPTConfig
+
+B, H, T, S, K, K_V = 2, 3, 10, 13, 4, 5
+TILES = [1, 3, 7, 64]
+
+HIDDEN_ROWS = np.zeros((H, T, S), bool)
+HIDDEN_ROWS[1, 4] = HIDDEN_ROWS[2, 6:] = True
+PADDED = np.arange(S) >= np.array([9, 13])[:, None]  # (B, S)
+BIAS = np.random.default_rng(1).normal(size=(1, H, T, S))
+
+MASKS = {
+    "none": None,
+    "causal": causal_mask(T, S),
+    "window": window_mask(T, 2, S),
+    "padding": padding_mask(PADDED, True),
+    "padding in front": padding_mask(PADDED[:, ::-1], True),
+    "hidden rows": HIDDEN_ROWS,
+    "all hidden": np.ones((1, 1), bool),
+    "random": np.random.default_rng(2).random((B, H, T, S)) < 0.6,
+    "causal, padding": (causal_mask(T, S), padding_mask(PADDED, True)),
+    "causal, window, hidden rows": (causal_mask(T, S), window_mask(T, 3, S), HIDDEN_ROWS),
+    "float": BIAS,
+    "float with −inf": additive(causal_mask(T, S), float),
+    "float that hides rows": additive(HIDDEN_ROWS, float),
+    "float, causal, padding": (BIAS, causal_mask(T, S), padding_mask(PADDED, True)),
+}
+
+
+def both(q, k, v, dout, mask, tile):
+    """(out, dq, dk, dv) of the plain attention and of the tiled one."""
+    out, weights = F.scaled_dot_product_attention(q, k, v, mask)
+    plain = out, *F.scaled_dot_product_attention_backward(dout, q, k, v, weights)
+    out, log_total = F.tiled_attention(q, k, v, mask, tile)
+    return plain, (out, *F.tiled_attention_backward(dout, q, k, v, out, log_total, mask, tile))
+
+
+def assert_equal(plain, by_tiles, error, floor=0):
+    """Relative to the largest entry of each array."""
+    for expected, actual in zip(plain, by_tiles, strict=True):
+        assert actual.shape == expected.shape
+        assert actual.dtype == expected.dtype
+        assert abs(actual - expected).max() <= error * max(floor, abs(expected).max())
+
+
+@pytest.fixture
+def arrays(rng):
+    return [rng.normal(size=(B, H, *shape)) for shape in ((T, K), (S, K), (S, K_V), (T, K_V))]
+
+
+# --- the same numbers ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("mask", MASKS)
+def test_equals_the_plain_one(arrays, mask, tile):
+    assert_equal(*both(*arrays, MASKS[mask], tile), 1e-12)
+
+
+@pytest.mark.parametrize("tile", TILES)
+def test_log_total(arrays, tile):
+    q, k, v, _ = arrays
+    scores = F.attention_scores(q, k, MASKS["causal, padding"])
+    _, log_total = F.tiled_attention(q, k, v, MASKS["causal, padding"], tile)
+    np.testing.assert_allclose(log_total, np.log(np.exp(scores).sum(axis=-1)), rtol=1e-12, atol=1e-12)
+    _, log_total = F.tiled_attention(q, k, v, HIDDEN_ROWS, tile)
+    assert np.array_equal(log_total == -np.inf, np.broadcast_to(HIDDEN_ROWS.all(axis=-1), (B, H, T)))
+
+
+@pytest.mark.parametrize("tile", TILES)
+def test_a_query_that_sees_nothing(arrays, tile):
+    _, (out, dq, _, _) = both(*arrays, HIDDEN_ROWS, tile)
+    assert not out[:, 1, 4].any()
+    assert not dq[:, 1, 4].any()
+    assert not dq[:, 2, 6:].any()
+    assert out[:, 1, 5].all()
+    assert dq[:, 1, 5].all()
+    _, gradients = both(*arrays, np.ones((T, S), bool), tile)
+    assert not any(gradient.any() for gradient in gradients)
+
+
+@pytest.mark.parametrize("mask", ["none", "causal, padding", "float, causal, padding"])
+@pytest.mark.parametrize("tile", [3, 64])
+def test_gradients(arrays, mask, tile):
+    assert check_gradients(F.tiled_attention, *arrays[:3], mask=MASKS[mask], tile=tile, max_entries=40).passed
+
+
+@pytest.mark.parametrize("lead", [(), (2,), (2, 3, 2)])
+def test_any_leading_axes(rng, lead):
+    arrays = [rng.normal(size=(*lead, *shape)) for shape in ((T, K), (S, K), (S, K_V), (T, K_V))]
+    assert_equal(*both(*arrays, causal_mask(T, S), 4), 1e-12)
+
+
+@pytest.mark.parametrize("tile", [3, 64])
+@pytest.mark.parametrize("size", [1e4, 30])
+def test_huge_scores(rng, size, tile):
+    """Of both signs, and in ascending order, so that every tile is larger than all before it."""
+    q, k, v, dout = (rng.normal(size=(T, K)) for _ in range(4))
+    k[:, 0] = np.linspace(-size, size, T)
+    for sign in (1, -1):
+        q[:, 0] = sign * K**0.5
+        assert_equal(*both(q, k, v, dout, None, tile), 1e-11, floor=1)  # one key takes all: gradients may be 0
+        assert_equal(*both(q, k, v, dout, causal_mask(T), tile), 1e-11, floor=1)
+
+
+@pytest.mark.parametrize("mask", ["none", "causal", "causal and padding"])
+def test_float32(rng, mask):
+    """Several tiles of the default size, heads as split_heads cuts them."""
+    n = 600
+    q, k, v, dout = (F.split_heads(rng.normal(size=(2, n, 3 * 16)).astype(np.float32), 3) for _ in range(4))
+    padding = padding_mask(np.arange(n) >= np.array([[450], [n]]), True)
+    mask = {"none": None, "causal": causal_mask(n), "causal and padding": (causal_mask(n), padding)}[mask]
+    exact, _ = both(*(x.astype(float) for x in (q, k, v, dout)), mask, tiled.TILE)
+    for expected, other, actual in zip(exact, *both(q, k, v, dout, mask, tiled.TILE), strict=True):
+        assert actual.dtype == np.float32
+        assert np.linalg.norm(actual - other) <= 1e-6 * np.linalg.norm(other)
+        assert np.linalg.norm(actual - expected) <= 1e-6 * np.linalg.norm(expected)
+
+
+@pytest.mark.parametrize("tile", TILES)
+def test_the_future_changes_nothing(arrays, tile):
+    q, k, v, dout = arrays
+    before, log_total = F.tiled_attention(q, k, v, causal_mask(T, S), tile)
+    dq, _, _ = F.tiled_attention_backward(dout, q, k, v, before, log_total, causal_mask(T, S), tile)
+    k[:, :, 8:] += 1
+    v[:, :, 8:] -= 1
+    after, log_total = F.tiled_attention(q, k, v, causal_mask(T, S), tile)
+    dq_after, _, _ = F.tiled_attention_backward(dout, q, k, v, after, log_total, causal_mask(T, S), tile)
+    first = 8 - (S - T)  # the query that sees key 8
+    assert np.array_equal(after[:, :, :first], before[:, :, :first])
+    assert np.array_equal(dq_after[:, :, :first], dq[:, :, :first])
+    assert (after[:, :, first:] != before[:, :, first:]).all()
+
+
+# --- what it takes ---------------------------------------------------------------------------------------------------
+
+
+def test_hidden_tiles_are_not_computed(arrays, monkeypatch):
+    """A causal mask of n tiles in a row leaves n (n + 1) / 2 of the n² tiles."""
+    computed = []
+    monkeypatch.setattr(tiled, "hide", lambda scores, masks: computed.append(len(masks)))
+    q, k, v, dout = (x[0, 0, :8] for x in arrays)
+    out, log_total = F.tiled_attention(q, k, v, causal_mask(8), 2)
+    assert len(computed) == 10
+    assert sum(computed) == 4  # and only those on the diagonal have anything to hide
+    F.tiled_attention_backward(dout, q, k, v, out, log_total, additive(causal_mask(8), float), 2)
+    assert len(computed) == 20
+    assert sum(computed) == 8
+
+
+def peak(n):
+    """Bytes at most held by forward and backward of one head of n positions, above its inputs."""
+    q, k, v, dout = np.ones((4, n, 16), np.float32)
+    tracemalloc.start()
+    try:
+        mask = causal_mask(n), window_mask(n, n // 2), padding_mask(np.zeros((1, n)), 1)[0, 0]
+        out, log_total = F.tiled_attention(q, k, v, mask)
+        F.tiled_attention_backward(dout, q, k, v, out, log_total, mask)
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_grows_with_the_length():
+    peaks = [peak(n) for n in (1024, 2048, 4096)]
+    assert peaks[2] - peaks[1] < 2.2 * (peaks[1] - peaks[0])  # a square would quadruple
+    assert peaks[2] < 4096**2 / 4  # bytes: not even Booleans of that number
+
+
+@pytest.mark.parametrize("threads", [2, 5])
+def test_threads_do_not_change_a_bit(rng, monkeypatch, threads):
+    arrays = [F.split_heads(rng.normal(size=(2, 300, 3 * 16)), 3) for _ in range(4)]
+    monkeypatch.setattr(tiled, "blas_threads", lambda: 1)
+    _, one = both(*arrays, causal_mask(300), 128)
+    monkeypatch.setattr(tiled, "blas_threads", lambda: threads)
+    _, several = both(*arrays, causal_mask(300), 128)
+    assert all(np.array_equal(a, b) for a, b in zip(one, several, strict=True))
+
+
+def test_an_error_in_a_thread_is_raised(monkeypatch):
+    def broken(heads):
+        for head in heads:
+            if head == (1, 2):
+                raise RuntimeError("in head 1, 2")
+
+    monkeypatch.setattr(tiled, "blas_threads", lambda: 2)
+    with pytest.raises(RuntimeError, match="in head 1, 2"):
+        tiled._share_out(broken, (B, H))
+
+
+def test_bad_input(arrays):
+    q, k, v, dout = arrays
+    with pytest.raises(ValueError, match=r"mask\[1\] of shape \(3,\) does not broadcast .* \(2, 3, 10, 13\)"):
+        F.tiled_attention(q, k, v, (causal_mask(T, S), np.zeros(3, bool)))
+    with pytest.raises(TypeError, match=r"mask\[0\] must be a Boolean array .* got int64"):
+        F.scaled_dot_product_attention(q, k, v, (np.eye(T, S, dtype=np.int64), causal_mask(T, S)))
+    with pytest.raises(TypeError, match=r"mask must be .* got list"):
+        F.tiled_attention(q, k, v, [causal_mask(T, S)])
+    with pytest.raises(ValueError, match="tile must be at least 1, got 0"):
+        F.tiled_attention(q, k, v, tile=0)
+    out, log_total = F.tiled_attention(q, k, v)
+    with pytest.raises(ValueError, match=r"log_total must have shape \(..., T\)"):
+        F.tiled_attention_backward(dout, q, k, v, out, log_total[..., 1:])
+
+
+# --- masks -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mask", [name for name, mask in MASKS.items() if isinstance(mask, tuple)])
+def test_a_tuple_of_masks_is_all_of_them(arrays, mask):
+    q, k, v, _ = arrays
+    summed = sum(additive(m, float) if m.dtype == bool else m for m in MASKS[mask])
+    one, several = (F.scaled_dot_product_attention(q, k, v, m) for m in (summed, MASKS[mask]))
+    assert all(np.array_equal(a, b) for a, b in zip(one, several, strict=True))
+
+
+@pytest.mark.parametrize("make", [causal_mask, lambda n: window_mask(n, 3)])
+def test_masks_of_positions_are_lines(make):
+    tracemalloc.start()
+    try:
+        mask = make(4000)
+        assert tracemalloc.get_traced_memory()[1] < 4000 * 100
+    finally:
+        tracemalloc.stop()
+    assert mask.shape == (4000, 4000)
+    with pytest.raises(ValueError, match="read-only"):
+        mask[0, 0] = True
+
+
+# --- the layer and the models that choose it -------------------------------------------------------------------------
+
+
+@pytest.fixture
+def always_tiled(monkeypatch):
+    """A switch: from the call on, layers go by tiles whatever the size, in tiles of 3. Returns the calls."""
+    calls = []
+
+    def spy(q, k, v, mask=None):
+        calls.append(q.shape)
+        return tiled.tiled_attention(q, k, v, mask, 3)
+
+    def switch():
+        monkeypatch.setattr(attention, "TILED_BYTES", 0)
+        monkeypatch.setattr(attention, "TILED_LENGTH", 0)
+        monkeypatch.setattr(F, "tiled_attention", spy)
+        return calls
+
+    return switch
+
+
+def run(module, *inputs, dout, **options):
+    """(output, what backward returns, every parameter's gradient, attention weights) of one pass."""
+    module.zero_grad()
+    out = module(*inputs, **options)
+    dx = module.backward(dout)
+    weights = [m.weights for _, m in module.named_modules() if isinstance(m, MultiHeadAttention)]
+    gradients = [p.grad.copy() for p in module.parameters()]
+    return [x for x in (out, *(dx if isinstance(dx, tuple) else (dx,)), *gradients, *weights) if x is not None]
+
+
+def assert_near(plain, by_tiles):
+    for expected, actual in zip(plain, by_tiles, strict=True):
+        np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("mask", ["none", "padding", "causal, padding", "float"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_layer(rng, random_module, always_tiled, mask, bias):
+    layer = random_module(MultiHeadAttention(12, H, bias=bias, dtype=np.float64))
+    x, memory, dout = (rng.normal(size=(B, n, 12)) for n in (T, S, T))
+    plain = run(layer, x, memory, mask=MASKS[mask], dout=dout)
+    plain_self = run(layer, x, dout=dout)
+    calls = always_tiled()
+    assert_near(plain, run(layer, x, memory, mask=MASKS[mask], dout=dout))
+    assert_near(plain_self, run(layer, x, dout=dout))
+    assert len(calls) == 2
+    assert check_gradients(layer, x, memory, mask=MASKS[mask], max_entries=10).passed
+
+
+def test_weights_are_there_when_asked_for(rng, always_tiled):
+    layer = MultiHeadAttention(12, H, rng=0, dtype=np.float64)
+    x = rng.normal(size=(B, T, 12))
+    layer(x, mask=causal_mask(T))
+    expected = layer.weights
+    calls = always_tiled()
+    for mode in (layer.train, layer.eval):
+        mode()(x, mask=causal_mask(T))
+        assert "weights" not in layer.intermediates()
+        assert np.array_equal(layer.weights, expected)
+    assert len(calls) == 2
+    layer.eval(keep=True)(x, mask=causal_mask(T))
+    assert np.array_equal(layer.intermediates()["weights"], expected)
+    assert len(calls) == 2
+
+
+def test_tiles_are_for_what_is_large(rng, monkeypatch):
+    calls = []
+    attend = F.tiled_attention
+    monkeypatch.setattr(F, "tiled_attention", lambda *a: calls.append(a[0].shape) or attend(*a))
+    layer = MultiHeadAttention(4, 4, rng=0)
+    for n, expected in ((1023, 0), (1024, 1)):  # 4 heads of 1024² scores of 4 bytes are 16 MiB
+        layer(rng.normal(size=(1, n, 4)).astype(np.float32))
+        assert len(calls) == expected
+    layer(rng.normal(size=(260, 128, 4)).astype(np.float32))  # more bytes, but each head is small
+    layer(rng.normal(size=(1, 1, 4)).astype(np.float32), rng.normal(size=(1, 2**20, 4)).astype(np.float32))  # one query
+    assert len(calls) == 1
+
+
+def test_gpt(rng, random_module, always_tiled):
+    config = GPTConfig(vocab_size=11, max_len=12, d_model=12, num_heads=3, num_layers=2, dtype="float64")
+    model = random_module(GPT(config))
+    ids, dout = rng.integers(11, size=(B, T)), rng.normal(size=(B, T, 11))
+    plain = run(model, ids, dout=dout)
+    calls = always_tiled()
+    assert_near(plain, run(model, ids, dout=dout))
+    assert len(calls) == 2
+    ids[:, 5] = (ids[:, 5] + 1) % 11
+    assert np.array_equal(model(ids)[:, :5], run(model, ids, dout=dout)[0][:, :5])
+    np.testing.assert_allclose(model(ids)[:, :5], plain[0][:, :5], rtol=1e-12, atol=1e-12)
+
+
+def test_encoder_decoder_with_padding(rng, random_model, always_tiled):
+    model = random_model()
+    src = np.array([[4, 5, 6, 3, 2, 0, 0], [5, 4, 7, 8, 9, 10, 2]])
+    tgt_in = np.array([[1, 4, 8, 3, 12], [1, 4, 7, 0, 0]])
+    dout = rng.normal(size=(2, 5, 13))
+    plain = run(model, src, tgt_in, dout=dout)
+    calls = always_tiled()
+    assert_near(plain, run(model, src, tgt_in, dout=dout))
+    assert len(calls) == 6

@@ -1,0 +1,181 @@
+"""Attention for long sequences: the numbers of functional.scaled_dot_product_attention, but the scores never exist as a
+whole. What is held beside inputs and results grows with T + S, not with T · S.
+
+The scores are computed tile by tile, some queries by some keys. A tile stays in the processor's cache from the matrix
+product that makes it to the one that uses it up. That is why this is the faster way too, as soon as the whole would not
+fit into the cache.
+"""
+
+import math
+
+import numpy as np
+
+from .checks import as_masks, check_at_least, shapes
+from .masks import hide
+from .threads import blas_threads, limit_blas_threads
+
+TILE = 256  # queries by keys: the two tiles of the backward fill half of a level-2 cache of 1 MiB
+
+
+@shapes(q="... T K", k="... S K", v="... S K_v")
+def tiled_attention(q, k, v, mask=None, tile=TILE):
+    """softmax(Q Kᵀ / √d_k + M) V, without a matrix of scores (Rabe & Staats 2021; Dao et al. 2022, FlashAttention).
+
+    A query meets its keys tile by tile, and the softmax is kept up to date as they come (Milakov & Gimelshein 2018).
+    Of what has been seen so far m is the largest score, l = Σ exp(s − m) and o = Σ exp(s − m) v. A new tile has scores
+    s and values v; if its scores are larger, then all that was summed before is too large by exp(m' − m):
+
+        m' = max(m, max s),    l' = l exp(m − m') + Σ exp(s − m'),    o' = o exp(m − m') + Σ exp(s − m') v
+
+    After the last tile  out = o / l  and  log_total = m + log l, the logarithm of Σ exp(s) over all keys.
+
+    q (..., T, K), k (..., S, K), v (..., S, K_v); mask, or a tuple of masks, as for scaled_dot_product_attention
+    ->  out (..., T, K_v), log_total (..., T), the last for the backward
+
+    A query that may see nothing gets the output 0 and log_total −inf. Tiles that are hidden whole cost nothing, so a
+    causal mask halves the work. Heads are shared out among as many threads as a matrix product may use.
+    """
+    check_at_least("tile", tile, 1)
+    *heads, T, _ = q.shape
+    masks = _for_every_head(mask, (*heads, T, k.shape[-2]))
+    out = np.empty((*heads, T, v.shape[-1]), q.dtype)
+    log_total = np.empty((*heads, T), q.dtype)
+
+    def attend(indices):  # what is large is allocated once for all heads: fresh memory comes at a price
+        scores = np.empty((min(tile, T), min(tile, k.shape[-2])), q.dtype)
+        for i in indices:
+            _attend(q[i], k[i], v[i], [mask[i] for mask in masks], tile, scores, out[i], log_total[i])
+
+    _share_out(attend, heads)
+    return out, log_total
+
+
+def _attend(q, k, v, masks, tile, buffer, out, log_total):
+    """tiled_attention of one head: q (T, K), k (S, K), v (S, K_v), masks (T, S); fills out (T, K_v), log_total (T,)."""
+    scale = q.shape[-1] ** -0.5
+    lowest = np.finfo(q.dtype).min
+    ones = np.ones(tile, q.dtype)
+    for rows in _cuts(len(q), tile):
+        queries, weighted = q[rows] * scale, out[rows]  # (R, K), (R, K_v)
+        largest = np.full(len(queries), -np.inf, q.dtype)  # m, (R,)
+        total = np.zeros(len(queries), q.dtype)  # l, (R,)
+        weighted[...] = 0  # o
+        for columns in _cuts(len(k), tile):
+            here = _masks_here(masks, rows, columns)
+            if here is None:
+                continue
+            keys = k[columns]  # (C, K)
+            scores = buffer[: len(queries), : len(keys)]
+            np.matmul(queries, keys.T, out=scores)  # (R, C)
+            hide(scores, here)
+            before, largest = largest, np.maximum(largest, scores.max(axis=1))
+            shift = np.maximum(largest, lowest)  # nothing seen yet: not −inf − (−inf), which is NaN
+            scores -= shift[:, None]
+            np.exp(scores, out=scores)
+            correction = np.exp(before - shift)  # (R,)
+            total *= correction
+            total += scores @ ones[: len(keys)]
+            weighted *= correction[:, None]
+            weighted += scores @ v[columns]
+        total[total == 0] = 1  # hidden whole: 0 / 1
+        weighted /= total[:, None]
+        np.log(total, out=total)
+        np.add(largest, total, out=log_total[rows])
+
+
+@shapes(dout="... T K_v", q="... T K", k="... S K", v="... S K_v", out="... T K_v", log_total="... T")
+def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE):
+    """Backward of tiled_attention. Each tile of the weights is computed once more, which is cheaper than to have kept
+    them all (Dao et al. 2022, algorithm 4).
+
+        A = exp(scores − log_total),    dA = dout Vᵀ,    dscores = A · (dA − δ) / √d_k
+        dV = Aᵀ dout,    dQ = dscores K,    dK = dscoresᵀ Q
+
+    δ is the sum that softmax_backward subtracts, Σ dA · A over the keys of a query. As out = A V, it is also
+    Σ dout · out over the features, and known before the first tile.
+
+    Both differences come out of a matrix product with one column more: [Q, −log_total] [K, 1]ᵀ and [dout, −δ] [V, 1]ᵀ.
+
+    dout (..., T, K_v), out and log_total: what the forward returned, mask: what it was given
+    ->  dq (..., T, K), dk (..., S, K), dv (..., S, K_v)
+    """
+    check_at_least("tile", tile, 1)
+    *heads, T, _ = q.shape
+    masks = _for_every_head(mask, (*heads, T, k.shape[-2]))
+    gradients = [np.zeros(x.shape, x.dtype) for x in (q, k, v)]
+
+    def attend_backward(indices):
+        tiles = np.empty((2, min(tile, T), min(tile, k.shape[-2])), q.dtype)
+        wider = np.empty((T, q.shape[-1] + 1), q.dtype), np.empty((T, v.shape[-1] + 1), q.dtype)
+        for i in indices:
+            head_masks, into = [mask[i] for mask in masks], [gradient[i] for gradient in gradients]
+            _attend_backward(dout[i], q[i], k[i], v[i], out[i], log_total[i], head_masks, tile, (tiles, *wider), *into)
+
+    _share_out(attend_backward, heads)
+    return tuple(gradients)
+
+
+def _attend_backward(dout, q, k, v, out, log_total, masks, tile, buffers, dq, dk, dv):
+    """tiled_attention_backward of one head; adds to dq (T, K), dk (S, K) and dv (S, K_v).
+
+    buffers: two tiles, and room for queries and dout with a column more
+    """
+    tiles, queries, dweighted = buffers
+    scale = q.shape[-1] ** -0.5
+    log_total = np.where(log_total == -np.inf, 0, log_total)  # hidden whole: every score is −inf, that is enough
+    queries[:, :-1], queries[:, -1] = q, -log_total  # (T, K + 1)
+    queries[:, :-1] *= scale
+    dweighted[:, :-1], dweighted[:, -1] = dout, -np.vecdot(dout, out)  # (T, K_v + 1)
+    for columns in _cuts(len(k), tile):
+        ones = np.ones((len(k[columns]), 1), k.dtype)
+        keys, values = np.hstack([k[columns], ones]), np.hstack([v[columns], ones])  # (C, K + 1), (C, K_v + 1)
+        for rows in _cuts(len(q), tile):
+            here = _masks_here(masks, rows, columns)
+            if here is None:
+                continue
+            weights, dscores = tiles[:, : len(q[rows]), : len(keys)]
+            np.matmul(queries[rows], keys.T, out=weights)  # (R, C), scores − log_total
+            hide(weights, here)
+            np.exp(weights, out=weights)  # (R, C)
+            np.matmul(dweighted[rows], values.T, out=dscores)  # (R, C), dA − δ
+            dscores *= weights
+            dv[columns] += weights.T @ dout[rows]
+            dk[columns] += dscores.T @ queries[rows, :-1]  # the scale is in the queries
+            dq[rows] += dscores @ k[columns]
+    dq *= scale
+
+
+def _cuts(length, tile):
+    """The positions 0 … length − 1 in slices of `tile`, the last maybe shorter."""
+    return [slice(start, min(start + tile, length)) for start in range(0, length, tile)]
+
+
+def _for_every_head(mask, shape):
+    """The masks, each as a view of the shape of all scores (..., T, S)."""
+    return [np.broadcast_to(mask, shape) for mask in as_masks(mask, shape)]
+
+
+def _masks_here(masks, rows, columns):
+    """What the masks (T, S) have to say about a tile: those that change something in it, each (R, C); None where one of
+    them hides it whole."""
+    parts = [mask[rows, columns] for mask in masks]
+    if any((part if part.dtype == bool else part == -np.inf).all() for part in parts):
+        return None
+    return [part for part in parts if part.any()]
+
+
+def _share_out(work, heads):
+    """Have `work` done for every index of the leading axes `heads`, on as many threads as a matrix product may use.
+
+    work(indices) goes through the indices. The threads draw from the same ones, each the next when it is done with one.
+    A head is computed by one thread from beginning to end: how many there are does not change a bit of the result.
+    """
+    indices = iter(list(np.ndindex(*heads)))
+    threads = min(blas_threads() or 1, math.prod(heads))
+    if threads == 1:
+        work(indices)
+        return
+    from concurrent.futures import ThreadPoolExecutor  # takes 10 ms to load, and is needed here only
+
+    with limit_blas_threads(1), ThreadPoolExecutor(threads) as pool:
+        list(pool.map(work, [indices] * threads))  # the list asks for every result, and so raises what a thread raised
