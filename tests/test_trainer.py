@@ -181,9 +181,9 @@ def gradient_norms(**options):
     norms = []
 
     class Watched(SGD):
-        def step(self):
+        def step(self, part=None):
             norms.append(float(np.linalg.norm(self.grad)))
-            super().step()
+            super().step(part)
 
     fit(make_trainer(kind=Watched, dropout=0.0, lr=1e-9, **options), 3, batches=AlwaysTheSame())
     return norms
@@ -370,8 +370,8 @@ def test_without_a_checkpoint_none_is_promised(tmp_path):
 
 
 class ExplodingGradient(TeacherForcing):
-    def backward(self):
-        super().backward()
+    def backward(self, dloss=1.0):
+        super().backward(dloss)
         self.model.output.b.grad[3] = math.inf
 
 

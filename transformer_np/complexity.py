@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from . import functional as F
+from .bench.floor import noting_products
 from .checks import check_at_least
 from .layers import RNN, CausalConv1d, MultiHeadAttention, WindowAttention
 
@@ -220,28 +221,14 @@ def _check_variable(kind, variable):
 # --- steps and paths, counted -----------------------------------------------------------------------------------------
 
 
-class _Counted(np.ndarray):
-    """An array that counts the matrix products made with it and with what comes from it."""
-
-    products = 0
-
-    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
-        _Counted.products += ufunc is np.matmul and min(map(np.ndim, inputs)) > 1  # not with a vector: that is a sum
-        if out is not None:
-            options["out"] = tuple(map(np.asarray, out))
-        result = getattr(ufunc, method)(*map(np.asarray, inputs), **options)
-        if out is not None:
-            return out[0]
-        return result.view(_Counted) if isinstance(result, np.ndarray) else result
-
-
 def sequential_operations(kind, n, k=3, r=4):
     """How many matrix products one forward on n positions makes, one after the other: counted while it runs."""
     given = {"n": n, "d": 4, "k": k, "r": r}
-    forward, _ = _core(kind, {v: given[v] for v in kind.exponents}, np.float64, _Counted)
-    _Counted.products = 0
+    products = []
+    noting = noting_products(lambda *product: products.append(product))
+    forward, _ = _core(kind, {v: given[v] for v in kind.exponents}, np.float64, noting)
     forward()
-    return _Counted.products
+    return len(products)
 
 
 def path_length(kind, n, k=3, r=4):

@@ -1,7 +1,9 @@
 """One file a command: `add_parser` says what it takes, `run` does it and returns the exit code."""
 
 import argparse
+import os
 import sys
+from pathlib import Path
 
 
 def add_command(subparsers, name, run, summary, example):
@@ -15,6 +17,29 @@ def add_command(subparsers, name, run, summary, example):
     )
     parser.set_defaults(run=run)
     return parser
+
+
+def positive_number(text, what="a whole number from 1"):
+    """The type of an argument N."""
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"must be {what}, got {text!r}")
+
+
+def number_of_workers(text):
+    """The type of an argument N|auto."""
+    return text if text == "auto" else positive_number(text, "a number of processes or auto")
+
+
+def check_writable(option, name):
+    """Before a long measurement, not after it: ValueError if the file could not be written."""
+    path = Path(name)
+    if path.is_dir():
+        raise ValueError(f"{option} {name}: this is a folder")
+    if not path.parent.is_dir():
+        raise ValueError(f"{option} {name}: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise ValueError(f"{option} {name}: no permission to write it")
 
 
 def given_texts(texts):

@@ -1,11 +1,7 @@
-import os
-from contextlib import contextmanager
 from pathlib import Path
 
-from . import add_command
-
-# what the BLAS libraries under NumPy ask for how many threads to use, once, when they are loaded
-THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+from ..threads import thread_variables
+from . import add_command, check_writable
 
 
 def add_parser(subparsers):
@@ -53,14 +49,11 @@ def run(args):
 
 
 def _check_picture(option, name):
-    """Before the measurement, not after it."""
     if name is None:
         return
-    path = Path(name)
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+    if Path(name).suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ValueError(f"{option} {name}: the name must end in .png, .svg or .pdf")
-    if not path.parent.is_dir():
-        raise ValueError(f"{option} {name}: there is no folder {path.parent}")
+    check_writable(option, name)
 
 
 def _with_one_thread(function, *arguments):
@@ -69,20 +62,6 @@ def _with_one_thread(function, *arguments):
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 
-    with _environment(dict.fromkeys(THREADS, "1")):
+    with thread_variables(1):
         with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
             return pool.submit(function, *arguments).result()
-
-
-@contextmanager
-def _environment(values):
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value

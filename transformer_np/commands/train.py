@@ -5,7 +5,8 @@ from typing import get_args
 
 from .. import tasks
 from ..tasks import runs
-from . import add_command
+from ..training import mpi
+from . import add_command, number_of_workers
 
 
 def add_parser(subparsers):
@@ -23,6 +24,12 @@ def _add_kind(kinds, task):
     add = parser.add_argument
     add("--out", metavar="DIR", help=f"folder for the run (default: runs/{task.kind}-1, or the next that is free)")
     add("--resume", action="store_true", help="go on with the run in --out and its options (--steps may be larger)")
+    add(
+        "--workers",
+        type=number_of_workers,
+        metavar="N|auto",
+        help="processes that share each step; auto: one for each core (default: 1, or those that mpiexec started)",
+    )
     for field in fields(task.Options):
         kind = (*get_args(field.type), field.type)[0]  # the float of `float | None`
         shown = "" if field.default is None else f" (default: {field.default})"
@@ -36,14 +43,24 @@ def _add_kind(kinds, task):
 
 
 def run(args):
+    workers = args.workers or 1
+    if mpi.launched_by_mpi():
+        mpi.connect()
+        if args.workers:
+            raise ValueError("--workers and mpiexec exclude each other: have mpiexec start more processes")
+        workers = "mpi"
     if args.resume and not args.out:
         raise ValueError("--resume needs the folder of the run: --out DIR")
     task = args.task
     asked = {f.name: getattr(args, f.name) for f in fields(task.Options) if getattr(args, f.name) is not None}
     folder = args.out or runs.free_folder(task.kind)
     options = asked if args.resume else task.Options(**asked)
-    trained = task.train(options, folder, resume=args.resume, report=lambda line: print(line, file=sys.stderr))
+    trained = task.train(
+        options, folder, resume=args.resume, report=lambda line: print(line, file=sys.stderr), workers=workers
+    )
     trainer = trained.trainer
+    if not trainer.leads:
+        return 0
     if trainer.interrupted:
         print(f"interrupted after step {trainer.step}; everything is saved. Go on with", file=sys.stderr)
         print(f"  transformer-np train {task.kind} --out {shlex.quote(str(folder))} --resume", file=sys.stderr)

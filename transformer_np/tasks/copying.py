@@ -4,11 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import functional as F
 from ..checks import check_at_least
 from ..data.streams import Segment
 from ..models import GPT, GPTConfig, TransformerXL, TransformerXLConfig
-from ..training import Adam, SegmentRecurrence
+from ..training import Adam, NextToken, SegmentRecurrence
 
 IGNORED = -1  # the target of a place where nothing is asked
 
@@ -66,21 +65,6 @@ class CopyCurves:
     segment_len: int
 
 
-class SegmentsAlone:
-    """The same objective for a model without memory: each segment is a text of its own."""
-
-    def __init__(self, model, ignore_index):
-        self.model, self.ignore_index = model, ignore_index
-
-    def forward(self, batch):
-        self._targets = batch.targets
-        loss, self._probs = F.cross_entropy(self.model(batch.ids), batch.targets, self.ignore_index)
-        return loss, int((batch.targets != self.ignore_index).sum())
-
-    def backward(self):
-        self.model.backward(F.cross_entropy_backward(self._probs, self._targets, self.ignore_index))
-
-
 def copy_experiment(
     steps=200, every=10, symbols=8, lag=2, segment_len=4, d_model=32, num_heads=2, num_layers=2, lr=3e-3, seed=0
 ):
@@ -100,7 +84,7 @@ def copy_experiment(
     gpt = GPT(GPTConfig(streams.vocab_size, max_len=segment_len, **sizes))
     objectives = {
         "Transformer-XL": SegmentRecurrence(xl, ignore_index=IGNORED),
-        "GPT": SegmentsAlone(gpt, ignore_index=IGNORED),
+        "GPT": NextToken(gpt, ignore_index=IGNORED),  # each segment is a text of its own
     }
     measured = sorted({*range(0, steps + 1, every), steps})
     accuracies = {name: _learn(objective, streams, unseen, measured, lr) for name, objective in objectives.items()}

@@ -33,7 +33,8 @@ class Setup:
 class Run:
     """What a training leaves: options, data and tokenizers it had, its setup, and the trainer (history, interrupted).
 
-    validation_loss is NaN and nothing is measured where the training was interrupted.
+    validation_loss is NaN and nothing is measured where the training was interrupted, and in a process that does not
+    lead.
     measured: {what: share in [0, 1]} of the task's own measurements on data the model has not seen
     """
 
@@ -85,13 +86,15 @@ class Task:
         """{what: share in [0, 1]} of unseen data that the trained model, now in eval mode, gets right."""
         return {}
 
-    def train(self, options, folder, resume=False, overwrite=False, progress=True, report=None):
+    def train(self, options, folder, resume=False, overwrite=False, progress=True, report=None, workers=1):
         """Train in the folder of a run, or go on with the run that is there.
 
         options: the task's Options; with resume a dict of those that were asked for, which must agree with the run's
             (`steps` may be larger)
         overwrite: discard a run that is in the folder
         report: called with a line of text before the training starts
+        workers: processes that share each batch, as in `Trainer`. With "mpi" all of them call this and read the data
+            and, to resume, the folder; the first alone writes, measures and reports
 
         Raises OSError and ValueError, before the training, for data or a folder that will not do; TrainingError in it.
         """
@@ -114,17 +117,20 @@ class Task:
             clip_norm=setup.clip_norm,
             checkpoint=Path(folder) / runs.CHECKPOINT,
             header={"kind": self.kind},
+            workers=workers,
         )
         if resume:
             trainer.resume()
             if trainer.step > options.steps:
                 raise ValueError(f"steps is {options.steps}, but the run in {folder} has done {trainer.step} already")
-            runs.write_description(folder, {**description, "options": asdict(options)})
+            description = {**description, "options": asdict(options)}
+            write = runs.write_description
         else:
-            (runs.replace_run if overwrite else runs.create_run)(
-                folder, {**self._describe(options, fingerprint, tokenizers), **self.facts(data)}
-            )
-        if report:
+            description = {**self._describe(options, fingerprint, tokenizers), **self.facts(data)}
+            write = runs.replace_run if overwrite else runs.create_run
+        if trainer.leads:
+            write(folder, description)
+        if report and trainer.leads:
             report(setup.note)
 
         every = max(100, options.steps // 10)
@@ -138,7 +144,7 @@ class Task:
         )
         setup.model.eval()
         run = Run(options, data, tokenizers, setup, trainer)
-        if trainer.interrupted:
+        if trainer.interrupted or not trainer.leads:
             return run
         return replace(run, validation_loss=self._final_loss(trainer, setup.validation), measured=self.measure(run))
 

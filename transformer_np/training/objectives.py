@@ -1,91 +1,104 @@
 """What a model is trained for: from a batch to a loss, and from the loss back into the model."""
 
+import numpy as np
+
 from .. import functional as F
 
 
-class TeacherForcing:
+class Objective:
+    """What all objectives share: a question to the model at some places of the batch, and the cross-entropy of its
+    answers.
+
+        loss = cross_entropy(logits(batch), targets(batch)),  not counted where the target is `ignore_index`
+
+    A subclass says what the logits and the targets of a batch are.
+
+    forward(batch)  ->  loss in nats per target that counts, number of those;    backward() goes on into the model
+    """
+
+    def __init__(self, model, ignore_index=None, label_smoothing=0.0):
+        self.model, self.ignore_index, self.label_smoothing = model, ignore_index, label_smoothing
+
+    def logits(self, batch):
+        raise NotImplementedError(f"{type(self).__name__} does not say what its logits are")
+
+    def targets(self, batch):
+        return batch.targets
+
+    def count(self, batch):
+        """How many targets count."""
+        targets = self.targets(batch)
+        return targets.size if self.ignore_index is None else int(np.count_nonzero(targets != self.ignore_index))
+
+    def forward(self, batch):
+        self._how = {
+            "targets": self.targets(batch),
+            "ignore_index": self.ignore_index,
+            "label_smoothing": self.label_smoothing if self.model.training else 0.0,
+        }
+        loss, self._probs = F.cross_entropy(self.logits(batch), **self._how)
+        return loss, self.count(batch)
+
+    def backward(self, dloss=1.0):
+        self.model.backward(F.cross_entropy_backward(self._probs, **self._how, dloss=dloss))
+
+
+class TeacherForcing(Objective):
     """The decoder is given the true beginning of the target and asked for the next token, everywhere at once.
 
-        loss = cross_entropy(model(src, tgt_in), tgt_out),  padding not counted, smoothing only in training
-
-    forward(batch)  ->  loss in nats per token, number of tokens that counted;    backward() goes on into the model
+    loss = cross_entropy(model(src, tgt_in), tgt_out),  padding not counted, smoothing only in training
     """
 
     def __init__(self, model, label_smoothing=0.0):
-        self.model = model
-        self.label_smoothing = label_smoothing
+        super().__init__(model, model.config.pad_id, label_smoothing)
 
-    def forward(self, batch):
-        logits = self.model(batch.src, batch.tgt_in)  # (B, T, V)
-        self._how = {
-            "targets": batch.tgt_out,
-            "ignore_index": self.model.config.pad_id,
-            "label_smoothing": self.label_smoothing if self.model.training else 0.0,
-        }
-        loss, self._probs = F.cross_entropy(logits, **self._how)
-        return loss, int((batch.tgt_out != self.model.config.pad_id).sum())
+    def logits(self, batch):
+        return self.model(batch.src, batch.tgt_in)  # (B, T, V)
 
-    def backward(self):
-        self.model.backward(F.cross_entropy_backward(self._probs, **self._how))
+    def targets(self, batch):
+        return batch.tgt_out
 
 
-class NextToken:
+class NextToken(Objective):
     """A decoder-only model is given a text and asked at every place for the token that follows.
 
-        loss = cross_entropy(model(ids), targets),    targets[t] = ids[t + 1]
-
-    forward(batch)  ->  loss in nats per token, number of tokens;    backward() goes on into the model
+    loss = cross_entropy(model(ids), targets),    targets[t] = ids[t + 1]
     """
 
-    def __init__(self, model):
-        self.model = model
-
-    def forward(self, batch):
-        logits = self.model(batch.ids)  # (B, T, V)
-        loss, self._probs = F.cross_entropy(logits, batch.targets)
-        self._targets = batch.targets
-        return loss, batch.targets.size
-
-    def backward(self):
-        self.model.backward(F.cross_entropy_backward(self._probs, self._targets))
+    def logits(self, batch):
+        return self.model(batch.ids)  # (B, T, V)
 
 
-class Classification:
+class Classification(Objective):
     """An encoder is given a text and asked for its class.
 
-        loss = cross_entropy(model.classify(ids), labels)
-
-    forward(batch)  ->  loss in nats per text, number of texts;    backward() goes on into the model
+    loss = cross_entropy(model.classify(ids), labels)
     """
 
-    def __init__(self, model):
-        self.model = model
+    def logits(self, batch):
+        return self.model.classify(batch.ids)  # (B, C)
 
-    def forward(self, batch):
-        loss, self._probs = F.cross_entropy(self.model.classify(batch.ids), batch.labels)  # logits (B, C)
-        self._labels = batch.labels
-        return loss, len(batch.labels)
-
-    def backward(self):
-        self.model.backward(F.cross_entropy_backward(self._probs, self._labels))
+    def targets(self, batch):
+        return batch.labels
 
 
-class MaskedLanguageModel:
+class MaskedLanguageModel(Objective):
     """An encoder is given a text with holes and asked what was there (Devlin et al. 2019, §3.1).
 
-        loss = cross_entropy(model.mlm_logits(ids), targets),  counted only where the target is not negative
-
-    forward(batch)  ->  loss in nats per token asked for, number of those;    backward() goes on into the model
+    loss = cross_entropy(model.mlm_logits(ids), targets),  asked only where the target is not negative
     """
 
     def __init__(self, model):
-        self.model = model
+        super().__init__(model, ignore_index=-1)
 
-    def forward(self, batch):
+    def logits(self, batch):
+        return self.model.mlm_logits(batch.ids, places=self._places(batch))  # (N, V)
+
+    def targets(self, batch):
+        return batch.targets[self._places(batch)]  # (N,)
+
+    def _places(self, batch):
         places = batch.targets >= 0  # (B, S)
-        self._targets = batch.targets[places]  # (N,)
-        loss, self._probs = F.cross_entropy(self.model.mlm_logits(batch.ids, places=places), self._targets)
-        return loss, len(self._targets)
-
-    def backward(self):
-        self.model.backward(F.cross_entropy_backward(self._probs, self._targets))
+        if not places.any():  # in a few rows of a batch: the model answers at one place, and it does not count
+            places[0, 0] = True
+        return places

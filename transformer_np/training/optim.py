@@ -26,30 +26,53 @@ class Optimizer:
             raise ValueError(f"lr must not be negative, got {lr}")
         self.lr = lr
         self.steps = 0
-        self._flatten()
-
-    def _flatten(self):
-        """Lay all parameters end to end in `data`, their gradients in `grad`; each parameter becomes a view."""
-        dtype = self.parameters[0].dtype
         self.data = np.concatenate([p.data.reshape(-1) for p in self.parameters])
         self.grad = np.concatenate([p.grad.reshape(-1) for p in self.parameters])
-        self.averages = {slot: np.zeros(self.data.size, dtype) for slot in self.slots}
-        start = 0
+        self.averages = {slot: np.zeros_like(self.data) for slot in self.slots}
+        self._bind()
+
+    def _bind(self):
+        """Each parameter becomes a view of its place in the buffers `data` and `grad`, where all lie end to end."""
+        self._views, start = [], 0
         for p in self.parameters:
             place = slice(start, start + p.data.size)
             p.bind(self.data[place].reshape(p.shape), self.grad[place].reshape(p.shape))
+            self._views.append(p.data)
             start = place.stop
+
+    def move(self, allocate):
+        """Move parameters and averages into other memory, such as that which processes share: into the arrays that
+        allocate(size, dtype) makes."""
+
+        def moved(array):
+            new = allocate(array.size, array.dtype)
+            new[...] = array
+            return new
+
+        self._check_own()
+        self.data = moved(self.data)
+        self.averages = {slot: moved(average) for slot, average in self.averages.items()}
+        self._bind()
+
+    def move_gradients(self, buffer):
+        """Keep the gradients in this buffer from now on, with the values that are in it."""
+        self.grad = buffer
+        self._bind()
+
+    def _check_own(self):
+        if any(p.data is not view for p, view in zip(self.parameters, self._views, strict=True)):
+            raise RuntimeError("a parameter was replaced after the optimizer was made (astype, another optimizer)")
 
     def zero_grad(self):
         self.grad[...] = 0
 
-    def step(self):
-        """One update of every parameter from its gradient."""
-        if any(p.data.base is not self.data for p in self.parameters):
-            raise RuntimeError("a parameter was replaced after the optimizer was made (astype, another optimizer)")
+    def step(self, part=None):
+        """One update of every parameter from its gradient; part: a slice, update only this part of the buffers."""
+        self._check_own()
         self.steps += 1
-        for start in range(0, self.data.size, BLOCK):
-            self._update_block(slice(start, start + BLOCK))
+        start, stop, _ = (part or slice(None)).indices(self.data.size)
+        for begin in range(start, stop, BLOCK):
+            self._update_block(slice(begin, min(begin + BLOCK, stop)))
 
     def _update_block(self, block):
         self._update(self.data[block], self.grad[block], *(self.averages[slot][block] for slot in self.slots))
@@ -156,11 +179,22 @@ def clip_grad_norm(parameters, max_norm):
 
     ->  the norm before clipping; where it is not finite the gradients are left alone
     """
+    return clip_arrays([p.grad for p in parameters], max_norm)
+
+
+def clip_arrays(gradients, max_norm, total=None):
+    """`clip_grad_norm` for a list of arrays; total: from the sum of squares in these arrays to the sum in all, where
+    these are only a part."""
     if not max_norm > 0:
         raise ValueError(f"max_norm must be positive, got {max_norm}")
-    gradients = [p.grad for p in parameters]
-    norm = sum(float(np.vdot(g, g)) for g in gradients) ** 0.5
+    # in blocks, because a sum of millions of float32 loses digits, and so would depend on how the gradients are divided
+    squares = sum(float(np.vdot(block, block)) for g in gradients for block in _blocks(g.reshape(-1)))
+    norm = (squares if total is None else total(squares)) ** 0.5
     if max_norm < norm < float("inf"):
         for g in gradients:
             g *= max_norm / norm
     return norm
+
+
+def _blocks(flat):
+    return (flat[begin : begin + BLOCK] for begin in range(0, flat.size, BLOCK))

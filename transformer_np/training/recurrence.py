@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from .. import functional as F
+from .objectives import Objective
 
 
-class SegmentRecurrence:
+class SegmentRecurrence(Objective):
     """A Transformer-XL reads segment after segment and is asked at every place for the token that follows.
 
         logits, mems = model(ids, mems),    loss = cross_entropy(logits, targets)
@@ -14,26 +14,20 @@ class SegmentRecurrence:
     batch says it is the `first`, the memory is empty. It belongs to what a training needs to go on exactly:
     `state_dict` has it.
 
-    forward(batch)  ->  loss in nats per token, number of tokens that counted;    backward() goes on into the model
     eval_mem_len: the length of the memory in eval mode, the model's own unless given
     ignore_index: a target that does not count
     """
 
     def __init__(self, model, eval_mem_len=None, ignore_index=None):
-        self.model, self.eval_mem_len, self.ignore_index = model, eval_mem_len, ignore_index
+        super().__init__(model, ignore_index)
+        self.eval_mem_len = eval_mem_len
         self._mems = {True: None, False: None}  # in training, in eval mode
 
-    def forward(self, batch):
+    def logits(self, batch):
         training = self.model.training
         mems = None if batch.first else self._mems[training]
         logits, self._mems[training] = self._run(batch.ids, mems)  # (B, T, V)
-        self._targets = batch.targets
-        loss, self._probs = F.cross_entropy(logits, batch.targets, self.ignore_index)
-        counts = batch.targets.size if self.ignore_index is None else (batch.targets != self.ignore_index).sum()
-        return loss, int(counts)
-
-    def backward(self):
-        self.model.backward(F.cross_entropy_backward(self._probs, self._targets, self.ignore_index))
+        return logits
 
     def _run(self, ids, mems):
         if self.model.training or self.eval_mem_len is None:
@@ -67,3 +61,15 @@ class SegmentRecurrence:
         """Go on from a state_dict; checked before anything changes."""
         self.check_state(state)
         self._mems = {True: list(state["mems"]) if state else None, False: None}
+
+    # --- several processes, each with some rows of every batch ---------------------------------------------------
+
+    @staticmethod
+    def state_of_rows(state, rows):
+        """The part of a state_dict that belongs to these rows of the batch, a slice."""
+        return {name: values[:, rows] for name, values in state.items()}
+
+    @staticmethod
+    def join_states(states):
+        """The state_dict of the whole batch from those of its parts, in order."""
+        return {name: np.concatenate([state[name] for state in states], axis=1) for name in states[0]}

@@ -5,14 +5,20 @@ import signal
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from ..checks import check_at_least
+from ..threads import blas_threads, cores
 from .checkpoint import load_checkpoint, load_model_tensors, model_header, model_tensors, save_checkpoint
-from .optim import clip_grad_norm
+from .mpi import MPITeam
+from .optim import clip_arrays
+from .share import Share, number_of_rows
+from .team import Team
+from .workers import Workers, can_fork
 
 
 class TrainingError(RuntimeError):
@@ -38,21 +44,38 @@ class Trainer:
                           checkpoint="run/checkpoint.safetensors")
         trainer.fit(batches, steps=1000, validation=list(held_out.in_order()), validate_every=200)
 
-    objective: .forward(batch) -> loss, number of tokens, and .backward(), such as TeacherForcing. One that carries
+    objective: .forward(batch) -> loss, number of tokens, and .backward(dloss), such as TeacherForcing. One that carries
         something from step to step has it saved and restored: .state_dict() -> {name: array}, .check_state(state),
         .load_state_dict(state)
     schedule: step, from 1 -> learning rate; without it the optimizer keeps its own
     clip_norm: the largest norm of all gradients together
     checkpoint: path of the file that is saved to and resumed from; it holds model, optimizer, history and random states
     header: JSON data to store with it
+    workers: how many processes share each batch; "auto" is one for each core; "mpi" those that mpiexec started. The
+        losses are those of one process but for rounding, dropout included: see `team`. A batch must be a dataclass of
+        arrays then, and the objective must have .count(batch); one that carries something, .state_of_rows(state, rows)
+        and .join_states(states).
     """
 
-    def __init__(self, model, optimizer, objective, schedule=None, clip_norm=None, checkpoint=None, header=None):
+    def __init__(
+        self, model, optimizer, objective, schedule=None, clip_norm=None, checkpoint=None, header=None, workers=1
+    ):
         self.model, self.optimizer, self.objective = model, optimizer, objective
         self.schedule, self.clip_norm, self.checkpoint = schedule, clip_norm, checkpoint
         self.header = header or {}
         self.history = History()
         self.interrupted = False
+        if workers not in ("auto", "mpi"):
+            check_at_least("workers", workers, 1)
+        self.workers = workers
+        self._mpi = MPITeam() if workers == "mpi" else None
+        self._share = Share(model, objective)  # of this process, in `fit` maybe one of several
+        self._asked_to_stop, self._stop = lambda: False, False  # this process, and any of the team
+
+    @property
+    def leads(self):
+        """Whether this process shows, measures and saves: one of those that mpiexec started, or the only one."""
+        return self._mpi is None or self._mpi.rank == 0
 
     @property
     def step(self):
@@ -72,43 +95,78 @@ class Trainer:
 
         ->  the History
         """
-        self.interrupted = False
+        self.interrupted = self._stop = False
         self.model.train()
         quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a divergence is a TrainingError instead
-        with self._stop_softly() as asked_to_stop, self._bar(steps, progress) as bar, quiet:
-            while self.step < steps and not asked_to_stop():
-                started = time.perf_counter()
-                loss, tokens = self._one_step(batches.batch(self.step))
-                seconds = time.perf_counter() - started
-                self.history.seconds += seconds
-                bar.set_postfix_str(f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s", refresh=False)
-                bar.update()
-                last = self.step == steps
-                if validation and (last or _due(self.step, validate_every)):
-                    self._record_validation(validation)
-                if self.checkpoint and _due(self.step, checkpoint_every) and not last:
-                    self.save()
-            self.interrupted = self.step < steps
-            if self.checkpoint:
-                self.save()
+        with quiet, self._stopping_softly():
+
+            def train(team):
+                with self._sharing(team, batches), self._bar(steps, progress and team.rank == 0) as bar:
+                    while self.step < steps and not self._stop:
+                        started = time.perf_counter()
+                        loss, tokens = self._one_step(batches.batch(self.step))
+                        seconds = time.perf_counter() - started
+                        self.history.seconds += seconds
+                        bar.set_postfix_str(f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s", refresh=False)
+                        bar.update()
+                        last = self.step == steps
+                        if validation and (last or _due(self.step, validate_every)):
+                            self._record_validation(validation)
+                        if self.checkpoint and _due(self.step, checkpoint_every) and not last:
+                            self.save()
+                    if self.checkpoint:
+                        self.save()
+
+            self._team(batches, steps).run(self.optimizer, train)
+        self.interrupted = self.step < steps
         return self.history
 
+    def _team(self, batches, steps):
+        """Who trains. ValueError for more of them than a batch has rows."""
+        ahead = range(self.step, min(self.step + 3, steps))  # of which one may be small, the last of an epoch
+        if self.workers == 1 or not ahead:
+            return self._mpi or Team()
+        rows = max(number_of_rows(batches.batch(step)) for step in ahead)
+        if self.workers == "auto":
+            size = min(cores(), rows) if can_fork() and blas_threads() else 1
+        else:
+            size = self._mpi.size if self._mpi else self.workers
+        if size > rows:
+            raise ValueError(f"{size} workers cannot share a batch of {rows} rows")
+        return self._mpi or (Workers(size) if size > 1 else Team())
+
+    @contextmanager
+    def _sharing(self, team, batches):
+        """Inside, this process is a member of the team."""
+        alone, self._share = self._share, Share(self.model, self.objective, team)
+        try:
+            with self._share.taken(batches, self.step):
+                yield
+        finally:
+            self._share = alone
+
     def _one_step(self, batch):
-        number = self.step + 1
+        """->  loss and number of tokens of the whole batch"""
+        number, team = self.step + 1, self._share.team
         self.optimizer.zero_grad()
-        loss, tokens = self.objective.forward(batch)
+        part, share = self._share.of(batch)
+        loss, tokens = self.objective.forward(part)
+        self.objective.backward(share)  # the loss is the mean over the tokens of all members
+        loss, tokens, asked_to_stop = team.total(loss * share, tokens if share else 0, self._asked_to_stop())
         if not math.isfinite(loss):
             raise self._diverged(f"the loss is {loss}", number)
-        self.objective.backward()
+        own = team.add_gradients(self.optimizer)
         if self.clip_norm is not None:
-            norm = clip_grad_norm(self.optimizer.parameters, self.clip_norm)
+            norm = clip_arrays([self.optimizer.grad[own]], self.clip_norm, team.total_of_parts)
             if not math.isfinite(norm):
                 raise self._diverged(f"the norm of the gradient is {norm}", number)
         if self.schedule is not None:
             self.optimizer.lr = self.schedule(number)
-        self.optimizer.step()
+        self.optimizer.step(own)
+        team.updated()
         self.history.losses.append(loss)
         self.history.learning_rates.append(self.optimizer.lr)
+        self._stop = bool(asked_to_stop)
         return loss, tokens
 
     def _record_validation(self, batches):
@@ -124,21 +182,34 @@ class Trainer:
 
     def validate(self, batches):
         """The mean loss per token over all batches, in eval mode."""
+        nats, tokens = 0.0, 0
         with self.model.evaluating():
-            losses = [self.objective.forward(batch) for batch in batches]
-        return sum(loss * tokens for loss, tokens in losses) / max(1, sum(tokens for _, tokens in losses))
+            for batch in batches:
+                part, share = self._share.of(batch)
+                loss, counted = self.objective.forward(part)
+                if share:
+                    nats, tokens = nats + loss * counted, tokens + counted
+        nats, tokens, asked_to_stop = self._share.team.total(nats, tokens, self._asked_to_stop())
+        self._stop = bool(asked_to_stop)
+        return nats / max(1, tokens)
 
     # --- what a training needs to go on exactly ------------------------------------------------------------------
 
     def save(self):
-        """Write the checkpoint, atomically. Raises TrainingError, and leaves it, if a parameter is not finite."""
+        """Write the checkpoint, atomically. Raises TrainingError, and leaves it, if a parameter is not finite.
+
+        Of several processes that train, all call this and the first one writes.
+        """
+        carried = self._share.all_carried()
+        if self._share.team.rank > 0:
+            return
         if not np.isfinite(self.optimizer.data).all():
             raise self._diverged("a parameter is not finite", self.step)
         history = self.history
         tensors = {
             **model_tensors(self.model),
             **{f"optimizer.{name}": array for name, array in self.optimizer.state_dict().items()},
-            **{f"objective.{name}": array for name, array in self._objective_state().items()},
+            **{f"objective.{name}": array for name, array in carried.items()},
             "history.losses": np.array(history.losses),
             "history.learning_rates": np.array(history.learning_rates),
             "history.validation": np.array(history.validation, np.float64).reshape(-1, 2),
@@ -196,9 +267,6 @@ class Trainer:
         """Whether the objective carries something from step to step."""
         return hasattr(self.objective, "state_dict")
 
-    def _objective_state(self):
-        return self.objective.state_dict() if self._carries else {}
-
     def _generators(self):
         """The distinct random generators in the model: dropout draws from them."""
         found = {id(m.rng): m.rng for _, m in self.model.named_modules() if hasattr(m, "rng")}
@@ -207,6 +275,8 @@ class Trainer:
     # --- bar and Ctrl-C ------------------------------------------------------------------------------------------
 
     def _bar(self, steps, progress):
+        if not progress:
+            return _NoBar()
         from tqdm import tqdm  # here, because `import transformer_np` loads NumPy alone
 
         return tqdm(
@@ -214,17 +284,17 @@ class Trainer:
             initial=self.step,
             desc="training",
             unit="step",
-            disable=not progress,
             mininterval=0.2 if sys.stderr.isatty() else 5.0,  # a log file wants few lines
             dynamic_ncols=True,
         )
 
     @contextmanager
-    def _stop_softly(self):
+    def _stopping_softly(self):
         """Inside, the first Ctrl-C only raises a flag: a step is never torn in two. The second is Python's own."""
         asked = threading.Event()
+        self._asked_to_stop = asked.is_set
         if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
-            yield asked.is_set
+            yield
             return
 
         def on_interrupt(*_):
@@ -233,9 +303,22 @@ class Trainer:
 
         before = signal.signal(signal.SIGINT, on_interrupt)
         try:
-            yield asked.is_set
+            yield
         finally:
             signal.signal(signal.SIGINT, before)
+
+
+class _NoBar(nullcontext):
+    """Instead of tqdm's own that shows nothing: that takes locks, which one worker could leave locked for all."""
+
+    def __enter__(self):
+        return self
+
+    def set_postfix_str(self, *_, **__):
+        pass
+
+    def update(self):
+        pass
 
 
 def _with_prefix(prefix, tensors):

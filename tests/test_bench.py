@@ -1,0 +1,635 @@
+"""The benchmark measures what it says, on any machine. No test asserts a time."""
+
+import importlib.util
+import itertools
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from transformer_np import cli, decoding
+from transformer_np import functional as F
+from transformer_np.bench import DEFAULT, TRAINING, WHAT, configurations, floor, measure, memory, profile, report, work
+from transformer_np.bench.contestants import Contestant, Entry
+from transformer_np.bench.measure import Outcome, Result
+from transformer_np.bench.races import FLOOR, Race, races
+from transformer_np.commands import bench
+from transformer_np.module import Module
+from transformer_np.threads import THREADS
+from transformer_np.training.workers import can_fork
+
+SMALL = configurations.CONFIGURATIONS["small"]
+ONE_PASS = Entry("ours", "work", "Attention", {"kind": "tiled", "n": 8})
+PLAIN_PASS = Entry("plain", "work", "Attention", {"kind": "plain", "n": 8})
+
+
+# --- configurations and races -----------------------------------------------------------------------------------------
+
+
+def test_every_configuration_has_a_name_and_a_summary():
+    assert configurations.CONFIGURATIONS.keys() == TRAINING.keys()
+    assert set(DEFAULT) < WHAT.keys()
+
+
+@pytest.mark.parametrize("name", [name for name in TRAINING if name != "base"])
+def test_configurations_are_the_same_every_time_and_have_no_padding(name):
+    one, two = (configurations.CONFIGURATIONS[name] for _ in range(2))
+    for a, b in zip(one.model().parameters(), two.model().parameters(), strict=True):
+        np.testing.assert_array_equal(a.data, b.data)
+    batches = one.batches()
+    assert len(batches) == configurations.BATCHES
+    for a, b in zip(batches, two.batches(), strict=True):
+        for key, values in vars(a).items():
+            np.testing.assert_array_equal(values, vars(b)[key])
+            assert np.shape(values) == np.shape(vars(batches[0])[key])
+        assert not (getattr(a, "src", a.__dict__.get("ids")) == 0).any() or name in (
+            "gpt",
+            "xl",
+        )  # these have no pad_id
+    repeated = configurations.Repeated(batches)
+    assert repeated.batch(configurations.BATCHES + 3) is batches[3]
+
+
+def test_who_runs_against_whom():
+    (race,) = races(["gpt"], workers=2, against_torch=True, threads=4)
+    names = [entry.name for entry in race.entries]
+    assert names == ["ours, 1 core", "ours, 2 workers", FLOOR, "torch, 1 thread", "torch, 4 threads"]
+    assert [entry.threads for entry in race.entries] == [1, 1, 1, 1, 4]
+    assert race.entries[1].arguments == {"configuration": "gpt", "workers": 2}
+    assert ("ours, 2 workers", "torch, 4 threads") in race.ratios
+    (alone,) = races(["gpt"], workers=1)
+    assert [entry.name for entry in alone.entries] == ["ours, 1 core", FLOOR]
+
+
+def test_ratios_are_of_contestants_that_run():
+    for choices in itertools.product([1, 2], [False, True], [1, 2], [False, True], [False, True]):
+        for race in races(WHAT, *choices):
+            names = [entry.name for entry in race.entries]
+            assert len(set(names)) == len(names)
+            assert {name for pair in race.ratios for name in pair} <= set(names)
+
+
+def test_whole_weights_of_long_sequences_are_left_out_unless_asked_for():
+    def names(n, **how):
+        return {
+            entry.name for race in races(["attention"], 1, **how) if race.name.endswith(n) for entry in race.entries
+        }
+
+    assert names("2048") == names("4096", plain=True) == {"ours, tiled", "ours, plain"}
+    assert names("4096") == {"ours, tiled"}
+    assert names("4096", quick=True) == set()
+
+
+# --- the floor --------------------------------------------------------------------------------------------------------
+
+
+def linear_flops(rows, *matrices):
+    """Forward, gradient of the input, gradient of the matrix: three products for each matrix."""
+    return 3 * sum(2 * rows * d_in * d_out for d_in, d_out in matrices)
+
+
+def attention_flops(batch, queries, keys, d_model):
+    """Two products forward and four backward, of T × S × K in each of H heads, H·K = d_model."""
+    return 6 * 2 * batch * queries * keys * d_model
+
+
+def recorded_flops(name):
+    configuration = configurations.CONFIGURATIONS[name]
+    return sum(
+        product.flops for product in work.products_of_step(work.trainer_of(configuration), configuration.batches())
+    )
+
+
+def test_flops_of_a_gpt_step():
+    B, T, D, V, layers = 12, 64, 128, 65, 4
+    block = linear_flops(B * T, *[(D, D)] * 4, (D, 4 * D), (4 * D, D)) + attention_flops(B, T, T, D)
+    assert recorded_flops("gpt") == layers * block + linear_flops(B * T, (D, V))
+
+
+def test_flops_of_an_encoder_decoder_step():
+    B, S, D, d_ff, V, layers = 32, 16, 64, 256, 32, 2
+    attention = linear_flops(B * S, *[(D, D)] * 4) + attention_flops(B, S, S, D)
+    feed_forward = linear_flops(B * S, (D, d_ff), (d_ff, D))
+    expected = layers * (attention + feed_forward) + layers * (2 * attention + feed_forward)
+    assert recorded_flops("small") == expected + linear_flops(B * S, (D, V))
+
+
+def test_flops_of_a_step_with_memory():
+    """Keys and values of segment and memory, the distances once for the batch, two kinds of scores."""
+    B, T, M, D, V, layers = 12, 64, 64, 128, 65, 4
+    S = T + M
+    projections = linear_flops(B * T, *[(D, D)] * 2) + linear_flops(B * S, *[(D, D)] * 2) + linear_flops(S, (D, D))
+    attention = attention_flops(B, T, S, D) * 9 // 6  # by distance once more: scores, and two gradients
+    block = projections + attention + linear_flops(B * T, (D, 4 * D), (4 * D, D))
+    assert recorded_flops("xl") == layers * block + linear_flops(B * T, (D, V))
+
+
+def test_recording_leaves_the_model_as_it_was():
+    trainer = work.trainer_of(SMALL)
+    before = [p.data for p in trainer.model.parameters()]
+    assert work.products_of_step(trainer, SMALL.batches())
+    assert all(p.data is data for p, data in zip(trainer.model.parameters(), before, strict=True))
+    trainer.optimizer.step()  # it notices a parameter that was replaced
+
+
+def test_recorded_layouts_and_replay():
+    class Products(Module):
+        def __init__(self):
+            from transformer_np.layers import Linear
+
+            self.linear = Linear(6, 4)
+
+    model = Products()
+    w = model.linear.w
+    x = np.ones((5, 2, 6), np.float32)
+    kinds = iter(["first", "second"])
+    with floor.recording(model, lambda: next(kinds)) as products:
+        y = x @ w.data  # (5, 2, 4)
+        np.matmul(y.swapaxes(1, 2), x[::-1], out=np.empty((5, 4, 6), np.float32))
+        assert (y @ np.ones(4, np.float32)).shape == (5, 2)  # a sum
+    first, second = products
+    assert (first.kind, first.flops, first.shape) == ("first", 2 * 10 * 6 * 4, (5, 2, 4))
+    assert (second.kind, second.flops) == ("second", 2 * 5 * 4 * 2 * 6)
+    assert second.b.strides == (-48, 24, 4) and second.b.offset == 4 * 48
+    replay = floor.Replay(products)
+    replay.run()
+    assert replay.seconds_by_kind().keys() == {"first", "second"}
+    _, a, b, result = replay._products[1]
+    assert (a.strides, b.strides) == (second.a.strides, second.b.strides)
+    np.testing.assert_allclose(result, a @ b, rtol=1e-5)
+
+
+# --- the profile ------------------------------------------------------------------------------------------------------
+
+
+def test_exclusive_times_add_up(monkeypatch):
+    clock = itertools.count(0)  # every look at the clock is a second later
+    monkeypatch.setattr(profile.time, "perf_counter", lambda: float(next(clock)))
+    stopwatch = profile.Stopwatch()
+    inner = stopwatch.timed(lambda: stopwatch.running(), "inner")
+    outer = stopwatch.timed(lambda: (inner(), inner()), "outer")
+    assert outer() == ("inner", "inner")
+    assert (stopwatch.seconds, stopwatch.calls) == ({"inner": 2.0, "outer": 3.0}, 3)  # 5 from begin to end
+    assert stopwatch.running() is None
+    failing = stopwatch.timed(lambda: 1 / 0, "failing")
+    with pytest.raises(ZeroDivisionError):
+        failing()
+    assert stopwatch.seconds["failing"] == 1.0 and stopwatch.running() is None
+
+
+def test_parts_of_a_step_are_the_whole_step():
+    seconds = {("linear", "forward"): 0.25, ("linear", "backward"): 0.5, ("optimizer", ""): 0.125}
+    parts = profile.parts_of([profile.add_rest(seconds, whole=1.0)])
+    assert [(part.name, part.forward, part.backward) for part in parts] == [
+        ("linear", 250.0, 500.0),
+        ("optimizer", 125.0, 0.0),
+        (profile.REST, 125.0, 0.0),
+    ]
+    assert sum(part.total for part in parts) == 1000.0
+
+
+def test_parts_are_medians():
+    steps = [{("loss", "forward"): seconds} for seconds in (1e-3, 9e-3, 2e-3)]
+    (part,) = profile.parts_of(steps)
+    assert part.forward == pytest.approx(2.0)
+    (part,) = profile.with_floors([part], [{("loss", "forward"): 5e-4}])
+    assert part.floor == pytest.approx(0.5)
+
+
+@pytest.fixture(scope="module")
+def small_profile():
+    return profile.Profile("small").run(2)
+
+
+def test_profile_of_a_training(small_profile):
+    kinds = {part.name: part for part in small_profile["kinds"]}
+    assert kinds.keys() >= {"linear", "attention", "softmax", "layer norm", "activation", "embedding", "loss"}
+    assert kinds.keys() >= {"optimizer", profile.REST}
+    assert {name for name, part in kinds.items() if part.floor} == {"linear", "attention"}
+    assert kinds["linear"].forward > 0 and kinds["linear"].backward > 0 and kinds["optimizer"].backward == 0
+    layers = {part.name for part in small_profile["layers"]}
+    assert layers >= {"src_input.embedding", "encoder.1.attention", "decoder.0.cross_attention", "output", "(model)"}
+    assert layers >= {"loss", "optimizer", profile.REST}
+    assert min(small_profile["step"], small_profile["microseconds"], *small_profile["calls"].values()) > 0
+
+
+def test_profile_leaves_nothing_behind():
+    trainer, stopwatch, softmax = work.trainer_of(SMALL), profile.Stopwatch(), F.softmax
+    with profile.timing_functions(stopwatch, trainer.optimizer):
+        assert F.softmax is decoding.softmax is not softmax  # wherever it was imported to
+        assert "step" in vars(trainer.optimizer)
+    assert F.softmax is decoding.softmax is softmax
+    with profile.timing_layers(stopwatch, trainer):
+        assert "forward" in vars(trainer.model) and "step" in vars(trainer.optimizer)
+    assert "forward" not in vars(trainer.model) and "step" not in vars(trainer.optimizer)
+
+
+def test_every_function_has_a_kind():
+    assert profile.kind_of("linear_backward") == ("linear", "backward")
+    assert profile.kind_of("softmax") == ("softmax", "forward")
+    assert profile.kind_of("rnn") == (profile.OTHER, "forward")
+    assert [name for names in profile.KINDS.values() for name in names if not hasattr(F, name)] == []
+
+
+# --- contestants ------------------------------------------------------------------------------------------------------
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def test_a_contestant_works_in_a_process_of_its_own():
+    with Contestant(Entry("ours", "work", "Attention", {"kind": "plain", "n": 8}, threads=3)) as contestant:
+        contestant.load()
+        if os.path.exists(f"/proc/{contestant.pid}/environ"):
+            with open(f"/proc/{contestant.pid}/environ", encoding="utf-8") as file:
+                assert {f"{name}=3" for name in THREADS} <= set(file.read().split("\0"))
+            assert memory.held(contestant.pid) > 1e6
+        contestant.build()
+        assert contestant.check().keys() == {"out", "dq", "dk", "dv"}
+        assert contestant.run(2) > 0
+        with pytest.raises(ChildProcessError, match=r"^ours: TypeError: .*integer") as caught:
+            contestant.run("two")
+        assert "Traceback" in caught.value.__notes__[0]
+        assert contestant.run(1) > 0  # it goes on
+    assert not alive(contestant.pid)
+
+
+def test_a_contestant_that_has_just_begun_can_be_ended():
+    with Contestant(ONE_PASS) as contestant:
+        pass
+    assert not alive(contestant.pid)
+
+
+def test_a_contestant_that_dies_is_an_error():
+    with Contestant(ONE_PASS) as contestant:
+        contestant.load()
+        os.kill(contestant.pid, signal.SIGKILL)
+        with pytest.raises(ChildProcessError, match=r"^ours: its process died \(killed by signal 9"):
+            contestant.build()
+            contestant.run(1)
+
+
+def test_an_error_leaves_no_process_behind(monkeypatch):
+    started = []
+    monkeypatch.setattr(measure, "_check", lambda contestants, *_: started.extend(contestants) or 1 / 0)
+    race = Race("short", "a short race", "pass", (ONE_PASS, PLAIN_PASS), ())
+    with pytest.raises(ZeroDivisionError):
+        measure.run_race(race, rounds=1, burst=0.0)
+    assert len(started) == 2 and not any(alive(contestant.pid) for contestant in started)
+
+
+@pytest.mark.skipif(not can_fork(), reason="needs workers")
+def test_ctrl_c_ends_the_contestants_and_their_workers():
+    script = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from transformer_np.bench.contestants import Contestant, Entry\n"
+        "with Contestant(Entry('ours', 'work', 'Training', {'configuration': 'small', 'workers': 2})) as contestant:\n"
+        "    contestant.load(); contestant.build(); print(contestant.pid, flush=True); contestant.run(10**9)\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as parent:
+        child = int(parent.stdout.readline())
+        wait_until(lambda: len(list(memory._members(child))) == 2)
+        os.killpg(parent.pid, signal.SIGINT)
+        _, err = parent.communicate(timeout=20)
+    assert parent.returncode and err.count(b"Traceback") == err.count(b"KeyboardInterrupt") == 1
+    assert not alive(child)
+    wait_until(lambda: memory.held(child) is None)
+
+
+def wait_until(condition):
+    end = time.monotonic() + 20
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_what_a_contestant_prints_does_not_get_among_the_tables(capfd):
+    with Contestant(Entry("loud", ".cli", "main", {"argv": ["gradcheck", "--help"]})) as contestant:
+        contestant.load()
+        with pytest.raises(ChildProcessError, match=r"loud: its process died \(exit code 0\)"):  # as argparse does
+            contestant.build()
+    out, err = capfd.readouterr()
+    assert out == "" and "usage: transformer-np gradcheck" in err
+
+
+# --- measuring --------------------------------------------------------------------------------------------------------
+
+
+class FakeContestant:
+    """Says what it is told to, and writes down when it runs. A unit takes it `seconds`."""
+
+    log: ClassVar = []
+
+    def __init__(self, entry):
+        self.entry, self.pid, self.seconds = entry, -1, entry.arguments["seconds"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.log.append(("closed", self.entry.name))
+
+    def load(self): ...
+
+    def build(self): ...
+
+    def check(self):
+        return self.entry.arguments.get("numbers")
+
+    def run(self, units):
+        self.log.append((self.entry.name, units))
+        return units * self.seconds
+
+    def most_memory(self):
+        return 123
+
+
+def fake_race(monkeypatch, rounds=4, **contestants):
+    """An Outcome of contestants (seconds, numbers) that are not there, and who ran when."""
+    monkeypatch.setattr(measure, "Contestant", FakeContestant)
+    monkeypatch.setattr(measure, "PAUSE", 0)
+    monkeypatch.setattr(FakeContestant, "log", [])
+    entries = tuple(Entry(name, "", "", {"seconds": s, "numbers": n}) for name, (s, n) in contestants.items())
+    ratios = ((entries[0].name, entries[-1].name),)
+    outcome = measure.run_race(Race("fake", "a race", "step", entries, ratios, units=2), rounds, burst=0.4)
+    return outcome, FakeContestant.log
+
+
+def test_contestants_take_turns(monkeypatch):
+    outcome, log = fake_race(monkeypatch, a=(0.1, None), b=(0.2, None))
+    calibration, turns, rest = log[:2], log[2:10], log[10:]
+    assert calibration == [("a", 1), ("b", 1)]
+    assert turns == [("a", 4), ("b", 2), ("b", 2), ("a", 4)] * 2
+    assert rest == [("a", 4), ("b", 2), ("closed", "b"), ("closed", "a")]
+    a, b = outcome.results
+    assert a.bursts == [(8, pytest.approx(0.4))] * 4 and b.bursts == [(4, pytest.approx(0.4))] * 4
+    assert (a.median, b.median) == (pytest.approx(0.05), pytest.approx(0.1))
+    assert outcome.ratio("a", "b") == (pytest.approx(0.5), (pytest.approx(0.5), pytest.approx(0.5)))
+    assert a.imports == a.peak == 123
+
+
+def test_fast_work_gets_long_bursts(monkeypatch):
+    _, log = fake_race(monkeypatch, rounds=1, a=(0.001, None))
+    assert log[:-2] == [("a", 2**i) for i in range(8)] + [("a", 400)]
+
+
+def test_equal_work_is_checked(monkeypatch):
+    same = {"loss": np.array(4.0), "out": np.arange(3.0)}
+    near, far = ({"loss": np.array(4.0 + d), "out": np.arange(3.0)} for d in (2e-4, 8e-4))
+    outcome, _ = fake_race(monkeypatch, a=(0.1, same), floor=(0.1, None), b=(0.1, near), c=(0.1, far))
+    a, middle, b, c = outcome.results
+    assert (a.difference, middle.difference) == (None, None)
+    assert b.difference == pytest.approx(5e-5) and b.equal
+    assert c.difference == pytest.approx(2e-4) and not c.equal and c.where == "loss"
+    assert report.unequal([outcome]) == ["fake: c differs from a by 2.0e-04 in loss, more than 1e-04"]
+    assert "2e-04 TOO MUCH" in report.table(outcome)
+
+
+@pytest.mark.parametrize(
+    "numbers", [{}, {"loss": np.nan}, {"loss": np.ones(2)}, {"loss": 1.0, "more": 1.0}, {"loss": math.inf}]
+)
+def test_what_cannot_be_compared_differs(numbers):
+    difference, where = measure.largest_difference(numbers, {"loss": 1.0})
+    assert difference == math.inf and where in ("loss", "more")
+
+
+def test_quartiles():
+    assert measure.quartiles([5.0]) == (5.0, 5.0)
+    assert measure.quartiles([4.0, 1.0, 2.0, 3.0, 5.0]) == (2.0, 4.0)
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="needs Linux's /proc")
+def test_memory_of_a_session_counts_what_is_shared_once():
+    script = (
+        "import mmap, os, sys\n"
+        "shared = mmap.mmap(-1, 50_000_000); shared.write(b'x' * 50_000_000)\n"
+        "own = bytearray(b'x' * 30_000_000)\n"
+        "if os.fork() == 0:\n"
+        "    sum(shared[::4096]); own[::4096] = own[::4096]\n"
+        "    os.write(1, b'.'); sys.stdin.read(); os._exit(0)\n"
+        "os.write(1, b'.'); sys.stdin.read(); os.wait()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        with memory.watching(process.pid) as peak:
+            for _ in range(2):
+                process.stdout.read(1)
+            held = memory.held(process.pid)
+        process.stdin.close()
+    assert 110e6 < held < 160e6  # 50 shared, 2 · 30 own, and Python twice
+    assert peak() >= 0.9 * held
+    assert memory.held(process.pid) is None
+    assert memory.most_of_this_process() > 1e6
+
+
+# --- report -----------------------------------------------------------------------------------------------------------
+
+
+def made_up_outcome():
+    entries = (Entry("ours, 1 core", "work", "Training"), Entry(FLOOR, "work", "Floor"))
+    race = Race("gpt", "training step, gpt: made up", "step", entries, (("ours, 1 core", FLOOR),))
+    results = [
+        Result("ours, 1 core", [(10, 0.4), (10, 0.5), (10, 0.6)], None, None, 40_000_000, 100_000_000),
+        Result(FLOOR, [(20, 0.5)] * 3, None, None, 40_000_000, None),
+    ]
+    return Outcome(race, results)
+
+
+def test_table():
+    assert report.table(made_up_outcome()).splitlines() == [
+        "training step, gpt: made up",
+        "                ms / step  (quartiles)  per second  peak MB  imports  difference",
+        "  ours, 1 core         50    (45 - 55)          20      100       40",
+        "  gemm floor           25    (25 - 25)          40        ?       40",
+        "  ours, 1 core / gemm floor: 2.00 (1.80 - 2.20), goal 1.6",
+    ]
+
+
+def test_tables_of_a_profile(small_profile):
+    kinds = report.kinds_table("small", small_profile).splitlines()
+    assert kinds[1].split() == "forward backward ms / step share products ratio".split()
+    assert kinds[-3].startswith(f"  {profile.REST}") and kinds[-2].startswith("  sum")
+    shares = [float(line.split("%")[0].split()[-1]) for line in kinds[2:-2]]
+    assert sum(shares) == pytest.approx(100, abs=0.1 * len(shares))
+    assert "without stopwatches a step takes" in kinds[-1] and "timed calls of" in kinds[-1]
+    layers = report.layers_table("small", small_profile)
+    assert "  encoder.0.attention " in layers and layers.splitlines()[-2].startswith("  sum")
+
+
+def test_json_has_everything(small_profile):
+    machine = report.machine()
+    found = report.as_json(machine, {"quick": True}, [made_up_outcome()], {"small": small_profile})
+    found = json.loads(json.dumps(found, allow_nan=False))
+    assert found["machine"]["numpy"] == np.__version__ and found["machine"]["cores"] >= 1
+    (race,) = found["races"]
+    assert race["contestants"][0]["bursts"] == [{"units": 10, "seconds": s} for s in (0.4, 0.5, 0.6)]
+    assert race["contestants"][0]["peak_bytes"] == 100_000_000
+    assert race["ratios"] == [{"of": "ours, 1 core", "to": FLOOR, "ratio": 2.0, "quartiles": pytest.approx([1.8, 2.2])}]
+    assert found["profiles"]["small"]["kinds"][0].keys() == {"name", "forward", "backward", "floor"}
+
+
+def test_head_says_what_the_numbers_depend_on():
+    text = report.head(report.machine(), against_torch=False)
+    assert f"NumPy {np.__version__} with" in text and "Python 3" in text and "PyTorch" not in text
+    assert "PyTorch eager" in report.head(report.machine(), against_torch=True)
+
+
+# --- command ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_measurement(monkeypatch):
+    def fail(*_, **__):
+        raise AssertionError("measured although the arguments are wrong")
+
+    monkeypatch.setattr(measure, "Contestant", fail)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["dance"], "invalid choice: 'dance' (choose from small"),
+        (["gpt", "--workers", "0"], "must be a number of processes or auto, got '0'"),
+        (["gpt", "--workers", "many"], "must be a number of processes or auto, got 'many'"),
+        (["gpt", "--rounds", "-1"], "must be a whole number from 1, got '-1'"),
+        (["gpt", "--against", "jax"], "invalid choice: 'jax'"),
+        (["generate", "--profile"], "--profile looks into a training step: one of small"),
+        (["gpt", "--json", "no/such/file.json"], "--json no/such/file.json: there is no folder no/such"),
+        (["gpt", "--json", "."], "--json .: this is a folder"),
+    ],
+)
+def test_bad_use(capsys, no_measurement, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    try:
+        code = cli.main(["bench", *arguments])
+    except SystemExit as stop:  # argparse
+        code = stop.code
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert message in err.splitlines()[-1]
+
+
+def test_without_pytorch(capsys, no_measurement, monkeypatch):
+    monkeypatch.setattr("transformer_np.commands.bench.find_spec", lambda name: None)
+    assert cli.main(["bench", "gpt", "--against", "torch"]) == 2
+    assert 'pip install -e ".[bench]"' in capsys.readouterr().err
+
+
+def test_profile_and_pytorch_exclude_each_other(capsys, no_measurement, monkeypatch):
+    monkeypatch.setattr("transformer_np.commands.bench.find_spec", lambda name: True)
+    assert cli.main(["bench", "gpt", "--against", "torch", "--profile"]) == 2
+    assert "leave out --against" in capsys.readouterr().err
+
+
+def test_the_command(capsys, tmp_path):
+    path = tmp_path / "bench.json"
+    assert cli.main(["bench", "small", "--quick", "--rounds", "1", "--workers", "1", "--json", str(path)]) == 0
+    out, err = capsys.readouterr()
+    assert "training step, small" in out and "ours, 1 core / gemm floor" in out and "step of small by kind" in out
+    assert out.endswith(f"\n{path}\n")
+    assert "small: timing, 1 rounds" in err
+    found = json.loads(path.read_text(encoding="utf-8"))
+    assert found["options"]["what"] == ["small"] and len(found["races"]) == 1
+    assert found["profiles"].keys() == {"small"}
+
+
+@pytest.mark.parametrize(("cores", "fork", "expected"), [(4, True, 4), (64, True, 12), (4, False, 1)])
+def test_auto_is_one_worker_for_each_core_as_far_as_they_can_share_a_batch(monkeypatch, cores, fork, expected):
+    monkeypatch.setattr("transformer_np.threads.cores", lambda: cores)
+    monkeypatch.setattr("transformer_np.training.workers.can_fork", lambda: fork)
+    assert bench._most_workers() == expected
+    smallest = min(
+        len(next(iter(vars(c.batches()[0]).values())))
+        for name, c in configurations.CONFIGURATIONS.items()
+        if name != "base"
+    )
+    assert configurations.LEAST_ROWS == smallest
+
+
+def test_unequal_work_fails(capsys, monkeypatch):
+    outcome = made_up_outcome()
+    outcome.results[1].difference, outcome.results[1].where = 0.5, "loss of step 3"
+    monkeypatch.setattr(measure, "run_race", lambda *_, **__: outcome)
+    monkeypatch.setattr(measure, "profile", lambda *_: {**profile_of_nothing(), "step": 1.0})
+    assert cli.main(["bench", "gpt", "--quick"]) == 1
+    assert "error: gpt: gemm floor differs from ours, 1 core by 5.0e-01 in loss of step 3" in capsys.readouterr().err
+
+
+def profile_of_nothing():
+    part = profile.Part(profile.REST, 1.0, 0.0)
+    return {"kinds": [part], "layers": [part], "calls": {"kinds": 0, "layers": 0}, "microseconds": 0.1}
+
+
+# --- PyTorch ----------------------------------------------------------------------------------------------------------
+
+needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed")
+
+
+@pytest.fixture
+def torch_work(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    return importlib.import_module("transformer_np.bench.torch_work")
+
+
+@needs_torch
+@pytest.mark.parametrize("name", [name for name in TRAINING if name != "base"])
+def test_pytorch_trains_alike(torch_work, name):
+    expected, found = work.Training(name).check(), torch_work.Training(name).check()
+    assert len(expected) == work.CHECKED_STEPS
+    difference, where = measure.largest_difference(found, expected)
+    assert difference <= measure.TOLERANCE, where
+
+
+@needs_torch
+def test_pytorch_has_the_parameters_of_a_tied_model(torch_work):
+    """What is tied in the base model is tied there too."""
+    config = configurations.TransformerConfig(
+        9, 9, d_model=8, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=12, tie_embeddings=True,
+        dropout=0.0,
+    )  # fmt: skip
+    ours = configurations.Transformer(config)
+    theirs = torch_work.torch_model(ours)
+    assert sum(p.numel() for p in theirs.parameters()) == ours.num_parameters()
+    src, tgt = np.array([[4, 5, 6, 0]]), np.array([[1, 7, 8]])
+    logits = theirs(*map(torch_work.torch.as_tensor, (src, tgt))).detach().numpy()
+    np.testing.assert_allclose(logits, ours(src, tgt), atol=1e-5)
+
+
+@needs_torch
+def test_a_disturbed_parameter_is_noticed(torch_work):
+    ours, theirs = work.Training("gpt"), torch_work.Training("gpt")
+    ours.trainer.model.blocks[3].feed_forward.w2.data[:, 0] += 0.05
+    difference, _ = measure.largest_difference(theirs.check(), ours.check())
+    assert difference > measure.TOLERANCE
+
+
+@needs_torch
+@pytest.mark.parametrize("kind", ["fused", "plain"])
+def test_pytorch_attends_alike(torch_work, kind):
+    expected = work.Attention("plain", 16).check()
+    for found in (torch_work.Attention(kind, 16), work.Attention("tiled", 16)):
+        assert measure.largest_difference(found.check(), expected)[0] <= measure.TOLERANCE
+
+
+@needs_torch
+def test_pytorch_generates_as_much(torch_work):
+    ours, theirs = work.Generation(1, 63, use_cache=True), torch_work.Generation(1, 63)
+    assert measure.largest_difference(theirs.check(), ours.check())[0] <= measure.TOLERANCE
+    ids = theirs.model.generate(theirs.ids[:, :60], 7)
+    assert ids.shape == (1, 67) and (ids[:, :60] == theirs.ids[:, :60]).all()
+    assert ours.run(1) > 0 and theirs.run(1) > 0

@@ -1,0 +1,319 @@
+"""Processes that mpiexec starts: the losses of one process, one voice, and no one waits for the dead."""
+
+import importlib.util
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from transformer_np import cli
+from transformer_np.data import TextBatches, TextStreams
+from transformer_np.models import GPT, GPTConfig, TransformerXL, TransformerXLConfig
+from transformer_np.training import Adam, NextToken, SegmentRecurrence, Trainer, load_checkpoint, mpi
+
+MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
+MISSING = "mpiexec" if MPIEXEC is None else "mpi4py" if importlib.util.find_spec("mpi4py") is None else None
+needs_mpi = pytest.mark.skipif(MISSING is not None, reason=f"{MISSING} is not installed")
+
+# for Open MPI, which would rather not run as root, nor with more processes than cores
+OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+WORDS = ("Ana", "Maria", "Pedro"), ("sings", "reads", "sleeps"), ("now", "today")
+TINY = "--batch-size 5 --layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9 --warmup 50 --pairs pairs.tsv".split()
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with pairs.tsv, sentences of three lengths."""
+    monkeypatch.chdir(tmp_path)
+    sentences = [(a, b, c)[: 1 + i % 3] for i, a in enumerate(WORDS[0]) for b in WORDS[1] for c in WORDS[2]]
+    lines = [f"{' '.join(words)}\t{' '.join(reversed(words))}\n" for words in dict.fromkeys(sentences)]
+    (tmp_path / "pairs.tsv").write_text("".join(lines), encoding="utf-8")
+    return tmp_path
+
+
+def begin(ranks, *arguments, **environment):
+    """Start so many processes of `python …`; they are a group."""
+    return subprocess.Popen(
+        [MPIEXEC, "-n", str(ranks), sys.executable, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env={**os.environ, **OPEN_MPI, "OPENBLAS_NUM_THREADS": "1", **environment},
+        start_new_session=True,
+    )
+
+
+def end(process, seconds=20):
+    """Exit code, stdout and stderr; no process may need longer to end."""
+    try:
+        out, err = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        pytest.fail(f"hangs: {process.communicate()}")
+    return process.returncode, out, err
+
+
+def train(ranks, *more, **environment):
+    return end(begin(ranks, "-m", "transformer_np", "train", "translate", *more, **environment))
+
+
+def losses(folder):
+    tensors, _ = load_checkpoint(Path(folder) / "checkpoint.safetensors")
+    return tensors["history.losses"], tensors["history.validation"]
+
+
+# --- the same losses -------------------------------------------------------------------------------------------------
+
+
+@needs_mpi
+def test_ranks_come_to_what_one_process_comes_to(here, capsys):
+    """Also where another number of them goes on, and though the last batch of an epoch may have fewer rows."""
+    assert cli.main(["train", "translate", *TINY, "--steps", "15", "--out", "alone"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    for ranks in (2, 4):
+        code, out, err = train(ranks, *TINY, "--steps", 9, "--out", f"{ranks}")
+        assert code == 0 and "training pairs" in err and "9/9" in err, err
+        assert [line.split()[0] for line in out.splitlines()] == [line.split()[0] for line in lines]  # said once
+    for folder, ranks in (("2", 4), ("4", 2)):
+        code, out, err = train(ranks, "--resume", "--steps", 15, "--out", folder)
+        assert code == 0 and out.startswith("steps 15\n"), err
+        (found, validation), (expected, expected_validation) = losses(folder), losses("alone")
+        assert len(found) == 15 and np.abs(found - expected).max() < 1e-5
+        assert np.abs(validation[-1] - expected_validation[-1]).max() < 1e-5
+    assert cli.main(["train", "translate", "--resume", "--steps", "17", "--out", "2"]) == 0
+    assert sorted(path.name for path in Path("2").iterdir()) == sorted(path.name for path in Path("alone").iterdir())
+
+
+SCRIPT = """
+import os, signal, sys, time
+import numpy as np
+from transformer_np.data import TextStreams
+from transformer_np.models import TransformerXL, TransformerXLConfig
+from transformer_np.training import Adam, SegmentRecurrence, Trainer
+
+config = TransformerXLConfig(11, d_model=8, num_heads=2, num_layers=2, d_ff=12, mem_len=6, dropout=0.2, dtype="float64")
+model = TransformerXL(config)
+streams = TextStreams(np.random.default_rng(0).integers(11, size=150), 4, 5)
+trainer = Trainer(model, Adam(model.parameters(), 0.02), SegmentRecurrence(model), None, 0.5, "file", workers=WORKERS)
+
+
+class Disturbed:
+    def batch(self, number):
+        if number == 5 and not trainer.leads:
+            disturb()
+        return streams.batch(number)
+
+
+def fit(steps, batches=streams):
+    return trainer.fit(batches, steps, [streams.batch(0), streams.batch(1)], validate_every=4, progress=False)
+"""
+
+
+def script(ranks, text, **environment):
+    return end(begin(ranks, "-c", SCRIPT.replace("WORKERS", "'mpi'") + textwrap.dedent(text), **environment))
+
+
+@needs_mpi
+def test_a_memory_by_rows(here):
+    """Every rank ends with the same parameters, the first with the whole memory; another number goes on with it."""
+    exec(SCRIPT.replace("WORKERS", "1") + "fit(20)", {})
+    straight = load_checkpoint(here / "file")[0]
+    for first, second in ((3, 2), (2, 1)):
+        text = """
+            if not trainer.leads:
+                trainer.optimizer.data[...] = 0  # all begin where the first does
+            fit(9)
+            np.save(f"data{trainer._mpi.rank}", trainer.optimizer.data)
+        """
+        assert script(first, text) == (0, "", "")
+        everywhere = [np.load(f"data{rank}.npy") for rank in range(first)]
+        assert all(np.array_equal(data, everywhere[0]) for data in everywhere)
+        assert script(second, "trainer.resume()\nfit(20)") == (0, "", "")
+        resumed = load_checkpoint(here / "file")[0]
+        assert resumed.keys() == straight.keys()
+        del resumed["history.validation"]  # an end is a validation
+        for name, array in resumed.items():
+            assert array.shape == straight[name].shape and np.abs(array - straight[name]).max() < 1e-9, name
+
+
+# --- how it ends -----------------------------------------------------------------------------------------------------
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("deed", "message"),
+    [
+        ("raise KeyError('spoiled')", "KeyError: 'spoiled'"),
+        ("sys.exit(3)", r"process 1 left the training: sys.exit\(3\)"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", None),
+    ],
+)
+def test_one_that_ends_stops_the_others(here, deed, message):
+    started = time.perf_counter()
+    code, _, err = script(2, f"def disturb(): {deed}\nfit(10**9, Disturbed())")
+    assert code != 0 and time.perf_counter() - started < 10
+    assert message is None or len(re.findall(message, err)) == 1, err
+
+
+@needs_mpi
+def test_the_first_that_cannot_save_stops_the_others(here):
+    code, _, err = script(2, "trainer.checkpoint = 'no/folder/file'\nfit(3)")
+    assert code != 0 and len(re.findall("FileNotFoundError", err)) == 1, err
+
+
+@needs_mpi
+def test_what_is_wrong_everywhere_is_said_once(here):
+    code, out, err = train(3, "--pairs", "nofile", "--out", "run")
+    assert code == 2 and err.count("transformer-np: error: there is no file nofile") == 1, err
+    assert "Traceback" not in err and "steps" not in out and not Path("run").exists()
+
+
+@needs_mpi
+def test_workers_of_both_kinds_exclude_each_other(here):
+    code, _, err = train(2, *TINY, "--workers", "2", "--out", "run")
+    assert code == 2 and err.count("error: --workers and mpiexec exclude each other") == 1, err
+    assert not Path("run").exists()
+
+
+@needs_mpi
+def test_processes_at_different_steps(here):
+    code, _, err = script(2, "if trainer.leads: trainer.optimizer.steps = 4\nfit(9)")
+    assert code != 0 and len(re.findall(r"ValueError: the processes have done different numbers .* \[4, 0\]", err)) == 1
+
+
+@needs_mpi
+def test_more_processes_than_rows(here):
+    code, _, err = script(6, "fit(9)")
+    assert code != 0 and len(re.findall("ValueError: 6 workers cannot share a batch of 5 rows", err)) == 1, err
+
+
+@needs_mpi
+def test_ctrl_c_saves(here):
+    """A terminal sends it to all processes."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, as in the background of a shell
+    try:
+        process = begin(2, "-m", "transformer_np", "train", "translate", *TINY, "--steps", "100000", "--out", "run")
+        assert "training pairs" in process.stderr.readline()
+        time.sleep(1)
+        os.killpg(process.pid, signal.SIGINT)
+        code, _, err = end(process)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    step = int(re.search(r"interrupted after step (\d+); everything is saved", err)[1])
+    assert code != 0 and "Traceback" not in err and err.count("interrupted") == 1
+    assert len(losses("run")[0]) == step > 0
+
+
+def test_mpiexec_without_mpi4py(here, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PMI_RANK", "0")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "mpi4py"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "mpi4py", None)
+    assert cli.main(["train", "translate", *TINY, "--out", "run"]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and re.fullmatch(
+        r'transformer-np: error: mpiexec needs mpi4py and an MPI library \(.*\): pip install "transformer-np\[mpi\]"\n',
+        err,
+    )
+    model = GPT(GPTConfig(11, max_len=5, d_model=8, num_heads=2, num_layers=1, d_ff=8))
+    with pytest.raises(ModuleNotFoundError, match="mpiexec needs mpi4py"):
+        Trainer(model, Adam(model.parameters()), NextToken(model), workers="mpi")
+
+
+# --- what is said to the others --------------------------------------------------------------------------------------
+
+
+class Alone:
+    """A communicator of one of several, whose others have nothing to say."""
+
+    rank, size = 1, 2
+
+    def __init__(self):
+        self.reduced = []
+
+    def allgather(self, value):
+        return [value] * self.size
+
+    def gather(self, value):
+        return None
+
+    def Bcast(self, array):
+        pass
+
+    def Allreduce(self, _, array):
+        self.reduced.append(array)
+
+
+@pytest.fixture
+def comm(monkeypatch):
+    found = Alone()
+    monkeypatch.setattr(mpi, "connect", lambda: SimpleNamespace(COMM_WORLD=found, IN_PLACE=None))
+    return found
+
+
+def test_the_gradients_are_added_by_one_all_reduce_a_step(comm):
+    model = GPT(GPTConfig(11, max_len=5, d_model=8, num_heads=2, num_layers=1, d_ff=8, dropout=0.1))
+    optimizer = Adam(model.parameters())
+    trainer = Trainer(model, optimizer, NextToken(model), clip_norm=1.0, workers="mpi")
+    trainer.fit(TextBatches(np.arange(99) % 11, 5, 4), 7, progress=False)
+    assert sum(array is optimizer.grad for array in comm.reduced) == 7
+    assert len(comm.reduced) == 14 and max(a.size for a in comm.reduced if a is not optimizer.grad) == 3
+    assert not trainer.leads
+
+
+def test_only_the_first_writes(comm, tmp_path):
+    model = TransformerXL(TransformerXLConfig(11, d_model=8, num_heads=2, num_layers=1, d_ff=8, mem_len=4))
+    batches = TextStreams(np.arange(99) % 11, 5, 4)
+    trainer = Trainer(
+        model, Adam(model.parameters()), SegmentRecurrence(model), checkpoint=tmp_path / "file", workers="mpi"
+    )
+    trainer.fit(batches, 3, validation=[batches.batch(0)], checkpoint_every=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_last_words_are_flushed_and_stop_the_others(monkeypatch):
+    order = []
+    world = SimpleNamespace(rank=1, size=2, Abort=lambda code: order.append(code))
+    closed = SimpleNamespace(flush=lambda: order.append("stderr") or {}["closed"])
+    monkeypatch.setattr(mpi, "_mpi", lambda: SimpleNamespace(COMM_WORLD=world))
+    monkeypatch.setattr(mpi, "_HEAD_START", 0.01)
+    monkeypatch.setattr(mpi, "launched_by_mpi", lambda: True)
+    monkeypatch.setitem(sys.modules, "mpi4py.MPI", SimpleNamespace())
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stdout", SimpleNamespace(flush=lambda: order.append("stdout")))
+        patched.setattr(sys, "stderr", closed)
+        with mpi.last_words(5):
+            order.append("words")
+    assert order == ["words", "stdout", "stderr", 5]
+    with pytest.raises(OSError), mpi.last_words(6):
+        raise OSError("cannot say it")
+    assert order[-1] == 6
+
+
+def test_an_error_that_nobody_catches_stops_the_others(monkeypatch):
+    order = []
+    world = SimpleNamespace(rank=0, size=2, Abort=lambda code: order.append(("abort", code)))
+    monkeypatch.setattr(mpi, "_mpi", lambda: SimpleNamespace(COMM_WORLD=world))
+    monkeypatch.setattr(mpi, "launched_by_mpi", lambda: True)
+    monkeypatch.setitem(sys.modules, "mpi4py.MPI", SimpleNamespace())
+    monkeypatch.setattr(sys, "excepthook", lambda *error: order.append(error[0]))
+    mpi._abort_on_errors.cache_clear()
+    for _ in range(3):  # however many trainings there are
+        mpi.connect()
+    sys.excepthook(KeyError, KeyError("x"), None)
+    assert order == [KeyError, ("abort", 1)]
+    mpi._abort_on_errors.cache_clear()

@@ -1,0 +1,925 @@
+"""Several processes share each batch: the losses of one process, and no process left behind however it ends."""
+
+import math
+import multiprocessing
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from transformer_np import threads
+from transformer_np.data import (
+    LabelledBatch,
+    MaskedBatch,
+    Seq2SeqBatch,
+    Seq2SeqBatches,
+    TextBatches,
+    TextStreams,
+)
+from transformer_np.models import (
+    GPT,
+    Bert,
+    BertConfig,
+    GPTConfig,
+    Transformer,
+    TransformerConfig,
+    TransformerXL,
+    TransformerXLConfig,
+)
+from transformer_np.training import (
+    SGD,
+    Adam,
+    AdamW,
+    Classification,
+    MaskedLanguageModel,
+    NextToken,
+    SegmentRecurrence,
+    TeacherForcing,
+    Trainer,
+    TrainingError,
+    is_matrix,
+    load_checkpoint,
+)
+from transformer_np.training import trainer as trainer_module
+from transformer_np.training import workers as workers_module
+from transformer_np.training.share import RowDraws, number_of_rows, take_rows
+from transformer_np.training.team import Team
+from transformer_np.training.workers import Workers, can_fork
+
+pytestmark = pytest.mark.skipif(not can_fork(), reason="this system does not copy processes")
+
+V = 13
+SIZES = {"d_model": 8, "num_heads": 2, "d_ff": 12, "dropout": 0.2, "dtype": "float64"}
+
+
+@pytest.fixture(autouse=True)
+def nothing_hangs_or_is_left_behind():
+    """Not even a process that has ended and waits to be asked how."""
+
+    def give_up(*_):
+        raise TimeoutError("it hangs")
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(30)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+    assert multiprocessing.process._children == set()  # active_children() would clear it up first
+
+
+# --- trainings of every kind -----------------------------------------------------------------------------------------
+
+
+class Endless:
+    """A few batches, over and over."""
+
+    def __init__(self, *batches):
+        self.batches = batches
+
+    def batch(self, step):
+        return self.batches[step % len(self.batches)]
+
+
+def padded(rng, lengths):
+    """(B, S) of random ids, so many in each row, then padding."""
+    ids = rng.integers(4, V, (len(lengths), max(lengths)))
+    ids[np.arange(max(lengths)) >= np.array(lengths)[:, None]] = 0
+    return ids
+
+
+def translation(**config):
+    """Sentences of very different lengths, with 22 pairs in fives: the last batch of an epoch has two."""
+    rng = np.random.default_rng(3)
+    sources = [rng.integers(4, V, n).tolist() for n in rng.choice([1, 2, 9], 22)]
+    model = Transformer(
+        TransformerConfig(V, 11, **{**SIZES, "num_encoder_layers": 1, "num_decoder_layers": 1, "max_len": 12, **config})
+    )
+    optimizer = SGD(model.parameters(), 0.5, momentum=0.9)
+    objective = TeacherForcing(model, label_smoothing=0.1)
+    return objective, optimizer, Seq2SeqBatches([(src, [4 + i % 7 for i in src]) for src in sources], 5)
+
+
+def gpt():
+    model = GPT(GPTConfig(V, max_len=6, num_layers=2, **SIZES))
+    ids = np.random.default_rng(0).integers(V, size=99)
+    optimizer = AdamW(model.parameters(), 0.02, weight_decay=0.3, decays=is_matrix)
+    return NextToken(model), optimizer, TextBatches(ids, 6, 5)
+
+
+def bert(**heads):
+    return Bert(BertConfig(V, max_len=8, num_layers=1, **SIZES, **heads))
+
+
+def classification():
+    model, rng = bert(num_classes=3, mlm_head=False), np.random.default_rng(1)
+    batches = [LabelledBatch(padded(rng, rng.integers(1, 9, n)), rng.integers(3, size=n)) for n in (4, 7, 1)]
+    return Classification(model), Adam(model.parameters(), 0.02), Endless(*batches)
+
+
+def masked():
+    """Holes in few of the rows: most slices have none."""
+    model, rng, batches = bert(pooler=False), np.random.default_rng(2), []
+    for rows_with_holes in ([0], [4], [1, 2], [3]):
+        ids = padded(rng, [8, 2, 5, 3, 8])
+        targets = np.full_like(ids, -1)
+        targets[rows_with_holes, :2] = ids[rows_with_holes, :2]
+        ids[rows_with_holes, :2] = V - 1
+        batches.append(MaskedBatch(ids, targets))
+    return MaskedLanguageModel(model), Adam(model.parameters(), 0.02), Endless(*batches)
+
+
+def recurrence():
+    model = TransformerXL(TransformerXLConfig(V, num_layers=2, mem_len=6, **SIZES))
+    streams = TextStreams(np.random.default_rng(0).integers(V, size=150), segment_len=4, batch_size=5)  # 7 segments
+    return SegmentRecurrence(model), Adam(model.parameters(), 0.02), streams
+
+
+KINDS = (translation, gpt, classification, masked, recurrence)
+
+
+def train(make=translation, workers=1, steps=24, path=None, resume=False, batches=None, **options):
+    """Make a training, take it up if asked to, and let it run  ->  the Trainer"""
+    objective, optimizer, own = make()
+    lr = optimizer.lr
+    trainer = Trainer(objective.model, optimizer, objective, lambda step: lr * 0.98**step, 0.5, path, workers=workers)
+    if resume:
+        trainer.resume()
+    batches = batches or own
+    options = {"validation": [own.batch(step) for step in range(4)], "validate_every": 7, **options}
+    trainer.fit(batches, steps, **{"progress": False, **options})
+    return trainer
+
+
+def values(trainer):
+    """What a training consists of, {name: array}; random states as what they would draw next, twice."""
+    drawn = {}
+    for generator in trainer._generators():
+        state = generator.bit_generator.state
+        drawn[f"drawn {len(drawn)}"] = np.concatenate([generator.random(3, np.float32), generator.random(3)])
+        generator.bit_generator.state = state
+    history = {
+        "losses": trainer.history.losses,
+        "learning rates": trainer.history.learning_rates,
+        "validation": trainer.history.validation,
+    }
+    carried = trainer.objective.state_dict() if hasattr(trainer.objective, "state_dict") else {}
+    return {
+        **{name: np.array(numbers) for name, numbers in history.items()},
+        **{f"model {name}": array.copy() for name, array in trainer.model.state_dict().items()},
+        **{f"optimizer {name}": array for name, array in trainer.optimizer.state_dict().items()},
+        **carried,
+        **drawn,
+    }
+
+
+def assert_close(a, b, tolerance):
+    """tolerance 0: the same bits."""
+    assert a.keys() == b.keys()
+    assert {name: array.shape for name, array in a.items()} == {name: array.shape for name, array in b.items()}
+    far = {name: np.abs(a[name] - b[name]).max(initial=0) for name in a}
+    assert {name: distance for name, distance in far.items() if not distance <= tolerance} == {}
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """alone(kind): what a training of one process comes to."""
+    done = {}
+
+    def get(make):
+        if make not in done:
+            done[make] = values(train(make))
+        return done[make]
+
+    return get
+
+
+# --- the same losses -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("make", KINDS)
+def test_workers_come_to_what_one_process_comes_to(alone, make, workers):
+    together = values(train(make, workers))
+    assert len(together["losses"]) == 24 and len(together["validation"]) == 4
+    assert_close(together, alone(make), 1e-9)
+    assert np.abs(together["losses"] - alone(make)["losses"]).max() < 1e-10
+
+
+def test_what_is_compared_is_sensitive(alone):
+    """The gradients are clipped, the batches are unequal, and the training gets somewhere."""
+    objective, optimizer, batches = translation()
+    norms = []
+    for step in range(5):
+        optimizer.zero_grad()
+        objective.forward(batches.batch(step))
+        objective.backward()
+        norms.append(np.linalg.norm(optimizer.grad))
+    assert min(norms) > 0.5
+    assert {len(batches.batch(step).src) for step in range(5)} == {2, 5}
+    shares = [np.mean(batch.tgt_out[:2] != 0) / np.mean(batch.tgt_out != 0) for batch in map(batches.batch, range(5))]
+    assert min(shares) < 0.7
+    for make in KINDS:
+        losses = alone(make)["losses"]
+        assert np.abs(losses[5:] - losses[:-5]).max() > 0.1
+
+
+def test_float32_within_rounding():
+    def make():
+        return translation(dtype="float32")
+
+    one, two = (train(make, workers, steps=15).history.losses for workers in (1, 2))
+    assert np.abs(np.subtract(one, two)).max() < 1e-5
+
+
+@pytest.mark.parametrize("make", [translation, recurrence])
+def test_same_seed_and_workers_same_bits(make):
+    first, second = (values(train(make, 3, steps=10)) for _ in range(2))
+    assert_close(first, second, 0)
+
+
+@pytest.mark.parametrize("make", [translation, recurrence])
+@pytest.mark.parametrize("stop", [4, 7])  # of translation, the batch of step 5, the next, has two rows
+def test_resume(alone, tmp_path, make, stop):
+    """With as many workers as before to the bit, with more or fewer to rounding."""
+    path = tmp_path / "file"
+    straight = values(train(make, 3))
+    train(make, 3, stop, path)
+    content = path.read_bytes()
+    for workers, tolerance in ((3, 0), (1, 1e-9), (2, 1e-9)):
+        path.write_bytes(content)
+        resumed = values(train(make, workers, 24, path, resume=True))
+        resumed["validation"] = straight["validation"]  # an end is a validation
+        assert_close(resumed, straight, tolerance)
+    assert_close(straight, alone(make), 1e-9)
+
+
+@pytest.mark.parametrize("make", [translation, recurrence])
+def test_a_checkpoint_does_not_tell_how_many_workers_wrote_it(tmp_path, make):
+    for workers in (1, 2):
+        train(make, workers, 9, tmp_path / f"{workers}", checkpoint_every=4)
+    (one, one_header), (two, two_header) = (load_checkpoint(tmp_path / name) for name in "12")
+    assert_close(two, one, 1e-9)
+    for header in (one_header, two_header):
+        header.pop("seconds")
+        for state in header["random_states"]:
+            if not state["has_uint32"]:
+                del state["uinteger"]  # what is left of a number that was used
+    assert two_header == one_header
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["1", "2"]
+
+
+def test_batches_smaller_than_the_team(alone):
+    """Wherever a training begins. The idle count nothing."""
+    small, large = Seq2SeqBatches([([5, 6], [7]), ([4], [8, 9])], 2), translation()[2]
+    small, large = small.batch(0), large.batch(0)
+    for batches in (Endless(large, small), Endless(small, large), Endless(small, small, large)):
+        one, three = (values(train(workers=workers, steps=9, batches=batches)) for workers in (1, 3))
+        assert_close(three, one, 1e-9)
+
+
+def test_the_tokens_of_the_idle_are_not_counted():
+    """In the speed that the bar shows."""
+    counted = []
+
+    class Watched(Trainer):
+        def _one_step(self, *arguments):
+            loss, tokens = super()._one_step(*arguments)
+            counted.append(tokens)
+            return loss, tokens
+
+    objective, optimizer, _ = translation()
+    batches = Endless(*(Seq2SeqBatches([([5], [6, 7])] * n, n).batch(0) for n in (3, 1, 2)))
+    Watched(objective.model, optimizer, objective, workers=3).fit(batches, 3, progress=False)
+    assert counted == [9, 3, 6]
+
+
+def test_no_batch_is_asked_for_beyond_the_steps():
+    class Finite(Endless):
+        def batch(self, step):
+            return self.batches[step]
+
+    batches = Finite(*map(translation()[2].batch, range(2)))
+    trainer = train(workers=2, steps=2, batches=batches)
+    trainer.fit(batches, 2, progress=False)
+    assert trainer.step == 2
+
+
+def test_one_bar_is_shown(capfd):
+    train(workers=3, steps=2, progress=True)
+    out, err = capfd.readouterr()
+    assert out == "" and err.count("2/2") == 1
+
+
+def test_fit_goes_on_where_it_ended(alone):
+    trainer = train(workers=2, steps=3, validation=None)
+    batches = translation()[2]
+    for steps in (3, 8, 24):
+        trainer.fit(batches, steps, progress=False)
+    assert np.abs(np.subtract(trainer.history.losses, alone(translation)["losses"])).max() < 1e-10
+
+
+def test_another_training_of_the_same_model():
+    def both(workers):
+        objective, optimizer, batches = translation()
+        first = Trainer(objective.model, optimizer, objective, workers=workers)
+        first.fit(batches, 3, progress=False)
+        second = Trainer(objective.model, optimizer, TeacherForcing(objective.model), workers=workers)
+        second.fit(batches, 5, progress=False)
+        other = SGD(objective.model.parameters(), 0.1)
+        third = Trainer(objective.model, other, objective, workers=workers)
+        third.fit(batches, 4, progress=False)
+        return [*first.history.losses, *second.history.losses, *third.history.losses]
+
+    assert both(2) == pytest.approx(both(1), abs=1e-10)
+
+
+def test_the_model_is_usable_afterwards():
+    trainer = train(workers=2, steps=3)
+    model, optimizer, batch = trainer.model, trainer.optimizer, translation()[2].batch(0)
+    for parameter in model.parameters():
+        assert np.shares_memory(parameter.data, optimizer.data) and np.shares_memory(parameter.grad, optimizer.grad)
+    assert all(type(module.rng) is np.random.Generator for _, module in model.named_modules() if hasattr(module, "rng"))
+    before = {name: array.copy() for name, array in model.state_dict().items()}
+    optimizer.zero_grad()
+    loss = trainer.objective.forward(batch)[0]
+    trainer.objective.backward()
+    optimizer.step()
+    assert math.isfinite(loss) and any(not np.array_equal(before[name], p) for name, p in model.state_dict().items())
+    model.load_state_dict(before)
+    assert np.array_equal(model.state_dict()["output.w"], before["output.w"])
+
+    model.astype("float32")
+    with pytest.raises(RuntimeError, match="a parameter was replaced"):
+        trainer.fit(translation()[2], 5, progress=False)
+
+
+def test_everything_is_in_memory_without_a_name():
+    """So that no way to end leaves something in /dev/shm."""
+    seen = []
+
+    class Watched(SGD):
+        def step(self, part=None):
+            maps = Path("/proc/self/maps")
+            seen.extend(line for line in maps.read_text().splitlines() if "/dev/shm" in line) if maps.exists() else None
+            super().step(part)
+
+    def make():
+        objective, _, batches = translation()
+        return objective, Watched(objective.model.parameters(), 0.1), batches
+
+    train(make, 2, 2)
+    assert [line for line in seen if not line.endswith("(deleted)")] == []
+
+
+def test_processes_do_not_pile_up_nor_grow():
+    trainer, open_files = train(workers=2, steps=2), []
+    batches = translation()[2]
+    for steps in range(3, 9):
+        trainer.fit(batches, steps, progress=False)
+        open_files.append(len(os.listdir("/proc/self/fd")) if Path("/proc/self/fd").exists() else 0)
+    assert max(open_files) <= open_files[0]
+
+
+# --- dropout by rows -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [np.random.PCG64, np.random.PCG64DXSM])
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_draws_by_rows_are_those_of_the_whole_batch(kind, size):
+    rng = np.random.default_rng(size)
+    for seed in range(60):
+        whole = np.random.Generator(kind(seed))
+        members = [RowDraws(np.random.Generator(kind(seed))) for _ in range(size)]
+        for _ in range(rng.integers(1, 6)):
+            rows = int(rng.integers(1, 6))
+            per_row = tuple(rng.integers(1, 4, rng.integers(3)).tolist())
+            drawn = whole.random((rows, *per_row), dtype=np.float32)
+            for rank, member in enumerate(members):
+                team = Team()
+                team.rank, team.size = rank, size
+                own = team.rows(rows)
+                own = own if own.start < own.stop else slice(0, 1)
+                member.place = (own.start, own.stop - own.start, rows - own.stop)
+                part = member.random((own.stop - own.start, *per_row), dtype=np.float32)
+                assert np.array_equal(part, drawn[own])
+                states = member.bit_generator.state, whole.bit_generator.state
+                assert states[0]["state"] == states[1]["state"]
+                assert states[0]["has_uint32"] == states[1]["has_uint32"]
+                if states[0]["has_uint32"]:
+                    assert states[0]["uinteger"] == states[1]["uinteger"]
+
+
+def test_draws_that_are_not_by_rows_are_refused():
+    draws = RowDraws(np.random.default_rng(0))
+    draws.place = (1, 2, 3)
+    with pytest.raises(ValueError, match=r"drew \(3, 4\) of .*float32.*, expected 2 rows"):
+        draws.random((3, 4), dtype=np.float32)
+    with pytest.raises(ValueError, match="expected 2 rows of float32"):
+        draws.random((2, 4), dtype=np.float64)
+
+
+@pytest.mark.parametrize("kind", [np.random.MT19937, np.random.SFC64, np.random.Philox])  # Philox skips in fours
+def test_generators_that_cannot_skip_one_by_one_are_refused(kind):
+    objective, optimizer, batches = translation()
+    for _, module in objective.model.named_modules():
+        if hasattr(module, "rng"):
+            module.rng = np.random.Generator(kind(0))
+    with pytest.raises(ValueError, match=f"must draw from a PCG64, which can skip, not {kind.__name__}"):
+        Trainer(objective.model, optimizer, objective, workers=2).fit(batches, 1, progress=False)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5])
+def test_rows_are_dealt_out_once_and_evenly(size):
+    for number in range(12):
+        dealt = []
+        for rank in range(size):
+            team = Team()
+            team.rank, team.size = rank, size
+            dealt.append(range(number)[team.rows(number)])
+        assert [i for part in dealt for i in part] == list(range(number))
+        assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
+
+
+# --- what cannot be --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("workers", "error", "message"),
+    [
+        (0, ValueError, "workers must be at least 1, got 0"),
+        (-1, ValueError, "workers must be at least 1"),
+        ("many", TypeError, "workers must be a whole number, got 'many'"),
+        (True, TypeError, "workers must be a whole number, got True"),
+        (2.0, TypeError, "workers must be a whole number"),
+        (None, TypeError, "workers must be a whole number"),
+        (6, ValueError, "6 workers cannot share a batch of 5 rows"),
+    ],
+)
+def test_numbers_of_workers_that_make_no_sense(workers, error, message):
+    with pytest.raises(error, match=message):
+        train(workers=workers, steps=2)
+
+
+@dataclass
+class Odd:
+    src: np.ndarray
+    tgt_in: np.ndarray
+
+
+@pytest.mark.parametrize(
+    ("batch", "error", "message"),
+    [
+        (SimpleNamespace(src=np.ones(3)), TypeError, "a dataclass of arrays, .* SimpleNamespace"),
+        (Odd(np.ones((3, 2)), np.ones((2, 2))), ValueError, r"one row for each example, got \[2, 3\] rows"),
+        (Odd(1, 2), ValueError, r"got \[\] rows"),
+    ],
+)
+def test_batches_that_cannot_be_divided(batch, error, message):
+    with pytest.raises(error, match=message):
+        number_of_rows(batch)
+    with pytest.raises(error, match=message):
+        train(workers=2, steps=1, batches=Endless(batch), validation=None)
+
+
+def test_rows_of_a_batch():
+    streams = recurrence()[2]
+    part = take_rows(streams.batch(0), slice(1, 3))
+    assert np.array_equal(part.ids, streams.batch(0).ids[1:3]) and part.first is True
+    assert number_of_rows(part) == 2 and number_of_rows(streams.batch(0)) == 5
+
+
+def test_a_system_that_does_not_copy_processes(monkeypatch, alone):
+    monkeypatch.setattr(workers_module.sys, "platform", "darwin")
+    with pytest.raises(ValueError, match="workers need a system that copies processes, darwin does not"):
+        train(workers=2, steps=1)
+    assert_close(values(train(workers="auto")), alone(translation), 0)
+
+
+def test_without_threadpoolctl(monkeypatch, alone):
+    monkeypatch.setattr(threads, "_controller", lambda: None)
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    with pytest.raises(ValueError, match=r"install threadpoolctl .* or set OPENBLAS_NUM_THREADS=1"):
+        train(workers=2, steps=1)
+    assert_close(values(train(workers="auto")), alone(translation), 0)
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    assert_close(values(train(workers=2)), alone(translation), 1e-9)
+
+
+def test_auto_is_one_for_each_core_but_no_more_than_rows(monkeypatch):
+    sizes = []
+
+    class Counted(Workers):
+        def __init__(self, size):
+            sizes.append(size)
+            super().__init__(size)
+
+    monkeypatch.setattr(trainer_module, "Workers", Counted)
+    for cores in (1, 2, 3, 99):
+        monkeypatch.setattr(trainer_module, "cores", lambda cores=cores: cores)
+        train(workers="auto", steps=1)
+    assert sizes == [2, 3, 5]
+
+
+def test_the_threads_of_the_matrix_library_are_divided(tmp_path):
+    """Found out in a process of its own, whose matrix library has four."""
+    script(
+        """
+        objective, _, batches = translation()
+
+        class Watched(SGD):
+            def step(self, part=None):
+                Path(f"{is_worker()}").write_text(f"{threads.blas_threads()}")
+                super().step(part)
+
+        os.chdir(sys.argv[1])
+        optimizer = Watched(objective.model.parameters(), 0.1)
+        with threads.limit_blas_threads(4):
+            Trainer(objective.model, optimizer, objective, workers=2).fit(batches, 1, progress=False)
+            Path("after").write_text(f"{threads.blas_threads()}")
+        """,
+        tmp_path,
+        OPENBLAS_NUM_THREADS="4",
+    )
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"False": "2", "True": "2", "after": "4"}
+
+
+# --- errors ----------------------------------------------------------------------------------------------------------
+
+
+def is_worker():
+    return multiprocessing.parent_process() is not None
+
+
+class Disturbed:
+    """Batches that call `disturb()` before they hand out the one of a step, counted from 1, in a worker."""
+
+    def __init__(self, step, disturb, there=is_worker):
+        self.inner, self.step, self.disturb, self.there = translation()[2], step, disturb, there
+
+    def batch(self, number):
+        if number + 1 == self.step and self.there():
+            self.disturb()
+        return self.inner.batch(number)
+
+
+def test_an_error_in_a_worker_is_one_in_the_first_that_names_the_worker(tmp_path):
+    path = tmp_path / "file"
+    train(steps=2, path=path)
+    before = path.read_bytes()
+    good = translation()[2].batch(0)
+    bad = Seq2SeqBatch(good.src.copy(), good.tgt_in, good.tgt_out)
+    bad.src[-1, 0] = V  # there is no such id
+    with pytest.raises(ValueError, match=str(V)) as caught:
+        train(workers=3, path=path, batches=Endless(good, good, good, bad), steps=9)
+    (note,) = caught.value.__notes__
+    assert note.startswith("in worker 2:\nTraceback") and "as_ids" in note
+    assert path.read_bytes() == before
+
+
+def raising(error):
+    def disturb():
+        raise error
+
+    return disturb
+
+
+class Unportable(Exception):
+    def __init__(self, one, two):
+        super().__init__(f"{one} and {two}")
+
+
+@pytest.mark.parametrize(
+    ("error", "arrives"),
+    [
+        (EOFError("of a file"), EOFError("of a file")),  # not of a pipe to a worker
+        (BrokenPipeError("of the user"), BrokenPipeError("of the user")),
+        (SystemExit(3), SystemExit(3)),
+        (Unportable("one", "two"), RuntimeError("Unportable: one and two")),
+        (ValueError(threading.Lock()), RuntimeError("ValueError: <unlocked")),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_errors_that_could_be_mistaken(error, arrives, capfd):
+    with pytest.raises(type(arrives), match=str(arrives)) as caught:
+        train(workers=2, batches=Disturbed(6, raising(error)))
+    assert any(note.startswith("in worker 1:\nTraceback") for note in caught.value.__notes__)
+    with pytest.raises(type(error)) as caught:
+        train(workers=2, batches=Disturbed(6, raising(error), there=lambda: not is_worker()))
+    assert caught.value is error
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_error_of_all_is_said_once(capfd):
+    for _ in range(5):
+        with pytest.raises(OSError, match="the disk"):
+            train(workers=3, batches=Disturbed(4, raising(OSError("the disk")), there=lambda: True))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_loss_that_is_not_finite(tmp_path, capfd):
+    path = tmp_path / "file"
+    train(workers=2, steps=2, path=path)
+    before = path.read_bytes()
+
+    def make():
+        objective, optimizer, batches = translation()
+        forward = objective.forward
+        objective.forward = lambda batch: (math.nan, 3) if is_worker() and optimizer.steps == 4 else forward(batch)
+        return objective, optimizer, batches
+
+    with pytest.raises(TrainingError, match=r"the loss is nan at step 5: .*smaller learning rate") as caught:
+        train(make, 2, path=path, resume=True)
+    assert not hasattr(caught.value, "__notes__")
+    assert path.read_bytes() == before and capfd.readouterr() == ("", "")
+
+
+def test_a_disk_that_is_full_ends_all(tmp_path, monkeypatch, capfd):
+    def save(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(trainer_module, "save_checkpoint", save)
+    with pytest.raises(OSError, match="No space left"):
+        train(recurrence, 2, path=tmp_path / "file", checkpoint_every=3)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_process_that_cannot_be_started_ends_the_others(monkeypatch):
+    start, started = workers_module._start, []
+
+    def failing(process):
+        if started:
+            raise OSError("no more processes")
+        started.append(process)
+        start(process)
+
+    monkeypatch.setattr(workers_module, "_start", failing)
+    with pytest.raises(OSError, match="no more processes"):
+        train(workers=3)
+    assert started[0].exitcode is not None
+
+
+@pytest.mark.parametrize("where", ["a step", "a message"])
+def test_a_worker_that_is_killed(tmp_path, where, monkeypatch):
+    def die():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    if where == "a message":  # in the midst of a long one
+
+        def send(self, buffer, write=os.write):
+            os.write(self._handle, b"\0\0\1\0half of it")
+            die()
+
+        batches = Disturbed(5, lambda: monkeypatch.setattr("multiprocessing.connection.Connection._send", send))
+    else:
+        batches = Disturbed(5, die, lambda: is_worker() and multiprocessing.current_process().name.endswith("2"))
+        monkeypatch.setattr("multiprocessing.process._process_counter", iter(range(1, 9)))
+    started = time.perf_counter()
+    with pytest.raises(ChildProcessError, match=r"worker [12] died \(killed by signal 9: was the memory full\?\)") as e:
+        train(workers=3, batches=batches)
+    assert time.perf_counter() - started < 3
+    assert where == "a message" or "worker 2" in str(e.value)
+
+
+def test_a_worker_that_ends_without_a_word():
+    with pytest.raises(ChildProcessError, match=r"worker 1 died \(exit code 7\)"):
+        train(workers=2, batches=Disturbed(5, lambda: os._exit(7)))
+
+
+def test_an_error_while_one_waits_in_its_step():
+    """The first has an error of its own; the worker would sleep for a minute."""
+    started = time.perf_counter()
+    with pytest.raises(KeyError):
+        train(workers=2, batches=Disturbed(5, lambda: time.sleep(60) if is_worker() else {}["key"], lambda: True))
+    assert time.perf_counter() - started < 5
+
+
+def test_in_another_thread():
+    """Python 3.12 and later warn of copying a process with threads."""
+    found = []
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        thread = threading.Thread(target=lambda: found.append(train(workers=2)))
+        thread.start()
+        thread.join()
+    assert found[0].step == 24 and seen == []
+
+
+# --- Ctrl-C and kill -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def python_handles_interrupts():
+    """Also where the tests run in the background of a shell, which has SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, before)
+
+
+def interrupt(times=1):
+    """Of a step in the first process."""
+
+    def disturb():
+        for _ in range(times):
+            os.kill(os.getpid(), signal.SIGINT)
+
+    return disturb
+
+
+@pytest.mark.usefixtures("python_handles_interrupts")
+def test_an_interrupt_finishes_the_step_and_saves(alone, tmp_path):
+    path = tmp_path / "file"
+    trainer = train(workers=2, path=path, batches=Disturbed(11, interrupt(), there=lambda: not is_worker()))
+    assert trainer.interrupted and trainer.step == 11
+    resumed = train(workers=2, path=path, resume=True)
+    assert not resumed.interrupted
+    assert_close(values(resumed), alone(translation), 1e-9)
+
+
+@pytest.mark.usefixtures("python_handles_interrupts")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_interrupt_in_a_validation_stops_after_it(workers):
+    def make():
+        objective, optimizer, batches = translation()
+        forward = objective.forward
+
+        def interrupted(batch):
+            if not objective.model.training and not is_worker():
+                signal.raise_signal(signal.SIGINT)
+                objective.forward = forward
+            return forward(batch)
+
+        objective.forward = interrupted
+        return objective, optimizer, batches
+
+    trainer = train(make, workers)
+    assert trainer.interrupted and trainer.step == 7 and len(trainer.history.validation) == 1
+
+
+@pytest.mark.usefixtures("python_handles_interrupts")
+def test_workers_leave_the_interrupt_to_the_first(alone):
+    trainer = train(workers=2, batches=Disturbed(11, interrupt(2)))
+    assert not trainer.interrupted and trainer.step == 24
+
+
+@pytest.mark.usefixtures("python_handles_interrupts")
+def test_the_second_interrupt_stops_at_once(tmp_path):
+    path = tmp_path / "file"
+    train(steps=2, path=path)
+    before = path.read_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        train(workers=2, path=path, batches=Disturbed(11, interrupt(2), there=lambda: not is_worker()))
+    assert path.read_bytes() == before
+
+
+@pytest.mark.usefixtures("python_handles_interrupts")
+def test_an_interrupt_while_the_workers_start(monkeypatch):
+    start, started = workers_module._start, []
+
+    def interrupted(process):
+        start(process)
+        started.append(process)
+        if len(started) == 1:
+            interrupt()()
+
+    monkeypatch.setattr(workers_module, "_start", interrupted)
+    trainer = train(workers=3)
+    assert trainer.interrupted and trainer.step == 1
+
+
+def script(text, *arguments, **environment):
+    """stdout of a program that has the names of this file."""
+    process = program(text, *arguments, **environment)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0 and err == "", err
+    return out
+
+
+def program(text, *arguments, **environment):
+    """The process of a program that has the names of this file; it and its children are a group."""
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\nfrom test_workers import *\n"
+    return subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", code + textwrap.dedent(text), *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        env={**os.environ, **environment},
+        start_new_session=True,
+    )
+
+
+def alive(pid):
+    """Whether a process is there and has not ended; one that nobody asks how it ended stays in the list."""
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        os.kill(pid, 0)
+        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def soon(condition, seconds=5):
+    """Whether it becomes true in that time."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def test_the_workers_of_a_process_that_is_killed_end_by_themselves():
+    process = program(
+        """
+        def tell():
+            os.write(1, f"{os.getpid()}\\n".encode())  # whole, where print may write the line's end by itself
+
+        train(workers=3, steps=10**9, batches=Disturbed(9, tell), validation=None)
+        """
+    )
+    with process:
+        try:
+            pids = [int(process.stdout.readline()) for _ in range(2)]
+            assert all(map(alive, pids))
+        finally:
+            process.kill()
+        assert soon(lambda: not any(map(alive, pids)))
+        assert process.stderr.read() == ""
+
+
+def test_what_was_printed_before_is_not_printed_again(tmp_path):
+    """A file is written when the buffer is full or the process ends, and a copy has a copy of the buffer."""
+    out = script(
+        """
+        sys.stdout.write("before\\n")
+        train(workers=3, steps=2)
+        sys.stdout.write("after\\n")
+        """
+    )
+    assert out == "before\nafter\n"
+
+
+def test_a_process_whose_matrix_library_has_threads():
+    out = script(
+        """
+        a = np.ones((700, 700), np.float32)
+        for _ in range(10):
+            a @ a
+            trainer = train(workers=2, steps=3)
+            print(trainer.step, len(trainer.history.losses))
+        """,
+        OPENBLAS_NUM_THREADS="4",
+    )
+    assert out == "3 3\n" * 10
+
+
+TINY = "--batch-size 4 --layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9 --warmup 5 --workers 2".split()
+
+
+@pytest.mark.usefixtures("python_handles_interrupts")
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_on_the_command_line(tmp_path, times):
+    """A terminal sends it to all processes."""
+    words = ("Ana", "Maria", "Pedro", "Rita"), ("sings", "reads", "sleeps"), ("now", "today")
+    pairs = [f"{a} {b} {c}\t{b} {a} {c}\n" for a in words[0] for b in words[1] for c in words[2]]
+    (tmp_path / "pairs.tsv").write_text("".join(pairs), encoding="utf-8")
+
+    def command(*more, **options):
+        line = [sys.executable, "-W", "error", "-m", "transformer_np", "train", "translate", "--out", "run", *more]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(line, cwd=tmp_path, start_new_session=True, encoding="utf-8", **pipes)
+
+    with command("--pairs", "pairs.tsv", *TINY, "--steps", "100000") as process:
+        assert "training pairs" in process.stderr.readline()
+        assert soon(lambda: (tmp_path / "run" / "checkpoint.safetensors").exists() or children(process.pid))
+        workers = children(process.pid)
+        time.sleep(0.3)
+        for _ in range(times):
+            os.killpg(process.pid, signal.SIGINT)
+            time.sleep(0.001)
+        out, err = process.communicate(timeout=20)
+    assert (process.returncode, out) == (130, "") and "Traceback" not in err
+    assert len(workers) == 1 and not any(map(alive, workers))
+    last = err.splitlines()[-1]
+    if last == "transformer-np: error: interrupted":
+        assert times == 2
+        return
+    step = int(re.search(r"interrupted after step (\d+); everything is saved", err)[1])
+    with command("--resume", "--steps", str(step + 3)) as process:
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == 0 and f"steps {step + 3}\n" in out, err
+
+
+def children(pid):
+    """The processes that a process has started."""
+    path = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in path.read_text().split()] if path.exists() else []

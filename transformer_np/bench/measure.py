@@ -1,0 +1,159 @@
+"""A race is run: the contestants take turns, so that whatever else the machine does meets them all."""
+
+import math
+import statistics
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from . import memory
+from .contestants import Contestant, Entry
+
+TOLERANCE = 1e-4  # relative, of what must be the same for all
+ROUNDS, BURST = 7, 0.3  # rounds, and seconds of work in a turn at least
+QUICK_ROUNDS, QUICK_BURST = 3, 0.1
+PROFILED, QUICK_PROFILED = 15, 5  # steps of a profile
+PAUSE = 0.1  # seconds between turns: threads that wait for the next task in a loop have given up by then
+
+
+@dataclass
+class Result:
+    """What one contestant showed.
+
+    bursts: (units of work, seconds) of each turn
+    difference: how far its numbers are from those of the first, None where there is nothing to compare, with `where`
+    imports, peak: bytes held after loading its libraries, and at most during the work; None where it cannot be told
+    """
+
+    name: str
+    bursts: list = field(default_factory=list)
+    difference: float | None = None
+    where: str | None = None
+    imports: int | None = None
+    peak: int | None = None
+
+    @property
+    def times(self):
+        """Seconds per unit, one a burst."""
+        return [seconds / units for units, seconds in self.bursts]
+
+    @property
+    def median(self):
+        return statistics.median(self.times)
+
+    @property
+    def quartiles(self):
+        return quartiles(self.times)
+
+    @property
+    def equal(self):
+        """Whether it did the same work as the first, as far as that was checked."""
+        return self.difference is None or self.difference <= TOLERANCE
+
+
+@dataclass
+class Outcome:
+    """A race and the results of its entries, in order."""
+
+    race: object
+    results: list
+
+    def result(self, name):
+        return next(result for result in self.results if result.name == name)
+
+    def ratio(self, name, other):
+        """The ratio of the medians, and the quartiles of the ratios round by round."""
+        one, two = self.result(name), self.result(other)
+        return one.median / two.median, quartiles([a / b for a, b in zip(one.times, two.times, strict=True)])
+
+
+def quartiles(values):
+    """The lower and the upper quartile."""
+    if len(values) == 1:
+        return values[0], values[0]
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, high
+
+
+def run_race(race, rounds=ROUNDS, burst=BURST, note=lambda text: None):
+    """Check that all do the same work, let them run in turn, and then look at their memory  ->  Outcome
+
+    rounds: turns of each; burst: seconds that a turn takes at least; note: is told what is going on
+    Raises ChildProcessError if a contestant fails.
+    """
+    results = [Result(entry.name) for entry in race.entries]
+    with ExitStack() as stack:
+        note(f"{race.name}: starting {len(race.entries)} contestants")
+        contestants = [stack.enter_context(Contestant(entry)) for entry in race.entries]
+        for contestant, result in zip(contestants, results, strict=True):
+            contestant.load()
+            result.imports = memory.held(contestant.pid) or contestant.most_memory()
+            contestant.build()
+        _check(contestants, results, lambda name: note(f"{race.name}: checking {name}"))
+        runs = [_runs_of_a_burst(contestant, burst) for contestant in contestants]
+        note(f"{race.name}: timing, {rounds} rounds")
+        for number in range(rounds):
+            for i in in_turn(len(contestants), number):
+                time.sleep(PAUSE)
+                results[i].bursts.append((runs[i] * race.units, contestants[i].run(runs[i])))
+        note(f"{race.name}: memory")
+        for contestant, result, many in zip(contestants, results, runs, strict=True):
+            with memory.watching(contestant.pid) as peak:
+                contestant.run(many)
+            result.peak = peak() or contestant.most_memory()
+    return Outcome(race, results)
+
+
+def in_turn(number, turn):
+    """The order of a round: forwards, then backwards, so that none always runs behind the same other."""
+    order = range(number)
+    return order if turn % 2 == 0 else reversed(order)
+
+
+def _check(contestants, results, note):
+    reference = None
+    for contestant, result in zip(contestants, results, strict=True):
+        note(result.name)
+        numbers = contestant.check()
+        if numbers is None:
+            continue
+        if reference is None:
+            reference = numbers
+        else:
+            result.difference, result.where = largest_difference(numbers, reference)
+
+
+def largest_difference(numbers, reference):
+    """The largest of max |a − b| / max |b| over the arrays of two dictionaries, and the name where it is. What is
+    missing in one, of another shape or not finite differs by infinity."""
+    largest, where = 0.0, None
+    for name in reference | numbers:
+        a, b = (np.asarray(side.get(name, np.nan), float) for side in (numbers, reference))
+        if a.shape != b.shape:
+            return math.inf, name
+        difference = np.abs(a - b).max() / np.abs(b).max()
+        if not math.isfinite(difference):
+            return math.inf, name
+        if where is None or difference > largest:
+            largest, where = float(difference), name
+    return largest, where
+
+
+def _runs_of_a_burst(contestant, burst):
+    """How many runs take so many seconds: doubled until they take a good part of it."""
+    runs = 1
+    while (seconds := contestant.run(runs)) < burst / 4:
+        runs *= 2
+    return max(1, math.ceil(runs * burst / seconds))
+
+
+def profile(configuration, quick=False, note=lambda text: None):
+    """Look into a training step, in a process of its own; see `profile.Profile.run`. quick: fewer steps"""
+    note(f"{configuration}: profile")
+    entry = Entry(f"profile of {configuration}", "profile", "Profile", {"configuration": configuration})
+    with Contestant(entry) as contestant:
+        contestant.load()
+        contestant.build()
+        return contestant.run(QUICK_PROFILED if quick else PROFILED)

@@ -1,0 +1,80 @@
+"""How much memory a process and its children hold."""
+
+import os
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+INTERVAL = 0.02  # seconds between two looks
+
+
+def held(session):
+    """Bytes held by all processes of a session, by the number of its leader, or None where /proc does not tell.
+
+    Memory that its processes share counts once; so do files that they have mapped, the code of libraries above all,
+    whoever else uses them.
+    """
+    private, files = 0, 0
+    for pid in _members(session):
+        try:
+            proportional = _kilobytes(f"/proc/{pid}/smaps_rollup")
+            private += proportional["Pss_Anon"] + proportional["Pss_Shmem"]
+            files = max(files, _kilobytes(f"/proc/{pid}/status")["RssFile"])
+        except (OSError, KeyError):  # it has just ended, or there is no such file
+            continue
+    return 1024 * (private + files) or None
+
+
+def _members(session):
+    try:
+        numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return
+    for pid in numbers:
+        try:
+            if os.getsid(pid) == session:
+                yield pid
+        except OSError:
+            continue
+
+
+def _kilobytes(path):
+    """The lines `Name:   123 kB` of a file."""
+    found = {}
+    with open(path, encoding="ascii", errors="replace") as lines:
+        for line in lines:
+            words = line.split()
+            if len(words) == 3 and words[2] == "kB":
+                found[words[0].rstrip(":")] = int(words[1])
+    return found
+
+
+@contextmanager
+def watching(session):
+    """`with watching(session) as peak: …`; afterwards peak() is the most that was held at any look, or None."""
+    looks, done = [held(session)], threading.Event()
+
+    def look():
+        while not done.is_set():
+            looks.append(held(session))
+            time.sleep(INTERVAL)
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield lambda: max(filter(None, looks), default=None)
+    finally:
+        done.set()
+        thread.join()
+        looks.append(held(session))
+
+
+def most_of_this_process():
+    """The most that this process has ever held, in bytes, or None where the system does not tell. Its children do not
+    count: for systems without /proc."""
+    try:
+        import resource
+    except ModuleNotFoundError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

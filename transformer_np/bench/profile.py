@@ -1,0 +1,234 @@
+"""Where the time of one training step goes, by kind of function and by layer.
+
+Measured, not sampled: every function is wrapped in a stopwatch. A time is exclusive, what runs inside another function
+counts for itself alone, so that all times of a step add up to the step.
+"""
+
+import sys
+import time
+from collections import Counter
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from statistics import median
+from types import FunctionType
+
+from .. import functional
+from ..training import optim
+from .configurations import CONFIGURATIONS, Repeated
+from .floor import Replay
+from .work import products_of_step, trainer_of
+
+KINDS = {  # functions of `functional`, with their backwards
+    "linear": ("linear",),
+    "attention": (
+        "attention_scores", "scaled_dot_product_attention", "tiled_attention", "window_attention",
+        "relative_attention", "relative_shift", "split_heads", "merge_heads",
+    ),
+    "softmax": ("softmax",),
+    "layer norm": ("layer_norm",),
+    "activation": ("relu", "gelu", "tanh"),
+    "embedding": ("embedding", "sinusoidal_encoding"),
+    "dropout": ("dropout",),
+    "loss": ("cross_entropy",),
+}  # fmt: skip
+OTHER, OPTIMIZER, LOSS, REST = "other functions", "optimizer", "loss", "rest of Python"
+BACKWARD = "_backward"
+WARM_UP = 3  # steps before the first that counts
+
+
+class Stopwatch:
+    """Exclusive seconds by name: `call = stopwatch.timed(function, name)`."""
+
+    def __init__(self):
+        self.clear()
+
+    def clear(self):
+        self.seconds, self.calls, self._open = Counter(), 0, []
+
+    def running(self):
+        """The name of the innermost call that is going on, None outside."""
+        return self._open[-1][0] if self._open else None
+
+    def timed(self, function, name):
+        @wraps(function)
+        def call(*args, **kwargs):
+            self._open.append([name, 0.0])  # and the seconds that calls inside take
+            started = time.perf_counter()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                seconds = time.perf_counter() - started
+                _, inside = self._open.pop()
+                self.seconds[name] += seconds - inside
+                self.calls += 1
+                if self._open:
+                    self._open[-1][1] += seconds
+
+        return call
+
+
+def kind_of(name):
+    """(kind, "forward" or "backward") of a function of `functional`, by its name."""
+    forward = name.removesuffix(BACKWARD)
+    kind = next((kind for kind, names in KINDS.items() if forward in names), OTHER)
+    return kind, "forward" if name == forward else "backward"
+
+
+@contextmanager
+def timing_functions(stopwatch, optimizer):
+    """Inside, the stopwatch times every public function of `functional`, by (kind, direction), and the optimizer."""
+    originals = {
+        function: kind_of(name)
+        for name, function in vars(functional).items()
+        if isinstance(function, FunctionType) and not name.startswith("_") and _is_mathematics(name, function)
+    }
+    originals[optim.clip_arrays] = (OPTIMIZER, "")
+    timed = {function: stopwatch.timed(function, name) for function, name in originals.items()}
+    package = __package__.partition(".")[0]
+    with ExitStack() as stack:
+        for module in [module for name, module in sys.modules.items() if name.partition(".")[0] == package]:
+            for name, value in list(vars(module).items()):
+                if isinstance(value, FunctionType) and value in timed:  # wherever it was imported to
+                    setattr(module, name, timed[value])
+                    stack.callback(setattr, module, name, value)
+        with timing_methods(stopwatch, optimizer, {"step": (OPTIMIZER, ""), "zero_grad": (OPTIMIZER, "")}):
+            yield
+
+
+def _is_mathematics(name, function):
+    """Not a helper that `functional` has imported: what that takes belongs to its caller."""
+    return function.__module__ == functional.__name__ or kind_of(name)[0] != OTHER
+
+
+@contextmanager
+def timing_layers(stopwatch, trainer):
+    """Inside, the stopwatch times forward and backward of every module, by (dotted name, direction), the loss around
+    the model, and the optimizer."""
+    seen = set()
+    with ExitStack() as stack:
+        for name, module in trainer.model.named_modules():
+            if id(module) not in seen:  # one that is shared has several names
+                seen.add(id(module))
+                stack.enter_context(timing_methods(stopwatch, module, _both_directions(name or "(model)")))
+        stack.enter_context(timing_methods(stopwatch, trainer.objective, _both_directions(LOSS)))
+        methods = {"step": (OPTIMIZER, ""), "zero_grad": (OPTIMIZER, "")}
+        stack.enter_context(timing_methods(stopwatch, trainer.optimizer, methods))
+        yield
+
+
+def _both_directions(name):
+    return {"forward": (name, "forward"), "backward": (name, "backward")}
+
+
+@contextmanager
+def timing_methods(stopwatch, owner, names):
+    """Inside, the stopwatch times these methods of one object, {method: name}."""
+    for method, name in names.items():
+        setattr(owner, method, stopwatch.timed(getattr(owner, method), name))
+    try:
+        yield
+    finally:
+        for method in names:
+            delattr(owner, method)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A row of a table of the profile: milliseconds of a step, forward and backward, and for a kind with matrix
+    products what these take alone. What has no direction is in `forward`."""
+
+    name: str
+    forward: float
+    backward: float
+    floor: float | None = None
+
+    @property
+    def total(self):
+        return self.forward + self.backward
+
+
+class Profile:
+    """A work for `child`: a training on one core, looked into. `run` returns no seconds but all that was found."""
+
+    def __init__(self, configuration):
+        configuration = CONFIGURATIONS[configuration]
+        self.trainer = trainer_of(configuration)
+        self.batches = Repeated(configuration.batches())
+        self.stopwatch = Stopwatch()
+        with timing_functions(self.stopwatch, self.trainer.optimizer):
+            products = products_of_step(
+                self.trainer, self.batches.batches, lambda: self.stopwatch.running() or (REST, "")
+            )
+        self.replay = Replay(products)
+
+    def check(self):
+        return None
+
+    def run(self, steps):
+        """{"step": median milliseconds of a step without any stopwatch, "kinds" and "layers": a list of Part each,
+        "calls": timed calls in a step of either, "microseconds": what the stopwatch adds to each}"""
+        alone, kinds, floors, layers, calls = [], [], [], [], {}
+        for _ in range(WARM_UP):
+            self._seconds_of_a_step()
+        for _ in range(steps):  # all in turn, so that what else the machine does meets them all
+            alone.append(self._seconds_of_a_step())
+            with timing_functions(self.stopwatch, self.trainer.optimizer):
+                kinds.append(self._exclusive_seconds())
+            calls["kinds"] = self.stopwatch.calls
+            floors.append(self.replay.seconds_by_kind())
+            with timing_layers(self.stopwatch, self.trainer):
+                layers.append(self._exclusive_seconds())
+            calls["layers"] = self.stopwatch.calls
+        return {
+            "step": 1e3 * median(alone),
+            "kinds": with_floors(parts_of(kinds), floors),
+            "layers": parts_of(layers),
+            "calls": calls,
+            "microseconds": microseconds_per_call(),
+        }
+
+    def _seconds_of_a_step(self):
+        history = self.trainer.history
+        before = history.seconds
+        self.trainer.fit(self.batches, self.trainer.step + 1, progress=False)
+        return history.seconds - before
+
+    def _exclusive_seconds(self):
+        """One more step, {(name, direction): seconds}."""
+        self.stopwatch.clear()
+        whole = self._seconds_of_a_step()
+        return add_rest(self.stopwatch.seconds, whole)
+
+
+def add_rest(seconds, whole):
+    """The times of a step, and under REST what none of them counted."""
+    return {**seconds, (REST, ""): whole - sum(seconds.values())}
+
+
+def parts_of(steps):
+    """From the times of several steps, {(name, direction): seconds} each, a list of Part in order of appearance."""
+    names = dict.fromkeys(name for step in steps for name, _ in step)
+
+    def milliseconds(name, *directions):
+        return 1e3 * sum(median(step.get((name, d), 0.0) for step in steps) for d in directions)
+
+    return [Part(name, milliseconds(name, "forward", ""), milliseconds(name, "backward")) for name in names]
+
+
+def with_floors(parts, floors):
+    """The parts with what their matrix products take alone: the medians of {(kind, direction): seconds}."""
+    alone = {part.name: part for part in parts_of(floors)}
+    return [
+        Part(part.name, part.forward, part.backward, alone[part.name].total if part.name in alone else None)
+        for part in parts
+    ]
+
+
+def microseconds_per_call(calls=10_000):
+    """What the stopwatch adds to each call, beside what it measures."""
+    nothing = Stopwatch().timed(lambda: None, "nothing")
+    started = time.perf_counter()
+    for _ in range(calls):
+        nothing()
+    return 1e6 * (time.perf_counter() - started) / calls

@@ -1,0 +1,261 @@
+"""The same models of PyTorch's own modules, with the parameters of ours.
+
+Matrices are (d_out, d_in) there, the transpose of ours; queries, keys and values come out of one matrix product.
+"""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from ..functional import sinusoidal_encoding
+
+LONGEST = 1024  # tokens that a Transformer-XL may see at once, memory and segment
+
+
+def torch_model(ours):
+    """The PyTorch model that equals this one of ours: of the same class, with the same parameters."""
+    config, state = ours.config, {name: torch.from_numpy(values) for name, values in ours.state_dict().items()}
+    with torch.no_grad():
+        return MODELS[type(ours).__name__](config, _Copy(state))
+
+
+class _Copy:
+    """Copies our parameters, found by their names, into PyTorch's modules."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def table(self, embedding, name):
+        embedding.weight.copy_(self.state[f"{name}.table"])
+
+    def linear(self, linear, *names):
+        """One linear map from one or several of ours side by side; a name stands for its w and b: "x.w1" is x.w1, x.b1.
+
+        A linear map without a bias has none in ours either.
+        """
+        linear.weight.copy_(torch.cat([self.state[name].t() for name in names]))
+        if linear.bias is not None:
+            linear.bias.copy_(torch.cat([self.state[_bias_of(name)] for name in names]))
+
+    def norm(self, norm, name):
+        norm.weight.copy_(self.state[f"{name}.gamma"])
+        if norm.bias is not None:
+            norm.bias.copy_(self.state[f"{name}.beta"])
+
+    def attention(self, attention, name):
+        """Into a nn.MultiheadAttention."""
+        attention.in_proj_weight.copy_(torch.cat([self.state[f"{name}.w_{part}"].t() for part in "qkv"]))
+        attention.in_proj_bias.copy_(torch.cat([self.state[f"{name}.b_{part}"] for part in "qkv"]))
+        self.linear(attention.out_proj, f"{name}.w_o")
+
+    def encoder_layer(self, layer, name):
+        """Into a nn.TransformerEncoderLayer."""
+        self.attention(layer.self_attn, f"{name}.attention")
+        self.feed_forward_and_norms(layer, name, (layer.norm1, layer.norm2))
+
+    def decoder_layer(self, layer, name):
+        """Into a nn.TransformerDecoderLayer."""
+        self.attention(layer.self_attn, f"{name}.self_attention")
+        self.attention(layer.multihead_attn, f"{name}.cross_attention")
+        self.feed_forward_and_norms(layer, name, (layer.norm1, layer.norm2, layer.norm3))
+
+    def feed_forward_and_norms(self, layer, name, norms):
+        self.linear(layer.linear1, f"{name}.feed_forward.w1")
+        self.linear(layer.linear2, f"{name}.feed_forward.w2")
+        for number, norm in enumerate(norms, start=1):
+            self.norm(norm, f"{name}.add_norm{number}.norm")
+
+
+def _bias_of(name):
+    """encoder.0.attention.w_q -> encoder.0.attention.b_q"""
+    module, _, matrix = name.rpartition(".")
+    return f"{module}.{matrix.replace('w', 'b')}"
+
+
+class EncoderDecoder(nn.Module):
+    """nn.Transformer between sinusoids and output. Padding is hidden, as in ours, whether there is any or not."""
+
+    def __init__(self, config, copy):
+        super().__init__()
+        c = self.config = config
+        self.src = nn.Embedding(c.src_vocab_size, c.d_model)
+        self.tgt = self.src if c.tie_embeddings else nn.Embedding(c.tgt_vocab_size, c.d_model)
+        self.stacks = nn.Transformer(
+            c.d_model, c.num_heads, c.num_encoder_layers, c.num_decoder_layers, c.d_ff, dropout=0.0,
+            activation=c.activation, layer_norm_eps=c.layer_norm_eps, batch_first=True,
+        )  # fmt: skip
+        self.stacks.encoder.norm = self.stacks.decoder.norm = None  # post-norm needs none after a stack
+        self.output = nn.Linear(c.d_model, c.tgt_vocab_size, bias=not c.tie_embeddings)
+        self.register_buffer("positions", torch.from_numpy(sinusoidal_encoding(c.max_len, c.d_model)))
+        copy.table(self.src, "src_input.embedding")
+        if c.tie_embeddings:
+            self.output.weight = self.tgt.weight
+        else:
+            copy.table(self.tgt, "tgt_input.embedding")
+            copy.linear(self.output, "output.w")
+        for i, layer in enumerate(self.stacks.encoder.layers):
+            copy.encoder_layer(layer, f"encoder.{i}")
+        for i, layer in enumerate(self.stacks.decoder.layers):
+            copy.decoder_layer(layer, f"decoder.{i}")
+
+    def forward(self, src, tgt_in):
+        """src (B, S), tgt_in (B, T)  ->  logits (B, T, V)"""
+        T, pad_id = tgt_in.shape[1], self.config.pad_id
+        src_padding = src == pad_id
+        out = self.stacks(
+            self._enter(self.src, src),
+            self._enter(self.tgt, tgt_in),
+            tgt_mask=torch.ones(T, T, dtype=torch.bool).triu(1),
+            src_key_padding_mask=src_padding,
+            tgt_key_padding_mask=tgt_in == pad_id,
+            memory_key_padding_mask=src_padding,
+        )
+        return self.output(out)
+
+    def _enter(self, embedding, ids):
+        return embedding(ids) * self.config.d_model**0.5 + self.positions[: ids.shape[1]]
+
+
+class GPT(nn.Module):
+    """As nanoGPT builds it, with PyTorch's fused attention."""
+
+    def __init__(self, config, copy):
+        super().__init__()
+        c = self.config = config
+        self.token, self.position = nn.Embedding(c.vocab_size, c.d_model), nn.Embedding(c.max_len, c.d_model)
+        self.blocks = nn.ModuleList(GPTBlock(c, copy, f"blocks.{i}") for i in range(c.num_layers))
+        self.norm = nn.LayerNorm(c.d_model, c.layer_norm_eps, bias=c.bias)
+        copy.table(self.token, "embedding")
+        copy.table(self.position, "position")
+        copy.norm(self.norm, "norm")
+
+    def forward(self, ids):
+        """ids (B, T)  ->  logits (B, T, V)"""
+        x = self.token(ids) + self.position(torch.arange(ids.shape[1]))
+        for block in self.blocks:
+            x = block(x)
+        return F.linear(self.norm(x), self.token.weight)  # tied
+
+    @torch.no_grad()
+    def generate(self, ids, max_new_tokens):
+        """As nanoGPT does it: the whole context again for every token."""
+        for _ in range(max_new_tokens):
+            logits = self(ids[:, -self.config.max_len :])[:, -1]
+            drawn = torch.multinomial(F.softmax(logits, dim=-1), num_samples=1)
+            ids = torch.cat((ids, drawn), dim=1)
+        return ids
+
+
+class GPTBlock(nn.Module):
+    def __init__(self, config, copy, name):
+        super().__init__()
+        c, self.num_heads = config, config.num_heads
+        self.norm1, self.norm2 = (nn.LayerNorm(c.d_model, c.layer_norm_eps, bias=c.bias) for _ in range(2))
+        self.qkv = nn.Linear(c.d_model, 3 * c.d_model, bias=c.bias)
+        self.out = nn.Linear(c.d_model, c.d_model, bias=c.bias)
+        self.linear1 = nn.Linear(c.d_model, c.d_ff, bias=c.bias)
+        self.activation = nn.GELU(approximate="tanh")
+        self.linear2 = nn.Linear(c.d_ff, c.d_model, bias=c.bias)
+        copy.linear(self.qkv, *(f"{name}.attention.w_{part}" for part in "qkv"))
+        copy.linear(self.out, f"{name}.attention.w_o")
+        copy.feed_forward_and_norms(self, name, (self.norm1, self.norm2))
+
+    def forward(self, x):
+        B, T, D = x.shape
+        q, k, v = (
+            part.view(B, T, self.num_heads, -1).transpose(1, 2) for part in self.qkv(self.norm1(x)).split(D, dim=2)
+        )
+        heads = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # (B, H, T, K)
+        x = x + self.out(heads.transpose(1, 2).reshape(B, T, D))
+        return x + self.linear2(self.activation(self.linear1(self.norm2(x))))
+
+
+class Bert(nn.Module):
+    """nn.TransformerEncoder between the three embeddings and the head for masked words. Padding is hidden."""
+
+    def __init__(self, config, copy):
+        super().__init__()
+        c = self.config = config
+        self.token, self.position = nn.Embedding(c.vocab_size, c.d_model), nn.Embedding(c.max_len, c.d_model)
+        self.segment = nn.Embedding(c.type_vocab_size, c.d_model)
+        self.norm = nn.LayerNorm(c.d_model, c.layer_norm_eps)
+        layer = nn.TransformerEncoderLayer(
+            c.d_model, c.num_heads, c.d_ff, dropout=0.0, activation=c.activation, layer_norm_eps=c.layer_norm_eps,
+            batch_first=True,
+        )  # fmt: skip
+        self.encoder = nn.TransformerEncoder(layer, c.num_layers, enable_nested_tensor=False)
+        self.head = nn.Linear(c.d_model, c.d_model)
+        self.head_norm = nn.LayerNorm(c.d_model, c.layer_norm_eps)
+        self.head_bias = nn.Parameter(copy.state["mlm_head.b"].clone())
+        for embedding, name in ((self.token, "embedding"), (self.position, "position"), (self.segment, "segment")):
+            copy.table(embedding, name)
+        copy.norm(self.norm, "norm")
+        copy.linear(self.head, "mlm_head.linear.w")
+        copy.norm(self.head_norm, "mlm_head.norm")
+        for i, layer in enumerate(self.encoder.layers):
+            copy.encoder_layer(layer, f"blocks.{i}")
+
+    def forward(self, ids, places):
+        """ids (B, S), places (B, S) Boolean  ->  logits (N, V) at the places"""
+        x = self.token(ids) + self.position(torch.arange(ids.shape[1])) + self.segment(torch.zeros_like(ids))
+        x = self.encoder(self.norm(x), src_key_padding_mask=ids == self.config.pad_id)
+        x = self.head_norm(F.gelu(self.head(x[places])))
+        return F.linear(x, self.token.weight, self.head_bias)  # tied
+
+
+class TransformerXL(nn.Module):
+    """PyTorch has no attention by distance: here it is in its operations, with its gradients."""
+
+    def __init__(self, config, copy):
+        super().__init__()
+        c = self.config = config
+        self.token = nn.Embedding(c.vocab_size, c.d_model)
+        self.blocks = nn.ModuleList(RecurrentBlock(c, copy, f"blocks.{i}") for i in range(c.num_layers))
+        self.register_buffer("encodings", torch.from_numpy(sinusoidal_encoding(LONGEST, c.d_model)).flip(0))
+        copy.table(self.token, "embedding")
+
+    def forward(self, ids, mems):
+        """ids (B, T), mems from the segment before or None  ->  logits (B, T, V), new mems"""
+        x = self.token(ids) * self.config.d_model**0.5
+        new_mems = []
+        for block, memory in zip(self.blocks, mems or [None] * len(self.blocks), strict=True):
+            source = x if memory is None else torch.cat([memory, x], dim=1)  # (B, S, D)
+            new_mems.append(source[:, -self.config.mem_len :].detach())
+            x = block(x, source, self.encodings[-source.shape[1] :])
+        return F.linear(x, self.token.weight), new_mems  # tied
+
+
+class RecurrentBlock(nn.Module):
+    def __init__(self, config, copy, name):
+        super().__init__()
+        c, self.num_heads = config, config.num_heads
+        self.q, self.k, self.v, self.r, self.o = (nn.Linear(c.d_model, c.d_model, bias=False) for _ in range(5))
+        self.content_bias, self.position_bias = (
+            nn.Parameter(copy.state[f"{name}.attention.{part}"][:, None].clone()) for part in "uv"
+        )  # (H, 1, K)
+        self.norm1, self.norm2 = (nn.LayerNorm(c.d_model, c.layer_norm_eps) for _ in range(2))
+        self.linear1, self.linear2 = nn.Linear(c.d_model, c.d_ff), nn.Linear(c.d_ff, c.d_model)
+        for part in "qkvro":
+            copy.linear(getattr(self, part), f"{name}.attention.w_{part}")
+        copy.feed_forward_and_norms(self, name, (self.norm1, self.norm2))
+
+    def forward(self, x, source, encodings):
+        """x (B, T, D), source (B, S, D) of which x is the end, encodings (S, D), the largest distance first"""
+        B, T, D = x.shape
+        S = source.shape[1]
+        q, k, v = self._heads(self.q(x)), self._heads(self.k(source)), self._heads(self.v(source))  # (B, H, …, K)
+        r = self._heads(self.r(encodings)[None])  # (1, H, S, K)
+        by_distance = (q + self.position_bias) @ r.transpose(2, 3)  # (B, H, T, S), a column a distance
+        shifted = F.pad(by_distance, (1, 0)).view(B, -1, S + 1, T)[:, :, 1:].reshape(by_distance.shape)
+        scores = ((q + self.content_bias) @ k.transpose(2, 3) + shifted) * q.shape[-1] ** -0.5
+        future = torch.ones(T, S, dtype=torch.bool).triu(S - T + 1)
+        weights = F.softmax(scores.masked_fill(future, -torch.inf), dim=-1)
+        attended = (weights @ v).transpose(1, 2).reshape(B, T, D)
+        x = self.norm1(x + self.o(attended))
+        return self.norm2(x + self.linear2(F.relu(self.linear1(x))))
+
+    def _heads(self, x):
+        return x.view(*x.shape[:2], self.num_heads, -1).transpose(1, 2)
+
+
+MODELS = {"Transformer": EncoderDecoder, "GPT": GPT, "Bert": Bert, "TransformerXL": TransformerXL}

@@ -1,0 +1,149 @@
+"""What our contestants do, each in a process of its own.
+
+A work has `check()`, numbers by name that must be the same for all contestants of a race, or None; and `run(units)`,
+which does so many units of work and returns the seconds they took.
+"""
+
+import time
+
+import numpy as np
+
+from .. import functional as F
+from ..decoding import generate
+from ..training import Trainer
+from .configurations import CONFIGURATIONS, SEED, Repeated
+from .floor import Replay, recording
+
+CHECKED_STEPS = 10
+CHECKED_NUMBERS = 1000  # of an array
+
+
+def trainer_of(configuration, workers=1):
+    """A Trainer of the configuration, before its first step."""
+    model = configuration.model()
+    optimizer = configuration.optimizer(model.parameters())
+    return Trainer(model, optimizer, configuration.objective(model), clip_norm=configuration.clip_norm, workers=workers)
+
+
+class Training:
+    """Steps of a training, by `Trainer.fit`."""
+
+    def __init__(self, configuration, workers=1):
+        configuration = CONFIGURATIONS[configuration]
+        self.trainer = trainer_of(configuration, workers)
+        self.batches = Repeated(configuration.batches())
+
+    def check(self):
+        """The losses of the first steps."""
+        losses = self.trainer.fit(self.batches, CHECKED_STEPS, progress=False).losses
+        return {f"loss of step {number}": loss for number, loss in enumerate(losses, start=1)}
+
+    def run(self, steps):
+        history = self.trainer.history
+        before = history.seconds
+        self.trainer.fit(self.batches, self.trainer.step + steps, progress=False)
+        return history.seconds - before
+
+
+class Floor:
+    """The matrix products of one training step and the update of the optimizer, nothing else."""
+
+    def __init__(self, configuration):
+        configuration = CONFIGURATIONS[configuration]
+        trainer = trainer_of(configuration)
+        self._replay = Replay(products_of_step(trainer, configuration.batches()))
+        self._optimizer = trainer.optimizer
+        self._optimizer.zero_grad()
+
+    def check(self):
+        return None
+
+    def run(self, steps):
+        started = time.perf_counter()
+        for _ in range(steps):
+            self._replay.run()
+            self._optimizer.step()
+        return time.perf_counter() - started
+
+
+def products_of_step(trainer, batches, kind=lambda: None):
+    """The matrix products of the training's second step: in the first a Transformer-XL has no memory yet."""
+    objective = trainer.objective
+    trainer.model.train()
+    objective.forward(batches[0])
+    with recording(trainer.model, kind) as products:
+        objective.forward(batches[1])
+        objective.backward()
+    return products
+
+
+class Generation:
+    """One token after another from the gpt, at batch 1. A run of n units writes n texts of `length` tokens more behind
+    the prompt.
+
+    prompt: its length; with the context of 64, 1 stays inside it and 64 begins where the cache is of no more use
+    """
+
+    def __init__(self, prompt, length, use_cache):
+        self.model = CONFIGURATIONS["gpt"].model()
+        self.ids, self.prompt, self.length, self.use_cache = context_of(self.model), prompt, length, use_cache
+
+    def check(self):
+        """Scores of the token behind a full context."""
+        with self.model.evaluating():
+            return {"logits": self.model(self.ids)[0, -1]}
+
+    def run(self, texts):
+        started = time.perf_counter()
+        for seed in range(texts):
+            generate(self.model, self.ids[:, : self.prompt], self.length, rng=seed, use_cache=self.use_cache)
+        return time.perf_counter() - started
+
+
+def context_of(model):
+    """A text as long as the model's context, ids (1, T)."""
+    config = model.config
+    return np.random.default_rng(SEED).integers(config.vocab_size, size=(1, config.max_len))
+
+
+class Attention:
+    """Forward and backward of attention over n tokens, every token to every other.
+
+    kind: "plain", which holds the weights (n, n) of all heads, or "tiled"
+    """
+
+    def __init__(self, kind, n):
+        self.arrays = attention_inputs(n)
+        self._once = {"plain": self._plain, "tiled": self._tiled}[kind]
+
+    def _plain(self, q, k, v, dout):
+        out, weights = F.scaled_dot_product_attention(q, k, v)
+        return out, *F.scaled_dot_product_attention_backward(dout, q, k, v, weights)
+
+    def _tiled(self, q, k, v, dout):
+        out, log_total = F.tiled_attention(q, k, v)
+        return out, *F.tiled_attention_backward(dout, q, k, v, out, log_total)
+
+    def check(self):
+        return named_samples(self._once(*self.arrays))
+
+    def run(self, times):
+        started = time.perf_counter()
+        for _ in range(times):
+            self._once(*self.arrays)
+        return time.perf_counter() - started
+
+
+def attention_inputs(n, batch=4, heads=8, features=64):
+    """q, k, v and dout, (B, H, n, K) each."""
+    rng = np.random.default_rng(SEED)
+    return [rng.standard_normal((batch, heads, n, features), dtype=np.float32) for _ in range(4)]
+
+
+def named_samples(arrays):
+    """Some numbers of each result of an attention, spread evenly over it."""
+    names = ("out", "dq", "dk", "dv")
+    return {
+        name: array.reshape(-1)[:: max(1, array.size // CHECKED_NUMBERS)]
+        for name, array in zip(names, arrays, strict=True)
+    }

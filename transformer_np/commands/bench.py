@@ -1,0 +1,121 @@
+import argparse
+import json
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from ..bench import DEFAULT, TRAINING, WHAT
+from . import add_command, check_writable, number_of_workers, positive_number
+
+
+def add_parser(subparsers):
+    parser = add_command(
+        subparsers,
+        "bench",
+        run,
+        "measure how fast the package is on this machine",
+        "transformer-np bench gpt base --against torch --json bench.json",
+    )
+    kinds = "; ".join(f"{name}: {summary}" for name, summary in WHAT.items())
+    parser.add_argument(
+        "what",
+        nargs="*",
+        type=_what,
+        metavar="WHAT",
+        help=f"what to measure (default: {' '.join(DEFAULT)}; about two minutes). {kinds}",
+    )
+    parser.add_argument("--against", choices=("torch",), help="the same models in PyTorch, in turn with ours")
+    parser.add_argument("--profile", action="store_true", help="where one step's time goes, by kind and by layer")
+    parser.add_argument(
+        "--workers", type=number_of_workers, default="auto", metavar="N|auto",
+        help="processes that share a training, besides one alone (default: auto, one for each core)",
+    )  # fmt: skip
+    parser.add_argument("--rounds", type=positive_number, metavar="N", help="turns of each contestant (default: 7)")
+    parser.add_argument("--quick", action="store_true", help="3 short turns of each: rough numbers")
+    parser.add_argument(
+        "--plain", action="store_true",
+        help="attention that holds all weights also for 4096 tokens, which takes about 10 GB",
+    )  # fmt: skip
+    parser.add_argument("--json", metavar="FILE", help="write all that was measured, every turn's time included")
+
+
+def run(args):
+    if args.against and find_spec("torch") is None:
+        raise ModuleNotFoundError('--against torch needs PyTorch: pip install -e ".[bench]"')
+    if args.profile and args.against:
+        raise ValueError("--profile looks into our own step: leave out --against")
+    if args.profile and not set(args.what) <= TRAINING.keys():
+        raise ValueError(f"--profile looks into a training step: one of {', '.join(TRAINING)}")
+    if args.json:
+        check_writable("--json", args.json)
+    from ..bench import report
+    from ..threads import cores
+
+    machine = report.machine()
+    print(report.head(machine, args.against is not None), flush=True)
+    what = args.what or [name for name in DEFAULT if not args.profile or name in TRAINING]
+    workers = _most_workers() if args.workers == "auto" else args.workers
+    outcomes, profiles = _profiles(args, what) if args.profile else _races(args, what, workers, cores())
+    if args.json:
+        options = {name: value for name, value in vars(args).items() if name != "run"}
+        found = report.as_json(machine, {**options, "what": what, "workers": workers}, outcomes, profiles)
+        Path(args.json).write_text(json.dumps(found, indent=1, allow_nan=False), encoding="utf-8")
+        print(f"\n{args.json}")
+    wrong = report.unequal(outcomes)
+    for sentence in wrong:
+        print(f"transformer-np: error: {sentence}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def _most_workers():
+    from ..bench.configurations import LEAST_ROWS
+    from ..threads import cores
+    from ..training.workers import can_fork
+
+    return min(cores(), LEAST_ROWS) if can_fork() else 1
+
+
+def _races(args, what, workers, threads):
+    """All races, and a short profile behind each training: [Outcome], {name: profile}"""
+    from ..bench import measure, report
+    from ..bench.races import races
+
+    how = {"rounds": args.rounds or measure.ROUNDS, "burst": measure.BURST}
+    if args.quick:
+        how = {"rounds": args.rounds or measure.QUICK_ROUNDS, "burst": measure.QUICK_BURST}
+    outcomes, profiles = [], {}
+    for race in races(what, workers, args.against == "torch", threads, args.quick, args.plain):
+        outcomes.append(measure.run_race(race, **how, note=_note))
+        print(f"\n{report.table(outcomes[-1])}", flush=True)
+        if race.name in TRAINING:
+            profiles[race.name] = _profile(race.name, args.quick)
+    return outcomes, profiles
+
+
+def _profiles(args, what):
+    """The whole profile of each training: no Outcome, {name: profile}"""
+    from ..bench import report
+
+    profiles = {}
+    for name in dict.fromkeys(what):
+        profiles[name] = _profile(name, args.quick)
+        print(f"\n{report.layers_table(name, profiles[name])}", flush=True)
+    return [], profiles
+
+
+def _profile(name, quick):
+    from ..bench import measure, report
+
+    profile = measure.profile(name, quick, _note)
+    print(f"\n{report.kinds_table(name, profile)}", flush=True)
+    return profile
+
+
+def _note(text):
+    print(text, file=sys.stderr, flush=True)
+
+
+def _what(name):
+    if name not in WHAT:
+        raise argparse.ArgumentTypeError(f"invalid choice: {name!r} (choose from {', '.join(WHAT)})")
+    return name

@@ -1,0 +1,115 @@
+"""A team of processes on any number of machines, which MPI starts and connects: `mpiexec -n 4 python train.py`.
+
+Each process holds everything; the gradients are added by one all-reduce of the flat buffer, and all make the same
+update.
+"""
+
+import os
+import sys
+import time
+from contextlib import contextmanager, suppress
+from functools import cache
+
+import numpy as np
+
+from .team import Team
+
+# what the launchers tell the processes they start: MPICH and Intel MPI, Open MPI, MVAPICH, PMIx (Slurm)
+_LAUNCHED = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
+_HEAD_START = 1.0  # seconds for the first rank to say what is wrong, so that not all say the same
+_TO_BE_HEARD = 0.3  # seconds for mpiexec to read what was said: what it has not when all are stopped is lost
+
+
+def launched_by_mpi():
+    """Whether this process is one of those that mpiexec started."""
+    return any(name in os.environ for name in _LAUNCHED)
+
+
+def connect():
+    """Join the other processes that mpiexec started, so that from now on an error in one is an error of all.
+
+    ->  the module MPI of mpi4py
+    """
+    mpi = _mpi()
+    if mpi.COMM_WORLD.size > 1:
+        _abort_on_errors()
+    return mpi
+
+
+class MPITeam(Team):
+    """All processes of MPI's world. An error in one of them is printed and stops all others (MPI_Abort).
+
+    Raises ModuleNotFoundError without mpi4py or an MPI library.
+    """
+
+    def __init__(self):
+        self._mpi = connect()
+        self.comm = self._mpi.COMM_WORLD
+        self.rank, self.size = self.comm.rank, self.comm.size
+
+    def run(self, optimizer, body):
+        steps = self.comm.allgather(optimizer.steps)
+        if len(set(steps)) > 1:
+            raise ValueError(f"the processes have done different numbers of steps: {steps}; have they one folder?")
+        self.comm.Bcast(optimizer.data)  # all begin where the first does
+        try:
+            return body(self)
+        except SystemExit as end:  # Python ends without telling sys.excepthook
+            with last_words(1):
+                print(f"process {self.rank} left the training: sys.exit({end.code!r})", file=sys.stderr)
+            raise
+
+    def total(self, *numbers):
+        numbers = np.array(numbers, np.float64)
+        self.comm.Allreduce(self._mpi.IN_PLACE, numbers)
+        return tuple(numbers.tolist())
+
+    def add_gradients(self, optimizer):
+        self.comm.Allreduce(self._mpi.IN_PLACE, optimizer.grad)
+        return super().add_gradients(optimizer)
+
+    def gather(self, value):
+        return self.comm.gather(value)
+
+
+@contextmanager
+def last_words(code):
+    """Around what a process has to say before it ends with an error. One that mpiexec started then stops all others,
+    which would wait for it; mpiexec ends with this exit code. The first rank speaks first: what is wrong everywhere is
+    said once."""
+    connected = launched_by_mpi() and "mpi4py.MPI" in sys.modules
+    world = _mpi().COMM_WORLD if connected else None
+    if connected and world.rank:
+        time.sleep(_HEAD_START)
+    try:
+        yield
+    finally:
+        if connected:
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(Exception):  # whatever is wrong with it, the others must not wait
+                    stream.flush()
+            time.sleep(_TO_BE_HEARD)
+            world.Abort(code)
+
+
+@cache
+def _abort_on_errors():
+    """An error that nobody catches stops all, after it was printed."""
+    hook = sys.excepthook
+
+    def abort(*error):
+        with last_words(1):
+            hook(*error)
+
+    sys.excepthook = abort
+
+
+def _mpi():
+    """The module MPI of mpi4py; the connection to the others is made when it is first imported."""
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:  # the package, or the library that it calls
+        raise ModuleNotFoundError(
+            f'mpiexec needs mpi4py and an MPI library ({error}): pip install "transformer-np[mpi]"'
+        ) from None
+    return MPI

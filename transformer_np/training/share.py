@@ -1,0 +1,134 @@
+"""What one member of a team has of a training: rows of each batch, what dropout draws for them, and what the objective
+carries from one batch to the next."""
+
+import math
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass, replace
+
+import numpy as np
+
+from .team import Team
+
+
+class Share:
+    """The share of a member. One that is alone has everything, and nothing is cut or joined.
+
+    objective: .count(batch), how many tokens count; one that carries something: .state_dict(), .load_state_dict(state),
+    .state_of_rows(state, rows), .join_states(states)
+    """
+
+    def __init__(self, model, objective, team=None):
+        self.model, self.objective, self.team = model, objective, team or Team()
+        self._draws = []
+
+    @contextmanager
+    def taken(self, batches, step):
+        """Inside, the member has its share of what is carried and drawn, cut as the batch of that step; afterwards the
+        first member has all of what is carried."""
+        if self.team.size == 1:
+            yield
+            return
+        if carried := self._carried():
+            rows = self.team.rows(number_of_rows(batches.batch(step)))
+            self.objective.load_state_dict(self.objective.state_of_rows(carried, rows))
+        with drawing_by_rows(self.model) as self._draws:
+            yield
+        if carried := self.all_carried():
+            self.objective.load_state_dict(carried)
+
+    def of(self, batch):
+        """The member's rows of a batch, and how much of the tokens that count are in them, in [0, 1]."""
+        if self.team.size == 1:
+            return batch, 1.0
+        number = number_of_rows(batch)
+        rows = self.team.rows(number)
+        idle = rows.start == rows.stop  # more members than rows: repeat the first row, and let it count nothing
+        if idle:
+            rows = slice(0, 1)
+        for draws in self._draws:
+            draws.place = (rows.start, rows.stop - rows.start, number - rows.stop)
+        part = take_rows(batch, rows)
+        return part, 0.0 if idle else self.objective.count(part) / max(1, self.objective.count(batch))
+
+    def all_carried(self):
+        """The state of what the objectives of all members carry, for the first member: {} where there is none."""
+        if not hasattr(self.objective, "state_dict"):
+            return {}
+        states = self.team.gather(self._carried())
+        if self.team.size == 1:
+            return states[0]
+        return self.objective.join_states(states) if states else {}
+
+    def _carried(self):
+        return self.objective.state_dict() if hasattr(self.objective, "state_dict") else {}
+
+
+def number_of_rows(batch):
+    """The size of the leading axis of a batch, a dataclass with arrays."""
+    if not is_dataclass(batch):
+        raise TypeError(f"workers can divide a batch that is a dataclass of arrays, not a {type(batch).__name__}")
+    numbers = {len(array) for array in _arrays(batch).values()}
+    if len(numbers) != 1:
+        raise ValueError(f"the arrays of a batch must have one row for each example, got {sorted(numbers)} rows")
+    return numbers.pop()
+
+
+def take_rows(batch, rows):
+    """The batch with only these rows of its arrays, a slice. They stay padded to the length of the whole batch."""
+    return replace(batch, **{name: array[rows] for name, array in _arrays(batch).items()})
+
+
+def _arrays(batch):
+    """The fields that have rows; a number has none."""
+    values = {f.name: getattr(batch, f.name) for f in fields(batch)}
+    return {name: array for name, array in values.items() if isinstance(array, np.ndarray) and array.ndim}
+
+
+class RowDraws(np.random.Generator):
+    """Draws for some rows what another generator would draw for the whole batch, and leaves it where that would leave
+    it. So dropout drops the same entries, and ends in the same state, however many members share the batch.
+
+    place: (rows before, own rows, rows after), set for each batch
+    """
+
+    def __init__(self, generator):
+        if not isinstance(generator.bit_generator, np.random.PCG64 | np.random.PCG64DXSM):  # the others: other steps
+            kind = type(generator.bit_generator).__name__
+            raise ValueError(f"to be divided among workers dropout must draw from a PCG64, which can skip, not {kind}")
+        super().__init__(generator.bit_generator)
+        self.place = (0, 0, 0)
+
+    def random(self, size, dtype=np.float32):
+        before, own, after = self.place
+        if size[0] != own or dtype != np.float32:
+            raise ValueError(f"drew {size} of {dtype}, expected {own} rows of float32")
+        per_row = math.prod(size[1:])
+        self._skip(before * per_row)
+        drawn = super().random(size, dtype=dtype)
+        self._skip(after * per_row)
+        return drawn
+
+    def _skip(self, count):
+        """Go on as if so many float32 had been drawn. Two of them are cut from one step of the bit generator."""
+        if count and self.bit_generator.state["has_uint32"]:
+            super().random(dtype=np.float32)
+            count -= 1
+        if count:
+            self.bit_generator.advance(count // 2)
+            super().random(count % 2, dtype=np.float32)
+
+
+@contextmanager
+def drawing_by_rows(model):
+    """Inside, the modules of the model draw as RowDraws  ->  those."""
+    drawing = [module for _, module in model.named_modules() if hasattr(module, "rng")]
+    generators = [module.rng for module in drawing]
+    draws = {id(generator): RowDraws(generator) for generator in generators}
+
+    for module, generator in zip(drawing, generators, strict=True):
+        module.rng = draws[id(generator)]
+    try:
+        yield list(draws.values())
+    finally:
+        for module, generator in zip(drawing, generators, strict=True):
+            module.rng = generator

@@ -1,0 +1,208 @@
+"""A team of processes on one machine. They share the parameters and the optimizer's averages in memory; each has
+gradients of its own, and everything that a forward leaves for its backward.
+
+Processes and not threads: of a small step much is Python, of which two threads run one at a time.
+"""
+
+import mmap
+import multiprocessing
+import signal
+import sys
+import traceback
+import warnings
+from contextlib import contextmanager, suppress
+from multiprocessing.reduction import ForkingPickler
+
+import numpy as np
+
+from ..threads import blas_threads, limit_blas_threads
+from .team import Team
+
+
+def can_fork():
+    """Whether this system can divide a process with all that it holds. (macOS can, but its matrix library breaks.)"""
+    return sys.platform not in ("win32", "darwin", "emscripten", "wasi")
+
+
+class _Gone(Exception):
+    """The process of this rank, at the other end of a pipe, has ended."""
+
+
+class Workers(Team):
+    """`size` processes, of which this one is the first. The others come to be in `run`, as copies of it, and end there.
+
+    Whatever happens to the first, the others end too: their pipe to it breaks. They leave nothing behind, because the
+    shared memory has no name. While they begin, no other thread may be in a matrix product: OpenBLAS then waits for
+    ever.
+
+    Raises ValueError where processes cannot be copied, or NumPy's own threads cannot be limited; from `run` what a
+    worker raised, and ChildProcessError for one that ended without a word.
+    """
+
+    def __init__(self, size):
+        if not can_fork():
+            raise ValueError(f"workers need a system that copies processes, {sys.platform} does not: use MPI instead")
+        threads = blas_threads()
+        if threads is None:
+            raise ValueError(
+                "workers share the cores with the threads of NumPy's matrix library: install threadpoolctl "
+                '(pip install "transformer-np[workers]") or set OPENBLAS_NUM_THREADS=1 before Python starts'
+            )
+        self.size = size
+        self._threads = max(1, threads // size)  # of the matrix library, in each process
+
+    def run(self, optimizer, body):
+        optimizer.move(_shared)
+        self._gradients = [_shared(optimizer.grad.size, optimizer.grad.dtype) for _ in range(self.size)]
+        fork = multiprocessing.get_context("fork")
+        pipes = [fork.Pipe() for _ in range(1, self.size)]  # (end of the first, end of the other)
+        processes = [
+            fork.Process(target=self._work, args=(rank, pipes, optimizer, body), daemon=True)
+            for rank in range(1, self.size)
+        ]
+        try:
+            with _interrupts_blocked():
+                for process in processes:
+                    _start(process)
+            for _, other in pipes:  # only the other process has it now, and it closes when that ends
+                other.close()
+            self._ends = {rank: own for rank, (own, _) in enumerate(pipes, start=1)}
+            optimizer.move_gradients(self._gradients[0])
+            with limit_blas_threads(self._threads):
+                result = body(self)
+            for process in processes:
+                process.join()
+            return result
+        except _Gone as gone:
+            (rank,) = gone.args
+            raise ChildProcessError(f"worker {rank} died ({_how_it_ended(processes[rank - 1])})") from None
+        finally:
+            for own, other in pipes:
+                own.close()
+                other.close()
+            for process in processes:
+                if process.pid is not None:  # it was started
+                    process.kill()
+                    process.join()
+            del self._gradients
+
+    def _work(self, rank, pipes, optimizer, body):
+        """What the process of a rank does from its beginning to its end."""
+        self.rank = rank
+        for number, (first, other) in enumerate(pipes, start=1):
+            first.close()
+            if number != rank:
+                other.close()
+        _, end = pipes[rank - 1]
+        self._ends = {0: end}
+        optimizer.move_gradients(self._gradients[rank])
+        try:
+            with limit_blas_threads(self._threads):
+                body(self)
+        except _Gone:
+            pass
+        except BaseException as error:
+            error.add_note(f"in worker {rank}:\n{traceback.format_exc()}")
+            with suppress(_Gone):  # of an error of its own, perhaps the same
+                self._say(0, _portable(error))
+
+    # --- what the members say to each other ----------------------------------------------------------------------
+
+    def _collect(self, value):
+        """In the first, what all said in the order of rank; in the others None. Raises what one of them raised."""
+        if self.rank:
+            self._say(0, value)
+            return None
+        values = [value, *(self._hear(rank) for rank in self._ends)]
+        for error in values:
+            if isinstance(error, BaseException):
+                raise error
+        return values
+
+    def _answer(self, value=None):
+        """What the first says to all others."""
+        if self.rank:
+            return self._hear(0)
+        for rank in self._ends:
+            self._say(rank, value)
+        return value
+
+    def _say(self, rank, value):
+        try:
+            self._ends[rank].send(value)
+        except OSError:
+            raise _Gone(rank) from None
+
+    def _hear(self, rank):
+        try:
+            return self._ends[rank].recv()
+        except (EOFError, OSError):  # between two messages, within one
+            raise _Gone(rank) from None
+
+    def total(self, *numbers):
+        said = self._collect(numbers)
+        return self._answer(said and tuple(sum(column) for column in zip(*said, strict=True)))
+
+    def add_gradients(self, optimizer):
+        """The part of a member is added up by itself, in its own buffer. All have been in `total` before, so that
+        every gradient is there; nobody's next gradient is, until all have been in `updated`."""
+        part = self.rows(optimizer.data.size)
+        own = self._gradients[self.rank][part]
+        for rank, other in enumerate(self._gradients):
+            if rank != self.rank:
+                own += other[part]
+        return part
+
+    def total_of_parts(self, number):
+        return self.total(number)[0]
+
+    def updated(self):
+        self._collect(None)
+        self._answer()
+
+    def gather(self, value):
+        return self._collect(value)
+
+
+@contextmanager
+def _interrupts_blocked():
+    """Inside, Ctrl-C waits. The processes that begin here never see it, though a terminal sends it to all: the first
+    decides. (To ignore it as their first deed would be too late for an interrupt that comes right before.)"""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start(process):
+    with warnings.catch_warnings():
+        # Python warns that a copy waits for ever if it needs a lock that one of this process's other threads holds,
+        # because there the thread is not. Ours needs none: it runs NumPy, whose matrix library is prepared to be
+        # copied, and talks through its pipe.
+        warnings.filterwarnings("ignore", ".*is multi-threaded, use of fork", DeprecationWarning)
+        process.start()
+
+
+def _how_it_ended(process):
+    process.join(timeout=1)
+    if process.exitcode is not None and process.exitcode < 0:
+        return f"killed by signal {-process.exitcode}: was the memory full?"
+    return f"exit code {process.exitcode}"
+
+
+def _portable(error):
+    """The error, if it can go through a pipe, or else one that says the same."""
+    try:
+        ForkingPickler.loads(ForkingPickler.dumps(error))
+        return error
+    except Exception:
+        other = RuntimeError(f"{type(error).__name__}: {error}")
+        for note in error.__notes__:
+            other.add_note(note)
+        return other
+
+
+def _shared(size, dtype):
+    """An array of zeros that the processes to come will share. It has no name that could be left behind."""
+    return np.frombuffer(mmap.mmap(-1, max(1, size) * np.dtype(dtype).itemsize), dtype, size)
