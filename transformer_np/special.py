@@ -8,10 +8,12 @@ _LARGEST = 6.5  # beyond it 1 − erf(z) < 1e-18: nothing is left in float64
 
 
 def _scaled_erfc_coefficients(degree):
-    """Polynomial in u ∈ [−1, 1] for erfc(z)·exp(z²), which is smooth where erf itself flattens out."""
+    """Polynomial in u ∈ [−1, 1] for erfc(z)·exp(z²), which is smooth where erf itself flattens out; the highest power
+    first."""
     u = np.cos(np.pi * (np.arange(64) + 0.5) / 64)  # Chebyshev nodes: no oscillation at the ends
     z = [_z_of_u(node) for node in u]
-    return np.polynomial.chebyshev.chebfit(u, [erfc(value) * exp(value * value) for value in z], degree)
+    fit = np.polynomial.chebyshev.chebfit(u, [erfc(value) * exp(value * value) for value in z], degree)
+    return np.polynomial.chebyshev.cheb2poly(fit)[::-1]
 
 
 _SMALLEST_T = 2 / (2 + _LARGEST)
@@ -22,9 +24,9 @@ def _z_of_u(u):
     return 2 / t - 2
 
 
-_COEFFICIENTS = {
-    np.dtype(np.float32): _scaled_erfc_coefficients(8).astype(np.float32),
-    np.dtype(np.float64): _scaled_erfc_coefficients(18),
+_COEFFICIENTS = {  # as Python floats: a NumPy float64 would promote a float32 array
+    np.dtype(np.float32): _scaled_erfc_coefficients(8).tolist(),
+    np.dtype(np.float64): _scaled_erfc_coefficients(18).tolist(),
 }
 
 
@@ -37,6 +39,10 @@ def erf(x):
     """
     z = np.minimum(np.abs(x), _LARGEST)
     u = (2 / (2 + z) - _SMALLEST_T) * (2 / (1 - _SMALLEST_T)) - 1
-    coefficients = _COEFFICIENTS.get(x.dtype, _COEFFICIENTS[np.dtype(np.float64)])
-    tail = np.polynomial.chebyshev.chebval(u, coefficients) * np.exp(-z * z)
+    highest, *others = _COEFFICIENTS.get(x.dtype, _COEFFICIENTS[np.dtype(np.float64)])
+    tail = np.full_like(u, highest)
+    for coefficient in others:  # Horner's rule
+        tail *= u
+        tail += coefficient
+    tail *= np.exp(-z * z)
     return np.copysign(1 - tail, x).astype(x.dtype, copy=False)
