@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .checks import as_ids, check_at_least
+from .checks import as_ids, check_at_least, trusting
 from .functional import cross_entropy, softmax
 
 
@@ -230,6 +230,8 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(f"top_p must lie in (0, 1], got {top_p}")
     logits = np.asarray(logits)
+    if temperature > 0 and top_k is None and top_p is None:  # nothing to rank
+        return softmax(logits / temperature)
     order = np.argsort(-logits, axis=-1, kind="stable")  # (..., V), the likeliest first
     if temperature == 0:
         top_k, temperature = 1, 1.0
@@ -307,9 +309,12 @@ def _reader(model, use_cache):
     cache = DecoderCache(model.config.num_layers) if use_cache else None
 
     def read(ids):
-        if cache is not None and ids.shape[1] <= max_len:
+        if cache is None or ids.shape[1] > max_len:
+            return model(ids[:, -max_len:])[:, -1]
+        if cache.length == 0:
+            return model(ids, cache)[:, -1]
+        with trusting():  # one token more, of which the checks would take a fifth of the time
             return model(ids[:, cache.length :], cache)[:, -1]
-        return model(ids[:, -max_len:])[:, -1]
 
     return read
 

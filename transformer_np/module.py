@@ -97,7 +97,9 @@ class Module:
 
     def keep(self, **arrays):
         """Remember arrays of this forward by name: for the backward and for whoever looks inside."""
-        self._kept = arrays if self.keeping else {name: arrays[name] for name in self.always_kept}
+        if not self.keeping:
+            arrays = {name: arrays[name] for name in self.always_kept}
+        object.__setattr__(self, "_kept", arrays)  # at once: every layer does this at every step
 
     def kept(self, *names):
         """The arrays the last forward kept, in the order asked for."""

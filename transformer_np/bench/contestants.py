@@ -3,10 +3,11 @@
 import multiprocessing
 import os
 import signal
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 
+from ..interrupts import interrupts_blocked
 from ..threads import thread_variables
 from .child import serve
 
@@ -40,7 +41,8 @@ class Contestant:
         spawn = multiprocessing.get_context("spawn")  # a new Python, for the matrix library to look at the variables
         self._connection, its_end = spawn.Pipe()
         self._process = spawn.Process(target=serve, args=(its_end,))  # no daemon, for these have no children
-        with thread_variables(entry.threads), _interrupts_blocked():
+        resource_tracker.ensure_running()  # or it would begin with the process, and end the blocking
+        with thread_variables(entry.threads), interrupts_blocked():
             self._process.start()
         its_end.close()  # only the process has it now
 
@@ -98,18 +100,3 @@ class Contestant:
             return ChildProcessError(f"{self.entry.name}: its process does not answer any more")
         how = f"killed by signal {-code}: was the memory full?" if code < 0 else f"exit code {code}"
         return ChildProcessError(f"{self.entry.name}: its process died ({how})")
-
-
-@contextmanager
-def _interrupts_blocked():
-    """Inside, Ctrl-C waits. A process that begins here never sees it, though a terminal sends it there too until the
-    process has a session of its own."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # or it would begin with the process, and end the blocking
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -29,9 +29,10 @@ class FeedForward(Module):
 
     def forward(self, x):
         w1, w2 = self.w1.data, self.w2.data
-        b1 = np.zeros_like(w1[0]) if self.b1 is None else self.b1.data
-        b2 = np.zeros_like(w2[0]) if self.b2 is None else self.b2.data
+        b1, b2 = (None if b is None else b.data for b in (self.b1, self.b2))
         if self.activation == "relu":
+            if b1 is None:  # F.feed_forward is the paper's, with biases
+                b1, b2 = np.zeros(w1.shape[1], w1.dtype), np.zeros(w2.shape[1], w2.dtype)
             y, hidden = F.feed_forward(x, w1, b1, w2, b2)
             self.keep(x=x, hidden=hidden)
             return y

@@ -18,7 +18,7 @@ class LayerNorm(Module):
         self.eps = eps
 
     def forward(self, x):
-        beta = np.zeros_like(self.gamma.data) if self.beta is None else self.beta.data
+        beta = np.zeros(self.gamma.shape, self.gamma.dtype) if self.beta is None else self.beta.data
         y, x_hat, inv_std = F.layer_norm(x, self.gamma.data, beta, self.eps)  # (..., D)
         self.keep(x_hat=x_hat, inv_std=inv_std)
         return y

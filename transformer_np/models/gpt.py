@@ -109,7 +109,7 @@ class GPT(Module):
         start = 0 if cache is None else cache.length
         if start + T > self.config.max_len:
             raise ValueError(f"ids is {start + T} tokens long, more than max_len = {self.config.max_len}")
-        mask = causal_mask(T, start + T)  # (T, S)
+        mask = causal_mask(T, start + T) if T > 1 else None  # (T, S); the last token may see all
         x = self.dropout(self.position(self.embedding(ids), start))  # (B, T, D)
         for i, block in enumerate(self.blocks):
             x = block(x, mask, None if cache is None else cache.blocks[i][0])

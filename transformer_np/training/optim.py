@@ -56,6 +56,7 @@ class Optimizer:
 
     def move_gradients(self, buffer):
         """Keep the gradients in this buffer from now on, with the values that are in it."""
+        self._check_own()
         self.grad = buffer
         self._bind()
 

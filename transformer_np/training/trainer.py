@@ -69,6 +69,7 @@ class Trainer:
             check_at_least("workers", workers, 1)
         self.workers = workers
         self._mpi = MPITeam() if workers == "mpi" else None
+        self._team = self._mpi or Team()  # of the last `fit`
         self._share = Share(model, objective)  # of this process, in `fit` maybe one of several
         self._asked_to_stop, self._stop = lambda: False, False  # this process, and any of the team
 
@@ -117,11 +118,11 @@ class Trainer:
                     if self.checkpoint:
                         self.save()
 
-            self._team(batches, steps).run(self.optimizer, train)
+            self._team_for(batches, steps).run(self.optimizer, train)
         self.interrupted = self.step < steps
         return self.history
 
-    def _team(self, batches, steps):
+    def _team_for(self, batches, steps):
         """Who trains. ValueError for more of them than a batch has rows."""
         ahead = range(self.step, min(self.step + 3, steps))  # of which one may be small, the last of an epoch
         if self.workers == 1 or not ahead:
@@ -133,7 +134,9 @@ class Trainer:
             size = self._mpi.size if self._mpi else self.workers
         if size > rows:
             raise ValueError(f"{size} workers cannot share a batch of {rows} rows")
-        return self._mpi or (Workers(size) if size > 1 else Team())
+        if size != self._team.size:
+            self._team = Workers(size) if size > 1 else Team()
+        return self._team
 
     @contextmanager
     def _sharing(self, team, batches):

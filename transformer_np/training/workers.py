@@ -6,15 +6,15 @@ Processes and not threads: of a small step much is Python, of which two threads 
 
 import mmap
 import multiprocessing
-import signal
 import sys
 import traceback
 import warnings
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 
+from ..interrupts import interrupts_blocked
 from ..threads import blas_threads, limit_blas_threads
 from .team import Team
 
@@ -50,10 +50,13 @@ class Workers(Team):
             )
         self.size = size
         self._threads = max(1, threads // size)  # of the matrix library, in each process
+        self._gradients, self._moved = [], None
 
     def run(self, optimizer, body):
-        optimizer.move(_shared)
-        self._gradients = [_shared(optimizer.grad.size, optimizer.grad.dtype) for _ in range(self.size)]
+        if self._moved is not optimizer.data:  # a second run finds all where the first has put it
+            optimizer.move(_shared)
+            self._moved = optimizer.data
+            self._gradients = [_shared(optimizer.grad.size, optimizer.grad.dtype) for _ in range(self.size)]
         fork = multiprocessing.get_context("fork")
         pipes = [fork.Pipe() for _ in range(1, self.size)]  # (end of the first, end of the other)
         processes = [
@@ -61,7 +64,7 @@ class Workers(Team):
             for rank in range(1, self.size)
         ]
         try:
-            with _interrupts_blocked():
+            with interrupts_blocked():
                 for process in processes:
                     _start(process)
             for _, other in pipes:  # only the other process has it now, and it closes when that ends
@@ -84,7 +87,6 @@ class Workers(Team):
                 if process.pid is not None:  # it was started
                     process.kill()
                     process.join()
-            del self._gradients
 
     def _work(self, rank, pipes, optimizer, body):
         """What the process of a rank does from its beginning to its end."""
@@ -162,17 +164,6 @@ class Workers(Team):
 
     def gather(self, value):
         return self._collect(value)
-
-
-@contextmanager
-def _interrupts_blocked():
-    """Inside, Ctrl-C waits. The processes that begin here never see it, though a terminal sends it to all: the first
-    decides. (To ignore it as their first deed would be too late for an interrupt that comes right before.)"""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start(process):
