@@ -92,7 +92,7 @@ def run_race(race, rounds=ROUNDS, burst=BURST, note=lambda text: None):
             result.imports = memory.held(contestant.pid) or contestant.most_memory()
             contestant.build()
         _check(contestants, results, lambda name: note(f"{race.name}: checking {name}"))
-        runs = [_runs_of_a_burst(contestant, burst) for contestant in contestants]
+        runs = [max(race.least, _runs_of_a_burst(contestant, burst)) for contestant in contestants]
         note(f"{race.name}: timing, {rounds} rounds")
         for number in range(rounds):
             for i in in_turn(len(contestants), number):

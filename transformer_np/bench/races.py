@@ -12,6 +12,7 @@ CONTEXT = 64  # of the gpt
 FLOOR = "gemm floor"  # the matrix products of a step and the update of the parameters
 MODULES = {"ours": "work", "torch": "torch_work"}
 GOAL = 1.6  # times the floor
+LEAST_STEPS = 4  # in a turn: in the first, workers get pages of memory that the others then have
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class Race:
 
     unit: what the time is of; units: how many of them a run(1) does
     ratios: (name of an entry, name of another): how many times as long the one takes
+    least: runs in a turn
     """
 
     name: str
@@ -28,6 +30,7 @@ class Race:
     entries: tuple
     ratios: tuple
     units: int = 1
+    least: int = 1
 
 
 def races(what, workers, against_torch=False, threads=1, quick=False, plain=False):
@@ -65,7 +68,8 @@ def _training(name, workers, against_torch, threads):
         if threads > 1:
             entries.append(Entry(f"torch, {threads} threads", "torch_work", "Training", how, threads))
             ratios.append((many if workers > 1 else "ours, 1 core", f"torch, {threads} threads"))
-    return Race(name, f"training step, {name}: {TRAINING[name]}", "step", tuple(entries), tuple(ratios))
+    title = f"training step, {name}: {TRAINING[name]}"
+    return Race(name, title, "step", tuple(entries), tuple(ratios), least=LEAST_STEPS)
 
 
 def _generation(where, prompt, against_torch, threads):
