@@ -5,7 +5,7 @@ import os
 import sys
 
 # Before NumPy is loaded. The models trained here are small: threads that share one small matrix product gain nothing,
-# and wait long for each other when another program is running. For a large model set the variable yourself.
+# and wait long for each other when another program is running. `train --workers` uses the other cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from . import __version__

@@ -110,6 +110,6 @@ def _mpi():
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # the package, or the library that it calls
         raise ModuleNotFoundError(
-            f'mpiexec needs mpi4py and an MPI library ({error}): pip install "transformer-np[mpi]"'
+            f"mpiexec needs mpi4py and an MPI library ({error}): pip install mpi4py mpich"
         ) from None
     return MPI

@@ -45,8 +45,8 @@ class Workers(Team):
         threads = blas_threads()
         if threads is None:
             raise ValueError(
-                "workers share the cores with the threads of NumPy's matrix library: install threadpoolctl "
-                '(pip install "transformer-np[workers]") or set OPENBLAS_NUM_THREADS=1 before Python starts'
+                "workers share the cores with the threads of NumPy's matrix library: pip install threadpoolctl, "
+                "or set OPENBLAS_NUM_THREADS=1 before Python starts"
             )
         self.size = size
         self._threads = max(1, threads // size)  # of the matrix library, in each process
