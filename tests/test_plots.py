@@ -1,5 +1,6 @@
 """Pictures: they show the numbers they were given, under the right words, nothing clipped, nothing overlapping."""
 
+import contextlib
 import io
 import math
 import re
@@ -12,14 +13,27 @@ from types import SimpleNamespace
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
+from matplotlib.patches import FancyBboxPatch, Rectangle
 from matplotlib.text import Text
 
+from transformer_np import cli, masks, plots
 from transformer_np import functional as F
-from transformer_np import masks, plots
-from transformer_np.models import Transformer, TransformerConfig
+from transformer_np.decoding import sampling_distribution
+from transformer_np.models import (
+    GPT,
+    Bert,
+    BertConfig,
+    GPTConfig,
+    Transformer,
+    TransformerConfig,
+    TransformerXL,
+    TransformerXLConfig,
+)
+from transformer_np.tasks.text import TextGenerator
 
 ENGLISH = "Lucas will travel in December".split()
 PORTUGUESE = "Lucas vai viajar em dezembro".split()
@@ -83,15 +97,18 @@ def overlap(a, b):
     return True
 
 
-def check_layout(figure):
-    """No text leaves the figure, no two overlap, none but values lies on a panel, and values fit their cell."""
+def check_layout(figure, on_panels=False):
+    """No text leaves the figure, no two overlap, none but values lies on a panel, and values fit their cell.
+
+    on_panels: text belongs on the panels of this figure"""
     figure.draw_without_rendering()
     drawn = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
     values = [text for axes in heatmaps(figure) for text in axes.texts if text.get_transform() == axes.transData]
     hidden_ticks = {
         id(tick.label1)
         for axes in figure.axes
-        for tick in (*axes.xaxis.get_major_ticks(), *axes.yaxis.get_major_ticks())
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())
         if not tick.label1.get_visible() or not in_view(axes, tick)
     }
     outside = [text for text in drawn if text not in values and id(text) not in hidden_ticks]
@@ -102,7 +119,7 @@ def check_layout(figure):
     for i, box in enumerate(boxes):
         for j in range(i):
             assert not overlap(box, boxes[j]), f"{outside[i]} overlaps {outside[j]}"
-        for axes in figure.axes:
+        for axes in () if on_panels else figure.axes:
             panel = axes.get_window_extent().corners()[[0, 1, 3, 2]]
             assert not overlap(box, panel), f"{outside[i]} lies on {axes}"
     for text in values:
@@ -114,7 +131,7 @@ def check_layout(figure):
 
 def in_view(axes, tick):
     """Whether a tick of a numeric axis lies within its limits; matplotlib does not draw the others."""
-    at_x = tick in axes.xaxis.get_major_ticks()
+    at_x = tick in (*axes.xaxis.get_major_ticks(), *axes.xaxis.get_minor_ticks())
     low, high = sorted(axes.get_xlim() if at_x else axes.get_ylim())
     return low - 1e-9 <= tick.get_loc() <= high + 1e-9
 
@@ -184,9 +201,9 @@ def test_only_plots_imports_matplotlib_and_never_pyplot():
         assert "matplotlib.pyplot" not in sys.modules
     """
     subprocess.run([sys.executable, "-c", code], check=True)
-    package = Path(plots.__file__).parent
+    package = Path(plots.__file__).parent.parent
     importing = [f for f in package.rglob("*.py") if re.search(r"^\s*(import|from) matplotlib", f.read_text(), re.M)]
-    assert [file.name for file in importing] == ["plots.py"]
+    assert {file.relative_to(package).parts[0] for file in importing} == {"plots"}
 
 
 def test_the_readers_style_is_neither_used_nor_changed(rng):
@@ -196,7 +213,15 @@ def test_the_readers_style_is_neither_used_nor_changed(rng):
         yield plots.mask(masks.causal_mask(2))
         yield plots.positional_encoding(3, 4)
         yield plots.training_curve(history)
+        yield plots.wavelengths(20, 8)
+        yield plots.head_view(np.eye(2)[None], ["a", "b"], ["c", "d"], title="t")
+        yield plots.softmax_saturation()
+        yield plots.decoding_steps([[("a", -0.5), ("b", -2.0)]], title="t")
+        yield plots.sampling([1.0, 2.0], title="t")
+        yield plots.gradient_flow(trained)
+        yield plots.architecture(trained)
 
+    trained = after_backward()
     expected = [png(figure) for figure in pictures()]
     own = {"font.size": 17, "font.family": "serif", "axes.grid": True, "xtick.direction": "in", "figure.dpi": 60}
     with matplotlib.style.context(["dark_background", own]):
@@ -566,3 +591,597 @@ def test_training_curve_refuses_a_history_that_does_not_fit(rng):
     for name, value in {"losses": [], "learning_rates": [1e-3] * 19, "validation": [1.0, 2.0]}.items():
         with pytest.raises(ValueError, match=rf"history\.{name} must be"):
             plots.training_curve(SimpleNamespace(**{**vars(history), name: value}))
+
+
+# --- wavelengths ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("length", "d_model"), [(50, 64), (200, 512), (12, 5), (2, 2)])
+def test_wavelengths(length, d_model):
+    figure = plots.wavelengths(length, d_model)
+    left, right = figure.axes
+    encoding = F.sinusoidal_encoding(length, d_model, np.float64)
+    period = right.lines[0].get_xydata()  # 2i, λ
+    np.testing.assert_array_equal(period[:, 0], np.arange(0, d_model, 2))
+    np.testing.assert_allclose(
+        np.sin(2 * np.pi * 3 / period[:, 1]), F.sinusoidal_encoding(4, d_model)[3, 0::2], atol=1e-6
+    )
+    dots = right.collections[0].get_offsets().data
+    shown = dots[:, 0].astype(int)
+    assert shown[0] == 0 and shown[-1] == (d_model - 1) // 2 * 2
+    assert set(map(tuple, dots)) <= set(map(tuple, period))
+    curves = [line for line in left.lines if line.get_alpha() is None and line.get_linestyle() == "-"]
+    for place, (curve, dimension) in enumerate(zip(curves, shown, strict=True)):
+        positions, values = curve.get_data()
+        at = np.interp(np.arange(length), positions, values) + 2.6 * place
+        np.testing.assert_allclose(at, encoding[:, dimension], atol=0.03)
+    names = [f"{d}, {d + 1}" if d + 1 < d_model else str(d) for d in shown]
+    assert [label.get_text() for label in left.get_yticklabels()] == names
+    assert right.get_legend().get_texts()[0].get_text() == f"{length} positions"
+    check_layout(figure)
+
+
+def test_wavelengths_need_a_pair_and_two_positions():
+    with pytest.raises(ValueError, match="length must be at least 2, got 1"):
+        plots.wavelengths(1)
+    with pytest.raises(ValueError, match="d_model must be at least 2, got 1"):
+        plots.wavelengths(8, 1)
+
+
+# --- head view --------------------------------------------------------------------------------------------------------
+
+
+def bundles(figure):
+    """The lines of each head: a list of {(y at the left, y at the right): (width, alpha)}."""
+    (axes,) = figure.axes
+    found = [child for child in axes.get_children() if isinstance(child, LineCollection)]
+    heads = []
+    for lines in found:
+        ends = [tuple(points[:, 1]) for points in lines.get_segments()]
+        heads.append(dict(zip(ends, zip(lines.get_linewidths(), lines.get_alpha(), strict=True), strict=True)))
+    return heads
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (1, 5, 4), (8, 5, 4), (12, 5, 4), (16, 5, 4)])
+def test_lines_are_as_thick_as_the_weights(rng, shape):
+    weights = weights_of(rng, *shape)
+    weights[..., 2, 1] = 0  # behind a mask: no line
+    figure = plots.head_view(weights, PORTUGUESE, ENGLISH[1:])
+    heads = bundles(figure)
+    panels = weights.reshape(-1, 5, 4)
+    assert len(heads) == len(panels)
+    thickest = None
+    for h, (lines, head) in enumerate(zip(heads, panels, strict=True)):
+        assert len(lines) == 19
+        shift = (h - (len(panels) - 1) / 2) * 0.7 / len(panels)
+        for (left, right), (width, alpha) in lines.items():
+            t, s = round(left - shift, 6), round(right - shift, 6)
+            assert t == int(t) and s == int(s)
+            weight = head[int(t), int(s)]
+            thickest = thickest or width / weight
+            np.testing.assert_allclose(width, thickest * weight)
+            np.testing.assert_allclose(alpha, 0.3 + 0.7 * weight)
+    assert 72 * 0.3 * 0.7 / len(panels) >= thickest > 0.5  # heads do not cover each other, and can be seen
+
+
+def test_head_view_names_words_and_heads(rng):
+    figure = plots.head_view(weights_of(rng, 3, 5, 4), ["$x$", *PORTUGUESE[1:]], ENGLISH[1:], title="Cost: $5")
+    (axes,) = figure.axes
+    texts = [text.get_text() for text in axes.texts]
+    assert texts == ["$x$", *PORTUGUESE[1:], *ENGLISH[1:], "query (looking)", "key (looked at)"]
+    assert not any(text.get_parse_math() for text in axes.texts)
+    assert figure.get_suptitle() == "Cost: $5"
+    legend = axes.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["head 1", "head 2", "head 3"]
+    lines = [child for child in axes.get_children() if isinstance(child, LineCollection)]
+    for entry, drawn in zip(legend.legend_handles, lines, strict=True):
+        np.testing.assert_allclose(to_rgb(entry.get_color()), drawn.get_colors()[0][:3])
+    assert len({tuple(drawn.get_colors()[0][:3]) for drawn in lines}) == 3
+    assert plots.head_view(weights_of(rng, 5, 4), PORTUGUESE, ENGLISH[1:]).axes[0].get_legend() is None
+
+
+def test_head_view_follows_one_query(rng):
+    weights = weights_of(rng, 2, 5, 4)
+    figure = plots.head_view(weights, PORTUGUESE, ENGLISH[1:], query=3)
+    for h, lines in enumerate(bundles(figure)):
+        assert len(lines) == 4
+        assert {round(left - (h - 0.5) * 0.35, 6) for left, _ in lines} == {3.0}
+    assert [text.get_text() for text in figure.axes[0].texts if text.get_weight() == "bold"] == ["em"]
+    for wrong in (5, -1, "em", 1.0):
+        with pytest.raises(ValueError, match="query must be None or a whole number in 0 … 4, got"):
+            plots.head_view(weights, PORTUGUESE, ENGLISH[1:], query=wrong)
+
+
+HEAD_VIEWS = {
+    "5 words": ((5, 5), PORTUGUESE, ENGLISH),
+    "8 heads of 12": ((8, 12, 12), TWELVE, TWELVE),
+    "1 × 1": ((1, 1), ["a"], ["antidisestablishmentarianism"]),
+    "12 heads, one word": ((12, 1, 5), ["a"], ENGLISH),
+    "16 heads of 100 × 1": ((16, 100, 1), [f"word {i}" for i in range(100)], ["a"]),
+}
+
+
+@pytest.mark.parametrize("size", HEAD_VIEWS)
+def test_head_view_layout(rng, size):
+    shape, queries, keys = HEAD_VIEWS[size]
+    figure = plots.head_view(weights_of(rng, *shape), queries, keys, title="Where each word looks, all heads in one")
+    png(figure)
+    check_layout(figure)
+    assert figure.get_size_inches()[0] < 10
+
+
+def test_head_view_refuses_what_does_not_fit(rng):
+    with pytest.raises(
+        ValueError, match=r"weights must have the axes \(T, S\) or \(H, T, S\), got shape \(1, 1, 1, 1\)"
+    ):
+        plots.head_view(np.ones((1, 1, 1, 1)), ["a"], ["b"])
+    with pytest.raises(ValueError, match="weights must lie in 0 … 1"):
+        plots.head_view([[2.0]], ["a"], ["b"])
+    with pytest.raises(ValueError, match="queries must be 5 words, one for each row; got 4"):
+        plots.head_view(weights_of(rng, 5, 4), PORTUGUESE[:4], ENGLISH[:4])
+    with pytest.raises(ValueError, match="keys must be 4 words, one for each column; got 5"):
+        plots.head_view(weights_of(rng, 5, 4), PORTUGUESE, ENGLISH)
+
+
+# --- the scale of the scores ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d_k", [1, 4, 64, 4096])
+def test_softmax_saturation(d_k):
+    scores = np.array([0.3, -1.2, 1.1, 0.0])
+    figure = plots.softmax_saturation(scores, d_k)
+    left, right = figure.axes
+    curves = {line.get_label(): line for line in left.lines}
+    for score in scores:
+        scales, weights = curves[f"score {score:.2g}".replace("-", "−")].get_data()
+        expected = np.exp(score * scales) / np.exp(np.outer(scales, scores)).sum(axis=1)
+        np.testing.assert_allclose(weights, expected, rtol=1e-9)
+    scales, norms = right.lines[0].get_data()
+    for i in (0, 100, 200):
+        y = F.softmax(scales[i] * scores)
+        np.testing.assert_allclose(norms[i], np.linalg.norm(np.diag(y) - np.outer(y, y)), rtol=1e-6)
+    (marks,) = [line for line in right.lines if line.get_marker() == "o"]
+    np.testing.assert_allclose(marks.get_xdata(), [1, d_k**0.5])
+    np.testing.assert_allclose(
+        np.log(marks.get_ydata()), np.interp(marks.get_xdata(), scales, np.log(norms)), atol=0.05
+    )
+    low, high = right.get_ylim()
+    assert (low < marks.get_ydata()).all() and norms.max() < high
+    for axes in (left, right):
+        assert {text.get_text(): text.xy[0] for text in axes.texts} == {"÷ √d_k": 1, "not divided": d_k**0.5}
+    check_layout(figure, on_panels=True)
+
+
+def test_the_gradient_is_exact_where_it_is_almost_dead():
+    scores = np.array([0.0, 1.0])
+    scales, norms = plots.softmax_saturation(scores, 64).axes[1].lines[0].get_data()
+    exact = 2 / (np.exp(scales[-1] / 2) + np.exp(-scales[-1] / 2)) ** 2  # 2 y (1 − y) for two scores
+    np.testing.assert_allclose(norms[-1], exact, rtol=1e-6)
+
+
+def test_softmax_saturation_refuses_what_makes_no_sense():
+    for wrong, message in (([1.0], "have .*two numbers"), ([[1.0, 2.0]], "have .*shape"), ([2.0, 2.0], "differ")):
+        with pytest.raises(ValueError, match=f"scores must {message}"):
+            plots.softmax_saturation(wrong)
+    with pytest.raises(ValueError, match="d_k must be at least 1, got 0"):
+        plots.softmax_saturation(d_k=0)
+
+
+# --- decoding steps ---------------------------------------------------------------------------------------------------
+
+
+def test_likeliest(rng):
+    logits, words = rng.normal(size=(3, 6)), list("abcdef")
+    steps = plots.likeliest(logits, words, count=4)
+    for row, step in zip(logits, steps, strict=True):
+        p = np.exp(row) / np.exp(row).sum()
+        assert [word for word, _ in step] == [words[i] for i in np.argsort(-p)[:4]]
+        np.testing.assert_allclose([log_p for _, log_p in step], np.sort(np.log(p))[::-1][:4])
+    assert plots.likeliest(logits)[0][0][0] == str(logits[0].argmax())
+    assert len(plots.likeliest(logits, count=20)[0]) == 6
+    with pytest.raises(ValueError, match=r"logits must have the axes \(T, V\), got shape \(6,\)"):
+        plots.likeliest(logits[0])
+    with pytest.raises(ValueError, match="words must be 6 words, one for each token of the vocabulary; got 5"):
+        plots.likeliest(logits, words[:5])
+    with pytest.raises(ValueError, match="count must be at least 1"):
+        plots.likeliest(logits, words, 0)
+
+
+def bars(axes):
+    return [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+
+
+def test_decoding_steps():
+    steps = [[("Lucas", np.log(0.9)), ("$A$", np.log(0.06))], [("vai", np.log(0.5)), ("foi", np.log(0.5)), ("e", -9.0)]]
+    figure = plots.decoding_steps(steps, chosen=["Lucas", "foi"], title="Two steps")
+    assert [axes.get_title() for axes in figure.axes] == ["step 1", "step 2"]
+    for axes, step, taken in zip(figure.axes, steps, ("Lucas", "foi"), strict=True):
+        np.testing.assert_allclose([bar.get_width() for bar in bars(axes)], [np.exp(log_p) for _, log_p in step])
+        assert axes.get_xlim() == (0, 1)
+        texts = [text.get_text() for text in axes.texts]
+        assert texts[0::2] == [token for token, _ in step]
+        colours = {bar.get_facecolor(): text for bar, text in zip(bars(axes), texts[0::2], strict=True)}
+        (bold,) = {text.get_text() for text in axes.texts[0::2] if text.get_weight() == "bold"}
+        assert bold == taken and len(colours) == 2
+        (marked,) = [
+            token
+            for bar, token in zip(bars(axes), texts[0::2], strict=True)
+            if [b.get_facecolor() for b in bars(axes)].count(bar.get_facecolor()) == 1 and token == taken
+        ]
+        assert marked == taken
+    assert [text.get_text() for text in figure.axes[1].texts[1::2]] == ["50 %", "50 %", "< 0.1 %"]
+    assert [text.get_text() for text in figure.axes[0].texts[1::2]] == ["90 %", "6.0 %"]
+    assert figure.get_suptitle() == "Two steps"
+    assert {t.get_text() for t in plots.decoding_steps(steps).axes[1].texts if t.get_weight() == "bold"} == {
+        "vai",
+        "50 %",
+    }
+
+
+@pytest.mark.parametrize(("T", "count"), [(1, 1), (6, 5), (30, 3)])
+def test_decoding_steps_layout(rng, T, count):
+    words = [*(f"word {i}" for i in range(30)), "antidisestablishmentarianism"]
+    logits = rng.normal(size=(T, 31)) * 3
+    logits[-1, -1] += 9
+    figure = plots.decoding_steps(plots.likeliest(logits, words, count))
+    png(figure)
+    check_layout(figure, on_panels=True)
+    assert figure.get_size_inches()[0] < 9
+    assert len(figure.axes) == T
+
+
+def test_decoding_steps_refuses_what_makes_no_sense():
+    for steps in ([], [[("a", -1.0)], []]):
+        with pytest.raises(ValueError, match="steps must hold a list of pairs"):
+            plots.decoding_steps(steps)
+    for value in (0.5, np.nan):
+        with pytest.raises(ValueError, match=r"steps\[1\] must hold log-probabilities, 0 or below, got"):
+            plots.decoding_steps([[("a", -1.0)], [("b", value)]])
+    for chosen in ("a", ["a", "b"]):
+        with pytest.raises(ValueError, match="chosen must be 1 tokens, one for each step; got"):
+            plots.decoding_steps([[("a", -1.0)]], chosen)
+
+
+# --- sampling ---------------------------------------------------------------------------------------------------------
+
+
+def test_sampling_shows_the_distributions_that_are_drawn_from(rng):
+    logits, words = rng.normal(size=9) * 2, [f"w{i}" for i in range(9)]
+    settings = [{}, {"temperature": 0.5}, {"top_k": 3}, {"top_p": 0.8, "temperature": 2.0}]
+    figure = plots.sampling(logits, words, settings, most=6, title="One distribution")
+    order = np.argsort(-logits)[:6]
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [words[i] for i in order]
+    assert [axes.get_title() for axes in figure.axes] == [
+        "as it is",
+        "temperature 0.5",
+        "top-k 3",
+        "top-p 0.8\ntemperature 2",
+    ]
+    for axes, setting in zip(figure.axes, settings, strict=True):
+        drawn, plain = axes.containers
+        np.testing.assert_allclose([bar.get_width() for bar in drawn], sampling_distribution(logits, **setting)[order])
+        np.testing.assert_allclose([bar.get_width() for bar in plain], F.softmax(logits)[order])
+        assert axes.get_xlim() == figure.axes[0].get_xlim()
+    assert [text.get_text() for text in figure.axes[2].texts].count("0") == 3
+    check_layout(figure, on_panels=True)
+
+
+@pytest.mark.parametrize(
+    "words", [["a"], ["antidisestablishmentarianism", " the", "$x$"], [f"word {i}" for i in range(40)]]
+)
+def test_sampling_layout(rng, words):
+    figure = plots.sampling(rng.normal(size=len(words)) * 3, words)
+    png(figure)
+    check_layout(figure, on_panels=True)
+    assert len(figure.axes) == 5 and figure.get_size_inches()[0] < 9
+
+
+def test_sampling_refuses_what_makes_no_sense(rng):
+    with pytest.raises(ValueError, match=r"logits must have the axes \(V,\), got shape \(2, 3\)"):
+        plots.sampling(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="words must be 3 words, one for each token of the vocabulary; got 2"):
+        plots.sampling(np.ones(3), ["a", "b"])
+    with pytest.raises(ValueError, match=r"settings must be dicts with temperature, top_k, top_p; got \{'k': 3\}"):
+        plots.sampling(np.ones(3), settings=[{"k": 3}])
+    with pytest.raises(ValueError, match="settings must hold one"):
+        plots.sampling(np.ones(3), settings=[])
+    with pytest.raises(ValueError, match="top_p must lie in"):
+        plots.sampling(np.ones(3), settings=[{"top_p": 2}])
+    with pytest.raises(ValueError, match="logits must be finite"):
+        plots.sampling([1.0, np.inf])
+
+
+# --- gradients --------------------------------------------------------------------------------------------------------
+
+
+def after_backward(norm_first=False, layers=2):
+    config = TransformerConfig(
+        11, 13, d_model=12, num_heads=3, num_encoder_layers=layers, num_decoder_layers=1, d_ff=10, norm_first=norm_first
+    )
+    model, rng = Transformer(config), np.random.default_rng(3)
+    _, probs = F.cross_entropy(
+        model(rng.integers(3, 11, (2, 5)), rng.integers(3, 13, (2, 6))), rng.integers(3, 13, (2, 6))
+    )
+    model.backward(F.cross_entropy_backward(probs, rng.integers(3, 13, (2, 6))))
+    return model
+
+
+def test_gradient_norms():
+    model = after_backward()
+    norms = plots.gradient_norms(model)
+    assert list(norms) == ["src input", "encoder 1", "encoder 2", "tgt input", "decoder 1", "output"]
+    for layer in ("encoder 1", "encoder 2", "decoder 1"):
+        assert list(norms[layer]) == ["attention", "norm", "feed-forward"]
+    assert list(norms["src input"]) == ["embedding"] and list(norms["output"]) == ["output"]
+    total = sum(norm**2 for parts in norms.values() for norm in parts.values())
+    np.testing.assert_allclose(total, sum((p.grad.astype(float) ** 2).sum() for p in model.parameters()))
+    attention = [p.grad.ravel() for p in model.encoder[1].attention.parameters()]
+    np.testing.assert_allclose(norms["encoder 2"]["attention"], np.linalg.norm(np.concatenate(attention)), rtol=1e-5)
+    both = [
+        p.grad.ravel()
+        for part in ("self", "cross")
+        for p in getattr(model.decoder[0], f"{part}_attention").parameters()
+    ]
+    np.testing.assert_allclose(norms["decoder 1"]["attention"], np.linalg.norm(np.concatenate(both)), rtol=1e-5)
+
+
+def test_gradient_flow_of_one_model():
+    model = after_backward()
+    norms = plots.gradient_norms(model)
+    figure = plots.gradient_flow(model)
+    (axes,) = figure.axes
+    layers = [label.get_text() for label in axes.get_xticklabels()]
+    assert layers == list(norms) and axes.get_yscale() == "log"
+    labels = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert labels == ["embedding", "attention", "feed-forward", "norm", "output"]
+    colours = {line.get_label(): line.get_color() for line in axes.lines if line.get_label() in labels}
+    for part in labels:
+        drawn = {}
+        for line in axes.lines:
+            if line.get_color() == colours[part] and line.get_label() not in labels:
+                drawn |= {layers[int(x)]: y for x, y in line.get_xydata() if np.isfinite(y)}
+        assert drawn == {layer: parts[part] for layer, parts in norms.items() if part in parts}
+    check_layout(figure)
+
+
+def test_gradient_flow_compares_models():
+    models = {"after": after_backward(), "first": after_backward(norm_first=True, layers=4)}
+    figure = plots.gradient_flow(models)
+    (axes,) = figure.axes
+    layers = [label.get_text() for label in axes.get_xticklabels()]
+    stack = [f"encoder {i}" for i in range(1, 5)]
+    assert layers == ["src input", *stack, "encoder norm", "tgt input", "decoder 1", "decoder norm", "output"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["after", "first"]
+    for place, model in enumerate(models.values()):
+        norms = plots.gradient_norms(model)
+        colour = axes.get_legend().get_lines()[place].get_color()
+        points = [xy for line in axes.lines if line.get_color() == colour for xy in line.get_xydata()]
+        drawn = {layers[int(x)]: y for x, y in points if np.isfinite(y)}
+        assert drawn.keys() == norms.keys()
+        for layer, parts in norms.items():
+            np.testing.assert_allclose(drawn[layer], np.linalg.norm(list(parts.values())))
+    longest = max((line for line in axes.lines), key=lambda line: len(line.get_xdata()))
+    assert len(longest.get_xdata()) == 4  # the four encoder blocks, and nothing else joined to them
+    check_layout(figure)
+
+
+def test_gradient_flow_of_what_has_no_gradient():
+    with pytest.raises(RuntimeError, match=r"every gradient is 0: call model.backward\(dlogits\) first"):
+        plots.gradient_flow(Transformer(TransformerConfig(11, 13, d_model=12, num_heads=3, d_ff=10)))
+    model = after_backward()
+    model.decoder[0].feed_forward.w1.grad[0, 0] = np.nan
+    with pytest.raises(ValueError, match=r"the gradient of decoder.0.feed_forward.w1 is not finite"):
+        plots.gradient_flow(model)
+    with pytest.raises(TypeError, match="model must be a module with parameters, got int"):
+        plots.gradient_flow(3)
+    with pytest.raises(ValueError, match="model must hold one model at least"):
+        plots.gradient_flow({})
+
+
+# --- architecture -----------------------------------------------------------------------------------------------------
+
+SMALL = {"d_model": 12, "num_heads": 3, "d_ff": 10}
+
+
+def texts_of(figure):
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+def boxes_of(figure):
+    """{title: (detail, parameters)} of the boxes of each column, in the order in which they were drawn."""
+    (axes,) = figure.axes
+    found = []
+    for patch in axes.patches:
+        if isinstance(patch, FancyBboxPatch):
+            x, y, w, h = patch.get_bbox().bounds
+            inside = [t for t in axes.texts if x < t.get_position()[0] < x + w and y < t.get_position()[1] < y + h]
+            found.append([text.get_text() for text in inside])
+    return found
+
+
+def drawn_parameters(figure, model):
+    """The sum of the numbers in the boxes, those in a block as often as there are blocks."""
+    (axes,) = figure.axes
+    frames = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    labels = [re.match(r"(\d+) (\w+) blocks?, ([\d,]+) parameters", text) for text in texts_of(figure)]
+    times = [int(label[1]) for label in labels if label]
+    total = 0
+    for text in axes.texts:
+        if re.fullmatch(r"\d{1,3}(,\d{3})*", text.get_text()):
+            inside = [
+                n for frame, n in zip(frames, times, strict=True) if frame.get_bbox().contains(*text.get_position())
+            ]
+            total += int(text.get_text().replace(",", "")) * (inside[0] if inside else 1)
+    return total
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("tied", [False, True])
+def test_architecture_of_an_encoder_decoder(rng, norm_first, tied):
+    size = 13 if tied else 11
+    config = TransformerConfig(
+        size, 13, num_encoder_layers=2, num_decoder_layers=4, norm_first=norm_first, tie_embeddings=tied, **SMALL
+    )
+    model = Transformer(config)
+    before = texts_of(plots.architecture(model))
+    assert {"(B, S)", "(B, T)", "(B, S, 12)", "(B, T, 12)", "(B, T, 13)"} <= set(before)
+    assert {"weights (B, 3, S, S)", "weights (B, 3, T, T)", "weights (B, 3, T, S)"} <= set(before)
+    model(rng.integers(3, 11, (2, 5)), rng.integers(3, 13, (2, 6)))
+    figure = plots.architecture(model)
+    texts = texts_of(figure)
+    shapes = {name: array.shape for name, array in model.intermediates().items()}
+    for name in (
+        "encoder.1.attention.weights",
+        "decoder.3.self_attention.weights",
+        "decoder.0.cross_attention.weights",
+    ):
+        assert texts.count(f"weights {shapes[name]}") == 1
+    assert f"{shapes['src_input.embedding.ids']}" in texts and f"{shapes['tgt_input.embedding.ids']}" in texts
+    assert texts.count(f"{shapes['encoder.0.attention.x']}") == texts.count("(2, 5, 12)") >= 5
+    assert texts.count(f"{shapes['output.x']}") >= 7 and texts.count("(2, 6, 13)") == 1
+    assert not any(letter in text for text in texts for letter in ("B,", "T,", "S,"))
+    assert texts.count("tied") == (2 if tied else 0)
+    blocks = {block.num_parameters() for block in (*model.encoder, *model.decoder)}
+    for number in blocks:
+        assert sum(f"{number:,} parameters each" in text for text in texts) == 1
+    assert sum(text.startswith("Add") for text in texts) == 5 and ("Add" in texts) == norm_first
+    assert drawn_parameters(figure, model) == model.num_parameters()
+    assert figure.get_suptitle() == f"Transformer: {model.num_parameters():,} parameters"
+    png(figure)
+    check_layout(figure, on_panels=True)
+
+
+MODELS = {
+    "gpt": lambda: GPT(GPTConfig(11, max_len=8, num_layers=2, **SMALL)),
+    "gpt, one layer": lambda: GPT(GPTConfig(11, max_len=8, num_layers=1, tie_embeddings=False, bias=False, **SMALL)),
+    "bert": lambda: Bert(BertConfig(11, max_len=8, num_layers=3, num_classes=3, **SMALL)),
+    "bert, no classes": lambda: Bert(BertConfig(11, max_len=8, num_layers=1, **SMALL)),
+    "bert, pooler": lambda: Bert(BertConfig(11, max_len=8, num_layers=2, mlm_head=False, **SMALL)),
+    "bert, bare": lambda: Bert(BertConfig(11, max_len=8, num_layers=2, mlm_head=False, pooler=False, **SMALL)),
+    "xl": lambda: TransformerXL(TransformerXLConfig(11, mem_len=4, num_layers=2, **SMALL)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_architecture_of_its_relatives(rng, name):
+    model = MODELS[name]()
+    letters = texts_of(plots.architecture(model))
+    assert any("(B, " in text for text in letters) and not any("(2, " in text for text in letters)
+    out = model(rng.integers(3, 11, (2, 5)))
+    figure = plots.architecture(model)
+    texts = texts_of(figure)
+    weights = model.blocks[0].attention.weights
+    assert f"weights {weights.shape}" in texts and "(2, 5)" in texts and texts.count("(2, 5, 12)") >= 5
+    if not name.startswith("bert"):
+        assert f"{(out[0] if name == 'xl' else out).shape}" in texts
+    assert drawn_parameters(figure, model) == model.num_parameters()
+    assert any("(2, 3)" in text for text in texts) == (name == "bert")
+    each = " each" if len(model.blocks) > 1 else ""
+    (label,) = [text for text in texts if "block" in text]
+    assert label.startswith(f"{len(model.blocks)} ") and label.endswith(
+        f"{model.blocks[0].num_parameters():,} parameters{each}"
+    )
+    png(figure)
+    check_layout(figure, on_panels=True)
+
+
+def test_architecture_of_the_base_model_fits_its_boxes():
+    config = TransformerConfig(37_000, 37_000, num_encoder_layers=1, num_decoder_layers=1, tie_embeddings=True)
+    figure = plots.architecture(Transformer(config))
+    check_layout(figure, on_panels=True)
+    assert max(map(len, boxes_of(figure))) == 3  # title, detail, parameters; nothing of another box
+    assert ["Feed-forward", "512 → 2048 → 512", "2,099,712"] in boxes_of(figure)
+
+
+def test_architecture_of_something_else():
+    with pytest.raises(TypeError, match="model must be a Transformer, GPT, Bert or TransformerXL, got int"):
+        plots.architecture(3)
+
+
+# --- on the command line ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """A folder with a tiny translator, "tr", and a tiny GPT, "gpt"."""
+    folder = tmp_path_factory.mktemp("plots")
+    (folder / "pairs.tsv").write_text("".join(f"{s} {t}\t{t} {s}\n" for s in "abcd" for t in "efgh"), encoding="utf-8")
+    (folder / "text.txt").write_text("the cat sat on the mat. " * 40, encoding="utf-8")
+    sizes = "--steps 4 --batch-size 4 --layers 2 --heads 2 --d-model 8 --d-ff 10 --warmup 2".split()
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        for kind, data in (("translate", f"--pairs {folder}/pairs.tsv"), ("gpt", f"--text {folder}/text.txt")):
+            name = "tr" if kind == "translate" else "gpt"
+            assert cli.main(["train", kind, *sizes, *data.split(), "--out", str(folder / name)]) == 0
+    return folder
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """(name of the function, arguments) of every call into plots."""
+    calls = []
+
+    def watch(name, real):
+        monkeypatch.setattr(plots, name, lambda *a, **k: calls.append((name, a, k)) or real(*a, **k))
+
+    pictures = "wavelengths softmax_saturation architecture gradient_flow decoding_steps sampling head_view"
+    for name in pictures.split():
+        watch(name, getattr(plots, name))
+    return calls
+
+
+def draw(capsys, folder, *arguments):
+    """Exit code and the last line of stderr, of `transformer-np plot …` in that folder."""
+    try:
+        code = cli.main(["plot", *map(str, arguments), "-o", str(folder / "picture.png")])
+    except SystemExit as stop:
+        code = stop.code
+    return code, capsys.readouterr().err.strip().rpartition("\n")[2]
+
+
+def test_pictures_that_need_no_run(capsys, tmp_path, drawn):
+    assert draw(capsys, tmp_path, "wavelengths", "--length", 9, "--d-model", 6) == (0, "")
+    assert draw(capsys, tmp_path, "saturation", "--d-k", 16) == (0, "")
+    assert draw(capsys, tmp_path, "gradients", "--layers", 2) == (0, "")
+    assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    (waves, _), (saturation, _, options), (flow, (models,), _) = (drawn[0][:2], drawn[1], drawn[2])
+    assert (waves, drawn[0][1]) == ("wavelengths", (9, 6))
+    assert (saturation, options) == ("softmax_saturation", {"d_k": 16})
+    after, first = models.values()
+    assert flow == "gradient_flow" and not after.config.norm_first and first.config.norm_first
+    assert len(after.encoder) == len(first.decoder) == 2
+
+
+def test_heads_on_the_command_line(capsys, runs, drawn):
+    assert draw(capsys, runs, "heads", "a e", "--model", runs / "tr", "--kind", "encoder", "--word", 2) == (0, "")
+    assert draw(capsys, runs, "heads", "a e", "--model", runs / "tr", "--layer", 1, "--head", 2) == (0, "")
+    (_, (weights, queries, keys, query), _), (_, (one, *_), _) = drawn
+    assert weights.shape == (2, 2, 2) and queries == keys == ["a", "e"] and query == 1
+    assert one.ndim == 2
+    code, message = draw(capsys, runs, "heads", "a e", "--model", runs / "tr", "--kind", "encoder", "--word", 3)
+    assert code == 2 and "--word must lie in 1 … 2, got 3" in message
+    code, message = draw(capsys, runs, "heads", "a e", "--model", runs / "tr", "--layer", 3)
+    assert code == 2 and "--layer must lie in 1 … 2, got 3" in message
+
+
+def test_steps_on_the_command_line(capsys, runs, drawn):
+    assert draw(capsys, runs, "steps", "a e", "--model", runs / "tr", "--candidates", 4) == (0, "")
+    ((name, (steps,), _),) = drawn
+    assert name == "decoding_steps" and all(len(step) == 4 for step in steps)
+    code, message = draw(capsys, runs, "steps", "a e", "--model", runs / "tr", "--candidates", 0)
+    assert code == 2 and "--candidates must be at least 1, got 0" in message
+
+
+def test_sampling_on_the_command_line(capsys, runs, drawn):
+    assert draw(capsys, runs, "sampling", "the ca", "--model", runs / "gpt") == (0, "")
+    ((name, (logits, words), _),) = drawn
+    assert name == "sampling" and len(logits) == len(words) and {"t", "c", "."} <= set(words)
+    generator = TextGenerator.load(runs / "gpt")
+    np.testing.assert_allclose(logits, generator.model(np.array([generator.encode("the ca")]))[0, -1], rtol=1e-5)
+
+
+def test_architecture_on_the_command_line(capsys, runs, drawn):
+    assert draw(capsys, runs, "architecture", "--model", runs / "gpt") == (0, "")
+    ((_, (model,), _),) = drawn
+    assert isinstance(model, GPT) and model.config.d_model == 8
+    code, message = draw(capsys, runs, "architecture", "--model", runs / "nowhere")
+    assert code == 2 and "nowhere" in message

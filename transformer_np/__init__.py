@@ -44,6 +44,7 @@ _HOMES = {
     "generate": "decoding",
     "greedy_decode": "decoding",
     "noam_schedule": "training",
+    "trace": "tracing",
 }
 
 __all__ = [*_HOMES, *_MODULES]

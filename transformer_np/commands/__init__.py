@@ -61,3 +61,16 @@ def given_texts(texts):
             yield text
         else:
             print(flush=True)
+
+
+def pretrained_folder_and_text(args):
+    """The folder that --pretrained names, or that of the MiniLM, and the text, None where none is given."""
+    from ..pretrained import minilm_folder
+
+    folder, text = args.pretrained, args.text
+    # --pretrained "a sentence", without a folder; os.path.exists takes one that is too long for a name
+    if folder and text is None and not os.path.exists(folder):
+        folder, text = "", folder
+    if args.model:
+        raise ValueError("--pretrained and --model name two models: leave out one")
+    return folder or minilm_folder(), text

@@ -1,0 +1,37 @@
+"""Pictures: the positional encoding, attention weights, masks, training curves, how layers grow.
+
+Every function returns a matplotlib Figure. Jupyter shows it where it is the last value of a cell; a script saves it
+with `figure.savefig("name.png")`. No pyplot, so nothing global: no backend is chosen, no figure is left open, and the
+reader's own matplotlib style is neither used nor changed.
+"""
+
+from ..explorer import explore
+from .distributions import decoding_steps, likeliest, sampling, softmax_saturation
+from .gradients import gradient_flow, gradient_norms
+from .growth import complexity_curves, gradient_distance
+from .heads import head_view
+from .heatmaps import attention, attention_maps, mask
+from .learning import copy_curves, training_curve
+from .positions import positional_encoding, wavelengths
+from .structure import architecture
+
+__all__ = [
+    "architecture",
+    "attention",
+    "attention_maps",
+    "complexity_curves",
+    "copy_curves",
+    "decoding_steps",
+    "explore",
+    "gradient_distance",
+    "gradient_flow",
+    "gradient_norms",
+    "head_view",
+    "likeliest",
+    "mask",
+    "positional_encoding",
+    "sampling",
+    "softmax_saturation",
+    "training_curve",
+    "wavelengths",
+]

@@ -1,0 +1,298 @@
+"""Distributions over tokens: what the scale of the scores does to a softmax, decoding steps, ways to sample."""
+
+import math
+
+import numpy as np
+from matplotlib.colors import to_rgba
+from matplotlib.patches import Rectangle
+
+from .. import functional as F
+from ..checks import check_at_least
+from ..decoding import log_softmax, sampling_distribution
+from .style import (
+    EDGE,
+    HATCH,
+    HEAD_COLOURS,
+    LABEL,
+    PAD,
+    PAGE,
+    SEEN,
+    TEXT,
+    TRAINING,
+    VALIDATION,
+    Picture,
+    as_numbers,
+    as_words,
+    light_grid,
+    styled,
+    text_width,
+    visible,
+    wrapped,
+)
+
+# Eight scores of mean 0 and variance 1, as queries and keys of variance 1 give them after the division by √d_k.
+SCORES = (0.2, -0.9, 1.7, -0.3, -1.5, 0.9, -0.6, 0.5)
+
+
+# --- the scale of the scores ------------------------------------------------------------------------------------------
+
+
+@styled
+def softmax_saturation(scores=None, d_k=64):
+    """Why the scores are divided by √d_k: what the softmax, and its gradient, become when they are too large.
+
+    scores: (S,) scores of one query, of variance about 1, as they are after the division; eight made-up ones if None
+    d_k: features of a head. Without the division the scores are √d_k times as large, since the variance of a sum of
+        d_k products of independent numbers of variance 1 is d_k.
+
+        left:   y = softmax(s · scores) for a scale s from 0.2 to 64 or more, a line for each key
+        right:  ‖∂y/∂x‖ = ‖diag(y) − y yᵀ‖ (Frobenius), x the scores that enter the softmax
+
+    How to read it: at the left edge all keys share alike, at the right edge one key has everything. The dashed lines
+    mark the scale 1, with the division, and √d_k, without it. On the way the gradient at the right dies, on a
+    logarithmic axis: a head that starts out saturated hardly learns to look elsewhere.
+
+    Raises ValueError for fewer than two scores, scores all alike, or a d_k below 1.
+    """
+    scores = as_numbers("scores", SCORES if scores is None else scores).astype(float)
+    if scores.ndim != 1 or len(scores) < 2:
+        raise ValueError(f"scores must have the axis (S,) with two numbers or more, got shape {scores.shape}")
+    if np.ptp(scores) == 0:
+        raise ValueError(f"scores must differ from each other, they are all {scores[0]:.4g}")
+    check_at_least("d_k", d_k, 1)
+    undivided = d_k**0.5
+    scales = np.geomspace(0.2, max(64.0, 2 * undivided), 400)
+    weights = F.softmax(scales[:, None] * scores)  # (scales, S)
+    gradients = _jacobian_norm(weights)
+
+    figure = Picture(figsize=(8, 3.8), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    order = np.argsort(-scores, kind="stable")
+    for rank, s in enumerate(order):
+        colour = HEAD_COLOURS[rank] if rank < 6 else HATCH
+        label = f"score {scores[s]:.2g}".replace("-", "−") if rank < 6 else "_"
+        left.plot(scales, weights[:, s], color=colour, linewidth=1.6 if rank < 6 else 0.8, label=label)
+    left.set(ylabel="weight", ylim=(-0.02, 1.02))
+    left.legend(loc="center right", framealpha=1, edgecolor="none", borderaxespad=0.1, labelspacing=0.25)
+    right.plot(scales, gradients, color=TRAINING, linewidth=1.8)
+    right.set(ylabel="norm of the gradient", yscale="log")
+    marks = np.array([1.0, undivided])
+    marked = _jacobian_norm(F.softmax(marks[:, None] * scores))
+    right.plot(marks, marked, "o", color=VALIDATION, markersize=5)
+    right.set_ylim(max(min(marked[1] / 30, 1e-3), 1e-290), 3 * gradients.max())
+    for axes in (left, right):
+        axes.set(xscale="log", xlabel="scale of the scores", xlim=(scales[0], scales[-1]))
+        ticks = [2.0**p for p in range(-2, int(math.log2(scales[-1])) + 1, 2)]
+        axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+        light_grid(axes)
+        for scale, name, side in ((1.0, "÷ √d_k", "right"), (undivided, "not divided", "left")):
+            axes.axvline(scale, color=HATCH, linewidth=1, linestyle="--")
+            place = {"ha": "center"} if d_k >= 16 else {"ha": side}  # close together, they lean outwards
+            shift = 0 if d_k >= 16 else -3 if side == "right" else 3
+            axes.annotate(
+                name,
+                (scale, 1),
+                (shift, 3),
+                axes.get_xaxis_transform(),
+                textcoords="offset points",
+                va="bottom",
+                **place,
+            )
+    return figure
+
+
+def _jacobian_norm(weights):
+    """The Frobenius norm of diag(y) − y yᵀ for each row y of (…, S).
+
+    y (1 − y) on the diagonal, −yᵢ yⱼ beside it. Near saturation 1 − y is summed from the others: no cancellation."""
+    others = np.stack([np.delete(weights, i, axis=-1).sum(-1) for i in range(weights.shape[-1])], axis=-1)  # 1 − y
+    squares = weights**2
+    beside = np.stack([np.delete(squares, i, axis=-1).sum(-1) for i in range(weights.shape[-1])], axis=-1)
+    return np.sqrt((squares * (others**2 + beside)).sum(-1))
+
+
+# --- decoding, one time step after another ----------------------------------------------------------------------------
+
+
+def likeliest(logits, words=None, count=5):
+    """The likeliest tokens of each step, for `decoding_steps`.
+
+    logits: (T, V), one row a time step; log-probabilities serve as well
+    words: the V words; the ids 0, 1, … where not given
+
+    ->  for each step a list of `count` pairs (word, log p in nats), the likeliest first
+
+    Raises ValueError for another shape, a number of words other than V, or a count below 1.
+    """
+    logits = _scores("logits", logits, 2, "(T, V)")
+    check_at_least("count", count, 1)
+    words = [str(word) for word in (range(logits.shape[1]) if words is None else words)]
+    _vocabulary(words, logits.shape[1])
+    log_probs = log_softmax(logits.astype(float))
+    best = np.argsort(-log_probs, axis=-1, kind="stable")[:, :count]  # (T, count)
+    return [[(words[i], float(row[i])) for i in ids] for row, ids in zip(log_probs, best, strict=True)]
+
+
+@styled
+def decoding_steps(steps, chosen=None, title=None):
+    """What a model hesitates between at each time step, and what it takes.
+
+    steps: for each time step its candidates, pairs (token, log p in nats), as `Translator.steps` and `likeliest` return
+        them
+    chosen: the token that was taken at each step, where it was not the likeliest
+
+    How to read it: a column is a time step, from left to right and then from top to bottom. The bar behind a word is as
+    long as its probability, a full column would be 100 %. The token in the stronger colour was taken, and is what the
+    next step has read. Probabilities of a column that do not add up to 100 % are those of the words not shown.
+
+    Raises ValueError for no steps, a step without candidates, a log p that is positive or not a number, or a number of
+    chosen tokens other than that of the steps.
+    """
+    steps = [[(str(token), _log_p(f"steps[{t}]", p)) for token, p in step] for t, step in enumerate(steps)]
+    if not steps or not all(steps):
+        raise ValueError("steps must hold a list of pairs (token, log p) for each time step, and none empty")
+    if chosen is None:
+        chosen = [max(step, key=lambda pair: pair[1])[0] for step in steps]
+    elif isinstance(chosen, str) or len(chosen) != len(steps):
+        raise ValueError(f"chosen must be {len(steps)} tokens, one for each step; got {chosen!r}")
+    chosen = [str(token) for token in chosen]
+    most = max(map(len, steps))
+
+    # inches
+    line, gap = 0.22, 0.16
+    longest = max(text_width(visible(token), weight="bold") for step in steps for token, _ in step)
+    column = max(1.0, longest + text_width("< 0.1 %", weight="bold") + 3.5 * PAD)
+    across = min(len(steps), max(1, int((PAGE[0] - 2 * EDGE + gap) / (column + gap))))
+    down = math.ceil(len(steps) / across)
+    across = math.ceil(len(steps) / down)  # as evenly filled as can be
+    width = 2 * EDGE + across * (column + gap) - gap
+    lines = wrapped(title, width - 2 * EDGE) if title else []
+    panel = most * line
+    top = EDGE + (LABEL * len(lines) + PAD if lines else 0)
+    height = top + down * (panel + LABEL + gap) - gap + EDGE
+    figure = Picture(figsize=(width, height))
+    for t, step in enumerate(steps):
+        row, place = divmod(t, across)
+        x, y = EDGE + place * (column + gap), height - top - row * (panel + LABEL + gap) - LABEL - panel
+        axes = figure.add_axes((x / width, y / height, column / width, panel / height), xlim=(0, 1), ylim=(most, 0))
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.spines[["top", "right", "bottom"]].set_visible(False)
+        axes.set_title(f"step {t + 1}", pad=4)
+        for rank, (token, log_p) in enumerate(step):
+            taken = token == chosen[t]
+            p = math.exp(log_p)
+            axes.add_patch(Rectangle((0, rank + 0.08), p, 0.84, facecolor=TAKEN if taken else SEEN))
+            look = {"va": "center", "size": TEXT, "parse_math": False, "weight": "bold" if taken else "normal"}
+            axes.text(PAD / column, rank + 0.5, visible(token), ha="left", **look)
+            shown = f"{100 * p:.0f} %" if p >= 0.0995 else f"{100 * p:.1f} %" if p >= 0.0005 else "< 0.1 %"
+            axes.text(1 - PAD / column, rank + 0.5, shown, ha="right", **look)
+    if lines:
+        figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
+    return figure
+
+
+TAKEN = "#f5c48a"  # black on it can be read, and it differs from SEEN in hue
+
+
+def _log_p(name, value):
+    value = float(value)
+    if not value <= 1e-6:  # also for NaN
+        raise ValueError(f"{name} must hold log-probabilities, 0 or below, got {value:.4g}")
+    return min(value, 0.0)
+
+
+# --- sampling ---------------------------------------------------------------------------------------------------------
+
+
+SETTINGS = ({}, {"temperature": 0.5}, {"temperature": 2.0}, {"top_k": 5}, {"top_p": 0.9})
+
+
+@styled
+def sampling(logits, words=None, settings=None, most=12, title=None):
+    """One distribution over the next token under several ways to sample from it.
+
+    logits: (V,), what the model says of the next token
+    words: the V words; the ids 0, 1, … where not given
+    settings: a list of dicts with any of temperature, top_k, top_p, as `decoding.sampling_distribution` takes them.
+        None: as it is, temperature 0.5, temperature 2, top_k 5, top_p 0.9
+    most: how many words to show, the likeliest
+
+    How to read it: each panel has the same words, the likeliest on top. The bar is the probability with which the word
+    is drawn, the outline the probability without any setting. A temperature below 1 makes the likely likelier, one
+    above 1 evens out; top-k and top-p cut the unlikely off (no bar, "0") and give their share to the others.
+
+    Raises ValueError for another shape, a number of words other than V, or settings that make no sense.
+    """
+    logits = _scores("logits", logits, 1, "(V,)").astype(float)
+    words = _vocabulary(words, len(logits))
+    check_at_least("most", most, 1)
+    settings = list(SETTINGS if settings is None else settings)
+    if not settings:
+        raise ValueError("settings must hold one dict at least")
+    for setting in settings:
+        if not isinstance(setting, dict) or not setting.keys() <= {"temperature", "top_k", "top_p"}:
+            raise ValueError(f"settings must be dicts with temperature, top_k, top_p; got {setting!r}")
+    order = np.argsort(-logits, kind="stable")[:most]
+    names = [words[i] for i in order]
+    plain = F.softmax(logits)[order]
+    drawn = [sampling_distribution(logits, **setting)[order] for setting in settings]
+    longest = max(p.max() for p in (plain, *drawn))
+
+    # inches
+    left, line, gap = EDGE + max(map(text_width, names)) + PAD, 0.21, 0.2
+    titles = [_setting_name(setting) for setting in settings]
+    column = max(1.15, max(text_width(part) for lines in titles for part in lines))
+    across = min(len(settings), max(1, int((PAGE[0] - left - EDGE + gap) / (column + gap))))
+    down = math.ceil(len(settings) / across)
+    across = math.ceil(len(settings) / down)
+    panel, above = len(names) * line, LABEL * max(map(len, titles))
+    width = left + across * (column + gap) - gap + EDGE
+    lines = wrapped(title, width - 2 * EDGE) if title else []
+    top = EDGE + (LABEL * len(lines) + PAD if lines else 0)
+    height = top + down * (panel + above + gap) - gap + EDGE
+    figure = Picture(figsize=(width, height))
+    reach = longest * column / (column - text_width("100 %") - PAD)  # room for the number behind the longest bar
+    for i, (probabilities, lines_of_title) in enumerate(zip(drawn, titles, strict=True)):
+        row, place = divmod(i, across)
+        x, y = left + place * (column + gap), height - top - row * (panel + above + gap) - above - panel
+        box = x / width, y / height, column / width, panel / height
+        axes = figure.add_axes(box, xlim=(0, reach), ylim=(len(names) - 0.5, -0.5))
+        at = np.arange(len(names))
+        axes.barh(at, probabilities, height=0.74, color=BAR, label="drawn with")
+        axes.barh(at, plain, height=0.74, facecolor="none", edgecolor=HATCH, linewidth=0.6, label="as it is")
+        for r, p in enumerate(probabilities):
+            shown = "0" if p == 0 else "< 1 %" if p < 0.005 else f"{100 * p:.0f} %"
+            place_of_number = max(p, plain[r]) + reach * PAD / column / 2
+            axes.text(place_of_number, r, shown, va="center", size=TEXT - 1)
+        axes.set_xticks([])
+        axes.set_yticks(at, names if place == 0 else [""] * len(names))
+        axes.tick_params(length=0, pad=3)
+        for label in axes.get_yticklabels():
+            label.set_parse_math(False)
+        axes.spines[["top", "right", "bottom"]].set_visible(False)
+        axes.set_title("\n".join(lines_of_title), pad=4)
+    if lines:
+        figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
+    return figure
+
+
+BAR = to_rgba(TRAINING, 0.55)
+
+
+def _setting_name(setting):
+    parts = [f"{name.replace('_', '-')} {value:g}" for name, value in setting.items() if value is not None]
+    return parts or ["as it is"]
+
+
+def _vocabulary(words, V):
+    return as_words("words", range(V) if words is None else words, V, "token of the vocabulary")
+
+
+def _scores(name, values, axes, shape):
+    """An array of logits: numbers, with this many axes, none empty."""
+    values = np.asarray(values)
+    if values.ndim != axes or values.size == 0:
+        raise ValueError(f"{name} must have the axes {shape}, got shape {values.shape}")
+    return as_numbers(name, values)

@@ -1,0 +1,131 @@
+"""How large the gradient of the parameters is, layer by layer."""
+
+import re
+
+import numpy as np
+
+from .style import HEAD_COLOURS, PAD, Picture, light_grid, styled, text_width
+
+PARTS = ("embedding", "attention", "feed-forward", "norm", "output")
+MARKERS = dict(zip(PARTS, "*os^D", strict=True))
+
+
+def gradient_norms(model):
+    """The norm of the gradient that the last backward left in a model, by layer and part of the layer.
+
+        ‖g‖ = √Σ g², over all gradients of the part's parameters, in the unit of the loss per unit of the parameter
+
+    ->  {layer: {part: norm}} in the order of the forward; parts are "embedding", "attention", "feed-forward", "norm"
+    and "output". A tied output projection is counted with its embedding: they are one parameter with one gradient.
+
+    Raises ValueError naming the parameter whose gradient is not finite, RuntimeError if all are 0: no backward was run.
+    """
+    if not hasattr(model, "named_parameters"):
+        raise TypeError(f"model must be a module with parameters, got {type(model).__name__}")
+    squares = {}
+    for name, parameter in model.named_parameters():
+        gradient = np.asarray(parameter.grad, float)
+        if not np.isfinite(gradient).all():
+            raise ValueError(f"the gradient of {name} is not finite: there is no norm to show")
+        layer, part = _place(name)
+        parts = squares.setdefault(layer, {})
+        parts[part] = parts.get(part, 0.0) + float(np.vdot(gradient, gradient))
+    if not any(value for parts in squares.values() for value in parts.values()):
+        raise RuntimeError("every gradient is 0: call model.backward(dlogits) first")
+    return {layer: {part: value**0.5 for part, value in parts.items()} for layer, parts in squares.items()}
+
+
+def _place(name):
+    """Layer and part that a dotted parameter name belongs to."""
+    numbered = re.match(r"(\w+)\.(\d+)\.", name)
+    if numbered:
+        stack = {"blocks": "block"}.get(numbered[1], numbered[1])
+        layer, rest = f"{stack} {int(numbered[2]) + 1}", name[numbered.end() :]
+    else:
+        layer, rest = name.split(".")[0].replace("_", " "), name
+    if "attention" in rest:
+        return layer, "attention"
+    if "feed_forward" in rest or re.match(r"[wb]\d$", rest):
+        return layer, "feed-forward"
+    if "norm" in rest:
+        return layer, "norm"
+    if re.search("embedding|position|segment", rest):
+        return layer, "embedding"
+    return layer, "output"
+
+
+@styled
+def gradient_flow(model):
+    """The norm of the gradient by layer, after a backward.
+
+    model: a model whose gradients are there; or {name: model}, to compare several: one line each, over all parts
+
+        loss, probs = F.cross_entropy(model(src, tgt_in), tgt_out)
+        model.backward(F.cross_entropy_backward(probs, tgt_out))
+        plots.gradient_flow(model)
+
+    How to read it: the layers stand in the order of the forward, the gradient came from the right. The axis is
+    logarithmic. A line that falls to the left by the same step at every layer is a gradient that vanishes, one that
+    rises explodes; the residual path is there to keep it level. A part of norm 0 has no point.
+
+    Raises TypeError for no model, ValueError for a gradient that is not finite, RuntimeError if there was no backward.
+    """
+    several = isinstance(model, dict)
+    if several and not model:
+        raise ValueError("model must hold one model at least")
+    series = {}  # {label: {layer: norm}}
+    if several:
+        for label, one in model.items():
+            totals = {k: sum(v**2 for v in parts.values()) ** 0.5 for k, parts in gradient_norms(one).items()}
+            series[str(label)] = totals
+    else:
+        for layer, parts in gradient_norms(model).items():
+            for part, norm in parts.items():
+                series.setdefault(part, {})[layer] = norm
+        series = {part: series[part] for part in PARTS if part in series}
+    layers = _in_order([list(gradients) for gradients in series.values()] if several else [list(gradient_norms(model))])
+
+    figure = Picture(figsize=(8, 4), layout="constrained")
+    axes = figure.add_subplot(ylabel="norm of the gradient", yscale="log")
+    for i, (label, norms) in enumerate(series.items()):
+        values = np.array([norms.get(layer, 0.0) or np.nan for layer in layers])
+        marker = "osD^v*"[i % 6] if several else MARKERS[label]
+        colour = HEAD_COLOURS[i % len(HEAD_COLOURS)]
+        for stack in _stacks(layers):  # a line joins layers of one stack only
+            axes.plot(stack, values[stack], marker, ls="-", color=colour, markersize=5, linewidth=1.4, label="_")
+        axes.plot([], [], marker, ls="-", color=colour, markersize=5, linewidth=1.4, label=label)
+    steep = max(map(text_width, layers)) + PAD > 7 / len(layers)  # inches
+    axes.set_xticks(range(len(layers)), layers, rotation=45 if steep else 0)
+    if steep:
+        for tick in axes.get_xticklabels():
+            tick.set(ha="right", rotation_mode="anchor")
+    axes.set_xlim(-0.5, len(layers) - 0.5)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=5, frameon=False, borderaxespad=0.2)
+    light_grid(axes)
+    return figure
+
+
+def _in_order(orders):
+    """All names of several lists, each list in its own order as far as that goes."""
+    merged = []
+    for order in orders:
+        place = 0
+        for name in order:
+            if name in merged:
+                place = merged.index(name) + 1
+            else:
+                merged.insert(place, name)
+                place += 1
+    return merged
+
+
+def _stacks(layers):
+    """Runs of places whose layers carry the same word before a number; all others stand alone."""
+    runs = []
+    for place, layer in enumerate(layers):
+        kind = re.sub(r" \d+$", "", layer)
+        if runs and runs[-1][0] == kind:
+            runs[-1][1].append(place)
+        else:
+            runs.append((kind, [place]))
+    return [places for _, places in runs]

@@ -1,0 +1,152 @@
+"""The head view: two columns of words, joined by lines as strong as the attention between them."""
+
+import math
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.collections import LineCollection
+
+from .style import (
+    EDGE,
+    HATCH,
+    HEAD_COLOURS,
+    KEY,
+    LABEL,
+    LARGEST_PAGE,
+    LINE,
+    PAD,
+    QUERY,
+    TEXT,
+    TRAINING,
+    Picture,
+    as_numbers,
+    as_words,
+    styled,
+    text_width,
+    wrapped,
+)
+
+ROW = 0.3  # inches from word to word; less where they are many
+BETWEEN = 3.0  # inches between the two columns
+THICKEST = 5.0  # points, of weight 1; less where heads share the room
+LEAST_INK = 0.3  # opacity of a weight near 0; its line is also thin
+
+
+@styled
+def head_view(weights, queries, keys, query=None, title=None):
+    """Attention weights as lines from the words that look, at the left, to the words they look at, at the right.
+
+    weights: (T, S) one head, or (H, T, S) all heads of a layer, one colour each. No batch axis: `layer.weights[0]`.
+    queries, keys: the T words that look and the S words that are looked at
+    query: the index of one query, from 0: only its lines are drawn
+
+    How to read it: a line is as thick as the weight, and the more opaque. The lines that leave a word share a
+    thickness of 1 among them, in each colour: one thick line is a sharp look, a fan of thin ones a look at everything.
+    Parallel lines in one colour: that head looks a fixed number of words ahead or back. Lines of all colours into one
+    word: all heads look there. A weight of 0, as behind a mask, has no line.
+
+    Raises ValueError if there are not as many words as rows or columns, a weight lies outside 0 … 1 or there is no such
+    query.
+    """
+    weights = as_numbers("weights", weights)
+    if weights.ndim not in (2, 3) or 0 in weights.shape:
+        raise ValueError(f"weights must have the axes (T, S) or (H, T, S), got shape {weights.shape}")
+    low, high = weights.min(), weights.max()
+    if low < -1e-5 or high > 1 + 1e-5:
+        raise ValueError(f"weights must lie in 0 … 1, as after the softmax; got {low:.4g} … {high:.4g}")
+    *heads, T, S = weights.shape
+    queries, keys = as_words("queries", queries, T, "row"), as_words("keys", keys, S, "column")
+    if query is not None and not (isinstance(query, int | np.integer) and 0 <= query < T):
+        raise ValueError(f"query must be None or a whole number in 0 … {T - 1}, got {query!r}")
+    weights = weights.reshape(-1, T, S)
+    H, longest = len(weights), max(T, S)
+    colours = _colours(H)
+
+    # inches: every size follows from the words
+    row = max(LINE, min(ROW, (LARGEST_PAGE[1] - 1) / longest))
+    entries = [f"head {h + 1}" for h in range(H)] if heads else []
+    per_column = max(1, int(longest * row / (1.3 * LINE)))  # of the legend
+    entry_width = 0.25 + max(map(text_width, entries), default=0.0) + 2 * PAD
+    legend = entry_width * math.ceil(H / per_column) if entries else 0.0
+    left = EDGE + max(*map(text_width, queries), text_width(QUERY) / 2) + PAD
+    right = PAD + max(*map(text_width, keys), text_width(KEY) / 2) + (2 * PAD + legend if entries else 0) + EDGE
+    width, bottom = left + BETWEEN + right, EDGE
+    lines = wrapped(title, width - 2 * EDGE) if title else []
+    height = bottom + longest * row + LABEL + EDGE + (LABEL * len(lines) + PAD if lines else 0)
+
+    figure = Picture(figsize=(width, height))
+    box = left / width, bottom / height, BETWEEN / width, longest * row / height
+    axes = figure.add_axes(box, xlim=(0, 1), ylim=(longest - 0.5, -0.5))
+    axes.set_axis_off()
+    starts, ends = np.arange(T), np.arange(S)
+    lane = 0.7 / H  # each head has its own line of a word, so that heads do not cover each other
+    thickest = min(THICKEST, 72 * row * lane)
+    for h, head in enumerate(weights):
+        offset = (h - (H - 1) / 2) * lane
+        strongest_last = [divmod(int(i), S) for i in np.argsort(head, axis=None, kind="stable")]
+        shown = [(t, s) for t, s in strongest_last if head[t, s] > 0 and query in (None, t)]
+        axes.add_collection(
+            LineCollection(
+                [[(0, starts[t] + offset), (1, ends[s] + offset)] for t, s in shown],
+                linewidths=[thickest * head[t, s] for t, s in shown],
+                alpha=[LEAST_INK + (1 - LEAST_INK) * min(1.0, head[t, s]) for t, s in shown],
+                colors=[colours[h]] * len(shown),
+                capstyle="round",
+                label=f"head {h + 1}" if heads else "attention",
+            ),
+            autolim=False,
+        )
+    for t, word in enumerate(queries):
+        bold = {"weight": "bold"} if t == query else {"color": HATCH} if query is not None else {}
+        _word(axes, 0, -PAD, starts[t], word, "right", **bold)
+    for s, word in enumerate(keys):
+        _word(axes, 1, PAD, ends[s], word, "left")
+    top = -0.5 - 0.5 * LABEL / row
+    _word(axes, 0, 0, top, QUERY, "center", color=HATCH)
+    _word(axes, 1, 0, top, KEY, "center", color=HATCH)
+    if entries:
+        handles = [
+            LineCollection([], colors=[colour], linewidths=4, label=e)
+            for colour, e in zip(colours, entries, strict=True)
+        ]
+        axes.legend(
+            handles=handles,
+            loc="center right",
+            bbox_to_anchor=(1 - EDGE / width, (bottom + longest * row / 2) / height),
+            bbox_transform=figure.transFigure,
+            borderaxespad=0,
+            borderpad=0,
+            frameon=False,
+            handlelength=1.0,
+            handletextpad=0.5,
+            labelspacing=0.25,
+            columnspacing=1.0,
+            ncols=math.ceil(H / per_column),
+        )
+    if lines:
+        figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
+    return figure
+
+
+def _word(axes, x, shift, y, text, side, **look):
+    axes.annotate(
+        text,
+        (x, y),
+        xytext=(72 * shift, 0),
+        textcoords="offset points",
+        ha=side,
+        va="center_baseline",
+        size=TEXT,
+        annotation_clip=False,
+        parse_math=False,  # a $ is a $
+        **look,
+    )
+
+
+def _colours(count):
+    """One colour a head: those that everybody can tell apart, as long as they last."""
+    if count == 1:
+        return [TRAINING]
+    if count <= len(HEAD_COLOURS):
+        return HEAD_COLOURS[:count]
+    return [colormaps["turbo"](x) for x in np.linspace(0, 1, count)]

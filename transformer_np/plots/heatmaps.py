@@ -1,0 +1,163 @@
+"""Heatmaps of words against words: attention weights and masks."""
+
+import math
+
+import numpy as np
+from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path
+
+from .sheet import Sheet, rows_and_columns
+from .style import (
+    CELL_WITH_VALUE,
+    HATCH,
+    HIDDEN,
+    LARGEST_PAGE,
+    PAGE,
+    SEEN,
+    WEIGHTS,
+    as_numbers,
+    as_words,
+    print_values,
+    styled,
+)
+
+
+@styled
+def attention(weights, queries, keys, title=None):
+    """Attention weights as heatmaps: who looks at whom.
+
+    weights: (T, S) one head; (H, T, S) all heads of a layer; (L, H, T, S) all layers, a row of panels each. There is
+        no batch axis: take one sentence, `layer.weights[0]` or `attention_maps(model)[:, 0]`.
+    queries, keys: the T words that look and the S words that are looked at
+
+    How to read it: find a word on the left; along its row the bright squares are the words it takes its information
+    from. A row adds up to 1, so one bright square is a sharp look and an evenly dark row a look at everything. A bright
+    diagonal: words look at themselves. A bright column: a word that all look at. In a decoder the row of a word is the
+    look at the moment when the *next* word is to be said. A printed 0 without decimals is exactly 0, hidden by the
+    mask. Dark is 0 and bright is 1 in all panels alike. Head 1 of layer 1 is weights[0, 0].
+
+    Raises ValueError if there are not as many words as rows or columns, or if a weight lies outside 0 … 1.
+    """
+    weights = as_numbers("weights", weights)
+    if weights.ndim not in (2, 3, 4) or 0 in weights.shape:
+        raise ValueError(f"weights must have the axes (T, S), (H, T, S) or (L, H, T, S), got shape {weights.shape}")
+    low, high = weights.min(), weights.max()
+    if low < -1e-5 or high > 1 + 1e-5:
+        raise ValueError(f"weights must lie in 0 … 1, as after the softmax; got {low:.4g} … {high:.4g}")
+    *layers, T, S = weights.shape
+    queries, keys = as_words("queries", queries, T, "row"), as_words("keys", keys, S, "column")
+    panels = weights.reshape(-1, T, S)
+
+    rows, columns = layers if len(layers) == 2 else rows_and_columns(len(panels))
+    heads = [f"head {h + 1}" for h in range(layers[-1])] if layers else []
+    side = 0.75 + 0.2 * (len(layers) == 2)
+    sheet = Sheet(rows, columns, queries, keys, heads, title, side, len(panels))
+    for axes, panel in zip(sheet.panels, panels, strict=True):
+        image = axes.imshow(panel, cmap=WEIGHTS, norm=Normalize(0, 1))
+        if sheet.cell >= CELL_WITH_VALUE:
+            print_values(axes, panel, image)
+    if len(layers) == 2:
+        for layer, axes in enumerate(sheet.panels[columns - 1 :: columns]):
+            x = 1 + 0.05 / (S * sheet.cell)
+            axes.text(x, 0.5, f"layer {layer + 1}", transform=axes.transAxes, rotation=270, va="center")
+    bar = sheet.bar_axes(side - 0.65)
+    sheet.figure.colorbar(image, cax=bar, label="attention weight", ticks=np.arange(6) / 5)
+    return sheet.figure
+
+
+def attention_maps(model, kind="encoder"):
+    """The attention weights of a Transformer's last forward, all layers in one array.
+
+    kind: "encoder" (the source looks at itself), "decoder" (the target looks at itself, back to its start) or "cross"
+        (the target looks at the source)
+    ->  (L, B, H, T, S)
+
+        plots.attention(plots.attention_maps(model, "cross")[:, 0], target_words, source_words)
+
+    Where the sentence is padded, take the part without the padding: `[:, row, :, :T, :S]`.
+
+    Raises RuntimeError if there was no forward, ValueError for another kind or a model without such layers.
+    """
+    places = {
+        "encoder": ("encoder", "attention"),
+        "decoder": ("decoder", "self_attention"),
+        "cross": ("decoder", "cross_attention"),
+    }
+    if kind not in places:
+        raise ValueError(f"kind must be one of {', '.join(places)}; got {kind!r}")
+    stack, name = places[kind]
+    blocks = getattr(model, stack, None)
+    if not blocks:
+        raise ValueError(
+            f"model must have {stack} layers to show its {kind} attention, {type(model).__name__} has none"
+        )
+    maps = [getattr(block, name).weights for block in blocks]
+    if any(weights is None for weights in maps):
+        raise RuntimeError(f"the {stack} has not looked at anything yet: call model(src, tgt_in) first")
+    return np.stack(maps)
+
+
+@styled
+def mask(mask, queries=None, keys=None):
+    """A mask: what each query may see.
+
+    mask: (T, S), Boolean (True = hidden) or float, to be added to the scores (0 = seen, −inf = hidden; −1e4 and less
+        count as hidden too). Leading axes of size 1 are dropped.
+    queries, keys: the T and S words; positions 0, 1, … where not given
+
+    How to read it: find a word on the left; along its row the plain squares are the words it may look at, the hatched
+    ones get weight 0 whatever their score. A hatched triangle at the upper right is the causal mask: no word sees those
+    that come after it. Hatched columns are padding.
+
+    Raises TypeError for a mask that is neither Boolean nor float, ValueError for another shape or other numbers.
+    """
+    hidden = _hidden(mask)
+    T, S = hidden.shape
+    page = PAGE if queries is None and keys is None else LARGEST_PAGE
+    queries = as_words("queries", range(T) if queries is None else queries, T, "row")
+    keys = as_words("keys", range(S) if keys is None else keys, S, "column")
+
+    sheet = Sheet(1, 1, queries, keys, side=0.95, largest_cell=0.5, largest_page=page)
+    (axes,) = sheet.panels
+    axes.imshow(hidden, cmap=ListedColormap([SEEN, HIDDEN]), vmin=0, vmax=1)
+    axes.add_patch(PathPatch(_outline(hidden), facecolor="none", edgecolor=HATCH, linewidth=0, hatch="////"))
+    if sheet.cell > 0.1:  # white lines between the squares
+        axes.set_xticks(np.arange(1, S) - 0.5, minor=True)
+        axes.set_yticks(np.arange(1, T) - 0.5, minor=True)
+        axes.grid(which="minor", color="white", linewidth=1)
+        axes.tick_params(which="minor", length=0)
+    legend = [
+        Patch(facecolor=SEEN, edgecolor=HATCH, linewidth=0.5, label="seen"),
+        Patch(facecolor=HIDDEN, edgecolor=HATCH, linewidth=0.5, label="hidden", hatch="////"),
+    ]
+    axes.legend(handles=legend, loc="upper left", bbox_to_anchor=(1, 1), borderaxespad=0, frameon=False)
+    return sheet.figure
+
+
+def _hidden(mask):
+    """The mask as a Boolean array (T, S)."""
+    mask = np.asarray(mask)
+    if mask.dtype.kind not in "bf":
+        raise TypeError(f"mask must be Boolean (True = hidden) or float (added to the scores), got {mask.dtype}")
+    if mask.ndim < 2 or math.prod(mask.shape[:-2]) != 1 or mask.size == 0:
+        raise ValueError(f"mask must have the axes (T, S), got shape {mask.shape}")
+    mask = mask.reshape(mask.shape[-2:])
+    if mask.dtype == bool:
+        return mask
+    hidden = mask <= -1e4
+    other = mask[~hidden & (mask != 0)]
+    if len(other):
+        raise ValueError(f"mask must be 0 (seen) or −inf (hidden) where it is float, got {other[0]:.4g}")
+    return hidden
+
+
+def _outline(hidden):
+    """The hidden squares as one path: a rectangle for each run of them in a row."""
+    edges = np.diff(np.pad(hidden, ((0, 0), (1, 1))).astype(np.int8), axis=1)  # (T, S + 1): 1 a run starts, −1 it ended
+    rows, starts = np.nonzero(edges == 1)
+    _, stops = np.nonzero(edges == -1)
+    left, right, top, bottom = starts - 0.5, stops - 0.5, rows - 0.5, rows + 0.5
+    corners = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)]
+    vertices = np.array(corners).transpose(2, 0, 1).reshape(-1, 2)  # (5 · runs, 2)
+    return Path(vertices, np.tile([Path.MOVETO, *[Path.LINETO] * 3, Path.CLOSEPOLY], len(rows)))

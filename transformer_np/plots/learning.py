@@ -1,0 +1,105 @@
+"""Training: the loss, the learning rate, the share of right answers."""
+
+import numpy as np
+
+from .style import HATCH, RATE, RAW, TRAINING, VALIDATION, Picture, as_numbers, light_grid, round_ticks, styled
+
+
+@styled
+def training_curve(history, learning_rate=True, unit="nats per token"):
+    """The loss during training, and the learning rate below it.
+
+    history: an object with `.losses`, the training loss of each step; `.learning_rates`, one a step, or none;
+        `.validation`, pairs (step, loss), or none. Steps count from 1.
+    learning_rate: whether to show it, where the history has it
+    unit: of the loss
+
+    How to read it: the pale line is the loss of each batch, the blue one its mean over the steps around, the orange
+    dots are the loss on the validation data. A model that knows nothing starts near ln(vocabulary size) nats per token;
+    e to the power of the loss is the number of equally likely words it still hesitates between. Both falling: it
+    learns. Blue falling while orange rises: it learns the training data by heart. Orange below blue is no mistake:
+    dropout and label smoothing make only the training harder.
+    """
+    losses, rates = np.asarray(history.losses, float), np.asarray(history.learning_rates, float)
+    validation = np.asarray(history.validation, float)
+    if losses.ndim != 1 or not len(losses):
+        raise ValueError(f"history.losses must be a list of numbers, one a step, got shape {losses.shape}")
+    if validation.size and (validation.ndim != 2 or validation.shape[1] != 2):
+        raise ValueError(f"history.validation must be pairs (step, loss), got shape {validation.shape}")
+    if rates.size and rates.shape != losses.shape:
+        raise ValueError(f"history.learning_rates must be as many as the {len(losses)} losses, got shape {rates.shape}")
+    steps = np.arange(1, len(losses) + 1)
+    window = len(losses) // 50 // 2 * 2 + 1  # odd, so that it has a middle
+    dots = {"marker": "o", "markersize": 3} if len(losses) < 10 else {}
+    with_rates = learning_rate and rates.size > 0
+
+    figure = Picture(figsize=(8, 5.4 if with_rates else 4), layout="constrained")
+    heights = [3, 1] if with_rates else [1]
+    panels = figure.subplots(len(heights), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+    if window == 1:
+        panels[0].plot(steps, losses, color=TRAINING, label="training", **dots)
+    else:
+        panels[0].plot(steps, losses, color=RAW, linewidth=0.6, label="training, each step")
+        panels[0].plot(steps, _smooth(losses, window), color=TRAINING, linewidth=1.8, label=f"mean of {window} steps")
+    if validation.size:
+        panels[0].plot(*validation.T, "o-", color=VALIDATION, markersize=4.5, linewidth=1, label="validation")
+    panels[0].set_ylabel(f"loss ({unit})")
+    panels[0].yaxis.set_major_locator(round_ticks(8))
+    panels[0].legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, borderaxespad=0.2)
+    if with_rates:
+        panels[1].plot(steps, rates, color=RATE, **dots)
+        panels[1].set_ylabel("learning rate")
+        panels[1].ticklabel_format(axis="y", scilimits=(-3, 4), useMathText=True)
+        panels[1].yaxis.set_major_locator(round_ticks(3))
+    for axes in panels:
+        axes.update_datalim([(1, 0)])  # 0 is in the picture
+        axes.margins(x=0.02)
+        axes.autoscale_view()
+        axes.set_ylim(bottom=0)
+        light_grid(axes)
+    panels[-1].set_xlabel("step")
+    panels[-1].xaxis.set_major_locator(round_ticks(9, integer=True))
+    figure.align_ylabels()
+    return figure
+
+
+def _smooth(values, window):
+    """The mean of the `window` values around each, of those that exist and are finite."""
+    finite = np.isfinite(values)
+    reach = window // 2
+    start = np.maximum(np.arange(len(values)) - reach, 0)
+    stop = np.minimum(np.arange(len(values)) + reach + 1, len(values))
+    total, count = (np.concatenate([[0.0], np.cumsum(x)]) for x in (np.where(finite, values, 0), finite))
+    count = count[stop] - count[start]
+    return np.where(count > 0, (total[stop] - total[start]) / np.maximum(count, 1), np.nan)
+
+
+@styled
+def copy_curves(curves):
+    """How well models learn to copy a symbol from before their segment: the share of right answers over training.
+
+    curves: a `tasks.copying.CopyCurves`: .steps, .accuracies {model: shares in 0 … 1, one for each of the steps},
+        .chance, .lag and .segment_len
+
+    How to read it: the symbol that is asked for lies `lag` segments back. A model that carries a memory from segment to
+    segment rises to 100 %; one that sees only its segment stays on the dashed line, the share of guessing, however long
+    it is trained.
+    """
+    steps = as_numbers("curves.steps", curves.steps)
+    figure = Picture(figsize=(8, 4), layout="constrained")
+    axes = figure.add_subplot(xlabel="step", ylabel="right answers (%)")
+    axes.axhline(100 * curves.chance, color=HATCH, linewidth=1, linestyle="--", label="guessing")
+    for (name, shares), color in zip(curves.accuracies.items(), (TRAINING, VALIDATION, RATE), strict=False):
+        shares = as_numbers(f"curves.accuracies[{name!r}]", shares)
+        if shares.shape != steps.shape:
+            raise ValueError(
+                f"{name} must have {len(steps)} shares, one for each of the steps, got shape {shares.shape}"
+            )
+        axes.plot(steps, 100 * shares, "o-", color=color, markersize=3.5, linewidth=1.8, label=name)
+    axes.set_title(f"copying from {curves.lag} segments back, segments of {curves.segment_len} tokens", loc="left")
+    axes.set_ylim(-2, 102)
+    axes.margins(x=0.02)
+    axes.xaxis.set_major_locator(round_ticks(9, integer=True))
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=4, frameon=False, borderaxespad=0.2)
+    light_grid(axes)
+    return figure

@@ -1,0 +1,113 @@
+"""Panels of squares with words along both axes."""
+
+import math
+
+import numpy as np
+
+from .style import CELL, EDGE, GAP, KEY, LABEL, LARGEST_PAGE, LINE, PAD, PAGE, QUERY, TEXT, Picture, text_width, wrapped
+
+
+class Sheet:
+    """A figure with rows × columns panels of square cells, the queries at its left edge and the keys at its lower edge.
+
+    heads: titles, of the upper panels, or of all where they are more than columns
+    side: inches to leave free at the right
+    count: how many panels there are, where they do not fill the last row
+
+    Every size follows from the words, so that nothing is clipped, nothing overlaps and no room is wasted.
+    .figure, .panels (a list, row by row), .cell (inches)
+    """
+
+    def __init__(
+        self,
+        rows,
+        columns,
+        queries,
+        keys,
+        heads=(),
+        title=None,
+        side=0.0,
+        count=1,
+        largest_cell=CELL,
+        largest_page=LARGEST_PAGE,
+    ):
+        T, S = len(queries), len(keys)
+        key_width = max(map(text_width, keys))
+        left = EDGE + LABEL + max(map(text_width, queries)) + 2 * PAD
+        gap_x, gap_y = GAP, GAP + (LABEL if len(heads) > columns else 0)
+        lowest = EDGE + LABEL + 2 * PAD
+        above = EDGE + (LABEL if heads else 0)
+
+        # how large a cell can be, with keys written upright
+        taken_x = left + side + (columns - 1) * gap_x
+        taken_y = lowest + key_width + above + (rows - 1) * gap_y
+        fits, fits_at_most = (
+            min((page[0] - taken_x) / (columns * S), (page[1] - taken_y) / (rows * T)) for page in (PAGE, largest_page)
+        )
+        self.cell = cell = max(0.01, min(largest_cell, max(fits, min(LINE, fits_at_most))))
+        every = next(n for n in (1, 2, 5, 10, 20, 50) if n * cell > LINE - 1e-6)  # every n-th word is named
+
+        if key_width + 2 * PAD <= every * cell:
+            rotation, key_height = 0, LINE
+        elif count == 1 and every * cell > 1.5 * LINE:
+            rotation, key_height = 45, (key_width + LINE) * 0.71
+            left = max(left, EDGE + LABEL + 2 * PAD + key_width * 0.71 - cell / 2)  # the first leans to the left
+        else:
+            rotation, key_height = 90, key_width
+
+        panel = S * cell, T * cell
+        pitch = max(panel[0], *map(text_width, heads), 0.0) + gap_x, panel[1] + gap_y
+        grid = columns * pitch[0] - gap_x, rows * pitch[1] - gap_y
+        room = max(grid[0], 1.1), max(grid[1], 1.1)  # what axis labels and colour bar need
+        bottom = lowest + key_height
+        width = left + room[0] + side
+        lines = wrapped(title, width - 2 * EDGE) if title else []
+        height = bottom + room[1] + above + (LABEL * len(lines) + PAD if lines else 0)
+
+        figure = self.figure = Picture(figsize=(width, height))
+        self._page, self._corner, self._room = (width, height), (left, bottom), room
+        self.panels = []
+        for i in range(count):
+            row, column = divmod(i, columns)
+            x = left + (room[0] - grid[0]) / 2 + column * pitch[0] + (pitch[0] - gap_x - panel[0]) / 2
+            y = bottom + (room[1] + grid[1]) / 2 - row * pitch[1] - panel[1]
+            axes = self._axes(x, y, *panel)
+            axes.set(xlim=(-0.5, S - 0.5), ylim=(T - 0.5, -0.5))
+            named_keys, named_queries = keys[::every], queries[::every]
+            if i + columns < count:  # another panel below
+                named_keys = []
+            if column > 0:
+                named_queries = []
+            axes.set_xticks(every * np.arange(len(named_keys)), named_keys)
+            axes.set_yticks(every * np.arange(len(named_queries)), named_queries)
+            axes.tick_params(length=2, pad=3, width=0.6)
+            for word in axes.get_xticklabels() + axes.get_yticklabels():
+                word.set(parse_math=False, rotation_mode="anchor")  # a $ is a $
+            for word in axes.get_xticklabels() if rotation else ():
+                word.set(rotation=rotation, ha="right", va="center" if rotation == 90 else "top")
+            axes.spines[:].set_visible(False)
+            if i < len(heads):
+                axes.set_title(heads[i], pad=4)
+            self.panels.append(axes)
+
+        if count == 1:
+            self.panels[0].set(xlabel=KEY, ylabel=QUERY)
+        else:
+            figure.supxlabel(KEY, x=(left + room[0] / 2) / width, y=EDGE / height, va="bottom", size=TEXT)
+            figure.supylabel(QUERY, x=EDGE / width, y=(bottom + room[1] / 2) / height, ha="left", size=TEXT)
+        if lines:
+            figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
+
+    def bar_axes(self, gap):
+        """Axes for a colour bar, as high as all panels together and `gap` to the right of them."""
+        return self._axes(self._corner[0] + self._room[0] + gap, self._corner[1], 0.14, self._room[1])
+
+    def _axes(self, x, y, width, height):
+        W, H = self._page
+        return self.figure.add_axes((x / W, y / H, width / W, height / H))
+
+
+def rows_and_columns(count):
+    """A grid for so many heads, at most four in a row, as evenly filled as can be."""
+    rows = math.ceil(count / 4)
+    return rows, math.ceil(count / rows)

@@ -1,0 +1,399 @@
+"""The whole architecture as boxes and arrows, with the shape at every arrow."""
+
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
+
+from ..models import GPT, Bert, Transformer, TransformerXL
+from .style import EDGE, HATCH, LABEL, TEXT, Picture, styled
+
+# Inches
+BOX, HEIGHT = 2.8, 0.46  # of a box
+ARROW = 0.34  # an arrow with its shape
+STUB = 0.24  # the piece of an arrow inside a block from which the residual path leaves
+DETOUR = 0.17  # how far beside the boxes it runs
+FRAME = 0.3  # from the boxes to the frame around a block
+APART = 1.35  # between two columns
+
+EMBED, ATTEND, FEED, NORM, HEAD = "#fbe3d0", "#fdf3c4", "#cfe6f5", "#e7e3f0", "#d8ecd3"  # black on any can be read
+
+
+@dataclass
+class _Box:
+    """A layer: what it is, a detail, the modules whose parameters it has, and how many those are."""
+
+    title: str
+    detail: str
+    modules: tuple
+    colour: str
+    residual: bool = False  # whether the residual path comes back here
+    count: str = ""
+
+
+@dataclass
+class _Block:
+    """`times` blocks alike, of which one is drawn: its boxes and, between them, the shape that flows."""
+
+    name: str
+    modules: list
+    parts: list  # of lists of boxes: a list for each sub-layer, its residual path around it
+    shape: str
+
+
+@dataclass
+class _Words:
+    """What stands at the end of a column."""
+
+    text: str
+
+
+@styled
+def architecture(model):
+    """A model as boxes and arrows, from its ids at the bottom to its output at the top.
+
+    model: a Transformer, GPT, Bert or TransformerXL. After a forward the shapes at the arrows are those of that
+        forward, otherwise B, S and T stand for batch, source and target length.
+
+    How to read it: an arrow carries an array of the shape beside it. A box is a layer, at its lower right the number of
+    its parameters ("tied": it uses those of the embedding). The frame stands for so many blocks alike, one on the
+    other. The line around a layer is the residual path: what enters the layer is added to what leaves it. In an
+    encoder–decoder the line across carries the encoder's output, the memory, to the cross-attention of every decoder
+    block. Every block hands on the shape that it was given; only the last projection changes it.
+
+    Raises TypeError for anything but these models.
+    """
+    for kind, draw in {Transformer: _transformer, GPT: _gpt, Bert: _bert, TransformerXL: _transformer_xl}.items():
+        if isinstance(model, kind):
+            return _draw(f"{type(model).__name__}: {model.num_parameters():,} parameters", *draw(model))
+    raise TypeError(f"model must be a Transformer, GPT, Bert or TransformerXL, got {type(model).__name__}")
+
+
+# --- what there is to draw --------------------------------------------------------------------------------------------
+
+
+def _transformer(model):
+    c = model.config
+    B, S = _sizes("B", "S", model.src_input, [block.attention for block in model.encoder])
+    Bt, T = _sizes("B", "T", model.tgt_input, [block.self_attention for block in model.decoder])
+    D, V = c.d_model, c.tgt_vocab_size
+    source, target = _shape(B, S, D), _shape(Bt, T, D)
+    encoder = [_Words("source ids"), _shape(B, S), _embedding(model.src_input, c.src_vocab_size, D), source]
+    if model.encoder:
+        encoder += [_block("encoder", model.encoder, ("attention", "feed_forward"), source, (B, S, S)), source]
+    if model.encoder_norm:
+        encoder += [_norm("Layer norm", model.encoder_norm), source]
+    encoder += [_Words("memory")]
+    decoder = [_Words("target ids so far"), _shape(Bt, T), _embedding(model.tgt_input, V, D), target]
+    if model.decoder:
+        names = "self_attention", "cross_attention", "feed_forward"
+        decoder += [_block("decoder", model.decoder, names, target, (Bt, T, T), (Bt, T, S)), target]
+    if model.decoder_norm:
+        decoder += [_norm("Layer norm", model.decoder_norm), target]
+    decoder += [
+        _Box("Linear", f"{D} → {V}", (model.output,), HEAD),
+        _shape(Bt, T, V),
+        _Words("logits of the next token"),
+    ]
+    return encoder, decoder
+
+
+def _gpt(model):
+    c = model.config
+    B, T = _sizes("B", "T", model, [block.attention for block in model.blocks])
+    S = _keys(model.blocks[0].attention, T)
+    x = _shape(B, T, c.d_model)
+    detail = f"{c.vocab_size} × {c.d_model} and {c.max_len} × {c.d_model}"
+    return (
+        [
+            _Words("ids"),
+            _shape(B, T),
+            _Box("Embedding + position", detail, (model.embedding, model.position), EMBED),
+            x,
+            _block("decoder", model.blocks, ("attention", "feed_forward"), x, (B, T, S), masked=True),
+            x,
+            _norm("Layer norm", model.norm),
+            x,
+            _Box("Linear", f"{c.d_model} → {c.vocab_size}", (model.output,), HEAD),
+            _shape(B, T, c.vocab_size),
+            _Words("logits of the next token"),
+        ],
+    )
+
+
+def _transformer_xl(model):
+    c = model.config
+    B, T = _sizes("B", "T", model, [block.attention for block in model.blocks])
+    S = _keys(model.blocks[0].attention, f"{c.mem_len} + {T}")
+    x = _shape(B, T, c.d_model)
+    column = [
+        _Words("ids"),
+        _shape(B, T),
+        _Box("Embedding", f"{c.vocab_size} × {c.d_model}", (model.embedding,), EMBED),
+        x,
+        _block("recurrent", model.blocks, ("attention", "feed_forward"), x, (B, T, S), kind="Relative attention"),
+        x,
+    ]
+    if model.norm is not None:
+        column += [_norm("Layer norm", model.norm), x]
+    column += [_Box("Linear", f"{c.d_model} → {c.vocab_size}", (model.output,), HEAD), _shape(B, T, c.vocab_size)]
+    return ([*column, _Words("logits of the next token")],)
+
+
+def _bert(model):
+    c = model.config
+    B, S = _sizes("B", "S", model, [block.attention for block in model.blocks])
+    x = _shape(B, S, c.d_model)
+    tables = f"{c.vocab_size}, {c.max_len} and {c.type_vocab_size} × {c.d_model}"
+    modules = model.embedding, model.position, model.segment
+    column = [
+        _Words("ids"),
+        _shape(B, S),
+        _Box("Word + position + segment", tables, modules, EMBED),
+        x,
+        _norm("Layer norm", model.norm),
+        x,
+        _block("encoder", model.blocks, ("attention", "feed_forward"), x, (B, S, S)),
+        x,
+    ]
+    mlm, classes = [], []
+    if model.mlm_head is not None:
+        detail = f"{c.d_model} → {c.d_model} → {c.vocab_size}"
+        head = _Box("Masked-word head", detail, (model.mlm_head,), HEAD)
+        mlm = [head, _shape(B, S, c.vocab_size), _Words("logits of the masked words")]
+    if model.pooler is not None:
+        classes = [_Box("Pooler", "first token, tanh", (model.pooler,), HEAD), _shape(B, c.d_model)]
+        if model.classifier is None:
+            classes += [_Words("vector of the text")]
+        else:
+            head = _Box("Classifier", f"{c.d_model} → {c.num_classes}", (model.classifier,), HEAD)
+            classes += [head, _shape(B, c.num_classes), _Words("logits of the classes")]
+    if mlm and classes:
+        return column + mlm, classes
+    return (column + (mlm or classes or [_Words("hidden vectors")]),)
+
+
+def _embedding(module, vocab_size, d_model):
+    return _Box("Embedding × √D + position", f"{vocab_size} × {d_model}", (module,), EMBED)
+
+
+def _norm(title, norm, residual=False):
+    D = norm.gamma.shape[0]
+    return _Box(title, f"γ ({D})" if norm.beta is None else f"γ ({D}), β ({D})", (norm,), NORM, residual)
+
+
+def _block(name, blocks, layers, shape, *weights, masked=False, kind=None):
+    """One of several blocks alike; weights: batch, queries and keys of each attention."""
+    block, weights = blocks[0], list(weights)
+    parts = []
+    for i, layer in enumerate(layers, 1):
+        module, add_norm = getattr(block, layer), getattr(block, f"add_norm{i}")
+        if layer == "feed_forward":
+            D, F = module.w1.shape
+            box = _Box("Feed-forward", f"{D} → {F} → {D}", (module,), FEED)
+        else:
+            B, T, S = weights.pop(0)
+            cross, hidden = layer == "cross_attention", masked or layer == "self_attention"
+            title = kind or ("Cross-attention" if cross else "Masked self-attention" if hidden else "Self-attention")
+            detail = f"weights {_shape(B, module.num_heads, T, S)}"
+            box = _Box(f"{title}, {_heads(module.num_heads)}", detail, (module,), ATTEND)
+        if add_norm.norm_first:
+            norm, add = _norm("Layer norm", add_norm.norm), _Box("Add", "", (), NORM, residual=True)
+            parts.append([norm, box, add])
+        else:
+            parts.append([box, _norm("Add & norm", add_norm.norm, residual=True)])
+    return _Block(name, blocks, parts, shape)
+
+
+def _heads(count):
+    return "1 head" if count == 1 else f"{count} heads"
+
+
+def _sizes(B, length, entrance, attentions):
+    """Batch and length of the last forward, or the letters."""
+    for attention in attentions:
+        weights = _kept(attention, "weights")
+        if weights is not None:  # tiled attention keeps what the weights are made of, first of all the queries
+            shape = weights[0].shape if isinstance(weights, tuple) else weights.shape
+            return shape[0], shape[2]
+    ids = _kept(entrance.embedding, "ids")
+    return (B, length) if ids is None else ids.shape
+
+
+def _keys(attention, otherwise):
+    """How many keys an attention had in the last forward."""
+    weights = _kept(attention, "weights")
+    if weights is None:
+        return otherwise
+    return weights[1].shape[2] if isinstance(weights, tuple) else weights.shape[3]
+
+
+def _kept(module, name):
+    try:
+        return module.kept(name)
+    except RuntimeError:  # no forward yet
+        return None
+
+
+def _shape(*sizes):
+    return f"({', '.join(map(str, sizes))})"
+
+
+def _parameters(modules, counted=()):
+    """How many parameters these modules have together, without those that were counted before."""
+    unique = {id(p): p.data.size for module in modules for p in module.parameters() if id(p) not in counted}
+    return sum(unique.values())
+
+
+def _count_parameters(columns):
+    """Write into each box how many parameters it has. A tied one counts in the first box that has it."""
+    counted = set()
+    for item in (item for column in columns for item in column):
+        boxes = [item] if isinstance(item, _Box) else [*chain(*item.parts)] if isinstance(item, _Block) else []
+        for box in boxes:
+            if box.modules:
+                own = _parameters(box.modules, counted)
+                box.count = f"{own:,}" if own else "tied"
+                counted |= {id(p) for module in box.modules for p in module.parameters()}
+
+
+# --- drawing it -------------------------------------------------------------------------------------------------------
+
+
+def _height(column):
+    """Inches from the bottom of a column to its top."""
+    return sum(_item_height(item) for item in column)
+
+
+def _item_height(item):
+    if isinstance(item, _Block):
+        return sum(STUB + len(part) * (HEIGHT + STUB) for part in item.parts) + 2 * PADDING
+    return {_Box: HEIGHT, _Words: LABEL, str: ARROW}[type(item)]
+
+
+PADDING = 0.06  # between the frame and the first branch, and above the last box
+
+
+def _draw(title, *columns):
+    """The figure of one or two columns. The second stands beside the first, or for Bert on top of it."""
+    _count_parameters(columns)
+    beside = len(columns) == 2 and isinstance(columns[1][0], _Words)
+    margin = EDGE + LABEL + FRAME
+    width = 2 * margin + BOX + (len(columns) - 1) * (BOX + APART)
+    heights = [_height(column) for column in columns]
+    start = 0.0 if beside or len(columns) == 1 else _height(columns[0][: _branch(columns[0]) + 1])
+    height = 2 * EDGE + max(heights[0], start + heights[-1]) + LABEL + 2 * EDGE
+    figure = Picture(figsize=(width, height))
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, height))
+    axes.set_axis_off()
+    page = _Page(axes)
+    middle = margin + BOX / 2
+    first = page.column(columns[0], middle, EDGE, side=-1)
+    if beside:
+        second = page.column(columns[1], middle + BOX + APART, EDGE, side=1)
+        if second.cross is not None:
+            x, y = middle + BOX / 2 + FRAME + 0.3, second.cross
+            page.line((middle + 0.3, first.top - LABEL / 2), (x, first.top - LABEL / 2), (x, y), second.cross_left)
+    elif len(columns) == 2:  # the other head, from the same vectors
+        x, y = middle + BOX + APART, EDGE + start
+        page.column(columns[1], x, y, side=1)
+        page.line((middle, y - 0.75 * ARROW), (x, y - 0.75 * ARROW), (x, y))
+    figure.suptitle(title, y=1 - EDGE / height, va="top")
+    return figure
+
+
+def _branch(column):
+    """The arrow behind the blocks."""
+    return next(i for i, item in enumerate(column) if isinstance(item, _Block)) + 1
+
+
+class _Page:
+    """Axes in inches to draw columns on."""
+
+    def __init__(self, axes):
+        self.axes = axes
+        self.top = self.cross = self.cross_left = None
+
+    def column(self, items, x, y, side):
+        """Draw the items one above the other around x, from y upwards. side: −1, residual paths at the left; 1, at the
+        right, with the shapes on the other side."""
+        drawn = _Page(self.axes)
+        for item in items:
+            if isinstance(item, str):
+                drawn.line((x, y), (x, y + ARROW))
+                drawn.shape(x, y + ARROW / 2, item, side)
+            elif isinstance(item, _Box):
+                drawn.box(item, x, y)
+            elif isinstance(item, _Words):
+                drawn.axes.text(x, y + LABEL / 2, item.text, ha="center", va="center", size=TEXT)
+            else:
+                drawn.block(item, x, y, side)
+            y += _item_height(item)
+        drawn.top = y
+        return drawn
+
+    def block(self, block, x, y, side):
+        tall, edge = _item_height(block), x + side * (BOX / 2 + FRAME)
+        frame = Rectangle((x - BOX / 2 - FRAME, y), BOX + 2 * FRAME, tall, facecolor="#f7f7f7", edgecolor=HATCH)
+        frame.set(linewidth=0.8, zorder=0)
+        self.axes.add_patch(frame)
+        times, each = len(block.modules), _parameters(block.modules[:1])
+        label = f"{times} {block.name} block{'s' if times > 1 else ''}, {each:,} parameters" + " each" * (times > 1)
+        rotation = 90 if side < 0 else 270
+        self.axes.text(edge + side * LABEL / 2, y + tall / 2, label, ha="center", va="center", rotation=rotation)
+        self.axes.plot([x, x], [y, y + PADDING], color="black", linewidth=0.9, snap=False)
+        y += PADDING
+        for i, part in enumerate(block.parts):
+            branch = y + STUB / 2 - 0.02
+            if i:
+                self.shape(x, branch - STUB + 0.02, block.shape, side)
+            for box in part:
+                self.line((x, y), (x, y + STUB))
+                if box is not part[0]:
+                    self.shape(x, y + STUB / 2, block.shape, side)
+                y += STUB
+                self.box(box, x, y)
+                if box.title.startswith("Cross"):
+                    self.cross = y + HEIGHT / 2
+                    self.cross_left = (x - BOX / 2, self.cross)
+                if box.residual:
+                    beside = x + side * (BOX / 2 + DETOUR)
+                    into = y + HEIGHT / 2
+                    self.line((x, branch), (beside, branch), (beside, into), (x + side * BOX / 2, into))
+                y += HEIGHT
+            self.axes.plot([x, x], [y, y + STUB], color="black", linewidth=0.9, snap=False)
+            y += STUB
+        self.axes.plot([x, x], [y, y + PADDING], color="black", linewidth=0.9, snap=False)
+
+    def box(self, box, x, y):
+        self.axes.add_patch(
+            FancyBboxPatch(
+                (x - BOX / 2, y),
+                BOX,
+                HEIGHT,
+                boxstyle="round,pad=0,rounding_size=0.06",
+                facecolor=box.colour,
+                edgecolor=HATCH,
+                linewidth=0.8,
+                zorder=2,
+            )
+        )
+        left, right, low = x - BOX / 2 + 0.08, x + BOX / 2 - 0.08, y + 0.12
+        if box.detail or box.count:
+            self.axes.text(left, y + HEIGHT - 0.13, box.title, va="center", size=TEXT, weight="bold", zorder=3)
+            self.axes.text(left, low, box.detail, va="center", size=TEXT - 1, zorder=3)
+            self.axes.text(right, low, box.count, va="center", ha="right", size=TEXT - 1, zorder=3)
+        else:
+            self.axes.text(left, y + HEIGHT / 2, box.title, va="center", size=TEXT, weight="bold", zorder=3)
+
+    def shape(self, x, y, text, side):
+        """The shape of what an arrow carries, on the side where no residual path is."""
+        self.axes.text(x - side * 0.07, y, text, ha="left" if side < 0 else "right", va="center", size=TEXT - 1)
+
+    def line(self, *points):
+        """A line through the points, with a head at the last."""
+        for start, end in pairwise(points[:-1]):
+            self.axes.plot(*zip(start, end, strict=True), color="black", linewidth=0.9, zorder=1, snap=False)
+        arrow = FancyArrowPatch(points[-2], points[-1], arrowstyle="-|>", mutation_scale=8, shrinkA=0, shrinkB=0)
+        arrow.set(linewidth=0.9, color="black", zorder=1)
+        self.axes.add_patch(arrow)

@@ -1,0 +1,122 @@
+"""What all pictures share: colours, sizes, the Figure that Jupyter shows, and how arguments are read."""
+
+import io
+import textwrap
+
+import numpy as np
+from matplotlib import style
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
+from matplotlib.ticker import MaxNLocator
+
+WEIGHTS = "viridis"  # 0 … 1 from dark to bright: perceptually uniform, safe for the colour-blind
+SIGNED = "RdBu_r"  # blue below zero, white at zero, red above
+SEEN, HIDDEN, HATCH = "#cfe6f5", "#b5b5b5", "#484848"
+RAW, TRAINING, VALIDATION, RATE = "#9ecae1", "#0072b2", "#d55e00", "#009e73"  # the last three: Okabe and Ito
+KEY, QUERY = "key (looked at)", "query (looking)"
+
+TEXT, TITLE = 9, 11  # points
+STYLE = {
+    "font.size": TEXT,
+    "axes.titlesize": TEXT,
+    "axes.labelsize": TEXT,
+    "figure.titlesize": TITLE,
+    "legend.fontsize": TEXT,
+    "hatch.linewidth": 0.8,
+    "figure.dpi": 150,
+}
+styled = style.context(["default", STYLE])
+
+# Inches. A page 8 wide is 1200 pixels, and can still be read in a README that shows it 800 wide.
+PAGE = (8.0, 8.0)  # a picture with words keeps to about this width and height …
+LARGEST_PAGE = (14.0, 14.0)  # … unless there are too many words; beyond this only every second, fifth … is named
+CELL = 0.8  # one square of a heatmap, at most
+CELL_WITH_VALUE = 0.36  # and at least, to print a number in it
+LINE = 0.155  # a line of text
+LABEL = 0.2  # an axis label, or the title of a panel
+EDGE, PAD, GAP = 0.1, 0.07, 0.14  # blank: at the figure's edge, around words, between panels
+LONGEST_WORD = 20  # characters
+LAYER_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # Okabe and Ito
+LAYER_MARKERS = "osD^"
+HEAD_COLOURS = (  # those of Okabe and Ito but yellow, then four that differ from them in lightness too
+    *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#542788", "#8c510a"),
+    *("#7f7f7f", "#000000", "#a6d854", "#b2182b"),
+)
+
+
+class Picture(Figure):
+    """A matplotlib Figure that Jupyter shows even without pyplot."""
+
+    def _repr_png_(self):
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png")
+        return buffer.getvalue()
+
+
+def text_width(text, size=TEXT, weight="normal"):
+    """How wide the text is, in inches."""
+    font = FontProperties(size=size, weight=weight)
+    return text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
+
+
+def wrapped(title, width):
+    """The title in lines of no more than `width` inches."""
+    for longest in range(len(title), 0, -1):
+        lines = [line for part in title.splitlines() for line in textwrap.wrap(part, longest)]
+        if max((text_width(line, TITLE) for line in lines), default=0) <= width:
+            break
+    return lines
+
+
+def as_words(name, words, count, what):
+    """The words as they are shown, if there are as many as needed."""
+    if isinstance(words, str):
+        raise TypeError(f"{name} must be a list of words, got the string {words!r}; use its .split()")
+    words = [str(word) for word in words]
+    if len(words) != count:
+        some = ", ".join(words[:12]) + (", …" if len(words) > 12 else "")
+        raise ValueError(f"{name} must be {count} words, one for each {what}; got {len(words)}: {some}")
+    return [visible(word) for word in words]
+
+
+def visible(word):
+    """Blanks at its ends and breaks in it as signs, and no longer than LONGEST_WORD."""
+    core = word.lstrip(" ")
+    word = "␣" * (len(word) - len(core)) + core
+    core = word.rstrip(" ")
+    word = core + "␣" * (len(word) - len(core))
+    word = word.replace("\n", "⏎").replace("\t", "⇥")
+    return word if len(word) <= LONGEST_WORD else word[: LONGEST_WORD - 1] + "…"
+
+
+def round_ticks(most, integer=False):
+    """At most so many ticks at round numbers. The default of matplotlib goes by the reader's font size."""
+    return MaxNLocator(most, steps=[1, 2, 2.5, 5, 10], integer=integer)
+
+
+def as_numbers(name, values):
+    """An array of finite numbers."""
+    values = np.asarray(values)
+    if values.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be an array of numbers, got {values.dtype}")
+    if not np.isfinite(values).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        raise ValueError(f"{name} must be finite, got {values[where]} at index {where}")
+    return values
+
+
+def light_grid(axes):
+    """Pale lines behind the curves, and no frame at the top and at the right."""
+    axes.grid(color="#e5e5e5", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def print_values(axes, panel, image):
+    """The number in each square, black on bright and white on dark."""
+    linear = image.to_rgba(panel)[..., :3] ** 2.2  # light, from the screen's scale of it
+    bright = linear @ (0.21, 0.72, 0.07) > 0.18  # (T, S): black has the higher contrast
+    for (t, s), value in np.ndenumerate(panel):
+        text = "0" if value == 0 else f"{value:.2f}".replace("-", "−")
+        axes.text(s, t, text, ha="center", va="center", size=TEXT - 1, color="black" if bright[t, s] else "white")
