@@ -1,0 +1,366 @@
+"""Make the notebooks from their text, or check that they still say what the code says.
+
+    python notebooks/build.py                 all of them: text/NN_name.md -> NN_name.ipynb, executed
+    python notebooks/build.py 02 07           these two
+    python notebooks/build.py --check         execute again, compare with what is committed, write nothing
+
+For whoever writes a notebook:
+
+- The text is notebooks/text/NN_name.md, in Jupytext's Markdown format. Edit that, never the .ipynb.
+- It runs in an empty temporary folder, on one thread of the matrix library, with the installed transformer_np, and has
+  180 seconds in all. A file it writes is gone afterwards; nothing but the package can be read.
+- `--check` compares the text and the HTML of every output, number by number: two numbers agree within 0.1 %, or within
+  one unit of the last decimal printed, or if both are below 1e-6. Whole numbers below 1000 must be equal. Of a picture
+  it asks only that it is there. So that another processor passes:
+    - a line of output that contains ⏱ is not compared: put it in front of wall-clock times;
+    - a cell tagged `varies` may print anything of the same kinds. The fence is then
+
+          ```python tags=["varies"]
+
+      Use it for what depends on the last bit of many steps: text sampled from a trained model, tables of times.
+- What a notebook must not have: a cell of more than 20 lines of code (comments and blank lines are free), a line over
+  100 characters in one, an output on stderr, an error, an absolute path, a size of 1.5 MB or more. The build says so
+  and ends with 1; the tests look again.
+
+Exit codes: 0 done, 1 something failed or differs, 2 bad use.
+"""
+
+import argparse
+import math
+import os
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+SECONDS = 180  # for one notebook
+MOST_LINES = 20  # of code in a cell
+WIDEST_LINE = 100
+MOST_BYTES = 1_500_000
+CLOCK = "⏱"
+VARIES = "varies"
+
+# The same in every notebook: nothing of the machine or the version of Python that made it.
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+_NUMBER = re.compile(r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
+_PATH = re.compile(r"(?<![\w.:/<-])/(?:home|root|tmp|work|usr|Users|opt|var|mnt|private)/|\b[A-Z]:\\")
+
+
+class Fault(Exception):
+    """A notebook that could not be executed."""
+
+
+def sources(only=(), folder=HERE):
+    """The text files, in order; `only`: their numbers or names, such as "01", "1" or "01_embeddings"."""
+    texts = sorted((folder / "text").glob("[0-9][0-9]_*.md"))
+    if not only:
+        return texts
+    chosen = {text for name in only for text in texts if text.stem == Path(name).stem or text.stem[:2] == name.zfill(2)}
+    for name in only:
+        if not any(text.stem == Path(name).stem or text.stem[:2] == name.zfill(2) for text in texts):
+            raise LookupError(f"no text/{name.zfill(2)}_*.md")
+    return sorted(chosen)
+
+
+def target(text):
+    """text/NN_name.md -> NN_name.ipynb beside build.py"""
+    return text.parent.parent / f"{text.stem}.ipynb"
+
+
+def number(path):
+    return path.stem[:2]
+
+
+def read_text(text):
+    """The notebook of a text file, not executed, tidied as `tidy` does."""
+    import jupytext
+
+    return tidy(jupytext.read(text, fmt="md"), number(text))
+
+
+def read_notebook(path):
+    import nbformat
+
+    return nbformat.read(path, as_version=4)
+
+
+# --- executing ------------------------------------------------------------------------------------------------------
+
+
+def execute(notebook):
+    """Run every cell in a fresh kernel; the notebook with its outputs. Raises Fault, with the cell's id."""
+    from nbclient import NotebookClient
+    from nbclient.exceptions import CellExecutionError, CellTimeoutError
+
+    end = time.monotonic() + SECONDS
+    running = []  # the ids of the cells started so far
+    with tempfile.TemporaryDirectory() as folder:
+        environment = os.environ | {
+            "OPENBLAS_NUM_THREADS": "1",
+            "TMPDIR": folder,
+            "IPYTHONDIR": str(Path(folder, ".ipython")),  # nobody's profile, nobody's history
+        }
+        environment.pop("MPLBACKEND", None)  # the kernel's own, which shows pictures in the notebook
+        client = NotebookClient(
+            notebook,
+            kernel_name="python3",
+            resources={"metadata": {"path": folder}},
+            timeout_func=lambda cell: max(1, math.ceil(end - time.monotonic())),
+            on_cell_start=lambda cell, cell_index: running.append(cell.id),
+            record_timing=False,
+            extra_arguments=["--log-level=ERROR"],  # a kernel's own remarks do not belong to our progress
+        )
+        try:
+            client.execute(env=environment)
+        except CellExecutionError as error:
+            raise Fault(f"{running[-1]}: {error.ename}: {error.evalue}") from None
+        except CellTimeoutError:
+            raise Fault(f"{running[-1]}: the notebook has taken more than {SECONDS} s") from None
+        except RuntimeError as error:  # the kernel did not start, or died
+            raise Fault(f"{running[-1] if running else 'start'}: {error}") from None
+    return notebook
+
+
+def tidy(notebook, prefix):
+    """The notebook without what changes from run to run, its cells named NN-001, NN-002, …"""
+    import nbformat
+
+    cells = []
+    for i, cell in enumerate(notebook.cells, 1):
+        tags = {"tags": list(cell.metadata["tags"])} if cell.metadata.get("tags") else {}
+        kept = {"id": f"{prefix}-{i:03}", "cell_type": cell.cell_type, "metadata": tags, "source": cell.source}
+        if cell.cell_type == "code":
+            kept["execution_count"] = cell.execution_count
+            kept["outputs"] = _tidy_outputs(cell.outputs)
+        cells.append(kept)
+    return nbformat.from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": METADATA, "cells": cells})
+
+
+def _tidy_outputs(outputs):
+    """Streams joined as they follow each other, addresses of objects blotted out, sizes the only metadata."""
+    tidied = []
+    for output in outputs:
+        output = dict(output)
+        if output["output_type"] == "stream":
+            if tidied and tidied[-1].get("name") == output["name"]:
+                tidied[-1]["text"] += _ADDRESS.sub("0x…", output["text"])
+                continue
+            output["text"] = _ADDRESS.sub("0x…", output["text"])
+        elif "data" in output:
+            output["data"] = {
+                kind: _ADDRESS.sub("0x…", value) if kind.startswith("text/") else value
+                for kind, value in sorted(output["data"].items())
+            }
+            images = {k: v for k, v in output["metadata"].items() if k.startswith("image/")}
+            output["metadata"] = {k: {n: v[n] for n in ("height", "width") if n in v} for k, v in images.items()}
+        tidied.append(output)
+    return tidied
+
+
+def written(notebook):
+    """The bytes of the .ipynb."""
+    import nbformat
+
+    return (nbformat.writes(notebook, version=nbformat.NO_CONVERT).rstrip("\n") + "\n").encode()
+
+
+# --- comparing ------------------------------------------------------------------------------------------------------
+
+
+def source_differences(committed, text):
+    """Where the cells of the .ipynb are not those of the text: a list of messages."""
+    found = []
+    for ours, theirs in zip(committed.cells, text.cells, strict=False):
+        for name in ("id", "cell_type", "source", "metadata"):
+            if ours.get(name) != theirs.get(name):
+                found.append(f"{theirs.id}: its {name.replace('_', ' ')} is not that of the text")
+                break
+    if len(committed.cells) != len(text.cells):
+        found.append(f"{len(committed.cells)} cells, the text has {len(text.cells)}")
+    return found
+
+
+def output_differences(committed, fresh, exact=False):
+    """Where two executions printed different things: a list of messages. With `exact` numbers must be equal and
+    pictures the same bytes; what may vary may still vary."""
+    found = []
+    for old, new in zip(committed.cells, fresh.cells, strict=False):
+        if old.cell_type != "code" or new.cell_type != "code":
+            continue
+        varies = VARIES in new.metadata.get("tags", [])
+        before, after = _pieces(old.outputs), _pieces(new.outputs)
+        if {kind for kind, _ in before} != {kind for kind, _ in after} or (not varies and len(before) != len(after)):
+            kinds = [", ".join(kind for kind, _ in pieces) or "nothing" for pieces in (before, after)]
+            found.append(f"{new.id}: its outputs were {kinds[0]}, now {kinds[1]}")
+            continue
+        if varies:
+            continue
+        for (kind, a), (_, b) in zip(before, after, strict=True):
+            if kind.startswith("image/"):
+                if exact and a != b:
+                    found.append(f"{new.id}: another picture")
+            elif difference := _text_difference(a, b, exact):
+                found.append(f"{new.id}: {difference}")
+                break
+    return found
+
+
+def _pieces(outputs):
+    """[(kind, text)] of a cell's outputs, the kinds named as in the file. A picture's own text/plain says nothing."""
+    pieces = []
+    for output in outputs:
+        if output["output_type"] == "stream":
+            pieces.append((output["name"], output["text"]))
+        elif output["output_type"] == "error":
+            pieces.append(("error", f"{output['ename']}: {output['evalue']}"))
+        else:
+            data = output["data"]
+            picture = any(kind.startswith("image/") for kind in data)
+            pieces += [(kind, data[kind]) for kind in sorted(data) if not (picture and kind == "text/plain")]
+    return pieces
+
+
+def _text_difference(a, b, exact=False):
+    """None, or the first line that differs."""
+    a, b = (["" if CLOCK in line else line for line in text.splitlines()] for text in (a, b))
+    if len(a) != len(b):
+        return f"{len(a)} lines of output, now {len(b)}"
+    for x, y in zip(a, b, strict=True):
+        if x != y and (exact or not _close(x, y)):
+            return f"{x.strip()!r}, now {y.strip()!r}"
+    return None
+
+
+def _close(a, b):
+    """Are two lines the same words with nearly the same numbers between them? Blanks do not count."""
+    words = [["".join(part.split()) for part in _NUMBER.split(line)] for line in (a, b)]
+    if words[0] != words[1]:
+        return False
+    numbers = ([found.replace("−", "-") for found in _NUMBER.findall(line)] for line in (a, b))
+    return all(_close_numbers(x, y) for x, y in zip(*numbers, strict=True))
+
+
+def _close_numbers(a, b):
+    x, y = float(a), float(b)
+    if "." not in a + b and "e" not in (a + b).lower():
+        return math.isclose(x, y, rel_tol=1e-3)  # whole numbers
+    decimals = max(_decimals(a), _decimals(b))
+    return math.isclose(x, y, rel_tol=1e-3, abs_tol=max(1e-6, 1.000001 * 10.0**-decimals))
+
+
+def _decimals(text):
+    """The place of the last digit: 2 in 0.25, 5 in 2.5e-4. A number as "1." may have lost its zeros: 6."""
+    mantissa, _, exponent = text.lower().partition("e")
+    digits = len(mantissa.partition(".")[2])
+    return (digits or 6) - int(exponent or 0)
+
+
+# --- what no notebook may have ---------------------------------------------------------------------------------------
+
+
+def faults(notebook, size=0):
+    """What a committed notebook must not have, a list of messages; size: of the file, in bytes."""
+    found = []
+    if notebook.metadata != METADATA:
+        found.append("its metadata are not those of build.py")
+    if size >= MOST_BYTES:
+        found.append(f"{size / 1e6:.2f} MB, {MOST_BYTES / 1e6} are too many")
+    count = 0
+    for cell in notebook.cells:
+        if _PATH.search(cell.source):
+            found.append(f"{cell.id}: an absolute path in its source")
+        if cell.cell_type != "code":
+            continue
+        count += 1
+        lines = cell.source.splitlines()
+        code = [line for line in lines if line.strip() and not line.strip().startswith("#")]
+        if len(code) > MOST_LINES:
+            found.append(f"{cell.id}: {len(code)} lines of code, at most {MOST_LINES}")
+        if any(len(line) > WIDEST_LINE for line in lines):
+            found.append(f"{cell.id}: a line of {max(map(len, lines))} characters, at most {WIDEST_LINE}")
+        if cell.execution_count != count:
+            found.append(f"{cell.id}: its execution count is {cell.execution_count}, not {count}")
+        for kind, text in _pieces(cell.outputs):
+            if kind in ("stderr", "error"):
+                found.append(f"{cell.id}: {kind}: {text.strip().splitlines()[-1] if text.strip() else ''}")
+            if not kind.startswith("image/") and _PATH.search(text):
+                found.append(f"{cell.id}: an absolute path in its output")
+    if not any(cell.get("outputs") for cell in notebook.cells):
+        found.append("no outputs")
+    return found
+
+
+# --- the two commands -----------------------------------------------------------------------------------------------
+
+
+def build(text):
+    """Make the notebook of one text file; what is wrong with it, a list of messages. (It is written all the same,
+    unless it did not run, so that one can look at it.)"""
+    path = target(text)
+    try:
+        notebook = tidy(execute(read_text(text)), number(text))
+    except Fault as fault:
+        return [str(fault)]
+    data = written(notebook)
+    if not _same(path, notebook):
+        path.write_bytes(data)
+    return faults(notebook, len(data))
+
+
+def _same(path, notebook):
+    """Does the file say this already, but for what may vary? Then times alone make no new file."""
+    if not path.exists():
+        return False
+    committed = read_notebook(path)
+    if committed.metadata != notebook.metadata or source_differences(committed, notebook):
+        return False
+    return not output_differences(committed, notebook, exact=True)
+
+
+def check(text):
+    """What a fresh execution finds different from the committed notebook, a list of messages."""
+    path = target(text)
+    if not path.exists():
+        return [f"no {path.name}"]
+    committed, fresh = read_notebook(path), read_text(text)
+    if found := source_differences(committed, fresh):
+        return found  # with other sources, other outputs are no news
+    try:
+        fresh = tidy(execute(fresh), number(text))
+    except Fault as fault:
+        return [str(fault)]
+    return output_differences(committed, fresh) + faults(committed, path.stat().st_size)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description="Make the notebooks from notebooks/text, or check them.")
+    parser.add_argument("notebook", nargs="*", help="its number, such as 02; all without one")
+    parser.add_argument("--check", action="store_true", help="execute, compare with what is committed, write nothing")
+    options = parser.parse_args(arguments)
+    try:
+        texts = sources(options.notebook)
+    except LookupError as error:
+        parser.error(str(error))
+    import matplotlib.font_manager  # noqa: F401  makes its cache here, and says so, rather than in a notebook
+
+    failed = False
+    for text in texts:
+        start = time.monotonic()
+        found = (check if options.check else build)(text)
+        result = "failed" if found else "ok"
+        print(f"{target(text).name}  {time.monotonic() - start:.1f} s  {result}", file=sys.stderr, flush=True)
+        for message in found:
+            print(f"  {message}", file=sys.stderr, flush=True)
+        failed = failed or bool(found)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

