@@ -48,6 +48,8 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 
+_WIDGET = "application/vnd.jupyter.widget-view+json"
+
 _NUMBER = re.compile(r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 _PATH = re.compile(r"(?<![\w.:/<-])/(?:home|root|tmp|work|usr|Users|opt|var|mnt|private)/|\b[A-Z]:\\")
@@ -144,10 +146,13 @@ def tidy(notebook, prefix):
 
 
 def _tidy_outputs(outputs):
-    """Streams joined as they follow each other, addresses of objects blotted out, sizes the only metadata."""
+    """Streams joined as they follow each other, addresses of objects blotted out, sizes the only metadata. Sliders are
+    left out: without a kernel they would show an error."""
     tidied = []
     for output in outputs:
         output = dict(output)
+        if _WIDGET in output.get("data", {}):
+            continue
         if output["output_type"] == "stream":
             if tidied and tidied[-1].get("name") == output["name"]:
                 tidied[-1]["text"] += _ADDRESS.sub("0x…", output["text"])

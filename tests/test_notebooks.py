@@ -255,3 +255,15 @@ def test_a_notebook_that_takes_too_long(text, monkeypatch):
     text.write_text(SOURCE.replace("x = 1 / 3", "import time; time.sleep(20)"), encoding="utf-8")
     assert build.build(text) == ["01-002: the notebook has taken more than 1 s"]
     assert not build.target(text).exists()
+
+
+def test_a_slider_is_left_out(text):
+    text.write_text(SOURCE, encoding="utf-8")
+    notebook = build.read_text(text)
+    slider = {"application/vnd.jupyter.widget-view+json": {"model_id": "5"}, "text/plain": "interactive(…)"}
+    cell = next(cell for cell in notebook.cells if cell.cell_type == "code")
+    cell.outputs = [
+        {"output_type": "display_data", "data": data, "metadata": {}} for data in (slider, {"text/plain": "0.5"})
+    ]
+    tidied = next(cell for cell in build.tidy(notebook, "01").cells if cell.cell_type == "code")
+    assert [output["data"] for output in tidied.outputs] == [{"text/plain": "0.5"}]
