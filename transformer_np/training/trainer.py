@@ -68,15 +68,14 @@ class Trainer:
         if workers not in ("auto", "mpi"):
             check_at_least("workers", workers, 1)
         self.workers = workers
-        self._mpi = MPITeam() if workers == "mpi" else None
-        self._team = self._mpi or Team()  # of the last `fit`
+        self._team = MPITeam() if workers == "mpi" else Team()  # of the last `fit`
         self._share = Share(model, objective)  # of this process, in `fit` maybe one of several
         self._asked_to_stop, self._stop = lambda: False, False  # this process, and any of the team
 
     @property
     def leads(self):
         """Whether this process shows, measures and saves: one of those that mpiexec started, or the only one."""
-        return self._mpi is None or self._mpi.rank == 0
+        return self._team.rank == 0
 
     @property
     def step(self):
@@ -126,12 +125,12 @@ class Trainer:
         """Who trains. ValueError for more of them than a batch has rows."""
         ahead = range(self.step, min(self.step + 3, steps))  # of which one may be small, the last of an epoch
         if self.workers == 1 or not ahead:
-            return self._mpi or Team()
+            return self._team if self.workers == "mpi" else Team()
         rows = max(number_of_rows(batches.batch(step)) for step in ahead)
         if self.workers == "auto":
             size = min(cores(), rows) if can_fork() and blas_threads() else 1
         else:
-            size = self._mpi.size if self._mpi else self.workers
+            size = self._team.size if self.workers == "mpi" else self.workers
         if size > rows:
             raise ValueError(f"{size} workers cannot share a batch of {rows} rows")
         if size != self._team.size:
