@@ -15,6 +15,7 @@ _MODULES = (
     "decoding",
     "functional",
     "gradcheck",
+    "homework",
     "layers",
     "lecture",
     "masks",

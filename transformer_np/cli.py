@@ -9,11 +9,24 @@ import sys
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from . import __version__
-from .commands import bench, classify, complexity, embed, explore, generate, gradcheck, lecture, plot, train, translate
+from .commands import (
+    bench,
+    classify,
+    complexity,
+    embed,
+    explore,
+    generate,
+    gradcheck,
+    homework,
+    lecture,
+    plot,
+    train,
+    translate,
+)
 from .training import TrainingError
 from .training.mpi import last_words
 
-COMMANDS = (lecture, train, translate, generate, classify, embed, plot, explore, gradcheck, complexity, bench)
+COMMANDS = (lecture, train, translate, generate, classify, embed, plot, explore, homework, gradcheck, complexity, bench)
 
 DONE, CHECK_FAILED, BAD_USE, INTERRUPTED = 0, 1, 2, 130
 

@@ -11,7 +11,7 @@ from .gradients import gradient_flow, gradient_norms
 from .growth import complexity_curves, gradient_distance
 from .heads import head_view
 from .heatmaps import attention, attention_maps, mask
-from .learning import copy_curves, training_curve
+from .learning import copy_curves, loss_curves, training_curve
 from .positions import positional_encoding, wavelengths
 from .structure import architecture
 
@@ -28,6 +28,7 @@ __all__ = [
     "gradient_norms",
     "head_view",
     "likeliest",
+    "loss_curves",
     "mask",
     "positional_encoding",
     "sampling",

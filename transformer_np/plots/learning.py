@@ -75,6 +75,34 @@ def _smooth(values, window):
 
 
 @styled
+def loss_curves(losses, unit="nats per token"):
+    """The losses of several trainings in one picture.
+
+    losses: {name: the loss of each step}, step 1 first; they may be of different lengths
+    unit: of the loss
+
+    How to read it: trainings of one model on the same batches from the same seed have the same curve, the dashed one on
+    top of the other. Where two part, one of them computes something else.
+    """
+    if not losses:
+        raise ValueError("losses is empty: there is no curve to draw")
+    figure = Picture(figsize=(8, 4), layout="constrained")
+    axes = figure.add_subplot(xlabel="step", ylabel=f"loss ({unit})")
+    for i, (name, values) in enumerate(losses.items()):
+        values = np.asarray(values, float)
+        if values.ndim != 1 or not len(values):
+            raise ValueError(f"losses[{name!r}] must be a list of numbers, one a step, got shape {values.shape}")
+        color = (TRAINING, VALIDATION, RATE)[i % 3]
+        axes.plot(np.arange(1, len(values) + 1), values, "--" if i else "-", color=color, linewidth=1.8, label=name)
+    axes.set_ylim(bottom=0)
+    axes.margins(x=0.02)
+    axes.xaxis.set_major_locator(round_ticks(9, integer=True))
+    axes.legend(loc="best", frameon=False)
+    light_grid(axes)
+    return figure
+
+
+@styled
 def copy_curves(curves):
     """How well models learn to copy a symbol from before their segment: the share of right answers over training.
 

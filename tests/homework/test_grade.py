@@ -1,0 +1,567 @@
+"""Grading: honest submissions among hostile ones, rubrics, the table, and a run that is broken off."""
+
+import argparse
+import csv
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from transformer_np.commands.homework_grade import EXAMPLE, add_grade_parser
+from transformer_np.homework import all_exercises
+from transformer_np.homework.grading import Grading, find_submissions, read_submission
+from transformer_np.homework.rubric import RubricError, default_rubric, parse_rubric
+from transformer_np.homework.sandbox.session import Limits
+
+TWO = parse_rubric('exercises = ["softmax", "softmax_backward"]')
+LIMITS = Limits(seconds=3)
+
+SOFTMAX = """
+import numpy as np
+
+def softmax(x, axis=-1):
+    x = x - np.maximum(x.max(axis, keepdims=True), -1e300)
+    e = np.exp(x)
+    total = e.sum(axis, keepdims=True)
+    return e / np.where(total == 0, 1, total)
+"""
+BACKWARD = """
+def softmax_backward(dy, y, axis=-1):
+    return y * (dy - (dy * y).sum(axis, keepdims=True))
+"""
+DIAGONAL = """
+def softmax_backward(dy, y, axis=-1):
+    return dy * y * (1 - y)
+"""
+NO_AXIS = """
+def softmax_backward(dy, y, axis=-1):
+    return y * (dy - (dy * y).sum(-1, keepdims=True))
+"""
+HONEST = {
+    "ada": SOFTMAX + BACKWARD,
+    "ben": SOFTMAX + DIAGONAL,
+    "cem": BACKWARD + "def softmax(x, axis=-1):\n    raise NotImplementedError\n",
+    "dana": SOFTMAX + NO_AXIS,
+    "eli": "import math, itertools\nfrom transformer_np.module import Module\nfrom transformer_np.tiled import TILE\n"
+    + SOFTMAX,
+}  # fmt: skip
+
+# name: source, points (of 2), a word that the remarks hold
+HOSTILE = {
+    "loop": ("def softmax(x, axis=-1):\n    while True: pass\n" + BACKWARD, 1, "timed out: softmax"),
+    "loop_when_loaded": ("while True: pass\n", 0, "timed out while it was loaded"),
+    "fork_bomb": ("import os\nwhile True:\n    os.fork()\n", 0, "could not be loaded"),
+    "program": ("import subprocess\ndef softmax(x, axis=-1):\n    return subprocess.run(['true'])\n", 0, ""),
+    "exit": ("def softmax(x, axis=-1):\n    raise SystemExit(0)\n" + BACKWARD, 1, "it ended"),
+    "os_exit": ("import os\ndef softmax(x, axis=-1):\n    os._exit(0)\n" + BACKWARD, 1, "exit code 0"),
+    "memory": (
+        "import numpy as np\ndef softmax(x, axis=-1):\n    return np.ones(10**10)\n" + BACKWARD,
+        1,
+        "out of memory",
+    ),
+    "print": ("def softmax(x, axis=-1):\n    while True: print('x' * 10000)\n" + BACKWARD, 1, "timed out"),
+    "numpy": (
+        "import numpy as np\nnp.allclose = np.array_equal = np.isfinite = lambda *a, **k: True\n"
+        "np.abs = np.exp = lambda x: 0 * x\n"
+        "def softmax(x, axis=-1):\n    return np.exp(x)\ndef softmax_backward(dy, y, axis=-1):\n    return y\n",
+        0,
+        "",
+    ),
+    "frames": (
+        "import sys, gc\ndef softmax(x, axis=-1):\n    frame = sys._getframe()\n    while frame:\n"
+        "        for value in [*frame.f_locals.values(), *frame.f_globals.values()]:\n"
+        "            if hasattr(value, 'expected'): return value.expected\n            if hasattr(value, 'softmax'):\n"
+        "                try: return value.softmax(x, axis)\n                except Exception: pass\n"
+        "        frame = frame.f_back\n    return gc.get_objects()\n",
+        0,
+        "",
+    ),
+    "pipe": (
+        "import os\ndef softmax(x, axis=-1):\n    for fd in range(3, 64):\n"
+        "        try: os.write(fd, b'\\x10\\0\\0\\0' * 99)\n"
+        "        except OSError: pass\n    return x\n" + BACKWARD,
+        1,
+        "disturbed",
+    ),
+    "flood": (
+        "import os\ndef softmax(x, axis=-1):\n    while True:\n        for fd in range(3, 64):\n"
+        "            try: os.write(fd, b'\\xff' * 100000)\n            except OSError: pass\n" + BACKWARD,
+        1,
+        "disturbed",
+    ),
+    "closed": ("import os\ndef softmax(x, axis=-1):\n    os.closerange(0, 99)\n    return x\n" + BACKWARD, 1, "ended"),
+    "fault": (
+        "import numpy as np\ndef softmax(x, axis=-1):\n"
+        "    return np.lib.stride_tricks.as_strided(x, (10**12,), (10**6,)).sum()\n" + BACKWARD,
+        1,
+        "SIG",
+    ),
+    "huge": ("import numpy as np\ndef softmax(x, axis=-1):\n    return np.ones((2000, 2000))\n" + BACKWARD, 1, ""),
+    "endless_list": ("def softmax(x, axis=-1):\n    a = []\n    a.append(a)\n    return {1: a}\n" + BACKWARD, 1, ""),
+    "evil": (
+        "import numpy as np\nclass Evil:\n    __class__ = np.ndarray\n    shape = (2,)\n"
+        "    def __array__(self, *a, **k): raise KeyboardInterrupt\n    def __len__(self): return 10**9\n"
+        "def softmax(x, axis=-1):\n    return Evil()\n" + BACKWARD,
+        1,
+        "",
+    ),
+    "kill": (
+        "import os\ndef softmax(x, axis=-1):\n    for pid in (1, os.getppid(), -1):\n        try: os.kill(pid, 9)\n"
+        "        except OSError: pass\n    return x\n" + BACKWARD,
+        1,
+        "",
+    ),
+    "imported": (
+        "from transformer_np.functional import softmax as softmax\n" + BACKWARD,
+        1,
+        "library's own solution: softmax",
+    ),
+    "assigned": (
+        "import transformer_np\nsoftmax = transformer_np.functional.softmax\n" + BACKWARD,
+        1,
+        "library's own solution: softmax",
+    ),
+    "called": (
+        "from transformer_np import functional as F\n"
+        "def softmax(x, axis=-1):\n    return F.softmax(x, axis)\n" + BACKWARD,
+        1,
+        "library's own solution: softmax",
+    ),
+    "importlib": (
+        "import importlib\ndef softmax(x, axis=-1):\n"
+        "    return importlib.import_module('transformer_np.functional').softmax(x, axis)\n" + BACKWARD,
+        1,
+        "library's own solution: softmax",
+    ),
+    "read": (
+        "import transformer_np.functional as F\n"
+        "def softmax(x, axis=-1):\n    space = {'__package__': 'transformer_np'}\n"
+        "    exec(open(F.__file__).read(), space)\n    return space['softmax'](x, axis)\n" + BACKWARD,
+        1,
+        "open(",
+    ),
+    "loaded_anew": (
+        "import sys\nroot = sys.modules['transformer_np'].__path__[0].rpartition('/')[0]\n"
+        "for name in list(sys.modules):\n    if name.startswith('transformer_np'): del sys.modules[name]\n"
+        "sys.meta_path[:] = sys.meta_path[1:]\nsys.path.insert(0, root)\n"
+        "from transformer_np.functional import softmax, softmax_backward\n",
+        0,
+        "could not be loaded",
+    ),
+    "not_utf8": (b"x = '\xff\xe9'\n", 0, "could not be loaded"),
+    "empty": ("", 0, ""),
+    "null": ("x = 1\0\n", 0, "could not be loaded"),
+    "nested": ("x = " + "(" * 5000 + ")" * 5000 + "\n", 0, "could not be loaded"),
+    "large": (b"#" * (2 << 20), 0, "larger than 1 MiB"),
+    "stops": (SOFTMAX + BACKWARD + "1 / 0\n", 2, "ZeroDivisionError"),
+    "checks": (SOFTMAX + "from transformer_np.homework import check\nassert check('softmax', softmax).passed\n", 1, ""),
+    "=1+1": (SOFTMAX + BACKWARD, 2, ""),
+}  # fmt: skip
+
+
+def hand_in(folder, sources):
+    folder.mkdir(exist_ok=True)
+    for name, source in sources.items():
+        (folder / f"{name}.py").write_bytes(source if isinstance(source, bytes) else source.encode())
+    return folder
+
+
+def rows_of(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return {row["student"].removeprefix("'"): row for row in csv.DictReader(file)}
+
+
+def grade(folder, out, rubric=TWO, seed=7, workers=2, **options):
+    grading = Grading(folder, out, rubric, limits=LIMITS, workers=workers, seed=seed, **options)
+    return {g.student: g for g in grading.run()}
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    """The honest ones among themselves."""
+    root = tmp_path_factory.mktemp("alone")
+    return grade(hand_in(root / "in", HONEST), root / "grades.csv")
+
+
+@pytest.fixture(scope="module")
+def among(tmp_path_factory):
+    """The honest ones among the hostile ones: grades, and where they are."""
+    root = tmp_path_factory.mktemp("among")
+    folder = hand_in(root / "in", HONEST | {name: source for name, (source, _, _) in HOSTILE.items()})
+    os.symlink(folder / "ada.py", folder / "link.py")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(folder / "pipe_file.py")
+    deletes = (
+        f"import os, shutil\ndef softmax(x, axis=-1):\n    shutil.rmtree({str(root)!r}, ignore_errors=True)\n"
+        f"    os.remove({str(folder / 'ada.py')!r})\n"
+    )
+    steals = (
+        f"def softmax(x, axis=-1):\n    exec(open({str(folder / 'ada.py')!r}).read(), globals())\n"
+        "    return softmax(x, axis)\n"
+    )
+    hand_in(folder, {"deletes": deletes, "steals": steals})
+    return grade(folder, root / "grades.csv"), root
+
+
+def test_honest_grades_are_what_they_should_be(alone):
+    outcomes = {name: [(v.outcome, v.misconception) for v in g.verdicts.values()] for name, g in alone.items()}
+    right = ("passed", None)
+    assert outcomes == {
+        "ada": [right, right],
+        "ben": [right, ("wrong gradient", "only the diagonal")],
+        "cem": [("not started", None), right],
+        "dana": [right, ("wrong gradient", "always over the last axis")],
+        "eli": [right, ("not started", None)],
+    }
+    assert not any(g.remarks for g in alone.values())
+
+
+def test_hostile_neighbours_change_no_grade(alone, among):
+    for name, own in alone.items():
+        assert among[0][name].verdicts == own.verdicts
+        assert among[0][name].remarks == own.remarks
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_submission_gets_what_it_deserves(among, name):
+    _, points, word = HOSTILE[name]
+    got = among[0][name]
+    assert got.points(TWO) == points, [v.message for v in got.verdicts.values()]
+    assert word in "; ".join(got.remarks)
+
+
+def test_other_submissions_and_files_are_out_of_reach(among):
+    grades, root = among
+    for name in ("deletes", "steals", "link"):
+        assert grades[name].points(TWO) == 0
+    assert "it is a link" in grades["link"].remarks[0]
+    assert (root / "in" / "ada.py").read_text() == HONEST["ada"]
+
+
+def test_the_table_and_the_reports(among):
+    grades, root = among
+    rows = rows_of(root / "grades.csv")
+    assert set(rows) == set(grades)
+    assert list(rows["ada"]) == [
+        "student", "points", "points possible", "percent", "softmax", "softmax_backward", "remarks",
+    ]  # fmt: skip
+    assert list(rows["ada"].values()) == ["ada", "2", "2", "100.0", "1", "1", ""]
+    assert list(rows["ben"].values()) == ["ben", "1", "2", "50.0", "1", "0", ""]
+    assert "'=1+1" in (root / "grades.csv").read_text()
+    report = (root / "grades_reports" / "ben.md").read_text()
+    assert "| softmax_backward | 0 of 1 | wrong gradient | only the diagonal |" in report
+    assert "off-diagonal" in report
+    assert "seed 7" in report
+    assert "Kept apart by: own process" in report
+    overview = (root / "grades_reports" / "overview.md").read_text()
+    assert "only the diagonal (1)" in overview
+
+
+def test_nothing_is_left_behind(among):
+    running = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=False).stdout
+    if running:
+        mine = [
+            line for line in running.splitlines() if "homework.sandbox.worker" in line and f" {os.getpid()}" in line
+        ]
+        assert not mine
+
+
+BLOCKS = """
+from transformer_np.blocks import AddNorm as Library
+from transformer_np.decoding import beam_search as search
+from transformer_np.training import AdamW
+
+class AddNorm(Library):
+    pass
+
+class Adam(AdamW):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, weight_decay=0.0, **kwargs)
+
+def greedy_decode(model, src, max_len=64):
+    return search(model, src, beam_size=1, max_len=max_len)
+"""
+OWN_BLOCK = """
+from transformer_np.layers import Dropout, LayerNorm
+from transformer_np.module import Module
+
+class AddNorm(Module):
+    def __init__(self, d_model, dropout=0.0, norm_first=False, eps=1e-5, bias=True, rng=None, dtype="float32"):
+        self.norm = LayerNorm(d_model, eps, bias, dtype=dtype)
+        self.dropout = Dropout(dropout, rng=rng)
+        self.norm_first = norm_first
+
+    def forward(self, x, sublayer):
+        if self.norm_first:
+            return x + self.dropout(sublayer(self.norm(x)))
+        return self.norm(x + self.dropout(sublayer(x)))
+
+    def backward(self, dout, back):
+        if self.norm_first:
+            return dout + self.norm.backward(back(self.dropout.backward(dout)))
+        dsum = self.norm.backward(dout)
+        return dsum + back(self.dropout.backward(dsum))
+"""
+
+
+def test_classes_and_decoding_have_the_layers_but_not_the_answer(tmp_path):
+    names = [name for name in ("AddNorm", "Adam", "greedy_decode") if name in all_exercises()]
+    folder = hand_in(tmp_path / "in", {"inherits": BLOCKS, "own": OWN_BLOCK})
+    grades = grade(folder, tmp_path / "grades.csv", parse_rubric(f"exercises = {names}"))
+    for name in names:
+        verdict = grades["inherits"].verdicts[name]
+        assert (verdict.outcome, verdict.misconception) == ("crashed", "uses the library's own solution")
+    assert grades["own"].verdicts["AddNorm"].passed, grades["own"].verdicts["AddNorm"].message
+
+
+def test_all_exercises_can_be_sent_and_tried(tmp_path):
+    """Every exercise with the library's own: each one is called, and none is there."""
+    lines = [f"from {e.reference.__module__} import {name}\n" for name, e in all_exercises().items()]
+    folder = hand_in(tmp_path / "in", {"imports": "".join(lines)})
+    (got,) = grade(folder, tmp_path / "grades.csv", default_rubric()).values()
+    assert {name: v.misconception for name, v in got.verdicts.items()} == dict.fromkeys(
+        all_exercises(), "uses the library's own solution"
+    )
+
+
+# --- folders ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_of_files_is_one_submission(tmp_path):
+    folder = hand_in(tmp_path / "in", {})
+    hand_in(
+        folder / "fay", {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "zzz": "while True: pass\n"}
+    )
+    hand_in(folder / "gus", {"a": SOFTMAX + "import b\n", "b": "raise ValueError('no')\n" + BACKWARD})
+    grades = grade(folder, tmp_path / "grades.csv")
+    assert grades["fay"].points(TWO) == 2
+    assert grades["fay"].remarks == ("zzz.py timed out while it was loaded",)
+    assert grades["gus"].points(TWO) == 1
+    assert "b.py could not be loaded (ValueError: no)" in grades["gus"].remarks
+    assert "could not be loaded" in grades["gus"].verdicts["softmax_backward"].message
+
+
+def test_names_that_meet(tmp_path):
+    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
+    hand_in(folder / "ada", {"a": SOFTMAX + BACKWARD})
+    (folder / "notes.txt").write_text("")
+    (folder / "nothing").mkdir()
+    assert [name for name, _ in find_submissions(folder)] == ["ada", "ada.py"]
+    grades = grade(folder, tmp_path / "grades.csv")
+    assert {name: g.points(TWO) for name, g in grades.items()} == {"ada": 2, "ada.py": 1}
+    assert len(list((tmp_path / "grades_reports").glob("ada*.md"))) == 2
+
+
+def test_a_folder_without_submissions(tmp_path):
+    with pytest.raises(ValueError, match="no submission"):
+        find_submissions(tmp_path)
+    with pytest.raises(NotADirectoryError):
+        find_submissions(tmp_path / "none")
+
+
+def test_files_that_cannot_be_put_down_are_one_students_trouble(tmp_path):
+    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
+    os.makedirs(folder / "deep")
+    here = os.open(folder / "deep", os.O_RDONLY)
+    try:
+        for _ in range(17):
+            os.mkdir("d" * 230, dir_fd=here)
+            below = os.open("d" * 230, os.O_RDONLY, dir_fd=here)
+            os.close(here)
+            here = below
+        os.close(os.open("a.py", os.O_WRONLY | os.O_CREAT, dir_fd=here))
+    finally:
+        os.close(here)
+    (folder / "deep" / "b.py").write_text(SOFTMAX)
+    large = {f"f{i}": b"#" * (1 << 20) for i in range(12)}
+    hand_in(folder / "large", {"a": SOFTMAX} | large)
+    grades = grade(folder, tmp_path / "grades.csv")
+    assert grades["ada"].points(TWO) == grades["large"].points(TWO) == 1
+    assert any("larger than 8 MiB" in remark for remark in grades["large"].remarks)
+    assert grades["deep"].points(TWO) in (0, 1)
+    shutil.rmtree(folder / "deep")  # too deep for pytest
+
+
+def test_too_many_files(tmp_path):
+    folder = hand_in(tmp_path / "in", {f"f{i:03}": "" for i in range(120)})
+    handed_in = read_submission("x", folder)
+    assert len(handed_in.files) == 100
+    assert "only the first 100" in handed_in.remarks[-1]
+
+
+# --- rubrics ---------------------------------------------------------------------------------------------------------
+
+
+def test_points_and_partial_credit(tmp_path):
+    folder = hand_in(tmp_path / "in", {name: HONEST[name] for name in ("ada", "dana")})
+    rubric = parse_rubric(EXAMPLE)
+    assert rubric.possible == 3.5
+    grades = grade(folder, tmp_path / "grades.csv", rubric)
+    rows = rows_of(tmp_path / "grades.csv")
+    assert rows["ada"]["points"] == rows["ada"]["points possible"] == "3.5"
+    share = grades["dana"].verdicts["softmax_backward"].share
+    assert 0 < share < 1
+    assert float(rows["dana"]["softmax_backward"]) == pytest.approx(2.5 * share, abs=1e-4)
+    assert rows["ada"]["passed"] == rows["dana"]["passed"] == "yes"
+    other = parse_rubric(EXAMPLE.replace("partial = true ", "partial = false").replace("50", "80"))
+    grade(folder, tmp_path / "grades.csv", other)
+    rows = rows_of(tmp_path / "grades.csv")
+    assert rows["dana"]["softmax_backward"] == "0"
+    assert rows["dana"]["passed"] == "no"
+
+
+def test_without_a_rubric_everything_counts_one():
+    assert default_rubric().points == dict.fromkeys(all_exercises(), 1.0) == parse_rubric("").points
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("partial = \n", r"line 1"),
+        ("\npartial = 1\n", r"line 2: partial must be true or false, got 1"),
+        ("patial = true\n", r"line 1: there is no setting 'patial'; did you mean partial\?"),
+        ('exercises = ["sofmax"]\n', r"line 1: there is no exercise 'sofmax'; did you mean softmax\?"),
+        ('exercises = [\n"softmax",\n"softmax"]\n', r"line 3: exercises names softmax twice"),
+        ('exercises = "softmax"\n', r"line 1: exercises must be a list"),
+        ("exercises = []\n", r"no exercise gives any points"),
+        ("[points]\nsoftmax_bckward = 1\n", r"line 2: .*did you mean softmax_backward\?"),
+        ("[points]\nsoftmax = 1\nsoftmax_backward = -1\n", r"line 3: the points for softmax_backward .*-1"),
+        ('[points]\nsoftmax = "2"\n', r"line 2: the points for softmax must be a number"),
+        ("[points]\nsoftmax = true\n", r"line 2: the points for softmax must be a number"),
+        ("[points]\nsoftmax = inf\n", r"line 2"),
+        ('exercises = ["softmax"]\n[points]\nsoftmax_backward = 1\n', r"line 3: .*not in exercises"),
+        ("points = 3\n", r"line 1: points must be a table"),
+        ("pass_mark = 101\n", r"line 1: pass_mark"),
+    ],
+)
+def test_an_error_in_a_rubric_names_its_place(text, message):
+    with pytest.raises(RubricError, match=message):
+        parse_rubric(text, "rubric.toml")
+
+
+# --- again, and broken off -------------------------------------------------------------------------------------------
+
+
+def test_only_what_changed_is_graded_again(tmp_path):
+    folder, out = hand_in(tmp_path / "in", {name: HONEST[name] for name in ("ada", "ben")}), tmp_path / "grades.csv"
+    first = Grading(folder, out, TWO, limits=LIMITS)
+    first.run()
+    table = out.read_text()
+    again = Grading(folder, out, TWO, limits=LIMITS)
+    again.run()
+    assert (again.seed, again.reused, out.read_text()) == (first.seed, 2, table)
+    hand_in(folder, {"ben": HONEST["ada"]})
+    (tmp_path / "grades_reports" / "ada.json").write_text('{"key": ')  # half a file
+    third = Grading(folder, out, TWO, limits=LIMITS)
+    third.run()
+    assert third.reused == 0
+    assert rows_of(out)["ben"]["points"] == "2"
+    other_seed = Grading(folder, out, TWO, limits=LIMITS, seed=first.seed + 1)
+    other_seed.run()
+    assert other_seed.reused == 0
+
+
+def command(folder, out):
+    code = (
+        "import argparse, sys\nfrom transformer_np.commands.homework_grade import add_grade_parser\n"
+        "parser = argparse.ArgumentParser()\nadd_grade_parser(parser.add_subparsers())\n"
+        "args = parser.parse_args(sys.argv[1:])\ntry:\n    args.run(args)\n"
+        "except KeyboardInterrupt:\n    sys.exit(130)\n"
+    )
+    rubric = folder.parent / "rubric.toml"
+    rubric.write_text('exercises = ["softmax"]\n')
+    return [
+        sys.executable, "-c", code, "grade", str(folder), "--out", str(out), "--rubric", str(rubric), "--workers", "1",
+        "--seconds", "300",
+    ]  # fmt: skip
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
+@pytest.mark.parametrize("ending", ["SIGKILL", "SIGINT"])
+def test_a_run_that_is_broken_off(tmp_path, ending):
+    folder, out = hand_in(tmp_path / "in", {"ada": HONEST["ada"], "zoe": "while True: pass\n"}), tmp_path / "grades.csv"
+    record = tmp_path / "grades_reports" / "ada.json"
+    process = subprocess.Popen(command(folder, out), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        wait_until(record.exists)
+        wait_until(lambda: children_of(process.pid))
+        children = children_of(process.pid)
+        process.send_signal(getattr(signal, ending))
+        code = process.wait(20)
+    finally:
+        process.kill()
+    assert code == (130 if ending == "SIGINT" else -signal.SIGKILL)
+    if sys.platform == "linux":
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
+    assert not out.exists()
+    seed = json.loads((tmp_path / "grades_reports" / "run.json").read_text())["seed"]
+    hand_in(folder, {"zoe": ""})
+    finished = record.stat().st_mtime_ns
+    subprocess.run(command(folder, out), check=True, capture_output=True)
+    assert record.stat().st_mtime_ns == finished
+    assert [row["points"] for row in rows_of(out).values()] == ["1", "0"]
+    assert f"seed {seed}" in (tmp_path / "grades_reports" / "zoe.md").read_text()
+
+
+def children_of(pid):
+    listed = subprocess.run(["ps", "-eo", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
+    parents = dict(map(int, line.split()) for line in listed.splitlines())
+    found = [child for child, parent in parents.items() if parent == pid]
+    return found + [child for child, parent in parents.items() if parent in found]
+
+
+def wait_until(true, seconds=30):
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+def parse(*arguments):
+    parser = argparse.ArgumentParser()
+    add_grade_parser(parser.add_subparsers())
+    return parser.parse_args(["grade", *map(str, arguments)])
+
+
+def test_the_command(tmp_path, capsys):
+    folder = hand_in(tmp_path / "in", {"ada": HONEST["ada"]})
+    (tmp_path / "rubric.toml").write_text(EXAMPLE)
+    args = parse(folder, "--out", tmp_path / "g.csv", "--rubric", tmp_path / "rubric.toml", "--seed", 0)
+    assert args.run(args) == 0
+    shown = capsys.readouterr()
+    assert "ada  3.5 of 3.5" in shown.out
+    assert "seed 0" in shown.out
+    assert "1/1" in shown.err
+    assert (tmp_path / "g_reports" / "ada.md").exists()
+
+
+def test_the_example_of_a_rubric(capsys):
+    args = parse("--rubric-example")
+    assert args.run(args) == 0
+    assert parse_rubric(capsys.readouterr().out).possible == 3.5
+
+
+def test_bad_use(tmp_path, capsys):
+    for arguments in (
+        ["x", "--seconds", "0"],
+        ["x", "--memory", "much"],
+        ["x", "--workers", "0"],
+        ["x", "--seed", "-1"],
+    ):
+        with pytest.raises(SystemExit):
+            parse("x", *arguments)
+    args = parse(tmp_path, "--out", tmp_path / "none" / "g.csv")
+    with pytest.raises(ValueError, match="--out"):
+        args.run(args)
+    args = parse()
+    with pytest.raises(ValueError, match="FOLDER"):
+        args.run(args)

@@ -1,0 +1,419 @@
+"""`transformer-np homework` as it is typed, and the loading of what a student hands in."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from transformer_np import cli
+from transformer_np import functional as F
+from transformer_np.homework import all_exercises, check_all, load
+from transformer_np.homework.stubs import stub_file
+from transformer_np.homework.submission import Checks, LoadError
+
+RIGHT = """
+import numpy as np
+
+
+def softmax(x, axis=-1):
+    largest = x.max(axis, keepdims=True)
+    e = np.exp(x - np.where(np.isneginf(largest), 0, largest))
+    total = e.sum(axis, keepdims=True)
+    return e / np.where(total == 0, 1, total)
+
+
+def softmax_backward(dy, y, axis=-1):
+    return y * (dy - (dy * y).sum(axis, keepdims=True))
+"""
+WRONG = RIGHT.replace("y * (dy - (dy * y).sum(axis, keepdims=True))", "dy * y * (1 - y)")
+CALLS = """
+def softmax_backward(dy, y, axis=-1):
+    return y * (dy - (dy * y).sum(axis, keepdims=True)) + 0 * softmax(y, axis)
+
+
+def softmax(x, axis=-1):
+"""
+
+
+def call(capsys, *args):
+    """Exit code, stdout and stderr of a command."""
+    try:
+        code = cli.main(["homework", *map(str, args)])
+    except SystemExit as stop:  # argparse
+        code = stop.code
+    return code, *capsys.readouterr()
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def written(here):
+    """written(text) -> homework.py in this folder, with that text."""
+
+    def write(text, name="homework.py"):
+        file = here / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    return write
+
+
+# --- from the start to the end ---------------------------------------------------------------------------------------
+
+
+def test_start_check_fill_check(capsys, here):
+    code, out, _ = call(capsys, "start", "work", "--only", "softmax_backward", "Softmax")
+    file = here / "work" / "homework.py"
+    assert code == 0
+    assert out.startswith("work/homework.py: 2 exercises, the first is softmax.")
+    for line in re.findall(r"^ +transformer-np homework (.+?)(?: {2,}.*)?$", out, re.MULTILINE):
+        cli.build_parser().parse_args(["homework", *line.split()])
+
+    code, out, _ = call(capsys, "check", "work/homework.py")
+    assert code == 0
+    assert re.search(r"· not started: .*\bsoftmax\b", out)
+    assert f"0 of {len(all_exercises())} exercises right." in out
+
+    text = file.read_text(encoding="utf-8")
+    first, second = text.split("def softmax_backward", 1)
+    start, end = RIGHT.index("    largest"), RIGHT.index("\n\n\ndef softmax_backward")
+    body = RIGHT[start:end].lstrip()
+    file.write_text(
+        first.replace("raise NotImplementedError", body) + "def softmax_backward" + second, encoding="utf-8"
+    )
+    code, out, _ = call(capsys, "check", "work")
+    assert code == 0
+    assert "✓ softmax\n" in out
+    assert f"1 of {len(all_exercises())} exercises right." in out
+
+    assert call(capsys, "check", file, "softmax")[:2] == (0, "softmax: right.\n")
+    code, out, _ = call(capsys, "solution", "softmax", "--file", file)
+    assert code == 0
+    assert "def softmax(x, axis=-1):" in out
+    assert "np.exp(y, out=y)" in out
+
+
+def test_start_writes_every_exercise_and_nothing_over_a_file(capsys, here):
+    assert call(capsys, "start", "a/b")[0] == 0
+    assert (here / "a/b/homework.py").read_text(encoding="utf-8") == stub_file(list(all_exercises().values()))
+    (here / "a/b/homework.py").write_text("mine", encoding="utf-8")
+    code, out, err = call(capsys, "start", "a/b")
+    assert (code, out) == (2, "")
+    assert "is there already" in err
+    assert (here / "a/b/homework.py").read_text(encoding="utf-8") == "mine"
+    assert call(capsys, "start", "a/b/homework.py")[0] == 2
+    code, _, err = call(capsys, "start", "c", "--only", "sofmax")
+    assert code == 2
+    assert "did you mean softmax?" in err
+    assert not (here / "c").exists()
+
+
+# --- check -----------------------------------------------------------------------------------------------------------
+
+
+def test_check_says_what_is_wrong_and_stops(capsys, written):
+    written(WRONG.replace("return e / np", "return 2 * e / np"))
+    code, out, err = call(capsys, "check", "homework.py")
+    assert (code, err) == (1, "")
+    assert "✗ softmax: wrong value" in out
+    assert "softmax_backward" not in out
+    seed = re.search(r"check homework.py softmax --seed (\d+)", out)[1]
+    message = out[out.index("\nsoftmax: wrong value") : out.index("  the same inputs again")].strip()
+    code, again, _ = call(capsys, "check", "homework.py", "softmax", "--seed", seed)
+    assert code == 1
+    assert again.startswith(message)
+
+    code, out, _ = call(capsys, "check", "homework.py", "--all")
+    assert code == 1
+    assert "✗ softmax: wrong value" in out
+    assert "✗ softmax_backward: wrong gradient" in out
+    assert "the diagonal of the Jacobian alone" in " ".join(out.split())
+
+
+def test_whose_mistake_it_is(capsys, written):
+    """An answer that calls a wrong one, or one that is not started, is not wrong itself."""
+    for body, code in (("    return x", 1), ("    raise NotImplementedError", 0)):
+        written(CALLS + body)
+        checks = Checks(load("homework.py"), seed=0)
+        standing = checks.of("softmax_backward")
+        if body == "    return x":
+            assert standing.passed  # 0 times a wrong number is 0
+            continue
+        assert standing.waits_for == ("softmax",)
+        assert not standing.failed
+        found, out, _ = call(capsys, "check", "homework.py", "--all")
+        assert found == code
+        assert "◦ softmax_backward: right once softmax is" in out
+        assert call(capsys, "check", "homework.py", "softmax_backward")[0] == 0
+        assert "It is right once your softmax is." in standing.verdict.message
+    written(CALLS.replace("0 * softmax", "softmax") + "    raise NotImplementedError")
+    standing = Checks(load("homework.py"), seed=0).of("softmax_backward")
+    assert standing.failed
+    assert standing.verdict.outcome == "wrong gradient"
+    assert "Checked with the library's softmax" in standing.verdict.message
+
+
+def test_a_wrong_answer_that_calls_right_ones_is_blamed_itself(written):
+    written(
+        RIGHT.replace("def softmax_backward", "def helper") + CALLS.partition("def softmax(")[0].replace("0 *", "1 *")
+    )
+    standing = Checks(load("homework.py"), seed=0).of("softmax_backward")
+    assert standing.failed
+    assert "library's" not in standing.verdict.message
+
+
+def test_the_answers_are_as_they_were_after_a_check(written):
+    written(CALLS + "    raise NotImplementedError")
+    submission = load("homework.py")
+    (module,) = submission.modules
+    before = dict(vars(module))
+    list(check_all(submission, seed=0))
+    assert vars(module) == before
+
+
+def test_check_all_is_in_the_order_of_the_path(written):
+    written(RIGHT)
+    found = list(check_all(load("homework.py"), seed=3))
+    assert [exercise.name for exercise, _ in found] == list(all_exercises())
+    assert {exercise.name for exercise, verdict in found if verdict.passed} == {"softmax", "softmax_backward"}
+    assert all(verdict.seed == 3 for _, verdict in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("def softmax(x:\n    return x\n", "SyntaxError"),
+        ("import sys\nsys.exit()\n", "it ended the program"),
+        ("x = 1\n\ny = undefined + x\n", "NameError: name 'undefined'"),
+        ("import a_module_that_is_not_there\n", "ModuleNotFoundError"),
+        ("print(", "SyntaxError"),
+        ("\0\1\2", "SyntaxError|null bytes"),
+    ],
+)
+@pytest.mark.parametrize("command", ["check", "status", "solution", "run"])
+def test_a_file_that_cannot_be_imported(capsys, written, command, text, told):
+    written(text)
+    args = {"solution": ("softmax", "--file", "homework.py"), "run": ("homework.py", "train")}
+    code, out, err = call(capsys, command, *args.get(command, ("homework.py",)))
+    assert (code, out) == (1, "")
+    assert err.startswith("homework.py cannot be imported. ")
+    assert re.search(told, err)
+    assert "submission.py" not in err
+    assert "transformer_np" not in err
+
+
+def test_the_students_line_is_shown(capsys, written):
+    written("def begin():\n    return 1 / 0\n\n\nbegin()\n")
+    err = call(capsys, "check", "homework.py")[2]
+    assert "ZeroDivisionError: division by zero" in err
+    assert 'File "homework.py", line 2, in begin\n    return 1 / 0' in err
+
+
+def test_what_a_file_prints_is_shown(capsys, written):
+    written("print('my own line')\n" + RIGHT)
+    assert call(capsys, "check", "homework.py", "softmax")[1] == "my own line\nsoftmax: right.\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        (["check", "missing.py"], "there is no file missing.py"),
+        (["check", "missing/folder"], "there is no file"),
+        (["check", "empty"], "no .py file in this folder"),
+        (["check", "notes.txt"], "must be a .py file"),
+        (["check", "nothing.py"], "answers none of the exercises; "),
+        (["check", "imports.py"], "softmax, for one, is imported from transformer_np.functional"),
+        (["check", "right.py", "softmx"], "did you mean softmax?"),
+        (["hint", "softmx"], "did you mean softmax?"),
+        (["solution", "softmx"], "did you mean softmax?"),
+        (["status"], "transformer-np homework start ."),
+        (["run", "stubs.py", "train"], "nothing in it is started"),
+        (["run", "right.py", "train", "-o", "losses.txt"], "must end in .png"),
+        (["run", "right.py", "train", "--steps", "0"], "whole number from 1"),
+        (["run", "right.py", "dance"], "invalid choice"),
+        (["check", "right.py", "--seed", "-1"], "whole number from 0"),
+    ],
+)
+def test_bad_use(capsys, here, written, args, told):
+    (here / "empty").mkdir()
+    written("x", "notes.txt")
+    written("x = 1\n", "nothing.py")
+    written("from transformer_np.functional import softmax\n", "imports.py")
+    written(RIGHT, "right.py")
+    written(stub_file(list(all_exercises().values())), "stubs.py")
+    code, out, err = call(capsys, *args)
+    assert (code, out) == (2, "")
+    assert told in err
+    assert "Traceback" not in err
+
+
+# --- hint, status, solution, run -------------------------------------------------------------------------------------
+
+
+def test_hints_come_one_after_another(capsys):
+    hints = all_exercises()["softmax_backward"].hints
+    for level in (1, 2, 3):
+        code, out, _ = call(capsys, "hint", "softmax-backward", "--level", level)
+        shown = [" ".join(hint.split()) in " ".join(out.split()) for hint in hints]
+        assert (code, shown) == (0, [i < level for i in range(3)])
+        assert (f"--level {level + 1}" in out) == (level < 3)
+    assert call(capsys, "hint", "softmax")[1] == call(capsys, "hint", "softmax", "--level", 1)[1]
+
+
+def test_status_shows_every_exercise(capsys, written):
+    written(WRONG)
+    code, out, _ = call(capsys, "status")
+    assert code == 0
+    assert out == call(capsys, "status", "homework.py")[1]
+    rows = {words[1]: words for words in map(str.split, out.splitlines()) if words[0] in "✓·✗◦"}
+    assert list(rows) == list(all_exercises())
+    assert rows["softmax"][0] == "✓"
+    assert rows["softmax_backward"][0] == "✗"
+    assert "wrong gradient: only the diagonal" in out
+
+
+def test_the_solution_is_for_those_who_have_one(capsys, written):
+    written(WRONG)
+    code, out, _ = call(capsys, "solution", "softmax_backward")
+    assert code == 1
+    assert "dx *= y" not in out
+    assert call(capsys, "solution", "softmax")[0] == 0
+
+
+def test_run_trains_with_the_answers(capsys, written, here):
+    written(WRONG)
+    code, out, err = call(capsys, "run", "homework.py", "train", "--steps", 6, "-o", "losses.png")
+    assert (code, err) == (0, "")
+    assert "softmax_backward is not right (wrong gradient: only the diagonal); it is used all the same." in out
+    rows = re.findall(r"^ +(\d+) +(\d\.\d+) +(\d\.\d+) +([+-]\S+)$", out, re.MULTILINE)
+    assert [int(row[0]) for row in rows] == [1, 2, 3, 4, 5, 6]
+    assert re.search(r"The losses part at step [2-6]\.", out)
+    assert re.search(r"softmax \(18\), softmax_backward\s+\(18\)", out)
+    assert (here / "losses.png").stat().st_size > 1000
+
+    written(RIGHT)
+    out = call(capsys, "run", "homework.py", "train", "--steps", 3)[1]
+    assert "The losses are the same up to rounding." in out
+    assert "not right" not in out
+
+
+def test_run_stops_in_the_students_code(capsys, written):
+    written(RIGHT.replace("return y * (dy", "return undefined * (dy"))
+    code, _, err = call(capsys, "run", "homework.py", "train", "--steps", 3)
+    assert code == 1
+    assert "step 1: NameError" in err
+    assert "return undefined * (dy" in err
+    assert "functional.py" not in err
+
+
+# --- watching --------------------------------------------------------------------------------------------------------
+
+
+def test_watch_checks_at_every_save_and_survives_a_broken_one(written, here):
+    written(WRONG)
+    command = [sys.executable, "-u", "-m", "transformer_np", "homework", "check", "homework.py", "softmax_backward"]
+    with open(here / "out.txt", "w", encoding="utf-8") as out:
+        watching = subprocess.Popen([*command, "--watch"], stdout=out, stderr=subprocess.STDOUT, cwd=here)
+    try:
+        for text, told in (
+            (None, "the diagonal of the Jacobian alone"),
+            ("def softmax_backward(\n", "homework.py cannot be imported"),
+            ("", "answers none of the exercises"),
+            (RIGHT, "softmax_backward: right."),
+        ):
+            if text is not None:
+                written(text)
+            _wait_for(here / "out.txt", told, watching)
+        watching.send_signal(signal.SIGINT)
+        assert watching.wait(timeout=20) == 130
+    finally:
+        watching.kill()
+        watching.wait()
+    assert "Traceback" not in (here / "out.txt").read_text(encoding="utf-8")
+
+
+def _wait_for(file, told, process):
+    end = time.monotonic() + 60
+    while True:
+        text = file.read_text(encoding="utf-8")
+        if told in " ".join(text.split()) and text.rstrip().endswith("Ctrl-C ends."):
+            return
+        assert process.poll() is None, text
+        assert time.monotonic() < end, text
+        time.sleep(0.1)
+
+
+# --- loading ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_file_is_loaded_anew_every_time_and_leaves_nothing(written, here):
+    file = written(RIGHT)
+    written("factor = 1\n", "a_helper.py")
+    modules, path = dict(sys.modules), list(sys.path)
+    answers = []
+    for factor in (1, 2):
+        written(f"factor = {factor}\n", "a_helper.py")
+        written("from a_helper import factor\n\n\ndef softmax(x, axis=-1):\n    return factor * x\n")
+        answers.append(load(file).answers["softmax"])
+    assert [answer(3) for answer in answers] == [3, 6]
+    assert sys.modules == modules
+    assert sys.path == path
+    assert not list(here.rglob("*.pyc"))
+
+
+def test_what_is_an_answer(written):
+    written(
+        "import functools\nimport numpy as np\nfrom transformer_np.functional import softmax\n"
+        "def _backward(factor, dy, y, axis=-1):\n    return dy\n"
+        "softmax_backward = functools.partial(_backward, 1)\nother = 3\n"
+    )
+    submission = load("homework.py")
+    assert list(submission.answers) == ["softmax_backward"]
+    assert submission.imported == {"softmax": "transformer_np.functional"}
+    (verdict,) = (verdict for exercise, verdict in check_all(submission) if exercise.name == "softmax")
+    assert verdict.outcome == "not started"
+    assert "imported from transformer_np.functional" in verdict.message
+
+
+def test_a_folder_of_files_that_import_each_other(written, here):
+    first, second = RIGHT.split("def softmax_backward")
+    written(first, "work/forward.py")
+    written("from forward import softmax\ndef softmax_backward" + second, "work/backward.py")
+    submission = load(here / "work")
+    assert list(submission.answers) == ["softmax", "softmax_backward"]
+    assert all(Checks(submission).of(name).passed for name in submission.answers)
+    backward, forward = submission.modules
+    assert backward.softmax is forward.softmax
+    written(RIGHT, "work/more.py")
+    with pytest.raises(ValueError, match=r"softmax is in forward\.py and in more\.py"):
+        load(here / "work")
+
+
+def test_main_is_not_run_and_a_name_of_pythons_own_does_not_matter(written):
+    file = written(RIGHT + "\nif __name__ == '__main__':\n    raise SystemExit\n", "random.py")
+    assert list(load(file).answers) == ["softmax", "softmax_backward"]
+    import random
+
+    assert random.random() < 1
+
+
+def test_a_load_error_has_the_crash(written):
+    file = written("raise KeyError('no')\n")
+    with pytest.raises(LoadError) as caught:
+        load(file)
+    assert caught.value.crash.kind == "KeyError"
+    assert "raise KeyError('no')" in caught.value.crash.trace
+
+
+def test_a_name_that_is_imported_and_then_written_is_written(written):
+    file = written("from transformer_np.functional import softmax, relu\n" + RIGHT)
+    assert list(load(file).answers) == ["softmax", "softmax_backward"]
+    assert load(file).answers["softmax"] is not F.softmax

@@ -1,0 +1,303 @@
+"""Right answers that are written in other ways than the library: none may be rejected."""
+
+import math
+
+import numpy as np
+import pytest
+
+from transformer_np.homework import check
+
+REWRITES = {}
+
+
+def rewrite(name):
+    """Registers a right answer to the exercise of this name; there may be more than one."""
+
+    def register(function):
+        REWRITES[f"{name}: {function.__name__}"] = name, function
+        return function
+
+    return register
+
+
+# --- linear maps and embeddings --------------------------------------------------------------------------------------
+
+
+@rewrite("linear")
+def by_einsum(x, w, b=None):
+    return np.einsum("...i,io->...o", x, w) + (0 if b is None else b)
+
+
+@rewrite("linear_backward")
+def by_tensordot(dy, x, w):
+    axes = list(range(x.ndim - 1))
+    return np.einsum("...o,io->...i", dy, w), np.tensordot(x, dy, (axes, axes)), dy.sum(axis=tuple(axes))
+
+
+@rewrite("linear_backward")
+def row_by_row(dy, x, w):
+    dx, dw, db = np.zeros_like(x), np.zeros_like(w), np.zeros(w.shape[1])
+    for place in np.ndindex(x.shape[:-1]):
+        dx[place] = w @ dy[place]
+        dw += np.outer(x[place], dy[place])
+        db += dy[place]
+    return [dx, dw, db]
+
+
+@rewrite("embedding")
+def one_hot(ids, table):
+    return np.eye(len(table))[ids] @ table
+
+
+@rewrite("embedding_backward")
+def add_at(dy, ids, num_embeddings):
+    dtable = np.zeros((num_embeddings, dy.shape[-1]))
+    np.add.at(dtable, ids, dy)
+    return dtable
+
+
+@rewrite("embedding_backward")
+def one_hot_transposed(dy, ids, num_embeddings):
+    return np.eye(num_embeddings)[ids.ravel()].T @ dy.reshape(-1, dy.shape[-1])
+
+
+@rewrite("sinusoidal_encoding")
+def number_by_number(length, d_model, dtype=np.float32):
+    rows = [
+        [(math.sin, math.cos)[j % 2](pos * math.exp(-math.log(10000) * (j - j % 2) / d_model)) for j in range(d_model)]
+        for pos in range(length)
+    ]
+    return np.array(rows, dtype)
+
+
+# --- softmax, activations, norm --------------------------------------------------------------------------------------
+
+
+@rewrite("softmax")
+def by_logarithms(x, axis=-1):
+    largest = np.where(np.isneginf(x).all(axis, keepdims=True), 0, x.max(axis, keepdims=True))
+    log_total = np.log(np.maximum(np.exp(x - largest).sum(axis, keepdims=True), 1e-300))
+    return np.exp(x - largest - log_total)
+
+
+@rewrite("softmax")
+def in_single_precision(x, axis=-1):
+    x = np.moveaxis(x.astype(np.float32), axis, 0)
+    e = np.exp(x - np.nan_to_num(x.max(0), neginf=0))
+    return np.moveaxis(np.nan_to_num(e / e.sum(0)), 0, axis)
+
+
+@rewrite("softmax_backward")
+def by_the_jacobian(dy, y, axis=-1):
+    dy, y = np.moveaxis(dy, axis, -1), np.moveaxis(y, axis, -1)
+    jacobian = np.eye(y.shape[-1]) * y[..., None] - y[..., :, None] * y[..., None, :]
+    return np.moveaxis((jacobian @ dy[..., None])[..., 0], -1, axis)
+
+
+@rewrite("relu")
+def half_of_x_and_its_size(x):
+    return (x + abs(x)) / 2
+
+
+@rewrite("relu_backward")
+def by_where(dy, x):
+    return np.where(x > 0, dy, 0.0)
+
+
+@rewrite("tanh")
+def from_exponentials(x):
+    return 1 - 2 / (np.exp(2 * x) + 1)
+
+
+@rewrite("tanh_backward")
+def factored(dy, y):
+    return dy * (1 + y) * (1 - y)
+
+
+@rewrite("gelu")
+def from_math(x, approximate="tanh"):
+    if approximate == "none":
+        return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
+    return x / (1 + np.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+@rewrite("layer_norm")
+def with_numpys_own_moments(x, gamma, beta, eps=1e-5):
+    inv_std = 1 / np.sqrt(x.var(-1, keepdims=True) + eps)
+    x_hat = (x - x.mean(-1, keepdims=True)) * inv_std
+    return gamma * x_hat + beta, x_hat, inv_std
+
+
+@rewrite("layer_norm_backward")
+def in_one_bracket(dy, x_hat, inv_std, gamma):
+    D, rows = x_hat.shape[-1], tuple(range(x_hat.ndim - 1))
+    g = dy * gamma
+    dx = inv_std / D * (D * g - g.sum(-1, keepdims=True) - x_hat * (g * x_hat).sum(-1, keepdims=True))
+    return dx, (dy * x_hat).sum(rows), dy.sum(rows)
+
+
+@rewrite("dropout")
+def with_other_draws(x, p, rng):
+    keep = np.random.default_rng(rng).binomial(1, 1 - p, x.shape).astype(bool)
+    return np.where(keep, x / (1 - p), 0), keep
+
+
+# --- attention -------------------------------------------------------------------------------------------------------
+
+
+@rewrite("scaled_dot_product_attention")
+def query_by_query(q, k, v, mask=None):
+    lead, (T, K), S = q.shape[:-2], q.shape[-2:], k.shape[-2]
+    hidden = np.zeros((*lead, T, S))
+    if mask is not None:
+        hidden = np.broadcast_to(np.where(mask, -np.inf, 0.0) if mask.dtype == bool else mask, hidden.shape)
+    out, weights = np.zeros((*lead, T, v.shape[-1])), np.zeros((*lead, T, S))
+    for place in np.ndindex(*lead, T):
+        batch, t = place[:-1], place[-1]
+        scores = [math.fsum(q[batch][t] * k[batch][s]) / math.sqrt(K) + hidden[place][s] for s in range(S)]
+        if max(scores) > -np.inf:
+            powers = np.exp(np.array(scores) - max(scores))
+            weights[place] = powers / powers.sum()
+        out[place] = weights[place] @ v[batch]
+    return out, weights
+
+
+@rewrite("scaled_dot_product_attention")
+def queries_scaled_first(q, k, v, mask=None):
+    scores = np.einsum("...tk,...sk->...ts", q / q.shape[-1] ** 0.5, k)
+    if mask is not None and mask.dtype == bool:
+        scores = np.where(mask, -np.inf, scores)
+    elif mask is not None:
+        scores = scores + mask
+    powers = np.exp(scores - np.nan_to_num(scores.max(-1, keepdims=True), neginf=0.0))
+    total = powers.sum(-1, keepdims=True)
+    weights = np.divide(powers, total, out=np.zeros_like(powers), where=total > 0)
+    return weights @ v, weights
+
+
+@rewrite("scaled_dot_product_attention_backward")
+def by_einsums(dout, q, k, v, weights):
+    dweights = np.einsum("...tv,...sv->...ts", dout, v)
+    dscores = weights * dweights - weights * np.einsum("...ts,...ts->...t", weights, dweights)[..., None]
+    dq = np.einsum("...ts,...sk->...tk", dscores, k) / np.sqrt(k.shape[-1])
+    dk = np.einsum("...ts,...tk->...sk", dscores, q) / np.sqrt(k.shape[-1])
+    return dq, dk, np.einsum("...ts,...tv->...sv", weights, dout)
+
+
+@rewrite("split_heads")
+def cut_and_stacked(x, num_heads):
+    return np.stack(np.split(x, num_heads, axis=-1), axis=1)
+
+
+@rewrite("merge_heads")
+def concatenated(x):
+    return np.concatenate([x[:, h] for h in range(x.shape[1])], axis=-1)
+
+
+@rewrite("causal_mask")
+def by_triu(T, S=None):
+    S = T if S is None else S
+    return np.triu(np.ones((T, S), bool), k=S - T + 1)
+
+
+@rewrite("padding_mask")
+def with_new_axes(ids, pad_id):
+    return np.equal(ids, pad_id).reshape(len(ids), 1, 1, -1)
+
+
+# --- feed-forward and loss -------------------------------------------------------------------------------------------
+
+
+@rewrite("feed_forward_backward")
+def read_from_the_bottom(dy, x, hidden, w1, w2):
+    rows = tuple(range(x.ndim - 1))
+    dhidden = (dy @ w2.T) * np.sign(hidden)
+    dw1, dw2 = np.tensordot(x, dhidden, (rows, rows)), np.tensordot(hidden, dy, (rows, rows))
+    return dhidden @ w1.T, dw1, dhidden.sum(rows), dw2, dy.sum(rows)
+
+
+@rewrite("cross_entropy")
+def with_the_whole_target_distribution(logits, targets, ignore_index=None, label_smoothing=0.0):
+    V = logits.shape[-1]
+    shifted = logits - logits.max(-1, keepdims=True)
+    log_probs = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+    counts = np.ones(targets.shape) if ignore_index is None else (targets != ignore_index) * 1.0
+    q = (1 - label_smoothing) * np.eye(V)[np.where(counts == 1, targets, 0)] + label_smoothing / V
+    losses = -(q * log_probs).sum(-1)
+    return (losses * counts).sum() / max(counts.sum(), 1), np.exp(log_probs)
+
+
+@rewrite("cross_entropy_backward")
+def target_by_target(probs, targets, ignore_index=None, label_smoothing=0.0, dloss=1.0):
+    dlogits, count = np.zeros_like(probs), 0
+    for place in np.ndindex(targets.shape):
+        if ignore_index is not None and targets[place] == ignore_index:
+            continue
+        count += 1
+        dlogits[place] = probs[place] - label_smoothing / probs.shape[-1]
+        dlogits[place][targets[place]] -= 1 - label_smoothing
+    return dlogits * dloss / max(count, 1)
+
+
+@rewrite("Adam")
+class AsInThePaper:
+    """Without the library's Optimizer; the parameters are replaced, not changed."""
+
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+        self.parameters, self.lr, self.betas, self.eps, self.t = list(parameters), lr, betas, eps, 0
+        self.m, self.v = [0.0] * len(self.parameters), [0.0] * len(self.parameters)
+
+    def step(self):
+        self.t += 1
+        (b1, b2), t = self.betas, self.t
+        for i, p in enumerate(self.parameters):
+            self.m[i] = b1 * self.m[i] + (1 - b1) * p.grad
+            self.v[i] = b2 * self.v[i] + (1 - b2) * p.grad**2
+            p.data = p.data - self.lr * (self.m[i] / (1 - b1**t)) / (np.sqrt(self.v[i] / (1 - b2**t)) + self.eps)
+
+
+@rewrite("noam_schedule")
+def in_two_pieces(step, d_model, warmup):
+    return (step / warmup**1.5 if step < warmup else 1 / math.sqrt(step)) / math.sqrt(d_model)
+
+
+# --- decoding --------------------------------------------------------------------------------------------------------
+
+
+@rewrite("greedy_decode")
+def sentence_by_sentence(model, src, max_len=64):
+    model.eval()
+    outputs = []
+    for row in src:
+        ids = [model.config.bos_id]
+        while len(ids) <= max_len and (len(ids) == 1 or ids[-1] != model.config.eos_id):
+            ids.append(int(model(row[None], np.array([ids]))[0, -1].argmax()))
+        outputs.append([i for i in ids[1:] if i != model.config.eos_id])
+    return outputs
+
+
+@rewrite("beam_search")
+def with_one_list_of_beams(model, src, beam_size=4, max_len=64, length_penalty=0.6):
+    model.eval()
+    eos, found = model.config.eos_id, []
+    for row in src:
+        beams = [(0.0, [model.config.bos_id])]
+        for _ in range(max_len):
+            done = [beam for beam in beams if len(beam[1]) > 1 and beam[1][-1] == eos]
+            candidates = []
+            for total, ids in beams:
+                if (total, ids) not in done:
+                    logits = model(row[None], np.array([ids]))[0, -1]
+                    log_p = logits - np.logaddexp.reduce(logits)
+                    candidates += [(total + log_p[i], [*ids, i]) for i in range(len(log_p))]
+            beams = done + sorted(candidates, key=lambda c: -c[0])[: beam_size - len(done)]
+        best = max(beams, key=lambda c: c[0] / ((5 + len(c[1]) - 1) / 6) ** length_penalty)
+        found.append([int(i) for i in best[1][1:] if i != eos])
+    return found
+
+
+@pytest.mark.parametrize(("name", "answer"), REWRITES.values(), ids=REWRITES)
+def test_a_rewrite_passes(name, answer):
+    for seed in range(3):
+        verdict = check(name, answer, seed=seed, quiet=True)
+        assert verdict.passed, verdict.message

@@ -1,0 +1,126 @@
+"""The file a student begins with."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from transformer_np import blocks, decoding, functional, masks
+from transformer_np.homework import all_exercises, check, load
+from transformer_np.homework.exercise import Exercise, Result
+from transformer_np.homework.path import CHAPTERS
+from transformer_np.homework.stubs import stub, stub_file
+from transformer_np.homework.submission import Checks
+from transformer_np.training import optim, schedules
+
+HOMES = functional, masks, blocks, optim, schedules, decoding
+PARTS = {"Adam": ("_update",), **dict.fromkeys(("AddNorm", "EncoderBlock", "DecoderBlock"), ("forward", "backward"))}
+
+
+def exercise_of(name):
+    """Something to make a stub of, for any name of the path."""
+    (reference, *_) = (getattr(home, name) for home in HOMES if hasattr(home, name))
+    hints = ("What?", "y = x", "nowhere")
+    return Exercise(reference, (Result("y"),), list, {}, None, hints, 1, "§4", parts=PARTS.get(name, ()))
+
+
+NAMES = [name for _, _, names in CHAPTERS for name in names]
+WHOLE_PATH = [exercise_of(name) for name in NAMES]
+
+
+def executed(text):
+    names = {"__name__": "stubs"}
+    exec(compile(text, "stubs", "exec"), names)
+    return names
+
+
+@pytest.fixture(scope="module")
+def whole():
+    return executed(stub_file(WHOLE_PATH))
+
+
+@pytest.mark.parametrize("exercise", WHOLE_PATH, ids=NAMES)
+def test_a_stub_is_the_library_without_the_bodies(exercise, whole):
+    """Signature and docstring to the letter, and for a class of the methods too."""
+    own = whole[exercise.name]
+    for part in ("", *exercise.parts):
+        mine, theirs = (inspect.unwrap(getattr(f, part) if part else f) for f in (own, exercise.reference))
+        assert str(inspect.signature(mine)) == str(inspect.signature(theirs))
+        assert mine.__doc__ == theirs.__doc__
+        if not isinstance(theirs, type):
+            assert theirs.__code__.co_code != mine.__code__.co_code
+            arguments = [None] * sum(p.default is p.empty for p in inspect.signature(mine).parameters.values())
+            with pytest.raises(NotImplementedError):
+                mine(*arguments)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_a_class_keeps_all_but_what_is_to_be_written(name, whole):
+    exercise, own = exercise_of(name), whole[name]
+    assert own.__bases__ == exercise.reference.__bases__
+    kept, original = (
+        {item.name: ast.dump(item) for item in ast.parse(text).body[0].body if isinstance(item, ast.FunctionDef)}
+        for text in (stub(exercise), inspect.getsource(exercise.reference))
+    )
+    assert kept.keys() == original.keys()
+    changed = {method for method in kept if kept[method] != original[method]}
+    assert changed == set(exercise.parts)
+    assert vars(own).get("slots") == vars(exercise.reference).get("slots")
+
+
+def test_blocks_of_the_stubs_use_each_other(whole):
+    """What the student writes is used by what the student writes: the AddNorm in the blocks."""
+    block = whole["EncoderBlock"](4, 2, 6)
+    assert type(block.add_norm1) is whole["AddNorm"]
+    assert whole["AddNorm"] is not blocks.AddNorm
+
+
+def test_what_is_not_in_the_file_comes_from_the_library():
+    names = executed(stub_file([exercise_of("EncoderBlock")]))
+    assert names["AddNorm"] is blocks.AddNorm
+    assert isinstance(names["EncoderBlock"](4, 2, 6).add_norm1, blocks.AddNorm)
+
+
+def test_the_file_is_in_the_order_of_the_path():
+    text = stub_file(WHOLE_PATH[::-1])
+    defined = [item.name for item in ast.parse(text).body if isinstance(item, ast.FunctionDef | ast.ClassDef)]
+    assert defined == NAMES
+    places = [text.index(f"# --- {title} (notebook {notebook}) ") for title, notebook, _ in CHAPTERS]
+    assert places == sorted(places)
+    assert all(text.count(f"transformer-np homework hint {name}\n") >= 1 for name in NAMES)
+    assert "homework check homework.py" in ast.get_docstring(ast.parse(text))
+
+
+@pytest.mark.skipif(find_spec("ruff") is None, reason="ruff is not installed")
+@pytest.mark.parametrize("names", [NAMES, ["softmax"], ["EncoderBlock", "tiled_attention"]], ids=len)
+def test_ruff_finds_nothing(tmp_path, names):
+    file = tmp_path / "homework.py"
+    file.write_text(stub_file([exercise_of(name) for name in names]), encoding="utf-8")
+    for arguments in (["check", "--isolated"], ["check", "--isolated", "--select", "E,F,W,B", "--line-length", "120"]):
+        result = subprocess.run([sys.executable, "-m", "ruff", *arguments, file], capture_output=True, encoding="utf-8")
+        assert result.returncode == 0, result.stdout
+
+
+def test_every_stub_is_not_started(tmp_path):
+    file = tmp_path / "homework.py"
+    file.write_text(stub_file(list(all_exercises().values())), encoding="utf-8")
+    submission = load(file)
+    assert list(submission.answers) == list(all_exercises())
+    checks = Checks(submission, seed=0)
+    for name in submission.answers:
+        standing = checks.of(name)
+        assert standing.not_started, standing.verdict.message
+        assert standing.verdict.message.startswith(f"{name}: not started")
+
+
+@pytest.mark.parametrize("name", all_exercises())
+def test_a_stub_alone_is_not_started(name):
+    """Also without the other stubs around it, with the library's in their places."""
+    exercise = all_exercises()[name]
+    verdict = check(name, executed(stub_file([exercise]))[name], seed=0, quiet=True)
+    assert verdict.outcome == "not started"
+    assert np.isclose(verdict.share, 0)

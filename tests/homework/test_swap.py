@@ -1,0 +1,235 @@
+"""`using`: the library computes with the student's functions, and afterwards with its own again."""
+
+import sys
+import types
+
+import numpy as np
+import pytest
+
+from transformer_np import Transformer, TransformerConfig, masks
+from transformer_np import functional as F
+from transformer_np.homework import all_exercises, check, swap, using
+from transformer_np.homework.exercise import Case, Exercise, Result
+from transformer_np.homework.training_run import TrainingCrash, train_both
+
+EXERCISES = all_exercises()
+
+
+def calling(reference):
+    """The library's own as a student might hand it in: a function that calls it, or a class that inherits from it."""
+    if isinstance(reference, type):
+        return type(reference.__name__, (reference,), {})
+    return lambda *args, **options: reference(*args, **options)
+
+
+@pytest.fixture
+def everything_is_restored():
+    def everything():
+        return {
+            (name, attribute): id(value)
+            for name, module in list(sys.modules.items())
+            if name.startswith("transformer_np") and module is not None
+            for attribute, value in list(vars(module).items())
+        }
+
+    before = everything()
+    yield
+    after = everything()
+    assert {place: after[place] for place in before} == before
+
+
+def small_model(dtype="float64"):
+    config = TransformerConfig(
+        7, 8, d_model=8, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=6, dtype=dtype
+    )
+    return Transformer(config)
+
+
+SRC, TGT = np.array([[3, 4, 5], [6, 3, 0]]), np.array([[1, 5], [1, 6]])
+
+
+def test_the_library_calls_what_is_put_in(everything_is_restored):
+    def softmax(x, axis=-1):
+        raise ZeroDivisionError
+
+    x = np.ones((2, 3))
+    with using({"softmax": softmax}) as swapped:
+        for call in (
+            lambda: F.softmax(x),
+            lambda: F.scaled_dot_product_attention(x, x, x),
+            lambda: small_model()(SRC, TGT),
+        ):
+            with pytest.raises(ZeroDivisionError):
+                call()
+        import transformer_np.decoding as decoding
+
+        assert decoding.softmax is F.softmax
+    assert swapped.calls == {"softmax": 3}
+    assert F.softmax(x)[0, 0] == 1 / 3
+
+
+def test_restored_after_an_error_and_not_reentrant(everything_is_restored):
+    answers = {"softmax": calling(F.softmax)}
+    with pytest.raises(KeyError), using(answers):
+        raise KeyError
+    with using(answers), pytest.raises(RuntimeError, match="inside"), using(answers):
+        pass
+    with using(answers):
+        pass
+
+
+def test_a_check_inside_is_refused(everything_is_restored):
+    with using({"softmax": calling(F.softmax)}), pytest.raises(RuntimeError, match="inside `using`"):
+        check("softmax", F.softmax, quiet=True)
+    assert check("softmax", F.softmax, quiet=True).passed
+
+
+def test_a_check_before_and_after_gives_the_same(everything_is_restored):
+    def softmax(x, axis=-1):
+        return np.zeros_like(x)
+
+    before = check("softmax", softmax, seed=0, quiet=True)
+    with using({"softmax": softmax}):
+        pass
+    assert check("softmax", softmax, seed=0, quiet=True) == before
+    assert not before.passed
+
+
+def test_what_is_not_started_or_no_exercise_or_the_librarys_is_left_alone(everything_is_restored):
+    def softmax(x, axis=-1):
+        raise NotImplementedError
+
+    original = F.softmax
+    module = types.ModuleType("homework")
+    vars(module).update(softmax=softmax, softmax_backward=calling(F.softmax_backward), other=print, relu=F.relu)
+    with using(module) as swapped:
+        assert F.softmax is original
+        assert swapped.calls == {"softmax_backward": 0}
+        assert swapped.left_out == ("softmax",)
+    with pytest.raises(ValueError, match="no answer"), using({"other": print}):
+        pass
+
+
+def test_calls_from_one_answer_to_another_count(everything_is_restored):
+    names = {"__name__": "student", "np": np}
+    exec(
+        "def softmax(x, axis=-1):\n    e = np.exp(x)\n    return e / e.sum(axis, keepdims=True)\n"
+        "def softmax_backward(dy, y, axis=-1):\n    softmax(y)\n    return dy\n",
+        names,
+    )
+    before = dict(names)
+    with using(names) as swapped:
+        F.softmax_backward(np.ones((2, 3)), np.ones((2, 3)))
+        assert swapped.calls == {"softmax": 1, "softmax_backward": 1}
+    assert names == before
+
+
+def test_a_module_loaded_inside_is_restored_too(everything_is_restored):
+    name = "transformer_np.loaded_later"
+    with using({"softmax": calling(F.softmax)}):
+        later = types.ModuleType(name)
+        later.softmax = F.softmax
+        sys.modules[name] = later
+    try:
+        assert later.softmax is F.softmax
+    finally:
+        del sys.modules[name]
+
+
+def attention_with_one_mask(q, k, v, mask=None):
+    """A right answer that knows nothing of tuples, works in float64 and returns a list."""
+    assert mask is None or isinstance(mask, np.ndarray)
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    if mask is not None:
+        scores = np.where(mask, -np.inf, scores) if mask.dtype == bool else scores + mask
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    weights = powers / powers.sum(-1, keepdims=True)
+    return [weights @ v, weights]
+
+
+ATTENTION = Exercise(
+    F.scaled_dot_product_attention,
+    (Result("out"), Result("weights")),
+    lambda rng: [Case("", tuple(rng.normal(size=(3, 2, 3, 4))))],
+    {},
+    None,
+    ("?", "", ""),
+    2,
+    "§4",
+)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_the_library_may_ask_for_more_than_the_exercise(everything_is_restored, monkeypatch, dtype):
+    """Masks in a tuple, results of the dtype it works in."""
+    monkeypatch.setattr(swap, "all_exercises", lambda: {"scaled_dot_product_attention": ATTENTION})
+    expected = small_model(dtype)(SRC, TGT)
+    with using({"scaled_dot_product_attention": attention_with_one_mask}) as swapped:
+        model = small_model(dtype)
+        logits = model(SRC, TGT)
+        model.backward(np.ones_like(logits))
+    assert logits.dtype == dtype
+    assert swapped.calls["scaled_dot_product_attention"] == 3
+    np.testing.assert_allclose(logits, expected, rtol=1e-4 if dtype == "float32" else 1e-12)
+
+
+def test_masks_of_all_kinds_become_one(rng):
+    hidden, added = masks.causal_mask(3), rng.normal(size=(2, 1, 1, 3))
+    padding = rng.random((2, 1, 1, 3)) < 0.5
+    q, k, v = rng.normal(size=(3, 2, 4, 3, 5))
+    for several in ((hidden,), (hidden, padding), (added, added), (hidden, added), (added, hidden, padding), ()):
+        one = swap.one_mask(several, q.dtype)
+        expected = F.scaled_dot_product_attention(q, k, v, several)[0]
+        np.testing.assert_allclose(F.scaled_dot_product_attention(q, k, v, one)[0], expected, rtol=1e-12)
+    assert swap.one_mask((hidden, padding), q.dtype).dtype == bool
+
+
+# --- training with it ------------------------------------------------------------------------------------------------
+
+
+def test_training_with_the_librarys_own_gives_the_same_to_the_last_bit(everything_is_restored):
+    answers = {name: calling(exercise.reference) for name, exercise in EXERCISES.items()}
+    rows = []
+    curves = train_both(answers, steps=4, every=2, report=lambda *row: rows.append(row))
+    assert curves.losses["library"] == curves.losses["yours"]
+    assert curves.part_at is None
+    assert curves.calls["softmax"] == 3 * 4
+    assert [(step, library) for step, library, _ in rows] == [(n, curves.losses["library"][n - 1]) for n in (1, 2, 4)]
+
+
+def test_training_with_a_wrong_gradient_parts(everything_is_restored):
+    curves = train_both({"softmax_backward": lambda dy, y, axis=-1: dy * y * (1 - y)}, steps=4)
+    assert curves.losses["library"][0] == curves.losses["yours"][0]
+    assert 2 <= curves.part_at <= 4
+
+
+def test_a_dropout_that_draws_other_numbers_can_be_used_in_both(everything_is_restored):
+    def dropout(x, p, rng):
+        keep = rng.random(x.shape) >= p
+        return x * keep / (1 - p), keep
+
+    if "dropout" not in EXERCISES:
+        pytest.skip("dropout is no exercise")
+    assert train_both({"dropout": dropout}, steps=2).part_at == 1
+    curves = train_both({"dropout": dropout}, steps=2, in_both=["dropout"])
+    assert curves.part_at is None
+    assert curves.calls["dropout"] == 2 * 7
+
+
+def test_training_stops_where_an_answer_crashes(everything_is_restored):
+    calls = []
+
+    def softmax(x, axis=-1):
+        calls.append(1)
+        e = np.exp(x - np.maximum(x.max(axis, keepdims=True), -1e30))
+        return e / e.sum(axis, keepdims=True) if len(calls) < 90 else e @ e
+
+    with pytest.raises(TrainingCrash) as stopped:
+        train_both({"softmax": softmax}, steps=40)
+    assert "e @ e" in str(stopped.value)
+    assert "functional.py" not in str(stopped.value)
+
+
+def test_training_stops_at_a_loss_that_is_not_finite(everything_is_restored):
+    with pytest.raises(TrainingCrash, match=r"step 1: TrainingError: the loss is nan"):
+        train_both({"softmax": lambda x, axis=-1: x * np.nan}, steps=3)

@@ -1,0 +1,180 @@
+"""One answer tried on one case: what it returned, or how it failed."""
+
+import copy
+import sysconfig
+import traceback
+import warnings
+from contextlib import contextmanager
+from dataclasses import dataclass
+from dis import get_instructions
+from inspect import Parameter, signature, unwrap
+from os import sep
+from pathlib import Path
+
+import numpy as np
+
+from .exercise import call
+
+_LIBRARY = Path(__file__).parents[1]
+_PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
+_NOT_THE_STUDENT = tuple(f"{folder}{sep}" for folder in (_LIBRARY, *_PACKAGES, sysconfig.get_path("stdlib")))
+_NOT_THE_STUDENT += ("<frozen ", "<__array_function__")
+
+
+@dataclass(frozen=True)
+class Crash:
+    """An exception that an answer raised.
+
+    kind: its class, "ValueError"; text: its message
+    where: the function of the student's that it left last, "" for the answer itself
+    trace: the student's lines on the way to it, as Python prints them
+    advice: what is to be said about the call itself: parameters that do not fit
+    """
+
+    kind: str
+    text: str
+    where: str
+    trace: str
+    advice: str = ""
+
+    @property
+    def not_started(self):
+        return self.kind == "NotImplementedError"
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What one call of an answer gave: its output as it was then, or a Crash; and the arguments it changed, by name."""
+
+    output: object = None
+    crash: Crash | None = None
+    changed: tuple[str, ...] = ()
+
+
+def attempt(exercise, answer, case):
+    """Try an answer on a case. The answer gets copies, and NumPy's warnings do not show: what matters is the result."""
+    missing = unwritten(answer, exercise.parts)
+    if missing is not None:
+        return Attempt(crash=Crash("NotImplementedError", "", missing if missing in exercise.parts else "", ""))
+    arguments, options = copy.deepcopy((case.arguments, case.options))
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            output = exercise.drive(answer, *arguments, **options)
+    except (Exception, SystemExit) as error:
+        return Attempt(crash=crash_of(error, exercise, answer))
+    given = dict(zip(argument_names(exercise), case.arguments, strict=False)) | case.options
+    after = dict(zip(argument_names(exercise), arguments, strict=False)) | options
+    changed = tuple(name for name in given if not _same(after[name], given[name]))
+    return Attempt(_as_it_is_now(output), changed=changed)
+
+
+def argument_names(exercise):
+    """What the arguments of a case are called, in order."""
+    if exercise.drive is call:
+        return list(signature(exercise.reference).parameters)
+    return [p.name for p in signature(exercise.drive).parameters.values() if p.kind is not Parameter.VAR_KEYWORD][1:]
+
+
+@contextmanager
+def guarded_numpy():
+    """Inside, an answer may put its own functions in NumPy's place (np.exp = …); afterwards NumPy is itself again."""
+    before = {module: dict(vars(module)) for module in (np, np.linalg, np.random)}
+    try:
+        yield
+    finally:
+        for module, members in before.items():
+            for name, member in members.items():
+                if vars(module).get(name) is not member:
+                    setattr(module, name, member)
+
+
+# --- answers that are not written yet ---------------------------------------------------------------------------------
+
+
+def unwritten(answer, parts=()):
+    """The name of what has no body to speak of (a docstring, `pass` or `...`): the function itself, or one of the
+    methods that a class should have. None if all is written."""
+    if isinstance(answer, type):
+        return next((name for name in parts if unwritten(vars(answer).get(name)) is not None), None)
+    function = unwrap(answer) if callable(answer) else answer
+    code = getattr(function, "__code__", None)
+    if code is None or not set(code.co_consts) <= {None, ..., function.__doc__}:
+        return None
+    does = {instruction.opname for instruction in get_instructions(code)}
+    return function.__name__ if does <= {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"} else None
+
+
+# --- answers that raise -----------------------------------------------------------------------------------------------
+
+
+def crash_of(error, exercise=None, answer=None):
+    """An exception as a Crash, with the student's lines only."""
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_students(frame.filename)]
+    lines = "".join(traceback.format_list(frames[-8:]))  # of an endless recursion the end says enough
+    kind = type(error).__name__
+    text = str(error).strip()
+    if isinstance(error, SystemExit):
+        text = "it ended the program (exit, quit or sys.exit)"
+    elif isinstance(error, KeyError):
+        text = f"there is no {text}"
+    if isinstance(error, SyntaxError) and error.filename and is_students(error.filename):
+        lines = "".join(traceback.format_exception_only(error)[:-1])
+        text = error.msg
+    advice = ""
+    if isinstance(error, TypeError) and not frames and exercise is not None:
+        advice = _parameters_that_do_not_fit(exercise, answer)
+    where = frames[-1].name if frames else ""
+    return Crash(kind, text, "" if where == getattr(answer, "__name__", None) else where, lines.rstrip(), advice)
+
+
+def _parameters_that_do_not_fit(exercise, answer):
+    """How the parameters of an answer differ from those of the exercise, in a sentence, or ""."""
+    pairs = [(exercise.reference, answer)]
+    if isinstance(answer, type):
+        pairs = [(getattr(exercise.reference, n), getattr(answer, n, None)) for n in ("__init__", *exercise.parts)]
+    for wanted, given in pairs:
+        try:
+            wanted, given = signature(wanted).parameters, signature(given).parameters
+        except (TypeError, ValueError):  # missing, or not a function of Python's
+            continue
+        if [p.kind for p in given.values() if p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)]:
+            continue
+        both = f"The exercise has the parameters ({_listed(wanted)}), the answer has ({_listed(given)})."
+        missing = [name for name in wanted if name not in given]
+        optional = [name for name in missing if wanted[name].default is not Parameter.empty]
+        if len(given) < len(wanted) and missing and missing == optional:
+            names = " and ".join(f"`{name}`" for name in missing)
+            return f"The answer has no optional parameter {names}. {both}"
+        if list(given) != list(wanted):
+            return both
+    return ""
+
+
+def _listed(parameters):
+    return ", ".join(str(parameter) for parameter in parameters.values())
+
+
+def is_students(filename):
+    """Whether code of this file is the student's: not the library's, not Python's own, not an installed package's."""
+    return not filename.startswith(_NOT_THE_STUDENT)
+
+
+# --- answers that return ----------------------------------------------------------------------------------------------
+
+
+def _as_it_is_now(output):
+    """The output, whose arrays the answer may write to again when it is called the next time, as a copy."""
+    if isinstance(output, np.ndarray):
+        return output.copy()
+    if type(output) in (tuple, list):
+        return type(output)(map(_as_it_is_now, output))
+    return output
+
+
+def _same(after, before):
+    """Whether an argument is what it was. Only arrays are looked at: the rest has no business changing, and a
+    generator of random numbers must."""
+    if not isinstance(before, np.ndarray):
+        return True
+    return after.shape == before.shape and np.array_equal(after, before, equal_nan=before.dtype.kind == "f")

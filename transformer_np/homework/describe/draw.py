@@ -1,0 +1,126 @@
+"""One wrong result beside the right one, and the words for its axes."""
+
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+
+from ..compare import close
+
+
+@dataclass(frozen=True)
+class Draw:
+    """A wrong result of one call.
+
+    name, axes: of the Result; sizes: the letters of the case
+    inputs: the arrays that the answer was given, by name; numbers: the single numbers
+    others: all right results of the call, by name; returned: all that the answer returned, by name
+    earlier: what the answer returned as this result in earlier calls, where that was right
+    """
+
+    name: str
+    axes: str
+    actual: np.ndarray
+    expected: np.ndarray
+    sizes: dict
+    inputs: dict = field(default_factory=dict)
+    numbers: dict = field(default_factory=dict)
+    others: dict = field(default_factory=dict)
+    returned: dict = field(default_factory=dict)
+    earlier: tuple = ()
+
+    @property
+    def letters(self):
+        """A name for each axis of the right result: "T", or "axis 1" where there is no letter."""
+        stated = self.axes.split()
+        named = [letter for letter in stated if letter != "..."]
+        lead = self.expected.ndim - len(named)
+        if lead < 0 or (lead > 0 and "..." not in stated):
+            return self.letters_of(self.expected.shape)
+        return [*self.letters_of(self.expected.shape)[:lead], *named]
+
+    def letters_of(self, shape):
+        """A name for each axis of a shape, by its size: the sizes of a case are all different."""
+        return [self.letter_of(size, i) for i, size in enumerate(shape)]
+
+    def letter_of(self, size, i):
+        letters = [letter for letter, known in self.sizes.items() if known == size and size > 1]
+        return letters[0] if len(letters) == 1 else f"axis {i}"
+
+    @property
+    def is_boolean(self):
+        return self.expected.dtype == bool
+
+    @property
+    def wrong(self):
+        """Where the numbers are wrong, (shape of the result) Boolean; only for a result of the right shape."""
+        if self.is_boolean or self.actual.dtype == bool:
+            return self.actual != self.expected
+        scale = np.abs(self.expected[np.isfinite(self.expected)]).max(initial=1e-3)
+        with np.errstate(all="ignore"):
+            apart = np.abs(self.actual.astype(float) - self.expected) > 1e-5 * scale
+        odd = ~np.isfinite(self.expected) | ~np.isfinite(self.actual)
+        same = (self.actual == self.expected) | (np.isnan(self.actual) & np.isnan(self.expected))
+        return np.where(odd, ~same, apart)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a wrong result looks like.
+
+    name: of a mistake that any function can have, "wrong sign", or None; text: a sentence or two
+    exact: whether it accounts for every number, so that nothing else can be wrong
+    """
+
+    name: str | None
+    text: str
+    exact: bool = True
+
+
+NAN_ADVICE = " 0/0, ∞/∞, ∞ − ∞, 0 · ∞, and the logarithm or root of a number below 0 give NaN."
+
+
+def floats(draw):
+    """The finite numbers of both, as float64 in one row each, or None where they cannot be set against each other:
+    truth values, numbers that are not finite in other places than they should, or nothing but zeros."""
+    if draw.is_boolean or draw.actual.dtype == bool:
+        return None
+    actual, expected = draw.actual.astype(float), draw.expected.astype(float)
+    finite = np.isfinite(expected)
+    if not np.array_equal(finite, np.isfinite(actual)) or not np.any(actual[finite]):
+        return None
+    return actual[finite], expected[finite]
+
+
+def close_where_finite(draw, expected):
+    """Whether what came is `expected` instead; infinities of the right result are left out."""
+    finite = np.isfinite(draw.expected)
+    return close(draw.actual[finite], np.asarray(expected)[finite])
+
+
+def broadcasts(array, to):
+    try:
+        return np.broadcast_shapes(array.shape, to.shape) == to.shape
+    except ValueError:
+        return False
+
+
+def subsets(array):
+    """All sets of axes of an array, small ones first, without the empty one."""
+    axes = range(array.ndim)
+    return [chosen for n in range(1, array.ndim + 1) for chosen in combinations(axes, n)]
+
+
+def count_of_places(n):
+    return "one place" if n == 1 else f"{n} places"
+
+
+def listed(words):
+    """ "B", "B and T", "B, T and K"."""
+    words = list(words)
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def same(actual, expected):
+    """Whether two arrays are the same, and say something: not all zeros or all NaN."""
+    return close(actual, expected) and bool(np.any(expected)) and not np.isnan(expected).all()

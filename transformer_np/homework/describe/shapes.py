@@ -1,0 +1,193 @@
+"""What a result of the wrong shape looks like next to the right one."""
+
+from itertools import combinations, permutations
+
+import numpy as np
+
+from ..compare import close
+from .draw import Description, listed, same, subsets
+
+
+def axes_in_another_order(draw):
+    if draw.actual.ndim != draw.expected.ndim:
+        return
+    for order in permutations(range(draw.expected.ndim)):
+        moved = draw.expected.transpose(order)
+        if moved.shape == draw.actual.shape and close(draw.actual, moved):
+            axes = listed(draw.letters[i] for i, j in enumerate(order) if i != j)
+            text = f"{draw.name} is transposed: its numbers are right, but the axes {axes} are in another order."
+            yield Description("transposed", text)
+            return
+
+
+def axes_of_length_1(draw):
+    if draw.actual.size != draw.expected.size or _without_ones(draw.actual) != _without_ones(draw.expected):
+        return
+    more = draw.actual.ndim > draw.expected.ndim
+    known = close(draw.actual.reshape(draw.expected.shape), draw.expected)
+    if more:
+        text = "has an axis of length 1 too many, as keepdims=True or [..., None] leaves it"
+    elif draw.actual.ndim < draw.expected.ndim:
+        text = "has an axis of length 1 too few: a sum, mean or max without keepdims=True drops it"
+    else:
+        text = "has an axis of length 1 in another place than it should"
+    which = "too many" if more else "too few" if draw.actual.ndim < draw.expected.ndim else "in the wrong place"
+    numbers = " The numbers are right." if known else " The numbers are wrong, too."
+    yield Description(f"an axis of length 1 {which}", f"{draw.name} {text}.{numbers}", exact=known)
+
+
+def _without_ones(array):
+    return [size for size in array.shape if size != 1]
+
+
+def not_reduced(draw):
+    """Summing, averaging … what came gives the right result."""
+    letters = draw.letters_of(draw.actual.shape)
+    ways = (("summed", np.sum), ("averaged", np.mean), ("reduced to the largest", np.max))
+    for way, reduce in ways:
+        if draw.is_boolean or draw.actual.dtype == bool:
+            break
+        for axes in subsets(draw.actual):
+            if all(draw.actual.shape[i] == 1 for i in axes):
+                continue
+            reduced = reduce(draw.actual, axis=axes)
+            kept = reduce(draw.actual, axis=axes, keepdims=True)
+            if any(same(found, draw.expected) for found in (reduced, kept)):
+                over = listed(letters[i] for i in axes)
+                what = {np.sum: "their sum", np.mean: "their mean", np.max: "the largest"}[reduce]
+                text = (
+                    f"{draw.name} is not {way} over {over}: it has one entry for each of {over}, and {what} is right."
+                )
+                yield Description(f"not {way} over {over}", text)
+    for axis, letter in enumerate(letters):
+        for index, which in ((0, "first"), (-1, "last")):
+            if draw.actual.shape[axis] > 1 and same(draw.actual.take(index, axis), draw.expected):
+                text = f"{draw.name} has an axis too many, {letter}: only the {which} along it is asked for."
+                yield Description(f"not only the {which} along {letter}", text)
+
+
+def reduced_too_much(draw):
+    letters = draw.letters
+    ways = (("summed", np.sum), ("averaged", np.mean), ("reduced to the largest", np.max))
+    for way, reduce in ways:
+        if draw.is_boolean or draw.actual.dtype == bool:
+            break
+        for axes in subsets(draw.expected):
+            if all(draw.expected.shape[i] == 1 for i in axes):
+                continue
+            reduced = reduce(draw.expected, axis=axes)
+            if same(draw.actual, reduced) or same(draw.actual, reduce(draw.expected, axis=axes, keepdims=True)):
+                over = listed(letters[i] for i in axes)
+                text = f"{draw.name} is {way} over {over}, which must stay: there is one entry for each of {over}."
+                yield Description(f"{way} over {over}", text)
+    for axis, letter in enumerate(letters):
+        for index, which in ((0, "first"), (-1, "last")):
+            if draw.expected.shape[axis] > 1 and same(draw.actual, draw.expected.take(index, axis)):
+                text = f"{draw.name} is only the {which} along {letter}: there must be one entry for each of {letter}."
+                yield Description(f"only the {which} along {letter}", text)
+
+
+def broadcast(draw):
+    if draw.actual.size > draw.expected.size and _fits(draw.expected, draw.actual):
+        text = f"{draw.name} repeats the right numbers along an axis where they must stand once."
+        yield Description("repeated along an axis", text)
+    elif draw.actual.size < draw.expected.size and _fits(draw.actual, draw.expected):
+        text = f"{draw.name} has the right numbers, but they must be repeated to the full shape (np.broadcast_to)."
+        yield Description("not broadcast to the full shape", text)
+
+
+def _fits(small, large):
+    try:
+        return close(np.ascontiguousarray(np.broadcast_to(small, large.shape)), large)
+    except ValueError:
+        return False
+
+
+def too_long_or_short(draw):
+    """All but some places at an end of one axis."""
+    if draw.actual.ndim != draw.expected.ndim:
+        return
+    axes = [i for i in range(draw.actual.ndim) if draw.actual.shape[i] != draw.expected.shape[i]]
+    if len(axes) != 1:
+        return
+    axis, letter = axes[0], draw.letters[axes[0]]
+    short, long = sorted((draw.actual, draw.expected), key=lambda array: array.shape[axis])
+    n, missing = short.shape[axis], long.shape[axis] - short.shape[axis]
+    fewer, much = short is draw.actual, "one" if missing == 1 else str(missing)
+    if not n:
+        return
+    for ends, part in (("last", long.take(range(n), axis)), ("first", long.take(range(missing, n + missing), axis))):
+        if close(short, part):
+            which = f"the {ends}" if missing == 1 else f"the {ends} {missing}"
+            text = f"{draw.name} is {much} too {'short' if fewer else 'long'} along {letter}: "
+            text += (
+                f"{which} {'is missing' if missing == 1 else 'are missing'}."
+                if fewer
+                else f"without {which} it is right."
+            )
+            yield Description(f"{'without' if fewer else 'more than'} {which} along {letter}", text)
+
+
+def cut_otherwise(draw):
+    """The right numbers, with axes joined or cut in another way."""
+    actual, expected = draw.actual, draw.expected
+    if actual.size != expected.size or actual.size < 2:
+        return
+    if close(actual.reshape(-1), expected.reshape(-1)):
+        text = (
+            f"{draw.name} has the right numbers in the right order, but not in the right shape: a reshape is missing."
+        )
+        yield Description("not reshaped", text)
+        return
+    for order in permutations(range(expected.ndim)):
+        if same(actual.reshape(-1), expected.transpose(order).reshape(-1)):
+            axes = listed(draw.letters[i] for i, j in enumerate(order) if i != j)
+            text = f"{draw.name} has the right numbers, but the axes {axes} are in another order, and joined or cut."
+            yield Description("axes in another order, and reshaped", text)
+            return
+
+
+SHAPE_FINDERS = (
+    axes_in_another_order,
+    axes_of_length_1,
+    broadcast,
+    not_reduced,
+    reduced_too_much,
+    too_long_or_short,
+    cut_otherwise,
+)
+
+
+def about_shape(draws):
+    """What the shapes alone tell."""
+    draw = draws[0]
+    wanted, got = draw.expected.shape, draw.actual.shape
+    letters, came = draw.letters, draw.letters_of(got)
+    if any(draw.letters_of(draw.expected.shape)[i].startswith("axis") for i in range(len(wanted))):
+        came = [
+            letters[wanted.index(size)] if wanted.count(size) == 1 else name
+            for size, name in zip(got, came, strict=True)
+        ]
+    exchanged = [letters[i] for i, size in enumerate(got) if size != wanted[i]] if len(got) == len(wanted) else []
+    if sorted(wanted) == sorted(got) and all(sorted(d.expected.shape) == sorted(d.actual.shape) for d in draws):
+        text = (
+            f"The axes {listed(exchanged)} are in another order, ({', '.join(came)}), and the numbers are wrong, too."
+        )
+        return Description(f"axes {listed(exchanged)} in another order", text, exact=False)
+    for removed, what in ((got, "too many"), (wanted, "too few")):
+        kept, names = (wanted, came) if removed is got else (got, letters)
+        if len(removed) > len(kept):
+            for places in combinations(range(len(removed)), len(removed) - len(kept)):
+                if tuple(size for i, size in enumerate(removed) if i not in places) == kept:
+                    axes = listed(names[i] for i in places)
+                    text = f"{draw.name} has {'the axis' if len(places) == 1 else 'the axes'} {axes} {what}"
+                    advice = "a sum over it is missing, perhaps" if removed is got else "it must not be summed away"
+                    return Description(
+                        f"{axes} {what}", f"{text}: {advice}. The numbers do not tell more.", exact=False
+                    )
+    if exchanged:
+        other = [f"{w} along {x}, got {g}" for w, g, x in zip(wanted, got, letters, strict=True) if w != g]
+        return Description(None, f"It must be {listed(other)}.", exact=False)
+    if got and not any(name.startswith("axis") for name in came):
+        return Description(None, f"What came has the axes ({', '.join(came)}).", exact=False)
+    return Description(None, f"The number of axes must be {len(wanted)}, got {len(got)}.", exact=False)

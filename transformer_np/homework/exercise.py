@@ -1,0 +1,100 @@
+"""What an exercise is: a function or class of the library that a student writes anew, the calls that try it, and the
+mistakes people make in it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+NOTHING = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Result:
+    """One thing that an answer returns.
+
+    axes: its axes in the letters of `functional`, "B T D", with "..." for any leading ones; "" for a single number
+    gradient: a wrong one is a wrong gradient, not a wrong value; None: it is where the exercise is a backward
+    """
+
+    name: str
+    axes: str = "..."
+    gradient: bool | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """One call that an answer has to get right.
+
+    label: what is special about it, as it reads after "with": "logits of ±10,000"; "" for the plain case
+    sizes: the letters of the shapes, {"B": 2, "T": 3}, in which a message names shapes and factors
+    """
+
+    label: str
+    arguments: tuple
+    options: dict = field(default_factory=dict)
+    sizes: dict = field(default_factory=dict)
+
+
+def call(answer, *arguments, **options):
+    """How an answer is tried unless its exercise says otherwise: by calling it."""
+    return answer(*arguments, **options)
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A function or class of the library as homework.
+
+    reference: the library's own, whose name and signature the answer has
+    results: what an answer returns, in order
+    cases: from a random generator to a list of Case, the plain one first; all inputs are drawn afresh
+    mistakes: {name: what the student reads}; the names are short, the texts say what is wrong and why it matters
+    wrong: the exercise done wrong. For a function, `wrong(made, *arguments, **options)`: does the same as the
+        reference, but for the mistakes m with made(m); for a class, `wrong(made)` returns such a class
+    hints: three, a question, then the equation, then where to look
+    difficulty: 1, a line or two; 2, a few lines; 3, takes thought
+    section: of the lecture, "§4", or of the paper where the lecture has none
+    drive: how an answer is tried, `drive(answer, *arguments, **options)`: returns what it gave, as arrays and numbers
+        in tuples and lists. For classes, which are made first, and for answers with a random side
+    view: what is compared, `view(case, output)` -> one array for each result; the default takes the output as it is
+    parts: of a class, the methods that the student writes
+    """
+
+    reference: Callable
+    results: tuple[Result, ...]
+    cases: Callable
+    mistakes: dict[str, str]
+    wrong: Callable
+    hints: tuple[str, str, str]
+    difficulty: int
+    section: str
+    drive: Callable = call
+    view: Callable | None = None
+    parts: tuple[str, ...] = ()
+
+    @property
+    def name(self):
+        return self.reference.__name__
+
+    @property
+    def home(self):
+        """The module of the library it is from, "functional"."""
+        return self.reference.__module__.partition(".")[2]
+
+    def variant(self, mistakes=()):
+        """An answer with these mistakes; with none, a right one that is not the library's."""
+        made = frozenset(mistakes).__contains__
+        return self.wrong(made) if isinstance(self.reference, type) else partial(self.wrong, made)
+
+    def is_gradient(self, result):
+        return self.name.endswith("_backward") if result.gradient is None else result.gradient
+
+
+def draw_sizes(rng, letters, least=2):
+    """Sizes for the letters of a shape, "B T D" -> {"B": 4, "T": 2, "D": 5}: all different, so that no axis passes for
+    another, and from `least` on."""
+    letters = letters.split()
+    chosen = rng.permutation(np.arange(least, least + len(letters) + 2))[: len(letters)]
+    return dict(zip(letters, map(int, chosen), strict=True))

@@ -1,0 +1,244 @@
+"""From what an answer returned to a verdict: which of the outcomes it is, and what explains it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from textwrap import fill
+
+import numpy as np
+
+from .attempt import argument_names, attempt
+from .compare import as_results, close, wrong_structure
+from .describe import Draw, about_crash, about_structure
+from .explain import explain
+
+OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
+CHANGED = "changes what it was given"
+WIDTH = 100  # of a message; the student's own lines stay as they are
+MOST_TEXTS = 4  # more than one reads
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a check found.
+
+    outcome: one of OUTCOMES
+    misconception: the name of the mistake that explains it, or None; of several, the names joined by "and"
+    message: what the student reads; share: of the cases, how many are right, in [0, 1]
+    seed: the check again with the same inputs: check(name, answer, seed=verdict.seed)
+    """
+
+    exercise: str
+    outcome: str
+    message: str
+    misconception: str | None = None
+    share: float = 0.0
+    seed: int | None = None
+
+    @property
+    def passed(self):
+        return self.outcome == "passed"
+
+    def __repr__(self):
+        return f"<{self.exercise}: {self.outcome}{f' ({self.misconception})' if self.misconception else ''}>"
+
+
+class Trials:
+    """The cases of an exercise, drawn from a seed, and what the reference and the wrong variants make of them."""
+
+    DRAWS = 3  # every case is drawn as often, with other sizes and numbers
+
+    def __init__(self, exercise, seed):
+        self.exercise, self.seed = exercise, seed
+        self._of_variant = {}
+        self.cases = [
+            case for child in np.random.SeedSequence(seed).spawn(self.DRAWS)
+            for case in exercise.cases(np.random.default_rng(child))
+        ]  # fmt: skip
+
+    @cached_property
+    def expected(self):
+        """The right results of every case."""
+        reference = self.exercise.reference
+        return [self.results(case, attempt(self.exercise, reference, case)) for case in self.cases]
+
+    def of_variant(self, mistakes):
+        """The results of a wrong variant, None for a case where it crashes or returns something else."""
+        return [self.variant_on(mistakes, number)[0] for number in range(len(self.cases))]
+
+    def variant_on(self, mistakes, number):
+        """What a wrong variant makes of one case: its results, or None, and the attempt."""
+        key = frozenset(mistakes), number
+        if key not in self._of_variant:
+            case = self.cases[number]
+            tried = attempt(self.exercise, self.exercise.variant(mistakes), case)
+            self._of_variant[key] = self.results(case, tried), tried
+        return self._of_variant[key]
+
+    def results(self, case, tried):
+        """What an attempt gave as one array a result, or None where it gave nothing of the kind."""
+        if tried.crash or wrong_structure(self.exercise, case, tried.output):
+            return None
+        return as_results(self.exercise, case, tried.output)
+
+
+def judge(trials, attempts):
+    """The verdict over an answer, from its attempts at every case of the trials."""
+    exercise = trials.exercise
+    found = []
+    for case, tried, expected in zip(trials.cases, attempts, trials.expected, strict=True):
+        found.append(Finding(exercise, case, tried, trials.results(case, tried), expected, tuple(found)))
+    failed = [finding for finding in found if not finding.right]
+    if not failed:
+        return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed)
+    first = failed[0]
+    if first is found[0] and first.tried.crash and first.tried.crash.not_started:
+        return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
+    if first.only_changed and all(finding.only_changed for finding in failed):
+        misconception, texts = CHANGED, [_about_change(failed)]
+    else:
+        misconception, texts = explain(trials, found)
+        if any(finding.tried.changed for finding in failed):
+            texts.append("Also: " + _about_change(failed))
+            misconception = misconception or CHANGED
+    summary, trace = first.fact()
+    message = [
+        fill(f"{exercise.name}: {first.outcome}. {summary}{_where(failed, found)}", WIDTH, break_long_words=False)
+    ]
+    message += [trace] if trace else []
+    message += [
+        fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in texts[:MOST_TEXTS] if text
+    ]
+    share = 1 - len(failed) / len(found)
+    return Verdict(exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed)
+
+
+def _not_started(exercise, crash):
+    if crash.where in exercise.parts:
+        return f"{exercise.name}: not started: its {crash.where} is not written yet."
+    if crash.where and crash.where not in (exercise.name, "<lambda>"):
+        return f"{exercise.name}: not started: it calls {crash.where}, which is not written yet."
+    return f"{exercise.name}: not started."
+
+
+def _where(failed, found):
+    """In which cases the answer is wrong, if not in all."""
+    labels = list(dict.fromkeys(finding.case.label for finding in failed))
+    if len(labels) == len({finding.case.label for finding in found}):
+        return ""
+    if all(labels):
+        return f" The plain case is right; it fails with {_listed(labels)}."
+    right = list(dict.fromkeys(f.case.label for f in found if f.case.label not in labels))
+    return f" It is right with {_listed(right)}."
+
+
+def _listed(labels):
+    """ "a", "a and with b", "a, with b and with c", of many cases the first three."""
+    if len(labels) > 4:
+        return f"{', with '.join(labels[:3])} and in {len(labels) - 3} other cases"
+    return " and with ".join([", with ".join(labels[:-1]), labels[-1]] if len(labels) > 1 else labels)
+
+
+def _about_change(failed):
+    names = list(dict.fromkeys(name for finding in failed for name in finding.tried.changed))
+    return (
+        f"It changes {' and '.join(names)}, which the caller still needs: `x -= …`, `x *= …` and `x[…] = …` write into "
+        "the array that was handed in. Work on a new one."
+    )
+
+
+class Finding:
+    """One case: what was expected, what came.
+
+    before: the findings of the cases before it
+    """
+
+    def __init__(self, exercise, case, tried, results, expected, before=()):
+        self.exercise, self.case, self.tried, self.results, self.expected = exercise, case, tried, results, expected
+        self.before = before
+
+    @cached_property
+    def wrong(self):
+        """The places of the wrong results, or None if there are no results."""
+        if self.results is None:
+            return None
+        pairs = zip(self.results, self.expected, strict=True)
+        return [i for i, pair in enumerate(pairs) if not close(*pair)]
+
+    @property
+    def only_changed(self):
+        return self.wrong == [] and bool(self.tried.changed)
+
+    @property
+    def right(self):
+        return self.wrong == [] and not self.tried.changed
+
+    @property
+    def _worst(self):
+        """The result a message is about: the first of a wrong shape, or else the first wrong one."""
+        shapes = [i for i in self.wrong if self.results[i].shape != self.expected[i].shape]
+        return (shapes or self.wrong)[0]
+
+    @cached_property
+    def outcome(self):
+        if self.tried.crash:
+            return "crashed"
+        if self.wrong is None:
+            return "wrong shape"
+        if self.only_changed:
+            return "wrong value"
+        i = self._worst
+        if self.results[i].shape != self.expected[i].shape:
+            return "wrong shape"
+        return "wrong gradient" if self.exercise.is_gradient(self.exercise.results[i]) else "wrong value"
+
+    def fact(self):
+        """What came instead of what, in a sentence, and of a crash the student's lines."""
+        if self.tried.crash:
+            crash = self.tried.crash
+            text = crash.text.partition("\n")[0]
+            return f"{crash.kind}: {text}".removesuffix(": ").rstrip(".") + ".", crash.trace
+        if self.wrong is None:
+            return wrong_structure(self.exercise, self.case, self.tried.output), ""
+        if self.only_changed:
+            return "What it returns is right.", ""
+        i = self._worst
+        names = " and ".join(self.exercise.results[i].name for i in self.wrong)
+        right = [r.name for i, r in enumerate(self.exercise.results) if i not in self.wrong]
+        also = f" ({', '.join(right)} right)" if right else ""
+        actual, expected = self.results[i], self.expected[i]
+        if actual.shape != expected.shape:
+            letters = self.draw(i).letters
+            axes = "" if any(letter.startswith("axis") for letter in letters) else f"({', '.join(letters)}) = "
+            name = self.exercise.results[i].name
+            return (
+                f"{name} must have the shape {axes if letters else ''}{expected.shape}, got {actual.shape}.{also}",
+                "",
+            )
+        return f"Wrong: {names}{also}.", ""
+
+    def draw(self, i):
+        """Result i beside the right one, for a description."""
+        results, arguments = self.exercise.results, self._arguments
+        names = [result.name for result in results]
+        return Draw(
+            results[i].name,
+            results[i].axes,
+            self.results[i],
+            self.expected[i],
+            self.case.sizes,
+            {name: value for name, value in arguments.items() if isinstance(value, np.ndarray) and value.ndim},
+            {name: float(v) for name, v in arguments.items() if isinstance(v, int | float) and not isinstance(v, bool)},
+            dict(zip(names, self.expected, strict=True)),
+            dict(zip(names, self.results, strict=True)),
+            tuple(before.results[i] for before in self.before if before.wrong is not None and i not in before.wrong),
+        )
+
+    @property
+    def _arguments(self):
+        return dict(zip(argument_names(self.exercise), self.case.arguments, strict=False)) | self.case.options
+
+    def description(self):
+        """What there is to say of a crash, or of something returned that is not what was asked for."""
+        if self.tried.crash:
+            return about_crash(self.tried.crash, self.case, self._arguments)
+        return about_structure(self.exercise, self.tried.output, self.expected)

@@ -1,0 +1,110 @@
+"""All exercises, in the order of the notebooks."""
+
+from difflib import get_close_matches
+from functools import cache
+from importlib import import_module
+
+SHEETS = (
+    "embedding",
+    "softmax",
+    "attention",
+    "masks",
+    "linear",
+    "activations",
+    "norm",
+    "loss",
+    "training",
+    "blocks",
+    "decoding",
+    "comparison",
+    "long",
+)
+
+# what a chapter is called, its notebook, and its exercises in order
+CHAPTERS = (
+    ("Embeddings and positions", "01", ("embedding", "sinusoidal_encoding")),
+    ("Self-attention", "02", ("softmax", "attention_scores", "scaled_dot_product_attention")),
+    ("Multi-head attention", "03", ("split_heads", "merge_heads")),
+    (
+        "Feed-forward network and layer norm",
+        "04",
+        ("linear", "relu", "tanh", "gelu", "feed_forward", "layer_norm", "dropout"),
+    ),
+    ("Masks", "05", ("causal_mask", "padding_mask", "window_mask", "additive")),
+    (
+        "Backpropagation",
+        "06",
+        (
+            "linear_backward",
+            "embedding_backward",
+            "relu_backward",
+            "tanh_backward",
+            "gelu_backward",
+            "dropout_backward",
+            "feed_forward_backward",
+            "softmax_backward",
+            "layer_norm_backward",
+            "scaled_dot_product_attention_backward",
+        ),
+    ),
+    ("The blocks", "05", ("AddNorm", "EncoderBlock", "DecoderBlock")),
+    (
+        "Training and decoding",
+        "07",
+        (
+            "cross_entropy",
+            "cross_entropy_backward",
+            "Adam",
+            "noam_schedule",
+            "cosine_schedule",
+            "clip_grad_norm",
+            "greedy_decode",
+            "beam_search",
+        ),
+    ),
+    ("Generation", "08", ("sampling_distribution",)),
+    (
+        "Long sequences",
+        "10",
+        (
+            "rnn",
+            "rnn_backward",
+            "causal_conv1d",
+            "causal_conv1d_backward",
+            "window_attention",
+            "window_attention_backward",
+            "tiled_attention",
+            "tiled_attention_backward",
+            "relative_shift",
+            "relative_shift_backward",
+            "relative_attention",
+            "relative_attention_backward",
+        ),
+    ),
+)
+
+
+@cache
+def all_exercises():
+    """{name: Exercise}, in the order of the path."""
+    found = {}
+    for sheet in SHEETS:
+        for exercise in import_module(f".sheets.{sheet}", __package__).EXERCISES:
+            found[exercise.name] = exercise
+    return {name: found[name] for _, _, names in CHAPTERS for name in names if name in found}
+
+
+def find(name):
+    """The exercise of this name; case and underscores do not matter. ValueError, with the nearest name, if there is
+    none."""
+    exercises = all_exercises()
+    plain = {_plain(known): exercise for known, exercise in exercises.items()}
+    if _plain(name) in plain:
+        return plain[_plain(name)]
+    near = get_close_matches(_plain(name), plain, n=1)
+    advice = f"; did you mean {plain[near[0]].name}?" if near else f"; there is {', '.join(exercises)}"
+    raise ValueError(f"there is no exercise {name!r}{advice}")
+
+
+def _plain(name):
+    return name.lower().replace("_", "").replace("-", "")

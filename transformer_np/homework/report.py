@@ -1,0 +1,108 @@
+"""Grades as a table for a spreadsheet, a report for each student, and an overview of the class."""
+
+import csv
+import io
+from collections import Counter
+
+from .path import all_exercises
+
+_RISKY = ("=", "+", "-", "@")  # what a spreadsheet takes for a formula at the beginning of a cell
+
+
+def number(value):
+    """A number of points, as short as it can be."""
+    return f"{round(value, 4):g}"
+
+
+def percent(points, possible):
+    return f"{100 * points / possible:.1f}"
+
+
+def grades_csv(grades, rubric):
+    """One row a student, in the order they come; the text of the CSV."""
+    names = list(rubric.points)
+    columns = ["student", "points", "points possible", "percent", *names, "remarks"]
+    if rubric.pass_mark is not None:
+        columns.insert(4, "passed")
+    text = io.StringIO()
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(columns)
+    for grade in grades:
+        points = grade.points(rubric)
+        share = percent(points, rubric.possible)
+        row = [_cell(grade.student), number(points), number(rubric.possible), share]
+        if rubric.pass_mark is not None:
+            row.append("yes" if _has_passed(points, rubric) else "no")
+        row += [number(rubric.points_for(grade.verdicts[name])) for name in names]
+        table.writerow([*row, _cell("; ".join(grade.remarks))])
+    return text.getvalue()
+
+
+def _has_passed(points, rubric):
+    return 100 * points >= rubric.pass_mark * rubric.possible - 1e-9
+
+
+def _cell(text):
+    text = " ".join(text.split())
+    return f"'{text}" if text.startswith(_RISKY) else text
+
+
+def student_report(grade, rubric, run):
+    """The report of one student, in Markdown. run: how the grading was done, in a sentence."""
+    points = grade.points(rubric)
+    lines = [f"# {_plain(grade.student)}", ""]
+    lines.append(f"{number(points)} of {number(rubric.possible)} points, {percent(points, rubric.possible)} %.")
+    if rubric.pass_mark is not None:
+        lines[-1] += (
+            f" {'Passed' if _has_passed(points, rubric) else 'Not passed'} (from {number(rubric.pass_mark)} %)."
+        )
+    if grade.remarks:
+        lines += ["", "Remarks:", "", *(f"- {_plain(remark)}" for remark in grade.remarks)]
+    lines += ["", "| exercise | points | outcome | what is wrong |", "|---|---|---|---|"]
+    for name, worth in rubric.points.items():
+        verdict = grade.verdicts[name]
+        got = f"{number(rubric.points_for(verdict))} of {number(worth)}"
+        lines.append(f"| {name} | {got} | {verdict.outcome} | {_plain(verdict.misconception or '')} |")
+    for name in rubric.points:
+        verdict = grade.verdicts[name]
+        if not verdict.passed and verdict.outcome != "not started":
+            fence = "`" * (3 + max((len(run) for run in _runs_of_backticks(verdict.message)), default=0))
+            lines += ["", f"## {name}", "", f"{fence}text", verdict.message, fence]
+            section = all_exercises()[name].section
+            lines += ["", f"Lecture: {section}. Right in {verdict.share:.0%} of the cases."]
+    return "\n".join([*lines, "", run, ""])
+
+
+def overview(grades, rubric, run):
+    """What the class can do and what it gets wrong, in Markdown."""
+    totals = [100 * grade.points(rubric) / rubric.possible for grade in grades]
+    mean = sum(totals) / len(totals)
+    students = "1 student" if len(grades) == 1 else f"{len(grades)} students"
+    lines = ["# The class", "", f"{students}, {mean:.1f} % on average.", ""]
+    lines += ["| exercise | passed | started | what is wrong most often |", "|---|---|---|---|"]
+    for name in rubric.points:
+        verdicts = [grade.verdicts[name] for grade in grades]
+        passed = sum(verdict.passed for verdict in verdicts)
+        started = sum(verdict.outcome != "not started" for verdict in verdicts)
+        wrong = Counter(verdict.misconception for verdict in verdicts if verdict.misconception).most_common(3)
+        often = ", ".join(f"{_plain(mistake)} ({count})" for mistake, count in wrong)
+        lines.append(f"| {name} | {passed} | {started} | {often} |")
+    return "\n".join([*lines, "", run, ""])
+
+
+def _plain(text):
+    """Text of a stranger, or with a bar in it, for a line of Markdown."""
+    text = " ".join(str(text).split())
+    for sign in "\\`|<>[]*":
+        text = text.replace(sign, f"\\{sign}")
+    return text
+
+
+def _runs_of_backticks(text):
+    run = ""
+    for character in text + " ":
+        if character == "`":
+            run += character
+        elif run:
+            yield run
+            run = ""

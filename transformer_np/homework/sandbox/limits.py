@@ -1,0 +1,72 @@
+"""What a process may use, and with whom it dies. Each function says whether the system allowed it."""
+
+import ctypes
+import os
+import signal
+import sys
+
+LINUX = sys.platform == "linux"
+_SET_PDEATHSIG, _SET_DUMPABLE, _CAPBSET_DROP, _SET_SUBREAPER, _SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
+
+
+def libc():
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def die_with(parent):
+    """Be killed when the process `parent`, which started this one, ends."""
+    if not LINUX or libc().prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
+        return False
+    if os.getppid() != parent:
+        os._exit(1)
+    return True
+
+
+def adopt_orphans():
+    """Become the parent of descendants whose own parent ends, so that none is lost."""
+    return LINUX and libc().prctl(_SET_SUBREAPER, 1, 0, 0, 0) == 0
+
+
+def no_new_privileges():
+    """No set-uid program gives this process more rights than it has."""
+    return LINUX and libc().prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
+
+
+def drop_capabilities():
+    """Root without its powers: it may not raise its own limits, nor read what its owner may not."""
+    if not LINUX:
+        return False
+    c = libc()
+    for capability in range(64):
+        c.prctl(_CAPBSET_DROP, capability, 0, 0, 0)
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this process
+    return c.capset(header, (ctypes.c_uint32 * 6)()) == 0
+
+
+def set_limits(memory, seconds):
+    """memory: bytes of address space; seconds: of processor time, all exercises together."""
+    try:
+        import resource
+    except ModuleNotFoundError:  # Windows
+        return False
+    wanted = {
+        "RLIMIT_AS": memory,
+        "RLIMIT_CPU": seconds,
+        "RLIMIT_FSIZE": 4 << 20,
+        "RLIMIT_NOFILE": 64,
+        "RLIMIT_CORE": 0,
+        "RLIMIT_MEMLOCK": 0,
+        "RLIMIT_MSGQUEUE": 0,
+    }
+    if hasattr(os, "getuid") and os.getuid() != 0:
+        wanted["RLIMIT_NPROC"] = 4096  # of the user, whose own programs count too: no more than a brake
+    done = True
+    for name, value in wanted.items():
+        try:
+            number = getattr(resource, name)
+            hard = resource.getrlimit(number)[1]
+            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+            resource.setrlimit(number, (value, value))
+        except (AttributeError, ValueError, OSError):
+            done = done and name not in ("RLIMIT_AS", "RLIMIT_CPU")
+    return done

@@ -1,0 +1,304 @@
+"""The child: `python -I -S -c "… main(job, report)"`. Shuts itself in, loads one submission, tries its answers.
+
+Two processes: the outer one, which waits and clears away, and the inner one, in namespaces of its own, where the
+submission runs.
+"""
+
+import ast
+import os
+import pickle
+import signal
+import sys
+from dataclasses import asdict
+from types import ModuleType
+
+from . import isolation, limits
+
+# what a teacher is told of
+_FRAMEWORKS = ("torch", "tensorflow", "jax", "keras", "cupy", "autograd", "scipy")
+
+
+def main(job, report, parent):
+    """job, report: file descriptors, a pickle from the parent and a pipe to it; parent: its process id"""
+    namespaces = isolation.enter_namespaces()
+    layers = ["own process", *(f"{name} namespace" for name in namespaces)]
+    if limits.die_with(parent):
+        layers.append("ends with its parent")
+    limits.adopt_orphans()
+    if not hasattr(os, "fork"):
+        _inside(job, report, layers, namespaces)
+        return
+    outer = os.getpid()
+    inner = os.fork()
+    if inner == 0:
+        code = 1
+        try:
+            limits.die_with(0 if "process" in namespaces else outer)
+            os.setpgid(0, 0)
+            _inside(job, report, layers, namespaces)
+            code = 0
+        except BaseException as error:
+            _last_words(report, error)
+        finally:
+            os._exit(code)
+    os.close(report)
+    os._exit(_wait_for(inner))
+
+
+def _last_words(report, error):
+    """What went wrong in here, which is not the submission's: it never gets so far up."""
+    from .wire import pack
+
+    try:
+        _write(report, pack({"kind": "broken", "text": f"{type(error).__name__}: {error}"}))
+    except OSError:
+        pass
+
+
+def _wait_for(inner):
+    """The exit code of the inner process, 128 + the signal that ended it; afterwards nothing of it is left."""
+
+    def stop(*_):
+        raise SystemExit
+
+    code = 1
+    try:
+        signal.signal(signal.SIGTERM, stop)
+        while True:
+            pid, status = os.wait()
+            if pid == inner:
+                code = os.waitstatus_to_exitcode(status)
+                break
+    except (SystemExit, ChildProcessError):
+        pass
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    for kill in (lambda: os.killpg(inner, signal.SIGKILL), lambda: os.kill(inner, signal.SIGKILL)):
+        try:
+            kill()
+        except OSError:
+            pass
+    _kill_children()
+    return code if code >= 0 else 128 - code
+
+
+def _kill_children():
+    """Orphans of the inner process have become children of this one."""
+    for _ in range(1000):
+        try:
+            with open(f"/proc/self/task/{os.getpid()}/children") as file:
+                for pid in file.read().split():
+                    os.kill(int(pid), signal.SIGKILL)
+        except OSError:
+            pass
+        try:
+            os.wait()
+        except ChildProcessError:
+            return
+
+
+# --- the inner process -----------------------------------------------------------------------------------------------
+
+
+def _inside(job, report, layers, namespaces):
+    with open(job, "rb") as file:
+        job = pickle.load(file)
+    if "mount" in namespaces and isolation.bounded_folder(job["scratch"]):
+        layers.append("folder in memory")
+    os.chdir(job["scratch"])
+    if limits.no_new_privileges():
+        layers.append("no new privileges")
+    if limits.drop_capabilities():
+        layers.append("no capabilities")
+
+    from . import answers  # and with it NumPy: before the walls
+    from .wire import pack
+
+    tasks = _prepare(job, answers)
+    for name, content in job["files"].items():
+        os.makedirs(os.path.dirname(os.path.join(job["scratch"], name)), exist_ok=True)
+        with open(os.path.join(job["scratch"], name), "wb") as file:
+            file.write(content)
+    sys.path[:] = [p for p in sys.path if p not in job["hidden"]] + [job["scratch"]]
+    answers.hollow_the_rest()
+
+    if limits.set_limits(job["memory"], job["processor_seconds"]):
+        layers.append("limits")
+    read, listed = isolation.readable_places(job["hidden"])
+    if isolation.landlock(read, listed, [job["scratch"]]):
+        layers.append("Landlock")
+    if isolation.seccomp():
+        layers.append("seccomp")
+    # without a folder in memory, which is small, it could fill the disk
+    if isolation.audit(read, listed, [job["scratch"]], None if "folder in memory" in layers else 100):
+        layers.append("audit hook")
+    _write(report, pack({"kind": "ready", "layers": layers}))
+    _run(job, tasks, report, answers, pack)
+
+
+def _prepare(job, answers):
+    """The exercises, with the cases to try; afterwards the library's answers are gone."""
+    from importlib import import_module
+
+    from ..exercise import Exercise, call
+
+    answers.load_library()
+    tasks, drives = [], []
+    for task in job["tasks"]:
+        drive, cases = call, None
+        if task["sheet"]:
+            known = {e.name: e for e in import_module(task["sheet"]).EXERCISES}[task["name"]]
+            drive = known.drive
+            if task["cases"] is None:  # they cannot be sent: drawn in here
+                from ..judge import Trials
+
+                cases = Trials(known, task["seed"]).cases
+        cases = pickle.loads(task["cases"]) if cases is None else cases
+        exercise = Exercise(_stand_in(task), (), None, {}, None, ("", "", ""), 1, "", drive, None, task["parts"])
+        tasks.append((exercise, cases))
+        drives += [drive, *answers.given_in(cases)]
+    if job["library"]:
+        from ..path import all_exercises
+
+        (name,) = [task["name"] for task in job["tasks"]]
+        answers.empty_one(all_exercises()[name], drives, all_exercises().values())
+    else:
+        answers.empty_everything(drives)
+    for name in [
+        name for name in sys.modules if name.startswith((f"{answers.HOMEWORK}.sheets", f"{answers.HOMEWORK}.judge"))
+    ]:
+        del sys.modules[name]
+    return tasks
+
+
+def _stand_in(task):
+    """What stands for the reference: its name and its signatures."""
+
+    def named(name, its_signature):
+        def reference(*args, **kwargs):
+            raise NotImplementedError
+
+        reference.__name__ = reference.__qualname__ = name
+        reference.__signature__ = its_signature
+        return reference
+
+    if None in task["signatures"]:
+        return named(task["name"], task["signatures"][None])
+    return type(task["name"], (), {name: named(name, s) for name, s in task["signatures"].items()})
+
+
+def _run(job, tasks, report, answers, pack):
+    from ..attempt import Attempt, Crash, crash_of
+    from ..attempt import attempt as try_case
+
+    scans = {name: _scan(content, [*job["names"]]) for name, content in job["files"].items()}
+    modules = []
+    for name in job["files"]:
+        if name not in job["left_out"]:
+            _write(report, pack({"kind": "loading", "file": name, "remarks": scans[name]}))
+            module, crash = _load(os.path.join(job["scratch"], name), name, crash_of)
+            modules.append(module)
+            defined = [exercise for exercise in job["names"] if callable(vars(module).get(exercise))]
+            _write(report, pack({"kind": "loaded", "file": name, "crash": crash, "defined": defined}))
+    for exercise, cases in tasks:
+        answer, missing = _find(modules, exercise.name), "there is none"
+        for number, case in enumerate(cases):
+            del answers.called[:]
+            if answer is None:
+                tried = Attempt(crash=Crash("NotImplementedError", "", "", ""))
+            else:
+                missing = ""
+                try:
+                    tried = try_case(exercise, answer, case)
+                except BaseException as error:  # a KeyboardInterrupt, or an object that resists
+                    tried = Attempt(crash=crash_of(error))
+            message = {
+                "kind": "tried",
+                "exercise": exercise.name,
+                "case": number,
+                "crash": tried.crash and {k: str(v)[:8000] for k, v in asdict(tried.crash).items()},
+                "changed": list(tried.changed),
+                "called": sorted(set(answers.called))[:20],
+                "missing": missing,
+            }
+            try:
+                content = pack(message, tried.output)
+            except Exception as error:  # too large, or an object that resists
+                message["crash"] = {"kind": type(error).__name__, "text": str(error)[:1000], "where": "", "trace": ""}
+                content = pack(message)
+            _write(report, content)
+
+
+def _write(report, content):
+    content = memoryview(content)
+    while content:
+        content = content[os.write(report, content) :]
+
+
+def _load(path, name, crash_of):
+    """The module of a file, as far as it went, and how it failed."""
+    short = name.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    known = sys.modules.get(short)
+    if getattr(known, "__file__", None) == path:  # another file has imported it
+        return known, None
+    if known is not None or short in sys.stdlib_module_names:
+        short = f"submission.{short}"
+    module = ModuleType(short)
+    module.__file__ = path
+    module.__package__ = short if name.endswith("__init__.py") else short.rpartition(".")[0]
+    sys.modules[short] = module
+    try:
+        with open(path, "rb") as file:
+            code = compile(file.read(), path, "exec")
+        exec(code, vars(module))
+    except BaseException as error:
+        return module, {k: str(v)[:8000] for k, v in asdict(crash_of(error)).items()}
+    return module, None
+
+
+def _find(modules, name):
+    """The answer to an exercise: of several, one that the submission itself defines."""
+    found = [vars(module)[name] for module in modules if name in vars(module) and callable(vars(module)[name])]
+    own = {module.__name__ for module in modules}
+    return next((answer for answer in found if getattr(answer, "__module__", None) in own), found[0] if found else None)
+
+
+# --- reading the source ----------------------------------------------------------------------------------------------
+
+
+def _scan(content, names):
+    """What a file imports that a teacher wants to know of, as sentences."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    found, aliases = [], {}
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.ImportFrom)
+            and (node.module or "").partition(".")[0] == "transformer_np"
+            and not node.level
+        ):
+            for alias in node.names:
+                aliases[alias.asname or alias.name] = alias.name
+                if alias.name in names:
+                    found.append(f"imports the library's {alias.name}")
+                if alias.name == "*":
+                    found.append(f"imports everything from {node.module}")
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            for alias in node.names if isinstance(node, ast.Import) else ():
+                if alias.name.partition(".")[0] == "transformer_np":
+                    aliases[alias.asname or "transformer_np"] = alias.name
+            found += [f"imports {name}" for m in modules if (name := m.partition(".")[0]) in _FRAMEWORKS]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in names:
+            root = node.value
+            while isinstance(root, ast.Attribute):
+                root = root.value
+            if isinstance(root, ast.Name) and root.id in aliases:
+                found.append(f"uses the library's {node.attr}")
+    if b"transformer_np" in content:
+        for word in (b"importlib", b"__import__", b"inspect.getsource", b"open("):
+            if word in content:
+                found.append(f"has transformer_np and {word.decode()} in its text")
+    return sorted(set(found))[:20]

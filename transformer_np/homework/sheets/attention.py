@@ -1,0 +1,1284 @@
+"""Attention: the scores, the weighted values, the backward; and cutting features into heads."""
+
+import numpy as np
+
+from ... import functional as F
+from ..exercise import Case, Exercise, Result, draw_sizes
+
+# --- scores and masks, as attention_scores and scaled_dot_product_attention share them --------------------------------
+
+
+def _inputs(rng, sizes, axes=4):
+    """q, k and v of these sizes, with the leading axes B and H, B alone, or none."""
+    lead = [sizes["B"], sizes["H"]][: axes - 2]
+    T, S, K, K_v = (sizes[letter] for letter in ("T", "S", "K", "K_v"))
+    return rng.normal(size=(*lead, T, K)), rng.normal(size=(*lead, S, K)), rng.normal(size=(*lead, S, K_v))
+
+
+def _some_hidden(rng, *shape):
+    """A mask that hides something in every row and leaves something to see, not the same in every row."""
+    mask = rng.random(shape) < 0.4
+    hidden, seen = rng.permutation(shape[-1])[:2]
+    mask[..., hidden], mask[..., seen] = True, False
+    if len(shape) > 1 and shape[-2] > 1:
+        mask[..., 0, [hidden, seen]] = False, True
+    return mask
+
+
+def _cases(rng, only_scores):
+    """The calls that try attention_scores (q, k, mask), or attention (q, k, v, mask)."""
+    sizes = draw_sizes(rng, "B H T S K K_v", least=3)
+    B, H, T, S, K, K_v = sizes.values()
+    n = T + 1
+    equal = dict(sizes, T=n, S=n, K=n, K_v=n)
+    wide = dict(sizes, K=K + 7)
+
+    def call(label, q, k, v, mask=None, sizes=sizes):
+        return Case(label, (q, k) if only_scores else (q, k, v), {} if mask is None else {"mask": mask}, sizes)
+
+    def case(label, mask=None, axes=4, sizes=sizes):
+        return call(label, *_inputs(rng, sizes, axes), mask, sizes)
+
+    hidden, whole_row = _some_hidden(rng, T, S), _some_hidden(rng, T, S)
+    whole_row[1] = True
+    padding = _some_hidden(rng, B, 1, 1, S)
+
+    # scores of exactly a · b: in every row one is far above the others, in float32 too
+    steps = rng.permuted(np.tile(np.linspace(-1, 1, S), (B, H, 1)), axis=-1)[..., None]  # (B, H, S, 1)
+    heights = 1e4 / np.arange(1, T + 1)[:, None] * rng.choice([-1, 1], (B, H, T, 1))
+    direction = rng.choice([-1.0, 1.0], K)
+    far = heights * direction, steps * direction * K**-0.5, rng.normal(size=(B, H, S, K_v))
+
+    # a hidden key whose score, 2000 and more, would leave nothing to the others
+    high, high_mask = _inputs(rng, sizes), padding.copy()
+    high[0][..., 0], high[1][..., 0, 0], high_mask[..., 0], high_mask[..., 1] = 1, 2000 * K**0.5, True, False
+
+    return [
+        case(""),
+        case("a Boolean mask (T, S)", hidden),
+        case("a Boolean mask (B, 1, 1, S)", padding),
+        case("a finite float mask", rng.normal(size=(T, S))),
+        case("a float mask of 0 and −inf", np.where(_some_hidden(rng, T, S), -np.inf, 0)),
+        case("a float mask, finite and −inf", np.where(padding, -np.inf, rng.normal(size=(H, T, S)))),
+        case("inputs (T, K) and (S, K)", _some_hidden(rng, T, S), axes=2, sizes=wide),
+        case("inputs (B, T, K) and (B, S, K)", axes=3),
+        case("all sizes equal", _some_hidden(rng, n, n), sizes=equal),
+        case("all sizes equal and a mask (B, 1, 1, S)", _some_hidden(rng, B, 1, 1, n), sizes=equal),
+        case("inputs (T, K) and all sizes equal", axes=2, sizes=equal),
+        call("scores of ±10,000", *far),
+        case("a row hidden whole", whole_row),
+        case("a row hidden whole by −inf", np.where(whole_row, -np.inf, rng.normal(size=(T, S)))),
+        *([] if only_scores else [call("a hidden score far above all others", *high, high_mask)]),
+    ]
+
+
+_SCALES = {
+    "no 1/√d_k": (
+        lambda B, H, T, S, K: 1,
+        "The scale is missing: the scores are not divided by √d_k (`np.sqrt(q.shape[-1])`). Without it their variance "
+        "grows "
+        "with d_k, the softmax saturates, and its gradient dies.",
+    ),
+    "1/d_k instead of 1/√d_k": (
+        lambda B, H, T, S, K: K**-1.0,
+        "The scores are divided by d_k instead of √d_k: the square root (sqrt) is missing, or the scale 1/√d_k is "
+        "applied twice. "
+        "The scores come out too small, and the weights too even.",
+    ),
+    "multiplied by √d_k": (
+        lambda B, H, T, S, K: K**0.5,
+        "The scores are multiplied by √d_k instead of divided by it.",
+    ),
+    "multiplied by d_k": (
+        lambda B, H, T, S, K: float(K),
+        "The scores are multiplied by d_k. They have to be divided by √d_k.",
+    ),
+    "1/√d_model instead of 1/√d_k": (
+        lambda B, H, T, S, K: (H * K) ** -0.5,
+        "The scale is 1/√d_model = 1/√(H · d_k), the width of all heads together. Each dot product is over the d_k "
+        "features of "
+        "one head, so it is 1/√d_k: the last axis of q.",
+    ),
+    "1/√S instead of 1/√d_k": (
+        lambda B, H, T, S, K: S**-0.5,
+        "The scale is 1/√S, from the number of keys (`k.shape[-2]`), instead of 1/√d_k. The dot product has d_k "
+        "summands: the "
+        "last axis of q and k.",
+    ),
+    "1/√T instead of 1/√d_k": (
+        lambda B, H, T, S, K: T**-0.5,
+        "The scale is 1/√T, from the number of queries (`q.shape[-2]`), instead of 1/√d_k. The dot product has d_k "
+        "summands: the "
+        "last axis of q and k.",
+    ),
+    "1/√B instead of 1/√d_k": (
+        lambda B, H, T, S, K: B**-0.5,
+        "The scale is 1/√ of the first axis (`q.shape[0]`, or `len(q)`) instead of 1/√d_k, the last axis of q.",
+    ),
+    "1/√H instead of 1/√d_k": (
+        lambda B, H, T, S, K: H**-0.5,
+        "The scale is 1/√H, from the number of heads (`q.shape[1]`), instead of 1/√d_k, the last axis of q.",
+    ),
+    "1/S instead of 1/√d_k": (
+        lambda B, H, T, S, K: 1 / S,
+        "The scores are divided by S, the number of keys, as if a mean over the keys were meant. The scale is 1/√d_k "
+        "(sqrt), from the last axis of q.",
+    ),
+    "1/T instead of 1/√d_k": (
+        lambda B, H, T, S, K: 1 / T,
+        "The scores are divided by T, the number of queries. The scale is 1/√d_k (sqrt), from the last axis of q.",
+    ),
+    "1/√(d_k/H) instead of 1/√d_k": (
+        lambda B, H, T, S, K: (K / H) ** -0.5,
+        "The scale is 1/√(d_k/H): the last axis of q is divided by the number of heads once more. It is d_k already, "
+        "the "
+        "width of one head: 1/√d_k.",
+    ),
+    "fourth root of d_k": (
+        lambda B, H, T, S, K: K**-0.25,
+        "The scale is the fourth root, 1/√√d_k, instead of 1/√d_k: the square root (sqrt) is taken twice, or only one "
+        "of q "
+        "and k is scaled by it.",
+    ),
+    "√d_k rounded down": (
+        lambda B, H, T, S, K: 1 / int(K**0.5),
+        "√d_k is rounded to a whole number, by `int` or `//`. It is not whole unless d_k is a square.",
+    ),
+    "always 1/8": (
+        lambda B, H, T, S, K: 1 / 8,
+        (
+            "The scores are always divided by 8, which is √64 and right for d_k = 64 only. Divide by √d_k, from "
+            "`q.shape[-1]`."
+        ),
+    ),
+    "always 1/2": (
+        lambda B, H, T, S, K: 1 / 2,
+        "The scores are always divided by 2, which is √4 and right for d_k = 4 only, the lecture's example. Divide by "
+        "√d_k, from "
+        "`q.shape[-1]`.",
+    ),
+}
+
+
+def _scale(made, q, k):
+    H = q.shape[1] if q.ndim == 4 else 1
+    sizes = q.shape[0], H, q.shape[-2], k.shape[-2], q.shape[-1]
+    for name, (factor, _) in _SCALES.items():
+        if made(name):
+            return factor(*sizes)
+    return q.shape[-1] ** -0.5
+
+
+_PRODUCTS = {
+    "K Qᵀ instead of Q Kᵀ": (
+        "The product is K Qᵀ instead of Q Kᵀ: the scores are transposed, a row for each key. Rows must be queries, "
+        "(..., T, S): each query chooses among the keys."
+    ),
+    "K untransposed": (
+        "The product is Q K, without the transpose of K. Each score is the dot product of a query with a key, two "
+        "rows, so the last two axes of K have to be swapped: Q Kᵀ."
+    ),
+    "Q with itself": "The product is Q Qᵀ instead of Q Kᵀ: the keys are not used.",
+    "K with itself": "The product is K Kᵀ instead of Q Kᵀ: the queries are not used.",
+    "scores with the wrong sign": "The scores have the wrong sign: the key that fits best has the smallest one.",
+    "k.T of more than two axes": (
+        "It works for matrices only: with more axes `k.T` reverses all of them, heads and batch too, and `np.dot` does "
+        "not work head by head. Swap the last two axes alone, `np.swapaxes(k, -1, -2)`, and multiply with `@`."
+    ),
+    "written for four axes only": (
+        "It works for inputs (B, H, T, K) only. The inputs may have any leading axes, or none: name the axes from the "
+        "end, -1 and -2, or write `...` in einsum."
+    ),
+    "written for three axes only": (
+        "It works for inputs (B, T, K) only. The inputs may have any leading axes, or none: name the axes from the "
+        "end, -1 and -2, or write `...` in einsum."
+    ),
+}
+
+
+def _products(made, q, k):
+    """Q Kᵀ / √d_k."""
+    if (made("written for four axes only") and q.ndim != 4) or (made("written for three axes only") and q.ndim != 3):
+        raise ValueError("axes don't match array")
+    if made("K Qᵀ instead of Q Kᵀ"):
+        products = k @ q.swapaxes(-1, -2)
+    elif made("K untransposed"):
+        products = q @ k
+    elif made("Q with itself"):
+        products = q @ q.swapaxes(-1, -2)
+    elif made("K with itself"):
+        products = k @ k.swapaxes(-1, -2)
+    elif made("k.T of more than two axes"):
+        products = q @ k.T
+    else:
+        products = q @ k.swapaxes(-1, -2)
+    return products * (-_scale(made, q, k) if made("scores with the wrong sign") else _scale(made, q, k))
+
+
+_MASKS = {
+    "mask ignored": "The mask is not used: hidden keys keep their scores.",
+    "Boolean mask ignored": (
+        "A Boolean mask is not used, only a float one. Where it is True, the score must become −inf."
+    ),
+    "mask inverted": (
+        "The mask is inverted: it hides where the mask is False and shows where it is True. True means hidden."
+    ),
+    "mask transposed": (
+        "The mask is on the wrong axis: it is transposed, and hides queries where it should hide keys. The mask lies "
+        "like the scores, (..., T, S): queries are rows, keys are columns."
+    ),
+    "Boolean mask added as 1/0": (
+        "The Boolean mask is added to the scores, as the numbers 1 and 0: this raises hidden scores by 1. True must "
+        "become −inf."
+    ),
+    "Boolean mask subtracted as 1/0": (
+        "The Boolean mask is subtracted from the scores, as the numbers 1 and 0: this lowers hidden scores by 1 and "
+        "hides nothing. True must become −inf."
+    ),
+    "Boolean mask multiplied as 1/0": (
+        "The scores are multiplied by the Boolean mask, as 1 and 0: hidden scores stay, and those to be seen become 0. "
+        "True must become −inf, and False leave the score as it is."
+    ),
+    "hidden scores set to 0": (
+        "Hidden scores are set to 0 instead of −inf. e⁰ is 1, not 0: a hidden key with score 0 still gets weight, "
+        "before all keys with a negative score."
+    ),
+    "hidden scores NaN": (
+        "Hidden scores become NaN instead of −inf. NaN makes every sum that it is in NaN; e^(−inf) is 0."
+    ),
+    "only mask[0] used": (
+        "Only mask[0] is used, for all: the first row of the mask stands for every query, or the first sentence's "
+        "padding for the whole batch."
+    ),
+    "hidden scores +inf": "The sign is wrong: hidden scores become +inf instead of −inf.",
+    "−inf times the mask": (
+        "The mask is multiplied by −inf, and 0 · (−inf) is NaN, not 0: every score that should stay becomes NaN. "
+        "Choose instead of multiplying: `np.where`."
+    ),
+    "float mask ignored": (
+        "A float mask is not used, only a Boolean one. A float mask is the lecture's M and has to be added to the "
+        "scores."
+    ),
+    "float mask taken for Boolean": (
+        "A float mask is used as if it were Boolean: each number other than 0 hides. A float mask, the lecture's M, "
+        "has to be added to the scores: a finite number only raises or lowers one."
+    ),
+    "only −inf in a float mask": (
+        "Of a float mask only the −inf are used, its finite numbers are lost. A float mask has to be added to the "
+        "scores."
+    ),
+    "negative numbers in a float mask hide": (
+        "A float mask hides wherever it is negative. It has to be added to the scores: only −inf hides, a finite "
+        "number raises or lowers a score."
+    ),
+    "float mask multiplied": (
+        "A float mask is multiplied with the scores. It is the lecture's M and has to be added: 0 leaves a score as it "
+        "is, −inf hides it."
+    ),
+    "float mask subtracted": (
+        "A float mask is subtracted from the scores. It has to be added: its −inf must make a score −inf."
+    ),
+    "float mask times −1e9": (
+        "A float mask is multiplied by −1e9 before it is added, as if it held 1 and 0. A float mask holds what is to "
+        "be added to the scores, as it is."
+    ),
+    "mask added before the scale": (
+        "The float mask is added before the scale and so divided by √d_k too. M is added to the scaled scores, Q "
+        "Kᵀ/√d_k + M. With 0 and −inf alone it makes no difference, with finite numbers it does."
+    ),
+    "always causal": (
+        "The future is hidden in any case, mask or no mask. Only the mask says what is hidden: encoders and "
+        "cross-attention see every key."
+    ),
+    "scores[mask] without broadcasting": (
+        "`scores[mask] = …` needs a Boolean mask of just the shape of the scores. The mask only has to broadcast, (T, "
+        "S) or (B, 1, 1, S), and may be float: `np.where` broadcasts."
+    ),
+}  # fmt: skip
+
+
+def _hidden(made, scores, mask, scale=1.0, finite=None, finite_added=None):
+    """The scores with the mask applied. finite: a number to set in place of −inf; finite_added: one to add."""
+    if made("always causal"):
+        T, S = scores.shape[-2:]
+        scores = np.where(np.arange(S) > np.arange(T)[:, None] + S - T, -np.inf, scores)
+    if mask is None or made("mask ignored"):
+        return scores
+    if made("only mask[0] used"):
+        mask = mask[0]
+    if made("mask transposed"):
+        mask = mask.swapaxes(-1, -2)
+    if made("scores[mask] without broadcasting"):
+        scores = scores.copy()
+        scores[mask] = -np.inf
+        return scores
+    if mask.dtype != bool:
+        return _with_float_mask(made, scores, mask, scale)
+    if made("Boolean mask ignored"):
+        return scores
+    if made("mask inverted"):
+        mask = ~mask
+    if made("Boolean mask added as 1/0"):
+        return scores + mask
+    if made("Boolean mask multiplied as 1/0"):
+        return scores * mask
+    if made("Boolean mask subtracted as 1/0"):
+        return scores - mask
+    if made("−inf times the mask"):
+        return scores + mask * -np.inf
+    if finite_added is not None:
+        return scores + mask * finite_added
+    number = -np.inf if finite is None else finite
+    if made("hidden scores set to 0"):
+        number = 0
+    if made("hidden scores NaN"):
+        number = np.nan
+    return np.where(mask, -number if made("hidden scores +inf") else number, scores)
+
+
+def _with_float_mask(made, scores, mask, scale):
+    if made("float mask ignored"):
+        return scores
+    if made("float mask taken for Boolean"):
+        return np.where(mask.astype(bool), -np.inf, scores)
+    if made("only −inf in a float mask"):
+        return np.where(np.isinf(mask), -np.inf, scores)
+    if made("negative numbers in a float mask hide"):
+        return np.where(mask < 0, -np.inf, scores)
+    if made("float mask multiplied"):
+        return scores * mask
+    if made("float mask subtracted"):
+        return scores - mask
+    if made("float mask times −1e9"):
+        return scores + mask * -1e9
+    return scores + (mask * scale if made("mask added before the scale") else mask)
+
+
+# --- attention_scores -------------------------------------------------------------------------------------------------
+
+_FINITE = {
+    f"{text} for −inf": number
+    for text, number in (
+        ("−100", -100.0),
+        ("−1000", -1e3),
+        ("−1e4", -1e4),
+        ("−1e5", -1e5),
+        ("−1e6", -1e6),
+        ("−1e8", -1e8),
+        ("−1e9", -1e9),
+        ("−1e10", -1e10),
+        ("−1e20", -1e20),
+        ("−1e30", -1e30),
+        ("the smallest float32", float(np.finfo(np.float32).min)),
+        ("the smallest finite number", np.finfo(float).min),
+    )
+}
+
+
+def _wrong_scores(made, q, k, mask=None):
+    finite = next((number for name, number in _FINITE.items() if made(name)), None)
+    if made("np.dot over all axes") and q.ndim > 2:
+        scores = np.dot(q, k.swapaxes(-1, -2)) * _scale(made, q, k)
+    else:
+        scores = _products(made, q, k)
+    unmasked = scores
+    scores = _hidden(made, scores, mask, _scale(made, q, k), finite)
+    if made("maximum subtracted"):
+        largest = scores.max(axis=-1, keepdims=True)
+        scores = scores - np.where(np.isfinite(largest), largest, 0)
+    if made("softmax taken already"):
+        scores = F.softmax(scores)
+    if made("exponential taken already"):
+        scores = np.exp(scores)
+    if made("softmax before the mask"):
+        scores = _hidden(made, F.softmax(unmasked), mask)
+    return scores
+
+
+ATTENTION_SCORES = Exercise(
+    F.attention_scores,
+    (Result("scores", "... T S"),),
+    lambda rng: _cases(rng, only_scores=True),
+    {
+        **{name: text for name, (_, text) in _SCALES.items()},
+        **_PRODUCTS,
+        "np.dot over all axes": (
+            "`np.dot` (or `np.inner`) multiplies every matrix of the one stack with every matrix of the other: each "
+            "head with each other head and each row of the batch with each other. `@` multiplies them pair by pair."
+        ),
+        "maximum subtracted": (
+            "The largest score of each row is already subtracted. That is part of softmax; the scores are Q Kᵀ/√d_k as "
+            "they are, with the mask."
+        ),
+        "softmax taken already": (
+            "These are the weights: softmax is applied already. attention_scores returns what softmax is applied to."
+        ),
+        "exponential taken already": "The exponential of the scores is returned instead of the scores.",
+        "softmax before the mask": (
+            "Softmax is applied, and the mask after it. attention_scores returns the scores before softmax, with the "
+            "mask applied."
+        ),
+        **_MASKS,
+        **{
+            name: (
+                f"Hidden scores are set to {name.removesuffix(' for −inf')} instead of −inf, or lowered by it. A "
+                f"finite number does not hide for certain: in a row hidden whole softmax takes it for a score like any "
+                f"other. It must be −inf (`-np.inf`)."
+            )
+            for name in _FINITE
+        },
+    },
+    _wrong_scores,
+    (
+        "A query and a key are two rows. Which operation says how well they fit, and how does its size grow with d_k?",
+        "scores = Q Kᵀ / √d_k, then −∞ where a Boolean mask is True, or + M for a float mask",
+        (
+            "notebook 02, step 3, and notebook 05, section 1; np.swapaxes, `@`, np.where, and mask.dtype to tell the "
+            "masks apart."
+        ),
+    ),
+    difficulty=2,
+    section="§4 step 3",
+)
+
+
+# --- scaled_dot_product_attention -------------------------------------------------------------------------------------
+
+_AXES = {
+    "softmax over the queries": (-2, "The softmax runs over the queries (axis −2), so that columns add to 1."),
+    "softmax over axis 0": (0, "The softmax runs over axis 0, the batch."),
+    "softmax over axis 1": (1, "The softmax runs over axis 1, which are the heads in (B, H, T, S)."),
+    "softmax over axis 2": (2, "The softmax runs over axis 2, which are the queries in (B, H, T, S)."),
+    "softmax over all scores": (None, "The softmax runs over all scores at once: all weights together add to 1."),
+}
+
+
+def _softmax(made, scores):
+    axis = next((axis for name, (axis, _) in _AXES.items() if made(name)), -1)
+    if made("argmax instead of softmax"):
+        return (scores == scores.max(axis=axis, keepdims=True)).astype(float) * np.isfinite(scores)
+    if made("2 to the power of the scores"):
+        scores = scores * np.log(2)
+    if made("no exponential"):
+        return scores / scores.sum(axis=axis, keepdims=True)
+    if made("sigmoid instead of softmax"):
+        return 1 / (1 + np.exp(-scores))
+    if not made("maximum not subtracted"):
+        largest = scores.max(axis=None if made("maximum of all scores subtracted") else axis, keepdims=True)
+        scores = scores - (largest if made("NaN for a row hidden whole") else np.where(np.isinf(largest), 0, largest))
+    weights = np.exp(scores)
+    if made("not divided by the sum"):
+        return weights
+    total = weights.sum(axis=axis, keepdims=not made("sum without keepdims"))
+    unguarded = made("NaN for a row hidden whole") or made("maximum of all scores subtracted")
+    return weights / (total if unguarded else np.where(total == 0, 1, total))
+
+
+def _wrong_attention(made, q, k, v, mask=None):
+    T, K = q.shape[-2:]
+    if made("keys and values swapped"):
+        k, v = v, k
+    scale = 1 / np.sqrt(v.shape[-1]) if made("1/√d_v instead of 1/√d_k") else _scale(made, q, k)
+    unmasked = _products(made, q, k) * (scale / _scale(made, q, k))
+    if made("scale after the softmax"):
+        unmasked = unmasked * K**0.5
+    finite = -1e9 if made("a large finite number for −inf") else None
+    added = -1e9 if made("a large finite number added for −inf") else None
+    scores = _hidden(made, unmasked, mask, scale, finite, added)
+    weights = scores if made("no softmax") else _softmax(made, scores)
+    seen = np.exp(_hidden(made, np.zeros_like(unmasked), mask, scale))  # 1 where seen, 0 where hidden
+    if made("mask after the softmax"):
+        weights = _softmax(made, unmasked) * seen
+    if made("mask after the softmax, then renormalised"):
+        weights = _softmax(made, unmasked) * seen
+        weights = weights / weights.sum(axis=-1, keepdims=True)
+    if made("maximum of hidden scores too"):
+        weights = _softmax(made, unmasked) * seen
+        total = weights.sum(axis=-1, keepdims=True)
+        weights = weights / np.where(total == 0, 1, total)
+    if made("weights −inf where hidden"):
+        weights = _softmax(made, unmasked) + np.log(seen)
+    if made("softmax twice"):
+        weights = _softmax(made, weights)
+    if made("scale after the softmax"):
+        weights = weights * K**-0.5
+    if made("keys instead of values"):
+        v = k
+    if made("queries instead of values"):
+        v = q
+    if made("values weighted with Aᵀ"):
+        out = weights.swapaxes(-1, -2) @ v
+    elif made("V transposed"):
+        out = weights @ v.swapaxes(-1, -2)
+    elif made("V A instead of A V"):
+        out = v @ weights
+    else:
+        out = (scores if made("values weighted with the scores") else weights) @ v
+    if made("output scaled by 1/√d_k"):
+        out = out * K**-0.5
+    if made("heads merged already") and q.ndim == 4:
+        out = out.swapaxes(1, 2).reshape(len(out), T, -1)
+    if made("scores returned instead of weights"):
+        weights = scores
+    if made("weights before masking returned"):
+        weights = _softmax(made, unmasked)
+    if made("weights averaged over the heads") and q.ndim == 4:
+        weights = weights.mean(axis=1)
+    if made("weights returned transposed"):
+        weights = weights.swapaxes(-1, -2)
+    return (weights, out) if made("outputs swapped") else (out, weights)
+
+
+SCALED_DOT_PRODUCT_ATTENTION = Exercise(
+    F.scaled_dot_product_attention,
+    (Result("out", "... T K_v"), Result("weights", "... T S")),
+    lambda rng: _cases(rng, only_scores=False),
+    {
+        **{name: text for name, (_, text) in _SCALES.items()},
+        "1/√d_v instead of 1/√d_k": (
+            "The scale is 1/√d_v, from the width of the values (`v.shape[-1]`), instead of 1/√d_k, the width of "
+            "queries and keys (`q.shape[-1]`)."
+        ),
+        "scale after the softmax": (
+            "The scale 1/√d_k is applied after the softmax: the weights are divided by it, and no longer add to 1. It "
+            "belongs to the scores, before the softmax."
+        ),
+        "output scaled by 1/√d_k": "The output is divided by √d_k as well. The scale belongs to the scores only.",
+        **_PRODUCTS,
+        **{
+            name: f"{text} The weights of each query must add to 1: it runs over the keys, the last axis (axis=-1)."
+            for name, (_, text) in _AXES.items()
+        },
+        "no softmax": (
+            "There is no softmax: the values are weighted with the scores themselves. Weights must be positive and add "
+            "to 1."
+        ),
+        "no exponential": (
+            "The scores are divided by their sum, without the exponential. Scores have either sign: only exp makes "
+            "weights of them that are positive, and 0 for −inf."
+        ),
+        "not divided by the sum": (
+            "The exponentials are not divided by their sum: the weights of a query do not add to 1."
+        ),
+        "argmax instead of softmax": (
+            "Each query takes the one best key, with weight 1. Softmax gives every key a share: without it there is no "
+            "gradient."
+        ),
+        "2 to the power of the scores": (
+            "The softmax is made with powers of 2 (`2 ** scores`) instead of powers of e (`np.exp`)."
+        ),
+        "sum without keepdims": (
+            "The sum of the softmax loses its axis, and is then divided through along the wrong one: it takes "
+            "keepdims=True. With T ≠ S NumPy refuses, with T = S nothing is said."
+        ),
+        "sigmoid instead of softmax": (
+            "Each score goes through a sigmoid on its own. With softmax the keys compete: the weights of a query add "
+            "to 1."
+        ),
+        "softmax twice": (
+            "Softmax is applied twice, the second time to the weights. Between 0 and 1 they differ little, so the "
+            "result is nearly even."
+        ),
+        "maximum not subtracted": (
+            "The softmax does not subtract the largest score of the row before the exponential. exp overflows at 710, "
+            "and inf/inf is NaN: large scores give NaN."
+        ),
+        "maximum of all scores subtracted": (
+            "The softmax subtracts the largest of all scores instead of the largest of each row. In a row far below it "
+            "all exponentials are 0, and nothing is left to divide by."
+        ),
+        "NaN for a row hidden whole": (
+            "A row hidden whole gives NaN: −inf − (−inf), or 0/0. A query that may see nothing has weight 0 "
+            "everywhere, and output 0."
+        ),
+        **_MASKS,
+        "mask after the softmax": (
+            "The mask is applied after the softmax: hidden weights are set to 0, and those left do not add to 1. Mask "
+            "the scores, before the softmax."
+        ),
+        "weights −inf where hidden": (
+            "The mask is applied after the softmax: hidden weights become −inf, and the output with them. Mask the "
+            "scores, before the softmax, which makes 0 of −inf."
+        ),
+        "mask after the softmax, then renormalised": (
+            "The mask is applied after the softmax, and the weights that are left are divided by their sum. A row "
+            "hidden whole becomes 0/0 = NaN, and a large hidden score leaves 0 for all others. Mask the scores, before "
+            "the softmax."
+        ),
+        "maximum of hidden scores too": (
+            "Hidden scores take part in the softmax, in its maximum at least, and are only taken out after it: the "
+            "mask comes too late. Where a hidden score is far above the others, their exponentials are 0, and nothing "
+            "is left. Mask the scores first."
+        ),
+        "a large finite number for −inf": (
+            "Hidden scores are set to a large finite number such as −1e9 or −1e8 instead of −inf. In a row hidden "
+            "whole all scores are then equal, and the weights uniform, 1/S each: it reads what was hidden. They must "
+            "be 0."
+        ),
+        "a large finite number added for −inf": (
+            "A large finite number such as −1e9 or −1e4 is added to hidden scores instead of −inf. In a row hidden "
+            "whole the softmax shifts it away again, and the row attends as if there were no mask. Its weights must be "
+            "0."
+        ),
+        "values weighted with Aᵀ": (
+            "The weights are transposed before they meet the values: Aᵀ V instead of A V. Row t of A holds the weights "
+            "of query t."
+        ),
+        "V transposed": "The output is A Vᵀ instead of A V: the values are transposed.",
+        "V A instead of A V": "The output is V A instead of A V: the two factors are in the wrong order.",
+        "values weighted with the scores": (
+            "The output is made of the scores instead of the weights: it is A V, with A after the softmax."
+        ),
+        "keys instead of values": "The weights are multiplied with the keys: A K instead of A V.",
+        "queries instead of values": "The weights are multiplied with the queries: A Q instead of A V.",
+        "keys and values swapped": (
+            "Keys and values are swapped: the scores are Q Vᵀ, and the output is made of the keys. The arguments are "
+            "q, k, v."
+        ),
+        "scores returned instead of weights": (
+            "The second result are the scores. It must be the weights, the softmax of the scores."
+        ),
+        "weights before masking returned": (
+            "The second result are the weights without the mask. It must be those that made the output."
+        ),
+        "weights averaged over the heads": (
+            "The weights are averaged over the heads. Every head has its own, (B, H, T, S), and the backward needs "
+            "them all."
+        ),
+        "weights returned transposed": (
+            "The weights are returned transposed, a row for each key. They are (..., T, S): a row for each query."
+        ),
+        "heads merged already": (
+            "The heads are merged in the output already, (B, T, H · d_v). It must stay (B, H, T, d_v): merge_heads "
+            "comes after."
+        ),
+        "outputs swapped": "The two results are in the wrong order: it is out first, then weights.",
+    },
+    _wrong_attention,
+    (
+        (
+            "How much of each value does a query take, and when must a hidden key drop out so that the rest still adds "
+            "to 1?"
+        ),
+        "out = A V,  A = softmax(Q Kᵀ / √d_k + M), the softmax over the keys; weight 0 in a row hidden whole",
+        (
+            "notebook 02, step 3 to step 5, and notebook 05, section 2; attention_scores and softmax are exercises of "
+            "their own."
+        ),
+    ),
+    difficulty=2,
+    section="§4 steps 3 to 5",
+)  # fmt: skip
+
+
+# --- scaled_dot_product_attention_backward ----------------------------------------------------------------------------
+
+
+def _backward_cases(rng):
+    sizes = draw_sizes(rng, "B H T S K K_v", least=3)
+    B, T, S = sizes["B"], sizes["T"], sizes["S"]
+    hidden = _some_hidden(rng, T, S)
+    whole_row = hidden.copy()
+    whole_row[1] = True
+    n = T
+    equal = dict(sizes, T=n, S=n, K=n, K_v=n)
+
+    def case(label, axes=4, mask=None, sizes=sizes):
+        q, k, v = _inputs(rng, sizes, axes)
+        out, weights = F.scaled_dot_product_attention(q, k, v, mask)
+        return Case(label, (rng.normal(size=out.shape), q, k, v, weights), sizes=sizes)
+
+    return [
+        case(""),
+        case("hidden keys, weight 0", mask=_some_hidden(rng, B, 1, 1, S)),
+        case("hidden keys, others for each query", mask=hidden),
+        case("a row hidden whole", mask=whole_row),
+        case("a finite float mask in the forward", mask=rng.normal(size=(T, S))),
+        case("inputs (T, K) and (S, K)", axes=2, sizes=dict(sizes, K=sizes["K"] + 7)),
+        case("inputs (B, T, K) and (B, S, K)", axes=3),
+        case("all sizes equal", sizes=equal),
+        case("inputs (T, K) and all sizes equal", axes=2, sizes=equal),
+    ]
+
+
+_BACKWARD_SCALES = {
+    **{name: text for name, (_, text) in _SCALES.items()},
+    "no 1/√d_k": (
+        "The scale is missing: dQ and dK are not divided by √d_k (sqrt). The forward divided the scores by it, so the "
+        "backward divides their gradient by it, once."
+    ),
+    "1/d_k instead of 1/√d_k": (
+        "dQ and dK are divided by d_k: the square root (sqrt) is missing, or the scale 1/√d_k is applied twice, to the "
+        "gradient of the scores and again later. It is 1/√d_k, once."
+    ),
+    "multiplied by √d_k": (
+        "The gradient of the scores is multiplied by √d_k instead of divided by it. Backward, a factor stays the "
+        "factor that it was: 1/√d_k."
+    ),
+    "multiplied by d_k": "The gradient of the scores is multiplied by d_k. It has to be divided by √d_k.",
+    "always 1/8": (
+        "The gradient of the scores is always divided by 8, which is √64 and right for d_k = 64 only. Divide by √d_k, "
+        "from `q.shape[-1]`."
+    ),
+    "always 1/2": (
+        "The gradient of the scores is always divided by 2, which is √4 and right for d_k = 4 only. Divide by √d_k, "
+        "from `q.shape[-1]`."
+    ),
+}
+
+
+def _wrong_softmax_backward(made, dweights, weights):
+    if made("no softmax backward"):
+        return dweights
+    if made("diagonal of the softmax only"):
+        return dweights * weights * (1 - weights)
+    if made("sum left out"):
+        return weights * dweights
+    if made("dA · (1 − A)"):
+        return dweights * (1 - weights)
+    if made("A · (1 − A) without dA"):
+        return weights * (1 - weights)
+    if made("1 in place of the sum"):
+        return weights * (dweights - 1)
+    axes = {"queries": -2, "heads": 1, "batch": 0, "whole array": None}
+    axis = next((axis for name, axis in axes.items() if made(f"softmax backward over the {name}")), -1)
+    product = dweights * weights
+    if made("sum without the weights"):
+        product = dweights
+    if made("sum without dA"):
+        product = weights * weights
+    if made("weights squared in the sum"):
+        product = product * weights
+    reduce = np.mean if made("mean for sum") else np.sum
+    through_sum = reduce(product, axis=axis, keepdims=not made("sum without keepdims"))
+    if made("sum added"):
+        through_sum = -through_sum
+    if made("sum not multiplied by the weights"):
+        return weights * dweights - through_sum
+    dscores = dweights - through_sum
+    return dscores if made("not multiplied by the weights") else weights * dscores
+
+
+def _wrong_backward(made, dout, q, k, v, weights):
+    if (made("written for four axes only") and q.ndim != 4) or (made("written for three axes only") and q.ndim != 3):
+        raise ValueError("axes don't match array")
+
+    def transposed(x):
+        return x.T if made(".T of more than two axes") else x.swapaxes(-1, -2)
+
+    root = q.shape[-1] ** -0.5
+    scale = v.shape[-1] ** -0.5 if made("1/√d_v instead of 1/√d_k") else _scale(made, q, k)
+    if made("weights computed anew without the mask"):
+        weights = F.softmax(q @ k.swapaxes(-1, -2) * root)
+    dweights = dout @ (v if made("V untransposed in dA") else transposed(v))
+    if made("K instead of V in dA"):
+        dweights = dout @ transposed(k)
+    if made("out instead of dout in dA"):
+        dweights = (weights @ v) @ transposed(v)
+    if made("dA multiplied by A once too often"):
+        dweights = dweights * weights
+    y = weights
+    if made("softmax backward with the scores"):
+        y = q @ transposed(k) * root
+    if made("weights taken for the scores"):
+        y = F.softmax(weights)
+    dscores = _wrong_softmax_backward(made, dweights, y) * scale
+
+    left = weights if made("A instead of dscores") else dscores
+    beside = q if made("Q instead of K in dQ") else v if made("V instead of K in dQ") else k
+    dq = (transposed(left) if made("dQ transposed") else left) @ beside
+    dk = (left if made("dK untransposed") else transposed(left)) @ (k if made("K instead of Q in dK") else q)
+    if made("1/√d_k on dQ only"):
+        dk = dk / scale
+    if made("1/√d_k on dK only"):
+        dq = dq / scale
+    before = dweights if made("dV with dA") else dscores if made("dV with dscores") else weights
+    dv = (before if made("dV untransposed") else transposed(before)) @ (v if made("V instead of dout in dV") else dout)
+    if made("dV scaled too"):
+        dv = dv * root
+    gradients = dq, dk, dv
+    if made("divided by the batch"):
+        gradients = [gradient / len(q) for gradient in gradients]
+    if made("divided by the number of queries"):
+        gradients = [gradient / q.shape[-2] for gradient in gradients]
+    if made("summed over the batch") and q.ndim > 2:
+        gradients = [gradient.sum(axis=0) for gradient in gradients]
+    dq, dk, dv = gradients
+    orders = {
+        "dQ and dK swapped": (dk, dq, dv),
+        "dK and dV swapped": (dq, dv, dk),
+        "dQ and dV swapped": (dv, dk, dq),
+        "dV first": (dv, dq, dk),
+    }
+    return next((order for name, order in orders.items() if made(name)), (dq, dk, dv))
+
+
+_OVER = "It runs over the keys, the last axis, as the softmax did."
+
+SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Exercise(
+    F.scaled_dot_product_attention_backward,
+    (Result("dq", "... T K"), Result("dk", "... S K"), Result("dv", "... S K_v")),
+    _backward_cases,
+    {
+        **_BACKWARD_SCALES,
+        "1/√d_v instead of 1/√d_k": (
+            "The scale is 1/√d_v, from the width of the values, instead of 1/√d_k, the width of queries and keys "
+            "(`q.shape[-1]`)."
+        ),
+        "1/√d_k on dQ only": (
+            "dK lacks the scale: 1/√d_k is on dQ only. Q and K both reach the scores through it, so both gradients "
+            "have it once."
+        ),
+        "1/√d_k on dK only": (
+            "dQ lacks the scale: 1/√d_k is on dK only. Q and K both reach the scores through it, so both gradients "
+            "have it once."
+        ),
+        "dV scaled too": (
+            "dV is divided by √d_k. The scale belongs to the scores, and V does not pass through them: dV = Aᵀ dout."
+        ),
+        "diagonal of the softmax only": (
+            "The softmax backward is dA · A · (1 − A), the diagonal of its Jacobian alone. Each score is in the sum "
+            "under every weight of its row: the off-diagonal terms −Aᵢ Aⱼ are missing."
+        ),
+        "no softmax backward": (
+            "The softmax is skipped: dA is taken for the gradient of the scores. Between A and the scores there is "
+            "softmax_backward."
+        ),
+        "dA · (1 − A)": (
+            "The softmax backward is dA · (1 − A): half of its diagonal. It is A · (dA − Σ dA · A), the sum over the "
+            "keys."
+        ),
+        "A · (1 − A) without dA": (
+            "The softmax backward is A · (1 − A), with no upstream gradient dA in it. It is A · (dA − Σ dA · A)."
+        ),
+        "1 in place of the sum": (
+            "The softmax backward is A · (dA − 1): the sum is Σ A, which is always 1, instead of Σ dA · A."
+        ),
+        "weights squared in the sum": (
+            "In the softmax backward the sum is Σ dA · A², each weight twice in it. It is Σ dA · A."
+        ),
+        "sum without keepdims": (
+            "The sum of the softmax backward loses its axis, and is then subtracted along the wrong one: it takes "
+            "keepdims=True. With T ≠ S NumPy refuses, with T = S nothing is said."
+        ),
+        "sum left out": (
+            "The softmax backward is A · dA, without the sum: A · (dA − Σ dA · A), the sum over the keys. Without it a "
+            "row of weights would not have to add to 1."
+        ),
+        "sum added": "In the softmax backward Σ dA · A is added where it has to be subtracted: a sign is wrong.",
+        "sum without the weights": (
+            "In the softmax backward the sum is Σ dA instead of Σ dA · A: each dA counts with its own weight."
+        ),
+        "sum without dA": (
+            "In the softmax backward the sum is Σ A · A instead of Σ dA · A: the upstream gradient is missing in it."
+        ),
+        "mean for sum": "In the softmax backward Σ dA · A is a sum over the keys; here it is a mean, too small by S.",
+        "sum not multiplied by the weights": (
+            "The softmax backward is A · dA − Σ dA · A here: a bracket is missing. The factor A stands before both "
+            "terms, A · (dA − Σ dA · A)."
+        ),
+        "not multiplied by the weights": (
+            "In the softmax backward the factor A in front is missing: A · (dA − Σ dA · A)."
+        ),
+        "softmax backward over the queries": (
+            f"The sum of the softmax backward runs over the queries (axis −2). {_OVER}"
+        ),
+        "softmax backward over the heads": (
+            f"The sum of the softmax backward runs over axis 1, the heads of (B, H, T, S). {_OVER}"
+        ),
+        "softmax backward over the batch": f"The sum of the softmax backward runs over axis 0, the batch. {_OVER}",
+        "softmax backward over the whole array": (
+            f"The sum of the softmax backward runs over the whole array. {_OVER}"
+        ),
+        "softmax backward with the scores": (
+            "The softmax backward is done with the scores Q Kᵀ/√d_k in the place of the weights. Its second argument "
+            "is the output of the softmax, A."
+        ),
+        "weights taken for the scores": (
+            "`weights` are the softmax's output already; here they are put through softmax once more, as if they were "
+            "the scores."
+        ),
+        "weights computed anew without the mask": (
+            "The weights are computed anew from q and k, without the forward's mask. Hidden keys get a gradient: use "
+            "the `weights` that are handed in, they are 0 where the mask hid."
+        ),
+        "V untransposed in dA": (
+            "dA is dout V, without the transpose of V. For out = A V it is dA = dout Vᵀ."
+        ),
+        "out instead of dout in dA": "dA is out Vᵀ, with no upstream gradient in it: it is dA = dout Vᵀ.",
+        "dA multiplied by A once too often": (
+            "dA is multiplied by the weights before the softmax backward, which does so again. dA = dout Vᵀ, and then "
+            "A · (dA − Σ dA · A)."
+        ),
+        "V instead of K in dQ": "dQ is made with V: dscores V. In Q Kᵀ the factor beside Q is K, so dQ = dscores K.",
+        "K instead of V in dA": "dA is dout Kᵀ instead of dout Vᵀ: out = A V has V in it, not K.",
+        "dK untransposed": (
+            "dK is dscores Q, without the transpose. Each key gathers from all queries: dK = dscoresᵀ Q. With T ≠ S "
+            "NumPy refuses, with T = S nothing is said."
+        ),
+        "dQ transposed": (
+            "dQ is made with dscoresᵀ. Each query gathers from all keys, row by row: dQ = dscores K, without a "
+            "transpose."
+        ),
+        "dV untransposed": (
+            "dV is A dout, without the transpose of A. Each value gathers from all queries that looked at it: dV = Aᵀ "
+            "dout. With T ≠ S NumPy refuses, with T = S nothing is said."
+        ),
+        "Q instead of K in dQ": (
+            "dQ is made with Q: dscores Q. In Q Kᵀ the factor beside Q is K, so dQ = dscores K."
+        ),
+        "K instead of Q in dK": (
+            "dK is made with K: dscoresᵀ K. In Q Kᵀ the factor beside K is Q, so dK = dscoresᵀ Q."
+        ),
+        "A instead of dscores": (
+            "dQ and dK are made with the weights A in the place of the gradient of the scores: dQ = dscores K, dK = "
+            "dscoresᵀ Q."
+        ),
+        "dV with dA": (
+            "dV is dAᵀ dout, with the gradient of the weights. For out = A V it is dV = Aᵀ dout, with A itself."
+        ),
+        "dV with dscores": (
+            "dV is dscoresᵀ dout, with the gradient of the scores. For out = A V it is dV = Aᵀ dout, with the weights "
+            "A."
+        ),
+        "V instead of dout in dV": "dV is Aᵀ V, with no upstream gradient in it: it is dV = Aᵀ dout.",
+        "dQ and dK swapped": "dQ and dK are returned in the wrong order: it is dq, dk, dv.",
+        "dK and dV swapped": "dK and dV are returned in the wrong order: it is dq, dk, dv.",
+        "dQ and dV swapped": "The gradients are returned in reverse, dv, dk, dq: it is dq, dk, dv.",
+        "dV first": "The gradients are returned in the wrong order, dv, dq, dk: it is dq, dk, dv.",
+        "divided by the batch": (
+            "All gradients are divided by the size of the first axis, the batch. The mean over the batch is the "
+            "loss's, and is in dout already."
+        ),
+        "divided by the number of queries": (
+            "All gradients are divided by T, the number of queries. They are sums: a mean, if there is one, is the "
+            "loss's, and is in dout already."
+        ),
+        "summed over the batch": (
+            "The gradients are summed over the batch. That is for parameters, which all rows share; q, k and v have "
+            "their own rows, and each gradient has the shape of its array."
+        ),
+        ".T of more than two axes": (
+            "It works for matrices only: with more axes `.T` reverses all of them, heads and batch too. Swap the last "
+            "two axes alone, `np.swapaxes(x, -1, -2)`."
+        ),
+        "written for four axes only": _PRODUCTS["written for four axes only"],
+        "written for three axes only": _PRODUCTS["written for three axes only"],
+    },
+    _wrong_backward,
+    (
+        "Go through the forward from its end: out = A V is a product, A a softmax, the scores a product with a factor. "
+        "What "
+        "is the backward of each?",
+        "dV = Aᵀ dout,  dA = dout Vᵀ,  dscores = A · (dA − Σ dA · A) / √d_k,  dQ = dscores K,  dK = dscoresᵀ Q",
+        (
+            "notebook 06, section 6; softmax_backward is an exercise of its own, np.swapaxes(x, -1, -2) transposes a "
+            "stack."
+        ),
+    ),
+    difficulty=3,
+    section="behind §4 steps 3 to 5",
+)  # fmt: skip
+
+
+# --- heads ------------------------------------------------------------------------------------------------------------
+
+
+def _heads_sizes(rng):
+    """What is special about each case of both, and its sizes."""
+    sizes = draw_sizes(rng, "B H T K", least=3)
+    H = sizes["H"]
+    for label, changed in (
+        ("", {}),
+        ("as many tokens as heads", {"T": H}),
+        ("twice as many tokens as heads", {"T": 2 * H}),
+        ("as many features in a head as tokens", {"K": sizes["T"]}),
+        ("as many features in a head as heads", {"K": H}),
+        ("one head", {"H": 1}),
+        ("one feature in each head", {"K": 1}),
+        ("one row in the batch", {"B": 1}),
+    ):
+        new = {**sizes, **changed}
+        yield label, {**new, "D": new["H"] * new["K"]}
+
+
+def _split_cases(rng):
+    return [
+        Case(label, (rng.normal(size=(sizes["B"], sizes["T"], sizes["D"])), sizes["H"]), sizes=sizes)
+        for label, sizes in _heads_sizes(rng)
+    ]
+
+
+_SPLITS = {
+    "reshaped in one step": (
+        lambda x, B, T, H, K: x.reshape(B, H, T, K),
+        "It reshapes to (B, H, T, K) in one step, without a transpose. The shape is right, but the tokens are torn "
+        "apart: reshape "
+        "keeps the order in memory. First (B, T, H, K), then swap T and H.",
+    ),
+    "heads interleaved": (
+        lambda x, B, T, H, K: x.reshape(B, T, K, H).transpose(0, 3, 1, 2),
+        "The heads are interleaved: head h gets every H-th feature, from reshaping to (B, T, K, H). Head h has the K "
+        "features "
+        "next to each other, h·K … (h + 1)·K − 1: reshape to (B, T, H, K).",
+    ),
+    "not transposed": (
+        lambda x, B, T, H, K: x.reshape(B, T, H, K),
+        "The transpose is missing: the shape is (B, T, H, K). The heads must stand before the tokens, (B, H, T, K), so "
+        "that "
+        "`@` works on (T, K).",
+    ),
+    "(B, T, K, H)": (
+        lambda x, B, T, H, K: x.reshape(B, T, K, H),
+        "The shape is (B, T, K, H): the sizes in reshape are swapped, and the transpose is missing. Reshape to (B, T, "
+        "H, K), then "
+        "swap T and H: (B, H, T, K).",
+    ),
+    "num_heads taken for d_k": (
+        lambda x, B, T, H, K: x.reshape(B, T, K, H).transpose(0, 2, 1, 3),
+        "num_heads is taken for the size of a head: the result has K heads of H features each. The number of heads "
+        "comes first, "
+        "reshape to (B, T, num_heads, D // num_heads).",
+    ),
+    "T and K swapped": (
+        lambda x, B, T, H, K: x.reshape(B, T, H, K).transpose(0, 2, 3, 1),
+        "The last two axes are swapped: (B, H, K, T) instead of (B, H, T, K). Tokens are rows, features are columns.",
+    ),
+    "T and K swapped, not H": (
+        lambda x, B, T, H, K: x.reshape(B, T, H, K).transpose(0, 3, 2, 1),
+        "The wrong axes are swapped: T with K, which gives (B, K, H, T). Swap T with H: (B, H, T, K).",
+    ),
+    "H and K swapped": (
+        lambda x, B, T, H, K: x.reshape(B, T, H, K).transpose(0, 1, 3, 2),
+        "The wrong axes are swapped: H with K, which gives (B, T, K, H). Swap T with H: (B, H, T, K).",
+    ),
+    "heads before the batch": (
+        lambda x, B, T, H, K: x.reshape(B, T, H, K).transpose(2, 0, 1, 3),
+        "The heads stand before the batch, (H, B, T, K). The batch stays first: (B, H, T, K).",
+    ),
+    "batch and heads in one axis": (
+        lambda x, B, T, H, K: x.reshape(B, T, H, K).transpose(0, 2, 1, 3).reshape(B * H, T, K),
+        "Batch and heads are folded into one axis, (B·H, T, K). They must stay apart: (B, H, T, K).",
+    ),
+    "tokens cut instead of features": (
+        lambda x, B, T, H, K: x.reshape(B, H, T // H, H * K),
+        "The tokens are cut into H parts instead of the features, (B, H, T/H, D). Every head has all T tokens and K = "
+        "D/H of the "
+        "features.",
+    ),
+    "transposed before the reshape": (
+        lambda x, B, T, H, K: x.swapaxes(1, 2).reshape(B, H, T, K),
+        "x is transposed to (B, D, T) before it is reshaped, so that tokens and features are mixed. Reshape first, (B, "
+        "T, H, K), "
+        "then swap T and H.",
+    ),
+    "not split": (
+        lambda x, B, T, H, K: x,
+        "x comes back as it was, (B, T, D). The features are to be cut into heads: (B, H, T, K).",
+    ),
+    "heads joined along the batch": (
+        lambda x, B, T, H, K: x.reshape(B, T, H, K).transpose(2, 0, 1, 3).reshape(H * B, T, K),
+        "The heads are joined along the batch, (H·B, T, K). They need an axis of their own, the second: (B, H, T, K).",
+    ),
+    "heads joined along the tokens": (
+        lambda x, B, T, H, K: x.reshape(B, T, H, K).transpose(0, 2, 1, 3).reshape(B, H * T, K),
+        "The heads are joined along the tokens, (B, H·T, K). They need an axis of their own, the second: (B, H, T, K).",
+    ),
+    "reshaped to (T, B, H, K)": (
+        lambda x, B, T, H, K: x.reshape(T, B, H, K).transpose(1, 2, 0, 3),
+        "x is reshaped to (T, B, H, K), but it is (B, T, D): reshape does not swap B and T, it tears them apart.",
+    ),
+    "reshaped to (B, H, K, T)": (
+        lambda x, B, T, H, K: x.reshape(B, H, K, T).swapaxes(2, 3),
+        "x is reshaped to (B, H, K, T) in one step: the tokens are torn apart. Reshape to (B, T, H, K), where T stays "
+        "in its "
+        "place, then swap T and H.",
+    ),
+    "all features in every head": (
+        lambda x, B, T, H, K: x[:, None].repeat(H, axis=1),
+        "Every head gets all D features. The features are cut among the heads, K = D/H for each.",
+    ),
+    "first head only": (
+        lambda x, B, T, H, K: x[:, None, :, :K].repeat(H, axis=1),
+        "Every head gets the same features, the first K. Head h has the features h·K … (h + 1)·K − 1.",
+    ),
+    "heads in reverse": (
+        lambda x, B, T, H, K: x.reshape(B, T, H, K).transpose(0, 2, 1, 3)[:, ::-1],
+        "The heads are in reverse order. Head 0 has the first K features.",
+    ),
+}
+
+
+def _wrong_split(made, x, num_heads):
+    B, T, D = x.shape
+    H, K = num_heads, D // num_heads
+    for name, (split, _) in _SPLITS.items():
+        if made(name):
+            return split(x, B, T, H, K)
+    return np.stack([x[..., h * K : (h + 1) * K] for h in range(H)], axis=1)
+
+
+SPLIT_HEADS = Exercise(
+    F.split_heads,
+    (Result("heads", "B H T K"),),
+    _split_cases,
+    {name: text for name, (_, text) in _SPLITS.items()},
+    _wrong_split,
+    (
+        (
+            "Which features belong to head 0, and which to head 1? Does a reshape alone bring all tokens of head 0 "
+            "together?"
+        ),
+        "heads[b, h, t, k] = x[b, t, h·K + k],  K = D / H",
+        "notebook 03, section 5; reshape to (B, T, H, K), then np.swapaxes or transpose.",
+    ),
+    difficulty=1,
+    section="§5",
+)
+
+
+def _merge_cases(rng):
+    return [
+        Case(label, (rng.normal(size=[sizes[letter] for letter in "BHTK"]),), sizes=sizes)
+        for label, sizes in _heads_sizes(rng)
+    ]
+
+
+_MERGES = {
+    "reshaped without a transpose": (
+        lambda x, B, H, T, K: x.reshape(B, T, H * K),
+        "It reshapes to (B, T, H·K) without a transpose. The shape is right, but the tokens are torn apart: in memory "
+        "all tokens of "
+        "head 0 come first. Swap H and T before the reshape.",
+    ),
+    "heads interleaved": (
+        lambda x, B, H, T, K: x.transpose(0, 2, 3, 1).reshape(B, T, H * K),
+        "The heads are interleaved: feature 0 of all heads, then feature 1, from (B, T, K, H). The features of a head "
+        "stay next to "
+        "each other: (B, T, H, K) before the reshape.",
+    ),
+    "T and K swapped": (
+        lambda x, B, H, T, K: x.transpose(0, 1, 3, 2).reshape(B, T, H * K),
+        (
+            "The wrong axes are swapped before the reshape: T with K. Swap H with T, so that the heads stand beside "
+            "their features."
+        ),
+    ),
+    "H and K swapped": (
+        lambda x, B, H, T, K: x.transpose(0, 3, 2, 1).reshape(B, T, H * K),
+        (
+            "The wrong axes are swapped before the reshape: H with K. Swap H with T, so that the heads stand beside "
+            "their features."
+        ),
+    ),
+    "tokens moved to the end": (
+        lambda x, B, H, T, K: x.transpose(0, 3, 1, 2).reshape(B, T, H * K),
+        "The axes are moved to (B, K, H, T) before the reshape. It must be (B, T, H, K): only H and T change places.",
+    ),
+    "not reshaped": (
+        lambda x, B, H, T, K: x.transpose(0, 2, 1, 3),
+        "The reshape is missing: the shape is (B, T, H, K). The heads are laid side by side in one axis, (B, T, H·K).",
+    ),
+    "heads added": (
+        lambda x, B, H, T, K: x.sum(axis=1),
+        (
+            "The heads are added up, (B, T, K). They are laid side by side, (B, T, H·K): mixing them is the output "
+            "projection's work."
+        ),
+    ),
+    "heads averaged": (
+        lambda x, B, H, T, K: x.mean(axis=1),
+        "The mean over the heads is taken, (B, T, K). They are laid side by side, (B, T, H·K): mixing them is the "
+        "output "
+        "projection's work.",
+    ),
+    "first head only": (
+        lambda x, B, H, T, K: x[:, 0],
+        "Only the first head comes back, (B, T, K). All heads are laid side by side, (B, T, H·K).",
+    ),
+    "last head only": (
+        lambda x, B, H, T, K: x[:, -1],
+        "Only the last head comes back, (B, T, K). All heads are laid side by side, (B, T, H·K).",
+    ),
+    "along the tokens": (
+        lambda x, B, H, T, K: x.reshape(B, H * T, K),
+        "The heads are joined along the tokens, (B, H·T, K). They are joined along the features, (B, T, H·K).",
+    ),
+    "along the tokens, token by token": (
+        lambda x, B, H, T, K: x.transpose(0, 2, 1, 3).reshape(B, T * H, K),
+        "The heads are joined along the tokens, (B, T·H, K). They are joined along the features, (B, T, H·K).",
+    ),
+    "not merged": (
+        lambda x, B, H, T, K: x,
+        "The heads come back as they were, (B, H, T, K). They are to be laid side by side, (B, T, H·K).",
+    ),
+    "tokens joined too": (
+        lambda x, B, H, T, K: x.transpose(0, 2, 1, 3).reshape(B, T * H * K),
+        "All is joined to one axis, (B, T·H·K). The tokens keep theirs: (B, T, H·K).",
+    ),
+    "all joined, no transpose": (
+        lambda x, B, H, T, K: x.reshape(B, T * H * K),
+        (
+            "All is joined to one axis, without a transpose. The tokens keep theirs, (B, T, H·K), and H and T are "
+            "swapped first."
+        ),
+    ),
+    "B and T swapped in the reshape": (
+        lambda x, B, H, T, K: x.transpose(0, 2, 1, 3).reshape(T, B, H * K),
+        "B and T are swapped in the reshape: (T, B, H·K). The batch stays first: (B, T, H·K).",
+    ),
+    "T before B in the transpose": (
+        lambda x, B, H, T, K: x.transpose(2, 0, 1, 3).reshape(B, T, H * K),
+        (
+            "The transpose puts T before B, (T, B, H, K), and the reshape tears the tokens apart. Only H and T change "
+            "places."
+        ),
+    ),
+    "(B, D, T)": (
+        lambda x, B, H, T, K: x.transpose(0, 1, 3, 2).reshape(B, H * K, T),
+        "The result is transposed, (B, H·K, T). Tokens are rows: (B, T, H·K).",
+    ),
+    "(T, B, D)": (
+        lambda x, B, H, T, K: x.transpose(2, 0, 1, 3).reshape(T, B, H * K),
+        "The tokens stand before the batch, (T, B, H·K). The batch stays first: (B, T, H·K).",
+    ),
+    "batch and tokens in one axis": (
+        lambda x, B, H, T, K: x.transpose(0, 2, 1, 3).reshape(B * T, H * K),
+        "Batch and tokens are folded into one axis, (B·T, H·K). They must stay apart: (B, T, H·K).",
+    ),
+    "heads in reverse": (
+        lambda x, B, H, T, K: x[:, ::-1].transpose(0, 2, 1, 3).reshape(B, T, H * K),
+        "The heads are in reverse order. Head 0 has the first K features.",
+    ),
+}
+
+
+def _wrong_merge(made, x):
+    for name, (merge, _) in _MERGES.items():
+        if made(name):
+            return merge(x, *x.shape)
+    return np.concatenate([x[:, h] for h in range(x.shape[1])], axis=-1)
+
+
+MERGE_HEADS = Exercise(
+    F.merge_heads,
+    (Result("x", "B T D"),),
+    _merge_cases,
+    {name: text for name, (_, text) in _MERGES.items()},
+    _wrong_merge,
+    (
+        "A reshape may only join axes that are neighbours. Which two are to be joined, and are they neighbours?",
+        "x[b, t, h·K + k] = heads[b, h, t, k]",
+        "notebook 03, exercise 1; np.swapaxes or transpose first, then reshape.",
+    ),
+    difficulty=1,
+    section="§5 step 6",
+)
+
+EXERCISES = [
+    ATTENTION_SCORES,
+    SCALED_DOT_PRODUCT_ATTENTION,
+    SCALED_DOT_PRODUCT_ATTENTION_BACKWARD,
+    SPLIT_HEADS,
+    MERGE_HEADS,
+]

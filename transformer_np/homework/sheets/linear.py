@@ -1,0 +1,705 @@
+"""The linear map and the feed-forward network, and their backwards."""
+
+import numpy as np
+
+from ... import functional as F
+from ..exercise import Case, Exercise, Result, draw_sizes
+
+
+def _without_heads(sizes):
+    """The sizes of the cases that are not of four axes."""
+    return {letter: size for letter, size in sizes.items() if letter != "H"}
+
+
+def _linear_cases(rng):
+    sizes = draw_sizes(rng, "B H T D_in D_out")
+    B, H, T, D_in, D_out = sizes.values()
+    deep, sizes = sizes, _without_heads(sizes)
+    x, w, b = rng.normal(size=(B, H, T, D_in)), rng.normal(size=(D_in, D_out)), rng.normal(size=D_out)
+    square = rng.normal(size=(D_in, D_in))
+    b_square = rng.normal(size=D_in)
+    words = rng.normal(size=(B, D_in, D_in))
+    return [
+        Case("", (x[:, 0], w, b), sizes=sizes),
+        Case("no bias", (x[:, 0], w), sizes=sizes),
+        Case("x of shape (T, D_in)", (x[0, 0], w, b), sizes=sizes),
+        Case("x of four axes", (x, w, b), sizes=deep),
+        Case("one row, x of shape (D_in,)", (x[0, 0, 0], w, b), sizes=sizes),
+        Case("as many outputs as inputs", (x[:, 0], square, b_square), sizes=sizes | {"D_out": D_in}),
+        Case(
+            "as many words as inputs and outputs", (words, square, b_square), sizes=sizes | {"D_out": D_in, "T": D_in}
+        ),
+    ]
+
+
+def _wrong_linear(made, x, w, b=None):
+    if b is None and made("b = None not handled"):
+        raise TypeError("unsupported operand")
+    offset = 0 if b is None else b
+    if made("w transposed"):
+        w = w.T
+    if made("b added before the product"):
+        x, offset = x + offset, 0
+    y = w @ x if made("w before x") else np.einsum("...i,io->...o", x, w)
+    if made("divided by √D_in"):
+        y = y / np.sqrt(x.shape[-1])
+    if made("b subtracted"):
+        offset = -offset
+    if made("b added for every input"):
+        offset = offset * x.shape[-1]
+    if made("b added to the rows instead of the columns") and b is not None and x.ndim > 1:
+        offset = offset[:, None]
+    if made("b multiplied instead of added") and b is not None:
+        y = y * b
+    elif not made("b forgotten"):
+        y = y + offset
+    if made("b added only to the first row") and y.ndim > 1:
+        y.reshape(-1, y.shape[-1])[1:] -= offset
+    if made("a ReLU at the end"):
+        y = np.maximum(y, 0)
+    if made("leading axes flattened"):
+        y = y.reshape(-1, y.shape[-1])
+    if made("summed over the rows") and y.ndim > 1:
+        y = y.sum(axis=-2)
+    return y.swapaxes(-1, -2) if made("transposed") and y.ndim > 1 else y
+
+
+LINEAR = Exercise(
+    F.linear,
+    (Result("y", "... D_out"),),
+    _linear_cases,
+    {
+        "b forgotten": "The bias is forgotten: y = x W + b, here + b is missing.",
+        "b = None not handled": (
+            "It fails without a bias. b is None by default, and then nothing is to be added: a test such as `if b is "
+            "not None` is missing, or the default itself."
+        ),
+        "b subtracted": "The bias is subtracted, y = x W − b: the sign of b is wrong, it is + b.",
+        "b added before the product": (
+            "The bias is added to x before the product, (x + b) W. b has one number for each output and is added after "
+            "the product: x W + b."
+        ),
+        "b multiplied instead of added": (
+            "The product x W is multiplied by b, element by element. The bias is added: x W + b."
+        ),
+        "b added for every input": (
+            "The bias is added once for every input, D_in times: it stands inside the sum over the inputs. It is added "
+            "once, after the sum: Σᵢ xᵢ wᵢⱼ + bⱼ."
+        ),
+        "b added to the rows instead of the columns": (
+            "The bias is added along the wrong axis (`b[:, None]`): each row gets one number. b has one number for "
+            "each column of y, and every row gets the same b."
+        ),
+        "b added only to the first row": (
+            "Only the first row gets the bias. Every row, each word of each sentence, gets the same b."
+        ),
+        "w transposed": (
+            "W is transposed, x Wᵀ, as PyTorch stores it. Here W is (D_in, D_out) and a row is a token: y = x W."
+        ),
+        "w before x": (
+            "The product is W x, with W on the left, as for columns. Here a row is a token and the matrix multiplies "
+            "from the right: x W."
+        ),
+        "divided by √D_in": "The product is divided by √D_in. The linear map has no scale of its own: y = x W + b.",
+        "a ReLU at the end": (
+            "Negative numbers are cut off at the end (ReLU). The linear map has no activation: y = x W + b."
+        ),
+        "leading axes flattened": (
+            "The rows of all leading axes come out as one axis. y has the leading axes of x, (..., D_out): the last "
+            "reshape is missing."
+        ),
+        "summed over the rows": (
+            "The rows (the words of a sentence) are summed: their axis is gone. Every row of x has its own row of y, "
+            "(..., D_out)."
+        ),
+        "transposed": (
+            "The last two axes are exchanged: y comes out transposed. A row is a token, so the D_out numbers are the "
+            "last axis, (..., T, D_out)."
+        ),
+    },
+    _wrong_linear,
+    (
+        "One row of x, D_in numbers, is to become D_out numbers. On which side of x does a (D_in, D_out) matrix stand?",
+        "y = x W + b, the same W and b for every row",
+        "notebook 04, section 1; @ multiplies the last two axes, and a (D_out,) array broadcasts over all rows. b may "
+        "be None.",
+    ),
+    difficulty=1,
+    section="§4 step 2",
+)
+
+# the mistakes that linear_backward and feed_forward_backward have in common: those in the gradients of w and b
+_GRADIENT_MISTAKES = {
+    "bias gradient not summed": (
+        "The gradient of a bias is not summed: it is dy itself, one gradient for each row. Every row met the same b, "
+        "so it is Σ dy over all rows, with the shape of b."
+    ),
+    "bias gradient summed over the batch only": (
+        "The gradient of a bias is summed over the first axis, the batch, only. Every row of every sentence met the "
+        "same b: sum over all axes but the last."
+    ),
+    "bias gradient summed over the words only": (
+        "The gradient of a bias is summed over the words of a sentence only, one gradient for each sentence. Sum over "
+        "the batch too: over all axes but the last."
+    ),
+    "bias gradient summed over everything": (
+        "The gradient of a bias is summed over all axes to a single number. The last axis stays: b has one number for "
+        "each output."
+    ),
+    "bias gradient summed over the features": (
+        "The gradient of a bias is summed over the last axis, the features. It is the other way around: sum over all "
+        "axes but the last, and keep the last."
+    ),
+    "bias gradient with axes of length 1": (
+        "The gradient of a bias keeps axes of length 1 in front (keepdims). It has the shape of b, one axis."
+    ),
+    "bias gradient averaged over the rows": (
+        "The gradient of a bias is averaged over the rows (mean), too small by their number, a factor 1/(B·T). It is a "
+        "sum: any mean is the loss's doing and is in dy already."
+    ),
+    "bias gradient divided by the batch size": (
+        "The gradient of a bias is divided by the batch size, 1/B too much. It is a plain sum: any mean is the loss's "
+        "doing and is in dy already."
+    ),
+    "bias gradient divided by the length": (
+        "The gradient of a bias is divided by the number of words, 1/T too much. It is a plain sum: any mean is the "
+        "loss's doing and is in dy already."
+    ),
+    "bias gradient without dy": (
+        "The gradient of a bias is the number of rows (or 1), without dy. ∂y/∂b is 1, but the chain rule multiplies it "
+        "by dy, and the rows add: Σ dy."
+    ),
+    "bias gradient of zeros": (
+        "The gradient of a bias is 0. It is the sum of dy over all rows: y grows with b by as much."
+    ),
+    "weight gradient averaged over the rows": (
+        "The gradient of a matrix is averaged over the rows, a factor 1/(B·T) too much. It is a sum, xᵀ dy: any mean "
+        "is the loss's doing and is in dy already."
+    ),
+    "weight gradient divided by the batch size": (
+        "The gradient of a matrix is divided by the batch size, 1/B too much. It is a plain sum, xᵀ dy: any mean is "
+        "the loss's doing and is in dy already."
+    ),
+    "weight gradient divided by the length": (
+        "The gradient of a matrix is divided by the number of words, 1/T too much. It is a plain sum, xᵀ dy: any mean "
+        "is the loss's doing and is in dy already."
+    ),
+    "weight gradient transposed": (
+        "The gradient of a matrix is transposed: dyᵀ x, (D_out, D_in). A gradient has the shape of its array: xᵀ dy, "
+        "(D_in, D_out)."
+    ),
+    "weight gradient of every sentence": (
+        "The gradient of a matrix is not summed over the batch: there is one for each sentence. All sentences met the "
+        "same matrix, so their gradients add."
+    ),
+    "weight gradient without dy": (
+        "The gradient of a matrix does not use dy: it is the sum of its inputs. The chain rule multiplies them by dy: "
+        "xᵀ dy."
+    ),
+    "weight gradient from the sums": (
+        "The rows are summed first, x and dy each on its own, and then multiplied. Each row of x belongs with its own "
+        "row of dy: multiply first, then sum over the rows, xᵀ dy."
+    ),
+    "only the last sentence": (
+        "A gradient of parameters comes from the last sentence alone: in the loop over the batch it is replaced (=) "
+        "instead of added to (+=). All sentences met the same parameters."
+    ),
+    "x.T for the rows": (
+        "The gradient of the matrix is x.T @ dy, which is right for x of two axes only: of three axes .T reverses all. "
+        "`x.reshape(-1, D_in)` and the same for dy make rows of any x first."
+    ),
+    "a single row not handled": (
+        "It fails for x of one axis, a single row (D_in,). x may have any leading axes, none too: the gradient of the "
+        "matrix is then the outer product of x and dy. `x.reshape(-1, D_in)` makes rows of any x."
+    ),
+}
+
+
+def _wrong_gradients(made, dy, x):
+    """The gradients of w and b in y = x w + b, with the mistakes above."""
+    if x.ndim == 1 and made("a single row not handled"):
+        raise ValueError("mismatch")
+    lead = tuple(range(dy.ndim - 1))
+    dy_bias = dy
+    if made("only the last sentence") and x.ndim > 1:
+        x, dy_bias = x[-1:], dy[-1:]
+    dy_weight = dy_bias
+    if made("bias gradient without dy"):
+        dy_bias = np.ones_like(dy)
+    if made("bias gradient not summed"):
+        db = dy_bias
+    elif made("bias gradient summed over the batch only"):
+        db = dy_bias.sum(axis=0)
+    elif made("bias gradient summed over the words only"):
+        db = dy_bias.sum(axis=-2)
+    elif made("bias gradient summed over everything"):
+        db = dy_bias.sum()
+    elif made("bias gradient summed over the features"):
+        db = dy_bias.sum(axis=-1)
+    else:
+        db = dy_bias.sum(axis=lead, keepdims=made("bias gradient with axes of length 1"))
+    rows = dy.size // dy.shape[-1]
+    words = dy.shape[-2] if dy.ndim > 1 else 1
+    if made("bias gradient averaged over the rows"):
+        db = db / rows
+    if made("bias gradient divided by the batch size"):
+        db = db / len(dy)
+    if made("bias gradient divided by the length"):
+        db = db / words
+    if made("bias gradient of zeros"):
+        db = 0 * db
+    if made("weight gradient without dy"):
+        dy_weight = np.ones_like(dy_weight)
+    if made("weight gradient of every sentence"):
+        dw = x.swapaxes(-1, -2) @ dy_weight
+    elif made("x.T for the rows"):
+        dw = x.T @ dy_weight
+    elif made("weight gradient from the sums"):
+        dw = np.multiply.outer(x.sum(axis=lead), dy_weight.sum(axis=lead))
+    else:
+        dw = np.einsum("ni,no->io", x.reshape(-1, x.shape[-1]), dy_weight.reshape(-1, dy.shape[-1]))
+    if made("weight gradient averaged over the rows"):
+        dw = dw / rows
+    if made("weight gradient divided by the batch size"):
+        dw = dw / len(dy)
+    if made("weight gradient divided by the length"):
+        dw = dw / words
+    return (dw.swapaxes(-1, -2) if made("weight gradient transposed") else dw), db
+
+
+def _linear_backward_cases(rng):
+    sizes = draw_sizes(rng, "B H T D_in D_out")
+    B, H, T, D_in, D_out = sizes.values()
+    deep, sizes = sizes, _without_heads(sizes)
+    x, dy, w = rng.normal(size=(B, H, T, D_in)), rng.normal(size=(B, H, T, D_out)), rng.normal(size=(D_in, D_out))
+    square, dy_square = rng.normal(size=(D_in, D_in)), rng.normal(size=(B, T, D_in))
+    words, dy_words = rng.normal(size=(2, D_in, D_in))
+    as_square = sizes | {"D_out": D_in}
+    return [
+        Case("", (dy[:, 0], x[:, 0], w), sizes=sizes),
+        Case("x of shape (T, D_in)", (dy[0, 0], x[0, 0], w), sizes=sizes),
+        Case("x of four axes", (dy, x, w), sizes=deep),
+        Case("one row, x of shape (D_in,)", (dy[0, 0, 0], x[0, 0, 0], w), sizes=sizes),
+        Case("as many outputs as inputs", (dy_square, x[:, 0], square), sizes=as_square),
+        Case("as many words as inputs and outputs", (dy_words, words, square), sizes=as_square | {"T": D_in}),
+    ]
+
+
+def _wrong_linear_backward(made, dy, x, w):
+    dw, db = _wrong_gradients(made, dy, x)
+    if made("weight gradient from x dyᵀ"):
+        dw = x @ dy.swapaxes(-1, -2)
+    if made("weight gradient from dy xᵀ"):
+        dw = dy @ x.swapaxes(-1, -2)
+    dy_x = np.ones_like(dy) if made("dx without dy") else dy
+    dx = dy_x @ (w if made("w not transposed in dx") else w.T)
+    if made("dx divided by the batch size"):
+        dx = dx / len(x)
+    if made("dx divided by the number of rows"):
+        dx = dx / (x.size // x.shape[-1])
+    if made("dx flattened"):
+        dx = dx.reshape(-1, x.shape[-1])
+    if made("dx summed over the rows"):
+        dx = dx.sum(axis=tuple(range(dx.ndim - 1)))
+    if made("dx multiplied by x"):
+        dx = dx * x
+    if made("dx transposed") and dx.ndim > 1:
+        dx = dx.swapaxes(-1, -2)
+    if made("dx and dw exchanged"):
+        return dw, dx, db
+    if made("dw and db exchanged"):
+        return dx, db, dw
+    return (dw, db, dx) if made("dx returned last") else (dx, dw, db)
+
+
+LINEAR_BACKWARD = Exercise(
+    F.linear_backward,
+    (Result("dx", "... D_in"), Result("dw", "D_in D_out"), Result("db", "D_out")),
+    _linear_backward_cases,
+    _GRADIENT_MISTAKES
+    | {
+        "weight gradient from x dyᵀ": (
+            "dw is x dyᵀ, the transpose on the wrong one of the two: that sums over features. The sum runs over the "
+            "rows: xᵀ dy."
+        ),
+        "weight gradient from dy xᵀ": (
+            "dw is dy xᵀ, in the wrong order: that sums over features. The sum runs over the rows: xᵀ dy."
+        ),
+        "w not transposed in dx": (
+            "dx is dy W where it has to be dy Wᵀ: the transpose is missing. A gradient goes back through W from "
+            "outputs to inputs."
+        ),
+        "dx without dy": "dx does not use dy: it is the sum of the columns of W. The chain rule needs dy: dx = dy Wᵀ.",
+        "dx divided by the batch size": (
+            "dx is divided by the batch size, 1/B too much. dx = dy Wᵀ: any mean is the loss's doing and is in dy "
+            "already."
+        ),
+        "dx divided by the number of rows": (
+            "dx is divided by the number of rows, 1/(B·T) too much. dx = dy Wᵀ: any mean is the loss's doing and is in "
+            "dy already."
+        ),
+        "dx flattened": (
+            "dx has all rows in one axis. A gradient has the shape of its array: the last reshape, back to x.shape, is "
+            "missing."
+        ),
+        "dx summed over the rows": (
+            "dx is summed over the rows. Each row of x reached its own row of y only, so dx = dy Wᵀ has a row for each."
+        ),
+        "dx multiplied by x": "dx is multiplied by x. ∂y/∂x is W and does not hang on x: dx = dy Wᵀ.",
+        "dx transposed": "The last two axes of dx are exchanged (W dyᵀ): dx has the shape of x, dx = dy Wᵀ.",
+        "dx and dw exchanged": (
+            "dx and dw are returned in each other's place. The order is dx, dw, db, that of x, w, b."
+        ),
+        "dw and db exchanged": (
+            "dw and db are returned in each other's place. The order is dx, dw, db, that of x, w, b."
+        ),
+        "dx returned last": "The gradients come in the order dw, db, dx. The order is dx, dw, db, that of x, w, b.",
+    },
+    _wrong_linear_backward,
+    (
+        "Which rows did a number of x meet on its way to y, and which rows did a number of W or b meet?",
+        "dx = dy Wᵀ, dW = xᵀ dy, db = Σ dy, the last two summed over all rows",
+        "notebook 06, section 2; reshape(-1, …) makes rows of any leading axes. Each gradient has the shape of its "
+        "array.",
+    ),
+    difficulty=2,
+    section="behind §4 step 2",
+)
+
+
+def _feed_forward_cases(rng):
+    sizes = draw_sizes(rng, "B H T D F")
+    B, H, T, D, F_ = sizes.values()
+    deep, sizes = sizes, _without_heads(sizes)
+    x = rng.normal(size=(B, H, T, D))
+    w1, b1, w2, b2 = rng.normal(size=(D, F_)), rng.normal(size=F_), rng.normal(size=(F_, D)), rng.normal(size=D)
+    v1, c1, v2, c2 = rng.normal(size=(D, D)), rng.normal(size=D), rng.normal(size=(D, D)), rng.normal(size=D)
+    return [
+        Case("", (x[:, 0], w1, b1, w2, b2), sizes=sizes),
+        Case("x of shape (T, D)", (x[0, 0], w1, b1, w2, b2), sizes=sizes),
+        Case("x of four axes", (x, w1, b1, w2, b2), sizes=deep),
+        Case("one row, x of shape (D,)", (x[0, 0, 0], w1, b1, w2, b2), sizes=sizes),
+        Case("d_ff = d_model", (x[:, 0], v1, c1, v2, c2), sizes=sizes | {"F": D}),
+    ]
+
+
+_OTHER_ACTIVATIONS = {
+    "GELU for ReLU": F.gelu,
+    "exact GELU for ReLU": lambda x: F.gelu(x, "none"),
+    "tanh for ReLU": np.tanh,
+    "sigmoid for ReLU": lambda x: 1 / (1 + np.exp(-x)),
+    "SiLU for ReLU": lambda x: x / (1 + np.exp(-x)),
+    "softmax for ReLU": F.softmax,
+    "leaky ReLU for ReLU": lambda x: np.where(x > 0, x, 0.01 * x),
+    "the absolute value for ReLU": np.abs,
+    "the negative numbers kept": lambda x: np.minimum(x, 0),
+    "np.max for np.maximum": lambda x: np.max(x, 0),
+    "no ReLU": lambda x: x,
+    "ReLU at the end instead of between": lambda x: x,
+}
+
+
+def _wrong_feed_forward(made, x, w1, b1, w2, b2):
+    if made("w1 and w2 exchanged"):
+        w1, w2 = w2, w1
+    if made("b1 and b2 exchanged"):
+        b1, b2 = b2, b1
+    w1_used = w1.T if made("w1 transposed") else w1
+    w2_used = w2.T if made("w2 transposed") else w2
+    if made("w1ᵀ for w2"):
+        w2_used = w1.T
+    if made("w2ᵀ for w1"):
+        w1_used = w2.T
+    given = x
+    if made("ReLU before the first layer"):
+        x = np.maximum(x, 0)
+    before = x @ w1_used
+    late_b1 = made("b1 added after the ReLU")
+    if not made("b1 forgotten") and not late_b1:
+        before = before + b1
+    activation = next((f for name, f in _OTHER_ACTIVATIONS.items() if made(name)), lambda x: np.where(x > 0, x, 0))
+    if made("ReLU before the first layer"):
+        activation = _OTHER_ACTIVATIONS["no ReLU"]
+    hidden = activation(before)
+    if late_b1 and not made("b1 forgotten"):
+        hidden = hidden + b1
+    if made("b2 added before the product"):
+        y = (hidden + b2) @ w2_used
+    else:
+        y = hidden @ w2_used
+        if not made("b2 forgotten"):
+            y = y + b2
+    if made("ReLU at the end as well") or made("ReLU at the end instead of between"):
+        y = np.maximum(y, 0)
+    if made("x added"):
+        y = y + given
+    if made("hidden before the ReLU"):
+        hidden = before
+    if made("the mask for hidden"):
+        hidden = before > 0
+    if made("x for hidden"):
+        hidden = given
+    return (hidden, y) if made("y and hidden exchanged") else (y, hidden)
+
+
+FEED_FORWARD = Exercise(
+    F.feed_forward,
+    (Result("y", "... D"), Result("hidden", "... F")),
+    _feed_forward_cases,
+    {
+        "no ReLU": (
+            "The ReLU between the two matrices is missing. Without it (x W₁) W₂ = x (W₁ W₂): the two are one matrix, "
+            "and the width of the middle is for nothing."
+        ),
+        "hidden before the ReLU": (
+            "The second result, hidden, is x W₁ + b₁ before the ReLU. It is what comes out of the ReLU, max(0, x W₁ + "
+            "b₁): the backward needs that."
+        ),
+        "ReLU at the end instead of between": (
+            "The ReLU stands after the second matrix instead of after the first. It belongs between the two; the "
+            "output may be negative."
+        ),
+        "ReLU at the end as well": (
+            "There is a second ReLU after the second matrix. The ReLU stands between the two only; the output may be "
+            "negative."
+        ),
+        "ReLU before the first layer": (
+            "The ReLU is applied to x, before the first matrix, instead of to x W₁ + b₁ between the two."
+        ),
+        "b1 forgotten": "The first bias is forgotten: hidden = max(0, x W₁ + b₁), here + b₁ is missing.",
+        "b2 forgotten": "The second bias is forgotten: y = hidden W₂ + b₂, here + b₂ is missing.",
+        "b1 added after the ReLU": (
+            "b₁ is added after the ReLU, max(0, x W₁) + b₁. It stands inside: max(0, x W₁ + b₁) is never negative."
+        ),
+        "b2 added before the product": (
+            "b₂ is added to hidden before the second matrix. It comes after: hidden W₂ + b₂."
+        ),
+        "b1 and b2 exchanged": "b₁ and b₂ are exchanged: b₁ is added after the first matrix, b₂ after the second.",
+        "w1 and w2 exchanged": "W₁ and W₂ are exchanged: W₁ (D, F) comes first, W₂ (F, D) second.",
+        "w1 transposed": "W₁ is transposed. A row is a token and W₁ is (D, F): x W₁, not x W₁ᵀ.",
+        "w2 transposed": "W₂ is transposed. A row is a token and W₂ is (F, D): hidden W₂, not hidden W₂ᵀ.",
+        "w1ᵀ for w2": (
+            "The second product is with W₁ᵀ instead of W₂. The shapes fit, but W₂ is a matrix of its own: hidden W₂ + "
+            "b₂."
+        ),
+        "w2ᵀ for w1": (
+            "The first product is with W₂ᵀ instead of W₁. The shapes fit, but W₁ is a matrix of its own: x W₁ + b₁."
+        ),
+        "GELU for ReLU": "The activation is GELU (in the tanh form). Here it is the ReLU of the paper, max(0, ·).",
+        "exact GELU for ReLU": (
+            "The activation is GELU (in the exact form, with erf). Here it is the ReLU of the paper, max(0, ·)."
+        ),
+        "tanh for ReLU": "The activation is tanh. Here it is the ReLU of the paper, max(0, ·).",
+        "sigmoid for ReLU": "The activation is the sigmoid. Here it is the ReLU of the paper, max(0, ·).",
+        "SiLU for ReLU": (
+            "The activation is x · sigmoid(x), SiLU or swish. Here it is the ReLU of the paper, max(0, ·)."
+        ),
+        "softmax for ReLU": (
+            "The activation is a softmax over the hidden features. Here it is the ReLU of the paper, max(0, ·)."
+        ),
+        "leaky ReLU for ReLU": (
+            "The activation is a leaky ReLU, which lets 0.01 of negative numbers pass. Here they become 0: max(0, ·)."
+        ),
+        "the absolute value for ReLU": (
+            "The activation is the absolute value |·|: negative numbers turn positive. They become 0."
+        ),
+        "the negative numbers kept": (
+            "The activation keeps the negative numbers and sets the positive ones to 0: min(0, ·) for max(0, ·)."
+        ),
+        "np.max for np.maximum": (
+            "`np.max(x, 0)` is the largest number along axis 0, one axis fewer. The larger of each number and 0, "
+            "element by element, is np.maximum(x, 0)."
+        ),
+        "x added": "x is added to the output. The residual path is not part of this function: y = hidden W₂ + b₂.",
+        "the mask for hidden": (
+            "The second result is the mask x W₁ + b₁ > 0 instead of hidden. It is the numbers that come out of the "
+            "ReLU; the backward needs them for dW₂."
+        ),
+        "x for hidden": "The second result is x instead of hidden, the output of the ReLU, (..., F).",
+        "y and hidden exchanged": "y and hidden are returned in each other's place: y comes first.",
+    },
+    _wrong_feed_forward,
+    (
+        "What would two matrices one after the other be worth with nothing between them?",
+        "hidden = max(0, x W₁ + b₁), y = hidden W₂ + b₂",
+        "notebook 04, sections 1 and 3; np.maximum, and your own linear. Return hidden too, as it comes out of the "
+        "ReLU.",
+    ),
+    difficulty=1,
+    section="§7",
+)
+
+
+def _feed_forward_backward_cases(rng):
+    cases = []
+    for case in _feed_forward_cases(rng):
+        x, w1, b1, w2, b2 = case.arguments
+        _, hidden = F.feed_forward(x, w1, b1, w2, b2)
+        cases.append(Case(case.label, (rng.normal(size=x.shape), x, hidden, w1, w2), sizes=case.sizes))
+    return cases
+
+
+def _wrong_feed_forward_backward(made, dy, x, hidden, w1, w2):
+    active = hidden <= 0 if made("mask inverted") else hidden > 0
+    slope = active.astype(float)
+    if made("hidden for its mask"):
+        slope = hidden
+    if made("the derivative of tanh"):
+        slope = 1 - hidden**2
+    if made("the derivative of the sigmoid"):
+        slope = hidden * (1 - hidden)
+    given, late = dy, made("mask on dx") or made("mask before W₂")
+    dw2, db2 = _wrong_gradients(made, dy, x if made("x for hidden in dw2") else hidden)
+    if made("mask before W₂"):
+        dy = dy * slope
+    if made("dy not sent through W₂"):
+        dhidden = dy
+    elif made("W₁ for W₂ᵀ"):
+        dhidden = dy @ w1
+    else:
+        dhidden = dy @ (w2 if made("W₂ not transposed") else w2.T)
+    if made("mask from the gradient"):
+        slope = dhidden > 0
+    if made("only the mask passed on"):
+        dhidden = np.ones_like(dhidden)
+    passed = dhidden
+    if not made("no ReLU") and not late:
+        passed = dhidden * slope
+    dw1_source = given if made("dw1 and db1 from dy") else dhidden if made("no ReLU in dw1 and db1") else passed
+    dw1, db1 = _wrong_gradients(made, dw1_source, hidden if made("hidden for x in dw1") else x)
+    back = dhidden if made("no ReLU in dx") else passed
+    if made("W₂ for W₁ᵀ"):
+        dx = back @ w2
+    else:
+        dx = back @ (w1 if made("W₁ not transposed") else w1.T)
+    if made("mask on dx"):
+        dx = dx * (x > 0)
+    if made("dy added to dx"):
+        dx = dx + given
+    if made("dx flattened"):
+        dx = dx.reshape(-1, dx.shape[-1])
+    if made("dx divided by the batch size"):
+        dx = dx / len(x)
+    if made("dx divided by the number of rows"):
+        dx = dx / (x.size // x.shape[-1])
+    if made("the two layers exchanged"):
+        return dx, dw2, db2, dw1, db1
+    if made("weights first, then biases"):
+        return dx, dw1, dw2, db1, db2
+    if made("dw1 and dw2 exchanged"):
+        return dx, dw2, db1, dw1, db2
+    if made("db1 and db2 exchanged"):
+        return dx, dw1, db2, dw2, db1
+    return (dw1, db1, dw2, db2, dx) if made("dx returned last") else (dx, dw1, db1, dw2, db2)
+
+
+FEED_FORWARD_BACKWARD = Exercise(
+    F.feed_forward_backward,
+    (
+        Result("dx", "... D"),
+        Result("dw1", "D F"),
+        Result("db1", "F"),
+        Result("dw2", "F D"),
+        Result("db2", "D"),
+    ),
+    _feed_forward_backward_cases,
+    {
+        "no ReLU": (
+            "The backward of the ReLU is missing (the mask): dhidden goes on whole. It passes only where hidden > 0; "
+            "`hidden >= 0` is true everywhere and hides nothing."
+        ),
+        "no ReLU in dx": (
+            "dx comes from dhidden before the ReLU's backward: the mask hidden > 0 is missing there. Everything below "
+            "the ReLU needs it."
+        ),
+        "no ReLU in dw1 and db1": (
+            "dW₁ and db₁ come from dhidden before the ReLU's backward: the mask hidden > 0 is missing there. "
+            "Everything below the ReLU needs it."
+        ),
+        "mask inverted": (
+            "The mask is the wrong way around: the gradient passes where hidden is 0. It passes where hidden > 0."
+        ),
+        "mask from the gradient": (
+            "The mask is taken from the gradient, dhidden > 0. The ReLU let pass by the sign of its input, and so "
+            "hidden > 0 decides; a gradient may have either sign."
+        ),
+        "mask on dx": (
+            "The mask is in the wrong place: x > 0, on dx, at the end. The ReLU stands between the two matrices, so "
+            "the mask hidden > 0 goes on dhidden."
+        ),
+        "mask before W₂": (
+            "The mask is in the wrong place: on dy, before W₂ᵀ. Backwards the gradient first goes through W₂ᵀ and then "
+            "through the ReLU: (dy W₂ᵀ) · (hidden > 0)."
+        ),
+        "hidden for its mask": (
+            "dhidden is multiplied by hidden itself instead of by the mask hidden > 0: the slope of the ReLU is 1 "
+            "where it passes, however large the number."
+        ),
+        "only the mask passed on": (
+            "Behind the ReLU only the mask is left, without dhidden: the slope 1 has to be multiplied by the gradient, "
+            "dhidden · (hidden > 0)."
+        ),
+        "the derivative of tanh": (
+            "dhidden is multiplied by 1 − hidden², the slope of tanh. That of the ReLU is 1 where hidden > 0, else 0."
+        ),
+        "the derivative of the sigmoid": (
+            "dhidden is multiplied by hidden (1 − hidden), the slope of the sigmoid. That of the ReLU is 1 where "
+            "hidden > 0, else 0."
+        ),
+        "W₁ for W₂ᵀ": (
+            "dhidden is dy W₁ where it has to be dy W₂ᵀ. The shapes fit, but the gradient goes back through the matrix "
+            "the forward came through, transposed."
+        ),
+        "W₂ for W₁ᵀ": (
+            "dx comes through W₂ where it has to come through W₁ᵀ. The shapes fit, but the gradient goes back through "
+            "the matrix the forward came through, transposed."
+        ),
+        "W₂ not transposed": "dhidden is dy W₂ where it has to be dy W₂ᵀ: the transpose is missing.",
+        "W₁ not transposed": "dx comes through W₁ where it has to come through W₁ᵀ: the transpose is missing.",
+        "dy not sent through W₂": "W₂ is left out on the way back: dhidden = dy W₂ᵀ, here it is dy itself.",
+        "x for hidden in dw2": (
+            "dW₂ is made with x, the input of the first matrix. The second one was given hidden: dW₂ = hiddenᵀ dy."
+        ),
+        "hidden for x in dw1": (
+            "dW₁ is made with hidden. The first matrix was given x: dW₁ = xᵀ times the gradient behind the ReLU."
+        ),
+        "dw1 and db1 from dy": (
+            "dW₁ and db₁ are made from dy, the gradient of the output. The first matrix needs that of its own output: "
+            "dy W₂ᵀ, through the ReLU."
+        ),
+        **_GRADIENT_MISTAKES,
+        "dy added to dx": (
+            "dy is added to dx, the gradient of a residual path. The forward has none: y = hidden W₂ + b₂."
+        ),
+        "dx flattened": (
+            "dx has all rows in one axis. A gradient has the shape of its array: the last reshape, back to x.shape, is "
+            "missing."
+        ),
+        "dx divided by the batch size": (
+            "dx is divided by the batch size, 1/B too much. Any mean is the loss's doing and is in dy already."
+        ),
+        "dx divided by the number of rows": (
+            "dx is divided by the number of rows, 1/(B·T) too much. Any mean is the loss's doing and is in dy already."
+        ),
+        "the two layers exchanged": (
+            "The gradients of the two layers are returned in each other's place, as they are computed: dx, dw2, db2, "
+            "dw1, db1. The order is dx, dw1, db1, dw2, db2."
+        ),
+        "weights first, then biases": (
+            "The gradients come in the order dx, dw1, dw2, db1, db2. The order is dx, dw1, db1, dw2, db2."
+        ),
+        "dw1 and dw2 exchanged": "dw1 and dw2 are returned in each other's place. The order is dx, dw1, db1, dw2, db2.",
+        "db1 and db2 exchanged": "db1 and db2 are returned in each other's place. The order is dx, dw1, db1, dw2, db2.",
+        "dx returned last": "dx is returned last: dw1, db1, dw2, db2, dx. The order is dx, dw1, db1, dw2, db2.",
+    },
+    _wrong_feed_forward_backward,
+    (
+        "Read the forward from the bottom up: which of its three steps does the gradient meet first?",
+        "dhidden = dy W₂ᵀ, then · (hidden > 0), then dx = dhidden W₁ᵀ; the gradients of W and b as in linear_backward",
+        "notebook 06, section 2 and exercise 3; your own linear_backward, twice, and relu_backward between.",
+    ),
+    difficulty=2,
+    section="behind §7",
+)
+
+EXERCISES = [LINEAR, LINEAR_BACKWARD, FEED_FORWARD, FEED_FORWARD_BACKWARD]
