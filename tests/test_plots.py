@@ -593,6 +593,26 @@ def test_training_curve_refuses_a_history_that_does_not_fit(rng):
             plots.training_curve(SimpleNamespace(**{**vars(history), name: value}))
 
 
+# --- loss curves ------------------------------------------------------------------------------------------------------
+
+
+def test_loss_curves():
+    losses = {"library": [3.0, 2.0, 1.0], "yours": [3.0, 2.5]}
+    (axes,) = plots.loss_curves(losses, unit="nats per sentence").axes
+    lines = lines_of(axes)
+    assert list(lines) == list(losses)
+    for name, values in losses.items():
+        np.testing.assert_array_equal(lines[name], [*enumerate(values, 1)])
+    assert [line.get_linestyle() for line in axes.get_lines()] == ["-", "--"]  # one on top of the other: both are seen
+    assert (axes.get_ylabel(), axes.get_ylim()[0]) == ("loss (nats per sentence)", 0)
+
+
+@pytest.mark.parametrize("losses", [{}, {"a": []}, {"a": [[1.0]]}])
+def test_loss_curves_of_nothing(losses):
+    with pytest.raises(ValueError, match="losses"):
+        plots.loss_curves(losses)
+
+
 # --- wavelengths ------------------------------------------------------------------------------------------------------
 
 

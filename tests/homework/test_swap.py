@@ -5,6 +5,7 @@ import types
 
 import numpy as np
 import pytest
+from test_rewrites import AsInThePaper
 
 from transformer_np import Transformer, TransformerConfig, masks
 from transformer_np import functional as F
@@ -214,6 +215,16 @@ def test_a_dropout_that_draws_other_numbers_can_be_used_in_both(everything_is_re
     curves = train_both({"dropout": dropout}, steps=2, in_both=["dropout"])
     assert curves.part_at is None
     assert curves.calls["dropout"] == 2 * 7
+
+
+def test_an_adam_that_is_a_class_of_its_own(everything_is_restored):
+    class Forgetful(AsInThePaper):
+        def step(self):
+            self.m = [0.0] * len(self.m)
+            super().step()
+
+    assert train_both({"Adam": AsInThePaper}, steps=20).part_at is None
+    assert train_both({"Adam": Forgetful}, steps=20).part_at == 3  # the first two losses come before a second step
 
 
 def test_training_stops_where_an_answer_crashes(everything_is_restored):

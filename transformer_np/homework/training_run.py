@@ -5,6 +5,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from ..checks import check_at_least
+from ..training.optim import Optimizer
 from .attempt import crash_of
 from .swap import started_answers, using
 
@@ -76,6 +77,19 @@ def train_both(answers, steps=200, every=10, seed=0, report=lambda step, library
     return curves
 
 
+class _Stepping(Optimizer):
+    """An Adam that is a class of its own, with `step` and `lr`, where the Trainer wants an Optimizer."""
+
+    def __init__(self, kind, parameters, **how):
+        super().__init__(parameters, lr=0.0)
+        self.own = kind(self.parameters, **how)
+
+    def step(self, part=None):
+        self.steps += 1
+        self.own.lr = self.lr
+        self.own.step()
+
+
 def _prepare(dropout, steps, seed):
     """The trainer of a translator with one block a stack, and its batches. In float64, so that a right answer that adds
     in another order stays together with the library's."""
@@ -98,7 +112,9 @@ def _prepare(dropout, steps, seed):
     pairs = task.load(options)
     setup = task.setup(options, pairs, task.train_tokenizers(options, pairs))
     model = setup.model.astype("float64")
-    adam = type(setup.optimizer)(model.parameters(), betas=(0.9, 0.98), eps=1e-9)
+    kind, how = type(setup.optimizer), {"betas": (0.9, 0.98), "eps": 1e-9}
+    own = not issubclass(kind, Optimizer)
+    adam = _Stepping(kind, model.parameters(), **how) if own else kind(model.parameters(), **how)
     return Trainer(model, adam, setup.objective, schedule=setup.schedule, clip_norm=setup.clip_norm), setup.batches
 
 
