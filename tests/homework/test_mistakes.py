@@ -57,7 +57,7 @@ def test_an_exercise_says_what_it_is(name):
     assert exercise.section
     assert len(exercise.hints) == 3
     assert exercise.hints[0].endswith("?")
-    assert all(text.endswith(".") and len(text) > 30 for text in exercise.mistakes.values())
+    assert all(text.endswith((".", "…", ".)")) and len(text) > 20 for text in exercise.mistakes.values())
     assert len(exercise.mistakes) >= 2
 
 

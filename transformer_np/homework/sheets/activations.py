@@ -1234,8 +1234,8 @@ DROPOUT_BACKWARD = Exercise(
         "The forward multiplied each entry by a number. What are the two values of that number, and what is its "
         "gradient?",
         "dx = dy · keep / (1 − p)",
-        "notebook 06, section 1, on what a backward is; y = x · (a constant), entry by entry. keep multiplies as 0 and "
-        "1.",
+        "notebook 06, section 1, on what a backward is; y = x · (a constant), entry by entry. keep multiplies as 0 "
+        "and 1.",
     ),
     difficulty=1,
     section="Srivastava et al. 2014",

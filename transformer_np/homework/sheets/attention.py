@@ -76,14 +76,12 @@ _SCALES = {
     "no 1/√d_k": (
         lambda B, H, T, S, K: 1,
         "The scale is missing: the scores are not divided by √d_k (`np.sqrt(q.shape[-1])`). Without it their variance "
-        "grows "
-        "with d_k, the softmax saturates, and its gradient dies.",
+        "grows with d_k, the softmax saturates, and its gradient dies.",
     ),
     "1/d_k instead of 1/√d_k": (
         lambda B, H, T, S, K: K**-1.0,
         "The scores are divided by d_k instead of √d_k: the square root (sqrt) is missing, or the scale 1/√d_k is "
-        "applied twice. "
-        "The scores come out too small, and the weights too even.",
+        "applied twice. The scores come out too small, and the weights too even.",
     ),
     "multiplied by √d_k": (
         lambda B, H, T, S, K: K**0.5,
@@ -96,20 +94,17 @@ _SCALES = {
     "1/√d_model instead of 1/√d_k": (
         lambda B, H, T, S, K: (H * K) ** -0.5,
         "The scale is 1/√d_model = 1/√(H · d_k), the width of all heads together. Each dot product is over the d_k "
-        "features of "
-        "one head, so it is 1/√d_k: the last axis of q.",
+        "features of one head, so it is 1/√d_k: the last axis of q.",
     ),
     "1/√S instead of 1/√d_k": (
         lambda B, H, T, S, K: S**-0.5,
         "The scale is 1/√S, from the number of keys (`k.shape[-2]`), instead of 1/√d_k. The dot product has d_k "
-        "summands: the "
-        "last axis of q and k.",
+        "summands: the last axis of q and k.",
     ),
     "1/√T instead of 1/√d_k": (
         lambda B, H, T, S, K: T**-0.5,
         "The scale is 1/√T, from the number of queries (`q.shape[-2]`), instead of 1/√d_k. The dot product has d_k "
-        "summands: the "
-        "last axis of q and k.",
+        "summands: the last axis of q and k.",
     ),
     "1/√B instead of 1/√d_k": (
         lambda B, H, T, S, K: B**-0.5,
@@ -131,14 +126,12 @@ _SCALES = {
     "1/√(d_k/H) instead of 1/√d_k": (
         lambda B, H, T, S, K: (K / H) ** -0.5,
         "The scale is 1/√(d_k/H): the last axis of q is divided by the number of heads once more. It is d_k already, "
-        "the "
-        "width of one head: 1/√d_k.",
+        "the width of one head: 1/√d_k.",
     ),
     "fourth root of d_k": (
         lambda B, H, T, S, K: K**-0.25,
         "The scale is the fourth root, 1/√√d_k, instead of 1/√d_k: the square root (sqrt) is taken twice, or only one "
-        "of q "
-        "and k is scaled by it.",
+        "of q and k is scaled by it.",
     ),
     "√d_k rounded down": (
         lambda B, H, T, S, K: 1 / int(K**0.5),
@@ -154,8 +147,7 @@ _SCALES = {
     "always 1/2": (
         lambda B, H, T, S, K: 1 / 2,
         "The scores are always divided by 2, which is √4 and right for d_k = 4 only, the lecture's example. Divide by "
-        "√d_k, from "
-        "`q.shape[-1]`.",
+        "√d_k, from `q.shape[-1]`.",
     ),
 }
 
@@ -967,9 +959,8 @@ SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Exercise(
     },
     _wrong_backward,
     (
-        "Go through the forward from its end: out = A V is a product, A a softmax, the scores a product with a factor. "
-        "What "
-        "is the backward of each?",
+        "Go through the forward from its end: out = A V is a product, A a softmax, the scores a product with a "
+        "factor. What is the backward of each?",
         "dV = Aᵀ dout,  dA = dout Vᵀ,  dscores = A · (dA − Σ dA · A) / √d_k,  dQ = dscores K,  dK = dscoresᵀ Q",
         (
             "notebook 06, section 6; softmax_backward is an exercise of its own, np.swapaxes(x, -1, -2) transposes a "
@@ -1013,32 +1004,27 @@ _SPLITS = {
     "reshaped in one step": (
         lambda x, B, T, H, K: x.reshape(B, H, T, K),
         "It reshapes to (B, H, T, K) in one step, without a transpose. The shape is right, but the tokens are torn "
-        "apart: reshape "
-        "keeps the order in memory. First (B, T, H, K), then swap T and H.",
+        "apart: reshape keeps the order in memory. First (B, T, H, K), then swap T and H.",
     ),
     "heads interleaved": (
         lambda x, B, T, H, K: x.reshape(B, T, K, H).transpose(0, 3, 1, 2),
         "The heads are interleaved: head h gets every H-th feature, from reshaping to (B, T, K, H). Head h has the K "
-        "features "
-        "next to each other, h·K … (h + 1)·K − 1: reshape to (B, T, H, K).",
+        "features next to each other, h·K … (h + 1)·K − 1: reshape to (B, T, H, K).",
     ),
     "not transposed": (
         lambda x, B, T, H, K: x.reshape(B, T, H, K),
-        "The transpose is missing: the shape is (B, T, H, K). The heads must stand before the tokens, (B, H, T, K), so "
-        "that "
-        "`@` works on (T, K).",
+        "The transpose is missing: the shape is (B, T, H, K). The heads must stand before the tokens, (B, H, T, K), "
+        "so that `@` works on (T, K).",
     ),
     "(B, T, K, H)": (
         lambda x, B, T, H, K: x.reshape(B, T, K, H),
         "The shape is (B, T, K, H): the sizes in reshape are swapped, and the transpose is missing. Reshape to (B, T, "
-        "H, K), then "
-        "swap T and H: (B, H, T, K).",
+        "H, K), then swap T and H: (B, H, T, K).",
     ),
     "num_heads taken for d_k": (
         lambda x, B, T, H, K: x.reshape(B, T, K, H).transpose(0, 2, 1, 3),
         "num_heads is taken for the size of a head: the result has K heads of H features each. The number of heads "
-        "comes first, "
-        "reshape to (B, T, num_heads, D // num_heads).",
+        "comes first, reshape to (B, T, num_heads, D // num_heads).",
     ),
     "T and K swapped": (
         lambda x, B, T, H, K: x.reshape(B, T, H, K).transpose(0, 2, 3, 1),
@@ -1063,14 +1049,12 @@ _SPLITS = {
     "tokens cut instead of features": (
         lambda x, B, T, H, K: x.reshape(B, H, T // H, H * K),
         "The tokens are cut into H parts instead of the features, (B, H, T/H, D). Every head has all T tokens and K = "
-        "D/H of the "
-        "features.",
+        "D/H of the features.",
     ),
     "transposed before the reshape": (
         lambda x, B, T, H, K: x.swapaxes(1, 2).reshape(B, H, T, K),
-        "x is transposed to (B, D, T) before it is reshaped, so that tokens and features are mixed. Reshape first, (B, "
-        "T, H, K), "
-        "then swap T and H.",
+        "x is transposed to (B, D, T) before it is reshaped, so that tokens and features are mixed. Reshape first, "
+        "(B, T, H, K), then swap T and H.",
     ),
     "not split": (
         lambda x, B, T, H, K: x,
@@ -1091,8 +1075,7 @@ _SPLITS = {
     "reshaped to (B, H, K, T)": (
         lambda x, B, T, H, K: x.reshape(B, H, K, T).swapaxes(2, 3),
         "x is reshaped to (B, H, K, T) in one step: the tokens are torn apart. Reshape to (B, T, H, K), where T stays "
-        "in its "
-        "place, then swap T and H.",
+        "in its place, then swap T and H.",
     ),
     "all features in every head": (
         lambda x, B, T, H, K: x[:, None].repeat(H, axis=1),
@@ -1148,14 +1131,12 @@ _MERGES = {
     "reshaped without a transpose": (
         lambda x, B, H, T, K: x.reshape(B, T, H * K),
         "It reshapes to (B, T, H·K) without a transpose. The shape is right, but the tokens are torn apart: in memory "
-        "all tokens of "
-        "head 0 come first. Swap H and T before the reshape.",
+        "all tokens of head 0 come first. Swap H and T before the reshape.",
     ),
     "heads interleaved": (
         lambda x, B, H, T, K: x.transpose(0, 2, 3, 1).reshape(B, T, H * K),
         "The heads are interleaved: feature 0 of all heads, then feature 1, from (B, T, K, H). The features of a head "
-        "stay next to "
-        "each other: (B, T, H, K) before the reshape.",
+        "stay next to each other: (B, T, H, K) before the reshape.",
     ),
     "T and K swapped": (
         lambda x, B, H, T, K: x.transpose(0, 1, 3, 2).reshape(B, T, H * K),
@@ -1189,8 +1170,7 @@ _MERGES = {
     "heads averaged": (
         lambda x, B, H, T, K: x.mean(axis=1),
         "The mean over the heads is taken, (B, T, K). They are laid side by side, (B, T, H·K): mixing them is the "
-        "output "
-        "projection's work.",
+        "output projection's work.",
     ),
     "first head only": (
         lambda x, B, H, T, K: x[:, 0],

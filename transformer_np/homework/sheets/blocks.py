@@ -283,8 +283,8 @@ _PATH_MISTAKES = {
         "Add & Norm adds it once."
     ),
     "dropout forgotten": (
-        "Dropout is not used: the sub-layer's output must go through it before it is added to x, "
-        "x + Dropout(sublayer(x))."
+        "Dropout is not used: the sub-layer's output must go through it before it is added to x, x + "
+        "Dropout(sublayer(x))."
     ),
     "dropout of the sum": (
         "Dropout hits the whole sum, Dropout(x + sublayer(x)), and so the residual path too. It belongs to the "
@@ -498,8 +498,8 @@ ADD_NORM = Exercise(
     (
         "In which two ways does x reach the sum, and where does the LayerNorm stand: behind the sum or before the "
         "sub-layer?",
-        "post-norm: y = LN(x + s(x)), dsum = LN.backward(dout), dx = dsum + s.backward(dsum);   "
-        "pre-norm: y = x + s(LN(x)), read it backwards in the same way",
+        "post-norm: y = LN(x + s(x)), dsum = LN.backward(dout), dx = dsum + s.backward(dsum);   pre-norm: y = x + "
+        "s(LN(x)), read it backwards in the same way",
         "notebook 04, steps 5 and 6, and notebook 06, step 9; self.norm and self.dropout have a backward each.",
     ),
     difficulty=2,
@@ -916,8 +916,8 @@ DECODER_BLOCK = Exercise(
             "The LayerNorms are missing: each of the three sub-layers has one, LayerNorm(x + sublayer(x))."
         ),
         "no residual at all": (
-            "The residual connections are missing: each of the three sub-layers adds its input to its output, "
-            "x + sublayer(x)."
+            "The residual connections are missing: each of the three sub-layers adds its input to its output, x + "
+            "sublayer(x)."
         ),
         "no residual at all in backward": (
             "The residual paths are missing in backward: each sum hands its gradient to both terms, so each "
@@ -1025,8 +1025,8 @@ DECODER_BLOCK = Exercise(
         "block?",
         "A = LN(Y + MHA(Y)), B = LN(A + MHA(A, C)), O = LN(B + FFN(B));   backward from O to Y: the cross-attention's "
         "backward gives the gradients of A and of C",
-        "notebook 05, step 6, for forward; notebook 06, step 9, for backward. cross_attention.backward returns "
-        "dx and dmemory.",
+        "notebook 05, step 6, for forward; notebook 06, step 9, for backward. cross_attention.backward returns dx and "
+        "dmemory.",
     ),
     difficulty=3,
     section="§8.2",

@@ -191,8 +191,8 @@ RNN = Exercise(
         ),
         "first state not zero": "The state before the first step is 1 everywhere. It is zero: h_{−1} = 0.",
         "first step left at zero": (
-            "h_0 is left at zero, as if it were the state before the first token. The first token makes h_0 = "
-            "tanh(x_0 W_x + b); what is zero is h_{−1}."
+            "h_0 is left at zero, as if it were the state before the first token. The first token makes h_0 = tanh(x_0 "
+            "W_x + b); what is zero is h_{−1}."
         ),
         "last step wraps round into the first": (
             "In the first step the state before it is read at index t − 1 = −1, which in Python is the last place: the "
@@ -618,8 +618,8 @@ CAUSAL_CONV1D = Exercise(
             "convolution has all of its (k − 1)·dilation zeros in front."
         ),
         "no padding": (
-            "There is no padding, so the result has only T − (k − 1)·dilation tokens. Before the start x is 0; put "
-            "(k − 1)·dilation zeros in front and every token has a result."
+            "There is no padding, so the result has only T − (k − 1)·dilation tokens. Before the start x is 0; put (k "
+            "− 1)·dilation zeros in front and every token has a result."
         ),
         "padding not cut off": (
             "The result is (k − 1)·dilation tokens too long: padded on both sides and not cut off. Behind token T − 1 "
@@ -669,8 +669,8 @@ CAUSAL_CONV1D = Exercise(
             "past. Tap j looks j·dilation back."
         ),
         "dilation forgotten in the padding": (
-            "The padding is k − 1 zeros and does not know the dilation, so the result is too short. It takes "
-            "(k − 1)·dilation zeros."
+            "The padding is k − 1 zeros and does not know the dilation, so the result is too short. It takes (k − "
+            "1)·dilation zeros."
         ),
         "dilation taken for a stride": (
             "The dilation is used as a stride: only every dilation-th result is there. Dilation spreads the taps; "
@@ -776,8 +776,8 @@ CAUSAL_CONV1D_BACKWARD = Exercise(
             "W_jᵀ."
         ),
         "x not shifted in dW": (
-            "Every dW_j is Σ x_tᵀ dy_t, without the shift. W_j met the token j·dilation before: dW_j = "
-            "Σ x_{t − j·dilation}ᵀ dy_t."
+            "Every dW_j is Σ x_tᵀ dy_t, without the shift. W_j met the token j·dilation before: dW_j = Σ x_{t − "
+            "j·dilation}ᵀ dy_t."
         ),
         "x shifted the wrong way in dW": (
             "dW_j pairs dy_t with x_{t + j·dilation}, in the future. W_j met x_{t − j·dilation}."
@@ -1270,8 +1270,7 @@ WINDOW_ATTENTION_BACKWARD = Exercise(
         "dscores in place of A in dV": "dV is made with dscoresᵀ instead of Aᵀ: out = A V, so dV = Aᵀ dout.",
         "overwritten instead of added": (
             "In dK and dV a query overwrites what the queries before it gave, `=` instead of `+=` (or an index that "
-            "comes up twice). A key was seen by many queries, and its gradients add; np.add.at counts repeated "
-            "indices."
+            "comes up twice). A key was seen by many queries, and its gradients add; np.add.at counts repeated indices."
         ),
         "only the token's own query": (
             "dK and dV gather from the query at the key's own place only. A key was seen by every query at a distance "

@@ -551,24 +551,24 @@ BEAM_SEARCH = Exercise(
     _beam_cases,
     {
         "no length penalty": (
-            "length_penalty is not used: hypotheses are ranked by log p alone, and short ones win. The score is "
-            "log p / ((5 + length)/6)^length_penalty."
+            "length_penalty is not used: hypotheses are ranked by log p alone, and short ones win. The score is log p "
+            "/ ((5 + length)/6)^length_penalty."
         ),
         "multiplied by the penalty": (
             "log p is multiplied by the length penalty: as log p is negative, longer hypotheses get worse still. It "
             "must be divided: log p / ((5 + length)/6)^length_penalty."
         ),
         "length^α instead of ((5 + length)/6)^α": (
-            "The score divides by length^length_penalty. The normalisation asked for is that of Wu et al. 2016, "
-            "((5 + length)/6)^length_penalty, which favours long hypotheses less."
+            "The score divides by length^length_penalty. The normalisation asked for is that of Wu et al. 2016, ((5 + "
+            "length)/6)^length_penalty, which favours long hypotheses less."
         ),
         "divided by the length, whatever length_penalty": (
             "log p is divided by the length itself, the mean per token, whatever length_penalty says. The divisor is "
             "((5 + length)/6)^length_penalty: length_penalty is an exponent."
         ),
         "length_penalty times length added": (
-            "The penalty is added, log p + length_penalty · length. It is a divisor: "
-            "log p / ((5 + length)/6)^length_penalty."
+            "The penalty is added, log p + length_penalty · length. It is a divisor: log p / ((5 + "
+            "length)/6)^length_penalty."
         ),
         "length counted without the end token": (
             "The length in the penalty leaves the end token out. log p counts the end token, so the length counts it "
@@ -664,8 +664,8 @@ BEAM_SEARCH = Exercise(
     _wrong_beam,
     (
         "If the likeliest first word leads nowhere, what must have been kept to turn back?",
-        "keep the beam_size largest of Σ log p over all (beams · V) extensions; at the end the largest "
-        "log p / ((5 + length)/6)^length_penalty, the end token counted",
+        "keep the beam_size largest of Σ log p over all (beams · V) extensions; at the end the largest log p / ((5 + "
+        "length)/6)^length_penalty, the end token counted",
         'notebook 07, "Greedy against beam search" and its exercise 2; np.argsort of the flattened candidates, then '
         "// V and % V.",
     ),

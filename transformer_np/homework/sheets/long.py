@@ -1327,8 +1327,8 @@ RELATIVE_ATTENTION_BACKWARD = Exercise(
     _wrong_relative_attention_backward,
     (
         "q is in two terms of each score. Which gradient comes back through each, and who shares R and the biases?",
-        "ddistances = relative_shift_backward(dscores); dQ = dscores K + ddistances R, dK = dscoresᵀ (Q + u), "
-        "dR = Σ ddistancesᵀ (Q + v), dV = Aᵀ dout; du, dv: the two terms of dQ, summed",
+        "ddistances = relative_shift_backward(dscores); dQ = dscores K + ddistances R, dK = dscoresᵀ (Q + u), dR = Σ "
+        "ddistancesᵀ (Q + v), dV = Aᵀ dout; du, dv: the two terms of dQ, summed",
         "notebook 10, “Transformer-XL”, and 06 for attention's backward; relative_shift_backward. R is shared by the "
         "batch, the biases by batch and queries.",
     ),

@@ -204,12 +204,12 @@ def _times(weights, values):
 
 _IGNORING = {
     "ignore_index not used": (
-        "`ignore_index` is not used: rows whose target is padding count like all others, where they are to be left "
-        "out of the sum and of the number it is divided by."
+        "`ignore_index` is not used: rows whose target is padding count like all others, where they are to be left out "
+        "of the sum and of the number it is divided by."
     ),
     "ignore_index=0 taken for None": (
-        "ignore_index=0 is taken for none, because 0 is false: `if ignore_index:`. Padding often has the id 0; ask "
-        "`if ignore_index is not None`."
+        "ignore_index=0 is taken for none, because 0 is false: `if ignore_index:`. Padding often has the id 0; ask `if "
+        "ignore_index is not None`."
     ),
     "0 always ignored": (
         "Targets of 0 are always left out. 0 is a class like any other; left out is `ignore_index`, and nothing where "
@@ -279,19 +279,19 @@ CROSS_ENTROPY = Exercise(
             "position of every sentence."
         ),
         "mean over the classes too": (
-            "The mean runs over the V classes too, so that the loss is too small by the factor V. Over the classes q "
-            "· log p is a sum; the mean is over the targets that count."
+            "The mean runs over the V classes too, so that the loss is too small by the factor V. Over the classes q · "
+            "log p is a sum; the mean is over the targets that count."
         ),
         "not averaged": (
             "This is one loss for each target. The loss is one number, the mean over the targets that count."
         ),
         "padding in the smoothing term": (
-            "The smoothing term −ε · mean(log p) is averaged over all rows, those of padding too. Like the rest of "
-            "the loss it is a mean over the targets that count."
+            "The smoothing term −ε · mean(log p) is averaged over all rows, those of padding too. Like the rest of the "
+            "loss it is a mean over the targets that count."
         ),
         "ε mixed into p": (
-            "The smoothing is mixed into the prediction p instead of into the target distribution q: −Σ q log p with "
-            "q = 1 − ε + ε/V at the target and ε/V elsewhere; p stays softmax(logits)."
+            "The smoothing is mixed into the prediction p instead of into the target distribution q: −Σ q log p with q "
+            "= 1 − ε + ε/V at the target and ε/V elsewhere; p stays softmax(logits)."
         ),
         "entropy of q subtracted": (
             "This is the Kullback-Leibler divergence, Σ q log(q/p): the entropy of q is subtracted. The cross-entropy "
@@ -311,8 +311,8 @@ CROSS_ENTROPY = Exercise(
             "and inf/inf is NaN."
         ),
         "logarithm of the rounded p": (
-            "The logarithm is taken of p after it was rounded to 0: −log 0 is inf. Stay with logits instead: "
-            "log p = x − max x − log Σ exp(x − max x) never needs the logarithm of something so small."
+            "The logarithm is taken of p after it was rounded to 0: −log 0 is inf. Stay with logits instead: log p = x "
+            "− max x − log Σ exp(x − max x) never needs the logarithm of something so small."
         ),
         **{
             _kept_above(floor): (
@@ -341,8 +341,8 @@ CROSS_ENTROPY = Exercise(
         ),
         "squared error": "This is the squared error Σ (p − q)² instead of the cross-entropy −Σ q log p.",
         "binary cross-entropy": (
-            "This is the binary cross-entropy: the terms −(1 − q) log(1 − p) of the other classes do not belong to "
-            "it. One of V classes is right, and −Σ q log p says all."
+            "This is the binary cross-entropy: the terms −(1 − q) log(1 − p) of the other classes do not belong to it. "
+            "One of V classes is right, and −Σ q log p says all."
         ),
         "entropy of p": (
             "This is −Σ p log p, the entropy of the prediction: the target distribution q is missing, −Σ q log p."
@@ -352,8 +352,8 @@ CROSS_ENTROPY = Exercise(
             "This is −log of the largest p of a row. It has to be the p of the target, likely or not."
         ),
         "mean over all classes": (
-            "This is the mean of −log p over all classes of a row; the target is not picked. It has to be the log p "
-            "of the target."
+            "This is the mean of −log p over all classes of a row; the target is not picked. It has to be the log p of "
+            "the target."
         ),
         "logarithm of the sum only": (
             "This is log Σ exp(x) alone: the logit of the target is not subtracted. −log p = log Σ exp(x) − x at the "
@@ -475,8 +475,8 @@ CROSS_ENTROPY_BACKWARD = Exercise(
             "there; otherwise the model learns to write padding."
         ),
         "ignored rows keep p": (
-            "In the rows whose target is `ignore_index` only q is set to 0, and p stays. They are not in the loss: "
-            "the whole row of the gradient is 0."
+            "In the rows whose target is `ignore_index` only q is set to 0, and p stays. They are not in the loss: the "
+            "whole row of the gradient is 0."
         ),
         "sum for mean": (
             "The gradient is not divided by the number of targets that count. The loss is a mean, so each row has a "
@@ -512,8 +512,8 @@ CROSS_ENTROPY_BACKWARD = Exercise(
             "This is q − p; the sign is wrong. The gradient is p − q: a step against it raises the logit of the target."
         ),
         "only at the target": (
-            "Only the logit of the target gets a gradient. Every logit is in the sum of the softmax, so the others "
-            "get p − q too: p, without smoothing."
+            "Only the logit of the target gets a gradient. Every logit is in the sum of the softmax, so the others get "
+            "p − q too: p, without smoothing."
         ),
         "zero at the target": "The logit of the target gets no gradient. It gets p − q, which is negative there.",
         "gradient with respect to p": (

@@ -144,8 +144,8 @@ LAYER_NORM = Exercise(
             "against x, (B, T, D). keepdims=True leaves an axis of length 1: (B, T, 1)."
         ),
         "divided by D − 1": (
-            "The variance is divided by D − 1 (ddof=1, the estimate for a sample). Layer norm divides by D: "
-            "σ² = 1/D Σ (x − μ)²."
+            "The variance is divided by D − 1 (ddof=1, the estimate for a sample). Layer norm divides by D: σ² = 1/D Σ "
+            "(x − μ)²."
         ),
         "eps not used": "The argument `eps` is not used: the number under the root is always the same.",
         **{
@@ -155,8 +155,8 @@ LAYER_NORM = Exercise(
             for eps in _DEFAULTS
         },
         "eps forgotten": (
-            "ε is missing under the root: σ instead of √(σ² + ε). Where all numbers of a row are equal this divides "
-            "by 0."
+            "ε is missing under the root: σ instead of √(σ² + ε). Where all numbers of a row are equal this divides by "
+            "0."
         ),
         "eps outside the root": "ε is added to the standard deviation, √σ² + ε; it belongs under the root: √(σ² + ε).",
         "eps inside and outside the root": (
@@ -452,8 +452,8 @@ LAYER_NORM_BACKWARD = Exercise(
             "γ is missing in dx: the gradient of x̂ is dx̂ = dy · γ. γ = 1 at the start of a training hides this."
         ),
         "γ after the means": (
-            "γ is multiplied at the end. It belongs before the means, dx̂ = dy · γ, because they mix the features, "
-            "and each has its own γ."
+            "γ is multiplied at the end. It belongs before the means, dx̂ = dy · γ, because they mix the features, and "
+            "each has its own γ."
         ),
         "dx̂ divided by γ": "dy is divided by γ on the way to x̂: y = γ · x̂ + β gives dx̂ = dy · γ.",
         "x̂ for γ in dx̂": (
@@ -512,8 +512,8 @@ LAYER_NORM_BACKWARD = Exercise(
         ),
         "only the diagonal": (
             "This is the diagonal of the Jacobian alone, dx̂ · (1 − 1/D − x̂²/D) / √(σ² + ε), as if each output hung "
-            "on its own x only. Every x of a row is in μ and σ², and so in all outputs of the row: the terms are "
-            "means over dx̂."
+            "on its own x only. Every x of a row is in μ and σ², and so in all outputs of the row: the terms are means "
+            "over dx̂."
         ),
         "inv_std forgotten": "The factor inv_std is missing in dx: everything is divided by √(σ² + ε).",
         "inv_std squared": "inv_std is in dx twice: dx̂ and the means are divided by √(σ² + ε) once.",

@@ -50,20 +50,21 @@ SOFTMAX = Exercise(
     _softmax_cases,
     {
         "over the wrong axis": (
-            "The sum runs over the first axis instead of the one that `axis` names, which is the last unless the caller "
-            "says otherwise: the weights of one row do not add to 1."
+            "The sum runs over the first axis instead of the one that `axis` names, which is the last unless the "
+            "caller says otherwise: the weights of one row do not add to 1."
         ),
         "always over the last axis": "It does not use `axis`: the sum always runs over the last axis.",
         "over all numbers at once": (
-            "The sum runs over the whole array instead of along `axis`: all weights together add to 1, but each row must."
+            "The sum runs over the whole array instead of along `axis`: all weights together add to 1, but each row "
+            "must."
         ),
         "largest logit not subtracted": (
-            "The largest logit is not subtracted before the exponential. exp(710) is already too large for a float64, and "
-            "inf/inf is NaN. Subtracting the largest entry of each row changes nothing and keeps exp at 1 or below."
+            "The largest logit is not subtracted before the exponential. exp(710) is already too large for a float64, "
+            "and inf/inf is NaN. Subtracting the largest entry of each row changes nothing and keeps exp at 1 or below."
         ),
         "NaN where all is hidden": (
-            "A row of nothing but −inf gives NaN: −inf − (−inf), or 0/0. Such a row hides everything, and its weights are "
-            "to be 0."
+            "A row of nothing but −inf gives NaN: −inf − (−inf), or 0/0. Such a row hides everything, and its weights "
+            "are to be 0."
         ),
         "not divided by the sum": "The exponentials are not divided by their sum: the weights do not add to 1.",
         "the logarithm of it": "This is log softmax: the logarithm of the weights is returned instead of the weights.",
@@ -72,7 +73,7 @@ SOFTMAX = Exercise(
     (
         "What makes numbers positive whatever they are, and what makes them add to 1?",
         "y = exp(x − max x) / Σ exp(x − max x), maximum and sum along `axis`, kept as an axis of length 1",
-        "notebook 02, step 4; np.max and np.sum with keepdims=True. In a row of nothing but −inf the maximum is −inf too.",
+        "notebook 02, step 4; np.max and np.sum with keepdims=True. In a row of nothing but −inf the maximum is −inf.",
     ),
     difficulty=1,
     section="§4 step 4",
@@ -121,21 +122,22 @@ SOFTMAX_BACKWARD = Exercise(
     _softmax_backward_cases,
     {
         "only the diagonal": (
-            "This is dy · y · (1 − y), the diagonal of the Jacobian alone, as if each output hung on its own input only. "
-            "Every x is in the sum under every y: the off-diagonal terms −yᵢ yⱼ are missing."
+            "This is dy · y · (1 − y), the diagonal of the Jacobian alone, as if each output hung on its own input "
+            "only. Every x is in the sum under every y: the off-diagonal terms −yᵢ yⱼ are missing."
         ),
         "over the wrong axis": "The sum runs over the first axis instead of the one that `axis` names.",
         "always over the last axis": "It does not use `axis`: the sum always runs over the last axis.",
         "taken for the logits": (
-            "y is already the softmax, the forward's output; here it is put through softmax once more, as if it were the "
-            "logits x."
+            "y is already the softmax, the forward's output; here it is put through softmax once more, as if it were "
+            "the logits x."
         ),
         "mean for sum": "Σ dy · y is a sum along the axis; here it is a mean, too small by the length of the axis.",
         "dy not weighted by y in the sum": "The sum is Σ dy instead of Σ dy · y: each dy counts with its own weight y.",
         "dy missing in the sum": "The sum is Σ y · y instead of Σ dy · y: the upstream gradient is missing in it.",
         "sum added": "The sum Σ dy · y is added where it has to be subtracted: a sign is wrong.",
         "sum not multiplied by y": (
-            "This is y · dy − Σ dy · y: the factor y stands before both terms, y · (dy − Σ dy · y). A bracket is missing."
+            "This is y · dy − Σ dy · y: the factor y stands before both terms, y · (dy − Σ dy · y). A bracket is "
+            "missing."
         ),
         "not multiplied by y": "The factor y in front is missing: dx = y · (dy − Σ dy · y).",
     },

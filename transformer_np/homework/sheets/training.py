@@ -206,8 +206,8 @@ ADAM = Exercise(
     _adam_cases,
     {
         "no bias correction": (
-            "The bias correction is missing: m and v start at 0 and are too small at first; m̂ = m / (1 − β₁ᵗ) and "
-            "v̂ = v / (1 − β₂ᵗ) make up for it."
+            "The bias correction is missing: m and v start at 0 and are too small at first; m̂ = m / (1 − β₁ᵗ) and v̂ "
+            "= v / (1 − β₂ᵗ) make up for it."
         ),
         "m not corrected": "m is not corrected for its start at 0: m̂ = m / (1 − β₁ᵗ), as v̂ = v / (1 − β₂ᵗ).",
         "v not corrected": (
@@ -215,21 +215,21 @@ ADAM = Exercise(
             "m̂ = m / (1 − β₁ᵗ)."
         ),
         "bias corrections swapped": (
-            "The two bias corrections have changed places: m is divided by 1 − β₂ᵗ and v by 1 − β₁ᵗ, and should be "
-            "the other way round."
+            "The two bias corrections have changed places: m is divided by 1 − β₂ᵗ and v by 1 − β₁ᵗ, and should be the "
+            "other way round."
         ),
         "β₁ in both bias corrections": "v is corrected with β₁; its own average has β₂: v̂ = v / (1 − β₂ᵗ).",
         "β₂ in both bias corrections": "m is corrected with β₂; its own average has β₁: m̂ = m / (1 − β₁ᵗ).",
         "β for βᵗ": (
-            "The bias correction divides by 1 − β at every step: the power t is missing, or t does not grow. It is 1 "
-            "− βᵗ, which goes to 1."
+            "The bias correction divides by 1 − β at every step: the power t is missing, or t does not grow. It is 1 − "
+            "βᵗ, which goes to 1."
         ),
         "β · t for βᵗ": "The bias correction has β · t where it should have the power βᵗ: 1 − βᵗ.",
         "βᵗ for 1 − βᵗ": "The bias correction divides by βᵗ instead of by 1 − βᵗ.",
         "1 + βᵗ for 1 − βᵗ": "The bias correction divides by 1 + βᵗ instead of by 1 − βᵗ: a sign is wrong.",
         "multiplied by 1 − βᵗ": (
-            "The averages are multiplied by 1 − βᵗ where they have to be divided by it: they are too small, and "
-            "become smaller."
+            "The averages are multiplied by 1 − βᵗ where they have to be divided by it: they are too small, and become "
+            "smaller."
         ),
         "root of 1 − β₂ᵗ missing": (
             "With the correction drawn to the front the factor is √(1 − β₂ᵗ) / (1 − β₁ᵗ), because v̂ stands under the "
@@ -341,8 +341,8 @@ ADAM = Exercise(
             "the rest?"
         ),
         (
-            "m = β₁ m + (1 − β₁) g,  v = β₂ v + (1 − β₂) g²,  p −= lr · m̂ / (√v̂ + ε),  m̂ = m / (1 − β₁ᵗ),  v̂ = v "
-            "/ (1 − β₂ᵗ)"
+            "m = β₁ m + (1 − β₁) g,  v = β₂ v + (1 − β₂) g²,  p −= lr · m̂ / (√v̂ + ε),  m̂ = m / (1 − β₁ᵗ),  v̂ = v / "
+            "(1 − β₂ᵗ)"
         ),
         (
             "notebook 07, “Training”; Kingma & Ba 2015, algorithm 1. self.steps is t, 1 at the first step. Write with "
@@ -658,20 +658,20 @@ COSINE_SCHEDULE = Exercise(
             "begins after it: (step − warmup) / (total − warmup)."
         ),
         "progress over all steps": (
-            "The progress is (step − warmup) / total, which does not reach 1 at step `total`. It is "
-            "(step − warmup) / (total − warmup)."
+            "The progress is (step − warmup) / total, which does not reach 1 at step `total`. It is (step − warmup) / "
+            "(total − warmup)."
         ),
         "progress not from the warm-up": (
-            "The progress is step / (total − warmup): warmup is not subtracted above. It is (step − warmup) / (total "
-            "− warmup)."
+            "The progress is step / (total − warmup): warmup is not subtracted above. It is (step − warmup) / (total − "
+            "warmup)."
         ),
         "progress one step behind": (
             "The progress is (step − warmup − 1) / (total − warmup), one step behind: it is 1 at step `total`, not "
             "after it."
         ),
         "progress from the step after the warm-up": (
-            "The progress is (step − warmup − 1) / (total − warmup − 1): the cosine begins one step late. It begins "
-            "at step `warmup`, where the warm-up ends."
+            "The progress is (step − warmup − 1) / (total − warmup − 1): the cosine begins one step late. It begins at "
+            "step `warmup`, where the warm-up ends."
         ),
         "straight line for cosine": (
             "The rate falls in a straight line; it follows half a cosine, (1 + cos(π · progress)) / 2."
