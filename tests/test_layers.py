@@ -19,6 +19,8 @@ from transformer_np.layers import (
     MultiHeadAttention,
     PositionalEncoding,
     RelativeMultiHeadAttention,
+    RelativePositionBias,
+    RMSNorm,
     TiedLinear,
     WindowAttention,
 )
@@ -84,6 +86,29 @@ LAYERS = {
         lambda **o: RelativeMultiHeadAttention(D, H, **o),
         [(B, T, D)],
         ["w_q", "w_k", "w_v", "w_o", "w_r", "u", "v"],
+    ),
+    "RMS norm": (lambda **o: RMSNorm(D, 0.1, **o), [(B, T, D)], ["gamma"]),
+    "gated feed-forward": (
+        lambda **o: FeedForward(D, FF, "gated_gelu", bias=False, **o),
+        [(B, T, D)],
+        ["w_gate", "w1", "w2"],
+    ),
+    "relative position bias": (
+        lambda **o: RelativePositionBias(H, 6, 5, **o),
+        [np.int64(T), np.int64(T + S)],
+        ["table"],
+    ),
+    "unscaled self-attention with a bias": (
+        lambda **o: MultiHeadAttention(
+            D, H, False, d_head=3, scaled=False, relative_bias=RelativePositionBias(H, 6, 5, **{**o, "rng": 0}), **o
+        ),
+        [(B, T, D)],
+        ["w_q", "w_k", "w_v", "w_o", "relative_bias.table"],
+    ),
+    "unscaled cross-attention": (
+        lambda **o: MultiHeadAttention(D, H, bias=False, d_head=3, scaled=False, **o),
+        [(B, T, D), (B, S, D), HIDDEN],
+        ["w_q", "w_k", "w_v", "w_o"],
     ),
     "masked cross-attention": (
         lambda **o: MultiHeadAttention(D, H, **o),

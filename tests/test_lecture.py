@@ -34,7 +34,7 @@ from transformer_np.lecture import (
     verdict,
     worked_examples,
 )
-from transformer_np.models import transformer
+from transformer_np.models import encoder_decoder
 
 ERRATA = {5, 7, 10, 12, 14, 15, 18, 22, 23}
 CUT_OFF = {4, 9}
@@ -217,7 +217,7 @@ def test_a_mask_that_hides_nothing_is_found(monkeypatch):
 
 
 def test_a_decoder_without_its_mask_is_found(monkeypatch):
-    monkeypatch.setattr(transformer, "causal_mask", _gone)
+    monkeypatch.setattr(encoder_decoder, "causal_mask", _gone)
     assert not_ok() == {20}
     assert exercises()[3].letters == ("b",)
 

@@ -1,13 +1,17 @@
 """Encoder and decoder block: how attention, feed-forward, residual path and LayerNorm are wired.
 
 The lecture's pseudo-code adds the positional encoding at the top of every block. The paper adds it once, below the
-first block (Vaswani et al. 2017, fig. 1 and §3.5), and so does this package: `models.transformer.InputEmbedding`.
+first block (Vaswani et al. 2017, fig. 1 and §3.5), and so does this package: `models.encoder_decoder.InputEmbedding`.
 """
+
+from types import MappingProxyType
 
 import numpy as np
 
-from .layers import Dropout, FeedForward, LayerNorm, MultiHeadAttention
+from .layers import Dropout, FeedForward, LayerNorm, MultiHeadAttention, RMSNorm
 from .module import Module
+
+NOTHING = MappingProxyType({})  # a default that nobody can write into
 
 
 class AddNorm(Module):
@@ -17,10 +21,21 @@ class AddNorm(Module):
         norm_first (Xiong et al. 2020):   x + Dropout(sublayer(LayerNorm(x)))
 
     The sub-layer is handed in: its forward to `forward`, its backward, from its dout to its dx, to `backward`.
+    norm: "layer", or "rms" for an RMSNorm in place of the LayerNorm
     """
 
-    def __init__(self, d_model, dropout=0.0, norm_first=False, eps=1e-5, bias=True, rng=None, dtype=np.float32):
-        self.norm = LayerNorm(d_model, eps, bias, dtype=dtype)
+    def __init__(
+        self,
+        d_model,
+        dropout=0.0,
+        norm_first=False,
+        eps=1e-5,
+        bias=True,
+        rng=None,
+        dtype=np.float32,
+        norm="layer",
+    ):
+        self.norm = make_norm(norm, d_model, eps, bias, dtype)
         self.dropout = Dropout(dropout, rng=rng)
         self.norm_first = norm_first
 
@@ -36,6 +51,13 @@ class AddNorm(Module):
         return dsum + sublayer_backward(self.dropout.backward(dsum))
 
 
+def make_norm(kind, d_model, eps, bias, dtype):
+    """The normalisation of a block: kind "layer" or "rms"."""
+    if kind not in ("layer", "rms"):
+        raise ValueError(f'norm must be "layer" or "rms", got {kind!r}')
+    return LayerNorm(d_model, eps, bias, dtype=dtype) if kind == "layer" else RMSNorm(d_model, eps, dtype=dtype)
+
+
 class EncoderBlock(Module):
     """Self-attention, then feed-forward, each with Add & Norm (Vaswani et al. 2017, fig. 1 left; lecture §8.1).
 
@@ -43,6 +65,7 @@ class EncoderBlock(Module):
 
     x (B, T, D), mask broadcastable to (B, H, T, T), or a tuple of such masks  ->  (B, T, D)
     With a causal mask it is the block of a decoder-only model; cache: its key/value cache, while decoding step by step.
+    attention: further options of its MultiHeadAttention, {"d_head": …, "scaled": …, "relative_bias": …}
     """
 
     def __init__(
@@ -57,12 +80,15 @@ class EncoderBlock(Module):
         bias=True,
         rng=None,
         dtype=np.float32,
+        norm="layer",
+        attention=NOTHING,
     ):
         rng = np.random.default_rng(rng)
-        self.attention = MultiHeadAttention(d_model, num_heads, bias, rng=rng, dtype=dtype)
-        self.add_norm1 = AddNorm(d_model, dropout, norm_first, eps, bias, rng=rng, dtype=dtype)
-        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng=rng, dtype=dtype)
-        self.add_norm2 = AddNorm(d_model, dropout, norm_first, eps, bias, rng=rng, dtype=dtype)
+        around = dropout, norm_first, eps, bias, rng, dtype, norm
+        self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **attention)
+        self.add_norm1 = AddNorm(d_model, *around)
+        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
+        self.add_norm2 = AddNorm(d_model, *around)
 
     def forward(self, x, mask=None, cache=None):
         a = self.add_norm1(x, lambda x: self.attention(x, mask=mask, cache=cache))  # (B, T, D)
@@ -82,6 +108,7 @@ class DecoderBlock(Module):
 
     x (B, T, D), memory (B, S, D), mask to (B, H, T, T), memory_mask to (B, H, T, S), or tuples  ->  (B, T, D)
     cache: the pair of key/value caches of the two attentions, while decoding step by step
+    attention: further options of both attentions; a relative_bias is for the self-attention alone
     """
 
     def __init__(
@@ -96,14 +123,18 @@ class DecoderBlock(Module):
         bias=True,
         rng=None,
         dtype=np.float32,
+        norm="layer",
+        attention=NOTHING,
     ):
         rng = np.random.default_rng(rng)
-        self.self_attention = MultiHeadAttention(d_model, num_heads, bias, rng=rng, dtype=dtype)
-        self.add_norm1 = AddNorm(d_model, dropout, norm_first, eps, bias, rng=rng, dtype=dtype)
-        self.cross_attention = MultiHeadAttention(d_model, num_heads, bias, rng=rng, dtype=dtype)
-        self.add_norm2 = AddNorm(d_model, dropout, norm_first, eps, bias, rng=rng, dtype=dtype)
-        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng=rng, dtype=dtype)
-        self.add_norm3 = AddNorm(d_model, dropout, norm_first, eps, bias, rng=rng, dtype=dtype)
+        around = dropout, norm_first, eps, bias, rng, dtype, norm
+        across = {**attention, "relative_bias": None}  # between two sequences there is no distance
+        self.self_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **attention)
+        self.add_norm1 = AddNorm(d_model, *around)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **across)
+        self.add_norm2 = AddNorm(d_model, *around)
+        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
+        self.add_norm3 = AddNorm(d_model, *around)
 
     def forward(self, x, memory, mask=None, memory_mask=None, cache=(None, None)):
         self_cache, cross_cache = cache

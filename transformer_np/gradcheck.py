@@ -21,6 +21,7 @@ BACKWARDS = {
     "layer_norm": lambda dy, x, gamma, beta, eps=1e-5: F.layer_norm_backward(
         dy, *F.layer_norm(x, gamma, beta, eps)[1:], gamma
     ),
+    "rms_norm": lambda dy, x, gamma, eps=1e-6: F.rms_norm_backward(dy, *F.rms_norm(x, gamma, eps)[1:], gamma),
     "dropout": lambda dy, x, p, rng: F.dropout_backward(dy, F.dropout(x, p, rng)[1], p),
     "scaled_dot_product_attention": lambda dout, q, k, v, mask=None: F.scaled_dot_product_attention_backward(
         dout, q, k, v, F.scaled_dot_product_attention(q, k, v, mask)[1]
@@ -36,6 +37,15 @@ BACKWARDS = {
     "merge_heads": lambda dout, x: F.split_heads(dout, x.shape[1]),
     "feed_forward": lambda dy, x, w1, b1, w2, b2: F.feed_forward_backward(
         dy, x, F.feed_forward(x, w1, b1, w2, b2)[1], w1, w2
+    ),
+    "relative_position_bias": lambda dbias, table, buckets: F.relative_position_bias_backward(
+        dbias, buckets, len(table)
+    ),
+    "unscaled_attention": lambda dout, q, k, v, bias=None, mask=None: F.unscaled_attention_backward(
+        dout, q, k, v, F.unscaled_attention(q, k, v, bias, mask)[1]
+    )[: 3 if bias is None else 4],
+    "gated_feed_forward": lambda dy, x, w_gate, w1, w2: F.gated_feed_forward_backward(
+        dy, x, *F.gated_feed_forward(x, w_gate, w1, w2)[1:], w_gate, w1, w2
     ),
     "rnn": lambda dh, x, w_x, w_h, b=None: F.rnn_backward(dh, x, F.rnn(x, w_x, w_h, b), w_x, w_h)[
         : 3 if b is None else 4
@@ -233,7 +243,16 @@ def standard_checks(seed=0):
     every layer and block, and a small encoder–decoder. All sizes differ, all values are random and of order 1.
     """
     from . import blocks, layers
-    from .models import Bert, BertConfig, Transformer, TransformerConfig, TransformerXL, TransformerXLConfig
+    from .models import (
+        T5,
+        Bert,
+        BertConfig,
+        T5Config,
+        Transformer,
+        TransformerConfig,
+        TransformerXL,
+        TransformerXLConfig,
+    )
 
     rng = np.random.default_rng(seed)
     B, T, S, D, H, V = 2, 3, 4, 6, 2, 7
@@ -254,6 +273,9 @@ def standard_checks(seed=0):
         V, V + 2, d_model=D, num_heads=H, num_encoder_layers=2, num_decoder_layers=2, d_ff=5, max_len=9, dropout=0.2
     )
     xl_config = TransformerXLConfig(V, d_model=D, num_heads=H, num_layers=2, d_ff=5, mem_len=4, dropout=0.2)
+    t5_config = T5Config(
+        V + 2, D, H, 5, 2, 2, d_ff=5, num_buckets=6, max_distance=4, activation="gated_gelu", dropout=0.2
+    )
     bert = randomised(Bert(BertConfig(V, 9, D, H, num_layers=2, d_ff=5, num_classes=3, dropout=0.2)))
     mems = [normal(B, S, D), normal(B, S, D)]
     src, tgt_in = np.array([[4, 5, 6, 3], [5, 4, 0, 0]]), np.array([[1, 4, 8], [1, 4, 0]])
@@ -265,6 +287,7 @@ def standard_checks(seed=0):
         "tanh": (F.tanh, normal(B, T, D)),
         "gelu": (F.gelu, normal(B, T, D)),
         "layer_norm": (F.layer_norm, normal(B, T, D), normal(D), normal(D)),
+        "rms_norm": (F.rms_norm, normal(B, T, D), normal(D)),
         "dropout": (F.dropout, normal(B, T, D), 0.3, seed),
         "split_heads": (F.split_heads, normal(B, T, D), H),
         "merge_heads": (F.merge_heads, normal(B, H, T, 5)),
@@ -279,6 +302,14 @@ def standard_checks(seed=0):
             F.relative_attention,
             normal(B, H, T, D), normal(B, H, S, D), normal(B, H, S, 5), normal(H, S, D), normal(H, D), normal(H, D),
         ),
+        "relative_position_bias": (F.relative_position_bias, normal(6, H), F.relative_position_buckets(T, S, 6, 4)),
+        "unscaled_attention": (
+            F.unscaled_attention,
+            normal(B, H, T, D), normal(B, H, S, D), normal(B, H, S, 5), normal(H, T, S), np.arange(S) == 1,
+        ),
+        "gated_feed_forward": (
+            F.gated_feed_forward, normal(B, T, D), normal(D, 5), normal(D, 5), normal(5, D),
+        ),
         "feed_forward": (F.feed_forward, normal(B, T, D), normal(D, 5), normal(5), normal(5, D), normal(D)),
         "rnn": (F.rnn, normal(B, T, D), normal(D, 5), normal(5, 5), normal(5)),
         "causal_conv1d": (F.causal_conv1d, normal(B, 7, D), normal(3, D, 5), normal(5), 2),
@@ -289,6 +320,8 @@ def standard_checks(seed=0):
         "PositionalEncoding": (layers.PositionalEncoding(D, 9), normal(B, T, D)),
         "LearnedPositionalEmbedding": (randomised(layers.LearnedPositionalEmbedding(9, D)), normal(B, T, D)),
         "LayerNorm": (randomised(layers.LayerNorm(D)), normal(B, T, D)),
+        "RMSNorm": (randomised(layers.RMSNorm(D)), normal(B, T, D)),
+        "RelativePositionBias": (randomised(layers.RelativePositionBias(H, 6, 4)), T, S),
         "Dropout": (layers.Dropout(0.3, rng=seed), normal(B, T, D)),
         "FeedForward": (randomised(layers.FeedForward(D, 5)), normal(B, T, D)),
         "MultiHeadAttention": (randomised(layers.MultiHeadAttention(D, H)), normal(B, T, D), normal(B, S, D), mask),
@@ -301,6 +334,7 @@ def standard_checks(seed=0):
             randomised(blocks.DecoderBlock(D, H, 5, dropout=0.2, rng=seed)), normal(B, T, D), normal(B, S, D),
         ),
         "Transformer": (randomised(Transformer(config)), src, tgt_in),
+        "T5": (randomised(T5(t5_config)), src, tgt_in),
         "Bert": (bert, src),
         "Bert.classify": (OutputOf(bert, "classify"), src),
         "Bert.mlm_logits": (OutputOf(bert, "mlm_logits"), src),

@@ -19,7 +19,7 @@ import numpy as np
 
 from . import functional, tiled
 from .blocks import AddNorm
-from .models.transformer import InputEmbedding
+from .models.encoder_decoder import InputEmbedding
 from .module import Module
 
 BACKWARD = "_backward"

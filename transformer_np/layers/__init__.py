@@ -6,10 +6,11 @@ from .dropout import Dropout
 from .embedding import Embedding, TiedLinear
 from .feed_forward import FeedForward
 from .linear import Linear
-from .norm import LayerNorm
+from .norm import LayerNorm, RMSNorm
 from .positional import LearnedPositionalEmbedding, PositionalEncoding
 from .recurrent import RNN
 from .relative_attention import RelativeMultiHeadAttention
+from .relative_bias import RelativePositionBias
 from .window_attention import WindowAttention
 
 __all__ = [
@@ -23,7 +24,9 @@ __all__ = [
     "Linear",
     "MultiHeadAttention",
     "PositionalEncoding",
+    "RMSNorm",
     "RelativeMultiHeadAttention",
+    "RelativePositionBias",
     "TiedLinear",
     "WindowAttention",
 ]

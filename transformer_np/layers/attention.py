@@ -21,20 +21,39 @@ class MultiHeadAttention(Module):
 
     Where the scores would be large (TILED_BYTES, TILED_LENGTH) they are never held as a whole: the work is done by
     functional.tiled_attention, unless eval(keep=True) asks for everything.
+
+    d_head: K, where it is not D/H: the matrices are then (D, H·K), and w_o (H·K, D)
+    scaled: whether the scores are divided by √d_k; T5 leaves that to its initial weights
+    relative_bias: a RelativePositionBias added to unscaled scores; several layers may share one
     """
 
     always_kept = ("weights",)
 
-    def __init__(self, d_model, num_heads, bias=True, rng=None, dtype=np.float32):
+    def __init__(
+        self,
+        d_model,
+        num_heads,
+        bias=True,
+        rng=None,
+        dtype=np.float32,
+        d_head=None,
+        scaled=True,
+        relative_bias=None,
+    ):
         check_at_least("d_model", d_model, 1)
         check_at_least("num_heads", num_heads, 1)
-        if d_model % num_heads:
+        if d_head is None and d_model % num_heads:
             raise ValueError(f"num_heads must divide d_model: {d_model} features cannot be cut into {num_heads} heads")
+        if scaled and relative_bias is not None:
+            raise ValueError("a relative_bias belongs to unscaled scores: scaled=False")
+        d_head = d_model // num_heads if d_head is None else d_head
+        check_at_least("d_head", d_head, 1)
         rng = np.random.default_rng(rng)
-        self.num_heads = num_heads
-        for name in "qkvo":
-            setattr(self, f"w_{name}", Parameter(glorot_uniform(rng, d_model, d_model, dtype)))
-            setattr(self, f"b_{name}", Parameter(np.zeros(d_model, dtype)) if bias else None)
+        self.num_heads, self.scaled, self.relative_bias = num_heads, scaled, relative_bias
+        inner = num_heads * d_head
+        for name, (d_in, d_out) in zip("qkvo", [(d_model, inner)] * 3 + [(inner, d_model)], strict=True):
+            setattr(self, f"w_{name}", Parameter(glorot_uniform(rng, d_in, d_out, dtype)))
+            setattr(self, f"b_{name}", Parameter(np.zeros(d_out, dtype)) if bias else None)
 
     @property
     def weights(self):
@@ -63,7 +82,10 @@ class MultiHeadAttention(Module):
             if cache is not None:
                 k, v = cache.append(k, v)
         log_total = None
-        if self._by_tiles(q, k):
+        if not self.scaled:
+            bias = None if self.relative_bias is None else self.relative_bias(q.shape[2], k.shape[2])  # (H, T, S)
+            heads, weights = F.unscaled_attention(q, k, v, bias, mask)
+        elif self._by_tiles(q, k):
             heads, log_total = F.tiled_attention(q, k, v, mask)  # (B, H, T, K), (B, H, T)
             weights = q, k, mask  # what they are made of
         else:
@@ -87,6 +109,10 @@ class MultiHeadAttention(Module):
         if isinstance(weights, tuple):
             heads = F.split_heads(concat, self.num_heads)  # (B, H, T, K)
             dq, dk, dv = F.tiled_attention_backward(dheads, q, k, v, heads, self.kept("log_total"), mask=weights[2])
+        elif not self.scaled:
+            dq, dk, dv, dbias = F.unscaled_attention_backward(dheads, q, k, v, weights)
+            if self.relative_bias is not None:
+                self.relative_bias.backward(dbias)
         else:
             dq, dk, dv = F.scaled_dot_product_attention_backward(dheads, q, k, v, weights)
         source = x if memory is None else memory

@@ -31,17 +31,20 @@ class TiedLinear(Module):
     """Scores of every row of an embedding's table, y = x Eᵀ: the output projection that shares the embedding's
     parameter (Press & Wolf 2017; Vaswani et al. 2017, §3.4). Both add to the one gradient.
 
+    scale: x is multiplied by it first. T5, whose embeddings are large, has 1/√D
+
     x (..., D)  ->  y (..., V)
     """
 
-    def __init__(self, embedding):
-        self.table = embedding.table
+    def __init__(self, embedding, scale=1.0):
+        self.table, self.scale = embedding.table, scale
 
     def forward(self, x):
+        x = x if self.scale == 1 else x * self.scale
         self.keep(x=x)
         return F.linear(x, self.table.data.T)  # (..., V)
 
     def backward(self, dy):
         dx, dw, _ = F.linear_backward(dy, self.kept("x"), self.table.data.T)
         self.table.grad += dw.T
-        return dx
+        return dx if self.scale == 1 else dx * self.scale

@@ -29,3 +29,22 @@ class LayerNorm(Module):
         if self.beta is not None:
             self.beta.grad += dbeta
         return dx
+
+
+class RMSNorm(Module):
+    """Each row to a mean square of 1, then times γ (Zhang & Sennrich 2019). γ starts at 1."""
+
+    def __init__(self, d_model, eps=1e-6, rng=None, dtype=np.float32):
+        check_at_least("d_model", d_model, 1)
+        self.gamma = Parameter(np.ones(d_model, dtype))
+        self.eps = eps
+
+    def forward(self, x):
+        y, x_hat, inv_rms = F.rms_norm(x, self.gamma.data, self.eps)  # (..., D)
+        self.keep(x_hat=x_hat, inv_rms=inv_rms)
+        return y
+
+    def backward(self, dy):
+        dx, dgamma = F.rms_norm_backward(dy, *self.kept("x_hat", "inv_rms"), self.gamma.data)
+        self.gamma.grad += dgamma
+        return dx

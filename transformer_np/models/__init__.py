@@ -2,14 +2,17 @@
 
 from .bert import Bert, BertConfig
 from .gpt import GPT, GPTConfig
+from .t5 import T5, T5Config
 from .transformer import Transformer, TransformerConfig
 from .transformer_xl import TransformerXL, TransformerXLConfig
 
 __all__ = [
     "GPT",
+    "T5",
     "Bert",
     "BertConfig",
     "GPTConfig",
+    "T5Config",
     "Transformer",
     "TransformerConfig",
     "TransformerXL",

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..blocks import DecoderBlock, EncoderBlock
-from ..checks import as_ids, check_at_least, check_probability, shapes
-from ..layers import Dropout, Embedding, LayerNorm, Linear, PositionalEncoding, TiedLinear
-from ..masks import causal_mask, padding_mask
-from ..module import Module
+from ..checks import check_at_least, check_probability
+from ..layers import Embedding, LayerNorm, Linear, PositionalEncoding, TiedLinear
+from .encoder_decoder import EncoderDecoder, InputEmbedding
 
 
 @dataclass(frozen=True)
@@ -60,30 +59,7 @@ class TransformerConfig:
             raise ValueError(f"pad_id, bos_id and eos_id must differ: {self.pad_id}, {self.bos_id}, {self.eos_id}")
 
 
-class InputEmbedding(Module):
-    """What enters the first block: √d_model · embedding + positional encoding, then dropout (§3.4, §3.5, §5.4).
-
-    ids (B, T), start: the position of the first id  ->  (B, T, D)
-    """
-
-    def __init__(self, embedding, max_len, dropout, rng, dtype):
-        d_model = embedding.table.shape[1]
-        self.embedding = embedding
-        self.position = PositionalEncoding(d_model, max_len, dtype=dtype)
-        self.dropout = Dropout(dropout, rng=rng)
-        self.scale = d_model**0.5
-
-    def forward(self, ids, start=0):
-        x = self.embedding(ids)  # (B, T, D)
-        x *= self.scale
-        return self.dropout(self.position(x, start))
-
-    def backward(self, dout):
-        dx = self.position.backward(self.dropout.backward(dout))
-        self.embedding.backward(dx * self.scale)
-
-
-class Transformer(Module):
+class Transformer(EncoderDecoder):
     """Encoder and decoder, from ids to scores over the target vocabulary.
 
         model = Transformer(TransformerConfig(src_vocab_size=11, tgt_vocab_size=13, d_model=16, num_heads=2,
@@ -119,11 +95,16 @@ class Transformer(Module):
         if c.tie_embeddings and c.src_vocab_size == c.tgt_vocab_size:
             tgt_embedding.table = src_embedding.table
 
-        self.src_input = InputEmbedding(src_embedding, c.max_len, c.dropout, rng, c.dtype)
+        def input_of(embedding):
+            """√d_model · embedding + positional encoding (§3.4, §3.5)."""
+            position = PositionalEncoding(c.d_model, c.max_len, dtype=c.dtype)
+            return InputEmbedding(embedding, c.dropout, rng, position, scale=c.d_model**0.5)
+
+        self.src_input = input_of(src_embedding)
         self.encoder = [EncoderBlock(**stack) for _ in range(c.num_encoder_layers)]
         self.encoder_norm = LayerNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype) if c.norm_first else None
 
-        self.tgt_input = InputEmbedding(tgt_embedding, c.max_len, c.dropout, rng, c.dtype)
+        self.tgt_input = input_of(tgt_embedding)
         self.decoder = [DecoderBlock(**stack) for _ in range(c.num_decoder_layers)]
         self.decoder_norm = LayerNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype) if c.norm_first else None
 
@@ -131,70 +112,3 @@ class Transformer(Module):
             self.output = TiedLinear(tgt_embedding)
         else:
             self.output = Linear(c.d_model, c.tgt_vocab_size, rng=rng, dtype=c.dtype, init_std=std)
-
-    def forward(self, src, tgt_in):
-        """src (B, S), tgt_in (B, T)  ->  logits (B, T, V)"""
-        return self.decode(tgt_in, self.encode(src), src)
-
-    def encode(self, src):
-        """src (B, S)  ->  memory (B, S, D)"""
-        src = as_ids(src, self.config.src_vocab_size, "src")
-        self._check_sequences("src", src)
-        mask = padding_mask(src, self.config.pad_id)  # (B, 1, 1, S)
-        x = self.src_input(src)  # (B, S, D)
-        for block in self.encoder:
-            x = block(x, mask)
-        return self.encoder_norm(x) if self.encoder_norm else x
-
-    @shapes(memory="B S D")
-    def decode(self, tgt_in, memory, src, cache=None):
-        """tgt_in (B, T), memory (B, S, D) = encode(src), src (B, S) for its padding  ->  logits (B, T, V)
-
-        cache: a decoding.DecoderCache; then tgt_in holds only the tokens that came since the last call with it.
-        """
-        tgt_in = as_ids(tgt_in, self.config.tgt_vocab_size, "tgt_in")
-        past = None if cache is None else cache.ids
-        ids = tgt_in if past is None else np.concatenate([past, tgt_in], axis=1)  # (B, S): all target ids so far
-        self._check_sequences("tgt_in", ids)
-        if not len(tgt_in) == len(memory) == len(src):
-            raise ValueError(f"batch sizes differ: tgt_in {len(tgt_in)}, memory {len(memory)}, src {len(src)}")
-        if np.shape(src) != memory.shape[:2]:
-            raise ValueError(
-                f"src of shape {np.shape(src)} is not what memory of shape {memory.shape} was encoded from"
-            )
-        start = ids.shape[1] - tgt_in.shape[1]
-        mask = causal_mask(tgt_in.shape[1], ids.shape[1]), padding_mask(ids, self.config.pad_id)  # (T, S), (B, 1, 1, S)
-        memory_mask = padding_mask(src, self.config.pad_id)  # (B, 1, 1, S)
-        x = self.tgt_input(tgt_in, start)  # (B, T, D)
-        for i, block in enumerate(self.decoder):
-            x = block(x, memory, mask, memory_mask, (None, None) if cache is None else cache.blocks[i])
-        x = self.decoder_norm(x) if self.decoder_norm else x
-        if cache is not None:
-            cache.extend(tgt_in)
-        return self.output(x)  # (B, T, V)
-
-    def backward(self, dlogits):
-        """From dlogits (B, T, V) to the gradients of all parameters. Ids have no gradient: returns None."""
-        dx = self.output.backward(dlogits)  # (B, T, D)
-        dx = self.decoder_norm.backward(dx) if self.decoder_norm else dx
-        dmemory = 0
-        for block in reversed(self.decoder):
-            dx, dmemory_here = block.backward(dx)
-            dmemory = dmemory + dmemory_here  # every decoder block read the memory
-        self.tgt_input.backward(dx)
-        if not self.decoder:  # then nothing read the memory
-            return
-        dmemory = self.encoder_norm.backward(dmemory) if self.encoder_norm else dmemory
-        for block in reversed(self.encoder):
-            dmemory = block.backward(dmemory)
-        self.src_input.backward(dmemory)
-
-    def _check_sequences(self, name, ids):
-        """Ids are (B, T), no longer than the positional encoding reaches, and no row is empty."""
-        if ids.ndim != 2:
-            raise ValueError(f"{name} must have the axes (batch, length), got shape {ids.shape}")
-        if ids.shape[1] > self.config.max_len:
-            raise ValueError(f"{name} is {ids.shape[1]} tokens long, more than max_len = {self.config.max_len}")
-        empty = (ids == self.config.pad_id).all(axis=1)
-        if empty.any():
-            raise ValueError(f"{name} has nothing but padding in row {int(empty.argmax())}")

@@ -1,0 +1,298 @@
+"""T5: its own formulas, and the encoder–decoder made of them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np.decoding import DecoderCache, beam_search, greedy_decode
+from transformer_np.gradcheck import check_gradients
+from transformer_np.layers import FeedForward, MultiHeadAttention, RelativePositionBias
+from transformer_np.models import T5, T5Config
+
+NEAR = {"rtol": 1e-10, "atol": 1e-10}
+
+
+# --- formulas --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("eps", [1e-6, 0.3])
+def test_rms_norm(rng, rows, eps):
+    x, gamma = 2 + rng.normal(size=(*rows, 5)), rng.normal(size=5)
+    y, x_hat, inv_rms = F.rms_norm(x, gamma, eps)
+    assert inv_rms.shape == (*rows, 1)
+    for row in np.ndindex(rows):
+        expected = x[row] / math.sqrt(sum(v * v for v in x[row]) / 5 + eps)
+        np.testing.assert_allclose(x_hat[row], expected, **NEAR)
+        np.testing.assert_allclose(y[row], expected * gamma, **NEAR)
+    assert check_gradients(F.rms_norm, x, gamma, eps).passed
+
+
+def bucket(distance, num_buckets, max_distance, bidirectional):
+    """The formula, for one distance: how far the key stands before the query."""
+    N, first = (num_buckets // 2, num_buckets // 2 * (distance < 0)) if bidirectional else (num_buckets, 0)
+    n = abs(distance) if bidirectional else max(distance, 0)
+    if n < N // 2:
+        return first + n
+    far = math.log(n / (N // 2)) / math.log(max_distance / (N // 2)) * (N - N // 2)
+    return first + min(N // 2 + math.floor(far + 1e-6), N - 1)  # 1e-6: just at a boundary float32 decides
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize(("num_buckets", "max_distance"), [(32, 128), (8, 11), (6, 30), (7, 20)])
+def test_relative_position_buckets(bidirectional, num_buckets, max_distance):
+    T, S = 30, 171
+    buckets = F.relative_position_buckets(T, S, num_buckets, max_distance, bidirectional)
+    expected = [[bucket(S - T + t - s, num_buckets, max_distance, bidirectional) for s in range(S)] for t in range(T)]
+    assert np.array_equal(buckets, expected)
+    used = set(np.unique(F.relative_position_buckets(200, 200, num_buckets, max_distance, bidirectional)))
+    N = num_buckets // 2
+    assert used == ({*range(2 * N)} - {N} if bidirectional else {*range(num_buckets)})  # N: distance 0 after the query
+
+
+def test_relative_position_buckets_of_the_paper():
+    both = F.relative_position_buckets(300)
+    assert both[150, [150, 149, 143, 142, 22, 21, 0]].tolist() == [0, 1, 7, 8, 15, 15, 15]
+    assert both[150, [151, 157, 158, 278, 299]].tolist() == [17, 23, 24, 31, 31]
+    back = F.relative_position_buckets(300, bidirectional=False)
+    assert back[150, [150, 149, 135, 134, 22, 0, 151, 299]].tolist() == [0, 1, 15, 16, 31, 31, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((0,), "T must be at least 1"),
+        ((3, 2), "S must be at least 3"),
+        ((3, 3, 3), "num_buckets must be at least 4"),
+        ((3, 3, 1, 128, False), "num_buckets must be at least 2"),
+        ((3, 3, 32, 8), "max_distance must be more than 8"),
+    ],
+)
+def test_buckets_that_make_no_sense(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        F.relative_position_buckets(*arguments)
+
+
+def test_relative_position_bias(rng):
+    table, buckets = rng.normal(size=(6, 3)), F.relative_position_buckets(4, 7, 6, 5)
+    bias = F.relative_position_bias(table, buckets)
+    assert all(bias[h, t, s] == table[buckets[t, s], h] for h, t, s in np.ndindex(3, 4, 7))
+    assert check_gradients(F.relative_position_bias, table, buckets).passed
+
+
+def test_unscaled_attention(rng):
+    q, k, v = rng.normal(size=(2, 3, 4, 5)), rng.normal(size=(2, 3, 6, 5)), rng.normal(size=(2, 3, 6, 7))
+    bias, hidden = rng.normal(size=(3, 4, 6)), rng.random((2, 1, 1, 6)) < 0.4
+    out, weights = F.unscaled_attention(q, k, v, bias, hidden)
+    expected = F.scaled_dot_product_attention(q * 5**0.5, k, v, (bias, hidden))
+    np.testing.assert_allclose(out, expected[0], **NEAR)
+    np.testing.assert_allclose(weights, expected[1], **NEAR)
+    everything = np.ones((4, 6), bool)
+    assert not F.unscaled_attention(q, k, v, bias, everything)[0].any()
+    for mask in (None, hidden, everything):
+        assert check_gradients(F.unscaled_attention, q, k, v, bias, mask).passed
+    assert check_gradients(F.unscaled_attention, q, k, v).passed
+
+
+def test_gated_feed_forward(rng):
+    x, w_gate, w1, w2 = (rng.normal(size=shape) for shape in [(2, 3, 4), (4, 5), (4, 5), (5, 6)])
+    y, gate, value = F.gated_feed_forward(x, w_gate, w1, w2)
+    hidden = gate / 2 * (1 + np.tanh(math.sqrt(2 / math.pi) * (gate + 0.044715 * gate**3))) * value
+    np.testing.assert_allclose(gate, x @ w_gate, **NEAR)
+    np.testing.assert_allclose(value, x @ w1, **NEAR)
+    np.testing.assert_allclose(y, hidden @ w2, **NEAR)
+    assert check_gradients(F.gated_feed_forward, x, w_gate, w1, w2).passed
+
+
+# --- layers ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_bias_needs_unscaled_scores():
+    with pytest.raises(ValueError, match="scaled=False"):
+        MultiHeadAttention(6, 2, relative_bias=RelativePositionBias(2))
+
+
+def test_a_gated_network_has_no_biases():
+    with pytest.raises(ValueError, match="bias=False"):
+        FeedForward(4, 5, "gated_gelu")
+
+
+def test_a_shared_bias_gets_the_gradient_of_every_layer(rng):
+    bias = RelativePositionBias(2, 6, 5, dtype="float64", rng=0)
+    layers = [MultiHeadAttention(6, 2, scaled=False, relative_bias=bias, rng=i, dtype="float64") for i in range(2)]
+    x, dout = rng.normal(size=(2, 2, 4, 6)), rng.normal(size=(2, 2, 4, 6))
+    alone = []
+    for layer, x_here, dout_here in zip(layers, x, dout, strict=True):
+        bias.zero_grad()
+        layer(x_here)
+        layer.backward(dout_here)
+        alone.append(bias.table.grad.copy())
+    bias.zero_grad()
+    for layer, x_here in zip(layers, x, strict=True):
+        layer(x_here)
+    for layer, dout_here in zip(layers, dout, strict=True):
+        layer.backward(dout_here)
+    np.testing.assert_allclose(bias.table.grad, alone[0] + alone[1], **NEAR)
+    assert all(gradient.any() for gradient in alone)
+
+
+# --- the model -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def make(random_module):
+    """make(**config) -> a small T5, all sizes different, every parameter random."""
+
+    def model(**config):
+        sizes = {"vocab_size": 13, "d_model": 8, "num_heads": 3, "d_head": 5, "d_ff": 10, "num_buckets": 6}
+        rest = {"num_encoder_layers": 2, "num_decoder_layers": 3, "max_distance": 5, "dropout": 0.0, "dtype": "float64"}
+        model = random_module(T5(T5Config(**{**sizes, **rest, **config})))
+        model.src_input.embedding.table.data *= 3  # rows near 0 would bend the norm too much for finite differences
+        return model
+
+    return model
+
+
+V1_0, V1_1 = {}, {"activation": "gated_gelu", "tie_embeddings": False}
+KINDS = pytest.mark.parametrize("kind", [V1_0, V1_1], ids=["v1.0", "v1.1"])
+SRC = np.array([[4, 5, 6, 3, 9, 1, 0], [7, 5, 1, 0, 0, 0, 0]])
+TGT_IN = np.array([[0, 4, 12, 7], [0, 9, 9, 2]])
+
+
+@KINDS
+def test_every_gradient(make, kind):
+    model = make(**kind, dropout=0.2).train()
+    report = check_gradients(model, SRC, TGT_IN, max_entries=30)
+    names = {entry.name for entry in report.entries}
+    assert names == {name for name, _ in model.named_parameters()}
+    assert {"encoder_bias.table", "decoder_bias.table", "src_input.embedding.table"} <= names
+    assert report.passed, report
+
+
+@KINDS
+def test_the_decoder_does_not_see_the_future(make, kind):
+    model = make(**kind).eval()
+    before = model(SRC, TGT_IN)
+    changed = TGT_IN.copy()
+    changed[:, 2] = 5
+    after = model(SRC, changed)
+    assert np.array_equal(after[:, :2], before[:, :2])
+    assert not np.isclose(after[:, 2:], before[:, 2:]).all(axis=-1).any()
+
+
+@KINDS
+def test_padding_of_the_source_does_not_count(make, kind):
+    model = make(**kind).eval()
+    alone = model(SRC[1:, :3], TGT_IN[1:])
+    np.testing.assert_allclose(model(SRC, TGT_IN)[1:], alone, **NEAR)
+    assert not np.allclose(model(np.where(SRC == 0, 11, SRC), TGT_IN)[1:], alone)
+
+
+def test_the_start_token_is_seen_although_it_is_the_padding(make):
+    """Hidden, it would leave the first query nothing to see: the self-attention's output would be 0."""
+    model = make().eval(keep=True)
+    model(SRC, TGT_IN)
+    weights = model.decoder[0].self_attention.weights  # (B, H, T, T)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1)
+    assert (weights[:, :, 1:, 0] > 0).all()
+
+
+def test_only_distances_matter(make):
+    """Without padding the same text a few places later is the same to the encoder, but for what stands around it."""
+    model = make(num_encoder_layers=1).eval(keep=True)
+    text = [4, 5, 6, 3]
+    model.encode(np.array([[*text, *text]]))
+    scores = model.encoder[0].attention
+    q, k = scores._kept["q"], scores._kept["k"]
+    both = q @ k.swapaxes(-1, -2) + model.encoder_bias(8)
+    np.testing.assert_allclose(both[:, :, :4, :4], both[:, :, 4:, 4:], **NEAR)
+    assert not np.allclose(both[:, :, :4, :4], both[:, :, 4:, :4])
+
+
+def test_without_the_bias_order_means_nothing(make, rng):
+    model = make().eval()
+    model.encoder_bias.table.data[...] = 0
+    order = [3, 0, 4, 1, 2]
+    text = np.array([[4, 5, 6, 3, 9]])
+    memory = model.encode(text)
+    np.testing.assert_allclose(model.encode(text[:, order]), memory[:, order], **NEAR)
+    model.encoder_bias.table = rng.normal(size=model.encoder_bias.table.shape)
+    assert not np.allclose(model.encode(text[:, order]), model.encode(text)[:, order])
+
+
+@KINDS
+def test_the_cache_changes_nothing(make, kind):
+    model = make(**kind).eval()
+    memory = model.encode(SRC)
+    whole = model.decode(TGT_IN, memory, SRC)
+    cache = DecoderCache(len(model.decoder))
+    for t in range(TGT_IN.shape[1]):
+        np.testing.assert_allclose(model.decode(TGT_IN[:, t : t + 1], memory, SRC, cache)[:, 0], whole[:, t], **NEAR)
+    assert greedy_decode(model, SRC, 12) == greedy_decode(model, SRC, 12, use_cache=False)
+    assert beam_search(model, SRC, 3, 8) == beam_search(model, SRC, 3, 8, use_cache=False)
+    assert beam_search(model, SRC, 1, 8, length_penalty=0) == greedy_decode(model, SRC, 8)
+
+
+def test_a_row_alone_is_the_row_in_the_batch(make):
+    model = make().eval()
+    both = model(SRC, TGT_IN)
+    for row in range(2):
+        np.testing.assert_allclose(model(SRC[row : row + 1], TGT_IN[row : row + 1])[0], both[row], **NEAR)
+
+
+@KINDS
+def test_a_fresh_model_knows_nothing(kind):
+    config = T5Config(
+        500, d_model=64, num_heads=4, d_head=16, num_encoder_layers=2, num_decoder_layers=2, d_ff=128, **kind
+    )
+    model = T5(config).eval()
+    ids = np.random.default_rng(0).integers(2, 500, size=(4, 20))
+    loss, _ = F.cross_entropy(model(ids, ids), ids[:, ::-1])
+    assert abs(loss - math.log(500)) < 0.3
+    scores = model.eval(keep=True) and model(ids, ids)
+    assert 0.5 < model.encoder[0].attention._kept["q"].std() * model.encoder[0].attention._kept["k"].std() * 4 < 2
+    assert scores.dtype == np.float32
+
+
+def test_tied_and_untied(make):
+    assert "output.w" not in dict(make().named_parameters())
+    assert dict(make(**V1_1).named_parameters())["output.w"].shape == (8, 13)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"activation": "gelu"}, 'must be "relu" or "gated_gelu"'),
+        ({"eos_id": 0}, "eos_id is 0, the same as"),
+        ({"eos_id": 20}, "not in vocab_size = 13"),
+        ({"d_head": 0}, "d_head must be at least 1"),
+        ({"dropout": 1.0}, "dropout must lie in"),
+        ({"num_buckets": 2}, "num_buckets must be at least 4"),
+        ({"dtype": "int32"}, "floating"),
+    ],
+)
+def test_configurations_that_make_no_sense(make, config, message):
+    with pytest.raises(ValueError, match=message):
+        make(**config)
+
+
+@pytest.mark.parametrize(
+    ("src", "tgt_in", "message"),
+    [
+        ([[4, 13]], [[0]], "src must lie in 0 … 12"),
+        ([[4, 5]], [[0, 13]], "tgt_in must lie in 0 … 12"),
+        ([[0, 0]], [[0]], "nothing but padding in row 0"),
+        ([4, 5], [[0]], "axes"),
+        ([[4, 5]], [[0], [0]], "batch sizes differ"),
+    ],
+)
+def test_wrong_input(make, src, tgt_in, message):
+    with pytest.raises(ValueError, match=message):
+        make()(np.array(src), np.array(tgt_in))
+
+
+def test_there_is_no_longest_input(make):
+    model = make(max_len=4).eval()
+    assert model(np.full((1, 40), 5), np.full((1, 30), 5)).shape == (1, 30, 13)

@@ -1,0 +1,52 @@
+from functools import lru_cache
+
+import numpy as np
+
+from .. import functional as F
+from ..checks import check_at_least
+from ..initial import normal
+from ..module import Module, Parameter
+
+
+class RelativePositionBias(Module):
+    """A learned number for each head and each bucket of distances, added to the scores (Raffel et al. 2020, §2.1).
+
+    One such table serves all layers of a stack: hand it to their MultiHeadAttention as `relative_bias`.
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        num_buckets=32,
+        max_distance=128,
+        bidirectional=True,
+        rng=None,
+        dtype=np.float32,
+        init_std=0.1,
+    ):
+        check_at_least("num_heads", num_heads, 1)
+        self.num_buckets, self.max_distance, self.bidirectional = num_buckets, max_distance, bidirectional
+        self.buckets(1, 1)  # wrong choices show now
+        self.table = Parameter(normal(rng, (num_buckets, num_heads), init_std, dtype))
+
+    def buckets(self, T, S):
+        """(T, S): the bucket of each distance."""
+        return _buckets(T, S, self.num_buckets, self.max_distance, self.bidirectional)
+
+    def forward(self, T, S=None):
+        """The bias of T queries, the last of S positions, on all S keys: (H, T, S)."""
+        buckets = self.buckets(T, T if S is None else S)  # (T, S)
+        self.keep(buckets=buckets)
+        return F.relative_position_bias(self.table.data, buckets)
+
+    def backward(self, dbias):
+        """dbias (H, T, S). Adds to the table's gradient; lengths have none: returns None."""
+        self.table.grad += F.relative_position_bias_backward(dbias, self.kept("buckets"), self.num_buckets)
+
+
+@lru_cache(maxsize=64)
+def _buckets(T, S, num_buckets, max_distance, bidirectional):
+    """The buckets, which every layer asks for again; not to be written to."""
+    buckets = F.relative_position_buckets(T, S, num_buckets, max_distance, bidirectional)
+    buckets.flags.writeable = False
+    return buckets
