@@ -18,9 +18,9 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 
 from transformer_np import cli
-from transformer_np.decoding import generate
+from transformer_np.decoding import generate, greedy_decode
 from transformer_np.initial import blank
-from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Transformer, TransformerConfig
+from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Transformer, TransformerConfig
 from transformer_np.pretrained import PretrainedTokenizer, SentenceEncoder, load_any, minilm_folder, save_pretrained
 
 IGNORES_NEXT_SENTENCE = pytest.warns(UserWarning, match=r"left out.*cls\.seq_relationship\.bias, cls\.seq_relation")
@@ -90,6 +90,50 @@ def test_bert_like_the_reference(stored, folder_of, case, dtype, tolerance):
     assert abs(logits - expected).max() < tolerance
 
 
+@pytest.mark.parametrize("dtype", ["float64", None])
+@pytest.mark.parametrize("case", ["t5_v1_0", "t5_v1_1"])
+def test_t5_like_the_reference(stored, folder_of, case, dtype):
+    """In float64 no closer than in float32: the reference takes the mean square in its norms in float32 always."""
+    model = T5.from_pretrained(folder_of(case), dtype)
+    assert not model.training and model.config.dtype == (dtype or "float32")
+    assert model.config.tie_embeddings == (case == "t5_v1_0")
+    logits = model(ref.T5_SRC, ref.T5_TGT_IN)
+    assert logits.dtype == model.config.dtype
+    assert abs(logits - stored[f"{case}.logits"]).max() < 1e-5
+    for use_cache in (True, False):
+        greedy = greedy_decode(model, ref.T5_SRC, ref.NEW_TOKENS, use_cache)
+        np.testing.assert_array_equal(greedy, stored[f"{case}.greedy"][:, 1:])  # no row has ended
+
+
+def test_t5_of_newer_and_older_files(folder_of):
+    """Newer ones say `scale_decoder_outputs`; older ones have the embedding three times and a bias of no use."""
+    plain = T5.from_pretrained(folder_of("t5_v1_1"))
+    newer = folder_of("t5_v1_1", tie_word_embeddings=True, scale_decoder_outputs=False)
+    assert_same(T5.from_pretrained(newer), plain)
+    assert not T5.from_pretrained(newer).config.tie_embeddings
+
+    def older(t):
+        names = ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight")
+        useless = "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"
+        return t | {name: t["shared.weight"] for name in names} | {useless: np.ones((8, 3), np.float32)}
+
+    assert_same(T5.from_pretrained(folder_of("t5_v1_0", older)), T5.from_pretrained(folder_of("t5_v1_0")))
+
+    def changed(t):
+        return t | {"lm_head.weight": 2 * t["shared.weight"]}
+
+    with pytest.raises(ValueError, match=r"lm_head\.weight is to be the same as shared\.weight, but is not"):
+        T5.from_pretrained(folder_of("t5_v1_0", changed))
+
+
+@pytest.mark.parametrize("side", ["encoder", "decoder"])
+def test_t5_without_its_bias(folder_of, side):
+    name = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+    folder = folder_of("t5_v1_0", lambda t: {key: values for key, values in t.items() if key != name})
+    with pytest.raises(ValueError, match=rf"missing {name}, not expected nothing"):
+        T5.from_pretrained(folder)
+
+
 def test_the_reference_is_small(stored):
     assert ref.PATH.stat().st_size < 100_000
     assert all(abs(values).max() > 0.5 for values in stored.values())
@@ -97,7 +141,7 @@ def test_the_reference_is_small(stored):
 
 @pytest.mark.parametrize("case", ref.CASES)
 def test_names_without_the_prefix(folder_of, case):
-    cls = GPT if case.startswith("gpt2") else Bert
+    cls = {"gpt2": GPT, "bert": Bert, "t5": T5}[case.split("_")[0]]
     with_prefix = cls.from_pretrained(folder_of(case, without_task))
     assert_same(cls.from_pretrained(folder_of(case, lambda t: without_prefix(without_task(t)))), with_prefix)
 
@@ -105,6 +149,7 @@ def test_names_without_the_prefix(folder_of, case):
 def test_load_any_takes_the_kind_from_the_folder(folder_of):
     assert isinstance(load_any(folder_of("gpt2_tied")), GPT)
     assert isinstance(load_any(folder_of("bert_classifier")), Bert)
+    assert isinstance(load_any(folder_of("t5_v1_1")), T5)
 
 
 def test_queries_keys_and_values_lie_side_by_side(folder_of):
@@ -297,9 +342,9 @@ def test_the_tokenizer_goes_along(folder_of, tmp_path):
         model.save_pretrained(tmp_path / "three", tokenizer=tmp_path / "nowhere")
 
 
-def test_only_gpt_and_bert_are_written(tmp_path):
+def test_other_models_are_not_written(tmp_path):
     model = Transformer(TransformerConfig(5, 5, 4, 2, 1, 1, 6))
-    with pytest.raises(TypeError, match="must be a GPT or Bert, got Transformer"):
+    with pytest.raises(TypeError, match="must be one of GPT, Bert, T5, got Transformer"):
         save_pretrained(model, tmp_path)
 
 
@@ -352,6 +397,10 @@ def test_the_other_model(folder_of):
         ("bert_classifier", {"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
         ("bert_classifier", {"is_decoder": True}, "is_decoder is True"),
         ("bert_classifier", {"num_hidden_layers": None}, "num_hidden_layers is missing"),
+        ("t5_v1_0", {"feed_forward_proj": "gated-silu"}, "feed_forward_proj is 'gated-silu'.*supported are relu"),
+        ("t5_v1_0", {"is_encoder_decoder": False}, "is_encoder_decoder is False"),
+        ("t5_v1_0", {"d_kv": None}, "d_kv is missing"),
+        ("t5_v1_0", {"relative_attention_num_buckets": 3}, "num_buckets must be at least 4"),
     ],
 )
 def test_unsupported_settings(folder_of, case, settings, message):
@@ -393,6 +442,7 @@ def test_a_name_that_comes_twice(folder_of):
     [
         ("gpt2_tied", "transformer.h.0.attn.c_attn.weight", r"must have shape \(12, 36\), got \(36, 12\)"),
         ("gpt2_tied", "transformer.wte.weight", r"must have shape \(13, 12\), got \(12, 13\)"),
+        ("t5_v1_0", "decoder.block.1.layer.1.EncDecAttention.q.weight", r"must have shape \(15, 12\), got \(12, 15\)"),
         ("bert_classifier", "bert.encoder.layer.1.output.dense.weight", r"must have shape \(12, 10\), got \(10, 12\)"),
     ],
 )

@@ -40,6 +40,23 @@ BERT = {
     "layer_norm_eps": 1e-3,
     "pad_token_id": 0,
 }
+T5 = {
+    "model_type": "t5",
+    "vocab_size": 13,
+    "d_model": 12,
+    "d_kv": 5,
+    "num_heads": 3,
+    "num_layers": 2,
+    "num_decoder_layers": 2,
+    "d_ff": 10,
+    "relative_attention_num_buckets": 8,
+    "relative_attention_max_distance": 6,
+    "layer_norm_epsilon": 1e-3,
+    "pad_token_id": 0,
+    "eos_token_id": 1,
+    "decoder_start_token_id": 0,
+    "feed_forward_proj": "relu",
+}
 CASES = {
     "gpt2_tied": ("GPT2LMHeadModel", GPT2),
     "gpt2_untied": ("GPT2LMHeadModel", {**GPT2, "tie_word_embeddings": False, "activation_function": "relu"}),
@@ -49,9 +66,18 @@ CASES = {
         {**BERT, "hidden_act": "gelu_new", "id2label": {str(i): f"class {i}" for i in range(5)}},
     ),
 }
+CASES |= {
+    "t5_v1_0": ("T5ForConditionalGeneration", T5),
+    "t5_v1_1": (
+        "T5ForConditionalGeneration",
+        {**T5, "tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"},
+    ),
+}
 GPT_IDS = np.array([[4, 9, 4, 7, 3, 10, 2], [5, 4, 4, 2, 0, 12, 1], [6, 8, 3, 3, 7, 2, 11]])
 BERT_IDS = np.array([[4, 9, 4, 7, 3, 10, 2], [5, 4, 4, 2, 1, 0, 0], [6, 8, 3, 0, 0, 0, 0]])  # 0 is padding
 SEGMENTS = np.array([[0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 1, 0, 0], [0, 0, 0, 0, 0, 0, 0]])
+T5_SRC = np.array([[4, 9, 4, 7, 3, 10, 2, 5, 8, 1], [5, 4, 4, 2, 1, 0, 0, 0, 0, 0], [6, 8, 3, 12, 11, 4, 1, 0, 0, 0]])
+T5_TGT_IN = np.array([[0, 9, 4, 7, 3, 10, 2, 6], [0, 4, 4, 2, 12, 3, 3, 5], [0, 8, 3, 2, 7, 7, 11, 4]])
 NEW_TOKENS = 10
 
 
@@ -70,6 +96,9 @@ def names_and_shapes(case):
             shapes |= {f"{h}.mlp.c_proj.weight": (F, D), f"{h}.mlp.c_proj.bias": (D,)}
         shapes |= {"transformer.ln_f.weight": (D,), "transformer.ln_f.bias": (D,)}
         return shapes if case == "gpt2_tied" else {**shapes, "lm_head.weight": (V, D)}
+
+    if c["model_type"] == "t5":
+        return _names_and_shapes_of_t5(case)
 
     def dense(name, d_in, d_out):
         return {f"{name}.weight": (d_out, d_in), f"{name}.bias": (d_out,)}
@@ -92,11 +121,29 @@ def names_and_shapes(case):
     return shapes | {"cls.predictions.bias": (V,)} | dense("cls.seq_relationship", D, 2)
 
 
+def _names_and_shapes_of_t5(case):
+    V, D, F, R, H, HK = 13, 12, 10, 8, 3, 15
+    shapes = {"shared.weight": (V, D)}
+    for side, attentions in (("encoder", ["SelfAttention"]), ("decoder", ["SelfAttention", "EncDecAttention"])):
+        shapes |= {f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight": (R, H)}
+        for block in (f"{side}.block.0", f"{side}.block.1"):
+            for i, attention in enumerate(attentions):
+                shapes |= {f"{block}.layer.{i}.{attention}.{x}.weight": (HK, D) for x in "qkv"}
+                shapes |= {f"{block}.layer.{i}.{attention}.o.weight": (D, HK)}
+            i = len(attentions)
+            inner = ["wi"] if case == "t5_v1_0" else ["wi_0", "wi_1"]
+            shapes |= {f"{block}.layer.{i}.DenseReluDense.{w}.weight": (F, D) for w in inner}
+            shapes |= {f"{block}.layer.{i}.DenseReluDense.wo.weight": (D, F)}
+            shapes |= {f"{block}.layer.{n}.layer_norm.weight": (D,) for n in range(i + 1)}
+        shapes |= {f"{side}.final_layer_norm.weight": (D,)}
+    return shapes if case == "t5_v1_0" else {**shapes, "lm_head.weight": (V, D)}
+
+
 def draw(name, shape):
     """The values of one tensor, of order 1: γ around 1, vectors 0.5, matrices 1/√12; the same on every machine."""
     values = np.random.default_rng(list(name.encode())).standard_normal(shape)
     if len(shape) == 2:
-        return values / 12**0.5
+        return values if "relative_attention_bias" in name else values / 12**0.5
     gamma = name.endswith("weight")
     return 1 + 0.3 * values if gamma else 0.5 * values
 
@@ -136,6 +183,11 @@ def compute(case, folder):
                 pad_token_id=0,
             )
             return {"logits": model(prompt).logits, "greedy": text}
+        if case.startswith("t5"):
+            src, tgt_in = torch.from_numpy(T5_SRC), torch.from_numpy(T5_TGT_IN)
+            given = {"input_ids": src, "attention_mask": (src != 0).long()}
+            logits = model(**given, decoder_input_ids=tgt_in).logits
+            return {"logits": logits, "greedy": model.generate(**given, max_new_tokens=NEW_TOKENS, do_sample=False)}
         ids, segments = torch.from_numpy(BERT_IDS), torch.from_numpy(SEGMENTS)
         given = {"attention_mask": (ids != 0).long(), "token_type_ids": segments}
         output, body = model(ids, **given), model.bert(ids, **given)

@@ -48,6 +48,8 @@ class T5Config:
             check_at_least(name, getattr(self, name), 1)
         for name in ("num_encoder_layers", "num_decoder_layers"):
             check_at_least(name, getattr(self, name), 0)
+        check_at_least("num_buckets", self.num_buckets, 4)
+        check_at_least("max_distance", self.max_distance, self.num_buckets // 2 + 1)
         check_probability("dropout", self.dropout)
         if self.activation not in ("relu", "gated_gelu"):
             raise ValueError(f'activation must be "relu" or "gated_gelu", got {self.activation!r}')

@@ -1,6 +1,6 @@
 """Weights that others have trained: folders in the layout of Hugging Face, read into our models and written back.
 
-    model = Bert.from_pretrained("folder")            a folder on this disk, nothing is fetched; GPT likewise
+    model = Bert.from_pretrained("folder")            a folder on this disk, nothing is fetched; GPT and T5 likewise
     model.save_pretrained("other folder")             Hugging Face loads it
 
 A folder holds `config.json` (the kind and the sizes), `model.safetensors` (the weights by name) and, for text,

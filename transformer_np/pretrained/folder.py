@@ -11,10 +11,10 @@ import numpy as np
 
 from ..initial import blank
 from ..training.checkpoint import write_atomically
-from . import bert, gpt2
+from . import bert, gpt2, t5
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
-LAYOUTS = {layout.MODEL_TYPE: layout for layout in (gpt2, bert)}
+LAYOUTS = {layout.MODEL_TYPE: layout for layout in (gpt2, bert, t5)}
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 KEPT_SETTINGS = ("bos_token_id", "eos_token_id", "id2label", "label2id")  # which our configurations do not have
 KEPT_FILES = (TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt")
@@ -29,7 +29,7 @@ def load_any(folder, dtype=None):
 def load_pretrained(cls, folder, dtype=None):
     """The model of a folder, in eval mode.
 
-    cls: GPT for the model_type gpt2, Bert for bert
+    cls: GPT for the model_type gpt2, Bert for bert, T5 for t5
     dtype: of the model; None keeps the file's, half precision becoming float32
 
     The file is mapped into memory, and each tensor copied from there into its parameter. Names with and without the
@@ -70,7 +70,7 @@ def load_pretrained(cls, folder, dtype=None):
 
 
 def save_pretrained(model, folder, tokenizer=None):
-    """Write a GPT or a Bert into a folder that Hugging Face loads: config.json, model.safetensors, tokenizer.json.
+    """Write a GPT, Bert or T5 into a folder that Hugging Face loads: config.json, model.safetensors, tokenizer.json.
 
     tokenizer: a tokenizer.json to copy, or the folder of one; without it, the tokenizer of the folder that the model
         was read from, where there is one
@@ -82,8 +82,8 @@ def save_pretrained(model, folder, tokenizer=None):
     """
     layout = next((layout for layout in LAYOUTS.values() if isinstance(model, layout.MODEL)), None)
     if layout is None:
-        kinds = " or ".join(layout.MODEL.__name__ for layout in LAYOUTS.values())
-        raise TypeError(f"model must be a {kinds}, got {type(model).__name__}")
+        kinds = ", ".join(layout.MODEL.__name__ for layout in LAYOUTS.values())
+        raise TypeError(f"model must be one of {kinds}, got {type(model).__name__}")
     origin = getattr(model, "pretrained_folder", None)
     model = layout.writable(model)
     config = replace(model.config, dtype=str(model.parameters()[0].dtype))  # astype may have changed it

@@ -1,4 +1,4 @@
-"""What the two layouts have in common: how tensors of the file and parameters of ours correspond."""
+"""What the layouts have in common: how tensors of the file and parameters of ours correspond."""
 
 from dataclasses import dataclass
 

@@ -1,0 +1,147 @@
+"""T5's layout: names, shapes and settings (Raffel et al. 2020, as in Hugging Face's T5ForConditionalGeneration).
+
+Its matrices are (d_out, d_in), the transpose of ours. v1.0 scales what it hands to the tied output projection, v1.1 has
+one of its own and does not.
+"""
+
+import re
+
+from ..models import T5, T5Config
+from .layout import Stored, refuse, required
+
+MODEL, MODEL_TYPE, PREFIX = T5, "t5", ""
+# of no use: a bias that old files have and no version of the model adds to anything
+BUFFERS = re.compile(r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight")
+HEADS = ("classification_head.", "classifier.")  # of tasks that we do not have
+
+ACTIVATIONS = {"relu": "relu", "gated-gelu": "gated_gelu"}
+EMBEDDING, OUTPUT = "shared.weight", "lm_head.weight"
+COPIES = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}
+
+
+def standard_name(name):
+    """The name in its one spelling."""
+    return name
+
+
+def read_config(settings, weights):
+    """config.json and the names in the file  ->  T5Config
+
+    dropout is dropout_rate: ours has none on the attention weights and inside the feed-forward network.
+    """
+    refuse(settings, {"is_encoder_decoder": True})
+    kind = settings.get("feed_forward_proj", "relu")
+    if kind not in ACTIVATIONS:
+        raise ValueError(
+            f"feed_forward_proj is {kind!r}, which is not supported; supported are {', '.join(ACTIVATIONS)}"
+        )
+    tied = settings.get("scale_decoder_outputs")  # newer files say it here, older ones below
+    tied = settings.get("tie_word_embeddings", True) if tied is None else tied
+    own = [name for name in sorted(COPIES | ({OUTPUT} if tied else set())) if name in weights]
+    for name in own:
+        if EMBEDDING in weights and not weights.equal(name, EMBEDDING):
+            raise ValueError(f"{name} is to be the same as {EMBEDDING}, but is not")
+    layers = required(settings, "num_layers")
+    pad_id = settings.get("pad_token_id") or 0
+    start = settings.get("decoder_start_token_id")
+    return T5Config(
+        vocab_size=required(settings, "vocab_size"),
+        d_model=required(settings, "d_model"),
+        num_heads=required(settings, "num_heads"),
+        d_head=required(settings, "d_kv"),
+        num_encoder_layers=layers,
+        num_decoder_layers=layers if settings.get("num_decoder_layers") is None else settings["num_decoder_layers"],
+        d_ff=required(settings, "d_ff"),
+        dropout=settings.get("dropout_rate", 0.1),
+        activation=ACTIVATIONS[kind],
+        tie_embeddings=bool(tied),
+        num_buckets=settings.get("relative_attention_num_buckets", 32),
+        max_distance=settings.get("relative_attention_max_distance", 128),
+        layer_norm_eps=float(settings.get("layer_norm_epsilon", 1e-6)),
+        pad_id=pad_id,
+        eos_id=settings.get("eos_token_id", 1),
+        bos_id=pad_id if start is None else start,
+        max_len=settings.get("n_positions", 512),
+    )
+
+
+def duplicates(config):
+    """Names in the file that repeat what is stored under another."""
+    return COPIES | ({OUTPUT} if config.tie_embeddings else set())
+
+
+def write_config(config):
+    """T5Config  ->  config.json"""
+    c = config
+    return {
+        "architectures": ["T5ForConditionalGeneration"],
+        "is_encoder_decoder": True,
+        "vocab_size": c.vocab_size,
+        "d_model": c.d_model,
+        "num_heads": c.num_heads,
+        "d_kv": c.d_head,
+        "num_layers": c.num_encoder_layers,
+        "num_decoder_layers": c.num_decoder_layers,
+        "d_ff": c.d_ff,
+        "dropout_rate": c.dropout,
+        "feed_forward_proj": {ours: theirs for theirs, ours in ACTIVATIONS.items()}[c.activation],
+        "tie_word_embeddings": c.tie_embeddings,
+        "relative_attention_num_buckets": c.num_buckets,
+        "relative_attention_max_distance": c.max_distance,
+        "layer_norm_epsilon": c.layer_norm_eps,
+        "pad_token_id": c.pad_id,
+        "eos_token_id": c.eos_id,
+        "decoder_start_token_id": c.bos_id,
+        "n_positions": c.max_len,
+    }
+
+
+def prefix(config):
+    """What the names of the body begin with in a file that we write."""
+    return PREFIX
+
+
+def body(config):
+    """{name in the file: Stored} of everything but the output projection"""
+    tensors = {EMBEDDING: Stored(("src_input.embedding.table",))}
+    sides = {
+        "encoder": (config.num_encoder_layers, {"SelfAttention": "attention"}),
+        "decoder": (
+            config.num_decoder_layers,
+            {"SelfAttention": "self_attention", "EncDecAttention": "cross_attention"},
+        ),
+    }
+    for side, (num_layers, attentions) in sides.items():
+        bias = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"  # of all layers
+        tensors |= {bias: Stored((f"{side}_bias.table",))} if num_layers else {}
+        for i in range(num_layers):
+            theirs, ours = f"{side}.block.{i}.layer", f"{side}.{i}"
+            for n, (their_attention, our_attention) in enumerate(attentions.items()):
+                for x in "qkvo":
+                    tensors |= _matrix(f"{theirs}.{n}.{their_attention}.{x}", f"{ours}.{our_attention}.w_{x}")
+            last = len(attentions)
+            network = f"{theirs}.{last}.DenseReluDense"
+            if config.activation == "relu":
+                tensors |= _matrix(f"{network}.wi", f"{ours}.feed_forward.w1")
+            else:
+                tensors |= _matrix(f"{network}.wi_0", f"{ours}.feed_forward.w_gate")
+                tensors |= _matrix(f"{network}.wi_1", f"{ours}.feed_forward.w1")
+            tensors |= _matrix(f"{network}.wo", f"{ours}.feed_forward.w2")
+            for n in range(last + 1):
+                tensors[f"{theirs}.{n}.layer_norm.weight"] = Stored((f"{ours}.add_norm{n + 1}.norm.gamma",))
+        tensors[f"{side}.final_layer_norm.weight"] = Stored((f"{side}_norm.gamma",))
+    return tensors
+
+
+def heads(config):
+    """The same for what stands outside of it."""
+    return {} if config.tie_embeddings else _matrix("lm_head", "output.w")
+
+
+def writable(model):
+    """The model as the layout can hold it."""
+    return model
+
+
+def _matrix(theirs, ours):
+    return {f"{theirs}.weight": Stored((ours,), transposed=True)}
