@@ -4,14 +4,10 @@ The lecture's pseudo-code adds the positional encoding at the top of every block
 first block (Vaswani et al. 2017, fig. 1 and §3.5), and so does this package: `models.encoder_decoder.InputEmbedding`.
 """
 
-from types import MappingProxyType
-
 import numpy as np
 
 from .layers import Dropout, FeedForward, LayerNorm, MultiHeadAttention, RMSNorm
 from .module import Module
-
-NOTHING = MappingProxyType({})  # a default that nobody can write into
 
 
 class AddNorm(Module):
@@ -81,11 +77,11 @@ class EncoderBlock(Module):
         rng=None,
         dtype=np.float32,
         norm="layer",
-        attention=NOTHING,
+        attention=None,
     ):
         rng = np.random.default_rng(rng)
         around = dropout, norm_first, eps, bias, rng, dtype, norm
-        self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **attention)
+        self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **(attention or {}))
         self.add_norm1 = AddNorm(d_model, *around)
         self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
         self.add_norm2 = AddNorm(d_model, *around)
@@ -124,12 +120,13 @@ class DecoderBlock(Module):
         rng=None,
         dtype=np.float32,
         norm="layer",
-        attention=NOTHING,
+        attention=None,
     ):
         rng = np.random.default_rng(rng)
         around = dropout, norm_first, eps, bias, rng, dtype, norm
-        across = {**attention, "relative_bias": None}  # between two sequences there is no distance
-        self.self_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **attention)
+        within = attention or {}
+        across = {**within, "relative_bias": None}  # between two sequences there is no distance
+        self.self_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **within)
         self.add_norm1 = AddNorm(d_model, *around)
         self.cross_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **across)
         self.add_norm2 = AddNorm(d_model, *around)

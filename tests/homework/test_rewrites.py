@@ -142,6 +142,14 @@ def with_other_draws(x, p, rng):
     return np.where(keep, x / (1 - p), 0), keep
 
 
+@rewrite("rms_norm_backward")
+def by_the_jacobian_of_the_norm(dy, x_hat, inv_rms, gamma):
+    D = x_hat.shape[-1]
+    jacobian = np.eye(D) - x_hat[..., :, None] * x_hat[..., None, :] / D
+    dx = inv_rms * np.einsum("...ij,...j->...i", jacobian, dy * gamma)
+    return dx, (dy * x_hat).reshape(-1, D).sum(axis=0)
+
+
 # --- attention -------------------------------------------------------------------------------------------------------
 
 
@@ -203,6 +211,30 @@ def by_triu(T, S=None):
 @rewrite("padding_mask")
 def with_new_axes(ids, pad_id):
     return np.equal(ids, pad_id).reshape(len(ids), 1, 1, -1)
+
+
+@rewrite("relative_position_buckets")
+def pair_by_pair(T, S=None, num_buckets=32, max_distance=128, bidirectional=True):
+    S = T if S is None else S
+    N = num_buckets // 2 if bidirectional else num_buckets
+    half, buckets = N // 2, np.zeros((T, S), int)
+    for t, s in np.ndindex(T, S):
+        distance = S - T + t - s
+        n = abs(distance) if bidirectional else max(distance, 0)
+        far = math.log(max(n, 1) / half) / math.log(max_distance / half)  # in float64
+        buckets[t, s] = n if n < half else min(half + int(far * (N - half)), N - 1)
+        buckets[t, s] += N if bidirectional and distance < 0 else 0
+    return buckets
+
+
+@rewrite("unscaled_attention_backward")
+def from_the_scaled_one(dout, q, k, v, weights):
+    heads = [(dout[b], q[b], k[b], v[b], weights[b]) for b in range(len(q))]
+    dq, dk, dv = map(np.stack, zip(*(by_einsums(*head) for head in heads), strict=True))
+    dweights = np.einsum("bhtv,bhsv->bhts", dout, v)
+    through_sum = np.einsum("bhts,bhts->bht", weights, dweights)[..., None]
+    dbias = np.einsum("bhts,bhts->hts", weights, dweights - through_sum)
+    return dq * q.shape[-1] ** 0.5, dk * q.shape[-1] ** 0.5, dv, dbias
 
 
 # --- feed-forward and loss -------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ SHEETS = (
     "decoding",
     "comparison",
     "long",
+    "t5",
 )
 
 # what a chapter is called, its notebook, and its exercises in order
@@ -79,6 +80,21 @@ CHAPTERS = (
             "relative_shift_backward",
             "relative_attention",
             "relative_attention_backward",
+        ),
+    ),
+    (
+        "T5",
+        "13",
+        (
+            "rms_norm",
+            "rms_norm_backward",
+            "relative_position_buckets",
+            "relative_position_bias",
+            "relative_position_bias_backward",
+            "unscaled_attention",
+            "unscaled_attention_backward",
+            "gated_feed_forward",
+            "gated_feed_forward_backward",
         ),
     ),
 )

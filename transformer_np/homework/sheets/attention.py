@@ -172,6 +172,14 @@ _PRODUCTS = {
     ),
     "Q with itself": "The product is Q Qᵀ instead of Q Kᵀ: the keys are not used.",
     "K with itself": "The product is K Kᵀ instead of Q Kᵀ: the queries are not used.",
+    "K reshaped, not transposed": (
+        "K is reshaped to (..., K, S) instead of transposed. The shape is right, but reshape keeps the order in memory "
+        "and tears the keys apart: swap the last two axes, `np.swapaxes(k, -1, -2)`."
+    ),
+    "cosine of q and k": (
+        "Queries and keys are divided by their norms, so that the scores are cosines. Here the dot product is taken as "
+        "it is, Q Kᵀ/√d_k: their lengths count."
+    ),
     "scores with the wrong sign": "The scores have the wrong sign: the key that fits best has the smallest one.",
     "k.T of more than two axes": (
         "It works for matrices only: with more axes `k.T` reverses all of them, heads and batch too, and `np.dot` does "
@@ -188,6 +196,15 @@ _PRODUCTS = {
 }
 
 
+def _reshaped(x):
+    """What some take for the transpose: its shape, but the numbers in the old order."""
+    return x.reshape(*x.shape[:-2], x.shape[-1], x.shape[-2])
+
+
+def _norms(x):
+    return np.linalg.norm(x, axis=-1, keepdims=True)
+
+
 def _products(made, q, k):
     """Q Kᵀ / √d_k."""
     if (made("written for four axes only") and q.ndim != 4) or (made("written for three axes only") and q.ndim != 3):
@@ -202,6 +219,10 @@ def _products(made, q, k):
         products = k @ k.swapaxes(-1, -2)
     elif made("k.T of more than two axes"):
         products = q @ k.T
+    elif made("K reshaped, not transposed"):
+        products = q @ _reshaped(k)
+    elif made("cosine of q and k"):
+        products = (q / _norms(q)) @ (k / _norms(k)).swapaxes(-1, -2)
     else:
         products = q @ k.swapaxes(-1, -2)
     return products * (-_scale(made, q, k) if made("scores with the wrong sign") else _scale(made, q, k))
@@ -282,6 +303,11 @@ _MASKS = {
         "The future is hidden in any case, mask or no mask. Only the mask says what is hidden: encoders and "
         "cross-attention see every key."
     ),
+    "always causal, aligned to the start": (
+        "The future is hidden in any case, mask or no mask, and key s counts as the future of query t where s > t. Only "
+        "the mask says what is hidden: encoders and cross-attention see every key."
+    ),
+    "float mask added twice": "A float mask is added to the scores twice. Once is enough.",
     "scores[mask] without broadcasting": (
         "`scores[mask] = …` needs a Boolean mask of just the shape of the scores. The mask only has to broadcast, (T, "
         "S) or (B, 1, 1, S), and may be float: `np.where` broadcasts."
@@ -294,6 +320,9 @@ def _hidden(made, scores, mask, scale=1.0, finite=None, finite_added=None):
     if made("always causal"):
         T, S = scores.shape[-2:]
         scores = np.where(np.arange(S) > np.arange(T)[:, None] + S - T, -np.inf, scores)
+    if made("always causal, aligned to the start"):
+        T, S = scores.shape[-2:]
+        scores = np.where(np.arange(S) > np.arange(T)[:, None], -np.inf, scores)
     if mask is None or made("mask ignored"):
         return scores
     if made("only mask[0] used"):
@@ -341,6 +370,8 @@ def _with_float_mask(made, scores, mask, scale):
         return scores * mask
     if made("float mask subtracted"):
         return scores - mask
+    if made("float mask added twice"):
+        return scores + 2 * mask
     if made("float mask times −1e9"):
         return scores + mask * -1e9
     return scores + (mask * scale if made("mask added before the scale") else mask)
@@ -466,12 +497,12 @@ def _softmax(made, scores):
     return weights / (total if unguarded else np.where(total == 0, 1, total))
 
 
-def _wrong_attention(made, q, k, v, mask=None):
+def _wrong_attention(made, q, k, v, mask=None, bias=0.0):
     T, K = q.shape[-2:]
     if made("keys and values swapped"):
         k, v = v, k
     scale = 1 / np.sqrt(v.shape[-1]) if made("1/√d_v instead of 1/√d_k") else _scale(made, q, k)
-    unmasked = _products(made, q, k) * (scale / _scale(made, q, k))
+    unmasked = _products(made, q, k) * (scale / _scale(made, q, k)) + bias
     if made("scale after the softmax"):
         unmasked = unmasked * K**0.5
     finite = -1e9 if made("a large finite number for −inf") else None
@@ -751,18 +782,20 @@ def _wrong_softmax_backward(made, dweights, weights):
     return dscores if made("not multiplied by the weights") else weights * dscores
 
 
-def _wrong_backward(made, dout, q, k, v, weights):
-    if (made("written for four axes only") and q.ndim != 4) or (made("written for three axes only") and q.ndim != 3):
-        raise ValueError("axes don't match array")
+def _transpose(made):
+    """How the last two axes are swapped."""
+    return np.transpose if made(".T of more than two axes") else lambda x: x.swapaxes(-1, -2)
 
-    def transposed(x):
-        return x.T if made(".T of more than two axes") else x.swapaxes(-1, -2)
 
-    root = q.shape[-1] ** -0.5
+def _wrong_dscores(made, dout, q, k, v, weights):
+    """The weights, and the gradients of weights and scores."""
+    transposed = _transpose(made)
     scale = v.shape[-1] ** -0.5 if made("1/√d_v instead of 1/√d_k") else _scale(made, q, k)
     if made("weights computed anew without the mask"):
-        weights = F.softmax(q @ k.swapaxes(-1, -2) * root)
+        weights = F.softmax(q @ k.swapaxes(-1, -2) * scale)
     dweights = dout @ (v if made("V untransposed in dA") else transposed(v))
+    if made("V reshaped, not transposed in dA"):
+        dweights = dout @ _reshaped(v)
     if made("K instead of V in dA"):
         dweights = dout @ transposed(k)
     if made("out instead of dout in dA"):
@@ -771,21 +804,37 @@ def _wrong_backward(made, dout, q, k, v, weights):
         dweights = dweights * weights
     y = weights
     if made("softmax backward with the scores"):
-        y = q @ transposed(k) * root
+        y = q @ transposed(k) * scale
     if made("weights taken for the scores"):
         y = F.softmax(weights)
-    dscores = _wrong_softmax_backward(made, dweights, y) * scale
+    return weights, dweights, _wrong_softmax_backward(made, dweights, y) * scale
 
+
+def _wrong_backward(made, dout, q, k, v, weights):
+    if (made("written for four axes only") and q.ndim != 4) or (made("written for three axes only") and q.ndim != 3):
+        raise ValueError("axes don't match array")
+    transposed, root, scale = _transpose(made), q.shape[-1] ** -0.5, _scale(made, q, k)
+    weights, dweights, dscores = _wrong_dscores(made, dout, q, k, v, weights)
     left = weights if made("A instead of dscores") else dscores
     beside = q if made("Q instead of K in dQ") else v if made("V instead of K in dQ") else k
     dq = (transposed(left) if made("dQ transposed") else left) @ beside
     dk = (left if made("dK untransposed") else transposed(left)) @ (k if made("K instead of Q in dK") else q)
+    if made("dK from dQ"):
+        dk = transposed(left) @ dq
+    if made("dK reshaped, not transposed"):
+        dk = _reshaped(left) @ q
+    if made("scale twice on dQ"):
+        dq = dq * scale
+    if made("scale twice on dK"):
+        dk = dk * scale
     if made("1/√d_k on dQ only"):
         dk = dk / scale
     if made("1/√d_k on dK only"):
         dq = dq / scale
     before = dweights if made("dV with dA") else dscores if made("dV with dscores") else weights
     dv = (before if made("dV untransposed") else transposed(before)) @ (v if made("V instead of dout in dV") else dout)
+    if made("dV reshaped, not transposed"):
+        dv = _reshaped(before) @ dout
     if made("dV scaled too"):
         dv = dv * root
     gradients = dq, dk, dv
@@ -824,6 +873,27 @@ SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Exercise(
         "1/√d_k on dK only": (
             "dQ lacks the scale: 1/√d_k is on dK only. Q and K both reach the scores through it, so both gradients "
             "have it once."
+        ),
+        "scale twice on dQ": (
+            "dQ has the scale twice, 1/d_k: once from the gradient of the scores, and once more at the end. It is "
+            "1/√d_k (sqrt), once."
+        ),
+        "scale twice on dK": (
+            "dK has the scale twice, 1/d_k: once from the gradient of the scores, and once more at the end. It is "
+            "1/√d_k (sqrt), once."
+        ),
+        "dK from dQ": "dK is dscoresᵀ dQ, with the gradient of the queries. It is the queries themselves: dscoresᵀ Q.",
+        "dK reshaped, not transposed": (
+            "In dK the gradient of the scores is reshaped to (..., S, T) instead of transposed. The shape is right, but "
+            "reshape keeps the order in memory: swap the last two axes, dK = dscoresᵀ Q."
+        ),
+        "dV reshaped, not transposed": (
+            "In dV the weights are reshaped to (..., S, T) instead of transposed. The shape is right, but reshape keeps "
+            "the order in memory: swap the last two axes, dV = Aᵀ dout."
+        ),
+        "V reshaped, not transposed in dA": (
+            "In dA the values are reshaped to (..., K_v, S) instead of transposed. The shape is right, but reshape keeps "
+            "the order in memory: swap the last two axes, dA = dout Vᵀ."
         ),
         "dV scaled too": (
             "dV is divided by √d_k. The scale belongs to the scores, and V does not pass through them: dV = Aᵀ dout."

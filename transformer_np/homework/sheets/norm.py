@@ -97,7 +97,9 @@ def _wrong_layer_norm(made, x, gamma, beta, eps=1e-5):
     else:
         std = np.sqrt(variance + eps)
     inv_std = std if made("multiplied by the standard deviation") else 1 / std
-    x_hat = centred * inv_std
+    x_hat = x * inv_std - mean if made("mean subtracted after the division") else centred * inv_std
+    if made("only the mean divided"):
+        x_hat = x - mean * inv_std
     if made("γ and β swapped"):
         gamma, beta = beta, gamma
     scaled = x if made("γ and β on x itself") else x_hat
@@ -205,6 +207,13 @@ LAYER_NORM = Exercise(
             "The mean μ is not subtracted: this is RMS norm, x / √(mean(x²) + ε). Layer norm has x − μ, above and in "
             "σ²."
         ),
+        "mean subtracted after the division": (
+            "This is x/√(σ² + ε) − μ: the mean is subtracted after the division. It comes before: a bracket is missing, "
+            "x̂ = (x − μ)/√(σ² + ε)."
+        ),
+        "only the mean divided": (
+            "This is x − μ/√(σ² + ε): only the mean is divided. A bracket is missing, x̂ = (x − μ)/√(σ² + ε)."
+        ),
         "mean subtracted in σ² only": (
             "The mean μ is subtracted in the variance, but not from the x above it: x̂ = (x − μ) / √(σ² + ε)."
         ),
@@ -286,30 +295,30 @@ def _layer_norm_backward_cases(rng):
     ]
 
 
+def _summed(made, terms, name):
+    """A gradient of γ or β: the sum over the rows, or what is made of it."""
+    rows = tuple(range(terms.ndim - 1))
+    if made(f"{name} not summed"):
+        return terms
+    if made(f"{name} averaged"):
+        return terms.mean(axis=rows)
+    if made(f"{name} divided by the batch"):
+        return terms.sum(axis=rows) / len(terms)
+    if made(f"{name} summed over the batch only"):
+        return terms.sum(axis=0)
+    if made(f"{name} summed over the first two axes"):
+        return terms.sum(axis=(0, 1))
+    if made(f"{name} summed over the positions only"):
+        return terms.sum(axis=-2)
+    if made(f"{name} summed over the features"):
+        return terms.sum(axis=-1)
+    if made(f"{name} summed over everything"):
+        return terms.sum()
+    return terms.sum(axis=rows, keepdims=made(f"{name} with keepdims"))
+
+
 def _wrong_layer_norm_backward(made, dy, x_hat, inv_std, gamma):
-    D, rows = dy.shape[-1], tuple(range(dy.ndim - 1))
-    axis = _axis(made, dy.ndim)
-
-    def summed(terms, name):
-        """A gradient of γ or β: the sum over the rows, or what is made of it."""
-        if made(f"{name} not summed"):
-            return terms
-        if made(f"{name} averaged"):
-            return terms.mean(axis=rows)
-        if made(f"{name} divided by the batch"):
-            return terms.sum(axis=rows) / len(terms)
-        if made(f"{name} summed over the batch only"):
-            return terms.sum(axis=0)
-        if made(f"{name} summed over the first two axes"):
-            return terms.sum(axis=(0, 1))
-        if made(f"{name} summed over the positions only"):
-            return terms.sum(axis=-2)
-        if made(f"{name} summed over the features"):
-            return terms.sum(axis=-1)
-        if made(f"{name} summed over everything"):
-            return terms.sum()
-        return terms.sum(axis=rows, keepdims=made(f"{name} with keepdims"))
-
+    D, axis = dy.shape[-1], _axis(made, dy.ndim)
     dgamma_terms = dy if made("dgamma without x̂") else dy * x_hat
     if made("dgamma with γ"):
         dgamma_terms = dgamma_terms * gamma
@@ -320,7 +329,7 @@ def _wrong_layer_norm_backward(made, dy, x_hat, inv_std, gamma):
     dbeta_terms = dy * gamma if made("dbeta with γ") else dy
     if made("dbeta with x̂"):
         dbeta_terms = dbeta_terms * x_hat
-    dgamma, dbeta = summed(dgamma_terms, "dgamma"), summed(dbeta_terms, "dbeta")
+    dgamma, dbeta = _summed(made, dgamma_terms, "dgamma"), _summed(made, dbeta_terms, "dbeta")
     if made("dgamma and dbeta swapped"):
         dgamma, dbeta = dbeta, dgamma
 
