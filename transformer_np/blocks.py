@@ -6,7 +6,8 @@ first block (Vaswani et al. 2017, fig. 1 and §3.5), and so does this package: `
 
 import numpy as np
 
-from .layers import Dropout, FeedForward, LayerNorm, MultiHeadAttention, RMSNorm
+from .layers import Dropout, FeedForward, MultiHeadAttention
+from .layers.norm import make_norm
 from .module import Module
 
 
@@ -45,13 +46,6 @@ class AddNorm(Module):
             return dout + self.norm.backward(sublayer_backward(self.dropout.backward(dout)))
         dsum = self.norm.backward(dout)  # a sum hands its gradient to both terms
         return dsum + sublayer_backward(self.dropout.backward(dsum))
-
-
-def make_norm(kind, d_model, eps, bias, dtype):
-    """The normalisation of a block: kind "layer" or "rms"."""
-    if kind not in ("layer", "rms"):
-        raise ValueError(f'norm must be "layer" or "rms", got {kind!r}')
-    return LayerNorm(d_model, eps, bias, dtype=dtype) if kind == "layer" else RMSNorm(d_model, eps, dtype=dtype)
 
 
 class EncoderBlock(Module):
