@@ -77,6 +77,8 @@ ARGUMENTS = {
     "window_attention_backward": lambda n: (n(2, 6, 5), n(2, 6, 4), n(2, 6, 4), n(2, 6, 5), n(2, 6, 5), 2),
     "cross_entropy": lambda n: (n(2, 3, 5), np.array([[1, 4, 1], [0, 1, 2]]), 1, 0.1),
     "cross_entropy_backward": lambda n: (n(2, 3, 5), np.array([[1, 4, 1], [0, 1, 2]]), 1, 0.1, 0.5),
+    "negative_sampling_loss": lambda n: (n(3, 5), n(3, 5), n(3, 4, 5)),
+    "negative_sampling_loss_backward": lambda n: (n(3, 5), n(3, 5), n(3, 4, 5), n(3), n(3, 4), 0.5),
 }
 KINDS_OF_GELU = {
     "gelu none": lambda n: (*ARGUMENTS["gelu"](n), "none"),

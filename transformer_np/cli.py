@@ -19,14 +19,31 @@ from .commands import (
     gradcheck,
     homework,
     lecture,
+    neighbours,
     plot,
+    t5,
     train,
     translate,
 )
 from .training import TrainingError
 from .training.mpi import last_words
 
-COMMANDS = (lecture, train, translate, generate, classify, embed, plot, explore, homework, gradcheck, complexity, bench)
+COMMANDS = (
+    lecture,
+    train,
+    translate,
+    generate,
+    classify,
+    t5,
+    embed,
+    neighbours,
+    plot,
+    explore,
+    homework,
+    gradcheck,
+    complexity,
+    bench,
+)
 
 DONE, CHECK_FAILED, BAD_USE, INTERRUPTED = 0, 1, 2, 130
 

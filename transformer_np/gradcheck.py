@@ -59,6 +59,9 @@ BACKWARDS = {
     "cross_entropy": lambda dloss, logits, targets, ignore_index=None, label_smoothing=0.0: F.cross_entropy_backward(
         F.cross_entropy(logits, targets, ignore_index)[1], targets, ignore_index, label_smoothing, float(dloss)
     ),
+    "negative_sampling_loss": lambda dloss, *inputs: F.negative_sampling_loss_backward(
+        *inputs, *F.negative_sampling_loss(*inputs)[1:], float(dloss)
+    ),
 }
 
 
@@ -252,6 +255,8 @@ def standard_checks(seed=0):
         TransformerConfig,
         TransformerXL,
         TransformerXLConfig,
+        Word2Vec,
+        Word2VecConfig,
     )
 
     rng = np.random.default_rng(seed)
@@ -315,6 +320,7 @@ def standard_checks(seed=0):
         "causal_conv1d": (F.causal_conv1d, normal(B, 7, D), normal(3, D, 5), normal(5), 2),
         "window_attention": (F.window_attention, normal(B, 19, D), normal(B, 19, D), normal(B, 19, 5), 2),
         "cross_entropy": (F.cross_entropy, normal(B, T, V), ids, 1, 0.1),
+        "negative_sampling_loss": (F.negative_sampling_loss, normal(T, D), normal(T, D), normal(T, S, D)),
         "Linear": (randomised(layers.Linear(D, 5)), normal(B, T, D)),
         "Embedding": (randomised(layers.Embedding(V, D)), ids),
         "PositionalEncoding": (layers.PositionalEncoding(D, 9), normal(B, T, D)),
@@ -339,6 +345,10 @@ def standard_checks(seed=0):
         "Bert.classify": (OutputOf(bert, "classify"), src),
         "Bert.mlm_logits": (OutputOf(bert, "mlm_logits"), src),
         "TransformerXL": (randomised(TransformerXL(xl_config)), ids, mems),
+        "Word2Vec": (
+            randomised(Word2Vec(Word2VecConfig(V, D))),
+            np.array([4, 1, 4]), np.array([1, 0, 4]), np.array([[4, 1], [0, 0], [6, 3]]),
+        ),
     }  # fmt: skip
     return {
         name: (lambda given=given: check_gradients(*given, rng=seed, max_entries=20)) for name, given in targets.items()

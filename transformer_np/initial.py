@@ -31,3 +31,10 @@ def normal(rng, shape, std, dtype):
     if not _drawing:
         return np.zeros(shape, dtype)
     return (np.random.default_rng(rng).standard_normal(shape) * std).astype(dtype)
+
+
+def uniform(rng, shape, bound, dtype):
+    """Uniform in ±bound."""
+    if not _drawing:
+        return np.zeros(shape, dtype)
+    return np.random.default_rng(rng).uniform(-bound, bound, size=shape).astype(dtype)

@@ -271,6 +271,27 @@ def target_by_target(probs, targets, ignore_index=None, label_smoothing=0.0, dlo
     return dlogits * dloss / max(count, 1)
 
 
+@rewrite("negative_sampling_loss")
+def word_by_word(center, context, negatives):
+    N, K, _ = negatives.shape
+    loss, p_context, p_negatives = 0.0, np.zeros(N), np.zeros((N, K))
+    for n in range(N):
+        score, noise = center[n] @ context[n], negatives[n] @ center[n]
+        loss += (np.logaddexp(0, -score) + sum(np.logaddexp(0, s) for s in noise)) / N
+        p_context[n], p_negatives[n] = 1 / (1 + np.exp(-score)), np.exp(-np.logaddexp(0, -noise))
+    return loss, p_context, p_negatives
+
+
+@rewrite("negative_sampling_loss_backward")
+def all_words_as_one(center, context, negatives, p_context, p_negatives, dloss=1.0):
+    words = np.concatenate([context[:, None], negatives], axis=1)  # (N, K + 1, D)
+    near = np.arange(words.shape[1]) == 0
+    dscores = np.column_stack([p_context, p_negatives]) - near
+    dscores = (dscores * dloss / len(center)).astype(np.float32)
+    dwords = np.einsum("nk,nd->nkd", dscores, center)
+    return np.einsum("nk,nkd->nd", dscores, words), dwords[:, 0], dwords[:, 1:]
+
+
 @rewrite("Adam")
 class AsInThePaper:
     """Without the library's Optimizer; the parameters are replaced, not changed."""

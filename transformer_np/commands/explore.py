@@ -111,10 +111,13 @@ def explore_classifier(folder, sentence, target=None):
 def pretrained_explorer(folder, sentence, target=None):
     """The page of a pretrained model; its words are the pieces of its tokenizer."""
     from ..explorer import explore
+    from ..models import T5
     from ..pretrained import PretrainedTokenizer, load_any
 
     _no_target(target)
     model, tokenizer = load_any(folder), PretrainedTokenizer(folder)
+    if isinstance(model, T5):
+        raise ValueError(f"{folder} holds a T5: the page shows a BERT or a GPT")
     ids = tokenizer.encode(sentence)
     if not ids:
         raise ValueError("there is nothing to look at in an empty text")

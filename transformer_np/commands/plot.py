@@ -5,6 +5,7 @@ import numpy as np
 from ..checks import check_at_least
 from ..tasks import runs
 from . import add_command, pretrained_folder_and_text
+from .neighbours import add_vectors, given_vectors
 
 # what a decoder block calls the two attentions, for --kind
 KINDS = ("encoder", "decoder", "cross")
@@ -26,6 +27,17 @@ def add_parser(subparsers):
     )
     wavelengths.add_argument("--length", type=int, default=50, metavar="N", help="positions (default: 50)")
     wavelengths.add_argument("--d-model", type=int, default=64, metavar="N", help="features (default: 64)")
+
+    bias = _add_picture(
+        pictures,
+        "bias",
+        draw_bias,
+        "what each head of a trained T5 adds to the scores for the distance between two words",
+        "--model runs/t5-1",
+    )
+    bias.add_argument("--model", metavar="DIR", help="folder of the run (default: the newest T5 below this folder)")
+    bias.add_argument("--pretrained", metavar="DIR", help="folder of a pretrained T5 instead")
+    bias.add_argument("--longest", type=int, default=20, metavar="N", help="largest distance (default: 20)")
 
     attention = _add_picture(
         pictures, "attention", draw_attention, "what a trained model attends to", '--kind cross "Ana is tired"'
@@ -109,6 +121,14 @@ def add_parser(subparsers):
     )
     copying.add_argument("--steps", type=int, default=200, metavar="N", help="training steps (default: 200)")
 
+    words = _add_picture(
+        pictures, "words", draw_words, "a map of words by their vectors", "list integer exception --near 8"
+    )
+    words.add_argument("word", nargs="*", metavar="WORD", help="words to show (default: the most frequent)")
+    words.add_argument("--near", type=int, default=0, metavar="N", help="the N nearest to each WORD too (default: 0)")
+    words.add_argument("--count", type=int, default=60, metavar="N", help="how many without a WORD (default: 60)")
+    add_vectors(words)
+
 
 def _add_attention_arguments(parser):
     add = parser.add_argument
@@ -172,15 +192,48 @@ def draw_wavelengths(args):
     return plots.wavelengths(args.length, args.d_model)
 
 
+def draw_bias(args):
+    from .. import plots
+    from ..models import T5
+    from ..tasks.t5 import KIND, TextToText
+
+    if args.pretrained and args.model:
+        raise ValueError("--pretrained and --model name two models: leave out one")
+    if args.pretrained:
+        model = T5.from_pretrained(args.pretrained)
+    else:
+        model = TextToText.load(args.model or runs.newest_run(KIND)).model
+    return plots.relative_bias(model, args.longest)
+
+
 def draw_saturation(args):
     from .. import plots
 
     return plots.softmax_saturation(d_k=args.d_k)
 
 
+def draw_words(args):
+    from .. import plots
+
+    check_at_least("--near", args.near, 0)
+    check_at_least("--count", args.count, 3)
+    if args.near and not args.word:
+        raise ValueError("--near needs a WORD: near to what?")
+    vectors = given_vectors(args)
+    if not args.word:
+        return plots.word_map(vectors.words[: args.count], vectors.vectors[: args.count])
+    group_of = {vectors.row(word): word for word in args.word}  # the words that were asked for come first
+    for word in args.word if args.near else ():
+        for other, _ in vectors.neighbours(word, args.near):
+            group_of.setdefault(vectors.row(other), word)
+    rows = list(group_of)
+    groups = list(group_of.values()) if args.near else None
+    return plots.word_map([vectors.words[row] for row in rows], vectors.vectors[rows], groups)
+
+
 def draw_architecture(args):
     from .. import plots
-    from ..models import Transformer, TransformerConfig
+    from ..models import T5, Transformer, TransformerConfig
     from ..training import load_model
 
     if args.model:
@@ -189,6 +242,10 @@ def draw_architecture(args):
         from ..pretrained import load_any, minilm_folder
 
         model = load_any(args.pretrained or minilm_folder())
+        if isinstance(model, T5):
+            raise ValueError(
+                f"{args.pretrained} holds a T5, which this picture is not for; see `transformer-np plot bias`"
+            )
     else:  # one vocabulary of 37,000 tokens for both languages (Vaswani et al. 2017, §5.1)
         model = Transformer(TransformerConfig(37_000, 37_000, tie_embeddings=True))
     return plots.architecture(model)
@@ -269,11 +326,13 @@ def looked_at(args):
 def pretrained_attention(args):
     """The self-attention of a pretrained model while it reads a sentence; its words are the pieces of its tokenizer."""
     from ..data import LECTURE_SENTENCE
-    from ..models import Bert
+    from ..models import T5, Bert
     from ..pretrained import PretrainedTokenizer, load_any
 
     folder, sentence = pretrained_folder_and_text(args)
     model, tokenizer = load_any(folder), PretrainedTokenizer(folder)
+    if isinstance(model, T5):
+        raise ValueError(f"{folder} holds a T5, which this picture is not for; see `transformer-np plot bias`")
     kind = "encoder" if isinstance(model, Bert) else "decoder"
     if args.kind not in (None, kind):
         raise ValueError(f"--kind {args.kind}: the model in {folder} has {kind} attention only")

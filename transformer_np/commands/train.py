@@ -33,12 +33,16 @@ def _add_kind(kinds, task):
     for field in fields(task.Options):
         kind = (*get_args(field.type), field.type)[0]  # the float of `float | None`
         shown = "" if field.default is None else f" (default: {field.default})"
+        flag, text = "--" + field.name.replace("_", "-"), field.metadata["text"]
+        if kind is bool:
+            add(flag, action="store_const", const=True, help=text)
+            continue
         add(
-            "--" + field.name.replace("_", "-"),
+            flag,
             type=kind,
             choices=field.metadata["choices"],
             metavar=field.metadata["metavar"] or (None if kind is str else {int: "N", float: "X"}[kind]),
-            help=field.metadata["text"] + shown,
+            help=text + shown,
         )
 
 
@@ -67,6 +71,8 @@ def run(args):
         return 130
     print(f"steps {trainer.step}")
     print(f"wall time {trainer.history.seconds:.1f} s")
+    for what, number in task.speed(trained).items():
+        print(f"{what} {number:,.0f}")
     print(f"validation loss {trained.validation_loss:.4f}")
     for what, share in trained.measured.items():
         print(f"{what} {share:.1%}")

@@ -3,6 +3,7 @@
 from .batching import Seq2SeqBatch, Seq2SeqBatches, pad_batch, shift_right
 from .bpe import BPETokenizer
 from .corpus import LECTURE_SENTENCE, LECTURE_TRANSLATION, english_portuguese
+from .dates import write_date, written_dates
 from .masking import (
     IGNORED,
     LabelledBatch,
@@ -13,8 +14,19 @@ from .masking import (
     mask_tokens,
     with_mask,
 )
+from .mixture import MixedBatches
 from .pairs import Split, read_pairs, split_pairs
 from .sentiment import labels_of, read_labelled, sentiment_sentences
+from .skipgrams import SkipGramBatch, SkipGrams
+from .spans import (
+    SentinelTokenizer,
+    SpanBatches,
+    choose_spans,
+    corrupt_spans,
+    count_spans,
+    join_spans,
+    sentinel,
+)
 from .streams import Segment, TextStreams
 from .text import (
     TextBatch,
@@ -25,7 +37,8 @@ from .text import (
     split_text,
     validation_batches,
 )
-from .tokenizers import BOS, EOS, PAD, UNK, CharTokenizer, Tokenizer, WordTokenizer
+from .tokenizers import BOS, EOS, PAD, UNK, CharTokenizer, PlainWordTokenizer, Tokenizer, WordTokenizer
+from .vectors import read_vectors, write_vectors
 
 __all__ = [
     "BOS",
@@ -41,9 +54,15 @@ __all__ = [
     "LabelledBatches",
     "MaskedBatch",
     "MaskedBatches",
+    "MixedBatches",
+    "PlainWordTokenizer",
     "Segment",
+    "SentinelTokenizer",
     "Seq2SeqBatch",
     "Seq2SeqBatches",
+    "SkipGramBatch",
+    "SkipGrams",
+    "SpanBatches",
     "Split",
     "TextBatch",
     "TextBatches",
@@ -52,18 +71,27 @@ __all__ = [
     "Tokenizer",
     "WordTokenizer",
     "as_encoder_input",
+    "choose_spans",
+    "corrupt_spans",
+    "count_spans",
     "documentation_text",
     "english_portuguese",
+    "join_spans",
     "labels_of",
     "mask_tokens",
     "pad_batch",
     "read_labelled",
     "read_pairs",
     "read_text",
+    "read_vectors",
     "sentiment_sentences",
+    "sentinel",
     "shift_right",
     "split_pairs",
     "split_text",
     "validation_batches",
     "with_mask",
+    "write_date",
+    "write_vectors",
+    "written_dates",
 ]

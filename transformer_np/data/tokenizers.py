@@ -151,19 +151,51 @@ class WordTokenizer(Tokenizer):
         return "".join(text)
 
 
+class PlainWordTokenizer(Tokenizer):
+    """Words alone, without the marks between them: for vectors of words.
+
+    A word is as in WordTokenizer, with underscores too, so that a name in a program is one: "don't", "__init__".
+    """
+
+    kind = "plain word"
+
+    @classmethod
+    def train(cls, texts, min_count=5, max_size=None, lowercase=True):
+        """As `Tokenizer.train`; a word that is seen less often than min_count has too few neighbours to go by."""
+        return super().train(texts, min_count, max_size, lowercase)
+
+    @staticmethod
+    def cut(text):
+        return [piece for piece in _word_with_underscores().findall(text) if piece.strip("_")]
+
+    @staticmethod
+    def join(pieces):
+        return " ".join(pieces)
+
+
 OPENING = frozenset("([{“‘«¿¡")
 CLOSING = frozenset(",.!?;:…)]}”’»%")
 
 
 @cache  # compiled when the first text is cut: it looks at every character there is
 def _word_or_mark():
-    """A word, or else any one character that is not white space.
+    """A word, or else any one character that is not white space."""
+    return re.compile(_word("[^\\W_]") + "|\\S")
+
+
+@cache
+def _word_with_underscores():
+    return re.compile(_word("\\w"))
+
+
+def _word(letter):
+    """The pattern of a word, from that of a letter.
 
     `\\w` has the letters and digits of all scripts but not the signs that combine with them, the vowels of Hindi say.
     """
     combining = "".join(c for c in map(chr, range(0x20000)) if unicodedata.category(c)[0] == "M")
-    letters = f"(?:[^\\W_]|[{combining}\u200c\u200d])+"  # and the two joiners, which are part of spelling in Persian
-    return re.compile(f"{letters}(?:[-‐'’]{letters})*|\\S")
+    letters = f"(?:{letter}|[{combining}\u200c\u200d])+"  # and the two joiners, which are part of spelling in Persian
+    return f"{letters}(?:[-‐'’]{letters})*"
 
 
 def _nfc(text):

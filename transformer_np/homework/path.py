@@ -18,6 +18,7 @@ SHEETS = (
     "decoding",
     "comparison",
     "long",
+    "word2vec",
     "t5",
 )
 
@@ -82,6 +83,7 @@ CHAPTERS = (
             "relative_attention_backward",
         ),
     ),
+    ("Word2Vec", "12", ("negative_sampling_loss", "negative_sampling_loss_backward")),
     (
         "T5",
         "13",

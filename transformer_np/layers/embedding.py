@@ -1,8 +1,8 @@
 import numpy as np
 
 from .. import functional as F
-from ..checks import check_at_least
-from ..initial import normal
+from ..checks import as_float_array, check_at_least
+from ..initial import blank, normal
 from ..module import Module, Parameter
 
 
@@ -10,7 +10,12 @@ class Embedding(Module):
     """A table with a learned row of d_model numbers for every id: (...) -> (..., d_model).
 
     The rows start normal with standard deviation `init_std`, 1/√d_model unless given: length 1 on average.
+
+    frozen: whether the table is left as it is; its gradient then stays 0. An optimizer with weight decay must not have
+        it among its parameters.
     """
+
+    frozen = False
 
     def __init__(self, num_embeddings, d_model, rng=None, dtype=np.float32, init_std=None):
         check_at_least("num_embeddings", num_embeddings, 1)
@@ -18,13 +23,26 @@ class Embedding(Module):
         std = d_model**-0.5 if init_std is None else init_std
         self.table = Parameter(normal(rng, (num_embeddings, d_model), std, dtype))
 
+    @classmethod
+    def from_vectors(cls, vectors, frozen=False):
+        """An embedding with the vectors (V, D) of others as its rows, such as those of `data.read_vectors`."""
+        vectors = as_float_array(vectors, "vectors")
+        if vectors.ndim != 2:
+            raise ValueError(f"vectors must have the axes (V, D), got shape {vectors.shape}")
+        with blank():
+            embedding = cls(*vectors.shape, dtype=vectors.dtype)
+        embedding.table, embedding.frozen = vectors, frozen
+        return embedding
+
     def forward(self, ids):
         self.keep(ids=ids)
         return F.embedding(ids, self.table.data)  # (..., D)
 
     def backward(self, dy):
         """Adds to the table's gradient. Ids have no gradient: returns None."""
-        self.table.grad += F.embedding_backward(dy, self.kept("ids"), len(self.table.data))
+        ids = self.kept("ids")
+        if not self.frozen:
+            self.table.grad += F.embedding_backward(dy, ids, len(self.table.data))
 
 
 class TiedLinear(Module):

@@ -5,6 +5,7 @@ from .gpt import GPT, GPTConfig
 from .t5 import T5, T5Config
 from .transformer import Transformer, TransformerConfig
 from .transformer_xl import TransformerXL, TransformerXLConfig
+from .word2vec import Word2Vec, Word2VecConfig
 
 __all__ = [
     "GPT",
@@ -17,4 +18,6 @@ __all__ = [
     "TransformerConfig",
     "TransformerXL",
     "TransformerXLConfig",
+    "Word2Vec",
+    "Word2VecConfig",
 ]

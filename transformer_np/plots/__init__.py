@@ -12,8 +12,9 @@ from .growth import complexity_curves, gradient_distance
 from .heads import head_view
 from .heatmaps import attention, attention_maps, mask
 from .learning import copy_curves, loss_curves, training_curve
-from .positions import positional_encoding, wavelengths
+from .positions import positional_encoding, relative_bias, wavelengths
 from .structure import architecture
+from .words import principal_components, word_map
 
 __all__ = [
     "architecture",
@@ -31,8 +32,11 @@ __all__ = [
     "loss_curves",
     "mask",
     "positional_encoding",
+    "principal_components",
+    "relative_bias",
     "sampling",
     "softmax_saturation",
     "training_curve",
     "wavelengths",
+    "word_map",
 ]

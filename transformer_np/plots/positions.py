@@ -1,9 +1,10 @@
-"""The positional encoding."""
+"""The positional encoding, and the bias that stands for it in a T5."""
 
 import numpy as np
 
 from .. import functional as F
 from ..checks import check_at_least
+from ..models import T5
 from .style import (
     HATCH,
     HEAD_COLOURS,
@@ -99,4 +100,43 @@ def wavelengths(length=50, d_model=64):
     right.legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0.2)
     for axes in (left, right):
         light_grid(axes)
+    return figure
+
+
+@styled
+def relative_bias(model, longest=64):
+    """What a T5 adds to the scores because of the distance between two words: a curve for every head.
+
+    model: a T5; longest: the largest distance to show
+
+    How to read it: at 0 a word looks at itself, to the left are the words before it, to the right those after it. The
+    bias is added to the score before the softmax, so that one more makes a weight about e times as large, before the
+    words themselves have any say. A peak beside 0: a head that looks for a neighbour. A straight line: a head without a
+    sense of place. Steps get longer with the distance: far away, many distances share a bucket. The decoder has only
+    the left half, because the causal mask hides what comes after. All layers of a stack share these curves.
+
+    Raises TypeError for another model, ValueError for a longest below 1.
+    """
+    if not isinstance(model, T5):
+        raise TypeError(f"model must be a T5, got {type(model).__name__}")
+    check_at_least("longest", longest, 1)
+    distances = np.arange(-longest, longest + 1)  # from the word that looks to the one it looks at
+    figure = Picture(figsize=(8, 3.6), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    stacks = {"encoder": model.encoder_bias, "decoder": model.decoder_bias}
+    for axes, (name, bias) in zip(panels, stacks.items(), strict=True):
+        buckets = bias.buckets(2 * longest + 1, 2 * longest + 1)[longest]  # (2 · longest + 1,): seen from the middle
+        seen = slice(None) if bias.bidirectional else slice(longest + 1)
+        for head, values in enumerate(bias.table.data[buckets].T):
+            colour, dashed = HEAD_COLOURS[head % len(HEAD_COLOURS)], head >= len(HEAD_COLOURS)
+            line = axes.step(distances[seen], values[seen], where="mid", color=colour, linewidth=1.4)[0]
+            line.set(label=f"head {head + 1}", linestyle="--" if dashed else "-")
+        axes.axvline(0, color=HATCH, linewidth=0.8, linestyle=":")
+        axes.set(title=name, xlabel="distance (words before are negative)")
+        axes.xaxis.set_major_locator(round_ticks(9, integer=True))
+        axes.yaxis.set_major_locator(round_ticks(7))
+        axes.margins(x=0.02)
+        light_grid(axes)
+    panels[0].set_ylabel("bias on the score")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
     return figure

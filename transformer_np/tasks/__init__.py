@@ -5,8 +5,10 @@ def all_tasks():
     """Every kind of training, for the command line."""
     from .classify import ClassifyTask
     from .mlm import MLMTask
+    from .t5 import T5Task
     from .text import GPTTask
     from .translation import TranslationTask
+    from .word2vec import Word2VecTask
     from .xl import XLTask
 
-    return [TranslationTask(), GPTTask(), ClassifyTask(), MLMTask(), XLTask()]
+    return [TranslationTask(), GPTTask(), ClassifyTask(), MLMTask(), XLTask(), T5Task(), Word2VecTask()]

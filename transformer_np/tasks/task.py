@@ -86,6 +86,10 @@ class Task:
         """{what: share in [0, 1]} of unseen data that the trained model, now in eval mode, gets right."""
         return {}
 
+    def speed(self, run):
+        """{what: number} of how fast the training was, where the task has a measure of its own."""
+        return {}
+
     def train(self, options, folder, resume=False, overwrite=False, progress=True, report=None, workers=1):
         """Train in the folder of a run, or go on with the run that is there.
 

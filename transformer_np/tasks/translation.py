@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import data
 from ..checks import check_at_least, check_probability
-from ..data.tokenizers import BOS, PAD
+from ..data.tokenizers import BOS, PAD, UNK
 from ..decoding import beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
 from ..training import Adam, TeacherForcing, load_model, noam_schedule
@@ -38,6 +38,8 @@ class TranslationOptions:
     label_smoothing: float = option(0.1, "share of the target spread over all tokens")
     lr: float | None = option(None, "highest learning rate (default: the paper's schedule, 1/sqrt(d_model * warmup))")
     warmup: int = option(300, "steps until the learning rate is highest")
+    embeddings: str | None = option(None, "word2vec vectors for the source words to begin with, text or binary", "FILE")
+    freeze_embeddings: bool = option(False, "leave the source embedding as it begins, with --embeddings")
     seed: int = option(0, "of parameters, split, batches and dropout")
 
     def __post_init__(self):
@@ -52,6 +54,10 @@ class TranslationOptions:
             object.__setattr__(self, "pairs", str(self.pairs))  # a Path will do
         if self.lr is not None and not 0 < self.lr < float("inf"):
             raise ValueError(f"lr must be positive, got {self.lr}")
+        if self.embeddings is not None:
+            object.__setattr__(self, "embeddings", str(self.embeddings))
+        elif self.freeze_embeddings:
+            raise ValueError("freeze_embeddings needs embeddings: random ones have to be learned")
 
 
 class Translator:
@@ -148,6 +154,12 @@ class TranslationTask(Task):
     Options = TranslationOptions
     tokenizer_names = ("source", "target")
 
+    def train(self, options, folder, resume=False, **how):
+        """As Task.train. A run that is resumed has its embeddings and can do without their file; a new one cannot."""
+        if not resume and options.embeddings is not None and not Path(options.embeddings).exists():
+            raise FileNotFoundError(f"there is no file {options.embeddings}")
+        return super().train(options, folder, resume, **how)
+
     def load(self, options):
         """The pairs, as a data.Split; the lecture's sentence is in the test part of the built-in ones."""
         own_pairs = options.pairs is not None
@@ -173,16 +185,23 @@ class TranslationTask(Task):
             raise ValueError(f"no sentence pair is short enough for max_len = {options.max_len} tokens")
         left_out = len(split.train) + len(split.validation) - len(train) - len(validation)
         model = Transformer(_config(options, *map(len, tokenizers.values())))
+        embedding, learned, given = model.src_input.embedding, model.parameters(), ""
+        if options.embeddings is not None and Path(options.embeddings).exists():
+            given = _put_vectors(embedding, options.embeddings, tokenizers["source"])
+        if options.freeze_embeddings:
+            embedding.frozen = True
+            learned = [parameter for parameter in learned if parameter is not embedding.table]
+            given += ", frozen"
         return Setup(
             model,
             TeacherForcing(model, options.label_smoothing),
-            Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9),
+            Adam(learned, betas=(0.9, 0.98), eps=1e-9),
             data.Seq2SeqBatches(train, options.batch_size, seed=options.seed),
             list(data.Seq2SeqBatches(validation, 128).in_order()),
             schedule=_schedule(options),
             note=f"{len(split.train):,} training pairs, {len(split.validation):,} for validation, "
             f"{len(split.test):,} unseen for the test; {len(tokenizers['source'])} source and "
-            f"{len(tokenizers['target'])} target {options.tokens}s; {model.num_parameters():,} parameters"
+            f"{len(tokenizers['target'])} target {options.tokens}s; {model.num_parameters():,} parameters{given}"
             + (f"; {left_out} pairs longer than {options.max_len} tokens left out" if left_out else ""),
         )
 
@@ -207,6 +226,38 @@ def _config(options, src_vocab_size, tgt_vocab_size):
         max_len=options.max_len,
         seed=options.seed,
     )
+
+
+def _put_vectors(embedding, path, tokenizer):
+    """Begin with the vectors of a file in the rows of the words that it has; the others stay random.
+
+    A vocabulary in lower case takes "Paris" for "paris" where the file has no other. What counts in vectors is their
+    direction and how long they are beside each other, not the unit: one factor brings their length to 1 on average,
+    which is that of the random rows. The model multiplies all rows by √d_model.
+
+    ->  how many there were, for the note. Raises ValueError for another dimension than d_model, and for no word at all.
+    """
+    wanted = {tokenizer.token(i): i for i in range(UNK + 1, len(tokenizer))}
+
+    def row(word):
+        return wanted.get(word, wanted.get(word.lower()) if tokenizer.lowercase else None)
+
+    words, vectors = data.read_vectors(path, only=lambda word: row(word) is not None)
+    D = embedding.table.shape[1]
+    if vectors.shape[1] != D:
+        raise ValueError(
+            f"the vectors in {path} have {vectors.shape[1]} dimensions: d_model must be {vectors.shape[1]}, not {D}"
+        )
+    if not words:
+        raise ValueError(f"{path} has none of the {len(wanted)} source words, such as {next(iter(wanted))!r}")
+    chosen = {}
+    for vector, word in zip(vectors, words, strict=True):  # as the word is written, or else the first that is like it
+        if word in wanted or row(word) not in chosen:
+            chosen[row(word)] = vector
+    rows = np.stack(list(chosen.values()))  # (n, D)
+    length = np.sqrt(np.vecdot(rows, rows).mean())
+    embedding.table.data[list(chosen)] = rows / (length or 1)
+    return f"; {len(chosen)} of {len(wanted)} source words begin with the vectors of {path}"
 
 
 def _schedule(options):

@@ -1,7 +1,7 @@
 """Optimizers, schedules, objectives, the training loop and its checkpoints."""
 
 from .checkpoint import load_checkpoint, load_model, save_checkpoint
-from .objectives import Classification, MaskedLanguageModel, NextToken, TeacherForcing
+from .objectives import Classification, MaskedLanguageModel, NegativeSampling, NextToken, TeacherForcing
 from .optim import SGD, Adam, AdamW, Optimizer, clip_grad_norm, is_matrix
 from .recurrence import SegmentRecurrence
 from .schedules import cosine_schedule, noam_schedule
@@ -14,6 +14,7 @@ __all__ = [
     "Classification",
     "History",
     "MaskedLanguageModel",
+    "NegativeSampling",
     "NextToken",
     "Optimizer",
     "SegmentRecurrence",

@@ -102,3 +102,19 @@ class MaskedLanguageModel(Objective):
         if not places.any():  # in a few rows of a batch: the model answers at one place, and it does not count
             places[0, 0] = True
         return places
+
+
+class NegativeSampling(Objective):
+    """Word2Vec is given pairs of words and asked which word stood near, among some that were drawn.
+
+    loss = negative_sampling_loss(center, context, negatives),  nats per pair
+    """
+
+    def count(self, batch):
+        return len(batch.center)
+
+    def forward(self, batch):
+        return self.model(batch.center, batch.context, batch.negatives), self.count(batch)
+
+    def backward(self, dloss=1.0):
+        self.model.backward(dloss)

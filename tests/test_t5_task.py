@@ -1,0 +1,424 @@
+"""One T5 for several tasks: its batches, its training, its runs on disk, and what it answers."""
+
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+
+from transformer_np import cli, data, plots
+from transformer_np.data import CharTokenizer, MixedBatches, Seq2SeqBatches
+from transformer_np.data.tokenizers import EOS, PAD
+from transformer_np.decoding import beam_search
+from transformer_np.models import GPT, T5, GPTConfig, T5Config
+from transformer_np.tasks.t5 import LONGEST, T5Options, T5Task, TextToText
+from transformer_np.training import TeacherForcing, Trainer
+
+TINY = {"batch_size": 8, "layers": 1, "heads": 2, "d_model": 16, "d_head": 6, "d_ff": 20, "vocab_size": 300}
+# the same texts for two tasks, so that only the prefix tells what is asked
+WORDS = {"ana": "Ona", "rui": "Rai", "eva": "Evo", "leo": "Lio", "ida": "Ido", "max": "Mex"}
+VERBS = {"sings": "canta", "reads": "lia", "runs": "corre", "sleeps": "dorme", "eats": "come", "waits": "espera"}
+WHEN = {"now": "já", "today": "hoje", "later": "logo", "never": "nunca"}
+THREE = [(a, b, c) for a in WORDS for b in VERBS for c in WHEN]
+PAIRS = [(" ".join(words), f"{WORDS[words[0]]} {VERBS[words[1]]} {WHEN[words[2]]}") for words in THREE]
+LABELLED = [(" ".join(words), "positive" if words[1] in ("sings", "reads", "eats") else "negative") for words in THREE]
+
+
+@pytest.fixture(scope="module")
+def small():
+    """Small data in the place of the built-in ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(data, "english_portuguese", lambda: PAIRS)
+        patch.setattr(data, "sentiment_sentences", lambda: LABELLED)
+        full = data.written_dates
+        patch.setattr(data, "written_dates", lambda: full(60))
+        yield
+
+
+def train(folder, **options):
+    return T5Task().train(T5Options(**{"steps": 6, **TINY, **options}), folder, progress=False)
+
+
+@pytest.fixture(scope="module")
+def learned(small, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "t5"
+    sizes = {"d_model": 32, "d_head": 16, "d_ff": 64, "batch_size": 32, "vocab_size": 340}
+    return folder, train(folder, tasks="translate,sentiment", steps=300, lr=5e-3, warmup=20, dropout=0.0, **sizes)
+
+
+@pytest.fixture
+def text_file(tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_text("the cat sat on the mat, and the dog sat on the log. " * 60, encoding="utf-8")
+    return path
+
+
+# --- the objective ---------------------------------------------------------------------------------------------------
+
+
+def objective_and_batch():
+    rng = np.random.default_rng(0)
+    sizes = {"d_model": 8, "num_heads": 2, "d_head": 3, "d_ff": 10, "num_encoder_layers": 1, "num_decoder_layers": 2}
+    model = T5(T5Config(11, **sizes, dropout=0.0, dtype="float64", pad_id=PAD, eos_id=EOS, bos_id=PAD))
+    for parameter in model.parameters():
+        parameter.data = rng.normal(size=parameter.shape) * 0.5
+    pairs = [([4, 5, 6, EOS], [7, 8]), ([5, EOS], [9, 10, 7, 7]), ([8, 8, EOS], [])]
+    parts = Seq2SeqBatches(pairs[:2], 2, bos_id=PAD), Seq2SeqBatches(pairs[2:], 1, bos_id=PAD)
+    return pairs, TeacherForcing(model), MixedBatches(parts).batch(0)
+
+
+def test_only_padding_is_left_out_of_the_loss():
+    """The decoder starts with the padding, and every token of a target counts, its end too."""
+    pairs, objective, batch = objective_and_batch()
+    assert (batch.tgt_in[:, 0] == PAD).all()
+    nats, tokens = 0.0, 0
+    for src, tgt in pairs:  # each by itself, without any padding
+        logits = objective.model(np.array([src]), np.array([[PAD, *tgt]]))[0]
+        log_p = logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
+        nats -= log_p[np.arange(len(tgt) + 1), [*tgt, EOS]].sum()
+        tokens += len(tgt) + 1
+    loss, counted = objective.forward(batch)
+    assert counted == objective.count(batch) == tokens == 9
+    assert loss == pytest.approx(nats / tokens, rel=1e-12)
+
+
+def test_the_gradient_of_the_loss():
+    _, objective, batch = objective_and_batch()
+    model = objective.model
+    model.zero_grad()
+    objective.forward(batch)
+    objective.backward()
+    for parameter in (model.src_input.embedding.table, model.encoder_bias.table, model.decoder_bias.table):
+        for i in np.random.default_rng(1).integers(parameter.data.size, size=6):
+            before, losses = parameter.data.flat[i], []
+            for moved in (before + 1e-5, before - 1e-5):
+                parameter.data.flat[i] = moved
+                losses.append(objective.forward(batch)[0])
+            parameter.data.flat[i] = before
+            assert parameter.grad.flat[i] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-6, abs=1e-8)
+
+
+# --- training --------------------------------------------------------------------------------------------------------
+
+
+def test_the_prefix_decides(learned):
+    folder, run = learned
+    assert list(run.measured) == ["translate: exact match on unseen texts", "sentiment: exact match on unseen texts"]
+    assert min(run.measured.values()) > 0.8
+    for answers in (TextToText.of(run), TextToText.load(folder)):
+        right = [
+            (answers.answer(f"translate English to Portuguese: {text}") == target)
+            + (answers.answer(f"sentiment: {text}") == label)
+            for (text, target), (_, label) in zip(PAIRS[::5], LABELLED[::5], strict=True)
+        ]
+        assert sum(right) >= 2 * len(right) - 2
+
+
+def test_exact_match_is_the_share_that_is_right(learned):
+    answers = TextToText.load(learned[0])
+    texts = [f"sentiment: {text}" for text, _ in LABELLED[:9]]
+    said = [(text, answers.answer(text)) for text in texts]
+    assert answers.exact_match(said, batch_size=4) == 1
+    wrong = [(text, said + " ") for text, said in said[:2]] + [(text, "pos") for text, _ in said[2:4]]
+    assert answers.exact_match(wrong + said[4:]) == 5 / 9
+    with pytest.raises(ValueError, match="there are no texts to answer"):
+        answers.exact_match([])
+
+
+def test_beam_search(learned):
+    answers = TextToText.load(learned[0])
+    text = "translate English to Portuguese: eva runs today"
+    found = beam_search(answers.model, answers.encode(text), 3, 20, 1.5)[0]
+    assert answers.answer(text, beam_size=3, length_penalty=1.5, max_len=20) == answers.tokenizer.decode(found)
+    assert answers.answer(text, max_len=2) == answers.tokenizer.decode(
+        answers.tokenizer.encode(answers.answer(text))[:2]
+    )
+
+
+def test_how_a_text_is_read(learned):
+    answers = TextToText.load(learned[0])
+    ids = answers.encode("sentiment: ana sings now")
+    assert ids.shape[0] == 1 and ids[0, -1] == EOS and (ids[0, :-1] > EOS).all()
+    for same in ("Sentiment: Ana SINGS now", "  sentiment:ana sings now  "):
+        assert np.array_equal(answers.encode(same), ids)
+    assert answers.task_of("SENTIMENT: x") == "sentiment: " and answers.task_of("a sentiment: x") is None
+    assert answers.knows("sentiment: x") and not answers.knows("date: x") and not answers.knows("<extra_id_0>")
+    assert not np.array_equal(answers.encode("Ana"), answers.encode("ana"))  # no prefix: read as it is
+    for empty, message in (("", "the text is empty"), (" \n", "the text is empty"), ("sentiment: ", "nothing behind")):
+        with pytest.raises(ValueError, match=message):
+            answers.encode(empty)
+    with pytest.raises(ValueError, match="at most 4,096 are read"):
+        answers.encode("x" * LONGEST)
+
+
+def test_a_year_that_never_came_up_is_made_of_digits(small):
+    task, options = T5Task(), T5Options(tasks="date", **TINY)
+    (tokenizer,) = task.train_tokenizers(options, task.load(options)).values()
+    assert not [token for token in tokenizer.vocabulary[260:] if any(c.isdigit() for c in token)]
+    assert len(tokenizer.encode("1234")) == 4 and len(tokenizer.encode("march")) < 5
+
+
+def test_every_batch_has_all_tasks(small, text_file):
+    task, options = T5Task(), T5Options(tasks="spans, date ,translate,date", text=text_file, **TINY)
+    assert options.tasks == "translate,date,spans"
+    loaded = task.load(options)
+    tokenizers = task.train_tokenizers(options, loaded)
+    setup = task.setup(options, loaded, tokenizers)
+    tokenizer = data.SentinelTokenizer(tokenizers["tokenizer"], 4)
+    assert setup.model.config.vocab_size == len(tokenizer)
+    for step in range(3):
+        batch = setup.batches.batch(step)
+        texts = [tokenizer.decode(ids) for ids in batch.src]
+        assert [text.startswith("translate English to Portuguese: ") for text in texts] == [True] * 3 + [False] * 5
+        assert [text.startswith("date: ") for text in texts] == [False] * 3 + [True] * 2 + [False] * 3
+        assert ["<extra_id_2>" in text for text in texts] == [False] * 5 + [True] * 3
+        assert [EOS in row for row in batch.src] == [True] * 8
+    assert loaded["translate"].test[-1][0] and not set(loaded["date"].test) & set(loaded["date"].train)
+
+
+@pytest.mark.parametrize("tokens", ["bpe", "char"])
+def test_spans_of_a_text(small, text_file, tmp_path, tokens):
+    run = train(tmp_path / "run", tasks="spans", text=text_file, tokens=tokens, steps=150, lr=2e-2, warmup=5)
+    losses = run.trainer.history.losses
+    assert np.mean(losses[-5:]) < 0.7 * np.mean(losses[:5])
+    (found,) = run.measured.items()
+    assert found[0].startswith("spans: hidden tokens found") and 0.2 < found[1] < 1
+    answers = TextToText.load(tmp_path / "run")
+    assert answers.prefixes == [] and answers.learned == ["… <extra_id_0> …"]
+    assert answers.knows("the <extra_id_0> sat") and not answers.knows("the cat sat")
+    assert answers.answer("the cat <extra_id_0> on the mat", max_len=12).startswith("<extra_id_0>")
+    with pytest.raises(ValueError, match="there is no <extra_id_9>: the model has 4 sentinels"):
+        answers.encode("the <extra_id_9>")
+
+
+def test_exact_resume(small, tmp_path, monkeypatch, text_file):
+    options = {"tasks": "date,spans", "text": text_file, "steps": 9, "dropout": 0.2, "lr": 0.01, "warmup": 3}
+    whole = train(tmp_path / "whole", **options)
+    fit = Trainer.fit
+    monkeypatch.setattr(
+        Trainer, "fit", lambda self, batches, steps, *args, **more: fit(self, batches, 4, *args, **more)
+    )
+    assert train(tmp_path / "parts", **options).trainer.step == 4
+    monkeypatch.undo()
+    resumed = T5Task().train({"tasks": "spans,date"}, tmp_path / "parts", resume=True, progress=False)
+    assert resumed.trainer.history.losses == whole.trainer.history.losses
+    assert resumed.validation_loss == whole.validation_loss and resumed.measured == whole.measured
+    with pytest.raises(ValueError, match=r"started with tasks 'date,spans', not 'date'.*only steps may change"):
+        T5Task().train({"tasks": "date", "text": None}, tmp_path / "parts", resume=True)
+
+
+def test_two_workers_have_the_losses_of_one(small, tmp_path, text_file):
+    options = T5Options(tasks="date,spans", text=text_file, steps=5, **TINY)
+    one, two = (
+        T5Task().train(options, tmp_path / str(workers), progress=False, workers=workers).trainer.history.losses
+        for workers in (1, 2)
+    )
+    assert two == pytest.approx(one, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"tasks": "translate,summarize,x"},
+            "there is no task 'summarize', 'x'; tasks are translate, sentiment, date, sp",
+        ),
+        ({"tasks": " , "}, "tasks is empty"),
+        ({"tasks": ""}, "tasks is empty"),
+        ({"text": "text.txt"}, "text is given, but spans is not among the tasks"),
+        ({"batch_size": 2}, "batch_size must be at least 3"),
+        ({"tokens": "word"}, "tokens must be 'bpe' or 'char'"),
+        ({"activation": "gelu"}, "activation must be 'relu' or 'gated_gelu'"),
+        ({"vocab_size": 100}, "vocab_size must be at least 260"),
+        ({"block_size": 1}, "block_size must be at least 2"),
+        ({"lr": 0.0}, "lr must be positive"),
+        ({"lr": float("nan")}, "lr must be positive"),
+        ({"dropout": 1.5}, "dropout"),
+        ({"steps": 0}, "steps must be at least 1"),
+        ({"warmup": -1}, "warmup must be at least 0"),
+    ],
+)
+def test_options(options, message):
+    with pytest.raises(ValueError, match=message):
+        T5Options(**options)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        ("a short text", {}, "the part of the text to learn from: the text has .* tokens, a block 64: give a longer"),
+        ("word " * 300, {}, "the part of the text for validation: the text has .* tokens, a block 64"),
+        ("word " * 3000, {"d_head": 0}, "d_head must be at least 1"),
+        (" \n ", {}, "has no text in it"),
+        ("word " * 3000, {"tasks": "date,spans", "max_len": 5}, "no example is short enough for max_len = 5"),
+    ],
+)
+def test_what_cannot_be_trained_leaves_nothing_behind(small, tmp_path, text, options, message):
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        train(tmp_path / "run", **{"tasks": "spans", "text": tmp_path / "text.txt", **options})
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_damaged_run(learned, tmp_path):
+    for file in learned[0].iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    description = json.loads((tmp_path / "run.json").read_text(encoding="utf-8"))
+    assert description["prefixes"] == ["translate English to Portuguese: ", "sentiment: "]
+    for prefixes in (None, "sentiment: ", [1]):
+        (tmp_path / "run.json").write_text(json.dumps({**description, "prefixes": prefixes}))
+        with pytest.raises(ValueError, match=r"run\.json is damaged: it does not name the prefixes"):
+            TextToText.load(tmp_path)
+    more = CharTokenizer([*CharTokenizer.train(["x"]).vocabulary, *map(chr, range(0x4E00, 0x5200))])
+    (tmp_path / "run.json").write_text(json.dumps({**description, "tokenizer": more.to_dict()}))
+    with pytest.raises(ValueError, match=r"its tokenizer has .* tokens, the model"):
+        TextToText.load(tmp_path)
+
+
+# --- a pretrained one ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pretrained(tmp_path):
+    """A T5 in Hugging Face's layout with a tokenizer of words, its sentinels at the end, the first with the last id."""
+    tokenizers = pytest.importorskip("tokenizers")
+    words = {"<pad>": 0, "</s>": 1, "<unk>": 2, "thank": 3, "you": 4, "me": 5, "<extra_id_1>": 6, "<extra_id_0>": 7}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    tokenizer.add_special_tokens(["<pad>", "</s>", "<unk>", "<extra_id_0>", "<extra_id_1>"])
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing("$A </s>", special_tokens=[("</s>", 1)])
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    model = T5(T5Config(8, 6, 2, 3, 1, 1, 10, dropout=0.0, max_len=9))
+    model.save_pretrained(tmp_path / "t5", tmp_path / "tokenizer.json")
+    return tmp_path / "t5"
+
+
+def test_a_pretrained_one(pretrained, monkeypatch):
+    answers = TextToText.from_pretrained(pretrained)
+    assert answers.encode("thank <extra_id_0> me").tolist() == [[3, 7, 5, 1]]
+    assert answers.prefixes is None and answers.knows("anything") and answers.task_of("date: x") is None
+    said = iter([[7, 4, 4, 6, 5], [4, 5], [7], []])
+    monkeypatch.setattr("transformer_np.tasks.t5.greedy_decode", lambda *_: [next(said)])
+    expected = ["<extra_id_0> you you <extra_id_1> me", "you me", "<extra_id_0>", ""]
+    assert [answers.answer("thank you") for _ in expected] == expected
+
+
+def test_the_command_with_a_pretrained_one(pretrained, capsys):
+    assert cli.main(["t5", "--pretrained", str(pretrained), "thank you", "me " * 20]) == 0
+    out, err = capsys.readouterr()
+    assert len(out.splitlines()) == 2
+    assert err == "the text has 21 tokens, those it was trained on at most 9\n"
+    assert cli.main(["t5", "--pretrained", str(pretrained), "--model", "x", "me"]) == 2
+    assert "name two models" in capsys.readouterr().err
+    (pretrained / "tokenizer.json").unlink()
+    assert cli.main(["t5", "--pretrained", str(pretrained), "me"]) == 2
+    assert "tokenizer.json" in capsys.readouterr().err
+
+
+def test_the_command_with_a_folder_that_lacks_a_bias(pretrained, capsys):
+    from safetensors.numpy import load_file, save_file
+
+    tensors = load_file(pretrained / "model.safetensors")
+    name = "encoder.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+    del tensors[name]
+    save_file(tensors, pretrained / "model.safetensors")
+    for command in (["t5", "me"], ["plot", "bias", "-o", str(pretrained / "bias.png")]):
+        assert cli.main([*command, "--pretrained", str(pretrained)]) == 2
+        assert f"missing {name}, not expected nothing" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "plot attention -o {0}/x.png",
+        "plot heads -o {0}/x.png",
+        "plot architecture -o {0}/x.png",
+        "explore -o {0}/x.html",
+    ],
+)
+def test_commands_that_show_no_t5_say_so(pretrained, tmp_path, capsys, command):
+    assert cli.main([*command.format(tmp_path).split(), "--pretrained", str(pretrained)]) == 2
+    assert "holds a T5" in capsys.readouterr().err
+    assert cli.main(["embed", "--model", str(pretrained), "me"]) == 2
+    assert "holds a model of the type 't5', not a Bert" in capsys.readouterr().err
+
+
+# --- the commands ----------------------------------------------------------------------------------------------------
+
+
+def test_the_command(learned, capsys, monkeypatch):
+    folder, _ = learned
+    monkeypatch.chdir(folder.parent)
+    answers = TextToText.load(folder)
+    texts = ["translate English to Portuguese: leo runs now", "sentiment: leo runs now", "summarize: leo runs now"]
+    assert cli.main(["t5", *texts]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines() == [answers.answer(text) for text in texts]
+    known = "translate English to Portuguese: …, sentiment: …"
+    assert err == f"no task that the model has learned; those are: {known}\n"
+
+    class Stdin:
+        buffer = io.BytesIO(b"sentiment: ana sings now\n\nsentiment: rui sleeps today")
+
+    monkeypatch.setattr(sys, "stdin", Stdin)
+    assert cli.main(["t5", "--model", str(folder), "--beam", "2"]) == 0
+    assert capsys.readouterr().out.splitlines()[1] == ""
+    for arguments, message in (
+        (["sentiment: "], "there is nothing behind 'sentiment:'"),
+        ([""], "the text is empty"),
+        (["--beam", "0", "sentiment: x"], "beam_size must be at least 1"),
+        (["--max-len", "0", "sentiment: x"], "max_len must be at least 1"),
+        (["--max-len", "999", "sentiment: x"], "more than the model's max_len = 128"),
+        (["--length-penalty", "-1", "sentiment: x"], "--length-penalty must lie in 0 … 10"),
+    ):
+        assert cli.main(["t5", *arguments]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_the_command_without_a_model(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["t5", "date: 1 May 2001"]) == 2
+    assert "train one with `transformer-np train t5`" in capsys.readouterr().err
+
+
+def test_the_training_command(small, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sizes = [part for name, size in TINY.items() for part in (f"--{name.replace('_', '-')}", str(size))]
+    assert cli.main(["train", "t5", "--tasks", "date,sentiment", "--steps", "3", *sizes]) == 0
+    out, err = capsys.readouterr()
+    assert "sentiment: exact match on unseen texts " in out and "date: exact match on unseen texts " in out
+    assert "sentiment: 116 examples to learn from, 14 for validation, 14 unseen for the test; date: 48 examples" in err
+    assert (tmp_path / "runs" / "t5-1" / "run.json").exists()
+    assert cli.main(["train", "t5", "--tasks", "sing"]) == 2
+    assert "there is no task 'sing'" in capsys.readouterr().err
+    assert cli.main(["train", "t5", "--out", "runs/t5-1", "--resume", "--d-model", "8"]) == 2
+    assert "the run was started with d_model 16, not 8" in capsys.readouterr().err
+
+
+# --- its picture -----------------------------------------------------------------------------------------------------
+
+
+def test_the_bias_over_distance():
+    model = T5(T5Config(11, 8, 2, 3, 1, 1, 10, num_buckets=8, max_distance=6))
+    figure = plots.relative_bias(model, longest=7)
+    panels = {axes.get_title(): axes for axes in figure.axes}
+    for name, bias, after in (("encoder", model.encoder_bias, 7), ("decoder", model.decoder_bias, 0)):
+        for head, line in enumerate(panels[name].lines[:2]):
+            x, y = line.get_data()
+            assert list(x) == list(range(-7, after + 1))
+            for distance, value in zip(x, y, strict=True):
+                query = max(0, -distance)
+                assert value == bias(9 + abs(distance))[head, query, query + distance]
+    with pytest.raises(TypeError, match="model must be a T5, got GPT"):
+        plots.relative_bias(GPT(GPTConfig(11, max_len=8, num_layers=1, d_model=8, num_heads=2, d_ff=8)))
+    with pytest.raises(ValueError, match="longest must be at least 1"):
+        plots.relative_bias(model, 0)
+
+
+def test_the_command_that_draws_it(learned, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(learned[0].parent)
+    assert cli.main(["plot", "bias", "-o", str(tmp_path / "bias.png")]) == 0
+    assert (tmp_path / "bias.png").stat().st_size > 1000
+    assert cli.main(["plot", "bias", "--model", "a", "--pretrained", "b", "-o", str(tmp_path / "bias.png")]) == 2
+    assert "name two models" in capsys.readouterr().err

@@ -1,0 +1,32 @@
+"""Several tasks in one batch."""
+
+import numpy as np
+
+from .batching import Seq2SeqBatch
+from .tokenizers import PAD
+
+
+class MixedBatches:
+    """Some rows of each task in every batch (Raffel et al. 2020, §3.5.2): `batch(step)` for step = 0, 1, 2, …
+
+    parts: Seq2SeqBatches, SpanBatches and the like, one for each task. Their own batch sizes are the shares of the
+    mixture. Raises ValueError for none.
+    """
+
+    def __init__(self, parts, pad_id=PAD):
+        self.parts, self.pad_id = list(parts), pad_id
+        if not self.parts:
+            raise ValueError("there are no batches to mix")
+
+    def batch(self, step):
+        """The batch of a training step, counted from 0: the rows of the first part, then those of the next."""
+        batches = [part.batch(step) for part in self.parts]
+        return Seq2SeqBatch(
+            *(self._stacked([getattr(b, name) for b in batches]) for name in ("src", "tgt_in", "tgt_out"))
+        )
+
+    def _stacked(self, arrays):
+        width = max(array.shape[1] for array in arrays)
+        return np.concatenate(
+            [np.pad(a, ((0, 0), (0, width - a.shape[1])), constant_values=self.pad_id) for a in arrays]
+        )

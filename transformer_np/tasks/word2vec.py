@@ -1,0 +1,206 @@
+"""Word2Vec: vectors of words learned from a text, and what can be asked of them: neighbours and analogies."""
+
+import difflib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .. import data
+from ..checks import check_at_least
+from ..data.tokenizers import UNK
+from ..models import Word2Vec, Word2VecConfig
+from ..training import Adam, NegativeSampling, load_model
+from . import runs
+from .task import Setup, Task, option
+
+KIND = "word2vec"
+
+
+@dataclass(frozen=True)
+class Word2VecOptions:
+    """Everything that decides a training. The defaults learn the built-in text, which is small. A larger one wants more
+    steps, and larger batches: each step also costs a pass over both tables, all their rows.
+
+    Each option says in its metadata what it is: the text of its flag on the command line.
+    """
+
+    text: str | None = option(None, "UTF-8 text to learn (default: what Python's help says about the language)", "FILE")
+    steps: int = option(1500, "training steps in all; the learning rate falls until the last")
+    batch_size: int = option(1000, "words of the text in a step")
+    d_model: int = option(100, "numbers in the vector of a word")
+    window: int = option(8, "how far apart two words may be to count as near; drawn from 1 to this for each")
+    negatives: int = option(5, "words drawn for each pair, which the model has to tell from the one that was there")
+    min_count: int = option(5, "words that are seen less often are left out")
+    subsample: float = option(1e-3, "share of a word in the text from which on it is thinned out; 0: never")
+    lr: float = option(0.02, "learning rate at the first step; it falls to 0 in a straight line")
+    seed: int = option(0, "of parameters, thinning, windows and drawn words")
+
+    def __post_init__(self):
+        for name in ("steps", "batch_size", "d_model", "window", "negatives", "min_count"):
+            check_at_least(name, getattr(self, name), 1)
+        check_at_least("seed", self.seed, 0)
+        if not 0 < self.lr < float("inf"):
+            raise ValueError(f"lr must be positive, got {self.lr}")
+        if not 0 <= self.subsample < float("inf"):
+            raise ValueError(f"subsample must be 0 or positive, got {self.subsample}")
+        if self.text is not None:
+            object.__setattr__(self, "text", str(self.text))  # a Path will do
+
+
+class WordVectors:
+    """Words and their vectors (V, D), of a training or from a file, the most frequent words first.
+
+    vectors = WordVectors.load("runs/word2vec-1")
+    vectors.neighbours("tuple")                           # [("list", 0.61), …]
+    vectors.analogy("man", "king", "woman")               # [("queen", 0.71), …], if the text knows of any
+    """
+
+    def __init__(self, words, vectors):
+        self.words, self.vectors = list(words), np.asarray(vectors)
+        self._rows = {word: row for row, word in enumerate(self.words)}
+        lengths = np.sqrt(np.vecdot(self.vectors, self.vectors))[:, None]
+        self._units = self.vectors / np.where(lengths == 0, 1, lengths)  # (V, D), of length 1
+
+    @classmethod
+    def of(cls, run):
+        """From a training that is done."""
+        return cls._of(run.setup.model, *run.tokenizers.values())
+
+    @classmethod
+    def load(cls, folder):
+        """From the folder of a run; FileNotFoundError or ValueError if it holds no usable vectors."""
+        _, _, tokenizers = Word2VecTask().read(folder)
+        model, _ = load_model(Path(folder) / runs.CHECKPOINT)
+        return cls._of(model, *tokenizers.values())
+
+    @classmethod
+    def _of(cls, model, tokenizer):
+        """The center vectors of all that is a word; special tokens are in no text."""
+        return cls(tokenizer.vocabulary[UNK + 1 :], model.center.data[UNK + 1 :])
+
+    @classmethod
+    def read(cls, path):
+        """From a file of the word2vec formats; see `data.read_vectors`."""
+        return cls(*data.read_vectors(path))
+
+    def write(self, path, binary=False):
+        """To a file in one of the word2vec formats; see `data.write_vectors`."""
+        data.write_vectors(path, self.words, self.vectors, binary)
+
+    def row(self, word):
+        """Where a word stands in `words`, as it is written or else in lower case.
+
+        Raises ValueError, with words that are spelled alike, for one that is not there.
+        """
+        for written in (word, word.lower()):
+            if written in self._rows:
+                return self._rows[written]
+        alike = difflib.get_close_matches(word.lower(), self.words[:MOST_COMPARED], n=3)
+        hint = f"; did you mean {' or '.join(map(repr, alike))}?" if alike else ""
+        raise ValueError(f"the word {word!r} is not among the {len(self.words):,} that have a vector{hint}")
+
+    def neighbours(self, word, count=10):
+        """The words whose vectors point in the most similar direction: [(word, cosine of the angle), …]"""
+        row = self.row(word)
+        return self._nearest(self._units[row], [row], count)
+
+    def analogy(self, a, b, c, count=10):
+        """What is to c as b is to a: the words nearest to b − a + c, none of the three (Mikolov et al. 2013a, §4)."""
+        rows = [self.row(word) for word in (a, b, c)]
+        away, toward, start = self._units[rows]
+        wanted = toward - away + start
+        length = np.sqrt(wanted @ wanted)
+        return self._nearest(wanted / (length or 1), rows, count)
+
+    def _nearest(self, direction, but, count):
+        """The words nearest to a direction of length 1, but for some rows."""
+        check_at_least("count", count, 1)
+        cosines = self._units @ direction  # (V,)
+        order = np.argsort(-cosines, kind="stable")
+        order = order[~np.isin(order, but)][:count]
+        return [(self.words[row], float(cosines[row])) for row in order]
+
+
+MOST_COMPARED = 100_000  # words, the most frequent, are looked through for one that is spelled alike
+
+
+class Word2VecTask(Task):
+    """Skip-gram with negative sampling on one text, with Adam and a learning rate that falls linearly."""
+
+    kind = KIND
+    summary = "learn vectors of words from a text"
+    example = "transformer-np train word2vec --text play.txt --out runs/words"
+    Options = Word2VecOptions
+    tokenizer_names = ("tokenizer",)
+
+    def load(self, options):
+        """The text, as a data.TextSplit: pieces from all over it are for validation, because the end of a text may be
+        about something else."""
+        text = data.documentation_text() if options.text is None else data.read_text(options.text)
+        words = text.split()
+        if len(words) <= options.window:
+            raise ValueError(
+                f"the text has {len(words)} words, but a word and a window of {options.window} need "
+                f"{options.window + 1}: give a longer text or a smaller window"
+            )
+        size = min(PIECE, -(-len(words) // 20))
+        pieces = [" ".join(words[start : start + size]) for start in range(0, len(words), size)]
+        every = max(20, len(pieces) // MOST_PIECES)
+        return data.TextSplit(
+            "\n".join(piece for number, piece in enumerate(pieces, 1) if number % every),
+            "\n".join(pieces[every - 1 :: every]),
+        )
+
+    def train_tokenizers(self, options, split):
+        """The words of the part to learn from, in lower case, without punctuation."""
+        try:
+            return {"tokenizer": data.PlainWordTokenizer.train([split.train], options.min_count)}
+        except ValueError as error:
+            raise ValueError(f"the text gives no vocabulary: {error}") from None
+
+    def setup(self, options, split, tokenizers):
+        tokenizer = tokenizers["tokenizer"]
+        model = Word2Vec(Word2VecConfig(len(tokenizer), options.d_model, seed=options.seed))
+        grams = data.SkipGrams(
+            tokenizer.encode(split.train),
+            len(tokenizer),
+            options.window,
+            options.negatives,
+            options.batch_size,
+            options.subsample,
+            options.seed,
+        )
+        validation = grams.validation(tokenizer.encode(split.validation))
+        if not validation:
+            raise ValueError("the text is too short: there is nothing known in the part kept for validation")
+        return Setup(
+            model,
+            NegativeSampling(model),
+            Adam(model.parameters()),
+            grams,
+            validation,
+            schedule=lambda step: options.lr * max(1e-4, 1 - (step - 1) / options.steps),
+            clip_norm=None,
+            note=f"{len(grams.ids):,} words to learn from, {len(tokenizer) - UNK - 1:,} different ones; "
+            f"{options.steps:,} steps are {options.steps / grams.steps_per_epoch:.1f} times through the text; "
+            f"{model.num_parameters():,} parameters",
+        )
+
+    def measure(self, run):
+        """The share of unseen pairs in which the word that stood near is held for likelier than all that were drawn."""
+        model, right, pairs = run.setup.model, 0, 0
+        for batch in run.setup.validation:
+            center, context = model.center.data[batch.center], model.context.data
+            scores = np.vecdot(center, context[batch.context])  # (N,)
+            noise = np.vecdot(center[:, None], context[batch.negatives])  # (N, K)
+            right += int((scores > noise.max(axis=-1)).sum())
+            pairs += len(scores)
+        return {"true neighbours told from drawn words in unseen text": right / pairs}
+
+    def speed(self, run):
+        history = run.trainer.history
+        return {"words per minute": 60 * run.options.batch_size * len(history.losses) / max(history.seconds, 1e-9)}
+
+
+PIECE, MOST_PIECES = 100, 200  # words in a piece, and pieces, of the validation
