@@ -4,6 +4,9 @@ The simplest explanation first, for each result on its own, because an answer ca
 dv for another: one known mistake; a change that any function can suffer, such as a wrong sign; two known mistakes; a
 known mistake and such a change; at last what can be said of the numbers. An explanation has to account for the
 student's numbers in every draw of the first case that is wrong. What it leaves open in the other cases comes next.
+
+Where what a forward returns is wrong, the gradients of that case are left alone: a right backward of a wrong forward
+has other gradients, too. Only those are explained as well that the mistake in the forward does not change.
 """
 
 import warnings
@@ -66,16 +69,53 @@ class _Search:
         for number, finding in enumerate(found):
             self.labels.setdefault(finding.case.label, []).append(number)
         self.first_failed = next(finding for finding in found if not finding.right)
+        results = trials.exercise.results
+        gradients = {i for i, result in enumerate(results) if trials.exercise.is_gradient(result)}
+        self.astray = {}  # of a case: the results of the forward that are wrong in it
+        for finding in found:
+            self.astray.setdefault(finding.case.label, set()).update(set(finding.wrong or ()) - gradients)
         self.failing = {}  # of a result that is wrong: the labels of the cases where it is, in order
+        self.following = {}  # the same of gradients, where the forward is wrong
         for finding in found:
             for i in finding.wrong or ():
-                labels = self.failing.setdefault(i, [])
+                kind = self.following if i in gradients and self.astray[finding.case.label] else self.failing
+                labels = kind.setdefault(i, [])
                 if finding.case.label not in labels:
                     labels.append(finding.case.label)
         self.open_results = sorted(self.failing)
         self.reasons = {}  # of a result: its _Reason
 
     def explain_results(self):
+        self._explain_open()
+        self._open_independent()
+        self._explain_open()
+        end = monotonic() + SECONDS
+        for i in self.failing:
+            if monotonic() < end:
+                self._other_cases(i)
+        if self.first_failed.results is None:
+            self._crash_comes_first()
+        else:
+            self._other_crashes()
+
+    def _open_independent(self):
+        """Of the gradients of wrong forwards, open those that are right with the mistakes found in the forward."""
+        for i, labels in self.following.items():
+            for label in labels:
+                mistakes = {name for j in self.astray[label] for name in self.reasons[j].mistakes}
+                fits = mistakes and all(self._fits(mistakes, j, label) for j in self.astray[label])
+                if fits and not any(self._unclear(mistakes, i, number) for number in self.labels[label]):
+                    self.failing.setdefault(i, []).append(label)
+        self.open_results = sorted(self.failing)
+
+    def _unclear(self, mistakes, i, number):
+        """Whether a wrong gradient may come from mistakes in the forward: they change it, or there is none, all NaN."""
+        finding, (variant, _) = self.found[number], self.trials.variant_on(mistakes, number)
+        if finding.results is None or variant is None or not close(variant[i], finding.expected[i]):
+            return True
+        return bool(np.isnan(finding.results[i]).all())
+
+    def _explain_open(self):
         self._by_known_mistakes([(name,) for name in self.mistakes])
         for i in self._open():
             description = describe_exactly(self._draws(i, self.failing[i][0]))
@@ -90,13 +130,6 @@ class _Search:
         for i in self._open():
             description = describe_roughly(self._draws(i, self.failing[i][0]))
             self._give(i, _Reason(description=description.name), description.text, sure=False)
-        for i in self.failing:
-            if monotonic() < end:
-                self._other_cases(i)
-        if self.first_failed.results is None:
-            self._crash_comes_first()
-        else:
-            self._other_crashes()
 
     def _open(self):
         return [i for i in self.open_results if i not in self.reasons]
@@ -134,7 +167,10 @@ class _Search:
         fits = {}
         for mistakes in candidates:
             covered = {
-                i: self._covered(mistakes, i) for i in self._open() if self._fits(mistakes, i, self.failing[i][0])
+                i: self._covered(mistakes, i)
+                for i in self._open()
+                if self._fits(mistakes, i, self.failing[i][0])
+                and (len(mistakes) == 1 or self._spares(mistakes, self.failing[i][0]))
             }
             if covered:
                 fits[mistakes] = covered
@@ -161,6 +197,16 @@ class _Search:
         if finding.results is None or variant is None:
             return finding.results is None and variant is None
         return close(finding.results[i], variant[i])
+
+    def _spares(self, mistakes, label):
+        """Whether these mistakes leave right what the student has right in a case."""
+        numbers, results = self.labels[label], range(len(self.found[0].expected))
+        return all(
+            self._agrees(mistakes, i, number)
+            for number in numbers
+            for i in results
+            if self.found[number].wrong is not None and i not in self.found[number].wrong
+        )
 
     def _covered(self, mistakes, i):
         """The labels of the cases where result i is wrong just as these mistakes make it."""
@@ -206,11 +252,13 @@ class _Search:
                 return
 
     def _changes_numbers(self, variant, i, number):
-        """Whether a variant has other numbers than the reference, in the shape that the student's have."""
+        """Whether a variant has other numbers than the reference, in the shape that the student's have, and no numbers
+        where the student has truth values."""
         finding = self.found[number]
         return (
             variant is not None
             and variant[i].shape == finding.results[i].shape
+            and (variant[i].dtype == bool or finding.results[i].dtype != bool)
             and not close(variant[i], finding.expected[i])
         )
 
@@ -230,7 +278,8 @@ class _Search:
             left = [label for label in labels if not self._fits(reason.mistakes, i, label)]
             left = self._one_more_mistake(i, reason, left)
         for label in left:
-            single = next((name for name in self.mistakes if self._fits((name,), i, label)), None)
+            fits = (name for name in self.mistakes if self._fits((name,), i, label) and self._spares((name,), label))
+            single = next(fits, None)
             description = None if single else describe_exactly(self._draws(i, label))
             if single:
                 if single not in self.names:
@@ -254,7 +303,7 @@ class _Search:
             both = (*reason.mistakes, name)
             if name in reason.mistakes or not self._fits(both, i, self.failing[i][0]):
                 continue
-            now = [label for label in left if self._fits(both, i, label)]
+            now = [label for label in left if self._fits(both, i, label) and self._spares(both, label)]
             if len(now) > len(covered):
                 best, covered = name, now
         if best and best not in self.names:

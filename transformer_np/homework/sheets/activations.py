@@ -152,6 +152,10 @@ _RELU_BACKWARD_VARIANTS = {
     "the Boolean mask": lambda dy, x: x > 0,
     "mask from dy": lambda dy, x: dy * (dy > 0),
     "mask from dy and x": lambda dy, x: dy * ((dy > 0) & (x > 0)),
+    "mask from dy · x": lambda dy, x: dy * (dy * x > 0),
+    "mask where x > dy": lambda dy, x: dy * (x > dy),
+    "mask where x > 1": lambda dy, x: dy * (x > 1),
+    "one mask for a whole row": lambda dy, x: dy * (x.sum(axis=-1, keepdims=True) > 0),
     "mask inverted": lambda dy, x: dy * (x <= 0),
     "mask inverted, 0 not passing": lambda dy, x: dy * (x < 0),
     "multiplied by the forward's output": lambda dy, x: dy * np.maximum(x, 0),
@@ -195,6 +199,15 @@ RELU_BACKWARD = Exercise(
         ),
         "the Boolean mask": (
             "It returns the mask x > 0, Boolean. The chain rule multiplies it by dy: dx = dy · (x > 0)."
+        ),
+        "mask from dy · x": (
+            "The mask is taken from the product, dy · x > 0, where dy and x have the same sign. The sign of dy has no "
+            "part in it: x > 0."
+        ),
+        "mask where x > dy": "x is compared with dy. The ReLU compared it with 0: dx = dy where x > 0, else 0.",
+        "mask where x > 1": "x is compared with 1. The ReLU compared it with 0: dx = dy where x > 0, else 0.",
+        "one mask for a whole row": (
+            "The mask is one for a whole row, from the sign of its sum. Every entry is looked at by itself: x > 0."
         ),
         "mask from dy": (
             "The mask is taken from dy: where dy > 0 (the ReLU of the gradient). What the forward let pass is decided "
@@ -471,6 +484,8 @@ _FACTORS = {
     "√(2π) for √(2/π)": np.sqrt(2 * np.pi),
     "1/√(2π) for √(2/π)": 1 / np.sqrt(2 * np.pi),
     "2/√π for √(2/π)": 2 / np.sqrt(np.pi),
+    "0.79 for √(2/π)": 0.79,
+    "0.8 for √(2/π)": 0.8,
     "√(2/π) missing": 1.0,
 }
 _CUBICS = {
@@ -481,6 +496,8 @@ _CUBICS = {
     "0.045 for 0.044715": 0.045,
     "0.047715 for 0.044715": 0.047715,
     "0.04715 for 0.044715": 0.04715,
+    "0.044175 for 0.044715": 0.044175,
+    "minus before 0.044715 x³": -0.044715,
     "the cubic term missing": 0.0,
     "the cubic term without 0.044715": 1.0,
 }
@@ -517,11 +534,13 @@ def _wrong_gate(made, x, form):
         if made("erf(√2 x)"):
             scale = np.sqrt(2)
         exponent = -x * x if made("exp(−x²)") else -((scale * x) ** 2)
-        slope = 2 / np.sqrt(np.pi) * np.exp(exponent)
+        slope = 2 / np.sqrt(np.pi) * np.exp(-exponent if made("exp(+x²/2)") else exponent)
         if not made("inner derivative missing"):
             slope = slope * scale
         if made("√(2/π) missing in g′"):
             slope = slope / _RIGHT_FACTOR
+        if made("φ divided by 2π"):
+            slope = slope / np.sqrt(2 * np.pi)
         if made("φ not divided by √(2π)"):
             slope = slope * np.sqrt(2 * np.pi)
         gate = erf(scale * x)
@@ -537,6 +556,10 @@ def _wrong_gate(made, x, form):
         inner = linear * first + power * second * x ** (power - 1)
         if made("3 missing in g′"):
             inner = first + second * x**2
+        if made("0.044715 missing in g′"):
+            inner = first + 3 * factor * x**2
+        if made("2 for 3 in g′"):
+            inner = first + 2 * second * x**2
         if made("x³ for x² in g′"):
             inner = first + 3 * second * x**3
         if made("cubic term missing in g′"):
@@ -548,6 +571,8 @@ def _wrong_gate(made, x, form):
         outer = 1 - gate * gate
         if made("1 − g for 1 − g²"):
             outer = 1 - gate
+        if made("√(1 − g²) for 1 − g²"):
+            outer = np.sqrt(outer)
         if made("1 + g² for 1 − g²"):
             outer = 1 + gate * gate
         if made("1 missing in 1 − g²"):
@@ -588,6 +613,8 @@ _GATE_MISTAKES = {
     "√(2π) for √(2/π)": "The factor inside the tanh is √(2π). It is √(2/π) ≈ 0.798, a quotient.",
     "1/√(2π) for √(2/π)": "The factor inside the tanh is 1/√(2π), half of what it should be. It is √(2/π) ≈ 0.798.",
     "2/√π for √(2/π)": "The factor inside the tanh is 2/√π, without root over the 2. It is √(2/π) ≈ 0.798.",
+    "0.79 for √(2/π)": "The factor inside the tanh is cut off to 0.79. It is √(2/π) = 0.79788….",
+    "0.8 for √(2/π)": "The factor inside the tanh is rounded to 0.8. It is √(2/π) = 0.79788….",
     "√(2/π) missing": "The factor √(2/π) inside the tanh is missing: tanh(√(2/π) (x + 0.044715 x³)).",
     "√(2/π) before x only": (
         "The factor √(2/π) stands before x only: a bracket is missing, tanh(√(2/π) (x + 0.044715 x³))."
@@ -599,6 +626,8 @@ _GATE_MISTAKES = {
     "0.045 for 0.044715": "The constant before x³ is rounded to 0.045. It is 0.044715.",
     "0.047715 for 0.044715": "The constant before x³ is 0.047715, a slip in a digit. It is 0.044715.",
     "0.04715 for 0.044715": "The constant before x³ is 0.04715: a digit is missing. It is 0.044715.",
+    "0.044175 for 0.044715": "The constant before x³ is 0.044175: two digits are exchanged. It is 0.044715.",
+    "minus before 0.044715 x³": "The sign before 0.044715 x³ is wrong: tanh(√(2/π) (x + 0.044715 x³)).",
     "the cubic term missing": "The term 0.044715 x³ inside the tanh is missing: tanh(√(2/π) (x + 0.044715 x³)).",
     "the cubic term without 0.044715": ("The term x³ inside the tanh has no constant: tanh(√(2/π) (x + 0.044715 x³))."),
     "x² for x³": "The power inside the tanh is x² where it is x³ (the cube): tanh(√(2/π) (x + 0.044715 x³)).",
@@ -743,16 +772,30 @@ GELU_BACKWARD = Exercise(
             "exact form."
         ),
         "3 missing in g′": ("In g′ the 3 is missing: the derivative of 0.044715 x³ is 3 · 0.044715 x²."),
+        "0.044715 missing in g′": (
+            "In g′ the constant is missing: the derivative of 0.044715 x³ is 3 · 0.044715 x², not 3 x²."
+        ),
+        "exp(+x²/2)": (
+            "In the exact form the density is taken with exp(+x²/2), which grows without end: the minus is missing, "
+            "φ(x) = exp(−x²/2)/√(2π). (In Python −x ** 2 is −(x²), but (−x) ** 2 is +x².)"
+        ),
+        "2 for 3 in g′": "In g′ the factor is 2 where it is 3: the derivative of 0.044715 x³ is 3 · 0.044715 x².",
         "x³ for x² in g′": "In g′ the power is not lowered: the derivative of 0.044715 x³ is 3 · 0.044715 x², not x³.",
         "cubic term missing in g′": (
             "In g′ the derivative of the cubic term is missing: that of x + 0.044715 x³ is 1 + 3 · 0.044715 x², not 1."
         ),
         "1 − g for 1 − g²": "The slope of tanh is 1 − g², with the square; here it is 1 − g.",
+        "√(1 − g²) for 1 − g²": (
+            "The slope of tanh is 1 − g², which is 1/cosh², with the square; here it is the root of that, 1/cosh."
+        ),
         "1 + g² for 1 − g²": "The slope of tanh is 1 − g²; here it is 1 + g²: a sign is wrong.",
         "1 missing in 1 − g²": "The slope of tanh is 1 − g²; here it is −g²: the 1 is missing.",
         "exp(−x²)": (
             "In the exact form the density is taken with exp(−x²), as for erf(x). The derivative of erf(x/√2) has "
             "exp(−x²/2): the ½ in the exponent is missing."
+        ),
+        "φ divided by 2π": (
+            "In the exact form the density is divided by 2π: the root is missing, φ(x) = exp(−x²/2)/√(2π)."
         ),
         "φ not divided by √(2π)": (
             "In the exact form the density is not divided by √(2π): φ(x) = exp(−x²/2)/√(2π), and g′ = 2 φ(x)."

@@ -83,6 +83,14 @@ _SCALES = {
         "The scores are divided by d_k instead of √d_k: the square root (sqrt) is missing, or the scale 1/√d_k is "
         "applied twice. The scores come out too small, and the weights too even.",
     ),
+    "1/d_k² instead of 1/√d_k": (
+        lambda B, H, T, S, K: K**-2.0,
+        "The scores are divided by d_k², the square, instead of by the square root √d_k (sqrt).",
+    ),
+    "1/√(d_k T) instead of 1/√d_k": (
+        lambda B, H, T, S, K: (K * T) ** -0.5,
+        "The scale is 1/√(d_k · T): the length has no part in it. It is 1/√d_k (sqrt), from the last axis of q.",
+    ),
     "multiplied by √d_k": (
         lambda B, H, T, S, K: K**0.5,
         "The scores are multiplied by √d_k instead of divided by it.",
@@ -304,8 +312,8 @@ _MASKS = {
         "cross-attention see every key."
     ),
     "always causal, aligned to the start": (
-        "The future is hidden in any case, mask or no mask, and key s counts as the future of query t where s > t. Only "
-        "the mask says what is hidden: encoders and cross-attention see every key."
+        "The future is hidden in any case, mask or no mask, and key s counts as the future of query t where s > t. "
+        "Only the mask says what is hidden: encoders and cross-attention see every key."
     ),
     "float mask added twice": "A float mask is added to the scores twice. Once is enough.",
     "scores[mask] without broadcasting": (
@@ -753,6 +761,14 @@ _BACKWARD_SCALES = {
 def _wrong_softmax_backward(made, dweights, weights):
     if made("no softmax backward"):
         return dweights
+    if made("backward of log softmax"):
+        return dweights - weights * dweights.sum(axis=-1, keepdims=True)
+    if made("A before the sum only"):
+        return dweights - weights * (dweights * weights).sum(axis=-1, keepdims=True)
+    if made("diagonal of the softmax and the sum"):
+        return weights * (1 - weights) * (dweights - (dweights * weights).sum(axis=-1, keepdims=True))
+    if made("A squared in front"):
+        return weights * weights * (dweights - (dweights * weights).sum(axis=-1, keepdims=True))
     if made("diagonal of the softmax only"):
         return dweights * weights * (1 - weights)
     if made("sum left out"):
@@ -823,10 +839,6 @@ def _wrong_backward(made, dout, q, k, v, weights):
         dk = transposed(left) @ dq
     if made("dK reshaped, not transposed"):
         dk = _reshaped(left) @ q
-    if made("scale twice on dQ"):
-        dq = dq * scale
-    if made("scale twice on dK"):
-        dk = dk * scale
     if made("1/√d_k on dQ only"):
         dk = dk / scale
     if made("1/√d_k on dK only"):
@@ -874,26 +886,18 @@ SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Exercise(
             "dQ lacks the scale: 1/√d_k is on dK only. Q and K both reach the scores through it, so both gradients "
             "have it once."
         ),
-        "scale twice on dQ": (
-            "dQ has the scale twice, 1/d_k: once from the gradient of the scores, and once more at the end. It is "
-            "1/√d_k (sqrt), once."
-        ),
-        "scale twice on dK": (
-            "dK has the scale twice, 1/d_k: once from the gradient of the scores, and once more at the end. It is "
-            "1/√d_k (sqrt), once."
-        ),
         "dK from dQ": "dK is dscoresᵀ dQ, with the gradient of the queries. It is the queries themselves: dscoresᵀ Q.",
         "dK reshaped, not transposed": (
-            "In dK the gradient of the scores is reshaped to (..., S, T) instead of transposed. The shape is right, but "
-            "reshape keeps the order in memory: swap the last two axes, dK = dscoresᵀ Q."
+            "In dK the gradient of the scores is reshaped to (..., S, T) instead of transposed. The shape is right, "
+            "but reshape keeps the order in memory: swap the last two axes, dK = dscoresᵀ Q."
         ),
         "dV reshaped, not transposed": (
-            "In dV the weights are reshaped to (..., S, T) instead of transposed. The shape is right, but reshape keeps "
-            "the order in memory: swap the last two axes, dV = Aᵀ dout."
+            "In dV the weights are reshaped to (..., S, T) instead of transposed. The shape is right, but reshape "
+            "keeps the order in memory: swap the last two axes, dV = Aᵀ dout."
         ),
         "V reshaped, not transposed in dA": (
-            "In dA the values are reshaped to (..., K_v, S) instead of transposed. The shape is right, but reshape keeps "
-            "the order in memory: swap the last two axes, dA = dout Vᵀ."
+            "In dA the values are reshaped to (..., K_v, S) instead of transposed. The shape is right, but reshape "
+            "keeps the order in memory: swap the last two axes, dA = dout Vᵀ."
         ),
         "dV scaled too": (
             "dV is divided by √d_k. The scale belongs to the scores, and V does not pass through them: dV = Aᵀ dout."
@@ -905,6 +909,21 @@ SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Exercise(
         "no softmax backward": (
             "The softmax is skipped: dA is taken for the gradient of the scores. Between A and the scores there is "
             "softmax_backward."
+        ),
+        "backward of log softmax": (
+            "The softmax backward is dA − A · Σ dA, that of log softmax. Here it is A · (dA − Σ dA · A), the sum over "
+            "the keys."
+        ),
+        "A before the sum only": (
+            "The softmax backward is dA − A · Σ dA · A: before the first dA the factor A is missing. It stands before "
+            "both terms, A · (dA − Σ dA · A)."
+        ),
+        "diagonal of the softmax and the sum": (
+            "In the softmax backward the factor in front is A · (1 − A), the diagonal of its Jacobian, and the sum is "
+            "subtracted as well. The factor is A alone: A · (dA − Σ dA · A)."
+        ),
+        "A squared in front": (
+            "In the softmax backward the factor in front is A², one A too many: it is A · (dA − Σ dA · A)."
         ),
         "dA · (1 − A)": (
             "The softmax backward is dA · (1 − A): half of its diagonal. It is A · (dA − Σ dA · A), the sum over the "

@@ -175,6 +175,8 @@ class _Path:
             out = sublayer(inner)
             if made("residual from behind the norm"):
                 residual = inner
+            if made("norm behind the sub-layer"):
+                out = norm(sublayer(x))
         else:
             out = sublayer(x)
             if made("norm of the sub-layer alone"):
@@ -187,7 +189,7 @@ class _Path:
             residual = 0
         if made("sub-layer's output subtracted"):
             out = -out
-        if made("residual added twice"):
+        if made("residual added twice") or (self.around and made(f"residual added twice{self.around}")):
             residual = 2 * residual
         if made("product instead of sum"):
             total = residual * dropout(out)
@@ -198,6 +200,8 @@ class _Path:
             total = dropout(residual + out)
         else:
             total = residual + dropout(out)
+        if made("mean instead of sum"):
+            total = total / 2
         if (self.norm_first and not made("norm before and after")) or made("norm of the sub-layer alone"):
             return total
         return norm(total)
@@ -217,7 +221,13 @@ class _Path:
             norm.backward(dout)
         if made(f"no backward of the {self.before or 'sub-layer'}"):
             sublayer_backward = np.zeros_like
-        if norm_first:
+        if made("dropout's backward behind the sub-layer's"):
+            before_it, after_it, dropout = dropout, sublayer_backward, lambda d: d
+            sublayer_backward = lambda d: before_it(after_it(d))  # noqa: E731
+        if norm_first and made("norm's backward before the sub-layer's"):
+            through = sublayer_backward(norm_backward(dropout(dout)))
+            residual = dout
+        elif norm_first:
             through = norm_backward(sublayer_backward(dropout(dout)))
             residual = dout
         else:
@@ -270,6 +280,14 @@ _PATH_MISTAKES = {
     "sub-layer's output subtracted": (
         "The sub-layer's output is subtracted, x − sublayer(x): a wrong sign. The residual connection adds it."
     ),
+    "norm behind the sub-layer": (
+        "With norm_first this is x + LayerNorm(sublayer(x)): the norm stands behind the sub-layer. Pre-norm normalises "
+        "the sub-layer's input, x + sublayer(LayerNorm(x))."
+    ),
+    "mean instead of sum": (
+        "x and the sub-layer's output are averaged, (x + sublayer(x)) / 2: a factor ½ too many. The residual "
+        "connection is their sum."
+    ),
     "product instead of sum": (
         "x and the sub-layer's output are multiplied, x · sublayer(x). The residual connection is a sum: x + "
         "sublayer(x)."
@@ -303,6 +321,14 @@ _PATH_MISTAKES = {
         "The norm's backward comes last, over the sum of both paths: norm.backward(dout + sublayer_backward(dout)). In "
         "post-norm the norm is the last step of the forward, so its backward is the first; in pre-norm it is on the "
         "path through the sub-layer only, and the residual path goes around it."
+    ),
+    "norm's backward before the sub-layer's": (
+        "With norm_first the norm's backward is run before that of the sub-layer, in the order of the forward. The "
+        "forward was x + sublayer(LayerNorm(x)): the gradient comes through the sub-layer first, then through the norm."
+    ),
+    "dropout's backward behind the sub-layer's": (
+        "The dropout's backward is run behind that of the sub-layer. Dropout was the last step of the path, "
+        "Dropout(sublayer(x)), so its backward comes first: sublayer_backward(dropout.backward(…))."
     ),
     "norm's backward run twice": (
         "The norm's backward is run twice for one forward. What it returns is the same, but each run adds to the "
@@ -338,6 +364,10 @@ def _for_the(place, formula):
         f"no residual around the {place}": (
             f"The residual connection around the {place} is missing: {formula} must add the sub-layer's input to its "
             "output, x + sublayer(x)."
+        ),
+        f"residual added twice around the {place}": (
+            f"The residual is added twice around the {place}, 2x + {place}(x): once here, and once more by hand or "
+            f"inside the sub-layer. {formula} adds it once."
         ),
         f"no norm around the {place}": (
             f"The LayerNorm that belongs to the {place} is missing: each sub-layer has one of its own, {formula}."
@@ -799,6 +829,8 @@ def _wrong_decoder(made):
                     return attention(memory, a, memory_mask)
                 if made("query of the cross-attention is the block's input"):
                     return attention(x, memory, memory_mask)
+                if made("memory normalised in pre-norm") and second.norm_first:
+                    return attention(a, second.norm(memory), memory_mask)
                 return attention(a, memory, memory_mask)
 
             if made("cross-attention before self-attention"):
@@ -819,6 +851,8 @@ def _wrong_decoder(made):
                 b = second.forward(a, cross_attention, residual)
             if made("no feed-forward"):
                 return b
+            if made("attentions side by side"):
+                return third.forward(a + second.forward(x, cross_attention), self.feed_forward)
             if made("residual of the block's input around the feed-forward"):
                 return third.forward(b, self.feed_forward, x)
             if made("feed-forward of the self-attention's result"):
@@ -856,8 +890,12 @@ def _wrong_decoder(made):
             if made("no backward of the cross-attention"):
                 found.append(np.zeros_like(self.cross_attention.kept("memory")))
             da = second.backward(dout if made("dout for each sub-layer") else db, cross_attention)
+            if made("gradient of B for the self-attention too"):
+                da = db
             dx = first.backward(dout if made("dout for each sub-layer") else da, self_attention)
             dmemory = found[0]
+            if made("dmemory from a second run with dA"):
+                dmemory = self.cross_attention.backward(da)[1]
             if made("gradient of the memory not returned"):
                 return dx, None
             if made("gradient of the memory is zeros"):
@@ -956,6 +994,14 @@ DECODER_BLOCK = Exercise(
             "The sub-layers are in the wrong order: the feed-forward network comes before cross-attention. It is "
             "self-attention, cross-attention, feed-forward."
         ),
+        "attentions side by side": (
+            "Both attentions read the block's input, side by side, and their results are added. They come one after "
+            "the other: the cross-attention's queries and residual path are A, the result of the self-attention."
+        ),
+        "memory normalised in pre-norm": (
+            "With norm_first the memory goes through the LayerNorm of the cross-attention too. It normalises the "
+            "queries' input alone: the memory is used as it is."
+        ),
         "no cross-attention": "The cross-attention sub-layer is missing: the encoder's output is never read.",
         "no self-attention": (
             "The masked self-attention sub-layer is missing: places of the target do not see each other."
@@ -984,6 +1030,11 @@ DECODER_BLOCK = Exercise(
         "cross-attention's backward run twice": (
             "The cross-attention's backward is run twice, once for each gradient. Each run adds to the gradients of "
             "its weights, which are now doubled. Call it once and unpack the pair."
+        ),
+        "dmemory from a second run with dA": (
+            "The cross-attention's backward is run a second time, for dmemory, with the gradient of A that the first "
+            "run led to. Both gradients come from one call, with one dout: call it once and unpack the pair. Each run "
+            "adds to the gradients of its weights, too."
         ),
         "gradients of query and memory swapped": (
             "The two gradients of the cross-attention are swapped: its backward returns first that of its input, which "
@@ -1016,6 +1067,10 @@ DECODER_BLOCK = Exercise(
         "dout for each sub-layer": (
             "Each sub-layer's part of backward starts from dout. It must start from what the part after it returned: "
             "feed-forward from dout, cross-attention from the gradient of B, self-attention from that of A."
+        ),
+        "gradient of B for the self-attention too": (
+            "The self-attention's part of backward starts from the gradient of B, as that of the cross-attention does. "
+            "It must start from what the cross-attention's part returned, the gradient of A."
         ),
         **_PATH_MISTAKES,
     },

@@ -270,6 +270,8 @@ def _wrong_rnn_backward(made, dh, x, h, w_x, w_h):
         slope = 1 - np.tanh(h) ** 2
     if made("slope of the step before"):
         slope = 1 - _before(h) ** 2
+    if made("slope of the step after"):
+        slope = np.concatenate([slope[:, 1:], slope[:, -1:]], axis=1)
     back_matrix = w_h if made("W_h not transposed") else w_h.T
     da, carried = np.zeros_like(h), np.zeros_like(h[:, 0])
     for t in range(T) if made("runs forward in time") else range(T - 1, -1, -1):
@@ -334,6 +336,8 @@ def _wrong_rnn_backward(made, dh, x, h, w_x, w_h):
         dw_x = dw_x.swapaxes(-1, -2)
     if made("dW_h transposed"):
         dw_h = dw_h.swapaxes(-1, -2)
+    if made("db is Σ dh"):
+        db = dh.sum(axis=(0, 1))
     results = dx, dw_x, dw_h, db
     if made("clipped to ±1"):
         return tuple(np.clip(result, -1, 1) for result in results)
@@ -350,6 +354,10 @@ RNN_BACKWARD = Exercise(
     (Result("dx", "B T D_in"), Result("dw_x", "D_in D"), Result("dw_h", "D D"), Result("db", "D")),
     _rnn_backward_cases,
     {
+        "db is Σ dh": (
+            "db is the sum of dh, what came from outside. b stands inside the tanh at every step: db = Σ da_t, with "
+            "the slope and with what came back through time."
+        ),
         "no gradient through time": (
             "Nothing flows back through time: da_t = dh_t · (1 − h_t²) lacks the term da_{t+1} W_hᵀ. h_t reached the "
             "loss through h_{t+1} too."
@@ -389,6 +397,10 @@ RNN_BACKWARD = Exercise(
         ),
         "slope 1 − h": "The slope of the tanh is 1 − h², here it is 1 − h: the square is missing.",
         "slope of the sigmoid": "h (1 − h) is the slope of the sigmoid; the slope of the tanh is 1 − h².",
+        "slope of the step after": (
+            "The slope at step t is taken from h_{t+1}, 1 − h_{t+1}²: off by one. da_t has the slope of its own tanh, "
+            "1 − h_t²."
+        ),
         "slope h²": "The slope of the tanh is 1 − h², here it is h²: the “1 −” is missing.",
         "tanh taken of h again": (
             "The slope is computed as 1 − tanh(h)². h is already the tanh's output, so it is 1 − h²."
@@ -582,6 +594,8 @@ def _wrong_causal_conv1d(made, x, w, b=None, dilation=1):
     for lag, j in _taps(made, k, _lags(made, k, dilation)):
         matrix = w[0] if made("the same matrix for every tap") else w[j]
         y = y * (not made("only the last tap is left")) + _at(x, place - lag, made) @ matrix
+        if b is not None and made("bias added at every tap that meets a token"):
+            y = y + b * (place >= lag)[:, None] * (j > 0)
     if made("first results left at zero"):
         y[:, : min(reach, T)] = 0
     if made("mean over the taps"):
@@ -643,6 +657,9 @@ CAUSAL_CONV1D = Exercise(
         "first results left at zero": (
             "The first (k − 1)·dilation results are left without the taps that fit. A token near the start sees what "
             "there is, and x = 0 before the start."
+        ),
+        "bias added at every tap that meets a token": (
+            "The bias is added inside the loop, at every tap that meets a token: up to k times. It is added once."
         ),
         "no bias near the start": (
             "The first (k − 1)·dilation results lack the bias. It is added everywhere, also where some taps find "
@@ -740,6 +757,9 @@ def _wrong_causal_conv1d_backward(made, dy, x, w, dilation=1):
             dx = dx - share
         lag_w = 0 if made("x not shifted in dW") else -lag if made("x shifted the wrong way in dW") else lag
         dw[j] = _at(x, np.arange(T) - lag_w, made)[..., :, None] * dy[..., None, :]  # (B, T, D_in, D_out)
+        if made("x not shifted in dW, the start left out") or made("x not shifted in dW, the end left out"):
+            counts = np.arange(T) >= lag if made("x not shifted in dW, the start left out") else np.arange(T) < T - lag
+            dw[j] = (x * counts[:, None])[..., :, None] * dy[..., None, :]
     dw, db = np.stack(dw), dy[None]  # (k, B, T, …), (1, B, T, D_out)
     if made("gradients of the last sequence only"):
         dw, db = dw[:, -1:], db[:, -1:]
@@ -778,6 +798,14 @@ CAUSAL_CONV1D_BACKWARD = Exercise(
         "x not shifted in dW": (
             "Every dW_j is Σ x_tᵀ dy_t, without the shift. W_j met the token j·dilation before: dW_j = Σ x_{t − "
             "j·dilation}ᵀ dy_t."
+        ),
+        "x not shifted in dW, the start left out": (
+            "dW_j is the sum of x_tᵀ dy_t from t = j·dilation on: both are cut at the start, and x is not shifted. W_j "
+            "met the token j·dilation before: dW_j = Σ x_{t − j·dilation}ᵀ dy_t."
+        ),
+        "x not shifted in dW, the end left out": (
+            "dW_j is the sum of x_tᵀ dy_t without the last j·dilation tokens: both are cut at the end, and x is not "
+            "shifted. W_j met the token j·dilation before: dW_j = Σ x_{t − j·dilation}ᵀ dy_t."
         ),
         "x shifted the wrong way in dW": (
             "dW_j pairs dy_t with x_{t + j·dilation}, in the future. W_j met x_{t − j·dilation}."
@@ -953,7 +981,11 @@ def _wrong_window_attention(made, q, k, v, window, causal=False):
     seen = inside & (np.abs(key - query) <= max(near, 0))
     if causal and made("columns of the future kept"):
         seen &= key <= query
-    if causal and made("the token itself hidden"):
+    if made("first key of the window left out"):
+        seen &= (query - key < window) | (key == query)
+    if made("last key of the window left out") and not causal:
+        seen &= (key - query < window) | (key == query)
+    if (causal and made("the token itself hidden")) or (window and made("own position hidden")):
         seen &= key != query
     if made("wraps round"):
         key, seen = key % T, np.ones_like(seen)
@@ -1039,12 +1071,23 @@ WINDOW_ATTENTION = Exercise(
             "With causal=True it sees t … t + window, the future instead of the past: the inequality is the wrong way "
             "round. Causal is s ≤ t."
         ),
+        "own position hidden": (
+            "A query does not see its own position, with or without causal. The distance |t − s| = 0 is in the window."
+        ),
         "the token itself hidden": (
             "With causal=True the token itself is hidden, s < t, and the first one sees nothing. Causal is s ≤ t."
         ),
         "columns of the future kept": (
             "With causal=True the weights still have 2 · window + 1 columns, with zeros for the future. The band then "
             "has window + 1 columns, the last of them the token itself."
+        ),
+        "first key of the window left out": (
+            "In the past the window is one key too short: the key s = t − window, at the distance `window`, is left "
+            "out. Off by one."
+        ),
+        "last key of the window left out": (
+            "In the future the window is one key too short: the key s = t + window is left out. A slice or a range "
+            "ends before its end, so that has to be t + window + 1."
         ),
         "window one too small": (
             "The window is one too small: |t − s| < window instead of |t − s| ≤ window. The key at the distance "

@@ -202,6 +202,8 @@ def _wrong_greedy(made, model, src, max_len):
                 token = int(log_probs.argmin())
             elif made("second likeliest token"):
                 token = int(log_probs.argsort()[-2])
+            elif made("end token never chosen first") and not written:
+                token = int(np.where(np.arange(len(log_probs)) == eos_id, -np.inf, log_probs).argmax())
             elif made("end token never chosen"):
                 token = int(np.where(np.arange(len(log_probs)) == eos_id, -np.inf, log_probs).argmax())
             else:
@@ -219,6 +221,8 @@ def _wrong_greedy(made, model, src, max_len):
         outputs = [[i for i in row if i != eos_id] for row in rows]
     elif made("all stop with the first row that ends"):
         outputs = [row[: min(ends)] for row in rows]
+    elif made("all stop in the step in which the first row ends"):
+        outputs = [row[: min(end, min(ends) + 1)] for row, end in zip(rows, ends, strict=True)]
     elif made("all stop with row 0"):
         outputs = [[i for i in row[: ends[0]]] for row in rows]
     else:
@@ -284,6 +288,10 @@ GREEDY_DECODE = Exercise(
             "It takes the second likeliest token at every step. Greedy takes the likeliest, the argmax: the last one "
             "of argsort."
         ),
+        "end token never chosen first": (
+            "The end token is never chosen at the first step: every output has one token at least. Where the end token "
+            "is the likeliest at once, the output is empty."
+        ),
         "end token never chosen": (
             "The end token is never chosen, and every row goes on to max_len. A row is to end where the end token is "
             "the likeliest."
@@ -308,6 +316,10 @@ GREEDY_DECODE = Exercise(
         "all stop with the first row that ends": (
             "All rows stop as soon as any row has ended. The others must go on until each has ended (all, not any), or "
             "to max_len."
+        ),
+        "all stop in the step in which the first row ends": (
+            "Decoding stops after the step in which any row has ended. The others must go on until each has ended "
+            "(all, not any), or to max_len."
         ),
         "all stop with row 0": (
             "All rows stop where the first row (row 0) ends: only its end token is looked at. Each row ends at its own."
@@ -363,6 +375,7 @@ _SCORES = (
     "length counted without the end token",
     "length counted with the start token",
     "probability instead of its logarithm",
+    "length_penalty always 0.6",
 )
 _SELDOM_SEEN = (
     ("", "ended hypotheses free their place"),
@@ -438,6 +451,8 @@ def _score(made, log_prob, length, penalty):
         return log_prob + penalty * length
     if made("length counted with the start token"):
         length += 1
+    if made("length_penalty always 0.6"):
+        penalty = 0.6
     base = length if made("length^α instead of ((5 + length)/6)^α") else (5 + length) / 6
     if made("multiplied by the penalty"):
         return log_prob * base**penalty
@@ -553,6 +568,10 @@ BEAM_SEARCH = Exercise(
         "no length penalty": (
             "length_penalty is not used: hypotheses are ranked by log p alone, and short ones win. The score is log p "
             "/ ((5 + length)/6)^length_penalty."
+        ),
+        "length_penalty always 0.6": (
+            "The length penalty is always that of length_penalty = 0.6, the default: the argument is not handed on. "
+            "The score is log p / ((5 + length)/6)^length_penalty."
         ),
         "multiplied by the penalty": (
             "log p is multiplied by the length penalty: as log p is negative, longer hypotheses get worse still. It "
@@ -813,6 +832,9 @@ def _wrong_sampling(made, logits, temperature=1.0, top_k=None, top_p=None):
     if made("softmax of the probabilities that are left") and not kept.all():
         left = np.where(kept, np.exp(probabilities), 0)
         return left / left.sum(axis=-1, keepdims=True)
+    if made("softmax of the result"):
+        probabilities = probabilities / probabilities.sum(axis=-1, keepdims=True)
+        probabilities = np.where(kept, np.exp(probabilities), 0)
     if made("even among those kept") and not kept.all():
         probabilities = kept.astype(float)
     if not made("not brought back to 1") and not made("over the wrong axis"):
@@ -912,6 +934,10 @@ SAMPLING_DISTRIBUTION = Exercise(
         ),
         "softmax of the probabilities that are left": (
             "The probabilities that are left go through a second softmax. They are divided by their sum."
+        ),
+        "softmax of the result": (
+            "The probabilities go through a second softmax at the end, whether something was cut off or not. There is "
+            "one softmax, of logits / temperature; what is left after a cut is divided by its sum."
         ),
         "even among those kept": (
             "The tokens that are kept all get the same probability. They share it in proportion: p divided by the sum "

@@ -192,6 +192,14 @@ def _wrong_embedding_backward(made, dy, ids, num_embeddings):
     elif made("repeated ids at the same place not added"):
         for t in range(ids.shape[-1]):
             dtable[ids[..., t]] += dy[..., t, :]
+    elif made("the first word left out"):
+        np.add.at(dtable, ids[..., 1:], dy[..., 1:, :])
+    elif made("the last word left out"):
+        np.add.at(dtable, ids[..., :-1], dy[..., :-1, :])
+    elif made("only the first sentence") and ids.ndim > 1:
+        np.add.at(dtable, ids[0], dy[0])
+    elif made("ids in another order"):
+        np.add.at(dtable, ids.T.reshape(-1), rows)
     elif made("only the last sentence"):
         np.add.at(dtable, ids[-1], dy[-1])
     elif made("the largest gradient for the sum"):
@@ -243,6 +251,19 @@ EMBEDDING_BACKWARD = Exercise(
         "repeated ids at the same place not added": (
             "It goes place by place with `dtable[ids[:, t]] += dy[:, t]`: an id that two sentences have at the same "
             "place counts once, since `+=` with repeated indices keeps the last one only."
+        ),
+        "the first word left out": (
+            "The first word of each sentence is left out, a slice [1:] or a loop from 1. Every place counts."
+        ),
+        "the last word left out": (
+            "The last word of each sentence is left out, a slice [:-1] or a loop that ends early. Every place counts."
+        ),
+        "only the first sentence": (
+            "Only the first sentence is counted, ids[0] and dy[0]. The gradients of all sentences have to be added up."
+        ),
+        "ids in another order": (
+            "ids and dy are flattened in different orders (ids.T, or order='F'), so that the gradients go to the rows "
+            "of other ids. Flatten both alike: ids.reshape(-1) and dy.reshape(-1, D)."
         ),
         "only the last sentence": (
             "Only the last sentence of the batch is counted: in the loop over sentences the gradient is replaced (=) "
@@ -369,11 +390,13 @@ def _wrong_sinusoidal_encoding(made, length, d_model, dtype=np.float32):
         numerator = 4 * i
     if made("i counts dimensions, not pairs"):
         numerator = 2 * dimension
+    if made("2i + 1 for 2i"):
+        numerator = 2 * i + 1
     if made("cosine with 2i + 1"):
         numerator = np.where(odd, numerator + 1, numerator)
     if made("cosine of the next pair"):
         numerator = np.where(odd, numerator + 2, numerator)
-    denominator = D
+    denominator = D + 1 if made("d_model + 1 in the exponent") else D
     if made("d_model − 2 in the exponent"):
         denominator = D - 2
     if made("d_model − 1 in the exponent"):
@@ -449,6 +472,10 @@ SINUSOIDAL_ENCODING = Exercise(
         "i from 1": (
             "i counts pairs from 1, exponent 2(i + 1)/d_model. The first pair has i = 0 and the divisor 10000⁰ = 1."
         ),
+        "2i + 1 for 2i": (
+            "The exponent is (2i + 1)/d_model for sine and cosine. It is 2i/d_model, i = 0, 1, 2, …, for both: the "
+            "first pair turns by 1 a position."
+        ),
         "cosine with 2i + 1": (
             "The cosine has the exponent (2i + 1)/d_model, its own dimension. Sine and cosine of a pair have the same "
             "angle, exponent 2i/d_model; else a step of k positions is no rotation."
@@ -460,6 +487,9 @@ SINUSOIDAL_ENCODING = Exercise(
         "d_model − 2 in the exponent": (
             "The exponent is 2i/(d_model − 2), which is i/(d_model/2 − 1) as in the tensor2tensor code. The paper has "
             "2i/d_model."
+        ),
+        "d_model + 1 in the exponent": (
+            "The exponent is divided by d_model + 1 where it is to be d_model: 2i/d_model."
         ),
         "d_model − 1 in the exponent": "The exponent is 2i/(d_model − 1). The paper has 2i/d_model.",
         "an odd d_model rounded up in the exponent": (

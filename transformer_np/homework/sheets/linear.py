@@ -153,6 +153,13 @@ _GRADIENT_MISTAKES = {
     "bias gradient with axes of length 1": (
         "The gradient of a bias keeps axes of length 1 in front (keepdims). It has the shape of b, one axis."
     ),
+    "bias gradient of the last row": (
+        "The gradient of a bias comes from the last row alone. Every row met the same bias: sum over all of them."
+    ),
+    "x reshaped, not transposed": (
+        "In the gradient of a matrix x is reshaped to (D_in, rows) instead of transposed. The shape is right, but "
+        "reshape keeps the order in memory and tears the rows apart. First (rows, D_in), then the transpose: xᵀ dy."
+    ),
     "bias gradient averaged over the rows": (
         "The gradient of a bias is averaged over the rows (mean), too small by their number, a factor 1/(B·T). It is a "
         "sum: any mean is the loss's doing and is in dy already."
@@ -200,6 +207,14 @@ _GRADIENT_MISTAKES = {
         "The rows are summed first, x and dy each on its own, and then multiplied. Each row of x belongs with its own "
         "row of dy: multiply first, then sum over the rows, xᵀ dy."
     ),
+    "only the first sentence": (
+        "A gradient of parameters comes from the first sentence alone, x[0] and dy[0]. All sentences met the same "
+        "parameters: their gradients add."
+    ),
+    "weight gradient of the last row": (
+        "The gradient of a matrix comes from the last row alone (an outer product that is replaced, not added to). "
+        "Every row met the same matrix: sum over all of them, xᵀ dy."
+    ),
     "only the last sentence": (
         "A gradient of parameters comes from the last sentence alone: in the loop over the batch it is replaced (=) "
         "instead of added to (+=). All sentences met the same parameters."
@@ -221,6 +236,8 @@ def _wrong_gradients(made, dy, x):
         raise ValueError("mismatch")
     lead = tuple(range(dy.ndim - 1))
     dy_bias = dy
+    if made("only the first sentence") and x.ndim > 1:
+        x, dy_bias = x[:1], dy[:1]
     if made("only the last sentence") and x.ndim > 1:
         x, dy_bias = x[-1:], dy[-1:]
     dy_weight = dy_bias
@@ -232,6 +249,8 @@ def _wrong_gradients(made, dy, x):
         db = dy_bias.sum(axis=0)
     elif made("bias gradient summed over the words only"):
         db = dy_bias.sum(axis=-2)
+    elif made("bias gradient of the last row"):
+        db = dy_bias.reshape(-1, dy.shape[-1])[-1]
     elif made("bias gradient summed over everything"):
         db = dy_bias.sum()
     elif made("bias gradient summed over the features"):
@@ -252,6 +271,10 @@ def _wrong_gradients(made, dy, x):
         dy_weight = np.ones_like(dy_weight)
     if made("weight gradient of every sentence"):
         dw = x.swapaxes(-1, -2) @ dy_weight
+    elif made("x reshaped, not transposed"):
+        dw = x.reshape(x.shape[-1], -1) @ dy_weight.reshape(-1, dy.shape[-1])
+    elif made("weight gradient of the last row"):
+        dw = np.outer(x.reshape(-1, x.shape[-1])[-1], dy_weight.reshape(-1, dy.shape[-1])[-1])
     elif made("x.T for the rows"):
         dw = x.T @ dy_weight
     elif made("weight gradient from the sums"):
@@ -293,6 +316,8 @@ def _wrong_linear_backward(made, dy, x, w):
         dw = dy @ x.swapaxes(-1, -2)
     dy_x = np.ones_like(dy) if made("dx without dy") else dy
     dx = dy_x @ (w if made("w not transposed in dx") else w.T)
+    if made("w reshaped, not transposed in dx"):
+        dx = dy_x @ w.reshape(w.shape[::-1])
     if made("dx divided by the batch size"):
         dx = dx / len(x)
     if made("dx divided by the number of rows"):
@@ -328,6 +353,10 @@ LINEAR_BACKWARD = Exercise(
         "w not transposed in dx": (
             "dx is dy W where it has to be dy Wᵀ: the transpose is missing. A gradient goes back through W from "
             "outputs to inputs."
+        ),
+        "w reshaped, not transposed in dx": (
+            "In dx the matrix is reshaped to (D_out, D_in) instead of transposed. The shape is right, but reshape "
+            "keeps the order in memory: dx = dy Wᵀ, with w.T."
         ),
         "dx without dy": "dx does not use dy: it is the sum of the columns of W. The chain rule needs dy: dx = dy Wᵀ.",
         "dx divided by the batch size": (
@@ -392,6 +421,11 @@ _OTHER_ACTIVATIONS = {
     "softmax for ReLU": F.softmax,
     "leaky ReLU for ReLU": lambda x: np.where(x > 0, x, 0.01 * x),
     "the absolute value for ReLU": np.abs,
+    "leaky ReLU, slope 0.1, for ReLU": lambda x: np.where(x > 0, x, 0.1 * x),
+    "ELU for ReLU": lambda x: np.where(x > 0, x, np.expm1(x)),
+    "softplus for ReLU": lambda x: np.log1p(np.exp(x)),
+    "0 and 1 for ReLU": lambda x: (x > 0).astype(float),
+    "cut off at 1 as well": lambda x: np.clip(x, 0, 1),
     "the negative numbers kept": lambda x: np.minimum(x, 0),
     "np.max for np.maximum": lambda x: np.max(x, 0),
     "no ReLU": lambda x: x,
@@ -416,7 +450,7 @@ def _wrong_feed_forward(made, x, w1, b1, w2, b2):
     before = x @ w1_used
     late_b1 = made("b1 added after the ReLU")
     if not made("b1 forgotten") and not late_b1:
-        before = before + b1
+        before = before - b1 if made("b1 subtracted") else before + b1
     activation = next((f for name, f in _OTHER_ACTIVATIONS.items() if made(name)), lambda x: np.where(x > 0, x, 0))
     if made("ReLU before the first layer"):
         activation = _OTHER_ACTIVATIONS["no ReLU"]
@@ -503,6 +537,18 @@ FEED_FORWARD = Exercise(
         "the absolute value for ReLU": (
             "The activation is the absolute value |·|: negative numbers turn positive. They become 0."
         ),
+        "leaky ReLU, slope 0.1, for ReLU": (
+            "The activation is a leaky ReLU with the slope 0.1 below 0. The ReLU is 0 there: max(0, ·)."
+        ),
+        "ELU for ReLU": "The activation is ELU, eˣ − 1 below 0. The ReLU is 0 there: max(0, ·).",
+        "softplus for ReLU": "The activation is softplus, log(1 + eˣ). The ReLU is its sharp form: max(0, ·).",
+        "0 and 1 for ReLU": (
+            "The activation is the step, 1 where the number is positive. The ReLU keeps the number itself: max(0, ·)."
+        ),
+        "b1 subtracted": "b₁ is subtracted where it has to be added: x W₁ + b₁.",
+        "cut off at 1 as well": (
+            "The hidden numbers are cut off at 1 as well (np.clip). The ReLU has no upper end: max(0, ·)."
+        ),
         "the negative numbers kept": (
             "The activation keeps the negative numbers and sets the positive ones to 0: min(0, ·) for max(0, ·)."
         ),
@@ -541,6 +587,8 @@ def _feed_forward_backward_cases(rng):
 
 def _wrong_feed_forward_backward(made, dy, x, hidden, w1, w2):
     active = hidden <= 0 if made("mask inverted") else hidden > 0
+    if made("mask without b1"):
+        active = x @ w1 > 0
     slope = active.astype(float)
     if made("hidden for its mask"):
         slope = hidden
@@ -548,6 +596,8 @@ def _wrong_feed_forward_backward(made, dy, x, hidden, w1, w2):
         slope = 1 - hidden**2
     if made("the derivative of the sigmoid"):
         slope = hidden * (1 - hidden)
+    if made("the derivative of the leaky ReLU"):
+        slope = np.where(hidden > 0, 1, 0.01)
     given, late = dy, made("mask on dx") or made("mask before W₂")
     dw2, db2 = _wrong_gradients(made, dy, x if made("x for hidden in dw2") else hidden)
     if made("mask before W₂"):
@@ -565,8 +615,15 @@ def _wrong_feed_forward_backward(made, dy, x, hidden, w1, w2):
     passed = dhidden
     if not made("no ReLU") and not late:
         passed = dhidden * slope
+    if made("the mask for hidden in dw2"):
+        dw2, _ = _wrong_gradients(made, given, (hidden > 0).astype(float))
     dw1_source = given if made("dw1 and db1 from dy") else dhidden if made("no ReLU in dw1 and db1") else passed
-    dw1, db1 = _wrong_gradients(made, dw1_source, hidden if made("hidden for x in dw1") else x)
+    first_input = hidden if made("hidden for x in dw1") else x
+    dw1, db1 = _wrong_gradients(made, dw1_source, first_input)
+    if made("no ReLU in dw1"):
+        dw1, _ = _wrong_gradients(made, dhidden, first_input)
+    if made("no ReLU in db1"):
+        _, db1 = _wrong_gradients(made, dhidden, first_input)
     back = dhidden if made("no ReLU in dx") else passed
     if made("W₂ for W₁ᵀ"):
         dx = back @ w2
@@ -616,6 +673,22 @@ FEED_FORWARD_BACKWARD = Exercise(
             "dW₁ and db₁ come from dhidden before the ReLU's backward: the mask hidden > 0 is missing there. "
             "Everything below the ReLU needs it."
         ),
+        "no ReLU in dw1": (
+            "dW₁ comes from dhidden before the ReLU's backward: the mask hidden > 0 is missing there. Everything below "
+            "the ReLU needs it."
+        ),
+        "no ReLU in db1": (
+            "db₁ comes from dhidden before the ReLU's backward: the mask hidden > 0 is missing there. Everything below "
+            "the ReLU needs it."
+        ),
+        "mask without b1": (
+            "The mask is taken from x W₁ > 0, without b₁. The ReLU was given x W₁ + b₁: hidden > 0 says where it let "
+            "pass."
+        ),
+        "the mask for hidden in dw2": (
+            "dW₂ has the mask hidden > 0 in the place of hidden itself. The second layer was given hidden: dW₂ = "
+            "hiddenᵀ dy."
+        ),
         "mask inverted": (
             "The mask is the wrong way around: the gradient passes where hidden is 0. It passes where hidden > 0."
         ),
@@ -634,6 +707,9 @@ FEED_FORWARD_BACKWARD = Exercise(
         "hidden for its mask": (
             "dhidden is multiplied by hidden itself instead of by the mask hidden > 0: the slope of the ReLU is 1 "
             "where it passes, however large the number."
+        ),
+        "the derivative of the leaky ReLU": (
+            "Where hidden is 0, 1/100 of the gradient passes, as in a leaky ReLU. Through the ReLU nothing does."
         ),
         "only the mask passed on": (
             "Behind the ReLU only the mask is left, without dhidden: the slope 1 has to be multiplied by the gradient, "

@@ -146,6 +146,9 @@ def _wrong_tiled_attention(made, q, k, v, mask=None, tile=TILE):
             largest = np.zeros_like(largest)
         new = largest if made("maximum of the tile alone") else np.maximum(m, largest)
         shift = new if careless else np.maximum(new, np.finfo(float).min)
+        if made("maximum of the tile alone, 0 where hidden"):
+            new = largest
+            shift = np.where(np.isneginf(new), 0, new)
         e, correction = np.exp(s - shift[..., None]), np.exp(m - shift)
         if made("running maximum not corrected for"):
             correction = np.ones_like(correction)
@@ -264,6 +267,10 @@ TILED_ATTENTION = Exercise(
             "The maximum is that of the newest tile, not the largest so far: m' = max(m, max s). Where an earlier tile "
             "had larger scores, the correction exp(m − m') overflows, and with a tile of −inf it is NaN."
         ),
+        "maximum of the tile alone, 0 where hidden": (
+            "The maximum is that of the newest tile, not the largest so far: m' = max(m, max s). In a tile that is "
+            "hidden whole it is −inf, so that what was summed before it is forgotten or weighted anew."
+        ),
         "running maximum starts at 0": (
             "The running maximum starts at 0 instead of −inf: where all scores are far below 0, every exp(s − m) is 0 "
             "and 0/0 is left."
@@ -377,9 +384,14 @@ def _tiled_backward_cases(rng):
 
 def _wrong_tiled_attention_backward(made, dout, q, k, v, out, log_total, mask=None, tile=TILE):
     (T, K), (S, K_v) = q.shape[-2:], v.shape[-2:]
-    of_scores = _exactly("no 1/√d_k") if made("no 1/√d_k in the weights") else made
-    if made("no 1/√d_k in the gradients") or made("1/√d_k twice in the gradients"):
-        of_scores = _exactly("")
+    of_one = ("no 1/√d_k in the weights", "no 1/√d_k in the gradients", "1/√d_k twice in the gradients")
+    of_scores = of_gradients = _exactly("") if any(map(made, of_one)) else made
+    if made("no 1/√d_k in the weights"):
+        of_scores = _exactly("no 1/√d_k")
+    if made("no 1/√d_k in the gradients"):
+        of_gradients = _exactly("no 1/√d_k")
+    if made("1/√d_k twice in the gradients"):
+        of_gradients = _exactly("1/d_k instead of 1/√d_k")
     scores = _mask(made, q @ k.swapaxes(-1, -2) * _scale(of_scores, K, K_v), mask)  # (..., T, S)
     safe = np.where(np.isneginf(log_total), 0, log_total)
     if made("NaN where all is hidden"):
@@ -433,11 +445,6 @@ def _wrong_tiled_attention_backward(made, dout, q, k, v, out, log_total, mask=No
         dscores = weights * dweights - delta
     else:
         dscores = weights * (dweights - delta)
-    of_gradients = _exactly("no 1/√d_k") if made("no 1/√d_k in the gradients") else made
-    if made("1/√d_k twice in the gradients"):
-        of_gradients = _exactly("1/d_k instead of 1/√d_k")
-    if made("no 1/√d_k in the weights"):
-        of_gradients = _exactly("")
     scale = _scale(of_gradients, K, K_v)
     scaled = dscores * scale
     dq_scores = dscores if made("scale only in dK") else scaled
@@ -618,6 +625,8 @@ _PLACES = {  # the column of x that y[t, s] comes from
     "by S − 1 − t instead of T − 1 − t": lambda t, s, T, S: s + S - 1 - t,
     "to the other side": lambda t, s, T, S: s - (T - 1 - t),
     "to the other side, round the end": lambda t, s, T, S: (s - (T - 1 - t)) % S,
+    "by t, round the end": lambda t, s, T, S: (s + t) % S,
+    "by t to the other side, round the end": lambda t, s, T, S: (s - t) % S,
     "every row by the same": lambda t, s, T, S: s + T - 1 + 0 * t,
     "distances in reverse order": lambda t, s, T, S: S - T + t - s,
 }
@@ -681,6 +690,13 @@ _SHIFT_MISTAKES = {
     ),
     "to the other side": (
         "The rows are shifted to the right. They have to move to the left: y[t, s] comes from column s + T − 1 − t."
+    ),
+    "by t, round the end": (
+        "Row t is rolled by t. It is the last row that stays where it is and the first that moves most: by T − 1 − t."
+    ),
+    "by t to the other side, round the end": (
+        "Row t is rolled to the right by t, as np.roll does with a positive number. The rows have to move to the left: "
+        "row t by T − 1 − t, the last one not at all."
     ),
     "to the other side, round the end": (
         "The rows are rolled to the right. They have to move to the left: y[t, s] comes from column s + T − 1 − t."

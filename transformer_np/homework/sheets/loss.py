@@ -151,6 +151,8 @@ def _wrong_cross_entropy(made, logits, targets, ignore_index=None, label_smoothi
     if made("p for log p"):
         log_probs = probs
     surprise = -_times(q, log_probs).sum(axis=-1)
+    if made("0 · log 0"):
+        surprise = -(q * np.log(probs)).sum(axis=-1)
     if made("1 − p for −log p"):
         surprise = _times(q, 1 - probs).sum(axis=-1)
     if made("squared error"):
@@ -180,6 +182,8 @@ def _wrong_cross_entropy(made, logits, targets, ignore_index=None, label_smoothi
         unsmoothed = -_times(_target_distribution(made, chosen, V, 0.0), log_probs).sum(axis=-1)
         loss = (1 - label_smoothing) * np.where(counts, unsmoothed, 0).sum() / max(1, counts.sum())
         loss += label_smoothing * -log_probs.mean()
+    if made("padding in the sum of the smoothing term"):
+        loss = (np.where(counts, surprise, label_smoothing * -log_probs.mean(axis=-1))).sum() / max(1, counts.sum())
     if made("exponential of the loss"):
         loss = np.exp(loss)
     if made("logits for probs"):
@@ -289,6 +293,10 @@ CROSS_ENTROPY = Exercise(
             "The smoothing term −ε · mean(log p) is averaged over all rows, those of padding too. Like the rest of the "
             "loss it is a mean over the targets that count."
         ),
+        "padding in the sum of the smoothing term": (
+            "In rows of padding only the term of the target is left out of the sum: the smoothing term −ε · mean(log "
+            "p) of these rows is still in it. Neither may count there."
+        ),
         "ε mixed into p": (
             "The smoothing is mixed into the prediction p instead of into the target distribution q: −Σ q log p with q "
             "= 1 − ε + ε/V at the target and ε/V elsewhere; p stays softmax(logits)."
@@ -306,13 +314,18 @@ CROSS_ENTROPY = Exercise(
             "exp(logits)."
         ),
         "softmax twice": "p goes through a softmax once more before the logarithm. One is enough: p = softmax(logits).",
-        "largest logit not subtracted": (
-            "The largest logit is not subtracted before the exponential: exp(710) is already too large for a float64, "
-            "and inf/inf is NaN."
+        "0 · log 0": (
+            "q · log p is summed over all classes, with the logarithm of a p that was rounded to 0: where q is 0 that "
+            "is 0 · (−inf), which is NaN. Stay with logits, log p = x − max x − log Σ exp(x − max x), or take log p at "
+            "the target alone."
         ),
         "logarithm of the rounded p": (
             "The logarithm is taken of p after it was rounded to 0: −log 0 is inf. Stay with logits instead: log p = x "
             "− max x − log Σ exp(x − max x) never needs the logarithm of something so small."
+        ),
+        "largest logit not subtracted": (
+            "The largest logit is not subtracted before the exponential: exp(710) is already too large for a float64, "
+            "and inf/inf is NaN."
         ),
         **{
             _kept_above(floor): (

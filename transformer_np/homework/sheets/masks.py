@@ -224,6 +224,10 @@ def _wrong_window(made, T, window, S=None):
             mask = query // max(span, 1) != key // max(span, 1)
         else:
             mask = np.abs(distance) > span
+        if made("one key too few in the past"):
+            mask |= (distance == -window) & (distance < 0)
+        if made("one key too few in the future"):
+            mask |= (distance == window) & (distance > 0)
         if made("causal as well"):
             mask |= distance > 0
         if made("causal the wrong way round"):
@@ -262,6 +266,14 @@ WINDOW_MASK = Exercise(
             "distance on each side: a query sees up to 2 · window + 1 keys."
         ),
         "window doubled": "The window is twice as wide on either side: `window` is the distance on each side.",
+        "one key too few in the past": (
+            "Off by one in the past: the key at the distance `window` before the query is hidden (≥, not >). Hide |s − "
+            "t| > window, on both sides alike."
+        ),
+        "one key too few in the future": (
+            "Off by one in the future: the key at the distance `window` after the query is hidden (≥, not >). A range "
+            "ends before its end. Hide |s − t| > window, on both sides alike."
+        ),
         "causal as well": (
             "The future is hidden too: this is window_mask | causal_mask. The window is symmetric, a query sees "
             "`window` keys on either side; who wants it causal adds the other mask with `|`."
@@ -377,6 +389,12 @@ def _wrong_padding(made, ids, pad_id):
         padding = padding | (position == length - 1)
     if made("all hidden from the first padding on"):
         padding = np.logical_or.accumulate(padding, axis=1)
+    if made("only padding at the end hidden"):
+        padding = np.logical_and.accumulate(padding[:, ::-1], axis=1)[:, ::-1]
+    if made("last padding seen"):
+        padding = padding & (padding[:, ::-1].cumsum(axis=1)[:, ::-1] > 1)
+    if made("last position never hidden"):
+        padding = padding & (position < ids.shape[1] - 1)
     if made("only the last padding hidden"):
         padding = padding & (padding[:, ::-1].cumsum(axis=1)[:, ::-1] == 1)
     if made("first position never hidden"):
@@ -418,6 +436,16 @@ PADDING_MASK = Exercise(
         ),
         "only the last padding hidden": (
             "Only one padding position a row is hidden, the last. Each position whose id is pad_id has to be."
+        ),
+        "only padding at the end hidden": (
+            "Only the padding at the end of a row is hidden. Padding may stand elsewhere: hide each position whose id "
+            "is pad_id."
+        ),
+        "last padding seen": (
+            "The last padding position of each row is seen. Each position whose id is pad_id has to be hidden."
+        ),
+        "last position never hidden": (
+            "The last position is never hidden, not even where it is padding. Hide each position whose id is pad_id."
         ),
         "first position never hidden": (
             "The first position is never hidden, not even where it is padding. Hide each position whose id is pad_id."

@@ -98,13 +98,20 @@ def _wrong_layer_norm(made, x, gamma, beta, eps=1e-5):
         std = np.sqrt(variance + eps)
     inv_std = std if made("multiplied by the standard deviation") else 1 / std
     x_hat = x * inv_std - mean if made("mean subtracted after the division") else centred * inv_std
+    if made("normalised twice"):
+        x_hat = (x_hat - x_hat.mean(axis=axis, keepdims=keep)) / np.sqrt(x_hat.var(axis=axis, keepdims=keep) + eps)
     if made("only the mean divided"):
         x_hat = x - mean * inv_std
     if made("γ and β swapped"):
         gamma, beta = beta, gamma
     scaled = x if made("γ and β on x itself") else x_hat
     if not made("γ forgotten"):
-        scaled = scaled * (1 + gamma if made("1 + γ for γ") else gamma)
+        factor = 1 + gamma if made("1 + γ for γ") else gamma
+        if made("γ squared"):
+            factor = gamma**2
+        if made("divided by γ"):
+            factor = 1 / gamma
+        scaled = (centred if made("γ on x − μ") else scaled) * factor
     if made("β inside the bracket"):
         y = gamma * (x_hat + beta)
     elif made("β forgotten"):
@@ -208,8 +215,17 @@ LAYER_NORM = Exercise(
             "σ²."
         ),
         "mean subtracted after the division": (
-            "This is x/√(σ² + ε) − μ: the mean is subtracted after the division. It comes before: a bracket is missing, "
-            "x̂ = (x − μ)/√(σ² + ε)."
+            "This is x/√(σ² + ε) − μ: the mean is subtracted after the division. It comes before: a bracket is "
+            "missing, x̂ = (x − μ)/√(σ² + ε)."
+        ),
+        "normalised twice": (
+            "x̂ is normalised a second time. Because of ε its variance is a little below 1, and the second time changes "
+            "it: once is meant."
+        ),
+        "γ squared": "γ is in y twice, γ² · x̂ + β. It is γ · x̂ + β.",
+        "divided by γ": "x̂ is divided by γ. It is multiplied: y = γ · x̂ + β.",
+        "γ on x − μ": (
+            "y is γ · (x − μ) + β, without the division by the standard deviation. It is made from x̂: y = γ · x̂ + β."
         ),
         "only the mean divided": (
             "This is x − μ/√(σ² + ε): only the mean is divided. A bracket is missing, x̂ = (x − μ)/√(σ² + ε)."
@@ -360,6 +376,8 @@ def _wrong_layer_norm_backward(made, dy, x_hat, inv_std, gamma):
         second = second * inv_std
     if made("mean(dx̂ · x̂) with one inv_std too few"):
         second = second / inv_std
+    if made("mean(dx̂ · x̂) with two inv_std too many"):
+        second = second * inv_std**2
     if made("mean(dx̂) with one inv_std too few"):
         first = first / inv_std
     if made("mean(dx̂) added"):
@@ -508,6 +526,10 @@ LAYER_NORM_BACKWARD = Exercise(
         "mean(dx̂ · x̂) with one inv_std too many": (
             "The term through the variance has one factor 1/√(σ² + ε) too many: with x̂ for x − μ only one is left, "
             "inv_std · x̂ · mean(dx̂ · x̂)."
+        ),
+        "mean(dx̂ · x̂) with two inv_std too many": (
+            "The term through the variance has the factor 1/√(σ² + ε) two times too many, as when x − μ is taken for "
+            "x̂: x̂ holds it already, and before the bracket it stands once for all terms."
         ),
         "mean(dx̂ · x̂) with one inv_std too few": (
             "The term through the variance lacks a factor 1/√(σ² + ε): it is inv_std · x̂ · mean(dx̂ · x̂)."

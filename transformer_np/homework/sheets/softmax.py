@@ -9,7 +9,10 @@ from ..exercise import Case, Exercise, Result, draw_sizes
 def _softmax_cases(rng):
     sizes = draw_sizes(rng, "B T S")
     x = rng.normal(size=tuple(sizes.values()))
-    large = 1e4 * np.sign(x) + np.round(64 * x) / 64  # which float32 holds to the last digit
+    sign = np.sign(x)
+    sign[0, 0], sign[-1, -1, 0] = -1, 1  # a row that lies far below the largest number of all
+    large = 1e4 * sign + np.round(64 * x) / 64  # which float32 holds to the last digit
+    large[-1, 1] = x[-1, 1]
     hidden = np.where(rng.random(x.shape) < 0.3, -np.inf, x)
     hidden[..., 0] = x[..., 0]  # something to choose from in every row
     empty = x.copy()
@@ -29,17 +32,46 @@ def _wrong_softmax(made, x, axis=-1):
         axis = 0
     if made("always over the last axis"):
         axis = -1
+    if made("divided by √S"):
+        x = x / x.shape[axis] ** 0.5
+    if made("the smallest preferred"):
+        x = -x
+    if made("powers of 2"):
+        x = x * np.log(2)
+    if made("logits clipped"):
+        x = np.clip(x, -50, 50)
     if made("over all numbers at once"):
         axis = tuple(range(x.ndim))
-    if not made("largest logit not subtracted"):
+    if made("one maximum for all rows"):
+        x = x - x.max()
+    elif made("maximum over the wrong axis"):
+        x = x - np.maximum(x.max(axis=0, keepdims=True), np.finfo(x.dtype).min)
+    elif made("another number for the maximum"):
+        x = x - x.mean(axis=axis, keepdims=True)
+    elif made("largest absolute value for the maximum"):
+        x = x - np.minimum(np.abs(x).max(axis=axis, keepdims=True), np.finfo(x.dtype).max)
+    elif not made("largest logit not subtracted"):
         largest = x.max(axis=axis, keepdims=True)
         x = x - (largest if made("NaN where all is hidden") else np.maximum(largest, np.finfo(x.dtype).min))
-    y = np.exp(x)
+    if made("the sigmoid"):
+        return 1 / (1 + np.exp(-x))
+    y = x if made("no exponential") else np.exp(x)
+    if made("only the largest"):
+        return np.where(x == x.max(axis=axis, keepdims=True), 1.0, 0.0)
     if made("not divided by the sum"):
         return y
-    total = y.sum(axis=axis, keepdims=True)
-    if not made("NaN where all is hidden") and not made("largest logit not subtracted"):
+    if made("norm for sum"):
+        total = np.sqrt((y * y).sum(axis=axis, keepdims=True))
+    else:
+        total = y.sum(axis=None if made("one sum for all rows") else axis, keepdims=True)
+    if made("uniform where all is hidden"):
+        y, total = np.where(total == 0, 1, y), np.where(total == 0, x.shape[-1], total)
+    elif not made("NaN where all is hidden") and not made("largest logit not subtracted"):
         total = np.where(total == 0, 1, total)
+    if made("1 added to the sum"):
+        total = total + 1
+    if made("divided by the sum of the others"):
+        total = np.where(total == y, 1, total - y)
     y = y / total
     return np.log(y) if made("the logarithm of it") else y
 
@@ -65,6 +97,64 @@ SOFTMAX = Exercise(
         "NaN where all is hidden": (
             "A row of nothing but −inf gives NaN: −inf − (−inf), or 0/0. Such a row hides everything, and its weights "
             "are to be 0."
+        ),
+        "uniform where all is hidden": (
+            "A row of nothing but −inf gets the same weight everywhere. Such a row hides everything, and its weights "
+            "are to be 0."
+        ),
+        "one maximum for all rows": (
+            "The maximum of the whole array is subtracted (np.max without an axis), not that of each row. Rows far "
+            "below it underflow: all their exponentials are 0, and so are their weights. It takes the maximum along "
+            "`axis`, with keepdims=True."
+        ),
+        "maximum over the wrong axis": (
+            "The maximum is taken over the first axis, so that entries of one row have different numbers subtracted, "
+            "which does change the result. One number for a row: the maximum runs along `axis`, as the sum does."
+        ),
+        "another number for the maximum": (
+            "What is subtracted from each row is not its maximum, but its mean or its minimum. Whatever lies far above "
+            "that still overflows in the exponential; below the maximum every exponent is 0 or less."
+        ),
+        "largest absolute value for the maximum": (
+            "The largest absolute value of each row is subtracted instead of its maximum. In a row of large negative "
+            "numbers all exponentials become 0. It is np.max(x), without abs."
+        ),
+        "the sigmoid": (
+            "This is the sigmoid of every number by itself, 1/(1 + exp(−x)). The weights of a row must add to 1: the "
+            "exponential divided by the sum of all exponentials."
+        ),
+        "no exponential": (
+            "The numbers themselves are divided by their sum: the exponential is missing. It makes weights of either "
+            "sign positive."
+        ),
+        "only the largest": (
+            "The largest entry gets weight 1 and all others 0 (argmax). Softmax gives every entry a share: the "
+            "exponential divided by the sum of all exponentials."
+        ),
+        "1 added to the sum": "The denominator is 1 + Σ exp: the 1 is too much, and the weights do not add to 1.",
+        "divided by the sum of the others": (
+            "Each exponential is divided by the sum of the others. The sum in the denominator runs over all of them, "
+            "its own as well."
+        ),
+        "logits clipped": (
+            "The logits are clipped (np.clip) against overflow: all beyond the limit count the same, and −inf is no "
+            "longer −inf. Subtract the maximum of each row instead, which changes nothing."
+        ),
+        "one sum for all rows": (
+            "The sum in the denominator runs over the whole array (np.sum without an axis): all weights together add "
+            "to 1, but each row must. The sum runs along `axis`, with keepdims=True."
+        ),
+        "norm for sum": (
+            "The exponentials are divided by their norm, the root of the sum of their squares: it is their sum, so "
+            "that the weights add to 1."
+        ),
+        "the smallest preferred": (
+            "The sign in the exponent is wrong, exp(−x): the smallest logit gets the largest weight. It is exp(x)."
+        ),
+        "powers of 2": "The weights are made from 2ˣ (np.exp2) instead of eˣ (np.exp).",
+        "divided by √S": (
+            "The logits are divided by √S, the root of the row's length, before the exponential. Softmax has no scale "
+            "of its own; the 1/√d_k of attention is not part of it."
         ),
         "not divided by the sum": "The exponentials are not divided by their sum: the weights do not add to 1.",
         "the logarithm of it": "This is log softmax: the logarithm of the weights is returned instead of the weights.",
@@ -99,6 +189,16 @@ def _wrong_softmax_backward(made, dy, y, axis=-1):
         axis = 0
     if made("only the diagonal"):
         return dy * y * (1 - y)
+    if made("dy · (1 − y)"):
+        return dy * (1 - y)
+    if made("only off the diagonal"):
+        return y * (dy * y - (dy * y).sum(axis=axis, keepdims=True))
+    if made("plus off the diagonal"):
+        return y * (dy * (1 - 2 * y) + (dy * y).sum(axis=axis, keepdims=True))
+    if made("diagonal counted twice"):
+        return y * (dy * (1 - y) - (dy * y).sum(axis=axis, keepdims=True))
+    if made("backward of log softmax"):
+        return dy - y * dy.sum(axis=axis, keepdims=True)
     if made("taken for the logits"):
         y = F.softmax(y, axis)
     reduce = np.mean if made("mean for sum") else np.sum
@@ -106,13 +206,23 @@ def _wrong_softmax_backward(made, dy, y, axis=-1):
         through_sum = reduce(dy, axis=axis, keepdims=True)
     elif made("dy missing in the sum"):
         through_sum = reduce(y * y, axis=axis, keepdims=True)
+    elif made("y twice in the sum"):
+        through_sum = reduce(dy * y * y, axis=axis, keepdims=True)
+    elif made("one sum for all rows"):
+        through_sum = reduce(dy * y, keepdims=True)
     else:
         through_sum = reduce(dy * y, axis=axis, keepdims=True)
     if made("sum added"):
         through_sum = -through_sum
     if made("sum not multiplied by y"):
         return y * dy - through_sum
-    dx = dy - through_sum
+    if made("y before the sum only"):
+        return dy - y * through_sum
+    if made("y before the sum twice"):
+        through_sum = y * through_sum
+    if made("diagonal and sum"):
+        y = y * (1 - y)
+    dx = (1 if made("dy missing in the first term") else dy) - through_sum
     return dx if made("not multiplied by y") else y * dx
 
 
@@ -138,6 +248,40 @@ SOFTMAX_BACKWARD = Exercise(
         "sum not multiplied by y": (
             "This is y · dy − Σ dy · y: the factor y stands before both terms, y · (dy − Σ dy · y). A bracket is "
             "missing."
+        ),
+        "one sum for all rows": (
+            "Σ dy · y runs over the whole array (np.sum without an axis). Each row has a softmax of its own, and so a "
+            "sum of its own: along `axis`, with keepdims=True."
+        ),
+        "y twice in the sum": "The sum is Σ dy · y² instead of Σ dy · y: y is in it once too often.",
+        "y before the sum only": (
+            "This is dy − y · Σ dy · y: the factor y stands before both terms, y · (dy − Σ dy · y). Before the first "
+            "dy it is missing."
+        ),
+        "y before the sum twice": (
+            "This is y · (dy − y · Σ dy · y): y stands before the bracket, and inside, before the sum, once too often."
+        ),
+        "diagonal and sum": (
+            "The factor in front is y · (1 − y), the diagonal of the Jacobian, and the sum is subtracted as well. The "
+            "sum holds the diagonal's −yᵢ yᵢ already: the factor is y alone."
+        ),
+        "dy missing in the first term": (
+            "This is y · (1 − Σ dy · y): the upstream gradient dy is missing in the first term, y · (dy − Σ dy · y)."
+        ),
+        "dy · (1 − y)": "This is dy · (1 − y): half of the diagonal. It is y · (dy − Σ dy · y).",
+        "only off the diagonal": (
+            "Only the terms off the diagonal are there, −yᵢ yⱼ. On the diagonal stands yᵢ (1 − yᵢ): the term y · dy is "
+            "missing."
+        ),
+        "plus off the diagonal": (
+            "Off the diagonal the sign is wrong: ∂yᵢ/∂xⱼ = −yᵢ yⱼ there. If one logit grows, all other weights shrink."
+        ),
+        "diagonal counted twice": (
+            "This is y (1 − y) · dy − y · Σ dy · y, with the diagonal's −yᵢ yᵢ in both terms: the sum holds it "
+            "already. It is y · dy − y · Σ dy · y."
+        ),
+        "backward of log softmax": (
+            "This is dy − y · Σ dy, the backward of log softmax. Without the logarithm it is y · (dy − Σ dy · y)."
         ),
         "not multiplied by y": "The factor y in front is missing: dx = y · (dy − Σ dy · y).",
     },

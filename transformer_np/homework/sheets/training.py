@@ -110,6 +110,8 @@ def _wrong_adam(made):
             else:
                 square = g * g
             v = beta2 * old_v + new2 * square
+            if made("v never falls"):
+                v = np.maximum(v, old_v)
             if not (made("averages not kept") or made("m not kept")):
                 self.m[i] = m
             if not (made("averages not kept") or made("v not kept")):
@@ -117,12 +119,16 @@ def _wrong_adam(made):
             if made("averages of the step before"):
                 m, v = old_m, old_v
             m_hat, v_hat = self._corrected(m, v)
-            if made("corrected averages kept"):
-                self.m[i], self.v[i] = m_hat, v_hat
+            if made("corrected averages kept") or made("corrected m kept"):
+                self.m[i] = m_hat
+            if made("corrected averages kept") or made("corrected v kept"):
+                self.v[i] = v_hat
             if made("largest v so far"):
                 v_hat = self.largest[i] = np.maximum(self.largest[i], v_hat)
             if made("g for m"):
                 m_hat = g
+            if made("m of the next step"):
+                m_hat = beta1 * m_hat + (1 - beta1) * g / (1 - beta1**self.t)
             return self._moved(p, g, m_hat, v_hat)
 
         def _corrected(self, m, v):
@@ -130,6 +136,10 @@ def _wrong_adam(made):
             t = self.t
             if made("t from 0"):
                 t -= 1
+            if made("t one too small, the first step not corrected"):
+                t -= 1
+                if t == 0:
+                    return m, v
             if made("t one too large"):
                 t += 1
             first, second = 1 - beta1**t, 1 - beta2**t
@@ -143,8 +153,10 @@ def _wrong_adam(made):
                 first = second
             if made("β · t for βᵗ"):
                 first, second = 1 - beta1 * t, 1 - beta2 * t
-            if made("β for βᵗ"):
-                first, second = 1 - beta1, 1 - beta2
+            if made("β for βᵗ") or made("β₁ for β₁ᵗ"):
+                first = 1 - beta1
+            if made("β for βᵗ") or made("β₂ for β₂ᵗ"):
+                second = 1 - beta2
             if made("βᵗ for 1 − βᵗ"):
                 first, second = beta1**t, beta2**t
             if made("1 + βᵗ for 1 − βᵗ"):
@@ -175,6 +187,8 @@ def _wrong_adam(made):
                 root = v_hat + eps
             elif made("eps as a lower bound"):
                 root = np.maximum(np.sqrt(v_hat), eps)
+            elif made("root of eps"):
+                root = np.sqrt(v_hat) + eps**0.5
             elif made("eps added before v is corrected"):
                 root = np.sqrt(v_hat) + eps / np.sqrt(1 - self.betas[1] ** self.t)
             else:
@@ -224,6 +238,12 @@ ADAM = Exercise(
             "The bias correction divides by 1 − β at every step: the power t is missing, or t does not grow. It is 1 − "
             "βᵗ, which goes to 1."
         ),
+        "β₁ for β₁ᵗ": (
+            "m is divided by 1 − β₁ at every step: the power t is missing. It is 1 − β₁ᵗ, which goes to 1, as in v̂."
+        ),
+        "β₂ for β₂ᵗ": (
+            "v is divided by 1 − β₂ at every step: the power t is missing. It is 1 − β₂ᵗ, which goes to 1, as in m̂."
+        ),
         "β · t for βᵗ": "The bias correction has β · t where it should have the power βᵗ: 1 − βᵗ.",
         "βᵗ for 1 − βᵗ": "The bias correction divides by βᵗ instead of by 1 − βᵗ.",
         "1 + βᵗ for 1 − βᵗ": "The bias correction divides by 1 + βᵗ instead of by 1 − βᵗ: a sign is wrong.",
@@ -238,6 +258,18 @@ ADAM = Exercise(
         "corrected averages kept": (
             "m̂ and v̂ are stored in the place of m and v, so that the next step corrects them again. The averages go "
             "on from the uncorrected m and v."
+        ),
+        "corrected m kept": (
+            "m̂ is stored in the place of m, so that the next step corrects it again. The average goes on from the "
+            "uncorrected m."
+        ),
+        "corrected v kept": (
+            "v̂ is stored in the place of v, so that the next step corrects it again. The average goes on from the "
+            "uncorrected v."
+        ),
+        "t one too small, the first step not corrected": (
+            "t is one too small: the first step, with t = 0, goes without a bias correction, and the second has 1 − "
+            "β¹. Count before the update, so that the first step has t = 1."
         ),
         "t from 0": (
             "t is 0 in the first step, so that 1 − β⁰ = 0 is divided by: NaN or inf. The first step has t = 1; count "
@@ -254,6 +286,7 @@ ADAM = Exercise(
         "eps not used": "The argument `eps` is not used: the ε beside the root is always the same.",
         "eps forgotten": "ε is missing: m̂ / (√v̂ + ε). Where a gradient has always been 0 this is 0/0, which is NaN.",
         "eps under the root": "ε is added under the root, √(v̂ + ε). It stands beside it: √v̂ + ε.",
+        "root of eps": "√ε is added to √v̂; it is ε itself, √v̂ + ε.",
         "eps as a lower bound": "ε is a lower bound, max(√v̂, ε), where it has to be added: √v̂ + ε.",
         "eps added before v is corrected": (
             "ε is added to √v, and the bias correction comes after it, so that ε is divided by √(1 − β₂ᵗ) too. It is "
@@ -305,6 +338,10 @@ ADAM = Exercise(
         "averages of the step before": (
             "The update uses m and v from before this step. First take g into the averages, then move the parameters."
         ),
+        "m of the next step": (
+            "m̂ takes in g a second time, β₁ m̂ + (1 − β₁) g / (1 − β₁ᵗ): that is the look-ahead of NAdam. Adam uses m̂ "
+            "as it is."
+        ),
         "g for m": "The gradient itself stands above the fraction line. It is its average m̂: m̂ / (√v̂ + ε).",
         "v not used": (
             "Only m̂ is used, p −= lr · m̂: that is momentum. Adam divides by √v̂ + ε, so that every element has a "
@@ -315,6 +352,10 @@ ADAM = Exercise(
             "The step is lr · sign(m̂). In Adam its size is m̂ / (√v̂ + ε), which changes from step to step."
         ),
         "largest v so far": "v̂ is the largest one so far, as in AMSGrad. In Adam v̂ may fall again.",
+        "v never falls": (
+            "v is kept at its largest value: max(v, β₂ v + (1 − β₂) g²). In Adam v may fall again: v = β₂ v + (1 − β₂) "
+            "g²."
+        ),
         "weight decay added to the gradient": "A weight decay of 0.01 · p is added to the gradient. Adam has none.",
         "p itself decayed": "The parameters are made smaller by lr · 0.01 · p, as in AdamW. Adam has no weight decay.",
         "lr not used": "The learning rate is missing: p −= lr · m̂ / (√v̂ + ε).",
@@ -380,6 +421,10 @@ def _noam_cases(rng):
 def _wrong_noam_schedule(made, step, d_model, warmup):
     if made("steps counted from 0"):
         step = step - 1
+    if made("rate 0 at the first step"):
+        step = step - 1
+        if step == 0:
+            return 0.0
     if made("step one too large"):
         step = step + 1
     rise, fall = step / warmup**1.5, 1 / step**0.5
@@ -434,6 +479,10 @@ def _wrong_noam_schedule(made, step, d_model, warmup):
         return factor * rise
     if made("0 in the warm-up"):
         return factor * fall * (step >= warmup)
+    if made("jump at the end of the warm-up"):
+        return factor * (step / warmup if step < warmup else fall)
+    if made("jump after the end of the warm-up"):
+        return factor * (step / warmup if step <= warmup else fall)
     return factor * (max(rise, fall) if made("maximum for minimum") else min(rise, fall))
 
 
@@ -509,6 +558,18 @@ NOAM_SCHEDULE = Exercise(
         ),
         "steps counted from 0": (
             "It counts with step − 1. The first step is 1: step^(−1/2) and step · warmup^(−3/2) as they are."
+        ),
+        "rate 0 at the first step": (
+            "It counts with step − 1, and the rate of the first step is 0. The first step is 1: step^(−1/2) and step · "
+            "warmup^(−3/2) as they are."
+        ),
+        "jump at the end of the warm-up": (
+            "The warm-up is step / warmup, up to 1, and the fall begins at warmup^(−1/2): the rate jumps down at step "
+            "= warmup. The warm-up is step · warmup^(−3/2), which ends where the fall begins."
+        ),
+        "jump after the end of the warm-up": (
+            "The warm-up is step / warmup, up to 1, and the fall begins at warmup^(−1/2): the rate jumps down after "
+            "step = warmup. The warm-up is step · warmup^(−3/2), which ends where the fall begins."
         ),
         "step one too large": (
             "It counts with step + 1. The first step is 1: step^(−1/2) and step · warmup^(−3/2) as they are."
@@ -787,6 +848,7 @@ def _wrong_clip_grad_norm(made, parameters, max_norm):
     if made("norm of the first parameter"):
         norm = lengths[0]
     factor = max_norm / norm
+    so_far = np.cumsum([length**2 for length in lengths]) ** 0.5
     if made("factor upside down"):
         factor = norm / max_norm
     if made("divided by the norm only"):
@@ -808,6 +870,8 @@ def _wrong_clip_grad_norm(made, parameters, max_norm):
             g = g * min(1, max_norm / length)
         elif made("each parameter scaled to max_norm"):
             g = g * (max_norm / length if above else 1)
+        elif made("norm of those so far"):
+            g = g * min(1, max_norm / so_far[i])
         elif made("every value clipped"):
             g = np.clip(g, -max_norm, max_norm)
         elif above and not made("gradients not scaled"):
@@ -843,6 +907,10 @@ CLIP_GRAD_NORM = Exercise(
         "each parameter scaled to max_norm": (
             "Where the norm is too large, each parameter is divided by its own norm. There is one factor for all, "
             "max_norm divided by the norm over all parameters together, so that the direction stays."
+        ),
+        "norm of those so far": (
+            "Each gradient is scaled inside the loop that adds up the norm, by the norm of the parameters so far. "
+            "First comes the norm over all parameters, then, in a second loop, one factor for all."
         ),
         "every value clipped": (
             "Every value is cut to −max_norm … max_norm, which changes the direction. All gradients are scaled "
