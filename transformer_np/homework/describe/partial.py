@@ -220,7 +220,8 @@ def place(draw, index):
     letters = draw.letters
     if any(letter.startswith("axis") for letter in letters):
         return f"[{', '.join(str(int(i)) for i in index)}]"
-    return ", ".join(f"{letter.lower()} = {int(i)}" for letter, i in zip(letters, index, strict=True))
+    named = zip(letters, index, strict=True)
+    return ", ".join(f"{letter.lower()} = {int(i)}" for letter, i in named if letter != "1")
 
 
 def number(value):
