@@ -6,7 +6,7 @@ from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
 
 
-def _sizes(rng, letters):
+def sizes_without_squares(rng, letters):
     """Sizes without a square for K: 1/√4 would pass for a mean over two."""
     while True:
         sizes = draw_sizes(rng, letters)
@@ -19,7 +19,7 @@ def _weights(rng, *shape):
     return rng.normal(size=shape) * shape[-2] ** -0.5
 
 
-def _large(rng, q, k, signs=(-1, 1)):
+def far_apart(rng, q, k, signs=(-1, 1)):
     """q and k of the same shapes whose scores are some ±10,000 and so far apart in each row that rounding, in float32
     too, does not decide between them; the largest is another one in each row."""
     across = rng.choice(signs, size=(*q.shape[:-1], 1)) * rng.uniform(0.5, 1.5, size=(*q.shape[:-1], 1))
@@ -903,7 +903,7 @@ CAUSAL_CONV1D_BACKWARD = Exercise(
 
 
 def _window_cases(rng):
-    sizes = _sizes(rng, "B H K K_v")
+    sizes = sizes_without_squares(rng, "B H K K_v")
     B, H, K, K_v = sizes.values()
     T = int(rng.integers(7, 10))
     w = int(rng.integers(2, 4))
@@ -923,7 +923,7 @@ def _window_cases(rng):
         Case("a window as wide as the sequence", (*square, w), sizes=sizes | {"T": 2 * w + 1}),
         Case("heads, q of shape (B, H, T, K)", (*qkv(B, H), w), {"causal": True}, sizes),
         Case("one sequence, q of shape (T, K)", (*qkv(), w), sizes=sizes),
-        Case("scores of ±10,000", (*_large(rng, q, k), v, w), {"causal": True}, sizes),
+        Case("scores of ±10,000", (*far_apart(rng, q, k), v, w), {"causal": True}, sizes),
         Case("a longer sequence", (*qkv(T=37), w), sizes=sizes | {"T": 37}),
         Case("K_v = K", (*qkv(B, K_v=K), w), sizes=sizes | {"K_v": K}),
     ]

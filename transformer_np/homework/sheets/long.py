@@ -6,22 +6,7 @@ from ... import functional as F
 from ...masks import causal_mask
 from ...tiled import TILE
 from ..exercise import Case, Exercise, Result, draw_sizes
-
-
-def _sizes(rng, letters):
-    """Sizes without a square for K: 1/√4 would pass for a mean over two."""
-    while True:
-        sizes = draw_sizes(rng, letters)
-        if sizes.get("K") not in (4, 9):
-            return sizes
-
-
-def _large(rng, q, k, signs=(-1, 1)):
-    """q and k of the same shapes whose scores are some ±10,000 and so far apart in each row that rounding, in float32
-    too, does not decide between them; the largest is another one in each row."""
-    across = rng.choice(signs, size=(*q.shape[:-1], 1)) * rng.uniform(0.5, 1.5, size=(*q.shape[:-1], 1))
-    ranks = rng.permutation(np.arange(k.shape[-2])) - (k.shape[-2] // 2 if len(signs) > 1 else -1)
-    return across * (100 + rng.random(q.shape)), ranks[:, None] * (100 + rng.random(k.shape))
+from .comparison import far_apart, sizes_without_squares
 
 
 def _exactly(name):
@@ -33,7 +18,7 @@ def _exactly(name):
 
 
 def _tiled_cases(rng):
-    sizes = _sizes(rng, "B H K K_v")
+    sizes = sizes_without_squares(rng, "B H K K_v")
     B, H, K, K_v = sizes.values()
     T, S = 6, 7 + 2 * int(rng.integers(2))  # odd: the last of the tiles of 2 is smaller
     sizes |= {"T": T, "S": S}
@@ -51,8 +36,8 @@ def _tiled_cases(rng):
     padding = np.zeros((B, 1, S), bool)
     padding[0, :, 4:] = padding[1, :, -1:] = True
     bias = rng.normal(size=(T, S))
-    large = *_large(rng, q, k), v
-    far_below = *_large(rng, q, k, signs=(-1,)), v
+    large = *far_apart(rng, q, k), v
+    far_below = *far_apart(rng, q, k, signs=(-1,)), v
     square = qkv(B, T=S)
     small = {"tile": 2}
     return [
@@ -839,7 +824,7 @@ def _relative_inputs(rng, B, H, T, S, K, K_v):
 
 
 def _relative_sizes(rng):
-    sizes = _sizes(rng, "B H T K K_v")
+    sizes = sizes_without_squares(rng, "B H T K K_v")
     B, H, T, K, K_v = sizes.values()
     return {"B": B, "H": H, "T": T, "S": T + 2 + int(rng.integers(2)), "K": K, "K_v": K_v}
 
@@ -859,7 +844,7 @@ def _relative_cases(rng):
     padding[0, ..., 1:3] = padding[1, ..., :2] = True
     bias = rng.normal(size=(T, S))
     q, k, *others = plain
-    large = *_large(rng, q, k), *others
+    large = *far_apart(rng, q, k), *others
 
     def of(**other):
         changed = sizes | other
