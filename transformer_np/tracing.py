@@ -369,7 +369,7 @@ def _own_step(module):
     """Name and formula of what a module computes itself, between the functions and modules it calls, if it is known."""
     if isinstance(module, AddNorm):
         return "residual", f"x + Dropout(sublayer({'LayerNorm(x)' if module.norm_first else 'x'}))"
-    if isinstance(module, InputEmbedding):
+    if isinstance(module, InputEmbedding) and module.scale != 1:
         return "scale", "√d_model · embedding"
     return None
 

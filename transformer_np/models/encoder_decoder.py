@@ -24,7 +24,8 @@ class InputEmbedding(Module):
 
     def forward(self, ids, start=0):
         x = self.embedding(ids)  # (B, T, D)
-        x *= self.scale
+        if self.scale != 1:
+            x *= self.scale
         if self.position is not None:
             x = self.position(x, start)
         return self.dropout(x)
@@ -33,7 +34,7 @@ class InputEmbedding(Module):
         dx = self.dropout.backward(dout)
         if self.position is not None:
             dx = self.position.backward(dx)
-        self.embedding.backward(dx * self.scale)
+        self.embedding.backward(dx if self.scale == 1 else dx * self.scale)
 
 
 class EncoderDecoder(Module):
