@@ -25,9 +25,11 @@ from transformer_np import functional as F
 from transformer_np.decoding import sampling_distribution
 from transformer_np.models import (
     GPT,
+    T5,
     Bert,
     BertConfig,
     GPTConfig,
+    T5Config,
     Transformer,
     TransformerConfig,
     TransformerXL,
@@ -1071,6 +1073,17 @@ def test_architecture_of_an_encoder_decoder(rng, norm_first, tied):
     check_layout(figure, on_panels=True)
 
 
+def test_architecture_of_a_t5():
+    model = T5(T5Config(11, 12, 3, 5, 2, 4, 10, num_buckets=6, max_distance=5))
+    figure = plots.architecture(model)
+    texts = texts_of(figure)
+    assert drawn_parameters(figure, model) == model.num_parameters()
+    assert texts.count("RMS norm") == 2 + 3 + 2 and "11 × 12; 6 × 3" in texts  # the bias counts once
+    own = model.encoder[0].num_parameters() - 6 * 3
+    assert f"2 encoder blocks, {own:,} parameters each" in texts
+    check_layout(figure, on_panels=True)
+
+
 MODELS = {
     "gpt": lambda: GPT(GPTConfig(11, max_len=8, num_layers=2, **SMALL)),
     "gpt, one layer": lambda: GPT(GPTConfig(11, max_len=8, num_layers=1, tie_embeddings=False, bias=False, **SMALL)),
@@ -1114,7 +1127,7 @@ def test_architecture_of_the_base_model_fits_its_boxes():
 
 
 def test_architecture_of_something_else():
-    with pytest.raises(TypeError, match="model must be a Transformer, GPT, Bert or TransformerXL, got int"):
+    with pytest.raises(TypeError, match="model must be a Transformer, T5, GPT, Bert or TransformerXL, got int"):
         plots.architecture(3)
 
 

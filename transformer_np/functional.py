@@ -535,9 +535,9 @@ def relative_position_buckets(T, S=None, num_buckets=32, max_distance=128, bidir
 
         bucket = N/2 + ⌊log(n / (N/2)) / log(max_distance / (N/2)) · N/2⌋,    N buckets for this direction
 
-    and the last holds everything from max_distance on. bidirectional: half of all buckets are for keys before the query
-    and itself, the other half for keys after it; otherwise, in a decoder, keys after it share bucket 0 with itself: the
-    causal mask hides them.
+    and the last holds everything beyond, so that no distance from max_distance on is told from another. bidirectional:
+    half of all buckets are for keys before the query and itself, the other half for keys after it; otherwise, in a
+    decoder, keys after it share bucket 0 with itself: the causal mask hides them.
 
     ->  buckets (T, S) in 0 … num_buckets − 1, aligned to the end like causal_mask; S is T unless given
     """

@@ -18,7 +18,7 @@ class T5Config:
     d_head: K, features of a head; num_heads · d_head need not be d_model
     activation: "relu" in v1.0, "gated_gelu" in v1.1
     tie_embeddings: the output projection is the embedding transposed, as in v1.0; v1.1 has one of its own
-    num_buckets, max_distance: of the relative position bias; distances from max_distance on are one
+    num_buckets, max_distance: of the relative position bias; no distance from max_distance on is told from another
     bos_id: what the decoder starts with, which in T5 is the padding
     max_len: the most tokens a decoding may write. There is no longest input: nothing depends on absolute positions
     """

@@ -5,7 +5,9 @@ from itertools import chain, pairwise
 
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from ..models import GPT, Bert, Transformer, TransformerXL
+from ..layers import RMSNorm
+from ..models import GPT, Bert, TransformerXL
+from ..models.encoder_decoder import EncoderDecoder
 from .style import EDGE, HATCH, LABEL, TEXT, Picture, styled
 
 # Inches
@@ -52,7 +54,7 @@ class _Words:
 def architecture(model):
     """A model as boxes and arrows, from its ids at the bottom to its output at the top.
 
-    model: a Transformer, GPT, Bert or TransformerXL. After a forward the shapes at the arrows are those of that
+    model: a Transformer, T5, GPT, Bert or TransformerXL. After a forward the shapes at the arrows are those of that
         forward, otherwise B, S and T stand for batch, source and target length.
 
     How to read it: an arrow carries an array of the shape beside it. A box is a layer, at its lower right the number of
@@ -63,28 +65,36 @@ def architecture(model):
 
     Raises TypeError for anything but these models.
     """
-    for kind, draw in {Transformer: _transformer, GPT: _gpt, Bert: _bert, TransformerXL: _transformer_xl}.items():
+    kinds = {EncoderDecoder: _encoder_decoder, GPT: _gpt, Bert: _bert, TransformerXL: _transformer_xl}
+    for kind, draw in kinds.items():
         if isinstance(model, kind):
             return _draw(f"{type(model).__name__}: {model.num_parameters():,} parameters", *draw(model))
-    raise TypeError(f"model must be a Transformer, GPT, Bert or TransformerXL, got {type(model).__name__}")
+    raise TypeError(f"model must be a Transformer, T5, GPT, Bert or TransformerXL, got {type(model).__name__}")
 
 
 # --- what there is to draw --------------------------------------------------------------------------------------------
 
 
-def _transformer(model):
+def _encoder_decoder(model):
     c = model.config
     B, S = _sizes("B", "S", model.src_input, [block.attention for block in model.encoder])
     Bt, T = _sizes("B", "T", model.tgt_input, [block.self_attention for block in model.decoder])
     D, V = c.d_model, c.tgt_vocab_size
     source, target = _shape(B, S, D), _shape(Bt, T, D)
-    encoder = [_Words("source ids"), _shape(B, S), _embedding(model.src_input, c.src_vocab_size, D), source]
+    entrances = (
+        _embedding(side, size, D, getattr(model, bias, None))
+        for side, size, bias in (
+            (model.src_input, c.src_vocab_size, "encoder_bias"),
+            (model.tgt_input, V, "decoder_bias"),
+        )
+    )
+    encoder = [_Words("source ids"), _shape(B, S), next(entrances), source]
     if model.encoder:
         encoder += [_block("encoder", model.encoder, ("attention", "feed_forward"), source, (B, S, S)), source]
     if model.encoder_norm:
         encoder += [_norm("Layer norm", model.encoder_norm), source]
     encoder += [_Words("memory")]
-    decoder = [_Words("target ids so far"), _shape(Bt, T), _embedding(model.tgt_input, V, D), target]
+    decoder = [_Words("target ids so far"), _shape(Bt, T), next(entrances), target]
     if model.decoder:
         names = "self_attention", "cross_attention", "feed_forward"
         decoder += [_block("decoder", model.decoder, names, target, (Bt, T, T), (Bt, T, S)), target]
@@ -173,12 +183,21 @@ def _bert(model):
     return (column + (mlm or classes or [_Words("hidden vectors")]),)
 
 
-def _embedding(module, vocab_size, d_model):
-    return _Box("Embedding × √D + position", f"{vocab_size} × {d_model}", (module,), EMBED)
+def _embedding(module, vocab_size, d_model, bias=None):
+    """bias: the RelativePositionBias of all blocks above, whose table is counted here, once."""
+    if bias is not None:
+        buckets, heads = bias.table.shape
+        detail = f"{vocab_size} × {d_model}; {buckets} × {heads}"
+        return _Box("Embedding; bias of distances", detail, (module, bias), EMBED)
+    scaled, placed = module.scale != 1, module.position is not None
+    title = "Embedding" + " × √D" * scaled + " + position" * placed
+    return _Box(title, f"{vocab_size} × {d_model}", (module,), EMBED)
 
 
 def _norm(title, norm, residual=False):
     D = norm.gamma.shape[0]
+    if isinstance(norm, RMSNorm):
+        return _Box(title.replace("Layer", "RMS"), f"γ ({D})", (norm,), NORM, residual)
     return _Box(title, f"γ ({D})" if norm.beta is None else f"γ ({D}), β ({D})", (norm,), NORM, residual)
 
 
@@ -337,7 +356,9 @@ class _Page:
         frame = Rectangle((x - BOX / 2 - FRAME, y), BOX + 2 * FRAME, tall, facecolor="#f7f7f7", edgecolor=HATCH)
         frame.set(linewidth=0.8, zorder=0)
         self.axes.add_patch(frame)
-        times, each = len(block.modules), _parameters(block.modules[:1])
+        times = len(block.modules)
+        of_all = [{id(p) for p in module.parameters()} for module in block.modules]
+        each = _parameters(block.modules[:1], set.intersection(*of_all) if times > 1 else ())  # without what they share
         label = f"{times} {block.name} block{'s' if times > 1 else ''}, {each:,} parameters" + " each" * (times > 1)
         rotation = 90 if side < 0 else 270
         self.axes.text(edge + side * LABEL / 2, y + tall / 2, label, ha="center", va="center", rotation=rotation)
