@@ -1,0 +1,108 @@
+"""A model to decode with."""
+
+import numpy as np
+
+from ...models import Transformer, TransformerConfig
+
+MARGIN = 2e-3  # between what is chosen and what is not, in nats: no rounding decides
+
+
+class ScriptedTransformer(Transformer):
+    """Looks like a Transformer from outside and answers at once: the logits of the next token are drawn anew for every
+    source and every beginning of the target. Padding and the start token never are likely.
+
+    It is never changed, so that a copy of it is the model itself.
+    """
+
+    STATES = 997
+
+    def __init__(self, rng, vocab_size, pad_id, bos_id, eos_id):
+        super().__init__(
+            TransformerConfig(
+                vocab_size, vocab_size, d_model=2, num_heads=1, num_encoder_layers=1, num_decoder_layers=1, d_ff=2,
+                dropout=0.0, dtype="float64", pad_id=pad_id, bos_id=bos_id, eos_id=eos_id,
+            )
+        )  # fmt: skip
+        self.eval()
+        self.script = 1.3 * rng.normal(size=(self.STATES, vocab_size))
+        self.script += rng.normal(size=(self.STATES, 1))  # logits are no log-probabilities
+        self.script[:, [pad_id, bos_id]] -= 12
+        self.end = np.array([-2.0, 0.5])  # an end token comes sooner or later, but seldom at once
+        self.known = {}  # log p of the next token by source and beginning, for `_log_probs`
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def encode(self, src):
+        src = np.asarray(src)
+        seen = src != self.config.pad_id  # (B, S)
+        state = np.zeros(len(src), int)
+        for ids, counts in zip(src.T, seen.T, strict=True):
+            state = np.where(counts, (31 * state + 7 * ids + 5) % self.STATES, state)
+        return np.where(seen, state[:, None], 0)[..., None] * np.array([1.0, 0.5])  # (B, S, 2)
+
+    def decode(self, tgt_in, memory, src, cache=None):
+        new = np.asarray(tgt_in)
+        ids = new if cache is None or cache.ids is None else np.concatenate([cache.ids, new], axis=1)
+        if len(memory) != len(ids) or np.shape(src) != memory.shape[:2]:
+            raise ValueError(f"sizes differ: tgt_in {ids.shape}, memory {memory.shape}, src {np.shape(src)}")
+        states = self.states(memory, ids)
+        if cache is not None:
+            cache.extend(new)
+        logits = self.script[states]  # (B, T, V)
+        logits[..., self.config.eos_id] += self.end[np.minimum(np.arange(ids.shape[1]), len(self.end) - 1)]
+        return logits[:, -new.shape[1] :]
+
+    def states(self, memory, ids):
+        """What stands for the source and the target so far, at every place of the target: rows of the script."""
+        state = memory[..., 0].max(axis=1).astype(int)  # (B,)
+        states = np.empty(ids.shape, int)
+        for t in range(ids.shape[1]):
+            states[:, t] = state = (37 * state + 11 * ids[:, t] + 3) % self.STATES
+        return states
+
+    def write(self, src, ids, probabilities):
+        """Say what comes after the beginning `ids`, for one source sentence: {token: probability}."""
+        state = self.states(self.encode(src[None]), np.array([ids]))[0, -1]
+        others = self.config.tgt_vocab_size - len(probabilities)
+        logits = np.full(self.config.tgt_vocab_size, np.log((1 - sum(probabilities.values())) / others))
+        for token, probability in probabilities.items():
+            logits[token] = np.log(probability)
+        logits[self.config.eos_id] -= self.end[min(len(ids), len(self.end)) - 1]
+        self.script[state] = logits
+        self.known.clear()
+
+
+def _model(rng, other_ids=False):
+    vocab_size = int(rng.integers(8, 11))
+    special = (0, 1, 2) if not other_ids else (int(i) for i in rng.permutation(np.arange(3, vocab_size))[:3])
+    return ScriptedTransformer(rng, vocab_size, *special)
+
+
+def _sources(rng, model, rows):
+    """Source sentences of different lengths, end token and padding behind them."""
+    c = model.config
+    words = [i for i in range(c.src_vocab_size) if i not in (c.pad_id, c.bos_id, c.eos_id)]
+    src = np.full((rows, 6), c.pad_id)
+    for i, row in enumerate(src):
+        length = 5 if i == 0 else int(rng.integers(2, 6))
+        row[:length] = rng.choice(words, size=length)
+        row[length] = c.eos_id
+    return src
+
+
+def _log_probs(model, src, ids, position=-1, raw=False):
+    """log p of the token after the beginning `ids`, for one source sentence: a list. Or the logits."""
+    key = (src.tobytes(), tuple(ids), position, raw)
+    if key not in model.known:
+        logits = model(src[None], np.array([ids]))[0, position]
+        shifted = logits - logits.max()
+        model.known[key] = (logits if raw else shifted - np.log(np.exp(shifted).sum())).tolist()
+    return model.known[key]
+
+
+def _as_array(case, output):
+    """Lists of ids as one array, filled up with −1, with two columns more than a right answer can have."""
+    width = case.arguments[2 if len(case.arguments) == 3 else 3] + 2
+    rows = [[int(i) for i in row][:width] for row in output]
+    return (np.array([row + [-1] * (width - len(row)) for row in rows]),)
