@@ -4,6 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
+from .activations import _sigmoid
 from .draws import _weights
 
 
@@ -99,10 +100,6 @@ def _wrong_rnn(made, x, w_x, w_h, b=None):
 
 def _relu(x):
     return np.maximum(x, 0)
-
-
-def _sigmoid(x):
-    return 1 / (1 + np.exp(-x))
 
 
 RNN = Exercise(
