@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np.gradcheck import OutputOf, check_gradients
+from transformer_np.inspection.gradcheck import OutputOf, check_gradients
 from transformer_np.models import Bert, BertConfig
 from transformer_np.training import Classification, MaskedLanguageModel
 from transformer_np.training.checkpoint import load_model, model_header, model_tensors, save_checkpoint

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from transformer_np.blocks import AddNorm, DecoderBlock, EncoderBlock
 from transformer_np.decoding import KeyValueCache
-from transformer_np.gradcheck import check_gradients
+from transformer_np.inspection.gradcheck import check_gradients
+from transformer_np.layers.blocks import AddNorm, DecoderBlock, EncoderBlock
 from transformer_np.masks import causal_mask
 
 B, T, S, D, H, FF = 2, 3, 4, 10, 5, 7

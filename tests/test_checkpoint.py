@@ -16,8 +16,9 @@ from safetensors.numpy import save
 
 import transformer_np
 from transformer_np.models import Transformer, TransformerConfig
+from transformer_np.support.files import write_atomically
 from transformer_np.training import load_checkpoint, load_model, save_checkpoint
-from transformer_np.training.checkpoint import model_header, model_tensors, write_atomically
+from transformer_np.training.checkpoint import model_header, model_tensors
 
 CONFIG = TransformerConfig(9, 7, d_model=6, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=5, max_len=8)
 
@@ -97,7 +98,7 @@ def test_an_error_while_writing_leaves_the_old_file_alone(path, error):
 def test_a_process_killed_while_writing_leaves_the_old_file_and_nothing_in_the_way(path):
     save_checkpoint(path, {"a": np.ones(3)}, {"step": 1})
     code = (
-        "import os, pathlib, sys; from transformer_np.training.checkpoint import write_atomically\n"
+        "import os, pathlib, sys; from transformer_np.support.files import write_atomically\n"
         "write_atomically(sys.argv[1], lambda new: new.write_bytes(b'half') and os.kill(os.getpid(), 9))"
     )
     killed = subprocess.run([sys.executable, "-c", code, str(path)])
@@ -209,7 +210,8 @@ def test_tied_parameters_come_back_tied(path):
 
 def test_nothing_is_ever_unpickled():
     package = Path(transformer_np.__file__).parent
-    own = {package / "homework/sandbox" / name for name in ("session.py", "worker.py")}  # the grader to its own process
+    sandbox = package / "homework/grading/sandbox"
+    own = {sandbox / "session.py", sandbox / "worker.py"}  # the grader to its own process
     sources = {file: file.read_text(encoding="utf-8") for file in {*package.rglob("*.py")} - own}
     assert len(sources) > 20
     forbidden = re.compile(

@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transformer_np import cli, gradcheck
+from transformer_np import cli
 from transformer_np import functional as F
 from transformer_np.data import Seq2SeqBatches
+from transformer_np.inspection import gradcheck
 from transformer_np.tasks.runs import CHECKPOINT, DESCRIPTION
 from transformer_np.training import load_checkpoint
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np.gradcheck import check_gradients, standard_checks
+from transformer_np.inspection.gradcheck import check_gradients, standard_checks
 from transformer_np.layers import RNN, CausalConv1d, MultiHeadAttention, WindowAttention
 from transformer_np.masks import causal_mask, window_mask
 

@@ -6,8 +6,9 @@ import re
 import numpy as np
 import pytest
 
-from transformer_np import cli, complexity, plots
-from transformer_np.complexity import KINDS, Curve, fit_exponent
+from transformer_np import cli, plots
+from transformer_np.bench import complexity
+from transformer_np.bench.complexity import KINDS, Curve, fit_exponent
 from transformer_np.layers import RNN, CausalConv1d, MultiHeadAttention, WindowAttention
 
 ATTENTION, RECURRENT, CONVOLUTION, RESTRICTED = KINDS

@@ -8,7 +8,7 @@ import pytest
 
 from transformer_np import cli
 from transformer_np import functional as F
-from transformer_np.explorer import MOST_NUMBERS, MOST_TOKENS, explore
+from transformer_np.inspection.explorer import MOST_NUMBERS, MOST_TOKENS, explore
 from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Transformer, TransformerConfig
 
 HOSTILE = '</script><b id="broken">"&{{data}}'
@@ -218,7 +218,7 @@ def test_bad_input_of_the_others(gpt, make_bert):
 
 
 def test_a_page_that_would_be_too_large_is_refused(gpt, monkeypatch):
-    monkeypatch.setattr("transformer_np.explorer.MOST_NUMBERS", 10)
+    monkeypatch.setattr("transformer_np.inspection.explorer.MOST_NUMBERS", 10)
     with pytest.raises(ValueError, match="take a shorter text"):
         explore(gpt, SOURCE)
     assert MOST_NUMBERS > 10

@@ -5,7 +5,7 @@ import pytest
 
 from transformer_np import functional as F
 from transformer_np.decoding import DecoderCache
-from transformer_np.gradcheck import check_gradients
+from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.models import GPT, GPTConfig
 from transformer_np.training import NextToken
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np.gradcheck import check_gradients, standard_checks
+from transformer_np.inspection.gradcheck import check_gradients, standard_checks
 from transformer_np.layers import Dropout, FeedForward, Linear, MultiHeadAttention
 from transformer_np.module import Module, Parameter
 

@@ -6,7 +6,7 @@ import pytest
 from transformer_np import functional as F
 from transformer_np import layers
 from transformer_np.decoding import KeyValueCache
-from transformer_np.gradcheck import check_gradients
+from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.layers import (
     RNN,
     CausalConv1d,

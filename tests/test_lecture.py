@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np.blocks import EncoderBlock
 from transformer_np.layers import PositionalEncoding
+from transformer_np.layers.blocks import EncoderBlock
 from transformer_np.lecture import (
     ERRATUM,
     REPRODUCED,

@@ -19,7 +19,7 @@ from safetensors.numpy import load_file
 
 from transformer_np import cli
 from transformer_np.decoding import generate, greedy_decode
-from transformer_np.initial import blank
+from transformer_np.layers.initial import blank
 from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Transformer, TransformerConfig
 from transformer_np.pretrained import PretrainedTokenizer, SentenceEncoder, load_any, minilm_folder, save_pretrained
 

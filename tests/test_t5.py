@@ -7,7 +7,7 @@ import pytest
 
 from transformer_np import functional as F
 from transformer_np.decoding import DecoderCache, beam_search, greedy_decode
-from transformer_np.gradcheck import check_gradients
+from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.layers import FeedForward, MultiHeadAttention, RelativePositionBias
 from transformer_np.models import T5, T5Config
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np import tiled
-from transformer_np.gradcheck import check_gradients
+from transformer_np.functional import tiled
+from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.layers import MultiHeadAttention, attention
 from transformer_np.masks import additive, causal_mask, padding_mask, window_mask
 from transformer_np.models import GPT, GPTConfig
@@ -244,11 +244,11 @@ def test_masks_of_positions_are_lines(make):
 @pytest.fixture
 def always_tiled(monkeypatch):
     """A switch: from the call on, layers go by tiles whatever the size, in tiles of 3. Returns the calls."""
-    calls = []
+    calls, attend = [], F.tiled_attention
 
     def spy(q, k, v, mask=None):
         calls.append(q.shape)
-        return tiled.tiled_attention(q, k, v, mask, 3)
+        return attend(q, k, v, mask, 3)
 
     def switch():
         monkeypatch.setattr(attention, "TILED_BYTES", 0)

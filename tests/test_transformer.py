@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np.gradcheck import check_gradients
+from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.models import Transformer, TransformerConfig
 
 PAD = 0

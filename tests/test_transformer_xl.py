@@ -7,7 +7,7 @@ import pytest
 
 from transformer_np import functional as F
 from transformer_np.decoding import generate
-from transformer_np.gradcheck import check_gradients, standard_checks
+from transformer_np.inspection.gradcheck import check_gradients, standard_checks
 from transformer_np.models import GPT, GPTConfig, TransformerXL, TransformerXLConfig
 from transformer_np.training import load_model
 from transformer_np.training.checkpoint import model_header, model_tensors, save_checkpoint

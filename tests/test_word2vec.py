@@ -11,7 +11,7 @@ from transformer_np import cli, plots
 from transformer_np import functional as F
 from transformer_np.data import UNK, PlainWordTokenizer, SkipGrams, Tokenizer, write_vectors
 from transformer_np.data.skipgrams import keep_probability, noise
-from transformer_np.gradcheck import check_gradients
+from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.layers import Embedding
 from transformer_np.models import Word2Vec, Word2VecConfig
 from transformer_np.tasks.translation import TranslationOptions, TranslationTask

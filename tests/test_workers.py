@@ -18,7 +18,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from transformer_np import threads
 from transformer_np.data import (
     LabelledBatch,
     MaskedBatch,
@@ -37,6 +36,7 @@ from transformer_np.models import (
     TransformerXL,
     TransformerXLConfig,
 )
+from transformer_np.support import processes as threads
 from transformer_np.training import (
     SGD,
     Adam,

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .checks import as_ids, check_at_least, trusting
 from .functional import cross_entropy, softmax
+from .support.checks import as_ids, check_at_least, trusting
 
 
 class KeyValueCache:

@@ -6,7 +6,7 @@ long sequence nothing of the size T · S ever exists.
 
 import numpy as np
 
-from .checks import check_at_least
+from .support.checks import check_at_least
 
 
 def causal_mask(T, S=None):

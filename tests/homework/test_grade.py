@@ -15,9 +15,9 @@ import pytest
 
 from transformer_np.commands.homework_grade import EXAMPLE, add_grade_parser
 from transformer_np.homework import all_exercises
-from transformer_np.homework.grading import Grading, find_submissions, read_submission
-from transformer_np.homework.rubric import RubricError, default_rubric, parse_rubric
-from transformer_np.homework.sandbox.session import Limits
+from transformer_np.homework.grading.rubric import RubricError, default_rubric, parse_rubric
+from transformer_np.homework.grading.run import Grading, find_submissions, read_submission
+from transformer_np.homework.grading.sandbox.session import Limits
 
 TWO = parse_rubric('exercises = ["softmax", "softmax_backward"]')
 LIMITS = Limits(seconds=3)
@@ -48,7 +48,7 @@ HONEST = {
     "ben": SOFTMAX + DIAGONAL,
     "cem": BACKWARD + "def softmax(x, axis=-1):\n    raise NotImplementedError\n",
     "dana": SOFTMAX + NO_AXIS,
-    "eli": "import math, itertools\nfrom transformer_np.module import Module\nfrom transformer_np.tiled import TILE\n"
+    "eli": "import itertools\nfrom transformer_np.module import Module\nfrom transformer_np.functional import TILE\n"
     + SOFTMAX,
 }  # fmt: skip
 
@@ -273,7 +273,7 @@ def test_nothing_is_left_behind(among):
 
 
 BLOCKS = """
-from transformer_np.blocks import AddNorm as Library
+from transformer_np.layers.blocks import AddNorm as Library
 from transformer_np.decoding import beam_search as search
 from transformer_np.training import AdamW
 

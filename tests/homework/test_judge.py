@@ -7,10 +7,10 @@ import pytest
 
 from transformer_np import functional as F
 from transformer_np.homework import check
-from transformer_np.homework.attempt import attempt, guarded_numpy, unwritten
-from transformer_np.homework.describe import Draw, describe_exactly, describe_roughly
 from transformer_np.homework.exercise import Case, Exercise, Result, draw_sizes
-from transformer_np.homework.judge import CHANGED, OUTCOMES, WIDTH, Trials, judge
+from transformer_np.homework.judging.attempt import attempt, guarded_numpy, unwritten
+from transformer_np.homework.judging.describe import Draw, describe_exactly, describe_roughly
+from transformer_np.homework.judging.judge import CHANGED, OUTCOMES, WIDTH, Trials, judge
 
 # --- an exercise of our own ------------------------------------------------------------------------------------------
 

@@ -7,22 +7,17 @@ import pytest
 
 from transformer_np import functional, masks
 from transformer_np.homework import all_exercises, check
-from transformer_np.homework.judge import Trials
+from transformer_np.homework.judging.judge import Trials
 from transformer_np.homework.path import CHAPTERS
 
 EXERCISES = all_exercises()
 MISTAKES = [(name, mistake) for name, exercise in EXERCISES.items() for mistake in exercise.mistakes]
 
 
-def public(module):
-    """The functions a module offers: its own, and those of `tiled` that `functional` shows."""
-    homes = (module.__name__, "transformer_np.tiled")
-    functions = {name: f for name, f in vars(module).items() if inspect.isfunction(f) and not name.startswith("_")}
-    return {name for name, function in functions.items() if function.__module__ in homes}
-
-
 def test_every_function_is_an_exercise():
-    assert public(functional) | public(masks) - {"hide"} <= set(EXERCISES)
+    own = {name for name, f in vars(masks).items() if inspect.isfunction(f) and f.__module__ == masks.__name__}
+    of_masks = {name for name in own if not name.startswith("_")} - {"hide"}
+    assert set(functional.__all__) | of_masks <= set(EXERCISES)
     assert {"AddNorm", "EncoderBlock", "DecoderBlock", "Adam", "greedy_decode", "beam_search"} <= set(EXERCISES)
 
 

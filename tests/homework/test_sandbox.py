@@ -8,7 +8,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from transformer_np.homework.sandbox import isolation, wire
+from transformer_np.homework.grading.sandbox import isolation, wire
 
 LINUX = sys.platform == "linux"
 
@@ -142,7 +142,7 @@ def places(tmp_path):
 
 def test_landlock_refuses_other_files(places):
     code = """
-    from transformer_np.homework.sandbox import isolation, limits
+    from transformer_np.homework.grading.sandbox import isolation, limits
     import os
     limits.no_new_privileges()
     print(isolation.landlock([os.path.dirname(os.__file__)], [], [inside]))
@@ -156,7 +156,7 @@ def test_landlock_refuses_other_files(places):
 
 def test_the_audit_hook_refuses_other_files(places):
     code = """
-    from transformer_np.homework.sandbox import isolation
+    from transformer_np.homework.grading.sandbox import isolation
     import os
     isolation.audit([os.path.dirname(os.__file__)], [], [inside])
     """
@@ -167,7 +167,7 @@ def test_the_audit_hook_refuses_other_files(places):
 def test_the_audit_hook_refuses_processes_and_sockets():
     code = """
     import gc, os, socket, subprocess
-    from transformer_np.homework.sandbox import isolation
+    from transformer_np.homework.grading.sandbox import isolation
     isolation.audit([os.path.dirname(os.__file__)], [], [])
     for do in (os.fork, lambda: os.system("true"), lambda: subprocess.run(["true"]), lambda: os.kill(os.getpid(), 0),
                gc.get_objects, socket.socket):
@@ -184,7 +184,7 @@ def test_the_audit_hook_refuses_processes_and_sockets():
 def test_seccomp_refuses_processes_and_sockets_but_not_threads():
     code = """
     import os, socket, subprocess, threading
-    from transformer_np.homework.sandbox import isolation, limits
+    from transformer_np.homework.grading.sandbox import isolation, limits
     limits.no_new_privileges()
     print(isolation.seccomp())
     for do in (os.fork, lambda: subprocess.run(["true"]), socket.socket, lambda: os.kill(os.getppid(), 0),
@@ -208,7 +208,7 @@ def test_seccomp_refuses_processes_and_sockets_but_not_threads():
 def test_root_without_capabilities_may_not_raise_its_limits():
     code = """
     import resource
-    from transformer_np.homework.sandbox import limits
+    from transformer_np.homework.grading.sandbox import limits
     limits.set_limits(1 << 30, 60)
     limits.drop_capabilities()
     print(resource.getrlimit(resource.RLIMIT_AS)[0] <= 1 << 30)
@@ -228,7 +228,7 @@ def test_the_library_is_emptied():
     code = """
     import gc, types
     import numpy as np
-    from transformer_np.homework.sandbox import answers
+    from transformer_np.homework.grading.sandbox import answers
     answers.load_library()
     import transformer_np.homework.sheets.softmax as sheet
     from transformer_np import functional as F, layers, module, training
@@ -248,7 +248,7 @@ def test_the_library_is_emptied():
             print("done")
         except answers.LibrarySolution:
             print("refused")
-    print(module.Parameter(x).grad.sum(), F.TILE, "transformer_np.functional.softmax" in answers.called)
+    print(module.Parameter(x).grad.sum(), F.TILE, "transformer_np.functional.core.softmax" in answers.called)
     from transformer_np.homework import check
     print(check("softmax", None).passed)
     """
@@ -260,9 +260,10 @@ def test_of_a_block_only_itself_is_emptied():
     code = """
     import numpy as np
     from types import SimpleNamespace
-    from transformer_np.homework.sandbox import answers
+    from transformer_np.homework.grading.sandbox import answers
     answers.load_library()
-    from transformer_np import blocks, functional, layers, models
+    from transformer_np import functional, layers, models
+    from transformer_np.layers import blocks
     exercises = [SimpleNamespace(reference=r, name=r.__name__, parts=("forward", "backward"))
                  for r in (blocks.AddNorm, blocks.EncoderBlock, blocks.DecoderBlock)]
     answers.empty_one(exercises[1], [], exercises)

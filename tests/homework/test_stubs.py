@@ -9,12 +9,13 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from transformer_np import blocks, decoding, functional, masks
+from transformer_np import decoding, functional, masks
 from transformer_np.homework import all_exercises, check, load
 from transformer_np.homework.exercise import Exercise, Result
 from transformer_np.homework.path import CHAPTERS
 from transformer_np.homework.stubs import stub, stub_file
 from transformer_np.homework.submission import Checks
+from transformer_np.layers import blocks
 from transformer_np.training import optim, schedules
 
 HOMES = functional, masks, blocks, optim, schedules, decoding

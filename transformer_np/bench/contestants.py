@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 
-from ..interrupts import interrupts_blocked
-from ..threads import thread_variables
+from ..support.processes import interrupts_blocked, thread_variables
 from .child import serve
 
 PATIENCE = 1.0  # seconds between two looks whether a process is still alive

@@ -78,11 +78,7 @@ def kind_of(name):
 @contextmanager
 def timing_functions(stopwatch, optimizer):
     """Inside, the stopwatch times every public function of `functional`, by (kind, direction), and the optimizer."""
-    originals = {
-        function: kind_of(name)
-        for name, function in vars(functional).items()
-        if isinstance(function, FunctionType) and not name.startswith("_") and _is_mathematics(name, function)
-    }
+    originals = {getattr(functional, name): kind_of(name) for name in functional.__all__}
     originals[optim.clip_arrays] = (OPTIMIZER, "")
     timed = {function: stopwatch.timed(function, name) for function, name in originals.items()}
     package = __package__.partition(".")[0]
@@ -94,11 +90,6 @@ def timing_functions(stopwatch, optimizer):
                     stack.callback(setattr, module, name, value)
         with timing_methods(stopwatch, optimizer, {"step": (OPTIMIZER, ""), "zero_grad": (OPTIMIZER, "")}):
             yield
-
-
-def _is_mathematics(name, function):
-    """Not a helper that `functional` has imported: what that takes belongs to its caller."""
-    return function.__module__ == functional.__name__ or kind_of(name)[0] != OTHER
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from math import isfinite
 
 import numpy as np
 
-from ..threads import cores
+from ..support.processes import cores
 from .measure import TOLERANCE
 from .profile import REST
 from .races import FLOOR, GOAL

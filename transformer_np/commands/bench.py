@@ -49,7 +49,7 @@ def run(args):
     if args.json:
         check_writable("--json", args.json)
     from ..bench import report
-    from ..threads import cores
+    from ..support.processes import cores
 
     machine = report.machine()
     print(report.head(machine, args.against is not None), flush=True)
@@ -69,7 +69,7 @@ def run(args):
 
 def _most_workers():
     from ..bench.configurations import LEAST_ROWS
-    from ..threads import cores
+    from ..support.processes import cores
     from ..training.workers import can_fork
 
     return min(cores(), LEAST_ROWS) if can_fork() else 1

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from ..threads import thread_variables
+from ..support.processes import thread_variables
 from . import add_command, check_writable
 
 
@@ -20,7 +20,7 @@ def add_parser(subparsers):
 def run(args):
     for option, name in (("-o", args.out), ("--gradients", args.gradients)):
         _check_picture(option, name)
-    from .. import complexity
+    from ..bench import complexity
 
     curves = _with_one_thread(complexity.measure, args.quick)
     print("One forward and backward of the layer's core, without the projections of attention, in float32")

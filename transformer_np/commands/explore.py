@@ -72,7 +72,7 @@ def run_explorer(folder, sentence, target=None):
 
 
 def explore_translator(folder, sentence, target=None):
-    from ..explorer import explore
+    from ..inspection.explorer import explore
     from ..tasks.translation import Translator
 
     translator = Translator.load(folder)
@@ -89,7 +89,7 @@ def explore_translator(folder, sentence, target=None):
 
 
 def explore_gpt(folder, sentence, target=None):
-    from ..explorer import explore
+    from ..inspection.explorer import explore
     from ..tasks.text import TextGenerator
 
     _no_target(target)
@@ -99,7 +99,7 @@ def explore_gpt(folder, sentence, target=None):
 
 
 def explore_classifier(folder, sentence, target=None):
-    from ..explorer import explore
+    from ..inspection.explorer import explore
     from ..tasks.classify import Classifier
 
     _no_target(target)
@@ -110,7 +110,7 @@ def explore_classifier(folder, sentence, target=None):
 
 def pretrained_explorer(folder, sentence, target=None):
     """The page of a pretrained model; its words are the pieces of its tokenizer."""
-    from ..explorer import explore
+    from ..inspection.explorer import explore
     from ..models import T5
     from ..pretrained import PretrainedTokenizer, load_any
 

@@ -14,7 +14,7 @@ def add_parser(subparsers):
 
 
 def run(args):
-    from ..gradcheck import standard_checks
+    from ..inspection.gradcheck import standard_checks
 
     checks = standard_checks()
     unknown = [name for name in args.name if name not in checks]

@@ -56,11 +56,11 @@ def add_grade_parser(subparsers):
 def run(args):
     from tqdm import tqdm
 
-    from ..homework.grading import Grading
-    from ..homework.report import number
-    from ..homework.rubric import default_rubric, read_rubric
-    from ..homework.sandbox.session import Limits
-    from ..threads import cores
+    from ..homework.grading.report import number
+    from ..homework.grading.rubric import default_rubric, read_rubric
+    from ..homework.grading.run import Grading
+    from ..homework.grading.sandbox.session import Limits
+    from ..support.processes import cores
 
     if args.rubric_example:
         print(EXAMPLE, end="")

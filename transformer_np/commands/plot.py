@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..checks import check_at_least
+from ..support.checks import check_at_least
 from ..tasks import runs
 from . import add_command, pretrained_folder_and_text
 from .neighbours import add_vectors, given_vectors

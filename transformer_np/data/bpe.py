@@ -5,7 +5,7 @@ import re
 from collections import Counter, defaultdict
 from itertools import pairwise
 
-from ..checks import check_at_least
+from ..support.checks import check_at_least
 from .tokenizers import SPECIAL_TOKENS, UNK, Tokenizer
 
 FIRST_BYTE = len(SPECIAL_TOKENS)  # the id of the byte 0

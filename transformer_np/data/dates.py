@@ -8,7 +8,7 @@ from datetime import date
 
 import numpy as np
 
-from ..checks import check_at_least
+from ..support.checks import check_at_least
 
 FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
 SHORT_YEARS = range(1970, 2070)  # those that may be written with two digits

@@ -19,7 +19,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from ..checks import check_at_least
+from ..support.checks import check_at_least
 from .files import read_lines
 
 POSITIVE, NEGATIVE = "positive", "negative"

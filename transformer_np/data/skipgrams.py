@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..checks import as_ids, check_at_least
+from ..support.checks import as_ids, check_at_least
 from .tokenizers import UNK
 
 

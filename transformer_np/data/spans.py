@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from ..checks import check_at_least
+from ..support.checks import check_at_least
 from .batching import Seq2SeqBatch, pad_batch, shift_right
 from .tokenizers import EOS, PAD
 

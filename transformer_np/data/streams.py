@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..checks import check_at_least
+from ..support.checks import check_at_least
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..checks import as_float_array
+from ..support.checks import as_float_array
 
 
 def read_vectors(path, only=None):

@@ -7,7 +7,7 @@
 """
 
 from .checking import check
-from .judge import Verdict
+from .judging.judge import Verdict
 from .path import all_exercises, find
 from .submission import check_all, load
 from .swap import using

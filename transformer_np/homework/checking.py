@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .attempt import attempt, guarded_numpy
-from .judge import Trials, judge
+from .judging.attempt import attempt, guarded_numpy
+from .judging.judge import Trials, judge
 from .path import find
 from .swap import refuse_inside_using
 

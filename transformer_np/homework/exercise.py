@@ -4,6 +4,7 @@ mistakes people make in it."""
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from types import MappingProxyType
 
 import numpy as np
@@ -78,11 +79,6 @@ class Exercise:
     def name(self):
         return self.reference.__name__
 
-    @property
-    def home(self):
-        """The module of the library it is from, "functional"."""
-        return self.reference.__module__.partition(".")[2]
-
     def variant(self, mistakes=()):
         """An answer with these mistakes; with none, a right one that is not the library's."""
         made = frozenset(mistakes).__contains__
@@ -98,3 +94,14 @@ def draw_sizes(rng, letters, least=2):
     letters = letters.split()
     chosen = rng.permutation(np.arange(least, least + len(letters) + 2))[: len(letters)]
     return dict(zip(letters, map(int, chosen), strict=True))
+
+
+def public_home(name, value, found_in):
+    """The shortest name of a module that offers this value under this name: transformer_np.layers for LayerNorm."""
+    home = getattr(value, "__module__", None) or found_in
+    parts = home.split(".")
+    for length in range(2, len(parts)):
+        package = ".".join(parts[:length])
+        if getattr(import_module(package), name, None) is value:
+            return package
+    return home

@@ -5,8 +5,8 @@ import builtins
 import inspect
 import sys
 import textwrap
-from importlib import import_module
 
+from .exercise import public_home
 from .path import CHAPTERS
 
 _PACKAGE = __package__.partition(".")[0]
@@ -113,7 +113,7 @@ def _imports(exercises, stubs):
     for exercise in exercises:
         module = sys.modules[inspect.unwrap(exercise.reference).__module__]
         for name in _free_names(stubs[exercise.name]) - stubs.keys() - {"np"}:
-            names_of.setdefault(_public_home(name, getattr(module, name), module.__name__), set()).add(name)
+            names_of.setdefault(public_home(name, getattr(module, name), module.__name__), set()).add(name)
     lines = {home: f"from {home} import {', '.join(_sorted(names_of[home]))}" for home in sorted(names_of)}
     own = [line for home, line in lines.items() if home.partition(".")[0] == _PACKAGE]
     others = [line for line in lines.values() if line not in own]
@@ -135,14 +135,3 @@ def _free_names(source):
     arguments = {node.arg for node in nodes if isinstance(node, ast.arg)}
     defined = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     return read - written - arguments - defined - set(dir(builtins))
-
-
-def _public_home(name, value, found_in):
-    """The shortest name of a module that offers this value under this name: transformer_np.layers for LayerNorm."""
-    home = getattr(value, "__module__", None) or found_in
-    parts = home.split(".")
-    for length in range(2, len(parts)):
-        package = ".".join(parts[:length])
-        if getattr(import_module(package), name, None) is value:
-            return package
-    return home

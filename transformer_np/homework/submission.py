@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .attempt import attempt, crash_of, is_students
 from .checking import check
-from .judge import Verdict
+from .exercise import public_home
+from .judging.attempt import attempt, crash_of, is_students
+from .judging.judge import Verdict
 from .path import all_exercises
 from .swap import stand_in
 
@@ -89,7 +90,9 @@ def _home(found):
     """The module that defines a function or class; None for other things that can be called, such as a ufunc."""
     while isinstance(found, functools.partial):
         found = found.func
-    return found.__module__ if isinstance(found, types.FunctionType | type) else None
+    if not isinstance(found, types.FunctionType | type):
+        return None
+    return public_home(found.__name__, found, found.__module__)
 
 
 @contextmanager

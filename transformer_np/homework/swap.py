@@ -10,7 +10,7 @@ from functools import partial, wraps
 
 import numpy as np
 
-from .attempt import attempt
+from .judging.attempt import attempt
 from .path import all_exercises
 
 _PACKAGE = __package__.partition(".")[0]

@@ -4,9 +4,9 @@ import warnings
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 
-from ..checks import check_at_least
+from ..support.checks import check_at_least
 from ..training.optim import Optimizer
-from .attempt import crash_of
+from .judging.attempt import crash_of
 from .swap import started_answers, using
 
 ROUNDING = 1e-6  # of the loss: more than what float32 inside an answer adds up to in some hundred steps

@@ -1,9 +1,9 @@
 import numpy as np
 
 from .. import functional as F
-from ..checks import check_at_least, shapes
-from ..initial import glorot_uniform
 from ..module import Module, Parameter
+from ..support.checks import check_at_least, shapes
+from .initial import glorot_uniform
 
 # From here on attention goes tile by tile, which is the faster way for all that is larger than the processor's cache:
 TILED_BYTES = 16 * 2**20  # of all scores, (B, H, T, S)

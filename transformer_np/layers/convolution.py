@@ -1,9 +1,9 @@
 import numpy as np
 
 from .. import functional as F
-from ..checks import check_at_least
-from ..initial import glorot_uniform
 from ..module import Module, Parameter
+from ..support.checks import check_at_least
+from .initial import glorot_uniform
 
 
 class CausalConv1d(Module):

@@ -1,8 +1,8 @@
 import numpy as np
 
 from .. import functional as F
-from ..checks import check_probability
 from ..module import Module
+from ..support.checks import check_probability
 
 
 class Dropout(Module):

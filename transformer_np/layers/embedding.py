@@ -1,9 +1,9 @@
 import numpy as np
 
 from .. import functional as F
-from ..checks import as_float_array, check_at_least
-from ..initial import blank, normal
 from ..module import Module, Parameter
+from ..support.checks import as_float_array, check_at_least
+from .initial import blank, normal
 
 
 class Embedding(Module):

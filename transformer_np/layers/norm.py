@@ -1,8 +1,8 @@
 import numpy as np
 
 from .. import functional as F
-from ..checks import check_at_least
 from ..module import Module, Parameter
+from ..support.checks import check_at_least
 
 
 class LayerNorm(Module):

@@ -1,9 +1,9 @@
 import numpy as np
 
 from .. import functional as F
-from ..checks import check_at_least, shapes
-from ..initial import normal
 from ..module import Module, Parameter
+from ..support.checks import check_at_least, shapes
+from .initial import normal
 
 
 class PositionalEncoding(Module):

@@ -3,9 +3,9 @@ from functools import lru_cache
 import numpy as np
 
 from .. import functional as F
-from ..checks import check_at_least, shapes
-from ..initial import glorot_uniform
 from ..module import Module, Parameter
+from ..support.checks import check_at_least, shapes
+from .initial import glorot_uniform
 
 
 class RelativeMultiHeadAttention(Module):

@@ -1,7 +1,7 @@
 import numpy as np
 
 from .. import functional as F
-from ..checks import check_at_least, shapes
+from ..support.checks import check_at_least, shapes
 from .attention import MultiHeadAttention
 
 

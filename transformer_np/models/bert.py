@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import functional as F
-from ..blocks import EncoderBlock
-from ..checks import as_ids, check_at_least, check_probability
-from ..initial import normal
 from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding, Linear, TiedLinear
+from ..layers.blocks import EncoderBlock
+from ..layers.initial import normal
 from ..module import Module, Parameter
+from ..support.checks import as_ids, check_at_least, check_probability
 
 INIT_STD = 0.02  # of every matrix (Devlin et al. 2019, the published code)
 

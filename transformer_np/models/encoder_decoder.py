@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ..checks import as_ids, shapes
 from ..layers import Dropout
 from ..masks import causal_mask, padding_mask
 from ..module import Module
+from ..support.checks import as_ids, shapes
 
 
 class InputEmbedding(Module):

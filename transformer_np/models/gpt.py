@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..blocks import EncoderBlock
-from ..checks import as_ids, check_at_least, check_probability
-from ..initial import normal
 from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding, Linear, TiedLinear
+from ..layers.blocks import EncoderBlock
+from ..layers.initial import normal
 from ..masks import causal_mask
 from ..module import Module
+from ..support.checks import as_ids, check_at_least, check_probability
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..blocks import DecoderBlock, EncoderBlock
-from ..checks import check_at_least, check_probability
-from ..initial import normal
 from ..layers import Embedding, Linear, RelativePositionBias, RMSNorm, TiedLinear
+from ..layers.blocks import DecoderBlock, EncoderBlock
+from ..layers.initial import normal
+from ..support.checks import check_at_least, check_probability
 from .encoder_decoder import EncoderDecoder, InputEmbedding
 
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..blocks import DecoderBlock, EncoderBlock
-from ..checks import check_at_least, check_probability
 from ..layers import Embedding, LayerNorm, Linear, PositionalEncoding, TiedLinear
+from ..layers.blocks import DecoderBlock, EncoderBlock
+from ..support.checks import check_at_least, check_probability
 from .encoder_decoder import EncoderDecoder, InputEmbedding
 
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..blocks import AddNorm
-from ..checks import as_float_array, as_ids, check_at_least, check_probability
 from ..layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, RelativeMultiHeadAttention, TiedLinear
+from ..layers.blocks import AddNorm
 from ..module import Module
+from ..support.checks import as_float_array, as_ids, check_at_least, check_probability
 
 
 @dataclass(frozen=True)

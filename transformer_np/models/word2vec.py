@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import functional as F
-from ..checks import as_ids, check_at_least
-from ..initial import uniform
+from ..layers.initial import uniform
 from ..module import Module, Parameter
+from ..support.checks import as_ids, check_at_least
 
 
 @dataclass(frozen=True)

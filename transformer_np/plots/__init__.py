@@ -5,7 +5,7 @@ with `figure.savefig("name.png")`. No pyplot, so nothing global: no backend is c
 reader's own matplotlib style is neither used nor changed.
 """
 
-from ..explorer import explore
+from ..inspection.explorer import explore
 from .distributions import decoding_steps, likeliest, sampling, softmax_saturation
 from .gradients import gradient_flow, gradient_norms
 from .growth import complexity_curves, gradient_distance

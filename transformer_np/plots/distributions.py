@@ -7,8 +7,8 @@ from matplotlib.colors import to_rgba
 from matplotlib.patches import Rectangle
 
 from .. import functional as F
-from ..checks import check_at_least
 from ..decoding import log_softmax, sampling_distribution
+from ..support.checks import check_at_least
 from .style import (
     EDGE,
     HATCH,

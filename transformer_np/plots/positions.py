@@ -3,8 +3,8 @@
 import numpy as np
 
 from .. import functional as F
-from ..checks import check_at_least
 from ..models import T5
+from ..support.checks import check_at_least
 from .style import (
     HATCH,
     HEAD_COLOURS,

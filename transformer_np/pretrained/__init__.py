@@ -7,7 +7,7 @@ A folder holds `config.json` (the kind and the sizes), `model.safetensors` (the 
 `tokenizer.json`. Weights in a pickle (`.bin`, `.pt`) are refused: reading one runs whatever is in it.
 """
 
-from .folder import load_any, load_pretrained, save_pretrained
+from ..models.layouts.folder import load_any, load_pretrained, save_pretrained
 from .sentences import SentenceEncoder, minilm_folder
 from .tokenizer import PretrainedTokenizer
 

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..checks import check_at_least
 from ..data.streams import Segment
 from ..models import GPT, GPTConfig, TransformerXL, TransformerXLConfig
+from ..support.checks import check_at_least
 from ..training import Adam, NextToken, SegmentRecurrence
 
 IGNORED = -1  # the target of a place where nothing is asked

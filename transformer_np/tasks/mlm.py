@@ -3,8 +3,8 @@
 from dataclasses import dataclass, replace
 
 from .. import data
-from ..checks import check_at_least, check_probability
 from ..models import Bert, BertConfig
+from ..support.checks import check_at_least, check_probability
 from ..training import AdamW, MaskedLanguageModel, cosine_schedule, is_matrix
 from .task import Setup, Task, option
 

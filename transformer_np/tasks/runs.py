@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from ..training.checkpoint import write_atomically
+from ..support.files import write_atomically
 
 DESCRIPTION, CHECKPOINT = "run.json", "checkpoint.safetensors"
 

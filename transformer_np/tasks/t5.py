@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from .. import data
-from ..checks import check_at_least, check_probability
 from ..data.bpe import FIRST_MERGE
 from ..data.tokenizers import EOS, PAD
 from ..decoding import beam_search, greedy_decode
 from ..models import T5, T5Config
+from ..support.checks import check_at_least, check_probability
 from ..training import Adam, TeacherForcing, cosine_schedule, load_model
 from . import runs
 from .task import Setup, Task, option

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from .. import data
-from ..checks import check_at_least, check_probability
 from ..data.bpe import FIRST_MERGE
 from ..data.tokenizers import UNK
 from ..decoding import generate
 from ..models import GPT, GPTConfig
+from ..support.checks import check_at_least, check_probability
 from ..training import AdamW, NextToken, cosine_schedule, is_matrix, load_model
 from . import runs
 from .task import Setup, Task, option

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from .. import data
-from ..checks import check_at_least, check_probability
 from ..data.tokenizers import BOS, PAD, UNK
 from ..decoding import beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
+from ..support.checks import check_at_least, check_probability
 from ..training import Adam, TeacherForcing, load_model, noam_schedule
 from . import runs
 from .task import Setup, Task, option

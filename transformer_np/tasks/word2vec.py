@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from .. import data
-from ..checks import check_at_least
 from ..data.tokenizers import UNK
 from ..models import Word2Vec, Word2VecConfig
+from ..support.checks import check_at_least
 from ..training import Adam, NegativeSampling, load_model
 from . import runs
 from .task import Setup, Task, option

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from .. import data
-from ..checks import check_at_least, check_probability
 from ..data.bpe import FIRST_MERGE
 from ..models import TransformerXL, TransformerXLConfig
+from ..support.checks import check_at_least, check_probability
 from ..training import Adam, SegmentRecurrence, cosine_schedule, load_model
 from . import runs
 from .task import Setup, option

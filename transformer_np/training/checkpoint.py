@@ -1,29 +1,15 @@
 """Checkpoints: one safetensors file with the tensors by name and a JSON header. Nothing is ever unpickled."""
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 
 from .. import models
+from ..support.files import write_atomically
 
 _HEADER = "transformer_np"  # the key of our header in the file's metadata
-
-
-def write_atomically(path, write):
-    """Have `write(temporary path)` make the file, flush it to the disk, then rename it: a process that is killed leaves
-    the old file or the new one, never half of one."""
-    path = Path(path)
-    temporary = path.with_name(path.name + ".new")
-    try:
-        write(temporary)
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def save_checkpoint(path, tensors, header):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..checks import check_at_least
-from ..threads import blas_threads, cores
+from ..support.checks import check_at_least
+from ..support.processes import blas_threads, cores
 from .checkpoint import load_checkpoint, load_model_tensors, model_header, model_tensors, save_checkpoint
 from .mpi import MPITeam
 from .optim import clip_arrays

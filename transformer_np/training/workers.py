@@ -14,8 +14,7 @@ from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 
-from ..interrupts import interrupts_blocked
-from ..threads import blas_threads, limit_blas_threads
+from ..support.processes import blas_threads, interrupts_blocked, limit_blas_threads
 from .team import Team
 
 

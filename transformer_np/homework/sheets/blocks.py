@@ -5,11 +5,11 @@ from inspect import signature
 
 import numpy as np
 
-from ...blocks import AddNorm, DecoderBlock, EncoderBlock
-from ...checks import trusting
+from ...layers.blocks import AddNorm, DecoderBlock, EncoderBlock
 from ...masks import causal_mask, padding_mask
-from ..compare import close
+from ...support.checks import trusting
 from ..exercise import Case, Exercise, Result
+from ..judging.compare import close
 
 ALL_DROPPED = 1 - 1e-9  # a dropout that leaves nothing, whatever is drawn and however
 

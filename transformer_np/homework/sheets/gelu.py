@@ -3,7 +3,7 @@
 import numpy as np
 
 from ... import functional as F
-from ...special import erf
+from ...functional.activations import erf
 from ..exercise import Case, Exercise, Result
 from .activations import _of_every_rank, _sigmoid, _with_zeros
 

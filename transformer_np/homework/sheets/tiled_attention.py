@@ -3,8 +3,8 @@
 import numpy as np
 
 from ... import functional as F
+from ...functional.tiled import TILE
 from ...masks import causal_mask
-from ...tiled import TILE
 from ..exercise import Case, Exercise, Result
 from .draws import far_apart, sizes_without_squares
 

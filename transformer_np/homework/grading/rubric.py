@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
-from .path import all_exercises
+from ..path import all_exercises
 
 
 class RubricError(ValueError):

@@ -7,8 +7,8 @@ import re
 import warnings
 from dataclasses import replace
 
-from ..initial import blank
-from ..models import GPT, GPTConfig
+from ...layers.initial import blank
+from .. import GPT, GPTConfig
 from .layout import ACTIVATION_NAMES, Stored, activation, refuse, required
 
 MODEL, MODEL_TYPE, PREFIX = GPT, "gpt2", "transformer."

@@ -4,7 +4,7 @@ import csv
 import io
 from collections import Counter
 
-from .path import all_exercises
+from ..path import all_exercises
 
 _RISKY = ("=", "+", "-", "@")  # what a spreadsheet takes for a formula at the beginning of a cell
 

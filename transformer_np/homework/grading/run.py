@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import __version__
-from ..training.checkpoint import write_atomically
-from .judge import OUTCOMES, Trials, Verdict, judge
-from .path import all_exercises
+from ... import __version__
+from ...support.files import write_atomically
+from ..judging.judge import OUTCOMES, Trials, Verdict, judge
+from ..path import all_exercises
 from .report import grades_csv, overview, student_report
 from .sandbox.session import Limits, Stopped, Task, try_submission
 from .sandbox.wire import plain_text
@@ -305,7 +305,7 @@ def _short(text):
 @cache
 def _library():
     """A hash of the library: another one may judge otherwise."""
-    root, content = Path(__file__).parents[1], hashlib.sha256(__version__.encode())
+    root, content = Path(__file__).parents[2], hashlib.sha256(__version__.encode())
     for path in sorted(root.rglob("*.py")):
         content.update(str(path.relative_to(root)).encode() + path.read_bytes())
     return content.hexdigest()

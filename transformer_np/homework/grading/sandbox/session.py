@@ -17,10 +17,9 @@ from inspect import signature
 from pathlib import Path
 from types import FunctionType
 
-from ...interrupts import interrupts_blocked
-from ...threads import THREADS
-from ..attempt import Attempt, Crash
-from ..exercise import call
+from ....support.processes import THREADS, interrupts_blocked
+from ...exercise import call
+from ...judging.attempt import Attempt, Crash
 from . import answers
 from .wire import HEADER, MOST_BYTES, MOST_JSON, plain_text, unpack
 
@@ -28,7 +27,7 @@ START_SECONDS = 60  # to load Python and NumPy, on a busy machine; then the limi
 MOST_SESSIONS_LOST = 12  # of one submission; after as many nothing more of it is tried
 MOST_RESULTS = 256 << 20  # bytes of a submission's results, all together
 _FRAMEWORKS = ("torch", "tensorflow", "jax", "jaxlib", "keras", "autograd", "cupy", "mlx", "tinygrad")  # are not there
-_ROOT = Path(__file__).parents[3]
+_ROOT = Path(__file__).parents[4]
 
 
 class Stopped(Exception):
@@ -379,7 +378,7 @@ class _Session:
 _CHILD = """
 import sys
 sys.path[:] = eval(sys.argv[1])
-from transformer_np.homework.sandbox.worker import main
+from transformer_np.homework.grading.sandbox.worker import main
 job, report, parent = sys.argv[2:]
 del sys.argv[1:]
 main(job, int(report), int(parent))

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from .exercise import call
+from ..exercise import call
 
-_LIBRARY = Path(__file__).parents[1]
+_LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
 _NOT_THE_STUDENT = tuple(f"{folder}{sep}" for folder in (_LIBRARY, *_PACKAGES, sysconfig.get_path("stdlib")))
 _NOT_THE_STUDENT += ("<frozen ", "<__array_function__")

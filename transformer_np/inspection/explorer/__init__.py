@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from .. import functional as F
-from ..checks import as_ids
-from ..decoding import greedy_decode
-from ..layers import MultiHeadAttention
-from ..models import GPT, Bert, Transformer
+from ... import functional as F
+from ...decoding import greedy_decode
+from ...layers import MultiHeadAttention
+from ...models import GPT, Bert, Transformer
+from ...support.checks import as_ids
 
 MOST_TOKENS = 64  # on either side: more words than that are no longer a picture
 MOST_NUMBERS = 4_000_000  # on one page, about 20 MB

@@ -18,10 +18,13 @@ PACKAGE = __package__.partition(".")[0]
 HOMEWORK = f"{PACKAGE}.homework"
 
 # what a submission may import; a module that is not in here is there in name only
-LOADED = ("functional", "masks", "tiled", "module", "layers", "blocks", "models", "decoding", "training", "gradcheck")
+LOADED = ("functional", "masks", "module", "layers", "blocks", "models", "decoding", "training", "gradcheck")
 # no exercise could be done with these
-HELPERS = tuple(f"{PACKAGE}{name}" for name in ("", ".module", ".checks", ".special", ".threads", ".interrupts"))
-_OWN = (f"{HOMEWORK}.attempt", f"{HOMEWORK}.exercise", f"{HOMEWORK}.sandbox")
+HELPERS = (
+    PACKAGE,
+    *(f"{PACKAGE}.{name}" for name in ("module", "functional.special", "support.checks", "support.processes")),
+)
+_OWN = (f"{HOMEWORK}.judging.attempt", f"{HOMEWORK}.exercise", f"{HOMEWORK}.grading.sandbox")
 
 
 class LibrarySolution(RuntimeError):
@@ -34,7 +37,7 @@ called = []  # the names of the emptied functions that were called
 def load_library():
     for name in LOADED:
         import_module(f"{PACKAGE}.{name}")
-    import_module(f"{PACKAGE}.threads").blas_threads()  # once: afterwards the system may no longer be asked
+    import_module(f"{PACKAGE}.support.processes").blas_threads()  # once: afterwards the system may no longer be asked
 
 
 def _is_of(name, module):

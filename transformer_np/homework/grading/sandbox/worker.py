@@ -139,7 +139,7 @@ def _prepare(job, answers):
     """The exercises, with the cases to try; afterwards the library's answers are gone."""
     from importlib import import_module
 
-    from ..exercise import Exercise, call
+    from ...exercise import Exercise, call
 
     answers.load_library()
     tasks, drives = [], []
@@ -149,7 +149,7 @@ def _prepare(job, answers):
             known = {e.name: e for e in import_module(task["sheet"]).EXERCISES}[task["name"]]
             drive = known.drive
             if task["cases"] is None:  # they cannot be sent: drawn in here
-                from ..judge import Trials
+                from ...judging.judge import Trials
 
                 cases = Trials(known, task["seed"]).cases
         cases = pickle.loads(task["cases"]) if cases is None else cases
@@ -157,15 +157,14 @@ def _prepare(job, answers):
         tasks.append((exercise, cases))
         drives += [drive, *answers.given_in(cases)]
     if job["library"]:
-        from ..path import all_exercises
+        from ...path import all_exercises
 
         (name,) = [task["name"] for task in job["tasks"]]
         answers.empty_one(all_exercises()[name], drives, all_exercises().values())
     else:
         answers.empty_everything(drives)
-    for name in [
-        name for name in sys.modules if name.startswith((f"{answers.HOMEWORK}.sheets", f"{answers.HOMEWORK}.judge"))
-    ]:
+    gone = f"{answers.HOMEWORK}.sheets", f"{answers.HOMEWORK}.judging.judge"
+    for name in [name for name in sys.modules if name.startswith(gone)]:
         del sys.modules[name]
     return tasks
 
@@ -187,8 +186,8 @@ def _stand_in(task):
 
 
 def _run(job, tasks, report, answers, pack):
-    from ..attempt import Attempt, Crash, crash_of
-    from ..attempt import attempt as try_case
+    from ...judging.attempt import Attempt, Crash, crash_of
+    from ...judging.attempt import attempt as try_case
 
     scans = {name: _scan(content, [*job["names"]]) for name, content in job["files"].items()}
     modules = []

@@ -6,7 +6,7 @@ Its matrices are (d_out, d_in), the transpose of ours. The files of Google's own
 
 import re
 
-from ..models import Bert, BertConfig
+from .. import Bert, BertConfig
 from .layout import ACTIVATION_NAMES, Stored, activation, refuse, required
 
 MODEL, MODEL_TYPE, PREFIX = Bert, "bert", "bert."

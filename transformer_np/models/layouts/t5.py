@@ -6,7 +6,7 @@ one of its own and does not.
 
 import re
 
-from ..models import T5, T5Config
+from .. import T5, T5Config
 from .layout import Stored, refuse, required
 
 MODEL, MODEL_TYPE, PREFIX = T5, "t5", ""

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ..initial import blank
-from ..training.checkpoint import write_atomically
+from ...layers.initial import blank
+from ...support.files import write_atomically
 from . import bert, gpt2, t5
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"

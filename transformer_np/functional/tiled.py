@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from .checks import as_masks, check_at_least, shapes
-from .masks import hide
-from .threads import blas_threads, limit_blas_threads
+from ..masks import hide
+from ..support.checks import as_masks, check_at_least, shapes
+from ..support.processes import blas_threads, limit_blas_threads
 
 TILE = 256  # queries by keys: the two tiles of the backward fill half of a level-2 cache of 1 MiB
 

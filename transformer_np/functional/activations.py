@@ -1,0 +1,82 @@
+"""Activations beyond the ReLU: tanh and GELU."""
+
+import numpy as np
+
+from ..support.checks import shapes
+from .fast import blocked
+from .special import erf
+
+
+@shapes(x="...")
+def tanh(x):
+    """(eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), between −1 and 1, element by element."""
+    return np.tanh(x)
+
+
+@shapes(dy="...", y="...")
+def tanh_backward(dy, y):
+    """Backward of tanh: dx = dy · (1 − y²).
+
+    dy (...), y (...) the forward's output  ->  dx (...)
+    """
+    dx = 1 - y * y
+    dx *= dy
+    return dx
+
+
+# --- GELU -------------------------------------------------------------------------------------------------------------
+
+_SQRT_2_OVER_PI = (2 / np.pi) ** 0.5  # Python floats: a NumPy float64 would promote a float32 array
+_CUBIC = 0.044715
+
+
+@shapes(x="...")
+@blocked
+def gelu(x, approximate="tanh"):
+    """Gaussian error linear unit (Hendrycks & Gimpel 2016): x weighted by the normal distribution function, x Φ(x).
+
+    "none":  y = x/2 · (1 + erf(x/√2)), exact;    "tanh":  y = x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³))), as in GPT-2
+
+    x (...)  ->  y (...)
+    """
+    y = _gelu_gate(x, approximate)
+    y += 1
+    y *= x
+    y *= 0.5
+    return y
+
+
+@shapes(dy="...", x="...")
+@blocked
+def gelu_backward(dy, x, approximate="tanh"):
+    """Backward of gelu, by the product rule on y = x/2 · (1 + g(x)).
+
+    dx = dy · (1 + g(x) + x g'(x)) / 2
+    "none":  g' = 2 φ(x) = √(2/π) exp(−x²/2);    "tanh":  g' = (1 − g²) √(2/π) (1 + 3 · 0.044715 x²)
+    """
+    gate = _gelu_gate(x, approximate)
+    if approximate == "none":
+        slope = np.exp(-0.5 * x * x)
+    else:
+        slope = (1 - gate * gate) * (1 + 3 * _CUBIC * x * x)
+    slope *= x
+    slope *= _SQRT_2_OVER_PI
+    slope += gate
+    slope += 1
+    slope *= dy
+    slope *= 0.5
+    return slope
+
+
+def _gelu_gate(x, approximate):
+    """The g of gelu, between −1 and 1."""
+    if approximate == "none":
+        return erf(x * 0.5**0.5)
+    if approximate == "tanh":
+        inner = np.asarray(x * x)  # a single number stays an array
+        inner *= _CUBIC
+        inner += 1
+        inner *= x  # x + 0.044715 x³
+        inner *= _SQRT_2_OVER_PI
+        return np.tanh(inner, out=inner)
+    raise ValueError(f'approximate must be "tanh" or "none", got {approximate!r}')

@@ -1,0 +1,359 @@
+"""The mathematics of the lecture, in its order: each forward beside its backward.
+
+A row is a token and matrices multiply from the right, y = x W + b, as in the lecture. The letters in the shapes:
+
+    B batch · T target (query) length · S source (key) length · D d_model · H heads · K d_k · F d_ff · V vocabulary
+
+A backward takes `dout` (or `dy`), the gradient of the loss with respect to the forward's output, then the arrays it
+needs by name, and returns the gradients in the order of the forward's differentiable arguments. `dx` has x's shape.
+"""
+
+import numpy as np
+
+from ..masks import hide
+from ..support.checks import as_ids, as_masks, check_probability, shapes
+from .fast import max_along, row_means, sum_along, sum_by_id, sum_of_rows
+
+# --- linear ---------------------------------------------------------------------------------------------------------
+
+
+@shapes(x="... D_in", w="D_in D_out", b="D_out")
+def linear(x, w, b=None):
+    """Every row times the same matrix: y = x W + b.
+
+    x (..., D_in), w (D_in, D_out), b (D_out,) or None  ->  y (..., D_out)
+    """
+    rows = x.reshape(-1, x.shape[-1])  # one large matrix product is much faster than a batch of small ones
+    y = rows @ w
+    if b is not None:
+        y += b
+    return y.reshape(*x.shape[:-1], w.shape[1])
+
+
+@shapes(dy="... D_out", x="... D_in", w="D_in D_out")
+def linear_backward(dy, x, w):
+    """Backward of linear.
+
+    dx = dy Wᵀ,    dW = xᵀ dy,    db = Σ dy over the rows: W and b met every row, so their gradients add over rows.
+
+    dy (..., D_out)  ->  dx (..., D_in), dw (D_in, D_out), db (D_out,)
+    """
+    dy_rows, rows = dy.reshape(-1, dy.shape[-1]), x.reshape(-1, x.shape[-1])
+    dx = (dy_rows @ w.T).reshape(x.shape)
+    return dx, rows.T @ dy_rows, sum_of_rows(dy_rows)
+
+
+# --- embedding ------------------------------------------------------------------------------------------------------
+
+
+@shapes(table="V D")
+def embedding(ids, table):
+    """Look up a row of the table for every id: the one-hot matrix of the ids times the table, without the zeros.
+
+    ids (...) whole numbers in 0 … V − 1, table (V, D)  ->  y (..., D)
+    """
+    return table[as_ids(ids, len(table))]
+
+
+@shapes(dy="... D")
+def embedding_backward(dy, ids, num_embeddings):
+    """Backward of embedding: a row's gradient is the sum over all places where its id stood.
+
+    dy (..., D), ids (...)  ->  dtable (num_embeddings, D)
+    """
+    ids = as_ids(ids, num_embeddings)
+    if dy.shape[:-1] != ids.shape:
+        raise ValueError(f"embedding_backward: dy {dy.shape} must have the shape of ids {ids.shape} and one axis more")
+    return sum_by_id(dy.reshape(-1, dy.shape[-1]), ids.reshape(-1), num_embeddings)
+
+
+# --- positions -------------------------------------------------------------------------------------------------------
+
+
+def sinusoidal_encoding(length, d_model, dtype=np.float32):
+    """The positional encoding of the paper (Vaswani et al. 2017, §3.5).
+
+        PE(pos, 2i) = sin(pos / 10000^(2i/d_model)),    PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model))
+
+    i counts pairs of dimensions. The wavelengths grow geometrically from 2π to 10000·2π positions.
+
+    ->  (length, d_model)
+    """
+    if length < 1 or d_model < 1:
+        raise ValueError(f"length and d_model must be at least 1, got {length} and {d_model}")
+    position = np.arange(length)[:, None]  # (length, 1)
+    pair = np.arange(0, d_model, 2)  # 2i
+    angle = position / 10000.0 ** (pair / d_model)  # (length, ⌈D/2⌉)
+    encoding = np.empty((length, d_model), dtype)
+    encoding[:, 0::2] = np.sin(angle)
+    encoding[:, 1::2] = np.cos(angle[:, : d_model // 2])
+    return encoding
+
+
+# --- softmax --------------------------------------------------------------------------------------------------------
+
+
+@shapes(x="...")
+def softmax(x, axis=-1):
+    """Positive weights that add to 1 along `axis`: y = exp(x) / Σ exp(x).
+
+    x (...)  ->  y (...)
+
+    The largest entry is subtracted first, which changes nothing and keeps exp from overflowing. −inf gives weight 0;
+    where all is −inf there is nothing to choose from and every weight is 0.
+    """
+    largest = max_along(x, axis)
+    y = x - np.maximum(largest, np.finfo(x.dtype).min)  # not −inf − (−inf), which is NaN
+    np.exp(y, out=y)
+    total = sum_along(y, axis)
+    y /= np.where(total == 0, 1, total)
+    return y
+
+
+@shapes(dy="...", y="...")
+def softmax_backward(dy, y, axis=-1):
+    """Backward of softmax.
+
+    ∂yᵢ/∂xⱼ = yᵢ (δᵢⱼ − yⱼ), so every x reached every y:    dx = y · (dy − Σ dy · y)
+
+    dy (...), y (...) the forward's output  ->  dx (...)
+    """
+    dx = dy - np.expand_dims(np.vecdot(dy, y, axis=axis), axis)
+    dx *= y
+    return dx
+
+
+# --- activation ------------------------------------------------------------------------------------------------------
+
+
+@shapes(x="...")
+def relu(x):
+    """max(0, x), element by element."""
+    return np.maximum(x, 0)
+
+
+@shapes(dy="...", x="...")
+def relu_backward(dy, x):
+    """Backward of relu: dy where x > 0, else 0. At x = 0 the gradient is taken as 0.
+
+    The forward's output can stand for x: it is positive in the same places.
+    """
+    return dy * (x > 0)
+
+
+# --- normalisation and dropout --------------------------------------------------------------------------------------
+
+
+@shapes(x="... D", gamma="D", beta="D")
+def layer_norm(x, gamma, beta, eps=1e-5):
+    """Normalise each row to mean 0 and variance 1, then scale and shift (Ba et al. 2016).
+
+        y = γ · x̂ + β,    x̂ = (x − μ) / √(σ² + ε),    μ, σ² over the last axis, σ² with 1/D
+
+    x (..., D), gamma (D,), beta (D,)  ->  y (..., D), x_hat (..., D), inv_std (..., 1)
+    The last two are what the backward needs.
+    """
+    x_hat = x - row_means(x)  # centred first
+    variance = np.vecdot(x_hat, x_hat)[..., None] / x.shape[-1]  # (..., 1)
+    inv_std = 1 / np.sqrt(variance + eps)
+    x_hat *= inv_std
+    y = x_hat * gamma
+    y += beta
+    return y, x_hat, inv_std
+
+
+@shapes(dy="... D", x_hat="... D", inv_std="... 1", gamma="D")
+def layer_norm_backward(dy, x_hat, inv_std, gamma):
+    """Backward of layer_norm.
+
+    γ and β saw every row, so their gradients add over rows. x reached y three ways: by itself, through μ and through
+    σ²; the two means that are subtracted are the last two.
+
+        dx = (dx̂ − mean(dx̂) − x̂ · mean(dx̂ · x̂)) / √(σ² + ε),    dx̂ = dy · γ
+
+    dy (..., D)  ->  dx (..., D), dgamma (D,), dbeta (D,)
+    """
+    dgamma = sum_of_rows(dy * x_hat)
+    dbeta = sum_of_rows(dy)
+    dx = dy * gamma  # dx̂
+    through_variance = np.vecdot(dx, x_hat)[..., None] / x_hat.shape[-1]  # (..., 1)
+    dx -= row_means(dx)
+    dx -= x_hat * through_variance
+    dx *= inv_std
+    return dx, dgamma, dbeta
+
+
+@shapes(x="...")
+def dropout(x, p, rng):
+    """Set each entry to 0 with probability p and scale the others by 1/(1 − p), so that the mean stays (Srivastava et
+    al. 2014).
+
+    x (...), p in [0, 1), rng a numpy.random.Generator or an int seed  ->  y (...), keep (...) Boolean
+    """
+    check_probability("p", p)
+    keep = np.random.default_rng(rng).random(x.shape, dtype=np.float32) >= p
+    y = x * keep
+    y *= 1 / (1 - p)
+    return y, keep
+
+
+@shapes(dy="...")
+def dropout_backward(dy, keep, p):
+    """Backward of dropout: the gradient passes where x passed, with the same scale."""
+    check_probability("p", p)
+    if np.shape(keep) != dy.shape:
+        raise ValueError(f"dropout_backward: keep {np.shape(keep)} must have the shape of dy {dy.shape}")
+    dx = dy * keep
+    dx *= 1 / (1 - p)
+    return dx
+
+
+# --- attention ------------------------------------------------------------------------------------------------------
+
+
+@shapes(q="... T K", k="... S K")
+def attention_scores(q, k, mask=None):
+    """How well each query fits each key: Q Kᵀ / √d_k, with the mask applied (Vaswani et al. 2017, §3.2.1).
+
+    q (..., T, K), k (..., S, K), mask broadcastable to (..., T, S)  ->  scores (..., T, S)
+
+    A Boolean mask hides: True becomes −inf. A float mask is the lecture's M and is added. In a tuple of masks each does
+    its part. √d_k keeps the variance of the scores at 1 where q and k have variance 1, whatever their length.
+    """
+    scores = q @ k.swapaxes(-1, -2)  # (..., T, S)
+    scores *= q.shape[-1] ** -0.5
+    hide(scores, as_masks(mask, scores.shape))
+    return scores
+
+
+@shapes(q="... T K", k="... S K", v="... S K_v")
+def scaled_dot_product_attention(q, k, v, mask=None):
+    """Each query's mean of the values, weighted by how well it fits their keys (Vaswani et al. 2017, eq. 1).
+
+        out = A V,    A = softmax(Q Kᵀ / √d_k + M)
+
+    q (..., T, K), k (..., S, K), v (..., S, K_v), mask broadcastable to (..., T, S)
+    ->  out (..., T, K_v), weights A (..., T, S)
+
+    The mask is Boolean (True hides) or float (added), or a tuple of such masks. A query that may see nothing gets
+    weight 0 everywhere, output 0. tiled_attention has the same output without the weights, for long sequences.
+    """
+    weights = softmax(attention_scores(q, k, mask))  # (..., T, S)
+    return weights @ v, weights
+
+
+@shapes(dout="... T K_v", q="... T K", k="... S K", v="... S K_v", weights="... T S")
+def scaled_dot_product_attention_backward(dout, q, k, v, weights):
+    """Backward of scaled_dot_product_attention. The mask is not needed: where it hid, the weight is 0.
+
+        dV = Aᵀ dout,    dA = dout Vᵀ,    dscores = softmax_backward(dA) / √d_k,    dQ = dscores K,    dK = dscoresᵀ Q
+
+    dout (..., T, K_v)  ->  dq (..., T, K), dk (..., S, K), dv (..., S, K_v)
+    """
+    dv = weights.swapaxes(-1, -2) @ dout  # (..., S, K_v)
+    dweights = dout @ v.swapaxes(-1, -2)  # (..., T, S)
+    dscores = softmax_backward(dweights, weights)  # (..., T, S)
+    dscores *= q.shape[-1] ** -0.5
+    return dscores @ k, dscores.swapaxes(-1, -2) @ q, dv
+
+
+@shapes(x="B T D")
+def split_heads(x, num_heads):
+    """Cut the features into heads: (B, T, D) -> (B, H, T, K) with D = H·K. A view, nothing is copied."""
+    B, T, D = x.shape
+    if num_heads < 1 or D % num_heads:
+        raise ValueError(f"num_heads must divide the last axis of x: got {num_heads} heads for D = {D}")
+    return x.reshape(B, T, num_heads, D // num_heads).transpose(0, 2, 1, 3)
+
+
+@shapes(x="B H T K")
+def merge_heads(x):
+    """Lay the heads side by side again, the inverse of split_heads: (B, H, T, K) -> (B, T, H·K).
+
+    Each is the other's backward: they only move numbers.
+    """
+    B, H, T, K = x.shape
+    return x.transpose(0, 2, 1, 3).reshape(B, T, H * K)
+
+
+# --- feed-forward ---------------------------------------------------------------------------------------------------
+
+
+@shapes(x="... D", w1="D F", b1="F", w2="F D_out", b2="D_out")
+def feed_forward(x, w1, b1, w2, b2):
+    """Position-wise feed-forward network (Vaswani et al. 2017, eq. 2): FFN(x) = max(0, x W₁ + b₁) W₂ + b₂.
+
+    x (..., D), w1 (D, F), b1 (F,), w2 (F, D), b2 (D,)  ->  y (..., D), hidden (..., F) after the ReLU
+    """
+    hidden = linear(x, w1, b1)  # (..., F)
+    hidden = relu(hidden)
+    return linear(hidden, w2, b2), hidden
+
+
+@shapes(dy="... D_out", x="... D", hidden="... F", w1="D F", w2="F D_out")
+def feed_forward_backward(dy, x, hidden, w1, w2):
+    """Backward of feed_forward: its three steps in reverse.
+
+    dy (..., D)  ->  dx (..., D), dw1 (D, F), db1 (F,), dw2 (F, D), db2 (D,)
+    """
+    dhidden, dw2, db2 = linear_backward(dy, hidden, w2)  # (..., F)
+    dhidden = relu_backward(dhidden, hidden)  # the ReLU's output is positive where its input was
+    dx, dw1, db1 = linear_backward(dhidden, x, w1)
+    return dx, dw1, db1, dw2, db2
+
+
+# --- loss -----------------------------------------------------------------------------------------------------------
+
+
+@shapes(logits="... V")
+def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
+    """Mean surprise at the true class, in nats per target that counts: −Σ q log p / count,  p = softmax(logits).
+
+    q is 1 at the target; with label smoothing ε it is 1 − ε + ε/V there and ε/V elsewhere (Szegedy et al. 2016). Rows
+    whose target is `ignore_index` do not count; with no row left the loss is 0.
+
+    logits (..., V), targets (...) whole numbers  ->  loss (a Python float), probs (..., V)
+    """
+    rows, targets, counts = _rows_and_targets(logits, targets, ignore_index, label_smoothing)
+    shifted = rows - rows.max(axis=-1, keepdims=True)  # (N, V)
+    probs = np.exp(shifted)
+    total = probs.sum(axis=-1, keepdims=True)  # (N, 1)
+    probs /= total
+    log_total = np.log(total[counts, 0])
+    surprise = log_total - shifted[counts, targets[counts]]  # −log p(target)
+    if label_smoothing:
+        mean_surprise = log_total - row_means(shifted)[counts, 0]  # −mean of log p over the classes
+        surprise = (1 - label_smoothing) * surprise + label_smoothing * mean_surprise
+    loss = float(surprise.mean()) if len(surprise) else 0.0
+    return loss, probs.reshape(logits.shape)
+
+
+@shapes(probs="... V")
+def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.0, dloss=1.0):
+    """Backward of cross_entropy: softmax and logarithm together leave dlogits = dloss · (p − q) / count.
+
+    probs (..., V) the forward's second output, dloss a number  ->  dlogits (..., V), 0 in the rows that do not count
+    """
+    rows, targets, counts = _rows_and_targets(probs, targets, ignore_index, label_smoothing)
+    dlogits = rows - label_smoothing / rows.shape[-1]  # (N, V)
+    dlogits[np.arange(len(rows)), np.where(counts, targets, 0)] -= 1 - label_smoothing
+    dlogits *= float(dloss) / max(1, int(counts.sum()))
+    dlogits[~counts] = 0
+    return dlogits.reshape(probs.shape)
+
+
+def _rows_and_targets(logits, targets, ignore_index, label_smoothing):
+    """One row a target, (N, V) and (N,), and which of them count, (N,) Boolean."""
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ValueError(f"label_smoothing must lie in [0, 1], got {label_smoothing}")
+    targets = np.asarray(targets)
+    if targets.shape != logits.shape[:-1]:
+        raise ValueError(
+            f"targets must have shape {logits.shape[:-1]}, one for each row of logits; got {targets.shape}"
+        )
+    counts = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
+    if counts.any():
+        as_ids(targets if ignore_index is None else targets[counts], logits.shape[-1], "targets")
+    elif targets.dtype.kind not in "iu":
+        raise TypeError(f"targets must be whole numbers, got {targets.dtype}")
+    return logits.reshape(-1, logits.shape[-1]), targets.reshape(-1), counts.reshape(-1)

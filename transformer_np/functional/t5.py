@@ -1,0 +1,158 @@
+"""What T5 does differently (Raffel et al. 2020; v1.1: Shazeer 2020): RMSNorm, a learned bias for each distance
+instead of positions, attention without 1/√d_k, a gated feed-forward network."""
+
+import numpy as np
+
+from ..masks import hide
+from ..support.checks import as_masks, check_at_least, shapes
+from .activations import gelu, gelu_backward
+from .core import embedding, embedding_backward, linear, linear_backward, softmax, softmax_backward
+from .fast import sum_of_rows
+
+# --- normalisation ---------------------------------------------------------------------------------------------------
+
+
+@shapes(x="... D", gamma="D")
+def rms_norm(x, gamma, eps=1e-6):
+    """Scale each row to a mean square of 1, then by γ: layer_norm without the centring and without β (Zhang & Sennrich
+    2019), as T5 does.
+
+        y = γ · x̂,    x̂ = x / √(mean(x²) + ε),    the mean over the last axis
+
+    x (..., D), gamma (D,)  ->  y (..., D), x_hat (..., D), inv_rms (..., 1)
+    The last two are what the backward needs.
+    """
+    mean_square = np.vecdot(x, x)[..., None] / x.shape[-1]  # (..., 1)
+    inv_rms = 1 / np.sqrt(mean_square + eps)
+    x_hat = x * inv_rms
+    return x_hat * gamma, x_hat, inv_rms
+
+
+@shapes(dy="... D", x_hat="... D", inv_rms="... 1", gamma="D")
+def rms_norm_backward(dy, x_hat, inv_rms, gamma):
+    """Backward of rms_norm: that of layer_norm without the way through the mean.
+
+        dx = (dx̂ − x̂ · mean(dx̂ · x̂)) / √(mean(x²) + ε),    dx̂ = dy · γ
+
+    dy (..., D)  ->  dx (..., D), dgamma (D,)
+    """
+    dgamma = sum_of_rows(dy * x_hat)
+    dx = dy * gamma  # dx̂
+    dx -= x_hat * (np.vecdot(dx, x_hat)[..., None] / x_hat.shape[-1])
+    dx *= inv_rms
+    return dx, dgamma
+
+
+# --- attention with a learned bias for each distance ----------------------------------------------------------------
+
+
+def relative_position_buckets(T, S=None, num_buckets=32, max_distance=128, bidirectional=True):
+    """Which of a few buckets each distance from query to key belongs to (Raffel et al. 2020, §2.1).
+
+    Half of the buckets hold one distance each, 0, 1, 2, …; the others grow with the logarithm of the distance n,
+
+        bucket = N/2 + ⌊log(n / (N/2)) / log(max_distance / (N/2)) · N/2⌋,    N buckets for this direction
+
+    and the last holds everything beyond, so that no distance from max_distance on is told from another. bidirectional:
+    half of all buckets are for keys before the query and itself, the other half for keys after it; otherwise, in a
+    decoder, keys after it share bucket 0 with itself: the causal mask hides them.
+
+    ->  buckets (T, S) in 0 … num_buckets − 1, aligned to the end like causal_mask; S is T unless given
+    """
+    S = T if S is None else S
+    check_at_least("T", T, 1)
+    check_at_least("S", S, T)
+    directions = 2 if bidirectional else 1
+    check_at_least("num_buckets", num_buckets, 2 * directions)
+    N = num_buckets // directions
+    half = N // 2
+    if max_distance <= half:
+        raise ValueError(f"max_distance must be more than {half}, the distances with a bucket each; got {max_distance}")
+    before = np.arange(S - T, S)[:, None] - np.arange(S)  # (T, S), how far the key stands before the query
+    n = np.abs(before) if bidirectional else np.maximum(before, 0)
+    # in float32, as in the original: where n is just at a boundary, float64 would round to the other side
+    growth = np.log(np.maximum(n, 1).astype(np.float32) / half) / np.float32(np.log(max_distance / half))
+    far = np.minimum(half + (growth * (N - half)).astype(int), N - 1)
+    buckets = np.where(n < half, n, far)
+    return buckets + N * (before < 0) if bidirectional else buckets
+
+
+@shapes(table="R H")
+def relative_position_bias(table, buckets):
+    """What each head adds to the score of a key because of its distance: table[buckets] (Raffel et al. 2020, §2.1).
+
+    table (R, H), a number for every bucket and head, buckets (T, S)  ->  bias (H, T, S)
+    """
+    return np.ascontiguousarray(np.moveaxis(embedding(buckets, table), -1, 0))
+
+
+@shapes(dbias="H T S")
+def relative_position_bias_backward(dbias, buckets, num_buckets):
+    """Backward of relative_position_bias: a bucket's gradient is the sum over all pairs that far apart.
+
+    dbias (H, T, S), buckets (T, S)  ->  dtable (num_buckets, H)
+    """
+    return embedding_backward(np.ascontiguousarray(np.moveaxis(dbias, 0, -1)), buckets, num_buckets)
+
+
+@shapes(q="B H T K", k="B H S K", v="B H S K_v", bias="H T S")
+def unscaled_attention(q, k, v, bias=None, mask=None):
+    """Attention as in T5: no 1/√d_k, and a bias on the scores, the same for the whole batch (Raffel et al. 2020, §2.1).
+
+        out = A V,    A = softmax(Q Kᵀ + bias + M)
+
+    q (B, H, T, K), k (B, H, S, K), v (B, H, S, K_v), bias (H, T, S) or None, mask broadcastable to (B, H, T, S)
+    ->  out (B, H, T, K_v), weights A (B, H, T, S)
+
+    It trains without the scale because the scale is in the weights: W_q starts smaller by 1/√d_k, so that the scores
+    start at variance 1 all the same, and Adam's step does not depend on the size of a gradient.
+    """
+    scores = q @ k.swapaxes(-1, -2)  # (B, H, T, S)
+    if bias is not None:
+        scores += bias
+    hide(scores, as_masks(mask, scores.shape))
+    weights = softmax(scores)  # (B, H, T, S)
+    return weights @ v, weights
+
+
+@shapes(dout="B H T K_v", q="B H T K", k="B H S K", v="B H S K_v", weights="B H T S")
+def unscaled_attention_backward(dout, q, k, v, weights):
+    """Backward of unscaled_attention. The bias was added to the scores of every row of the batch: its gradients add.
+
+        dV = Aᵀ dout,    dscores = softmax_backward(dout Vᵀ)
+        dQ = dscores K,    dK = dscoresᵀ Q,    dbias = Σ dscores over the batch
+
+    dout (B, H, T, K_v)  ->  dq (B, H, T, K), dk (B, H, S, K), dv (B, H, S, K_v), dbias (H, T, S)
+    """
+    dv = weights.swapaxes(-1, -2) @ dout  # (B, H, S, K_v)
+    dscores = softmax_backward(dout @ v.swapaxes(-1, -2), weights)  # (B, H, T, S)
+    return dscores @ k, dscores.swapaxes(-1, -2) @ q, dv, dscores.sum(axis=0)
+
+
+# --- feed-forward with a gate ----------------------------------------------------------------------------------------
+
+
+@shapes(x="... D", w_gate="D F", w1="D F", w2="F D_out")
+def gated_feed_forward(x, w_gate, w1, w2):
+    """Feed-forward network with a gate, GEGLU (Shazeer 2020), as in T5 v1.1: FFN(x) = (GELU(x W_g) · x W₁) W₂.
+
+    x (..., D), w_gate (D, F), w1 (D, F), w2 (F, D)  ->  y (..., D), gate (..., F) before the GELU, value (..., F)
+
+    The GELU is the "tanh" one. Instead of only being cut off, each of the F features is multiplied by another.
+    """
+    gate, value = linear(x, w_gate), linear(x, w1)  # (..., F)
+    return linear(gelu(gate) * value, w2), gate, value
+
+
+@shapes(dy="... D_out", x="... D", gate="... F", value="... F", w_gate="D F", w1="D F", w2="F D_out")
+def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2):
+    """Backward of gated_feed_forward: each factor of the product gets the gradient times the other.
+
+    dy (..., D)  ->  dx (..., D), dw_gate (D, F), dw1 (D, F), dw2 (F, D)
+    """
+    opened = gelu(gate)  # (..., F)
+    dhidden, dw2, _ = linear_backward(dy, opened * value, w2)  # (..., F)
+    dx_gate, dw_gate, _ = linear_backward(gelu_backward(dhidden * value, gate), x, w_gate)
+    dx, dw1, _ = linear_backward(dhidden * opened, x, w1)
+    dx += dx_gate
+    return dx, dw_gate, dw1, dw2

@@ -1,0 +1,1 @@
+"""From what an answer returned to a verdict and its explanation."""

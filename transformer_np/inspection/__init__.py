@@ -1,0 +1,1 @@
+"""Looking inside: gradient checks, a trace of every step, the explorable page."""

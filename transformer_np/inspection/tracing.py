@@ -1,0 +1,430 @@
+"""Every step of a model's forward and backward, in order, with its name, its formula, its shape and its values.
+
+from transformer_np import trace
+
+steps = trace(model, src, tgt_in, backward=dlogits)
+print(steps)                       # a table
+steps["encoder.0.attention"]       # what happened in there
+steps[12].value                    # the array
+"""
+
+import inspect
+import re
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from html import escape
+
+import numpy as np
+
+from .. import functional
+from ..layers.blocks import AddNorm
+from ..models.encoder_decoder import InputEmbedding
+from ..module import Module
+
+BACKWARD = "_backward"
+MODEL = "(model)"  # how a table calls what belongs to no module inside the model
+MOST = 60  # rows of a table
+
+
+def trace(model, *inputs, backward=None, **options):
+    """Run the model on the inputs, and its backward if asked, and write down every step.
+
+    model: a Module, or a method of one that stands for its forward: `trace(bert.classify, ids)`
+    inputs, options: what the model is called with
+    backward: the gradient of the loss with respect to the output, an array; or a function that makes it from the
+        output, such as `lambda logits: F.cross_entropy_backward(F.softmax(logits), targets)`, whose steps are listed
+        too; None for no backward
+
+    Returns a Trace. A step is a call of a function of `functional`, a step inside another included and listed before
+    it, or what a module computes itself: a residual sum, the positions added. Of all values a copy is kept, so this
+    is for small models and short sequences.
+
+    It runs in eval(keep=True), without dropout; afterwards every module is in the mode it was in, and `intermediates()`
+    are those of this run. A backward adds to the gradients of the parameters, as any backward does. Until it is done
+    the functions of `functional` are replaced by others that take notes, for every thread.
+
+    Raises TypeError for a model that is no Module.
+    """
+    run = model
+    if not isinstance(model, Module):
+        model = getattr(model, "__self__", None)
+        if not isinstance(model, Module):
+            raise TypeError(f"trace wants a Module or a method of one, got {type(run).__name__}")
+    notes = _Notes()
+    with model.evaluating(), notes.taken(model):
+        model.eval(keep=True)
+        notes.know(inputs, options)
+        output = run(*inputs, **options)
+        if backward is not None:
+            dout = backward(output) if callable(backward) else backward
+            notes.know(dout)
+            notes.direction = "backward"
+            model.backward(dout)
+    return Trace(notes.steps, output)
+
+
+class Step:
+    """One step: `number`, `direction` ("forward" or "backward"), `module` (dotted name, "" for the model itself),
+    `function`, `formula`, `values` ({name: array}: all that the step returned) and `value`, the first of them, with
+    `shape`, `dtype`, `min`, `mean`, `max`. `parameters` are the dotted names of those it was given, `depth` counts the
+    functions the step is a part of."""
+
+    def __init__(self, number, direction, module, function, formula, values, parameters=(), depth=0):
+        self.number, self.direction, self.module = number, direction, module
+        self.function, self.formula, self.values, self.depth = function, formula, values, depth
+        self.parameters = parameters
+
+    @property
+    def value(self):
+        return next(iter(self.values.values()))
+
+    @property
+    def shape(self):
+        return self.value.shape
+
+    @property
+    def dtype(self):
+        return self.value.dtype
+
+    @property
+    def min(self):
+        return float(self.value.min())
+
+    @property
+    def mean(self):
+        with np.errstate(invalid="ignore"):  # scores of −inf and inf
+            return float(self.value.mean())
+
+    @property
+    def max(self):
+        return float(self.value.max())
+
+    def __repr__(self):
+        return (
+            f"step {self.number}, {self.direction}: {self.module or MODEL}  {self.function}  "
+            f"{self.formula}\n"
+            + "\n".join(f"    {name} {value.shape} {value.dtype}" for name, value in self.values.items())
+            + f"\n    min {self.min:.4g}, mean {self.mean:.4g}, max {self.max:.4g}"
+        )
+
+
+class Trace:
+    """Steps in order, and `output`, what the forward returned.
+
+        trace[12], trace[-1]              a step
+        trace[10:20]                      some steps, a Trace
+        trace["encoder.0.attention"]      the steps of a module and of all inside it, a Trace
+        trace["softmax"]                  the steps of a function, a Trace
+        trace["encoder.0.softmax"]        those of a function within a module
+        trace.forward, trace.backward     the steps of one direction
+
+    The numbers of the steps stay what they were in the whole trace. KeyError for a name that no step has.
+    """
+
+    def __init__(self, steps, output=None):
+        self.steps, self.output = list(steps), output
+
+    def __len__(self):
+        return len(self.steps)
+
+    def __iter__(self):
+        return iter(self.steps)
+
+    def __getitem__(self, key):
+        if isinstance(key, str):
+            return Trace(self._named(key), self.output)
+        found = self.steps[key]
+        return Trace(found, self.output) if isinstance(key, slice) else found
+
+    def _named(self, name):
+        inside, _, function = name.rpartition(".")
+        found = [step for step in self.steps if _within(step.module, name) or (step.module or MODEL) == name]
+        found = found or [step for step in self.steps if step.function == function and _within(step.module, inside)]
+        if not found:
+            names = dict.fromkeys(step.module or MODEL for step in self.steps)
+            raise KeyError(f"no step of {name!r}; the modules are {', '.join(names)}")
+        return found
+
+    @property
+    def forward(self):
+        return Trace((step for step in self.steps if step.direction == "forward"), self.output)
+
+    @property
+    def backward(self):
+        return Trace((step for step in self.steps if step.direction == "backward"), self.output)
+
+    # --- tables --------------------------------------------------------------------------------------------------
+
+    def table(self, most=MOST, width=120):
+        """The steps as lines of text, at most `most` of them (None: all), none wider than `width` characters."""
+        before, after, hidden = self._shown(most)
+        rows = [_text_row(step, digits=2) for step in before + after]
+        head = ("step", "", "module", "function", "shape", "min", "mean", "max", "formula")
+        widths = [min(most, max(len(row[i]) for row in [head, *rows])) for i, most in enumerate(_WIDEST)]
+        widths[-1] = max(0, min(widths[-1], width - sum(widths[:-1]) - len(widths) + 1))  # what the others leave
+        lines = [" ".join(map(_fitted, row, widths, _ALIGNED)).rstrip() for row in [head, *rows]]
+        if hidden:
+            lines.insert(1 + len(before), f"… {hidden} more steps: print(trace.table(most=None)) shows all")
+        dtypes = ", ".join(dict.fromkeys(str(step.dtype) for step in self.steps))
+        lines.append(f"{len(self)} steps, {dtypes or 'empty'}; → forward, ← backward, · part of the next")
+        if any(len(step.values) > 1 for step in before + after):
+            lines.append("+1: further results, in step.values")
+        return "\n".join(line[:width] for line in lines)
+
+    def __str__(self):
+        return self.table()
+
+    __repr__ = __str__
+
+    def _repr_html_(self):
+        before, after, hidden = self._shown(MOST)
+        head = ("step", "", "module", "function", "shape", "dtype", "min", "mean", "max", "formula")
+        rows = [_html_row(_html_cells(step), "td") for step in before]
+        if hidden:
+            text = f"… {hidden} more steps: <code>print(trace.table(most=None))</code> shows all"
+            rows.append(f'<tr><td colspan="{len(head)}" style="text-align:left">{text}</td></tr>')
+        rows += [_html_row(_html_cells(step), "td") for step in after]
+        return (
+            '<div style="overflow-x:auto"><table style="font-size:90%;color:inherit">\n<thead>'
+            + _html_row(head, "th")
+            + "</thead>\n<tbody>\n"
+            + "\n".join(rows)
+            + "\n</tbody></table></div>"
+        )
+
+    def _shown(self, most):
+        """The steps of a table before and after what it leaves out, and how many it leaves out."""
+        if most is None or len(self) <= most:
+            return self.steps, [], 0
+        end = most // 3
+        return self.steps[: most - end], self.steps[len(self) - end :], len(self) - most
+
+
+def _within(module, name):
+    return not name or module == name or module.startswith(name + ".")
+
+
+_ALIGNED = "><<<<>>><"
+_WIDEST = (6, 1, 26, 21, 20, 9, 9, 9, 200)
+
+
+def _text_row(step, digits):
+    arrow = "→" if step.direction == "forward" else "←"
+    function = step.function.removesuffix(BACKWARD)  # the arrow says it
+    numbers = [f"{number:.{digits}g}" for number in (step.min, step.mean, step.max)]
+    name = "· " * step.depth + function
+    if function == "linear" and step.parameters:  # there are many: which one?
+        name += " " + step.parameters[0].rpartition(".")[2]
+    return [str(step.number), arrow, step.module or MODEL, name, _shape(step), *numbers, step.formula]
+
+
+def _shape(step):
+    return str(step.shape) + (f" +{len(step.values) - 1}" if len(step.values) > 1 else "")
+
+
+def _fitted(text, width, side):
+    """Exactly `width` characters, what is too long cut off at the end."""
+    if len(text) > width:
+        text = text[: max(0, width - 1)] + "…" if width else ""
+    return f"{text:{side}{width}}" if width else ""
+
+
+def _html_cells(step):
+    number, arrow, module, name, shape, *rest = map(escape, _text_row(step, digits=3))
+    return [number, arrow, module, name, shape, str(step.dtype), *rest]
+
+
+def _html_row(cells, tag):
+    """Words to the left, numbers to the right. No colours: the page's own, light or dark."""
+    styles = [_NUMBER, *[_WORD] * 5, *[_NUMBER] * 3, _FORMULA]
+    return (
+        "<tr>"
+        + "".join(f'<{tag} style="{style}">{cell}</{tag}>' for cell, style in zip(cells, styles, strict=True))
+        + "</tr>"
+    )
+
+
+_WORD = "text-align:left;white-space:nowrap;padding:0 .5em"
+_NUMBER = "text-align:right;white-space:nowrap;padding:0 .5em"
+_FORMULA = "text-align:left;min-width:18em;padding:0 .5em"
+
+
+# --- taking notes ---------------------------------------------------------------------------------------------------
+
+
+class _Notes:
+    """Writes down what functions return, and of modules what is not a function's result as it was."""
+
+    def __init__(self):
+        self.steps, self.direction = [], "forward"
+        self._modules = []  # (dotted name, module) of those that are running, the innermost last
+        self._depth = 0  # functions that are running
+        self._names = {}  # id of a parameter's array: its dotted name
+        self._known = {}  # id: (array, its copy), of all that was seen; holding the array keeps the id its own
+
+    @contextmanager
+    def taken(self, model):
+        """Inside, notes are taken of every function of `functional` and of every module of the model."""
+        with ExitStack() as stack:
+            for name in functional.__all__:
+                function = getattr(functional, name)
+                stack.callback(setattr, functional, name, function)
+                setattr(functional, name, self._of_function(name, function))
+            self._names = {id(parameter.data): path for path, parameter in model.named_parameters()}
+            seen = set()
+            for path, module in model.named_modules():
+                if id(module) not in seen:  # one that is shared has several names
+                    seen.add(id(module))
+                    for method in ("forward", "backward"):
+                        stack.enter_context(_replaced(module, method, self._of_module(path, module, method)))
+            yield
+
+    def know(self, *values):
+        """Arrays from outside are no steps."""
+        for value in values:
+            if isinstance(value, np.ndarray):
+                self._copy(value)
+            elif isinstance(value, list | tuple | dict):
+                self.know(*(value.values() if isinstance(value, dict) else value))
+
+    def _of_function(self, name, function):
+        formula, names = _formula(function), _names_of_results(function)
+
+        @wraps(function)
+        def noted(*args, **kwargs):
+            self._depth += 1
+            try:
+                result = function(*args, **kwargs)
+            finally:
+                self._depth -= 1
+            direction = "backward" if name.endswith(BACKWARD) else self.direction
+            given = [self._name_of(value) for value in (*args, *kwargs.values()) if isinstance(value, np.ndarray)]
+            self._note(name, formula, _arrays(result), names, direction, tuple(filter(None, given)))
+            return result
+
+        return noted
+
+    def _of_module(self, path, module, method):
+        run = getattr(module, method)
+        name, formula = _own_step(module) or (type(module).__name__, _formula(type(module)))
+        if method == "backward":
+            name, formula = name + BACKWARD, f"gradient of {formula}"
+
+        @wraps(run)
+        def noted(*args, **kwargs):
+            if self._modules and not self._depth:
+                self._note_argument(path, args)
+            self._modules.append((path, module))
+            try:
+                result = run(*args, **kwargs)
+                new = [array for array in _arrays(result) if self._is_new(array)]
+                self._note(name, formula, new, (), self.direction)
+            finally:
+                self._modules.pop()
+            return result
+
+        return noted
+
+    def _note_argument(self, path, args):
+        """What the module around has made before it calls this one."""
+        array = next((arg for arg in args if isinstance(arg, np.ndarray)), None)
+        if array is None or array.dtype.kind != "f" or not self._is_new(array):
+            return
+        around, owner = self._modules[-1]
+        into = path.removeprefix(f"{around}.")
+        name, formula = _own_step(owner) or (f"→ {into}", f"what {into} is given")
+        if self.direction == "backward":
+            name, formula = name + BACKWARD, f"the gradient that {into} is given"
+        self._note(name, formula, [array], (), self.direction)
+
+    def _name_of(self, array):
+        """Of a parameter, also transposed; None for another array."""
+        return self._names.get(id(array)) or self._names.get(id(array.base))
+
+    def _note(self, function, formula, arrays, names, direction, parameters=()):
+        if not arrays:
+            return
+        if len(names) != len(arrays):
+            names = ["result", *(f"result {i}" for i in range(2, len(arrays) + 1))]
+        values = {name: self._copy(array) for name, array in zip(names, arrays, strict=True)}
+        path = self._modules[-1][0] if self._modules else ""
+        self.steps.append(Step(len(self.steps), direction, path, function, formula, values, parameters, self._depth))
+
+    def _is_new(self, array):
+        """Not seen yet, or changed since."""
+        seen, copy = self._known.get(id(array), (None, None))
+        return seen is None or not np.array_equal(array, copy, equal_nan=array.dtype.kind == "f")
+
+    def _copy(self, array):
+        """What the array holds now: layers go on computing in place."""
+        if self._is_new(array):
+            copy = array.copy()
+            copy.flags.writeable = False
+            self._known[id(array)] = array, copy
+        return self._known[id(array)][1]
+
+
+def _own_step(module):
+    """Name and formula of what a module computes itself, between the functions and modules it calls, if it is known."""
+    if isinstance(module, AddNorm):
+        return "residual", f"x + Dropout(sublayer({'LayerNorm(x)' if module.norm_first else 'x'}))"
+    if isinstance(module, InputEmbedding) and module.scale != 1:
+        return "scale", "√d_model · embedding"
+    return None
+
+
+@contextmanager
+def _replaced(module, method, function):
+    """Inside, one object has another method."""
+    before = vars(module).get(method)
+    object.__setattr__(module, method, function)
+    try:
+        yield
+    finally:
+        if before is None:
+            object.__delattr__(module, method)
+        else:
+            object.__setattr__(module, method, before)
+
+
+def _arrays(result):
+    """The arrays and numbers among what a function returned."""
+    results = result if isinstance(result, tuple) else (result,)
+    return [np.asarray(value) for value in results if isinstance(value, np.ndarray | float | np.floating)]
+
+
+# --- formulas, read from the docstrings ------------------------------------------------------------------------------
+
+
+def _formula(thing):
+    """The first indented line of the docstring, where the formulas stand; without one the first that says something
+    like it: what follows the colon of the first sentence, a line with dx = …, x + … after the arrow, the sentence."""
+    text = inspect.cleandoc(thing.__doc__ or "")
+    if indented := re.search(r"^ +(\S.*)$", text, re.MULTILINE):
+        return _tidied(indented[1])
+    summary, *rest = (" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    summary = re.split(r"\.(?: (?=[A-Z])|$)", _tidied(summary), maxsplit=1)[0]
+    gradient = next((found for found in map(_gradient, [summary, *rest]) if found), None)
+    made = re.search(r"-> +(\w.*)", text)  # the arrow is followed by a shape in parentheses or by a formula
+    if gradient:
+        return gradient
+    if isinstance(thing, type) and made:
+        return _tidied(made[1])
+    return summary.partition(": ")[2] or summary
+
+
+def _gradient(sentence):
+    """dx = … out of a sentence, without the words after it; None if there is none."""
+    found = re.search(r"\bd\w+ = [^:\"]*", sentence)
+    return _tidied(re.split(r"\.(?: |$)", found[0])[0]) if found else None
+
+
+def _tidied(text):
+    """Without the names of papers, and single blanks."""
+    return " ".join(re.sub(r" \([A-Z][^()]*\d{4}[^()]*\)", "", text).split()).rstrip(".,")
+
+
+def _names_of_results(function):
+    """What the docstring calls the results, in order: `->  y (..., D), hidden (..., F)`; () without names."""
+    arrow = re.findall(r"^.*->(.*(?:\n.*\S.*)*)", function.__doc__ or "", re.MULTILINE)
+    return tuple(re.findall(r"(\w+)(?: [A-Z])? \(", arrow[-1])) if arrow else ()

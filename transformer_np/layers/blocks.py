@@ -1,0 +1,148 @@
+"""Encoder and decoder block: how attention, feed-forward, residual path and LayerNorm are wired.
+
+The lecture's pseudo-code adds the positional encoding at the top of every block. The paper adds it once, below the
+first block (Vaswani et al. 2017, fig. 1 and §3.5), and so does this package: `models.encoder_decoder.InputEmbedding`.
+"""
+
+import numpy as np
+
+from ..module import Module
+from . import Dropout, FeedForward, MultiHeadAttention
+from .norm import make_norm
+
+
+class AddNorm(Module):
+    """The residual path around a sub-layer, and the LayerNorm ("Add & Norm", Vaswani et al. 2017, §3.1 and §5.4).
+
+        post-norm, the paper:             LayerNorm(x + Dropout(sublayer(x)))
+        norm_first (Xiong et al. 2020):   x + Dropout(sublayer(LayerNorm(x)))
+
+    The sub-layer is handed in: its forward to `forward`, its backward, from its dout to its dx, to `backward`.
+    norm: "layer", or "rms" for an RMSNorm in place of the LayerNorm
+    """
+
+    def __init__(
+        self,
+        d_model,
+        dropout=0.0,
+        norm_first=False,
+        eps=1e-5,
+        bias=True,
+        rng=None,
+        dtype=np.float32,
+        norm="layer",
+    ):
+        self.norm = make_norm(norm, d_model, eps, bias, dtype)
+        self.dropout = Dropout(dropout, rng=rng)
+        self.norm_first = norm_first
+
+    def forward(self, x, sublayer):
+        if self.norm_first:
+            return x + self.dropout(sublayer(self.norm(x)))  # (B, T, D)
+        return self.norm(x + self.dropout(sublayer(x)))  # (B, T, D)
+
+    def backward(self, dout, sublayer_backward):
+        if self.norm_first:
+            return dout + self.norm.backward(sublayer_backward(self.dropout.backward(dout)))
+        dsum = self.norm.backward(dout)  # a sum hands its gradient to both terms
+        return dsum + sublayer_backward(self.dropout.backward(dsum))
+
+
+class EncoderBlock(Module):
+    """Self-attention, then feed-forward, each with Add & Norm (Vaswani et al. 2017, fig. 1 left; lecture §8.1).
+
+        A = LayerNorm(X + MultiHeadAttention(X)),    O = LayerNorm(A + FFN(A))
+
+    x (B, T, D), mask broadcastable to (B, H, T, T), or a tuple of such masks  ->  (B, T, D)
+    With a causal mask it is the block of a decoder-only model; cache: its key/value cache, while decoding step by step.
+    attention: further options of its MultiHeadAttention, {"d_head": …, "scaled": …, "relative_bias": …}
+    """
+
+    def __init__(
+        self,
+        d_model,
+        num_heads,
+        d_ff,
+        dropout=0.0,
+        norm_first=False,
+        activation="relu",
+        eps=1e-5,
+        bias=True,
+        rng=None,
+        dtype=np.float32,
+        norm="layer",
+        attention=None,
+    ):
+        rng = np.random.default_rng(rng)
+        around = dropout, norm_first, eps, bias, rng, dtype, norm
+        self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **(attention or {}))
+        self.add_norm1 = AddNorm(d_model, *around)
+        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
+        self.add_norm2 = AddNorm(d_model, *around)
+
+    def forward(self, x, mask=None, cache=None):
+        a = self.add_norm1(x, lambda x: self.attention(x, mask=mask, cache=cache))  # (B, T, D)
+        return self.add_norm2(a, self.feed_forward)  # (B, T, D)
+
+    def backward(self, dout):
+        da = self.add_norm2.backward(dout, self.feed_forward.backward)
+        return self.add_norm1.backward(da, lambda d: self.attention.backward(d)[0])
+
+
+class DecoderBlock(Module):
+    """Masked self-attention, cross-attention over the encoder's output, feed-forward, each with Add & Norm
+    (Vaswani et al. 2017, fig. 1 right; lecture §8.2).
+
+        A = LayerNorm(Y + MaskedMultiHeadAttention(Y)),  B = LayerNorm(A + MultiHeadAttention(A, C)),
+        O = LayerNorm(B + FFN(B))
+
+    x (B, T, D), memory (B, S, D), mask to (B, H, T, T), memory_mask to (B, H, T, S), or tuples  ->  (B, T, D)
+    cache: the pair of key/value caches of the two attentions, while decoding step by step
+    attention: further options of both attentions; a relative_bias is for the self-attention alone
+    """
+
+    def __init__(
+        self,
+        d_model,
+        num_heads,
+        d_ff,
+        dropout=0.0,
+        norm_first=False,
+        activation="relu",
+        eps=1e-5,
+        bias=True,
+        rng=None,
+        dtype=np.float32,
+        norm="layer",
+        attention=None,
+    ):
+        rng = np.random.default_rng(rng)
+        around = dropout, norm_first, eps, bias, rng, dtype, norm
+        within = attention or {}
+        across = {**within, "relative_bias": None}  # between two sequences there is no distance
+        self.self_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **within)
+        self.add_norm1 = AddNorm(d_model, *around)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **across)
+        self.add_norm2 = AddNorm(d_model, *around)
+        self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
+        self.add_norm3 = AddNorm(d_model, *around)
+
+    def forward(self, x, memory, mask=None, memory_mask=None, cache=(None, None)):
+        self_cache, cross_cache = cache
+        a = self.add_norm1(x, lambda x: self.self_attention(x, mask=mask, cache=self_cache))  # (B, T, D)
+        b = self.add_norm2(a, lambda a: self.cross_attention(a, memory, memory_mask, cross_cache))  # (B, T, D)
+        return self.add_norm3(b, self.feed_forward)  # (B, T, D)
+
+    def backward(self, dout):
+        """dout (B, T, D)  ->  dx (B, T, D), dmemory (B, S, D)"""
+        dmemory = None
+
+        def cross_attention_backward(d):
+            nonlocal dmemory
+            da, dmemory = self.cross_attention.backward(d)
+            return da
+
+        db = self.add_norm3.backward(dout, self.feed_forward.backward)
+        da = self.add_norm2.backward(db, cross_attention_backward)
+        dx = self.add_norm1.backward(da, lambda d: self.self_attention.backward(d)[0])
+        return dx, dmemory

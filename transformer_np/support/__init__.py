@@ -1,0 +1,1 @@
+"""What every part leans on: checks of arguments, files written whole, processes and their threads."""
