@@ -142,7 +142,7 @@ def test_making_masks():
 
 X = a(2, 3, 8, dtype="float32")
 LAYERS = [
-    (ValueError, "num_heads must divide d_model: 8 features cannot be cut into 3", lambda: MultiHeadAttention(8, 3)),
+    (ValueError, "num_heads must divide d_model, got 3 heads for d_model = 8", lambda: MultiHeadAttention(8, 3)),
     (ValueError, "num_heads must be at least 1, got 0", lambda: MultiHeadAttention(8, 0)),
     (TypeError, "num_heads must be a whole number, got 2.0", lambda: MultiHeadAttention(8, 2.0)),
     (TypeError, "num_heads must be a whole number, got True", lambda: MultiHeadAttention(8, True)),
@@ -301,7 +301,7 @@ def test_sequences(random_model, error, message, sequences):
 def test_decode(random_model):
     model = random_model()
     memory = model.encode(SRC)
-    refused(ValueError, "src of shape .* is not what memory", lambda: model.decode(TGT, memory[:, :2], SRC))
+    refused(ValueError, "src of shape .* does not fit memory", lambda: model.decode(TGT, memory[:, :2], SRC))
     refused(ValueError, "memory must have the axes", lambda: model.decode(TGT, memory[0], SRC))
     refused(ValueError, "memory must have shape", lambda: model.decode(TGT, memory[..., :5], SRC))
     refused(ValueError, "memory is float32 but", lambda: model.decode(TGT, memory.astype(np.float32), SRC))

@@ -226,9 +226,9 @@ def test_a_model_without_heads(make):
     assert not [name for name in names if name.startswith(("pooler", "classifier", "mlm_head"))]
     assert check_gradients(model, IDS, max_entries=1).passed
     for asked, name in (
-        (lambda: model.pool(model(IDS)), "no pooler: make it with pooler=True"),
-        (lambda: model.classify(IDS), r"no classifier: make it with num_classes=…"),
-        (lambda: model.mlm_logits(IDS), "no mlm_head: make it with mlm_head=True"),
+        (lambda: model.pool(model(IDS)), "no pooler; create it with pooler=True"),
+        (lambda: model.classify(IDS), r"no classifier; create it with num_classes=…"),
+        (lambda: model.mlm_logits(IDS), "no mlm_head; create it with mlm_head=True"),
     ):
         with pytest.raises(ValueError, match=name):
             asked()
@@ -303,7 +303,7 @@ def test_input_that_is_refused(make, ids, options, error, message):
 @pytest.mark.parametrize(
     "places, error, message",
     [
-        (np.zeros((2, 5), bool), ValueError, "places is nowhere True"),
+        (np.zeros((2, 5), bool), ValueError, "places has no True"),
         (np.ones((5,), bool), ValueError, "places must have the shape of ids"),
         (np.ones((2, 5), int), TypeError, "places must be Boolean"),
     ],

@@ -2,7 +2,7 @@ import numpy as np
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least, shapes
+from ..support.checks import check_at_least, check_heads, shapes
 from .initial import glorot_uniform
 
 # From here on attention goes tile by tile, which is the faster way for all that is larger than the processor's cache:
@@ -42,8 +42,8 @@ class MultiHeadAttention(Module):
     ):
         check_at_least("d_model", d_model, 1)
         check_at_least("num_heads", num_heads, 1)
-        if d_head is None and d_model % num_heads:
-            raise ValueError(f"num_heads must divide d_model: {d_model} features cannot be cut into {num_heads} heads")
+        if d_head is None:
+            check_heads(num_heads, d_model)
         if scaled and relative_bias is not None:
             raise ValueError("a relative_bias belongs to unscaled scores: scaled=False")
         d_head = d_model // num_heads if d_head is None else d_head

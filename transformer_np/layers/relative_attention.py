@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least, shapes
+from ..support.checks import check_at_least, check_heads, shapes
 from .initial import glorot_uniform
 
 
@@ -25,8 +25,7 @@ class RelativeMultiHeadAttention(Module):
     def __init__(self, d_model, num_heads, rng=None, dtype=np.float32):
         check_at_least("d_model", d_model, 1)
         check_at_least("num_heads", num_heads, 1)
-        if d_model % num_heads:
-            raise ValueError(f"num_heads must divide d_model: {d_model} features cannot be cut into {num_heads} heads")
+        check_heads(num_heads, d_model)
         rng = np.random.default_rng(rng)
         self.num_heads = num_heads
         for name in "qkvor":

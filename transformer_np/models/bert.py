@@ -1,4 +1,4 @@
-"""The encoder-only Transformer (Devlin et al. 2019): every token of a text from all others, before it and after it."""
+"""The encoder-only Transformer (Devlin et al. 2019): each token reads the whole text, before and after it."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,9 @@ from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding, 
 from ..layers.blocks import EncoderBlock
 from ..layers.initial import normal
 from ..module import Module, Parameter
-from ..support.checks import as_ids, check_at_least, check_probability
+from ..support.checks import as_ids
+from .base import ModelConfig, Pretrained
+from .layouts import bert as layout
 
 INIT_STD = 0.02  # of every matrix (Devlin et al. 2019, the published code)
 
@@ -21,14 +23,14 @@ _ACTIVATIONS = {  # forward and backward of each, as `layers.FeedForward` names 
 
 
 @dataclass(frozen=True)
-class BertConfig:
-    """Sizes and choices of a BERT. The defaults are those of BERT base (Devlin et al. 2019, §3).
+class BertConfig(ModelConfig):
+    """Sizes and choices of a BERT. The defaults are BERT base (Devlin et al. 2019, §3).
 
     max_len: the longest text, in tokens
-    type_vocab_size: how many segments a text may have: BERT's two are the two sentences of a pair
-    num_classes: classes that `classify` tells apart; None leaves the classifier out
-    pooler, mlm_head: whether the model has what `pool` and `mlm_logits` need; a classifier needs the pooler
-    activation: of the feed-forward networks and of the masked-language-model head, "gelu" (exact), "gelu_tanh", "relu"
+    type_vocab_size: the number of segments a text may have; BERT's two are the sentences of a pair
+    num_classes: the number of classes for `classify`; None makes no classifier
+    pooler, mlm_head: whether the model has the layers for `pool` and `mlm_logits`; a classifier needs the pooler
+    activation: of the feed-forward networks and the masked-language-model head, "gelu" (exact), "gelu_tanh" or "relu"
     """
 
     vocab_size: int
@@ -49,25 +51,13 @@ class BertConfig:
     seed: int = 0
 
     def __post_init__(self):
-        for name in ("vocab_size", "max_len", "d_model", "num_heads", "num_layers", "d_ff", "type_vocab_size"):
-            check_at_least(name, getattr(self, name), 1)
-        if self.num_classes is not None:
-            check_at_least("num_classes", self.num_classes, 1)
-            if not self.pooler:
-                raise ValueError(f"num_classes is {self.num_classes}, but a classifier needs pooler=True")
-        check_at_least("pad_id", self.pad_id, 0)
-        check_probability("dropout", self.dropout)
-        if self.d_model % self.num_heads:
-            raise ValueError(f"num_heads must divide d_model, got {self.num_heads} heads for d_model = {self.d_model}")
-        if self.activation not in _ACTIVATIONS:
-            raise ValueError(f'activation must be "relu", "gelu" or "gelu_tanh", got {self.activation!r}')
-        if np.dtype(self.dtype).kind != "f":
-            raise ValueError(f"dtype must be a floating type, got {self.dtype!r}")
-        object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
+        super().__post_init__()
+        if self.num_classes is not None and not self.pooler:
+            raise ValueError(f"num_classes is {self.num_classes}, but a classifier needs pooler=True")
 
 
 class Pooler(Module):
-    """One vector for the whole text: tanh(x₀ W + b) of the first token, [CLS] (Devlin et al. 2019, §3).
+    """A vector for the whole text: tanh(x₀ W + b) of the first token, [CLS] (Devlin et al. 2019, §3).
 
     hidden (B, S, D)  ->  pooled (B, D)
     """
@@ -82,14 +72,15 @@ class Pooler(Module):
 
     def backward(self, dpooled):
         hidden, pooled = self.kept("hidden", "pooled")
-        dhidden = np.zeros_like(hidden)  # (B, S, D): nobody looked at the other tokens
+        dhidden = np.zeros_like(hidden)  # (B, S, D): the other tokens were not read
         dhidden[:, 0] = self.linear.backward(F.tanh_backward(dpooled, pooled))
         return dhidden
 
 
 class MaskedTokenHead(Module):
-    """Scores of every token of the vocabulary: LayerNorm(GELU(x W + b)) Eᵀ + c, with E the word embedding
-    (Devlin et al. 2019, the published code).
+    """A score for every token of the vocabulary (Devlin et al. 2019, the published code).
+
+        LayerNorm(GELU(x W + b)) Eᵀ + c,    E the word embedding
 
     x (..., D)  ->  logits (..., V)
     """
@@ -115,8 +106,8 @@ class MaskedTokenHead(Module):
         return self.linear.backward(activate_backward(dhidden, self.kept("before")))
 
 
-class Bert(Module):
-    """A stack of post-norm encoder blocks, from ids to a vector for each token, and what is read off those vectors.
+class Bert(Pretrained, Module):
+    """A stack of post-norm encoder blocks, from ids to a vector for each token, and heads that read these vectors.
 
         model = Bert(BertConfig(vocab_size=11, max_len=8, d_model=16, num_heads=2, num_layers=2, d_ff=32,
                                 num_classes=3))
@@ -125,14 +116,18 @@ class Bert(Module):
         logits = model.classify(ids)                      # (2, 3)
         scores = model.mlm_logits(ids)                    # (2, 4, 11)
 
-    Nothing is hidden but padding: a token sees what comes after it too, which is why it can be asked for itself only
-    where it was masked. The sum of word, position and segment embedding is normalised before the first block.
+    Only padding is hidden. A token sees itself and the tokens after it too, so the model can be asked to predict a
+    token only where it was masked. The sum of word, position and segment embedding is normalised before the first
+    block.
 
-    `backward` takes the gradient of what `forward`, `classify` or `mlm_logits` returned, whichever was called last.
+    `backward` takes the gradient of the last output of `forward`, `classify` or `mlm_logits`.
 
-    Raises ValueError for ids out of range, a text that is empty, only padding or longer than max_len, segments or
-    padding of another shape than ids; and where a head is asked for that the model was made without.
+    Raises ValueError for ids out of range; for a text that is empty, only padding or longer than max_len; for segments
+    or padding of another shape than ids; and for a head that the model lacks.
     """
+
+    config_class = BertConfig
+    layouts = (layout,)
 
     def __init__(self, config):
         c = self.config = config
@@ -164,7 +159,7 @@ class Bert(Module):
         self.classifier = None
         if c.num_classes is not None:
             self.classifier = Linear(c.d_model, c.num_classes, rng=rng, dtype=c.dtype, init_std=INIT_STD)
-        self._asked = "forward"  # what backward belongs to
+        self._asked = "forward"  # the method whose output backward differentiates
         self._places = None
 
     def _draw(self, rng):
@@ -176,7 +171,7 @@ class Bert(Module):
     def forward(self, ids, padding=None, segments=None):
         """ids (B, S), padding (B, S) Boolean, True = padding, segments (B, S)  ->  hidden (B, S, D)
 
-        Without padding, ids of pad_id are padding; without segments, all is segment 0.
+        By default ids equal to pad_id are padding, and all tokens are in segment 0.
         """
         ids = as_ids(ids, self.config.vocab_size)
         if ids.ndim != 2:
@@ -196,30 +191,32 @@ class Bert(Module):
         return self._needed("pooler")(hidden)
 
     def classify(self, ids, padding=None, segments=None):
-        """ids (B, S), the others as in `forward`  ->  logits (B, C), one for each class"""
+        """ids (B, S), the others as in `forward`  ->  logits (B, C), one per class"""
         classifier = self._needed("classifier")
         pooled = self.pool(self.forward(ids, padding, segments))  # (B, D)
         self._asked = "classify"
         return classifier(self.classifier_dropout(pooled))  # (B, C)
 
     def mlm_logits(self, ids, padding=None, segments=None, places=None):
-        """ids (B, S), the others as in `forward`  ->  logits (B, S, V): which token belongs there
+        """ids (B, S), the others as in `forward`  ->  logits (B, S, V), scores of the token at each place
 
-        places: Boolean (B, S), True where a token is asked for; then only those are scored, in order, (N, V). That is
-        less work by far where the vocabulary is large.
+        places: Boolean (B, S); scores only the places that are True, in order, (N, V), which is far less work for a
+        large vocabulary
         """
         head = self._needed("mlm_head")
         hidden = self.forward(ids, padding, segments)  # (B, S, D)
         if places is not None:
             places = _boolean("places", places, hidden.shape[:2])
             if not places.any():
-                raise ValueError("places is nowhere True: no token is asked for")
+                raise ValueError("places has no True: at least one place must be scored")
         self._asked, self._places = "mlm_logits", places
         return head(hidden if places is None else hidden[places])
 
     def backward(self, dout):
-        """From dout, of the shape of what was returned last, to the gradients of all parameters that had a part in it.
-        Ids have no gradient: returns None."""
+        """From dout, in the shape of the last output, to the gradients of all parameters used for it.
+
+        Ids have no gradient: returns None.
+        """
         dx = dout
         if self._asked == "classify":
             dx = self.pooler.backward(self.classifier_dropout.backward(self.classifier.backward(dout)))
@@ -233,19 +230,6 @@ class Bert(Module):
         dx = self.position.backward(self.norm.backward(self.dropout.backward(dx)))  # (B, S, D)
         self.embedding.backward(dx)  # a sum hands its gradient to all its terms
         self.segment.backward(dx)
-
-    @classmethod
-    def from_pretrained(cls, folder, dtype=None):
-        """The model of a folder in Hugging Face's layout, model_type bert; see `pretrained.load_pretrained`."""
-        from ..pretrained import load_pretrained
-
-        return load_pretrained(cls, folder, dtype)
-
-    def save_pretrained(self, folder, tokenizer=None):
-        """Write a folder that Hugging Face loads; see `pretrained.save_pretrained`."""
-        from ..pretrained import save_pretrained
-
-        save_pretrained(self, folder, tokenizer)
 
     def _padding(self, ids, padding):
         padding = ids == self.config.pad_id if padding is None else _boolean("padding", padding, ids.shape)
@@ -266,7 +250,7 @@ class Bert(Module):
         module = getattr(self, name)
         if module is None:
             option = "num_classes=…" if name == "classifier" else f"{name}=True"
-            raise ValueError(f"this model has no {name}: make it with {option}")
+            raise ValueError(f"this model has no {name}; create it with {option}")
         return module
 
 

@@ -1,4 +1,4 @@
-"""What the encoder–decoders have in common: the way from ids through two stacks of blocks to scores, and back."""
+"""The shared part of the encoder–decoders: from ids through two stacks of blocks to scores, and back."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from ..support.checks import as_ids, shapes
 
 
 class InputEmbedding(Module):
-    """What enters the first block: scale · embedding + position, then dropout (Vaswani et al. 2017, §5.4).
+    """The input of the first block: scale · embedding + position, then dropout (Vaswani et al. 2017, §5.4).
 
-    position: a module that adds something for the place of each token, or None
+    position: a module that adds a vector for the place of each token, or None
 
     ids (B, T), start: the position of the first id  ->  (B, T, D)
     """
@@ -40,14 +40,14 @@ class InputEmbedding(Module):
 class EncoderDecoder(Module):
     """An encoder and a decoder. A subclass makes the parts:
 
-    src_input, tgt_input: from ids to what enters the first block
-    encoder, decoder: lists of EncoderBlock and DecoderBlock; encoder_norm, decoder_norm: after the last one, or None
+    src_input, tgt_input: from ids to the input of the first block
+    encoder, decoder: lists of EncoderBlock and DecoderBlock; encoder_norm, decoder_norm: after the last block, or None
     output: from the decoder's last states to scores
-    config: src_vocab_size, tgt_vocab_size, pad_id, max_len
+    config: has src_vocab_size, tgt_vocab_size, pad_id, max_len
 
-    pads_target: whether pad_id stands for padding in the target too; if not, it is a token like any other there, and
-        padding after the end of a target is hidden by the causal mask
-    limited: whether no sequence may be longer than max_len
+    pads_target: whether pad_id means padding in the target too; if not, it is an ordinary token there, and the causal
+        mask hides the padding after a target
+    limited: whether max_len limits the length of a sequence
     """
 
     pads_target = True
@@ -71,7 +71,7 @@ class EncoderDecoder(Module):
     def decode(self, tgt_in, memory, src, cache=None):
         """tgt_in (B, T), memory (B, S, D) = encode(src), src (B, S) for its padding  ->  logits (B, T, V)
 
-        cache: a decoding.DecoderCache; then tgt_in holds only the tokens that came since the last call with it.
+        cache: a decoding.DecoderCache; tgt_in then holds only the tokens that are new since the last call with it
         """
         tgt_in = as_ids(tgt_in, self.config.tgt_vocab_size, "tgt_in")
         past = None if cache is None else cache.ids
@@ -81,7 +81,7 @@ class EncoderDecoder(Module):
             raise ValueError(f"batch sizes differ: tgt_in {len(tgt_in)}, memory {len(memory)}, src {len(src)}")
         if np.shape(src) != memory.shape[:2]:
             raise ValueError(
-                f"src of shape {np.shape(src)} is not what memory of shape {memory.shape} was encoded from"
+                f"src of shape {np.shape(src)} does not fit memory of shape {memory.shape}, which another src gave"
             )
         start = ids.shape[1] - tgt_in.shape[1]
         mask = (causal_mask(tgt_in.shape[1], ids.shape[1]),)  # (T, S)
@@ -105,7 +105,7 @@ class EncoderDecoder(Module):
             dx, dmemory_here = block.backward(dx)
             dmemory = dmemory + dmemory_here  # every decoder block read the memory
         self.tgt_input.backward(dx)
-        if not self.decoder:  # then nothing read the memory
+        if not self.decoder:  # nothing read the memory
             return
         dmemory = self.encoder_norm.backward(dmemory) if self.encoder_norm else dmemory
         for block in reversed(self.encoder):
@@ -113,7 +113,7 @@ class EncoderDecoder(Module):
         self.src_input.backward(dmemory)
 
     def _check_sequences(self, name, ids, padded=True):
-        """Ids are (B, T), no longer than the positional encoding reaches, and no row is only padding."""
+        """Check that ids are (B, T), not longer than max_len, and that no row is only padding."""
         if ids.ndim != 2:
             raise ValueError(f"{name} must have the axes (batch, length), got shape {ids.shape}")
         if self.limited and ids.shape[1] > self.config.max_len:

@@ -1,4 +1,4 @@
-"""The decoder-only Transformer (Radford et al. 2018, 2019): the next token of a text from all before it."""
+"""The decoder-only Transformer (Radford et al. 2018, 2019): it predicts the next token from all tokens before it."""
 
 from dataclasses import dataclass
 
@@ -9,17 +9,20 @@ from ..layers.blocks import EncoderBlock
 from ..layers.initial import normal
 from ..masks import causal_mask
 from ..module import Module
-from ..support.checks import as_ids, check_at_least, check_probability
+from ..support.checks import as_ids
+from .base import ModelConfig, Pretrained
+from .layouts import gpt2
 
 
 @dataclass(frozen=True)
-class GPTConfig:
-    """Sizes and choices of a GPT. The defaults are those of the smallest GPT-2 (Radford et al. 2019).
+class GPTConfig(ModelConfig):
+    """Sizes and choices of a GPT. The defaults are the smallest GPT-2 (Radford et al. 2019).
 
     max_len: the context, in tokens
-    d_ff: inside the feed-forward network; None is 4 · d_model
-    tie_embeddings: the output projection is the token embedding transposed
-    bias: of the linear maps and the LayerNorms
+    d_ff: the width of the feed-forward network; None is 4 · d_model
+    activation: "relu", "gelu" (exact), "gelu_tanh", or "gated_gelu" with bias=False
+    tie_embeddings: whether the output projection is the token embedding transposed
+    bias: whether the linear maps and the LayerNorms have biases
     """
 
     vocab_size: int
@@ -36,29 +39,31 @@ class GPTConfig:
     dtype: str = "float32"
     seed: int = 0
 
+    activations = ("relu", "gelu", "gelu_tanh", "gated_gelu")
+
     def __post_init__(self):
-        for name in ("vocab_size", "max_len", "d_model", "num_heads", "num_layers"):
-            check_at_least(name, getattr(self, name), 1)
+        super().__post_init__()
         if self.d_ff is None:
-            object.__setattr__(self, "d_ff", 4 * self.d_model)
-        check_at_least("d_ff", self.d_ff, 1)
-        check_probability("dropout", self.dropout)
-        if self.d_model % self.num_heads:
-            raise ValueError(f"num_heads must divide d_model, got {self.num_heads} heads for d_model = {self.d_model}")
-        object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
+            self._set(d_ff=4 * self.d_model)
+        if self.activation == "gated_gelu" and self.bias:
+            raise ValueError('activation is "gated_gelu", which needs bias=False')
 
 
-class GPT(Module):
+class GPT(Pretrained, Module):
     """A stack of pre-norm blocks under a causal mask, from ids to scores of the next token.
 
         model = GPT(GPTConfig(vocab_size=11, max_len=8, d_model=16, num_heads=2, num_layers=2))
-        logits = model(np.array([[4, 5, 6]]))             # (1, 3, 11): row t scores what follows token t
+        logits = model(np.array([[4, 5, 6]]))             # (1, 3, 11): row t scores the token after token t
 
-    The block is the encoder's, with the future hidden: there is nothing to cross-attend to. Matrices start normal with
-    standard deviation 0.02, those that write into the residual path 1/√(2 · num_layers) of it (GPT-2).
+    The block is an encoder block under a causal mask; without an encoder there is no cross-attention. Matrices start
+    normal with standard deviation 0.02; matrices that write into the residual path have 1/√(2 · num_layers) of it
+    (GPT-2).
 
-    Raises ValueError for ids out of range, an empty sequence or one longer than max_len.
+    Raises ValueError for ids out of range and for a sequence that is empty or longer than max_len.
     """
+
+    config_class = GPTConfig
+    layouts = (gpt2,)
 
     def __init__(self, config):
         c = self.config = config
@@ -100,7 +105,7 @@ class GPT(Module):
     def forward(self, ids, cache=None):
         """ids (B, T)  ->  logits (B, T, V)
 
-        cache: a decoding.DecoderCache; then ids holds only the tokens that came since the last call with it.
+        cache: a decoding.DecoderCache; ids then holds only the tokens that are new since the last call with it
         """
         ids = as_ids(ids, self.config.vocab_size)
         if ids.ndim != 2:
@@ -109,7 +114,7 @@ class GPT(Module):
         start = 0 if cache is None else cache.length
         if start + T > self.config.max_len:
             raise ValueError(f"ids is {start + T} tokens long, more than max_len = {self.config.max_len}")
-        mask = causal_mask(T, start + T) if T > 1 else None  # (T, S); the last token may see all
+        mask = causal_mask(T, start + T) if T > 1 else None  # (T, S); one token sees all before it
         x = self.dropout(self.position(self.embedding(ids), start))  # (B, T, D)
         for i, block in enumerate(self.blocks):
             x = block(x, mask, None if cache is None else cache.blocks[i][0])
@@ -123,16 +128,3 @@ class GPT(Module):
         for block in reversed(self.blocks):
             dx = block.backward(dx)
         self.embedding.backward(self.position.backward(self.dropout.backward(dx)))
-
-    @classmethod
-    def from_pretrained(cls, folder, dtype=None):
-        """The model of a folder in Hugging Face's layout, model_type gpt2; see `pretrained.load_pretrained`."""
-        from ..pretrained import load_pretrained
-
-        return load_pretrained(cls, folder, dtype)
-
-    def save_pretrained(self, folder, tokenizer=None):
-        """Write a folder that Hugging Face loads; see `pretrained.save_pretrained`."""
-        from ..pretrained import save_pretrained
-
-        save_pretrained(self, folder, tokenizer)

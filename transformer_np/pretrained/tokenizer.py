@@ -1,17 +1,17 @@
-"""`tokenizer.json`, the file that says how a pretrained model wants its text cut, read by the tokenizers library."""
+"""`tokenizer.json`, the tokenizer of a pretrained model, read by the tokenizers library."""
 
 from pathlib import Path
 
 
 class PretrainedTokenizer:
-    """The tokenizer of a pretrained model: text to ids and back, special tokens such as [CLS] and [SEP] included.
+    """The tokenizer of a pretrained model: from text to ids and back, with special tokens such as [CLS] and [SEP].
 
-    path: a tokenizer.json, or the folder it is in
+    path: a tokenizer.json, or its folder
 
-    Padding and truncation that the file asks for are turned off: whoever makes a batch decides about both.
+    Padding and truncation in the file are turned off: the code that makes a batch decides about both.
 
-    Raises ModuleNotFoundError without the tokenizers library, FileNotFoundError where there is no such file, ValueError
-    for a damaged one.
+    Raises ModuleNotFoundError without the tokenizers library, FileNotFoundError for a missing file, ValueError for a
+    damaged one.
     """
 
     def __init__(self, path):
@@ -25,10 +25,10 @@ class PretrainedTokenizer:
         if path.is_dir():
             path = path / "tokenizer.json"
         if not path.is_file():
-            raise FileNotFoundError(f"there is no {path}, which says how the text is cut")
+            raise FileNotFoundError(f"there is no {path}, which the tokenizer is read from")
         try:
             self._tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
-        except Exception as error:  # the library raises nothing more special
+        except Exception as error:  # the library raises no narrower type
             raise ValueError(f"{path} is damaged or not a tokenizer: {error}") from None
         self._tokenizer.no_padding()
         self._tokenizer.no_truncation()
@@ -37,15 +37,15 @@ class PretrainedTokenizer:
         return self._tokenizer.get_vocab_size()
 
     def encode(self, text, max_tokens=None):
-        """The ids of a text. With max_tokens, a longer text loses its end, but not its closing special token."""
+        """The ids of a text. With max_tokens, a longer text loses its end but keeps its closing special token."""
         return self._encoded(text, max_tokens).ids
 
     def tokens(self, text, max_tokens=None):
-        """The pieces of a text as strings, one for each id; "Ġ", which stands for a blank in some, as a blank."""
+        """The tokens of a text as strings, one per id; "Ġ", a space in some vocabularies, becomes a space."""
         return [piece.replace("Ġ", " ") for piece in self._encoded(text, max_tokens).tokens]
 
     def decode(self, ids):
-        """The text of the ids, special tokens left out."""
+        """The text of the ids, without special tokens."""
         return self._tokenizer.decode([int(i) for i in ids])
 
     def _encoded(self, text, max_tokens):

@@ -174,7 +174,33 @@ def check_at_least(name, value, least):
         raise ValueError(f"{name} must be at least {least}, got {value}")
 
 
+def check_number(name, value):
+    """A real number; True and False are not numbers here."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+
+
 def check_probability(name, value):
     """A probability that leaves something to happen: 0 ≤ p < 1."""
+    check_number(name, value)
     if not 0.0 <= value < 1.0:
         raise ValueError(f"{name} must lie in [0, 1), got {value}")
+
+
+def check_heads(num_heads, d_model):
+    """Attention heads of one width, d_model / num_heads."""
+    if d_model % num_heads:
+        raise ValueError(f"num_heads must divide d_model, got {num_heads} heads for d_model = {d_model}")
+
+
+def floating_dtype(name, value):
+    """The name of a floating dtype, such as "float32", that is given as a name, a type or a dtype."""
+    if not isinstance(value, str | type | np.dtype):
+        raise TypeError(f"{name} must be a floating type, got {value!r}")
+    try:
+        dtype = np.dtype(value)
+    except (TypeError, ValueError, SyntaxError):  # NumPy reads "," as Python
+        dtype = None
+    if dtype is None or dtype.kind != "f":
+        raise ValueError(f"{name} must be a floating type, got {value!r}")
+    return dtype.name

@@ -15,7 +15,7 @@ _HEADER = "transformer_np"  # the key of our header in the file's metadata
 def save_checkpoint(path, tensors, header):
     """Write {name: array} and a header (JSON data) to a safetensors file, atomically.
 
-    Raises OSError if it cannot be written; an older file of that name is then untouched.
+    Raises OSError if the file cannot be written; an older file of that name then stays as it was.
     """
     from safetensors.numpy import save  # here, because `import transformer_np` loads NumPy alone
 
@@ -25,7 +25,7 @@ def save_checkpoint(path, tensors, header):
 
 
 def load_checkpoint(path, prefix=""):
-    """Read a file of save_checkpoint: ({name: array}, header), only the names that begin with `prefix`.
+    """Read a file of save_checkpoint: ({name: array}, header), with the names that begin with `prefix`.
 
     Raises FileNotFoundError, or ValueError for a file that is truncated, damaged or not ours.
     """
@@ -43,7 +43,7 @@ def load_checkpoint(path, prefix=""):
 
 
 def _header_of(path, metadata):
-    """Our header; read before any tensor, because a file that is not ours may hold types that NumPy does not have."""
+    """Our header, read before any tensor, because other files may hold types that NumPy lacks."""
     if _HEADER not in metadata:
         raise ValueError(f"{path} is a safetensors file, but not a checkpoint of transformer_np")
     try:
@@ -56,7 +56,7 @@ def _header_of(path, metadata):
 
 
 def model_header(model):
-    """What a checkpoint says about its model: the class and the configuration."""
+    """The entries of a checkpoint's header about its model: the class and the configuration."""
     return {"model": type(model).__name__, "config": asdict(model.config)}
 
 
@@ -68,13 +68,13 @@ def model_tensors(model):
 def load_model(path):
     """The model of a checkpoint, in eval mode, and the checkpoint's header.
 
-    Raises FileNotFoundError, or ValueError for a damaged file or a model that this package does not know.
+    Raises FileNotFoundError, or ValueError for a damaged file or a model class that this package lacks.
     """
     tensors, header = load_checkpoint(path, "model.")
     cls = getattr(models, str(header.get("model")), None)
     config_class = getattr(models, f"{header.get('model')}Config", None)
     if cls is None or config_class is None:
-        raise ValueError(f"{path} holds a model of the unknown kind {header.get('model')!r}")
+        raise ValueError(f"{path} holds a model of an unknown class, {header.get('model')!r}")
     try:
         model = cls(config_class(**header.get("config", {})))
     except (TypeError, ValueError) as error:

@@ -1,17 +1,16 @@
-"""BERT's layout: names, shapes and settings (Devlin et al. 2019, as in Hugging Face's BertModel and its relatives).
+"""BERT's layout: names, shapes and settings (Devlin et al. 2019, as in Hugging Face's BertModel and related classes).
 
-Its matrices are (d_out, d_in), the transpose of ours. The files of Google's own models call γ and β of a LayerNorm
-`gamma` and `beta`, later ones `weight` and `bias`.
+Its matrices are (d_out, d_in), the transpose of ours. Google's own files name γ and β of a LayerNorm `gamma` and
+`beta`; later files name them `weight` and `bias`.
 """
 
 import re
 
-from .. import Bert, BertConfig
 from .layout import ACTIVATION_NAMES, Stored, activation, refuse, required
 
-MODEL, MODEL_TYPE, PREFIX = Bert, "bert", "bert."
+MODEL_TYPES, PREFIX = ("bert",), "bert."
 BUFFERS = re.compile(r"embeddings\.(position_ids|token_type_ids)")  # 0, 1, 2, … and 0, 0, 0, …
-HEADS = ("cls.", "classifier.", "qa_outputs.")  # of tasks, where they are not ours
+HEADS = ("cls.", "classifier.", "qa_outputs.")  # of tasks, unless the model has them
 
 MLM_HEAD = {
     "cls.predictions.transform.dense.weight": Stored(("mlm_head.linear.w",), transposed=True),
@@ -20,7 +19,7 @@ MLM_HEAD = {
     "cls.predictions.transform.LayerNorm.bias": Stored(("mlm_head.norm.beta",)),
     "cls.predictions.bias": Stored(("mlm_head.b",)),
 }
-COPIES = {  # of the masked-language-model head: what it shares with others, which some files store again
+COPIES = {  # in the masked-language-model head: shared tensors that some files store twice
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
     "cls.predictions.decoder.bias": "cls.predictions.bias",
 }
@@ -41,17 +40,17 @@ def standard_name(name):
 
 
 def read_config(settings, weights):
-    """config.json and the names in the file  ->  BertConfig
+    """config.json and the tensors of the file  ->  the arguments of BertConfig
 
-    The model has those of the pooler, the masked-language-model head and the classifier that the file has: the
-    classifier only on top of a pooler, the head only where its output is the word embedding, as in BERT.
-    dropout is hidden_dropout_prob: ours has none on the attention weights.
+    The model gets the pooler, the masked-language-model head and the classifier if the file has them; the classifier
+    only on top of a pooler, the head only if its output is tied to the word embedding, as in BERT.
+    dropout is hidden_dropout_prob: our attention weights have no dropout.
     """
     refuse(settings, {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False})
     pooler = any(name in weights for name in POOLER)
     tied = all(weights.equal(*pair) for pair in COPIES.items() if pair[0] in weights and pair[1] in weights)
     classes = weights.shape("classifier.weight") if pooler and "classifier.weight" in weights else ()  # (C, D)
-    return BertConfig(
+    return dict(
         vocab_size=required(settings, "vocab_size"),
         max_len=required(settings, "max_position_embeddings"),
         d_model=required(settings, "hidden_size"),
@@ -70,7 +69,7 @@ def read_config(settings, weights):
 
 
 def duplicates(config):
-    """Names in the file that repeat what is stored under another."""
+    """Names of tensors in the file that repeat another tensor."""
     return set(COPIES) if config.mlm_head else set()
 
 
@@ -103,12 +102,12 @@ def write_config(config):
 
 
 def prefix(config):
-    """What the names of the body begin with in a file that we write: nothing where there is no head."""
+    """The prefix of the body's names in a written file: none without a head."""
     return PREFIX if config.mlm_head or config.num_classes is not None else ""
 
 
 def body(config):
-    """{name in the file, without prefix: Stored} of what the prefix is for"""
+    """{name without prefix: Stored} for the tensors under the prefix"""
     tensors = {
         "embeddings.word_embeddings.weight": Stored(("embedding.table",)),
         "embeddings.position_embeddings.weight": Stored(("position.table",)),
@@ -128,12 +127,12 @@ def body(config):
 
 
 def heads(config):
-    """The same for what stands outside of it."""
+    """{name: Stored} for the tensors outside the prefix"""
     return {**(MLM_HEAD if config.mlm_head else {}), **(CLASSIFIER if config.num_classes is not None else {})}
 
 
 def writable(model):
-    """The model as the layout can hold it."""
+    """The model: the layout can represent every Bert."""
     return model
 
 

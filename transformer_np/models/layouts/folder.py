@@ -1,4 +1,4 @@
-"""Reading and writing a folder: config.json and model.safetensors."""
+"""Read and write a folder of a pretrained model: config.json and model.safetensors."""
 
 import json
 import shutil
@@ -10,49 +10,58 @@ from pathlib import Path
 import numpy as np
 
 from ...layers.initial import blank
+from ...support.checks import floating_dtype
 from ...support.files import write_atomically
-from . import bert, gpt2, t5
 
 CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
-LAYOUTS = {layout.MODEL_TYPE: layout for layout in (gpt2, bert, t5)}
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
-KEPT_SETTINGS = ("bos_token_id", "eos_token_id", "id2label", "label2id")  # which our configurations do not have
+KEPT_SETTINGS = ("bos_token_id", "eos_token_id", "id2label", "label2id")  # which our configurations lack
 KEPT_FILES = (TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt")
+
+MODELS = {}  # {model_type: the class that reads it}, filled by `register`
+
+
+def register(cls):
+    """Make a model class known to load_any, under the model types of its layouts; a type keeps its first class."""
+    for layout in cls.layouts:
+        for model_type in layout.MODEL_TYPES:
+            MODELS.setdefault(model_type, cls)
 
 
 def load_any(folder, dtype=None):
-    """The model in a folder, of the kind that its config.json names: a GPT or a Bert. Errors as in load_pretrained."""
+    """The model in a folder, of the class that its model_type belongs to. Errors as in load_pretrained."""
     folder = Path(folder)
-    return load_pretrained(LAYOUTS[_model_type(folder, _settings(folder))].MODEL, folder, dtype)
+    return load_pretrained(MODELS[_model_type(folder, _settings(folder))], folder, dtype)
 
 
 def load_pretrained(cls, folder, dtype=None):
-    """The model of a folder, in eval mode.
+    """The model in a folder, in eval mode.
 
     cls: GPT for the model_type gpt2, Bert for bert, T5 for t5
-    dtype: of the model; None keeps the file's, half precision becoming float32
+    dtype: of the model; None takes the file's, or float32 for a file in half precision
 
-    The file is mapped into memory, and each tensor copied from there into its parameter. Names with and without the
-    prefix ("transformer." or "bert.") are understood, and buffers that are not learned left out. Weights of a task that
-    the model has no head for are left out with a warning.
+    The file is mapped into memory, and each tensor is copied from there into its parameter. Names may have the prefix
+    ("transformer." or "bert.") or lack it. Buffers, which are not learned, are ignored. Weights of a task for which the
+    model has no head are ignored with a warning.
 
-    Raises FileNotFoundError or NotADirectoryError where there is no folder, config.json or model.safetensors in it;
-    ValueError for another model_type, a setting that is not supported, missing or unexpected tensors, wrong shapes or
-    dtypes, a damaged file, or weights in a pickle, which are never read.
+    Raises FileNotFoundError or NotADirectoryError if the folder, its config.json or its model.safetensors is missing;
+    ValueError for another model_type, an unsupported setting, missing or unexpected tensors, wrong shapes or dtypes, a
+    damaged file, or weights in a pickle, which is never read.
     """
+    if dtype is not None:
+        dtype = floating_dtype("dtype", dtype)
     folder = Path(folder)
     settings = _settings(folder)
     model_type = _model_type(folder, settings)
-    layout = LAYOUTS[model_type]
-    if layout.MODEL is not cls:
+    layout = next((layout for layout in getattr(cls, "layouts", ()) if model_type in layout.MODEL_TYPES), None)
+    if layout is None:
         raise ValueError(
-            f"{folder} holds a model of the type {model_type!r}, not a {cls.__name__}: "
-            f"read it with {layout.MODEL.__name__}.from_pretrained"
+            f"{folder} holds a model of type {model_type!r}, not a {cls.__name__}: "
+            f"read it with {MODELS[model_type].__name__}.from_pretrained"
         )
     with _open_weights(folder, layout) as weights:
         try:
-            config = layout.read_config(settings, weights)
-            config = replace(config, dtype=weights.dtype if dtype is None else dtype)
+            config = cls.config_class(**layout.read_config(settings, weights), dtype=dtype or weights.dtype)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{folder / CONFIG}: {error}") from None
         wanted = layout.body(config) | layout.heads(config)
@@ -72,22 +81,24 @@ def load_pretrained(cls, folder, dtype=None):
 def save_pretrained(model, folder, tokenizer=None):
     """Write a GPT, Bert or T5 into a folder that Hugging Face loads: config.json, model.safetensors, tokenizer.json.
 
-    tokenizer: a tokenizer.json to copy, or the folder of one; without it, the tokenizer of the folder that the model
-        was read from, where there is one
+    tokenizer: a tokenizer.json to copy, or the folder of one; None copies the tokenizer of the folder that the model
+        was read from, if it has one
 
-    The files are written atomically, the weights first. A GPT without biases gets ones that are 0: the layout has no
-    other way to say it. A model read back has the same parameters to the last bit.
+    The files are written atomically, the weights first. A GPT without biases is written with biases of 0, because the
+    layout requires them. A model that is read back has the same parameters, bit for bit.
 
-    Raises TypeError for another model, OSError where the folder cannot be written.
+    Raises TypeError for another model, ValueError for a model that the layout cannot represent, OSError if the folder
+    cannot be written.
     """
-    layout = next((layout for layout in LAYOUTS.values() if isinstance(model, layout.MODEL)), None)
-    if layout is None:
-        kinds = ", ".join(layout.MODEL.__name__ for layout in LAYOUTS.values())
+    layouts = getattr(model, "layouts", ())
+    if not layouts:
+        kinds = ", ".join(sorted({cls.__name__ for cls in MODELS.values()}))
         raise TypeError(f"model must be one of {kinds}, got {type(model).__name__}")
+    layout = layouts[0]
     origin = getattr(model, "pretrained_folder", None)
     model = layout.writable(model)
     config = replace(model.config, dtype=str(model.parameters()[0].dtype))  # astype may have changed it
-    settings = {"model_type": layout.MODEL_TYPE, "dtype": config.dtype, **layout.write_config(config)}
+    settings = {"model_type": layout.MODEL_TYPES[0], "dtype": config.dtype, **layout.write_config(config)}
     if origin is not None and (origin / CONFIG).is_file():
         before = _settings(origin)
         settings |= {key: before[key] for key in KEPT_SETTINGS if key in before}
@@ -108,17 +119,18 @@ def save_pretrained(model, folder, tokenizer=None):
 
 
 def _split(values, stored):
-    """The tensor of the file as the parameters it is made of."""
+    """The parameters that a tensor of the file holds."""
     return np.split(values.T if stored.transposed else values, len(stored.parameters), axis=-1)
 
 
 def _joined(parameters, stored):
-    """The parameters as the tensor of the file."""
+    """The tensor of the file that holds these parameters."""
     values = np.concatenate([parameters[name].data for name in stored.parameters], axis=-1)
     return np.ascontiguousarray(values.T if stored.transposed else values)
 
 
 def _copy_tokenizer(source, folder, needed):
+    """Copy the tokenizer's files; FileNotFoundError if it is needed and missing."""
     if source is None:
         return
     if source.is_file():
@@ -132,18 +144,18 @@ def _copy_tokenizer(source, folder, needed):
             write_atomically(folder / name, lambda new, path=path: shutil.copyfile(path, new))
 
 
-# --- reading, with everything that can be wrong ----------------------------------------------------------------------
+# --- reading, with all its errors ------------------------------------------------------------------------------------
 
 
 def _settings(folder):
-    """What config.json says."""
+    """The settings in config.json."""
     if not folder.exists():
-        raise FileNotFoundError(f"there is no folder {folder}; nothing is fetched, so download the model first")
+        raise FileNotFoundError(f"there is no folder {folder}; models are not downloaded, so download it first")
     if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file, expected the folder of a model")
     path = folder / CONFIG
     if not path.is_file():
-        raise FileNotFoundError(f"{folder} is not the folder of a model: there is no {CONFIG} in it")
+        raise FileNotFoundError(f"{folder} is not the folder of a model: it has no {CONFIG}")
     try:
         settings = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -154,17 +166,18 @@ def _settings(folder):
 
 
 def _model_type(folder, settings):
+    """The model type in config.json; ValueError for one without a model here."""
     model_type = settings.get("model_type")
-    if not isinstance(model_type, str) or model_type not in LAYOUTS:
+    if not isinstance(model_type, str) or model_type not in MODELS:
         raise ValueError(
             f"{folder / CONFIG}: model_type is {model_type!r}, which is not supported; "
-            f"supported are {', '.join(LAYOUTS)}"
+            f"supported are {', '.join(sorted(MODELS))}"
         )
     return model_type
 
 
 class _Weights:
-    """The open file: tensors by their standard name, without prefix; buffers are not among them."""
+    """The open file: tensors by their standard name, which has no prefix, and without the buffers."""
 
     def __init__(self, file, path, layout):
         self._file, self.path, self.in_file = file, path, {}
@@ -173,13 +186,13 @@ class _Weights:
             if layout.BUFFERS.fullmatch(standard):
                 continue
             if standard in self.in_file:
-                raise ValueError(f"{path} has both {self.in_file[standard]} and {name}, which mean the same")
+                raise ValueError(f"{path} has both {self.in_file[standard]} and {name}, two names of one tensor")
             self.in_file[standard] = name
         dtypes = {self._slice(name).get_dtype(): name for name in self.in_file}
         unknown = [f"{self.in_file[name]} is {dtype}" for dtype, name in dtypes.items() if dtype not in _DTYPES]
         if unknown:
             raise ValueError(
-                f"{path}: {unknown[0]}, expected {', '.join(_DTYPES)}; convert it where torch is: "
+                f"{path}: {unknown[0]}, expected {', '.join(_DTYPES)}; convert the file where torch is installed: "
                 "AutoModel.from_pretrained(folder).float().save_pretrained(new folder)"
             )
         self.dtype = "float64" if "F64" in dtypes else "float32"
@@ -197,7 +210,7 @@ class _Weights:
         return self._file.get_tensor(self.in_file[name])
 
     def equal(self, one, other):
-        """Whether two tensors are the same; True where the other is not there."""
+        """Whether two tensors are equal; True if the file lacks the second."""
         return other not in self or np.array_equal(self.read(one), self.read(other))
 
 
@@ -206,11 +219,12 @@ _DTYPES = ("F16", "F32", "F64")
 
 @contextmanager
 def _open_weights(folder, layout):
+    """The weights of a folder, open while the `with` block runs."""
     from safetensors import SafetensorError, safe_open
 
     path = folder / WEIGHTS
     if not path.is_file():
-        _say_what_is_there_instead(folder)
+        _refuse_other_weights(folder)
     try:
         with safe_open(path, framework="numpy") as file:
             yield _Weights(file, path, layout)
@@ -218,25 +232,26 @@ def _open_weights(folder, layout):
         raise ValueError(f"{path} is truncated, damaged or not a safetensors file: {error}") from None
 
 
-def _say_what_is_there_instead(folder):
+def _refuse_other_weights(folder):
+    """Raise the error that fits a folder without model.safetensors: several files, a pickle or nothing."""
     index = folder / f"{WEIGHTS}.index.json"
     if index.is_file():
         raise ValueError(
-            f"{folder} has its weights in several files, which is not supported: write them into one where torch is, "
-            'AutoModel.from_pretrained(folder).save_pretrained(new folder, max_shard_size="100GB")'
+            f"{folder} has its weights in several files, which is not supported; write one file where torch is "
+            'installed: AutoModel.from_pretrained(folder).save_pretrained(new folder, max_shard_size="100GB")'
         )
     pickles = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLES)
     if pickles:
         raise ValueError(
-            f"{folder} has its weights only in a pickle ({', '.join(pickles)}), which is never read here: it can run "
-            f"any code. Look for a {WEIGHTS} of the same model, or convert it on a machine that may run it: "
+            f"{folder} has its weights only in a pickle ({', '.join(pickles)}), which is never read here, because it "
+            f"can run any code. Look for a {WEIGHTS} of the same model, or, if you trust the pickle, convert it: "
             "AutoModel.from_pretrained(folder).save_pretrained(new folder)"
         )
     raise FileNotFoundError(f"there is no {WEIGHTS} in {folder}")
 
 
 def _check_names(weights, wanted, layout, config):
-    """ValueError for names that are missing or that nobody knows; a warning for those of a task we have no head for."""
+    """Raise ValueError for missing and unknown names; warn of the names of a task for which we have no head."""
     outside = layout.heads(config)
     prefixed = any(name.startswith(layout.PREFIX) for name in weights.in_file.values())
     missing = [
@@ -246,15 +261,15 @@ def _check_names(weights, wanted, layout, config):
     for standard, name in sorted(weights.in_file.items()):
         if standard not in wanted and standard not in layout.duplicates(config):
             (ignored if standard.startswith(layout.HEADS) else unexpected).append(name)
-    if missing or unexpected:
-        raise ValueError(
-            f"{weights.path} does not fit its {CONFIG}: missing {_listed(missing)}, not expected {_listed(unexpected)}"
-        )
+    wrong = [f"{what} {_listed(names)}" for what, names in (("missing", missing), ("unexpected", unexpected)) if names]
+    if wrong:
+        raise ValueError(f"{weights.path} does not fit its {CONFIG}: {'; '.join(wrong)}")
     if ignored:
-        warnings.warn(f"{weights.path}: left out, for a task without a head here: {_listed(ignored)}", stacklevel=4)
+        warnings.warn(f"{weights.path}: ignored, for a task without a head here: {_listed(ignored)}", stacklevel=4)
 
 
 def _check_shapes(weights, wanted, parameters):
+    """Raise one ValueError that names every tensor of a wrong shape."""
     wrong = []
     for name, stored in wanted.items():
         *rest, last = parameters[stored.parameters[0]].shape
@@ -267,7 +282,5 @@ def _check_shapes(weights, wanted, parameters):
 
 
 def _listed(names, most=8, separator=", "):
-    """The names for a message, not more than fit into it."""
-    if not names:
-        return "nothing"
+    """The first few names, for a message."""
     return separator.join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

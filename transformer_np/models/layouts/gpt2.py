@@ -8,12 +8,11 @@ import warnings
 from dataclasses import replace
 
 from ...layers.initial import blank
-from .. import GPT, GPTConfig
 from .layout import ACTIVATION_NAMES, Stored, activation, refuse, required
 
-MODEL, MODEL_TYPE, PREFIX = GPT, "gpt2", "transformer."
+MODEL_TYPES, PREFIX = ("gpt2",), "transformer."
 BUFFERS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # the causal mask
-HEADS = ("score.", "classifier.", "multiple_choice_head.")  # of tasks that we do not have
+HEADS = ("score.", "classifier.", "multiple_choice_head.")  # of tasks that the model lacks
 
 
 def standard_name(name):
@@ -22,20 +21,20 @@ def standard_name(name):
 
 
 def read_config(settings, weights):
-    """config.json and the names in the file  ->  GPTConfig
+    """config.json and the tensors of the file  ->  the arguments of GPTConfig
 
-    dropout is resid_pdrop: ours has none on the attention weights.
+    dropout is resid_pdrop: our attention weights have no dropout.
     """
     refuse(settings, {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False})
     refuse(settings, {"add_cross_attention": False})
-    tied = settings.get("tie_word_embeddings", True)
+    tied = bool(settings.get("tie_word_embeddings", True))
     if tied and "lm_head.weight" in weights and not weights.equal("lm_head.weight", "wte.weight"):
         warnings.warn(
-            "config.json ties lm_head to the embedding, but the file has a lm_head.weight of its own: it is used",
+            "config.json ties lm_head to the embedding, but the file has another lm_head.weight, which is used",
             stacklevel=4,
         )
         tied = False
-    return GPTConfig(
+    return dict(
         vocab_size=required(settings, "vocab_size"),
         max_len=required(settings, "n_positions", "n_ctx", "max_position_embeddings"),
         d_model=required(settings, "n_embd", "hidden_size"),
@@ -50,7 +49,7 @@ def read_config(settings, weights):
 
 
 def duplicates(config):
-    """Names in the file that repeat what is stored under another."""
+    """Names of tensors in the file that repeat another tensor."""
     return {"lm_head.weight"} if config.tie_embeddings else set()
 
 
@@ -77,12 +76,12 @@ def write_config(config):
 
 
 def prefix(config):
-    """What the names of the body begin with in a file that we write."""
+    """The prefix of the body's names in a written file."""
     return PREFIX
 
 
 def body(config):
-    """{name in the file, without prefix: Stored} of what the prefix is for"""
+    """{name without prefix: Stored} for the tensors under the prefix"""
     tensors = {"wte.weight": Stored(("embedding.table",)), "wpe.weight": Stored(("position.table",))}
     for i in range(config.num_layers):
         theirs, ours = f"h.{i}", f"blocks.{i}"
@@ -98,15 +97,21 @@ def body(config):
 
 
 def heads(config):
-    """The same for what stands outside of it."""
+    """{name: Stored} for the tensors outside the prefix"""
     return {} if config.tie_embeddings else {"lm_head.weight": Stored(("output.w",), transposed=True)}
 
 
 def writable(model):
-    """The model as the layout can hold it: GPT-2 has biases, so a model without gets ones that are 0."""
+    """The model, or without biases an equal one whose biases are 0, because GPT-2 has biases.
+
+    Raises ValueError for an activation that GPT-2 lacks.
+    """
+    name = model.config.activation
+    if name not in ACTIVATION_NAMES:
+        raise ValueError(f"activation is {name!r}, which GPT-2 cannot have; it can have {', '.join(ACTIVATION_NAMES)}")
     if model.config.bias:
         return model
     with blank():
-        twin = GPT(replace(model.config, bias=True))
+        twin = type(model)(replace(model.config, bias=True))
     twin.load_state_dict(model.state_dict(), strict=False)
     return twin

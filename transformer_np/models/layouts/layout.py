@@ -1,8 +1,8 @@
-"""What the layouts have in common: how tensors of the file and parameters of ours correspond."""
+"""Helpers of the layouts: activations, stored tensors, and settings that are missing or unsupported."""
 
 from dataclasses import dataclass
 
-# what Hugging Face calls the activations; gelu_new, gelu_pytorch_tanh and gelu_fast are three writings of one formula
+# Hugging Face's names of the activations; gelu_new, gelu_pytorch_tanh and gelu_fast are one formula
 ACTIVATIONS = {
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
@@ -15,15 +15,17 @@ ACTIVATION_NAMES = {"gelu": "gelu", "gelu_tanh": "gelu_new", "relu": "relu"}
 
 @dataclass(frozen=True)
 class Stored:
-    """A tensor of the file: one parameter of ours, or several side by side along the last axis; transposed where the
-    file has a matrix as (d_out, d_in), as torch.nn.Linear does. Ours are (d_in, d_out)."""
+    """A tensor of the file: one of our parameters, or several side by side along the last axis.
+
+    transposed: whether the file stores a matrix as (d_out, d_in), like torch.nn.Linear; ours are (d_in, d_out)
+    """
 
     parameters: tuple
     transposed: bool = False
 
 
 def activation(settings, key, default):
-    """Our name of the activation that config.json names under `key`."""
+    """Our name of the activation in the setting `key`."""
     name = settings.get(key, default)
     if name not in ACTIVATIONS:
         raise ValueError(f"{key} is {name!r}, which is not supported; supported are {', '.join(ACTIVATIONS)}")
@@ -31,7 +33,7 @@ def activation(settings, key, default):
 
 
 def required(settings, *keys):
-    """The value of the first of these keys that is there."""
+    """The value of the first of these keys that is set; ValueError if none is."""
     for key in keys:
         if settings.get(key) is not None:
             return settings[key]
@@ -39,7 +41,7 @@ def required(settings, *keys):
 
 
 def refuse(settings, supported):
-    """Raise ValueError where a setting is there and has another value than the one supported."""
+    """Raise ValueError if a setting has another value than the supported one."""
     for key, value in supported.items():
         if settings.get(key, value) not in (value, None):
             raise ValueError(f"{key} is {settings[key]!r}, which is not supported; supported is {value!r}")

@@ -1,18 +1,17 @@
 """T5's layout: names, shapes and settings (Raffel et al. 2020, as in Hugging Face's T5ForConditionalGeneration).
 
-Its matrices are (d_out, d_in), the transpose of ours. v1.0 scales what it hands to the tied output projection, v1.1 has
-one of its own and does not.
+Its matrices are (d_out, d_in), the transpose of ours. v1.0 scales the input of its tied output projection; v1.1 has a
+separate output projection and does not scale.
 """
 
 import re
 
-from .. import T5, T5Config
 from .layout import Stored, refuse, required
 
-MODEL, MODEL_TYPE, PREFIX = T5, "t5", ""
-# of no use: a bias that old files have and no version of the model adds to anything
+MODEL_TYPES, PREFIX = ("t5",), ""
+# unused: old files have this bias, but no version of the model adds it to anything
 BUFFERS = re.compile(r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight")
-HEADS = ("classification_head.", "classifier.")  # of tasks that we do not have
+HEADS = ("classification_head.", "classifier.")  # of tasks that the model lacks
 
 ACTIVATIONS = {"relu": "relu", "gated-gelu": "gated_gelu"}
 EMBEDDING, OUTPUT = "shared.weight", "lm_head.weight"
@@ -25,9 +24,9 @@ def standard_name(name):
 
 
 def read_config(settings, weights):
-    """config.json and the names in the file  ->  T5Config
+    """config.json and the tensors of the file  ->  the arguments of T5Config
 
-    dropout is dropout_rate: ours has none on the attention weights and inside the feed-forward network.
+    dropout is dropout_rate: our attention weights and the inside of our feed-forward network have no dropout.
     """
     refuse(settings, {"is_encoder_decoder": True})
     kind = settings.get("feed_forward_proj", "relu")
@@ -35,16 +34,16 @@ def read_config(settings, weights):
         raise ValueError(
             f"feed_forward_proj is {kind!r}, which is not supported; supported are {', '.join(ACTIVATIONS)}"
         )
-    tied = settings.get("scale_decoder_outputs")  # newer files say it here, older ones below
+    tied = settings.get("scale_decoder_outputs")  # the key of newer files
     tied = settings.get("tie_word_embeddings", True) if tied is None else tied
-    own = [name for name in sorted(COPIES | ({OUTPUT} if tied else set())) if name in weights]
-    for name in own:
+    copies = [name for name in sorted(COPIES | ({OUTPUT} if tied else set())) if name in weights]
+    for name in copies:
         if EMBEDDING in weights and not weights.equal(name, EMBEDDING):
-            raise ValueError(f"{name} is to be the same as {EMBEDDING}, but is not")
+            raise ValueError(f"{name} must equal {EMBEDDING}, but differs")
     layers = required(settings, "num_layers")
     pad_id = settings.get("pad_token_id") or 0
     start = settings.get("decoder_start_token_id")
-    return T5Config(
+    return dict(
         vocab_size=required(settings, "vocab_size"),
         d_model=required(settings, "d_model"),
         num_heads=required(settings, "num_heads"),
@@ -66,7 +65,7 @@ def read_config(settings, weights):
 
 
 def duplicates(config):
-    """Names in the file that repeat what is stored under another."""
+    """Names of tensors in the file that repeat another tensor."""
     return COPIES | ({OUTPUT} if config.tie_embeddings else set())
 
 
@@ -97,12 +96,12 @@ def write_config(config):
 
 
 def prefix(config):
-    """What the names of the body begin with in a file that we write."""
+    """The prefix of the body's names in a written file."""
     return PREFIX
 
 
 def body(config):
-    """{name in the file: Stored} of everything but the output projection"""
+    """{name: Stored} for all tensors but the output projection"""
     tensors = {EMBEDDING: Stored(("src_input.embedding.table",))}
     sides = {
         "encoder": (config.num_encoder_layers, {"SelfAttention": "attention"}),
@@ -134,12 +133,12 @@ def body(config):
 
 
 def heads(config):
-    """The same for what stands outside of it."""
+    """{name: Stored} for the output projection"""
     return {} if config.tie_embeddings else _matrix("lm_head", "output.w")
 
 
 def writable(model):
-    """The model as the layout can hold it."""
+    """The model: the layout can represent every T5."""
     return model
 
 

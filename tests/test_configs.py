@@ -1,0 +1,123 @@
+"""The configurations of all models: what is wrong is refused with one kind of message, whichever model it is for."""
+
+import json
+from dataclasses import asdict, fields
+
+import numpy as np
+import pytest
+
+from transformer_np import models
+from transformer_np.module import Module
+
+CLASSES = [getattr(models, name) for name in models.__all__ if name.endswith("Config")]
+SIZES = {"src_vocab_size": 11, "tgt_vocab_size": 13, "vocab_size": 11}
+MAY_BE_ZERO = {"num_encoder_layers", "num_decoder_layers", "mem_len", "pad_id", "bos_id", "eos_id", "seed"}
+OPTIONAL = {(models.GPTConfig, "d_ff"), (models.TransformerXLConfig, "d_ff"), (models.BertConfig, "num_classes")}
+
+
+def make(cls, **changes):
+    names = [field.name for field in fields(cls)]
+    return cls(**{name: size for name, size in SIZES.items() if name in names} | changes)
+
+
+def of_kind(*kinds):
+    """(class, name) for every field of these types."""
+    return [(cls, field.name) for cls in CLASSES for field in fields(cls) if field.type in kinds]
+
+
+WHOLE = of_kind(int, int | None)
+NUMBERS = of_kind(float)
+FLAGS = of_kind(bool)
+NAMES = of_kind(str)  # dtype and activation
+
+
+def refused(error, message, cls, name, value):
+    with pytest.raises(error, match=message) as caught:
+        make(cls, **{name: value})
+    assert type(caught.value) is error and str(caught.value).startswith(name)
+
+
+def test_every_model_has_a_configuration_and_every_field_a_kind():
+    assert {cls.__name__.removesuffix("Config") for cls in CLASSES} == {
+        name for name in models.__all__ if issubclass(getattr(models, name), Module)
+    }
+    assert len(WHOLE + NUMBERS + FLAGS + NAMES) == sum(len(fields(cls)) for cls in CLASSES)
+    assert {name for _, name in NAMES} == {"dtype", "activation"}
+
+
+@pytest.mark.parametrize(("cls", "name"), WHOLE)
+def test_whole_numbers(cls, name):
+    for value in (2.5, 8.0, "8", True, [8], np.float64(8), *([] if (cls, name) in OPTIONAL else [None])):
+        refused(TypeError, f"^{name} must be a whole number, got ", cls, name, value)
+    refused(ValueError, f"^{name} must be at least [014], got -1$", cls, name, -1)
+    if name not in MAY_BE_ZERO:
+        refused(ValueError, f"^{name} must be at least [14], got 0$", cls, name, 0)
+
+
+@pytest.mark.parametrize(("cls", "name"), NUMBERS)
+def test_numbers(cls, name):
+    for value in ("0.1", None, True, [0.1], 1j):
+        refused(TypeError, f"^{name} must be a number, got ", cls, name, value)
+    for value in (-0.1, float("nan"), float("inf"), *([1.0, 1] if name == "dropout" else [])):
+        message = r"lie in \[0, 1\)" if name == "dropout" else "be a finite number, at least 0"
+        refused(ValueError, f"^{name} must {message}, got {value}$", cls, name, value)
+
+
+@pytest.mark.parametrize(("cls", "name"), FLAGS)
+def test_flags(cls, name):
+    for value in (1, 0, "yes", None, []):
+        refused(TypeError, f"^{name} must be True or False, got ", cls, name, value)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_dtypes(cls):
+    for value in ("int32", "float99", "", ",", "(", "complex64", "f4,f4", np.int64, np.dtype(bool), str):
+        refused(ValueError, "^dtype must be a floating type, got ", cls, "dtype", value)
+    for value in (3, None, 1.5, ["float32"], np.ones(2), np.float32(1)):
+        refused(TypeError, "^dtype must be a floating type, got ", cls, "dtype", value)
+    for value in ("float64", "f8", np.float64, np.dtype("float64"), float):
+        assert make(cls, dtype=value).dtype == "float64"
+
+
+@pytest.mark.parametrize("cls", [cls for cls, name in NAMES if name == "activation"])
+def test_activations(cls):
+    for value in (3, None, ["relu"]):
+        refused(TypeError, "^activation must be a string, got ", cls, "activation", value)
+    for value in ("elu", "", "ReLU"):
+        names = r'"relu"(, "\w+")* or "(gelu_tanh|gated_gelu)"'
+        refused(ValueError, f"^activation must be {names}, got {value!r}$", cls, "activation", value)
+    for value in cls.activations:
+        options = {"bias": False} if cls is models.GPTConfig else {}
+        assert make(cls, activation=value, **options).activation == value
+
+
+@pytest.mark.parametrize("cls", [cls for cls, name in WHOLE if name == "num_heads" and cls is not models.T5Config])
+def test_heads_of_one_width(cls):
+    with pytest.raises(ValueError, match=r"^num_heads must divide d_model, got 3 heads for d_model = 8$"):
+        make(cls, d_model=8, num_heads=3)
+    assert models.T5Config(11, d_model=8, num_heads=3).num_heads == 3  # d_head sets the width
+
+
+def test_ids_in_the_vocabulary():
+    for name in ("bos_id", "eos_id"):
+        refused(ValueError, f"^{name} is 13, not in tgt_vocab_size = 13$", models.TransformerConfig, name, 13)
+    for name in ("pad_id", "bos_id", "eos_id"):
+        refused(ValueError, f"^{name} is 11, not in vocab_size = 11$", models.T5Config, name, 11)
+
+
+def test_the_gated_network_has_no_biases():
+    refused(ValueError, "gated_gelu.*needs bias=False", models.GPTConfig, "activation", "gated_gelu")
+
+
+@pytest.mark.parametrize(("cls", "name"), sorted(OPTIONAL, key=str))
+def test_none_where_it_has_a_meaning(cls, name):
+    assert getattr(make(cls, **{name: None}), name) == (4 * make(cls).d_model if name == "d_ff" else None)
+
+
+@pytest.mark.parametrize("cls", CLASSES)
+def test_numpy_scalars_become_plain_numbers(cls):
+    """A checkpoint has the configuration in its header, as JSON."""
+    plain = asdict(make(cls))
+    scalars = {int: np.int64, float: np.float64, bool: np.bool_}
+    same = cls(**{name: scalars.get(type(value), lambda same: same)(value) for name, value in plain.items()})
+    assert same == make(cls) and json.dumps(asdict(same)) == json.dumps(plain)

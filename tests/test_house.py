@@ -1,0 +1,106 @@
+"""The house: what the parts of the package import of one another."""
+
+import ast
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import transformer_np
+
+PACKAGE = Path(transformer_np.__file__).parent
+
+# From the ground up; a part imports from floors below it, and from its own. docs/architecture.md draws them.
+FLOORS = (
+    ("support",),
+    ("masks", "module", "data"),
+    ("functional",),
+    ("layers", "decoding"),
+    ("models",),
+    ("training", "pretrained"),
+    ("inspection", "tasks"),
+    ("bench", "lecture", "plots"),
+    ("homework",),
+    ("commands",),
+    ("cli",),
+    ("__main__",),
+)
+FLOOR_OF = {part: floor for floor, parts in enumerate(FLOORS) for part in parts}
+PATHS = {"blocks", "complexity", "gradcheck", "tracing"}  # documented import paths of what lives in a folder
+FILES = {file.relative_to(PACKAGE).with_suffix("").parts: file for file in PACKAGE.rglob("*.py")}
+MODULES = {(parts[:-1] if parts[-1] == "__init__" else parts): file for parts, file in FILES.items()}
+
+
+def imports_of(module):
+    """The modules of the package that a module imports, anywhere in its code; () is the package itself."""
+    file = MODULES[module]
+    folder = module if file.name == "__init__.py" else module[:-1]
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = folder[: len(folder) + 1 - node.level] + tuple((node.module or "").split(".") if node.module else ())
+            for alias in node.names:
+                inner = (*base, alias.name)
+                assert base or inner in MODULES or alias.name == "__version__", f"{file}: import it from where it lives"
+                found.add(inner if inner in MODULES else base)
+        elif isinstance(node, ast.ImportFrom | ast.Import):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            assert not any(name.split(".")[0] == PACKAGE.name for name in names), f"{file}: import it relatively"
+    return found - {module}
+
+
+# The only files that import a module by a name which they compute; the floors cannot be read off such an import.
+BY_NAME = {
+    ("__init__",),  # the package loads its parts when they are asked for
+    ("bench", "child"),  # a module of its own folder
+    ("homework", "exercise"),  # the package of an exercise's function
+    ("homework", "path"),  # its own sheets
+    ("homework", "grading", "sandbox", "answers"),
+    ("homework", "grading", "sandbox", "worker"),
+}
+IMPORTERS = {"import_module", "__import__", "run_module", "run_path"}
+
+
+def names_called(file):
+    """The last names of everything that a file calls: `f` of f(…) and of a.b.f(…)."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            yield getattr(node.func, "id", None) or getattr(node.func, "attr", None)
+
+
+IMPORTS = {module: imports_of(module) for module in MODULES}
+
+
+def test_every_import_is_understood():
+    assert all(imported in MODULES for found in IMPORTS.values() for imported in found)
+    assert ("functional", "core") in IMPORTS[("functional", "t5")]
+    assert sum(map(len, IMPORTS.values())) > 400
+
+
+def test_no_circle():
+    try:
+        TopologicalSorter(IMPORTS).prepare()
+    except CycleError as error:
+        pytest.fail("these files import one another in a circle: " + " -> ".join("/".join(m) for m in error.args[1]))
+
+
+def test_every_part_has_a_floor():
+    assert {module[0] for module in MODULES if module} - PATHS == set(FLOOR_OF)
+
+
+@pytest.mark.parametrize("module", [m for m in MODULES if m and m[0] not in PATHS], ids="/".join)
+def test_no_import_upwards(module):
+    parts = {imported[0] for imported in IMPORTS[module] if imported}
+    assert not parts & PATHS, "inside the package import from where it lives"
+    upwards = {part for part in parts if FLOOR_OF[part] > FLOOR_OF[module[0]]}
+    beside = {part for part in parts if FLOOR_OF[part] == FLOOR_OF[module[0]]} - {module[0]}
+    assert not upwards and not beside
+
+
+def test_the_package_itself_imports_nothing_of_its_parts():
+    assert IMPORTS[()] == set()
+
+
+def test_no_other_file_imports_by_name():
+    found = {parts for parts, file in FILES.items() if IMPORTERS & set(names_called(file))}
+    assert found == BY_NAME

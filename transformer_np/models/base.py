@@ -1,0 +1,103 @@
+"""The parts that all models share: the checks of a configuration, and folders of pretrained weights."""
+
+from dataclasses import fields
+from math import inf
+from types import NoneType
+from typing import get_args
+
+import numpy as np
+
+from ..support.checks import check_at_least, check_heads, check_number, check_probability, floating_dtype
+from .layouts.folder import load_pretrained, register, save_pretrained
+
+MAY_BE_ZERO = ("num_encoder_layers", "num_decoder_layers", "mem_len", "pad_id", "bos_id", "eos_id", "seed")
+
+
+class ModelConfig:
+    """The sizes and choices of a model, checked when the object is made.
+
+    A subclass is a frozen dataclass whose annotations say which types a field accepts:
+
+    int: a whole number, at least 1, or at least 0 for the names in MAY_BE_ZERO
+    float: a finite number, at least 0; dropout is below 1
+    bool, str: nothing else
+    … | None: None as well
+
+    Three names have a meaning of their own. `dtype` is a floating type, stored as its name. `activation` is one of the
+    class attribute `activations`. `num_heads` divides `d_model`, unless `d_head` sets the width of a head.
+
+    A subclass with further rules extends `__post_init__`. NumPy scalars are stored as Python numbers, so that every
+    configuration can be written as JSON.
+
+    Raises TypeError for a value of the wrong type, ValueError for any other bad value.
+    """
+
+    activations = ("relu", "gelu", "gelu_tanh")
+
+    def __post_init__(self):
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name == "dtype":
+                self._set(dtype=floating_dtype("dtype", value))
+                continue
+            kinds = get_args(field.type) or (field.type,)
+            if value is None and NoneType in kinds:
+                continue
+            _check(field.name, value, kinds[0])
+            if isinstance(value, np.generic):
+                self._set(**{field.name: value.item()})
+        if hasattr(self, "num_heads") and getattr(self, "d_head", None) is None:
+            check_heads(self.num_heads, self.d_model)
+        if hasattr(self, "activation") and self.activation not in self.activations:
+            *names, last = (f'"{name}"' for name in self.activations)
+            raise ValueError(f"activation must be {', '.join(names)} or {last}, got {self.activation!r}")
+
+    def _set(self, **values):
+        """Fill in fields while the frozen object is being made."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _check_ids(self, names, size):
+        """Check that the token ids in these fields are in the vocabulary whose size is in the field `size`."""
+        for name in names:
+            if getattr(self, name) >= getattr(self, size):
+                raise ValueError(f"{name} is {getattr(self, name)}, not in {size} = {getattr(self, size)}")
+
+
+def _check(name, value, kind):
+    """Check the type of a field's value, and its range where it is a number."""
+    if kind is int:
+        check_at_least(name, value, 0 if name in MAY_BE_ZERO else 1)
+    elif name == "dropout":
+        check_probability(name, value)
+    elif kind is float:
+        check_number(name, value)
+        if not 0 <= value < inf:
+            raise ValueError(f"{name} must be a finite number, at least 0, got {value}")
+    elif not isinstance(value, (bool, np.bool_) if kind is bool else kind):
+        expected = {bool: "True or False", str: "a string"}.get(kind, f"a {kind.__name__}")
+        raise TypeError(f"{name} must be {expected}, got {value!r}")
+
+
+class Pretrained:
+    """A model that is read from, and written to, a folder in Hugging Face's layout: a mixin for a Module.
+
+    config_class: the class of the model's configuration
+    layouts: the layouts that the model has (see `layouts`); it is written in the first
+    """
+
+    config_class = None
+    layouts = ()
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+        register(cls)
+
+    @classmethod
+    def from_pretrained(cls, folder, dtype=None):
+        """The model of a folder in Hugging Face's layout; see `pretrained.load_pretrained`."""
+        return load_pretrained(cls, folder, dtype)
+
+    def save_pretrained(self, folder, tokenizer=None):
+        """Write a folder that Hugging Face loads; see `pretrained.save_pretrained`."""
+        save_pretrained(self, folder, tokenizer)
