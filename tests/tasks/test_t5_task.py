@@ -341,7 +341,7 @@ def test_commands_that_show_no_t5_say_so(pretrained, tmp_path, capsys, command):
     assert cli.main([*command.format(tmp_path).split(), "--pretrained", str(pretrained)]) == 2
     assert "holds a T5" in capsys.readouterr().err
     assert cli.main(["embed", "--model", str(pretrained), "me"]) == 2
-    assert "holds a model of the type 't5', not a Bert" in capsys.readouterr().err
+    assert "holds a model of type 't5', not a Bert" in capsys.readouterr().err
 
 
 # --- the commands ----------------------------------------------------------------------------------------------------
