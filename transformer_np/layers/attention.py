@@ -5,7 +5,7 @@ from ..module import Module, Parameter
 from ..support.checks import check_at_least, check_heads, shapes
 from .initial import glorot_uniform
 
-# From here on attention goes tile by tile, which is the faster way for all that is larger than the processor's cache:
+# From both of these sizes on, attention is computed tile by tile: that is faster once the scores outgrow the cache.
 TILED_BYTES = 16 * 2**20  # of all scores, (B, H, T, S)
 TILED_LENGTH = 256  # of queries and of keys
 
@@ -15,19 +15,19 @@ class MultiHeadAttention(Module):
 
         MultiHead(x) = Concat(head₁ … head_H) W_O,    headᵢ = Attention(x W_Qᵢ, source W_Kᵢ, source W_Vᵢ)
 
-    The W_Qᵢ of all heads lie side by side in one w_q (D, D), head i in the columns i·K … (i+1)·K − 1; so
-    do those of w_k and w_v.
-    The source is x itself (self-attention) or, where `memory` is given, the memory (cross-attention).
+    The W_Qᵢ of all heads lie side by side in one matrix w_q (D, D): head i has the columns i·K … (i+1)·K − 1. The same
+    holds for w_k and w_v. The source is x itself (self-attention) or, if `memory` is given, the memory
+    (cross-attention).
 
-    Where the scores would be large (TILED_BYTES, TILED_LENGTH) they are never held as a whole: the work is done by
-    functional.tiled_attention, unless eval(keep=True) asks for everything.
+    Large scores (TILED_BYTES, TILED_LENGTH) are never stored as a whole: functional.tiled_attention does the work,
+    unless eval(keep=True) requests all intermediates.
 
-    d_head: K, where it is not D/H: the matrices are then (D, H·K), and w_o (H·K, D)
-    scaled: whether the scores are divided by √d_k; T5 leaves that to its initial weights
+    d_head: K, if it is not D/H: the matrices are then (D, H·K), and w_o (H·K, D)
+    scaled: whether the scores are divided by √d_k; T5 scales its initial weights instead
     relative_bias: a RelativePositionBias added to unscaled scores; several layers may share one
     """
 
-    always_kept = ("weights",)
+    always_kept = ("weights", "tiled")
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class MultiHeadAttention(Module):
         if d_head is None:
             check_heads(num_heads, d_model)
         if scaled and relative_bias is not None:
-            raise ValueError("a relative_bias belongs to unscaled scores: scaled=False")
+            raise ValueError("a relative_bias is added to unscaled scores: pass scaled=False")
         d_head = d_model // num_heads if d_head is None else d_head
         check_at_least("d_head", d_head, 1)
         rng = np.random.default_rng(rng)
@@ -57,20 +57,19 @@ class MultiHeadAttention(Module):
 
     @property
     def weights(self):
-        """The attention weights of the last forward, (B, H, T, S): row t says where query t looked. None before it.
+        """The attention weights of the last forward, (B, H, T, S): row t holds the weights of query t. None before the
+        first forward.
 
-        After a forward by tiles they are computed whenever they are read.
+        After a tiled forward they are computed each time they are read.
         """
-        weights = self._kept.get("weights")
-        if isinstance(weights, tuple):
-            weights = F.softmax(F.attention_scores(*weights))
-        return weights
+        tiled = self._kept.get("tiled")
+        return self._kept.get("weights") if tiled is None else tiled.weights()
 
     @shapes(x="B T D", memory="B S D")
     def forward(self, x, memory=None, mask=None, cache=None):
         """x (B, T, D), memory (B, S, D) or None, mask broadcastable to (B, H, T, S), or a tuple of masks  ->  (B, T, D)
 
-        cache: a decoding.KeyValueCache, with the keys and values before, if x is only the newest part of a sequence.
+        cache: a decoding.KeyValueCache with the earlier keys and values, if x is only the newest part of a sequence
         """
         q = F.split_heads(self._project("q", x), self.num_heads)  # (B, H, T, K)
         if cache is not None and memory is not None and cache.length:
@@ -81,21 +80,21 @@ class MultiHeadAttention(Module):
             v = F.split_heads(self._project("v", source), self.num_heads)  # (B, H, S, K)
             if cache is not None:
                 k, v = cache.append(k, v)
-        log_total = None
+        weights = tiled = None  # a forward has one or the other
         if not self.scaled:
             bias = None if self.relative_bias is None else self.relative_bias(q.shape[2], k.shape[2])  # (H, T, S)
             heads, weights = F.unscaled_attention(q, k, v, bias, mask)
-        elif self._by_tiles(q, k):
-            heads, log_total = F.tiled_attention(q, k, v, mask)  # (B, H, T, K), (B, H, T)
-            weights = q, k, mask  # what they are made of
+        elif self._is_tiled(q, k):
+            tiled = _Tiled(q, k, mask)
+            heads = tiled.forward(v)  # (B, H, T, K)
         else:
             heads, weights = F.scaled_dot_product_attention(q, k, v, mask)  # (B, H, T, K), (B, H, T, S)
         concat = F.merge_heads(heads)  # (B, T, D)
-        self.keep(x=x, memory=memory, q=q, k=k, v=v, weights=weights, log_total=log_total, concat=concat)
+        self.keep(x=x, memory=memory, q=q, k=k, v=v, weights=weights, tiled=tiled, concat=concat)
         return self._project("o", concat)
 
-    def _by_tiles(self, q, k):
-        """Whether the scores would be large and nobody asked to see everything."""
+    def _is_tiled(self, q, k):
+        """Whether to tile: the scores are large and intermediates were not requested."""
         B, H, T, _ = q.shape
         S = k.shape[2]
         large = B * H * T * S * q.itemsize >= TILED_BYTES and min(T, S) >= TILED_LENGTH
@@ -103,12 +102,12 @@ class MultiHeadAttention(Module):
 
     def backward(self, dout):
         """dout (B, T, D)  ->  dx (B, T, D), dmemory (B, S, D), or None for self-attention"""
-        x, memory, q, k, v, weights, concat = self.kept("x", "memory", "q", "k", "v", "weights", "concat")
+        x, memory, q, k, v, concat = self.kept("x", "memory", "q", "k", "v", "concat")
+        weights, tiled = self.kept("weights", "tiled")
         dconcat = self._project_backward("o", dout, concat)  # (B, T, D)
         dheads = F.split_heads(dconcat, self.num_heads)  # (B, H, T, K)
-        if isinstance(weights, tuple):
-            heads = F.split_heads(concat, self.num_heads)  # (B, H, T, K)
-            dq, dk, dv = F.tiled_attention_backward(dheads, q, k, v, heads, self.kept("log_total"), mask=weights[2])
+        if tiled is not None:
+            dq, dk, dv = tiled.backward(dheads, v, heads=F.split_heads(concat, self.num_heads))
         elif not self.scaled:
             dq, dk, dv, dbias = F.unscaled_attention_backward(dheads, q, k, v, weights)
             if self.relative_bias is not None:
@@ -138,3 +137,23 @@ class MultiHeadAttention(Module):
 
     def _weight_and_bias(self, name):
         return getattr(self, f"w_{name}"), getattr(self, f"b_{name}")
+
+
+class _Tiled:
+    """One forward of tiled attention: what its backward and its weights are computed from."""
+
+    def __init__(self, q, k, mask):
+        self.q, self.k, self.mask = q, k, mask
+
+    def forward(self, v):
+        """v (B, H, S, K)  ->  heads (B, H, T, K)"""
+        heads, self.log_total = F.tiled_attention(self.q, self.k, v, self.mask)
+        return heads
+
+    def backward(self, dheads, v, heads):
+        """dheads, and the forward's v and heads  ->  dq (B, H, T, K), dk (B, H, S, K), dv (B, H, S, K)"""
+        return F.tiled_attention_backward(dheads, self.q, self.k, v, heads, self.log_total, self.mask)
+
+    def weights(self):
+        """The weights, which the forward never stored: (B, H, T, S)."""
+        return F.softmax(F.attention_scores(self.q, self.k, self.mask))

@@ -1,14 +1,15 @@
-"""Encoder and decoder block: how attention, feed-forward, residual path and LayerNorm are wired.
+"""Encoder and decoder block: attention, feed-forward network, residual path and LayerNorm put together.
 
 The lecture's pseudo-code adds the positional encoding at the top of every block. The paper adds it once, below the
 first block (Vaswani et al. 2017, fig. 1 and §3.5), and so does this package: `models.encoder_decoder.InputEmbedding`.
+
+A block with other sub-layers is a subclass that makes them itself; forward and backward stay (models.t5).
 """
 
 import numpy as np
 
 from ..module import Module
-from . import Dropout, FeedForward, MultiHeadAttention
-from .norm import make_norm
+from . import Dropout, FeedForward, LayerNorm, MultiHeadAttention
 
 
 class AddNorm(Module):
@@ -17,8 +18,8 @@ class AddNorm(Module):
         post-norm, the paper:             LayerNorm(x + Dropout(sublayer(x)))
         norm_first (Xiong et al. 2020):   x + Dropout(sublayer(LayerNorm(x)))
 
-    The sub-layer is handed in: its forward to `forward`, its backward, from its dout to its dx, to `backward`.
-    norm: "layer", or "rms" for an RMSNorm in place of the LayerNorm
+    The sub-layer is passed in: its forward to `forward`; its backward, a function from dout to dx, to `backward`.
+    norm: a layer to use instead of the LayerNorm, such as RMSNorm(d_model); eps, bias and dtype then do nothing
     """
 
     def __init__(
@@ -30,9 +31,9 @@ class AddNorm(Module):
         bias=True,
         rng=None,
         dtype=np.float32,
-        norm="layer",
+        norm=None,
     ):
-        self.norm = make_norm(norm, d_model, eps, bias, dtype)
+        self.norm = LayerNorm(d_model, eps, bias, dtype=dtype) if norm is None else norm
         self.dropout = Dropout(dropout, rng=rng)
         self.norm_first = norm_first
 
@@ -54,8 +55,7 @@ class EncoderBlock(Module):
         A = LayerNorm(X + MultiHeadAttention(X)),    O = LayerNorm(A + FFN(A))
 
     x (B, T, D), mask broadcastable to (B, H, T, T), or a tuple of such masks  ->  (B, T, D)
-    With a causal mask it is the block of a decoder-only model; cache: its key/value cache, while decoding step by step.
-    attention: further options of its MultiHeadAttention, {"d_head": …, "scaled": …, "relative_bias": …}
+    With a causal mask this is the block of a decoder-only model; cache: its key/value cache during decoding.
     """
 
     def __init__(
@@ -70,12 +70,10 @@ class EncoderBlock(Module):
         bias=True,
         rng=None,
         dtype=np.float32,
-        norm="layer",
-        attention=None,
     ):
         rng = np.random.default_rng(rng)
-        around = dropout, norm_first, eps, bias, rng, dtype, norm
-        self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **(attention or {}))
+        around = dropout, norm_first, eps, bias, rng, dtype
+        self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
         self.add_norm1 = AddNorm(d_model, *around)
         self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
         self.add_norm2 = AddNorm(d_model, *around)
@@ -97,8 +95,7 @@ class DecoderBlock(Module):
         O = LayerNorm(B + FFN(B))
 
     x (B, T, D), memory (B, S, D), mask to (B, H, T, T), memory_mask to (B, H, T, S), or tuples  ->  (B, T, D)
-    cache: the pair of key/value caches of the two attentions, while decoding step by step
-    attention: further options of both attentions; a relative_bias is for the self-attention alone
+    cache: the pair of key/value caches of the two attentions during decoding
     """
 
     def __init__(
@@ -113,16 +110,12 @@ class DecoderBlock(Module):
         bias=True,
         rng=None,
         dtype=np.float32,
-        norm="layer",
-        attention=None,
     ):
         rng = np.random.default_rng(rng)
-        around = dropout, norm_first, eps, bias, rng, dtype, norm
-        within = attention or {}
-        across = {**within, "relative_bias": None}  # between two sequences there is no distance
-        self.self_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **within)
+        around = dropout, norm_first, eps, bias, rng, dtype
+        self.self_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
         self.add_norm1 = AddNorm(d_model, *around)
-        self.cross_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype, **across)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
         self.add_norm2 = AddNorm(d_model, *around)
         self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
         self.add_norm3 = AddNorm(d_model, *around)

@@ -48,10 +48,3 @@ class RMSNorm(Module):
         dx, dgamma = F.rms_norm_backward(dy, *self.kept("x_hat", "inv_rms"), self.gamma.data)
         self.gamma.grad += dgamma
         return dx
-
-
-def make_norm(kind, d_model, eps, bias=True, dtype=np.float32):
-    """The normalisation of a block: kind "layer" or "rms"."""
-    if kind not in ("layer", "rms"):
-        raise ValueError(f'norm must be "layer" or "rms", got {kind!r}')
-    return LayerNorm(d_model, eps, bias, dtype=dtype) if kind == "layer" else RMSNorm(d_model, eps, dtype=dtype)

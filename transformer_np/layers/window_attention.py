@@ -6,12 +6,14 @@ from .attention import MultiHeadAttention
 
 
 class WindowAttention(MultiHeadAttention):
-    """Multi-head self-attention to the neighbours only: the keys at most `window` positions away, on both sides or, if
-    `causal`, before (Vaswani et al. 2017, §4, "restricted").
+    """Multi-head self-attention to neighbours: the keys at most `window` positions away, on both sides or, if `causal`,
+    only before the query (Vaswani et al. 2017, §4, "restricted").
 
-    The same parameters and the same result as MultiHeadAttention with masks.window_mask(T, window), | causal_mask(T) if
-    causal; but time and memory grow with T · window, not with T².
+    Parameters and result are those of MultiHeadAttention with masks.window_mask(T, window), combined with
+    causal_mask(T) if causal. But time and memory grow with T · window, not with T².
     """
+
+    always_kept = ("weights",)
 
     def __init__(self, d_model, num_heads, window, causal=False, bias=True, rng=None, dtype=np.float32):
         check_at_least("window", window, 0)
@@ -20,8 +22,8 @@ class WindowAttention(MultiHeadAttention):
 
     @property
     def weights(self):
-        """The attention weights of the last forward by distance, (B, H, T, R): weights[..., t, j] is the look of query
-        t at key t − window + j (window: at most T − 1). None before it."""
+        """The attention weights of the last forward by distance, (B, H, T, R): weights[..., t, j] is the weight that
+        query t gives to key t − window + j (window: at most T − 1). None before the first forward."""
         return self._kept.get("weights")
 
     @shapes(x="B T D")

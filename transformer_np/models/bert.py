@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import functional as F
 from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding, Linear, TiedLinear
+from ..layers.activations import ACTIVATIONS
 from ..layers.blocks import EncoderBlock
 from ..layers.initial import normal
 from ..module import Module, Parameter
@@ -14,12 +15,6 @@ from .base import ModelConfig, Pretrained
 from .layouts import bert as layout
 
 INIT_STD = 0.02  # of every matrix (Devlin et al. 2019, the published code)
-
-_ACTIVATIONS = {  # forward and backward of each, as `layers.FeedForward` names them
-    "relu": (lambda x: F.relu(x), lambda dy, x: F.relu_backward(dy, x)),
-    "gelu": (lambda x: F.gelu(x, "none"), lambda dy, x: F.gelu_backward(dy, x, "none")),
-    "gelu_tanh": (lambda x: F.gelu(x, "tanh"), lambda dy, x: F.gelu_backward(dy, x, "tanh")),
-}
 
 
 @dataclass(frozen=True)
@@ -94,16 +89,15 @@ class MaskedTokenHead(Module):
         self.activation = activation
 
     def forward(self, x):
-        activate, _ = _ACTIVATIONS[self.activation]
         before = self.linear(x)  # (..., D)
         self.keep(before=before)
-        return self.output(self.norm(activate(before))) + self.b.data  # (..., V)
+        hidden = ACTIVATIONS[self.activation].forward(before)
+        return self.output(self.norm(hidden)) + self.b.data  # (..., V)
 
     def backward(self, dlogits):
-        _, activate_backward = _ACTIVATIONS[self.activation]
         self.b.grad += dlogits.reshape(-1, dlogits.shape[-1]).sum(axis=0)
         dhidden = self.norm.backward(self.output.backward(dlogits))  # (..., D)
-        return self.linear.backward(activate_backward(dhidden, self.kept("before")))
+        return self.linear.backward(ACTIVATIONS[self.activation].backward(dhidden, self.kept("before")))
 
 
 class Bert(Pretrained, Module):
