@@ -137,7 +137,7 @@ def test_a_memory_by_rows(here):
             if not trainer.leads:
                 trainer.optimizer.data[...] = 0  # all begin where the first does
             fit(9)
-            np.save(f"data{trainer._team.rank}", trainer.optimizer.data)
+            np.save(f"data{trainer.team.rank}", trainer.optimizer.data)
         """
         assert script(first, text) == (0, "", "")
         everywhere = [np.load(f"data{rank}.npy") for rank in range(first)]

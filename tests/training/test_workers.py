@@ -48,6 +48,7 @@ from transformer_np.training import (
     TeacherForcing,
     Trainer,
     TrainingError,
+    choice,
     is_matrix,
     load_checkpoint,
 )
@@ -517,18 +518,51 @@ def test_without_threadpoolctl(monkeypatch, alone):
 
 
 def test_auto_is_one_for_each_core_but_no_more_than_rows(monkeypatch):
-    sizes = []
+    made = []
 
     class Counted(Workers):
         def __init__(self, size):
-            sizes.append(size)
+            made.append(size)
             super().__init__(size)
 
-    monkeypatch.setattr(trainer_module, "Workers", Counted)
+    monkeypatch.setattr(choice, "Workers", Counted)
+    sizes = []
     for cores in (1, 2, 3, 99):
-        monkeypatch.setattr(trainer_module, "cores", lambda cores=cores: cores)
-        train(workers="auto", steps=1)
-    assert sizes == [2, 3, 5]
+        monkeypatch.setattr(choice, "cores", lambda cores=cores: cores)
+        sizes.append(train(workers="auto", steps=1).team.size)
+    assert sizes == [1, 2, 3, 5]
+    assert made == [2, 3, 5]
+
+
+def test_auto_decides_again_at_each_fit_and_uses_its_team_again(monkeypatch):
+    monkeypatch.setattr(choice, "cores", lambda: 3)
+    trainer, large = train(workers="auto", steps=2), translation()[2].batch(0)
+    three = trainer.team
+    small = take_rows(large, slice(2))
+    for steps, batches, size in ((3, large, 3), (4, small, 2), (4, small, 1)):  # no step is left for the last
+        trainer.fit(Endless(batches), steps, progress=False)
+        assert trainer.team.size == size
+        assert (trainer.team is three) == (size == 3)
+
+
+def test_a_team_stands_for_itself(alone):
+    team = Workers(2)
+    trainer = train(workers=team)
+    assert trainer.team is team
+    assert_close(values(trainer), alone(translation), 1e-9)
+    with pytest.raises(ValueError, match="6 workers cannot share a batch of 5 rows"):
+        train(workers=Workers(6), steps=1)
+
+
+def test_before_the_first_fit_this_process_is_alone():
+    for workers in (1, 2, "auto"):
+        objective, optimizer, _ = translation()
+        assert Trainer(objective.model, optimizer, objective, workers=workers).leads
+
+
+def test_without_a_step_to_do_nothing_is_shared():
+    trainer = train(workers=2, steps=0, validation=None)
+    assert trainer.team.size == 1
 
 
 def test_the_threads_of_the_matrix_library_are_divided(tmp_path):

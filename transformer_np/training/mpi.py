@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 
+from .share import check_enough_rows, most_rows
 from .team import Team
 
 # what the launchers tell the processes they start: MPICH and Intel MPI, Open MPI, MVAPICH, PMIx (Slurm)
@@ -46,6 +47,11 @@ class MPITeam(Team):
         self._mpi = connect()
         self.comm = self._mpi.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
+
+    def for_batches(self, ahead):
+        if rows := most_rows(ahead):
+            check_enough_rows(self.size, rows)
+        return self
 
     def run(self, optimizer, body):
         steps = self.comm.allgather(optimizer.steps)

@@ -73,6 +73,17 @@ def number_of_rows(batch):
     return numbers.pop()
 
 
+def most_rows(batches):
+    """The size of the largest batch, 0 for no batches."""
+    return max(map(number_of_rows, batches), default=0)
+
+
+def check_enough_rows(size, rows):
+    """ValueError for more members of a team than rows to share."""
+    if size > rows:
+        raise ValueError(f"{size} workers cannot share a batch of {rows} rows")
+
+
 def take_rows(batch, rows):
     """The batch with only these rows of its arrays, a slice. They stay padded to the length of the whole batch."""
     return replace(batch, **{name: array[rows] for name, array in _arrays(batch).items()})

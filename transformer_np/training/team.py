@@ -14,6 +14,14 @@ class Team:
 
     rank, size = 0, 1
 
+    def for_batches(self, ahead):
+        """The team that trains on batches like these: this one, unless its size was left open.
+
+        ahead: an iterator of the next batches, empty where no step is left. Raises ValueError for a team with more
+        members than a batch has rows, or a system that cannot run it.
+        """
+        return self
+
     def run(self, optimizer, body):
         """body(member) in every process of the team  ->  what the first returned. An error of one ends all."""
         return body(self)

@@ -11,14 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ..support.checks import check_at_least
-from ..support.processes import blas_threads, cores
 from .checkpoint import load_checkpoint, load_model_tensors, model_header, model_tensors, save_checkpoint
-from .mpi import MPITeam
+from .choice import team_of
 from .optim import clip_arrays
-from .share import Share, number_of_rows
-from .team import Team
-from .workers import Workers, can_fork
+from .share import Share
 
 
 class TrainingError(RuntimeError):
@@ -65,17 +61,14 @@ class Trainer:
         self.header = header or {}
         self.history = History()
         self.interrupted = False
-        if workers not in ("auto", "mpi"):
-            check_at_least("workers", workers, 1)
-        self.workers = workers
-        self._team = MPITeam() if workers == "mpi" else Team()  # of the last `fit`
+        self.team = self._chosen = team_of(workers)
         self._share = Share(model, objective)  # of this process, in `fit` maybe one of several
         self._asked_to_stop, self._stop = lambda: False, False  # this process, and any of the team
 
     @property
     def leads(self):
         """Whether this process shows, measures and saves: one of those that mpiexec started, or the only one."""
-        return self._team.rank == 0
+        return self.team.rank == 0
 
     @property
     def step(self):
@@ -117,25 +110,14 @@ class Trainer:
                     if self.checkpoint:
                         self.save()
 
-            self._team_for(batches, steps).run(self.optimizer, train)
+            self.team = self._chosen.for_batches(self._ahead(batches, steps))
+            self.team.run(self.optimizer, train)
         self.interrupted = self.step < steps
         return self.history
 
-    def _team_for(self, batches, steps):
-        """Who trains. ValueError for more of them than a batch has rows."""
-        ahead = range(self.step, min(self.step + 3, steps))  # of which one may be small, the last of an epoch
-        if self.workers == 1 or not ahead:
-            return self._team if self.workers == "mpi" else Team()
-        rows = max(number_of_rows(batches.batch(step)) for step in ahead)
-        if self.workers == "auto":
-            size = min(cores(), rows) if can_fork() and blas_threads() else 1
-        else:
-            size = self._team.size if self.workers == "mpi" else self.workers
-        if size > rows:
-            raise ValueError(f"{size} workers cannot share a batch of {rows} rows")
-        if size != self._team.size:
-            self._team = Workers(size) if size > 1 else Team()
-        return self._team
+    def _ahead(self, batches, steps):
+        """The next three batches, or fewer: one of them may be small, the last of an epoch."""
+        return (batches.batch(step) for step in range(self.step, min(self.step + 3, steps)))
 
     @contextmanager
     def _sharing(self, team, batches):

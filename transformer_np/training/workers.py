@@ -15,6 +15,7 @@ from multiprocessing.reduction import ForkingPickler
 import numpy as np
 
 from ..support.processes import blas_threads, interrupts_blocked, limit_blas_threads
+from .share import check_enough_rows, most_rows
 from .team import Team
 
 
@@ -39,19 +40,25 @@ class Workers(Team):
     """
 
     def __init__(self, size):
+        self.size = size
+        self._gradients, self._moved = [], None
+
+    def for_batches(self, ahead):
+        rows = most_rows(ahead)
+        if not rows:
+            return Team()  # no step is left to share
+        check_enough_rows(self.size, rows)
         if not can_fork():
             raise ValueError(f"workers need a system that copies processes, {sys.platform} does not: use MPI instead")
-        threads = blas_threads()
-        if threads is None:
+        if blas_threads() is None:
             raise ValueError(
                 "workers share the cores with the threads of NumPy's matrix library: pip install threadpoolctl, "
                 "or set OPENBLAS_NUM_THREADS=1 before Python starts"
             )
-        self.size = size
-        self._threads = max(1, threads // size)  # of the matrix library, in each process
-        self._gradients, self._moved = [], None
+        return self
 
     def run(self, optimizer, body):
+        self._threads = max(1, (blas_threads() or 1) // self.size)  # of the matrix library, in each process
         if self._moved is not optimizer.data:  # a second run finds all where the first has put it
             optimizer.move(_shared)
             self._moved = optimizer.data
