@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .functional import cross_entropy, softmax
+from . import functional as F
 from .support.checks import as_ids, check_at_least, trusting
 
 
@@ -208,7 +208,7 @@ def sequence_log_probs(model, src, tgt_in, tgt_out):
     pad_id = model.config.pad_id
     counts = (np.asarray(tgt_out) != pad_id).sum(axis=1)
     return (
-        np.array([-cross_entropy(*row, ignore_index=pad_id)[0] for row in zip(logits, tgt_out, strict=True)]) * counts
+        np.array([-F.cross_entropy(*row, ignore_index=pad_id)[0] for row in zip(logits, tgt_out, strict=True)]) * counts
     )
 
 
@@ -231,11 +231,11 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
         raise ValueError(f"top_p must lie in (0, 1], got {top_p}")
     logits = np.asarray(logits)
     if temperature > 0 and top_k is None and top_p is None:  # nothing to rank
-        return softmax(logits / temperature)
+        return F.softmax(logits / temperature)
     order = np.argsort(-logits, axis=-1, kind="stable")  # (..., V), the likeliest first
     if temperature == 0:
         top_k, temperature = 1, 1.0
-    ranked = softmax(np.take_along_axis(logits, order, axis=-1) / temperature)
+    ranked = F.softmax(np.take_along_axis(logits, order, axis=-1) / temperature)
     if top_k is not None:
         ranked[..., top_k:] = 0
     if top_p is not None:

@@ -62,9 +62,6 @@ def test_the_library_calls_what_is_put_in(everything_is_restored):
         ):
             with pytest.raises(ZeroDivisionError):
                 call()
-        import transformer_np.decoding as decoding
-
-        assert decoding.softmax is F.softmax
     assert swapped.calls == {"softmax": 3}
     assert F.softmax(x)[0, 0] == 1 / 3
 

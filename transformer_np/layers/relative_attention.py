@@ -46,7 +46,7 @@ class RelativeMultiHeadAttention(Module):
         The future is hidden without a mask; a mask hides more.
         """
         source = x if memory is None else np.concatenate([memory, x], axis=1)  # (B, S, D), S = M + T
-        encodings = distance_encodings(source.shape[1], x.shape[2], x.dtype.name)  # (S, D)
+        encodings = distance_encodings(F.sinusoidal_encoding, source.shape[1], x.shape[2], x.dtype)  # (S, D)
         q = self._heads(x, self.w_q)  # (B, H, T, K)
         k = self._heads(source, self.w_k)  # (B, H, S, K)
         v = self._heads(source, self.w_v)  # (B, H, S, K)
@@ -85,8 +85,11 @@ class RelativeMultiHeadAttention(Module):
 
 
 @lru_cache(maxsize=16)
-def distance_encodings(length, d_model, dtype):
-    """The sinusoids of the distances length − 1 … 0, the farthest first: (length, d_model), not to be written to."""
-    encodings = np.ascontiguousarray(F.sinusoidal_encoding(length, d_model, np.dtype(dtype))[::-1])
+def distance_encodings(function, length, d_model, dtype):
+    """The sinusoids of the distances length − 1 … 0, the farthest first: (length, d_model), read-only.
+
+    function: F.sinusoidal_encoding. It is a part of the key: a swapped one gets results of its own.
+    """
+    encodings = np.ascontiguousarray(function(length, d_model, dtype)[::-1])
     encodings.flags.writeable = False
     return encodings

@@ -31,7 +31,7 @@ class RelativePositionBias(Module):
 
     def buckets(self, T, S):
         """(T, S): the bucket of each distance."""
-        return _buckets(T, S, self.num_buckets, self.max_distance, self.bidirectional)
+        return _buckets(F.relative_position_buckets, T, S, self.num_buckets, self.max_distance, self.bidirectional)
 
     def forward(self, T, S=None):
         """The bias of T queries, the last of S positions, on all S keys: (H, T, S)."""
@@ -45,8 +45,9 @@ class RelativePositionBias(Module):
 
 
 @lru_cache(maxsize=64)
-def _buckets(T, S, num_buckets, max_distance, bidirectional):
-    """The buckets, which every layer asks for again; not to be written to."""
-    buckets = F.relative_position_buckets(T, S, num_buckets, max_distance, bidirectional)
+def _buckets(function, *arguments):
+    """function(*arguments), kept because every layer needs the same buckets; read-only. The function is a part of the
+    key, so that a swapped F.relative_position_buckets gets results of its own."""
+    buckets = function(*arguments)
     buckets.flags.writeable = False
     return buckets

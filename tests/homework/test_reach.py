@@ -1,0 +1,229 @@
+"""A function that is swapped by name reaches its callers in every file, from a layer or a model downwards."""
+
+import inspect
+from importlib import import_module
+from pkgutil import walk_packages
+
+import numpy as np
+import pytest
+
+import transformer_np
+from transformer_np import functional as F
+from transformer_np.data import LabelledBatch, Segment, Seq2SeqBatch, SkipGramBatch, TextBatch
+from transformer_np.homework import all_exercises, using
+from transformer_np.layers import RNN, CausalConv1d, MultiHeadAttention, WindowAttention, attention
+from transformer_np.models import (
+    GPT,
+    T5,
+    Bert,
+    BertConfig,
+    GPTConfig,
+    T5Config,
+    Transformer,
+    TransformerConfig,
+    TransformerXL,
+    TransformerXLConfig,
+    Word2Vec,
+    Word2VecConfig,
+)
+from transformer_np.training import Classification, NegativeSampling, NextToken, SegmentRecurrence, TeacherForcing
+
+SIZES = {"d_model": 4, "num_heads": 2, "d_ff": 6, "dropout": 0.1, "dtype": "float64"}
+SRC, TGT = np.array([[3, 4, 5], [6, 3, 0]]), np.array([[1, 5], [1, 6]])
+X = np.random.default_rng(0).normal(size=(2, 3, 4))
+
+
+# --- one step of everything there is ---------------------------------------------------------------------------------
+
+
+def step(objective, batch):
+    """Forward and backward of an objective  ->  the loss and all gradients."""
+    loss, _ = objective.forward(batch)
+    objective.backward()
+    return [loss, *(p.grad for p in objective.model.parameters())]
+
+
+def run(layer):
+    y = layer(X)
+    dx = layer.backward(y)
+    dx = dx[0] if isinstance(dx, tuple) else dx  # attention has two inputs
+    return [y, dx, *(p.grad for p in layer.parameters())]
+
+
+def transformer():
+    model = Transformer(TransformerConfig(7, 7, num_encoder_layers=1, num_decoder_layers=1, max_len=4, **SIZES))
+    return step(TeacherForcing(model), Seq2SeqBatch(SRC, TGT, TGT))
+
+
+def gpt():
+    return step(NextToken(GPT(GPTConfig(7, max_len=4, num_layers=1, **SIZES))), TextBatch(SRC, SRC))
+
+
+def bert():
+    model = Bert(BertConfig(7, max_len=4, num_layers=1, num_classes=3, mlm_head=False, **SIZES))
+    return step(Classification(model), LabelledBatch(SRC, np.array([1, 2])))
+
+
+def transformer_xl():
+    model = TransformerXL(TransformerXLConfig(7, num_layers=1, mem_len=2, **SIZES))
+    return step(SegmentRecurrence(model), Segment(SRC, SRC, True))
+
+
+def t5():
+    config = T5Config(
+        7, d_head=3, num_encoder_layers=1, num_decoder_layers=1, num_buckets=4, max_distance=3,
+        activation="gated_gelu", **SIZES,
+    )  # fmt: skip
+    return step(TeacherForcing(T5(config)), Seq2SeqBatch(SRC, TGT, TGT))
+
+
+def word2vec():
+    return step(NegativeSampling(Word2Vec(Word2VecConfig(7, 4))), SkipGramBatch(SRC[0], SRC[1], SRC.T))
+
+
+def rnn():
+    return run(RNN(4, 5, rng=0, dtype=np.float64))
+
+
+def convolution():
+    return run(CausalConv1d(4, 5, 2, rng=0, dtype=np.float64))
+
+
+def window_attention():
+    return run(WindowAttention(4, 2, window=1, rng=0, dtype=np.float64))
+
+
+def tiled_attention():
+    large = attention.TILED_BYTES, attention.TILED_LENGTH
+    attention.TILED_BYTES = attention.TILED_LENGTH = 0
+    try:
+        return run(MultiHeadAttention(4, 2, rng=0, dtype=np.float64))
+    finally:
+        attention.TILED_BYTES, attention.TILED_LENGTH = large
+
+
+# in whose step an exercise has to be reached: the first user, then those with the same function in another file
+USED_BY = {
+    transformer: (
+        "embedding", "sinusoidal_encoding", "softmax", "attention_scores", "scaled_dot_product_attention",
+        "split_heads", "merge_heads", "linear", "relu", "feed_forward", "layer_norm", "dropout",
+        "causal_mask", "padding_mask", "cross_entropy", "linear_backward", "embedding_backward", "relu_backward",
+        "dropout_backward", "feed_forward_backward", "softmax_backward", "layer_norm_backward",
+        "scaled_dot_product_attention_backward", "cross_entropy_backward",
+    ),
+    gpt: ("gelu", "gelu_backward"),
+    bert: ("tanh", "tanh_backward"),
+    transformer_xl: (
+        "relative_shift", "relative_shift_backward", "relative_attention", "relative_attention_backward",
+        "sinusoidal_encoding", "attention_scores", "softmax", "softmax_backward",
+    ),
+    t5: (
+        "rms_norm", "rms_norm_backward", "relative_position_buckets", "relative_position_bias",
+        "relative_position_bias_backward", "unscaled_attention", "unscaled_attention_backward",
+        "gated_feed_forward", "gated_feed_forward_backward", "gelu", "gelu_backward", "embedding_backward", "softmax",
+    ),
+    word2vec: ("negative_sampling_loss", "negative_sampling_loss_backward"),
+    rnn: ("rnn", "rnn_backward", "linear", "linear_backward"),
+    convolution: ("causal_conv1d", "causal_conv1d_backward"),
+    window_attention: ("window_attention", "window_attention_backward", "softmax", "softmax_backward"),
+    tiled_attention: ("tiled_attention", "tiled_attention_backward"),
+}  # fmt: skip
+USES = [(name, user) for user, names in USED_BY.items() for name in names]
+USED = {name for name, _ in USES}
+
+# exercises that no layer and no model calls, and why
+USED_BY_NONE = {
+    "window_mask": "WindowAttention computes the band alone and needs no mask",
+    "additive": "layers take Boolean masks as they are",
+}
+
+REFERENCES = {
+    name: exercise.reference
+    for name, exercise in all_exercises().items()
+    if inspect.unwrap(exercise.reference).__module__.startswith(("transformer_np.functional", "transformer_np.masks"))
+}
+IN_FUNCTIONAL = [name for name in REFERENCES if name in F.__all__]
+
+
+def test_every_exercise_is_used_or_said_not_to_be():
+    assert sorted([*USED, *USED_BY_NONE]) == sorted(REFERENCES)
+    assert set(REFERENCES) - set(IN_FUNCTIONAL) == {"causal_mask", "padding_mask", "window_mask", "additive"}
+
+
+# --- swapped by name -------------------------------------------------------------------------------------------------
+
+
+class Reached(Exception):
+    pass
+
+
+def reached(*_, **__):
+    raise Reached
+
+
+def same(a, b):
+    return all(map(np.array_equal, a, b))
+
+
+def of_uses(uses):
+    return pytest.mark.parametrize(("name", "user"), uses, ids=[f"{name}-{user.__name__}" for name, user in uses])
+
+
+@of_uses([(name, user) for name, user in USES if name in IN_FUNCTIONAL])
+def test_assigning_reaches_the_layers(monkeypatch, name, user):
+    before = user()
+    with monkeypatch.context() as patch:
+        patch.setattr(F, name, reached)
+        with pytest.raises(Reached):
+            user()
+    assert same(user(), before)
+
+
+@of_uses(USES)
+def test_using_reaches_the_layers(name, user):
+    before = user()
+    with using({name: reached}) as swapped, pytest.raises(Reached):
+        user()
+    assert swapped.calls == {name: 1}
+    assert same(user(), before)
+
+
+def changed(reference):
+    """The function with a mistake: what it returns is too large; masks hide nothing, buckets are all the first."""
+
+    def wrong(result):
+        if isinstance(result, tuple):
+            return tuple(map(wrong, result))
+        return result * 1.5 if np.asarray(result).dtype.kind == "f" else np.zeros_like(result)
+
+    return lambda *args, **options: wrong(reference(*args, **options))
+
+
+@of_uses(USES)
+def test_a_mistake_is_seen_inside_and_leaves_nothing_behind(name, user):
+    before = user()
+    with using({name: changed(REFERENCES[name])}):
+        assert not same(user(), before)
+    assert same(user(), before)
+
+
+# --- in every file ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def modules():
+    """Every module of the package outside the homework. Those that need PyTorch are left out."""
+    found = [module.name for module in walk_packages(transformer_np.__path__, "transformer_np.")]
+    left_out = ("transformer_np.homework", "transformer_np.bench.torch_", "transformer_np.__main__")
+    return [import_module(name) for name in found if not name.startswith(left_out)]
+
+
+def holders(function, modules):
+    return {f"{m.__name__}.{name}" for m in modules for name, value in vars(m).items() if value is function}
+
+
+@pytest.mark.parametrize("name", IN_FUNCTIONAL)
+def test_assigning_leaves_the_old_function_nowhere(monkeypatch, modules, name):
+    assert f"transformer_np.functional.{name}" in holders(REFERENCES[name], modules)
+    monkeypatch.setattr(F, name, reached)
+    assert holders(REFERENCES[name], modules) == set()
