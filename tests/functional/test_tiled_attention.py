@@ -1,6 +1,8 @@
 """Attention tile by tile, against the attention that holds all scores; and that it holds nothing of their size."""
 
 import tracemalloc
+from contextlib import contextmanager
+from threading import Barrier, get_ident
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.layers import MultiHeadAttention, attention
 from transformer_np.masks import additive, causal_mask, padding_mask, window_mask
 from transformer_np.models import GPT, GPTConfig
+from transformer_np.support import processes
 
 B, H, T, S, K, K_V = 2, 3, 10, 13, 4, 5
 TILES = [1, 3, 7, 64]
@@ -186,6 +189,42 @@ def test_threads_do_not_change_a_bit(rng, monkeypatch, threads):
     monkeypatch.setattr(tiled, "blas_threads", lambda: threads)
     _, several = both(*arrays, causal_mask(300), 128)
     assert all(np.array_equal(a, b) for a, b in zip(one, several, strict=True))
+
+
+@pytest.mark.parametrize(("allowed", "threads"), [(None, 1), (1, 1), (2, 2), (5, 5), (6, 6), (9, 6)])
+def test_as_many_threads_as_a_matrix_product_may_use(monkeypatch, allowed, threads):
+    """At most one per head; one where nothing tells how many: without threadpoolctl, as after a plain install."""
+    at_work, all_are_here, limits = [], Barrier(threads, timeout=20), []
+
+    @contextmanager
+    def limit(number):
+        limits.append(number)
+        yield
+        limits.append("ended")
+
+    def work(indices):
+        at_work.append((get_ident(), list(limits)))
+        all_are_here.wait()  # raises if fewer come
+        done.extend(indices)
+
+    done = []
+    monkeypatch.setattr(tiled, "blas_threads", lambda: allowed)
+    monkeypatch.setattr(tiled, "limit_blas_threads", limit)
+    tiled._share_out(work, (B, H))
+    assert sorted(done) == list(np.ndindex(B, H))
+    assert len(at_work) == len({thread for thread, _ in at_work}) == threads
+    if threads == 1:
+        assert at_work == [(get_ident(), [])]  # here, and its products may use what they are allowed
+    else:
+        assert [during for _, during in at_work] == [[1]] * threads
+        assert limits == [1, "ended"]
+
+
+def test_without_threadpoolctl_the_numbers_are_the_same(arrays, monkeypatch):
+    monkeypatch.setattr(processes, "_controller", lambda: None)
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    assert processes.blas_threads() is None
+    assert_equal(*both(*arrays, MASKS["causal, padding"], 3), 1e-12)
 
 
 def test_an_error_in_a_thread_is_raised(monkeypatch):
