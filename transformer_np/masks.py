@@ -1,7 +1,7 @@
 """Masks: Boolean arrays, True = hidden, that broadcast to the scores (B, H, T, S).
 
-Combine them with `|`, which makes an array as large as both together; or hand attention a tuple of them, so that for a
-long sequence nothing of the size T · S ever exists.
+Combine masks with `|`, which creates an array of their common shape. Or pass a tuple of masks to attention: then no
+array of size T · S exists, which matters for long sequences.
 """
 
 import numpy as np
@@ -10,18 +10,18 @@ from .support.checks import check_at_least
 
 
 def causal_mask(T, S=None):
-    """Hide the future: key s is hidden from query t where s > t + (S − T).
+    """Hide the future: key s is hidden from query t if s > t + (S − T).
 
     ->  (T, S), square if S is not given
 
-    With S > T the queries are the last T of S positions, so that the last query sees every key: what a key/value
-    cache needs. The lecture's M is `additive(causal_mask(n))`: 0 where i ≥ j, −∞ elsewhere.
+    With S > T the queries are the last T of S positions, so the last query sees every key, as a key/value cache needs.
+    The lecture's M is `additive(causal_mask(n))`: 0 where i ≥ j, −∞ elsewhere.
     """
     return _by_distance(lambda distance: distance > 0, T, S)
 
 
 def padding_mask(ids, pad_id):
-    """Hide the keys that are padding, from every query and every head.
+    """Hide padding keys from every query in every head.
 
     ids (B, S)  ->  (B, 1, 1, S)
     """
@@ -32,9 +32,9 @@ def padding_mask(ids, pad_id):
 
 
 def window_mask(T, window, S=None):
-    """Hide what is further away than `window` positions, on either side; `| causal_mask(T)` leaves the past alone.
+    """Hide keys that are more than `window` positions away on either side; `| causal_mask(T)` hides the future too.
 
-    ->  (T, S), aligned to the end like causal_mask; window 0 lets a position see itself
+    ->  (T, S), aligned to the end like causal_mask; with window 0 a position sees only itself
     """
     check_at_least("window", window, 0)
     return _by_distance(lambda distance: np.abs(distance) > window, T, S)
@@ -43,10 +43,10 @@ def window_mask(T, window, S=None):
 def _by_distance(hidden, T, S):
     """A mask that depends only on how far key s lies after query t: entry (t, s) is hidden(s − t − (S − T)).
 
-    ->  (T, S), not to be written to
+    ->  (T, S), read-only
 
-    There are T + S − 1 distances, so that many Booleans are all it takes: the rows are views of one line, and each row
-    starts one place before the row above it.
+    There are T + S − 1 distances, so T + S − 1 Booleans are enough: the rows are views of one line, and each row starts
+    one place before the row above it.
     """
     S = T if S is None else S
     check_at_least("T", T, 1)
@@ -57,7 +57,7 @@ def _by_distance(hidden, T, S):
 
 
 def additive(mask, dtype=np.float32):
-    """The same mask as something to add to the scores: 0 where seen, −inf where hidden.
+    """Turn a Boolean mask into one that is added to the scores: 0 where visible, −inf where hidden.
 
     mask (...) Boolean  ->  (...) of the given float dtype
     """
@@ -68,9 +68,9 @@ def additive(mask, dtype=np.float32):
 
 
 def hide(scores, masks):
-    """Apply masks to the scores they broadcast to, in place: −inf where a Boolean one is True, float ones are added.
+    """Apply masks to the scores in place: set −inf where a Boolean mask is True, add float masks.
 
-    The Boolean ones are combined first: with several heads they are smaller than the scores.
+    Boolean masks are combined first, because with several heads they are smaller than the scores.
     """
     hidden = None
     for mask in masks:

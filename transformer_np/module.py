@@ -1,4 +1,4 @@
-"""Parameter and Module: what a layer is made of, by name."""
+"""Parameter and Module: the parts of a model, by name."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -8,10 +8,10 @@ import numpy as np
 
 
 class Parameter:
-    """An array that is learned, `.data`, and the gradient that piles up for it, `.grad`, of the same shape and dtype.
+    """A learned array, `.data`, and its accumulated gradient, `.grad`, of the same shape and dtype.
 
-    Assigning to either copies the values into the array that is there (the shape must agree), so that an optimizer
-    that holds all parameters in one buffer keeps seeing them.
+    Assigning to either copies the values into the existing array (the shape must agree). So an optimizer that holds
+    all parameters in one buffer sees the new values.
     """
 
     def __init__(self, data):
@@ -49,10 +49,10 @@ class Parameter:
         return self._data.dtype
 
     def _assign(self, array, values):
-        if values is array:  # the end of `p.grad += …`
+        if values is array:  # the last step of `p.grad += …`
             return
         if values is None:
-            raise TypeError("a parameter holds floats, got None; a layer without bias is made with bias=False")
+            raise TypeError("a parameter holds floats, got None; for a layer without bias pass bias=False")
         if np.ndim(values) and np.shape(values) != array.shape:
             raise ValueError(f"a parameter of shape {array.shape} cannot take values of shape {np.shape(values)}")
         array[...] = values
@@ -65,15 +65,15 @@ class Parameter:
 
 
 class Module:
-    """A piece of the network: parameters and other modules as attributes, a `forward` and a `backward`.
+    """A part of a network: parameters and other modules as attributes, a `forward` and a `backward`.
 
-    `backward(dout)` takes the gradient of the loss with respect to what the last forward returned, adds to the
+    `backward(dout)` takes the gradient of the loss with respect to the output of the last forward. It adds to the
     gradients of the parameters and returns the gradient with respect to the inputs.
     """
 
     training = True
     keeping = True
-    always_kept = ()  # names of what stays readable even where nothing is kept for backward
+    always_kept = ()  # names of the values that are kept even in eval()
     _kept = MappingProxyType({})
 
     def forward(self, *inputs):
@@ -93,16 +93,16 @@ class Module:
         else:
             object.__setattr__(self, name, value)
 
-    # --- what the last forward leaves behind ---------------------------------------------------------------------
+    # --- the values of the last forward --------------------------------------------------------------------------
 
     def keep(self, **arrays):
-        """Remember arrays of this forward by name: for the backward and for whoever looks inside."""
+        """Keep arrays of this forward by name, for the backward pass and for inspection."""
         if not self.keeping:
             arrays = {name: arrays[name] for name in self.always_kept}
-        object.__setattr__(self, "_kept", arrays)  # at once: every layer does this at every step
+        object.__setattr__(self, "_kept", arrays)  # not by __setattr__: this runs in every layer at every step
 
     def kept(self, *names):
-        """The arrays the last forward kept, in the order asked for."""
+        """The arrays with these names that the last forward kept, in this order."""
         if any(name not in self._kept for name in names):
             raise RuntimeError(
                 f"{type(self).__name__}.backward needs a forward in train() mode, or in eval(keep=True), before it"
@@ -112,8 +112,8 @@ class Module:
     def intermediates(self):
         """Every named value of the last forward, {dotted name: array}: q, k, v, weights, hidden, x_hat, …
 
-        In eval() mode only the attention weights are kept; eval(keep=True) keeps all. Only then are the weights of long
-        sequences among them; otherwise ask the layer for its `weights`.
+        eval() keeps the attention weights only; eval(keep=True) keeps everything. The weights of long sequences are
+        included only then; otherwise read the layer's `weights`.
         """
         return {
             f"{path}.{name}" if path else name: array
@@ -125,7 +125,7 @@ class Module:
     # --- parameters and modules by name --------------------------------------------------------------------------
 
     def children(self):
-        """(name, module) for the modules directly inside; those in a list are numbered."""
+        """(name, module) for the modules directly inside; modules in a list are numbered."""
         for name, value in vars(self).items():
             if isinstance(value, Module):
                 yield name, value
@@ -133,13 +133,13 @@ class Module:
                 yield from ((f"{name}.{i}", item) for i, item in enumerate(value) if isinstance(item, Module))
 
     def named_modules(self, prefix=""):
-        """(dotted name, module) for this module, named "", and all inside it."""
+        """(dotted name, module) for this module, whose name is "", and all modules inside it."""
         yield prefix, self
         for name, child in self.children():
             yield from child.named_modules(f"{prefix}.{name}" if prefix else name)
 
     def named_parameters(self):
-        """(dotted name, parameter); one that is tied and so has several names comes once, under the first."""
+        """(dotted name, parameter). A tied parameter with several names appears once, under the first."""
         seen = set()
         for path, module in self.named_modules():
             for name, value in vars(module).items():
@@ -160,11 +160,11 @@ class Module:
     # --- modes ---------------------------------------------------------------------------------------------------
 
     def train(self):
-        """Dropout on; every forward keeps what backward needs."""
+        """Dropout on; every forward keeps the arrays for the backward pass."""
         return self._set_mode(training=True, keeping=True)
 
     def eval(self, keep=False):
-        """Dropout off; a forward keeps nothing for a backward unless `keep`."""
+        """Dropout off; a forward keeps nothing for the backward pass, unless `keep`."""
         return self._set_mode(training=False, keeping=keep)
 
     def _set_mode(self, training, keeping):
@@ -174,7 +174,7 @@ class Module:
 
     @contextmanager
     def evaluating(self):
-        """`with model.evaluating():` eval() inside, afterwards every module in the mode it was in."""
+        """`with model.evaluating():` runs in eval() mode; afterwards every module has its earlier mode again."""
         modes = [(module, module.training, module.keeping) for _, module in self.named_modules()]
         if self.training:
             self.eval()
@@ -189,7 +189,7 @@ class Module:
     def astype(self, dtype):
         """Convert every parameter and every constant table, in place; gradients are cleared. Returns the module.
 
-        An optimizer made before refuses to go on: make a new one.
+        An optimizer that was created before raises an error at its next step: create a new one.
         """
         dtype = np.dtype(dtype)
         if dtype.kind != "f":
@@ -201,7 +201,7 @@ class Module:
                 if isinstance(value, np.ndarray) and value.dtype.kind == "f":
                     setattr(module, name, value.astype(dtype))
             module._kept = {}
-            if hasattr(module, "config"):  # a model built again from its config is of the same dtype
+            if hasattr(module, "config"):  # a model that is built from this config gets the same dtype
                 module.config = replace(module.config, dtype=dtype.name)
         return self
 
@@ -210,9 +210,9 @@ class Module:
         return {name: parameter.data.copy() for name, parameter in self.named_parameters()}
 
     def load_state_dict(self, state, strict=True):
-        """Copy values into the parameters by name. Everything is checked before anything is changed.
+        """Copy values into the parameters by name. All values are checked before the first one is copied.
 
-        Returns (missing, unexpected) names; with `strict` these are an error. Raises ValueError also for a wrong shape,
+        Returns (missing, unexpected) names; with `strict` such names raise ValueError, as does a wrong shape. Raises
         TypeError for values that are not floats.
         """
         own = dict(self.named_parameters())

@@ -24,12 +24,12 @@ def _add_kind(kinds, task):
     parser.set_defaults(task=task)
     add = parser.add_argument
     add("--out", metavar="DIR", help=f"folder for the run (default: runs/{task.kind}-1, or the next that is free)")
-    add("--resume", action="store_true", help="go on with the run in --out and its options (--steps may be larger)")
+    add("--resume", action="store_true", help="continue the run in --out with its options (--steps may be larger)")
     add(
         "--workers",
         type=number_of_workers,
         metavar="N|auto",
-        help="processes that share each step; auto: one for each core (default: 1, or those that mpiexec started)",
+        help="processes that share each step; auto: one per core (default: 1, or those that mpiexec started)",
     )
     for field in fields(task.Options):
         kind = (*get_args(field.type), field.type)[0]  # the float of `float | None`

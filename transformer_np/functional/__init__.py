@@ -115,11 +115,11 @@ __all__ = [
 
 
 def __dir__():
-    return __all__  # what Tab shows: functions, not what they are made with
+    return __all__  # Tab completion shows the functions, not their helpers
 
 
 class _Functional(ModuleType):
-    """Assigning `F.name` swaps a function by name: in this module and in every file of the package that calls it."""
+    """A module in which `F.name = function` swaps the function here and in every file of this package that calls it."""
 
     def __setattr__(self, name, value):
         for module in _FILES:

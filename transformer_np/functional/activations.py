@@ -33,7 +33,7 @@ _CUBIC = 0.044715
 @shapes(x="...")
 @blocked
 def gelu(x, approximate="tanh"):
-    """Gaussian error linear unit (Hendrycks & Gimpel 2016): x weighted by the normal distribution function, x Φ(x).
+    """Gaussian error linear unit (Hendrycks & Gimpel 2016): x times the normal distribution function, x Φ(x).
 
     "none":  y = x/2 · (1 + erf(x/√2)), exact;    "tanh":  y = x/2 · (1 + tanh(√(2/π) (x + 0.044715 x³))), as in GPT-2
 
@@ -69,7 +69,7 @@ def gelu_backward(dy, x, approximate="tanh"):
 
 
 def _gelu_gate(x, approximate):
-    """The g of gelu, between −1 and 1."""
+    """The g(x) of gelu, between −1 and 1."""
     if approximate == "none":
         return erf(x * 0.5**0.5)
     if approximate == "tanh":

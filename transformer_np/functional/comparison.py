@@ -1,4 +1,4 @@
-"""What attention is compared with: recurrence and convolution."""
+"""The layers that attention is compared with: recurrence and convolution."""
 
 import numpy as np
 
@@ -9,13 +9,13 @@ from .fast import sum_of_rows
 
 @shapes(x="B T D_in", w_x="D_in D", w_h="D D", b="D")
 def rnn(x, w_x, w_h, b=None):
-    """A recurrent layer: one token after the other, all that is known of the past in one vector (Elman 1990).
+    """A recurrent layer: it reads one token after another and keeps the whole past in one vector (Elman 1990).
 
         h_t = tanh(x_t W_x + h_{t−1} W_h + b),    h_{−1} = 0
 
     x (B, T, D_in), w_x (D_in, D), w_h (D, D), b (D,) or None  ->  h (B, T, D)
 
-    The T steps wait for one another; nothing but x W_x can be done for all at once.
+    Each of the T steps waits for the one before; only x W_x can be computed for all at once.
     """
     h = linear(x, w_x, b)  # (B, T, D)
     for t in range(h.shape[1]):
@@ -29,13 +29,13 @@ def rnn(x, w_x, w_h, b=None):
 def rnn_backward(dh, x, h, w_x, w_h):
     """Backward of rnn: backpropagation through time (Werbos 1990).
 
-    h_t reached the loss by itself and through h_{t+1}, so the gradient comes from the end, one step at a time. With a_t
-    what the tanh was given:
+    h_t affects the loss directly and through h_{t+1}, so the gradient is computed from the last step to the first. a_t
+    is the input of the tanh:
 
         da_t = (dh_t + da_{t+1} W_hᵀ) · (1 − h_t²),    dx_t = da_t W_xᵀ
-        dW_x = Σ x_tᵀ da_t,    dW_h = Σ h_{t−1}ᵀ da_t,    db = Σ da_t    over all steps: they met every one
+        dW_x = Σ x_tᵀ da_t,    dW_h = Σ h_{t−1}ᵀ da_t,    db = Σ da_t    over all steps: each step used them
 
-    Every step back is one more factor W_hᵀ · (1 − h²): that is why the gradient vanishes, or explodes.
+    Each step back multiplies by W_hᵀ · (1 − h²). That is why the gradient vanishes or explodes.
 
     dh (B, T, D), h (B, T, D) the forward's output  ->  dx (B, T, D_in), dw_x (D_in, D), dw_h (D, D), db (D,)
     """
@@ -51,14 +51,14 @@ def rnn_backward(dh, x, h, w_x, w_h):
 
 @shapes(x="B T D_in", w="k D_in D_out", b="D_out")
 def causal_conv1d(x, w, b=None, dilation=1):
-    """A convolution that looks back only: every token sees itself and k − 1 tokens before it.
+    """A convolution that only looks back: every token sees itself and k − 1 tokens before it.
 
         y_t = Σ_j x_{t − j·dilation} W_j + b,    j = 0 … k − 1,    x = 0 before the start
 
-    x (B, T, D_in), w (k, D_in, D_out) where w[0] meets the token itself, b (D_out,) or None  ->  y (B, T, D_out)
+    x (B, T, D_in), w (k, D_in, D_out) where w[0] is for the token itself, b (D_out,) or None  ->  y (B, T, D_out)
 
-    dilation: the distance between the tokens seen; with 1, k, k², … in the layers of a stack each layer sees k times
-    as far as the one below (van den Oord et al. 2016).
+    dilation: the distance between the tokens seen. In a stack of layers with dilations 1, k, k², … each layer sees k
+    times as far as the one below (van den Oord et al. 2016).
     """
     check_at_least("dilation", dilation, 1)
     T = x.shape[1]
@@ -72,7 +72,7 @@ def causal_conv1d(x, w, b=None, dilation=1):
 
 @shapes(dy="B T D_out", x="B T D_in", w="k D_in D_out")
 def causal_conv1d_backward(dy, x, w, dilation=1):
-    """Backward of causal_conv1d: what was shifted forward goes back by as much.
+    """Backward of causal_conv1d: each shift forward becomes the same shift back.
 
         dx_t = Σ_j dy_{t + j·dilation} W_jᵀ,    dW_j = Σ_t x_{t − j·dilation}ᵀ dy_t,    db = Σ_t dy_t
 
@@ -90,5 +90,5 @@ def causal_conv1d_backward(dy, x, w, dilation=1):
 
 
 def _taps(w, T, dilation):
-    """How many of the k matrices meet a token at all: the others look at what lies before the start."""
+    """How many of the k matrices meet a token at all; the others only meet the zeros before the start."""
     return min(len(w), (T - 1) // dilation + 1)

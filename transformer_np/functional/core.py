@@ -1,11 +1,12 @@
-"""The mathematics of the lecture, in its order: each forward beside its backward.
+"""The mathematics of the lecture, from top to bottom. Each forward function is followed by its backward function.
 
-A row is a token and matrices multiply from the right, y = x W + b, as in the lecture. The letters in the shapes:
+A row is a token, and matrices multiply from the right as in the lecture: y = x W + b. The letters in the shapes:
 
     B batch · T target (query) length · S source (key) length · D d_model · H heads · K d_k · F d_ff · V vocabulary
 
-A backward takes `dout` (or `dy`), the gradient of the loss with respect to the forward's output, then the arrays it
-needs by name, and returns the gradients in the order of the forward's differentiable arguments. `dx` has x's shape.
+A backward function takes `dout` (or `dy`), the gradient of the loss with respect to the forward's output, and then the
+arrays that it needs. It returns the gradients in the order of the forward's differentiable arguments; `dx` has the
+shape of x. `@shapes` states the shape of each array and checks it at every call.
 """
 
 import numpy as np
@@ -19,7 +20,7 @@ from .fast import max_along, row_means, sum_along, sum_by_id, sum_of_rows
 
 @shapes(x="... D_in", w="D_in D_out", b="D_out")
 def linear(x, w, b=None):
-    """Every row times the same matrix: y = x W + b.
+    """Multiply every row by the same matrix and add the bias: y = x W + b.
 
     x (..., D_in), w (D_in, D_out), b (D_out,) or None  ->  y (..., D_out)
     """
@@ -34,7 +35,7 @@ def linear(x, w, b=None):
 def linear_backward(dy, x, w):
     """Backward of linear.
 
-    dx = dy Wᵀ,    dW = xᵀ dy,    db = Σ dy over the rows: W and b met every row, so their gradients add over rows.
+    dx = dy Wᵀ,    dW = xᵀ dy,    db = Σ dy over the rows: every row used W and b, so their gradients add up.
 
     dy (..., D_out)  ->  dx (..., D_in), dw (D_in, D_out), db (D_out,)
     """
@@ -48,7 +49,7 @@ def linear_backward(dy, x, w):
 
 @shapes(table="V D")
 def embedding(ids, table):
-    """Look up a row of the table for every id: the one-hot matrix of the ids times the table, without the zeros.
+    """Look up the row of each id: y = table[ids], the product of one-hot rows and the table.
 
     ids (...) whole numbers in 0 … V − 1, table (V, D)  ->  y (..., D)
     """
@@ -57,7 +58,7 @@ def embedding(ids, table):
 
 @shapes(dy="... D")
 def embedding_backward(dy, ids, num_embeddings):
-    """Backward of embedding: a row's gradient is the sum over all places where its id stood.
+    """Backward of embedding: the gradient of a table row is the sum of dy over all positions with its id.
 
     dy (..., D), ids (...)  ->  dtable (num_embeddings, D)
     """
@@ -71,7 +72,7 @@ def embedding_backward(dy, ids, num_embeddings):
 
 
 def sinusoidal_encoding(length, d_model, dtype=np.float32):
-    """The positional encoding of the paper (Vaswani et al. 2017, §3.5).
+    """Sinusoidal positional encoding (Vaswani et al. 2017, §3.5).
 
         PE(pos, 2i) = sin(pos / 10000^(2i/d_model)),    PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model))
 
@@ -95,12 +96,12 @@ def sinusoidal_encoding(length, d_model, dtype=np.float32):
 
 @shapes(x="...")
 def softmax(x, axis=-1):
-    """Positive weights that add to 1 along `axis`: y = exp(x) / Σ exp(x).
+    """Turn scores into positive weights that add up to 1 along `axis`: y = exp(x) / Σ exp(x).
 
     x (...)  ->  y (...)
 
-    The largest entry is subtracted first, which changes nothing and keeps exp from overflowing. −inf gives weight 0;
-    where all is −inf there is nothing to choose from and every weight is 0.
+    The largest entry is subtracted first: y stays the same, and exp cannot overflow. An entry of −inf gets weight 0.
+    If all entries are −inf, all weights are 0.
     """
     largest = max_along(x, axis)
     y = x - np.maximum(largest, np.finfo(x.dtype).min)  # not −inf − (−inf), which is NaN
@@ -114,7 +115,7 @@ def softmax(x, axis=-1):
 def softmax_backward(dy, y, axis=-1):
     """Backward of softmax.
 
-    ∂yᵢ/∂xⱼ = yᵢ (δᵢⱼ − yⱼ), so every x reached every y:    dx = y · (dy − Σ dy · y)
+    ∂yᵢ/∂xⱼ = yᵢ (δᵢⱼ − yⱼ), so every x affects every y:    dx = y · (dy − Σ dy · y)
 
     dy (...), y (...) the forward's output  ->  dx (...)
     """
@@ -136,7 +137,7 @@ def relu(x):
 def relu_backward(dy, x):
     """Backward of relu: dy where x > 0, else 0. At x = 0 the gradient is taken as 0.
 
-    The forward's output can stand for x: it is positive in the same places.
+    The forward's output may be passed instead of x: it is positive in the same places.
     """
     return dy * (x > 0)
 
@@ -151,7 +152,7 @@ def layer_norm(x, gamma, beta, eps=1e-5):
         y = γ · x̂ + β,    x̂ = (x − μ) / √(σ² + ε),    μ, σ² over the last axis, σ² with 1/D
 
     x (..., D), gamma (D,), beta (D,)  ->  y (..., D), x_hat (..., D), inv_std (..., 1)
-    The last two are what the backward needs.
+    The backward pass needs the last two.
     """
     x_hat = x - row_means(x)  # centred first
     variance = np.vecdot(x_hat, x_hat)[..., None] / x.shape[-1]  # (..., 1)
@@ -166,8 +167,8 @@ def layer_norm(x, gamma, beta, eps=1e-5):
 def layer_norm_backward(dy, x_hat, inv_std, gamma):
     """Backward of layer_norm.
 
-    γ and β saw every row, so their gradients add over rows. x reached y three ways: by itself, through μ and through
-    σ²; the two means that are subtracted are the last two.
+    Every row used γ and β, so their gradients add up over the rows. x affects y in three ways: directly, through μ and
+    through σ². The two means that are subtracted come from μ and σ².
 
         dx = (dx̂ − mean(dx̂) − x̂ · mean(dx̂ · x̂)) / √(σ² + ε),    dx̂ = dy · γ
 
@@ -185,8 +186,8 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
 
 @shapes(x="...")
 def dropout(x, p, rng):
-    """Set each entry to 0 with probability p and scale the others by 1/(1 − p), so that the mean stays (Srivastava et
-    al. 2014).
+    """Set each entry to 0 with probability p and scale the others by 1/(1 − p), which keeps the expected value
+    (Srivastava et al. 2014).
 
     x (...), p in [0, 1), rng a numpy.random.Generator or an int seed  ->  y (...), keep (...) Boolean
     """
@@ -213,12 +214,13 @@ def dropout_backward(dy, keep, p):
 
 @shapes(q="... T K", k="... S K")
 def attention_scores(q, k, mask=None):
-    """How well each query fits each key: Q Kᵀ / √d_k, with the mask applied (Vaswani et al. 2017, §3.2.1).
+    """Score how well each query fits each key: Q Kᵀ / √d_k, with the mask applied (Vaswani et al. 2017, §3.2.1).
 
     q (..., T, K), k (..., S, K), mask broadcastable to (..., T, S)  ->  scores (..., T, S)
 
-    A Boolean mask hides: True becomes −inf. A float mask is the lecture's M and is added. In a tuple of masks each does
-    its part. √d_k keeps the variance of the scores at 1 where q and k have variance 1, whatever their length.
+    A Boolean mask hides: where it is True, the score becomes −inf. A float mask is the lecture's M and is added. In a
+    tuple, all masks are applied. Dividing by √d_k keeps the variance of the scores at 1 if q and k have variance 1,
+    whatever their length.
     """
     scores = q @ k.swapaxes(-1, -2)  # (..., T, S)
     scores *= q.shape[-1] ** -0.5
@@ -228,15 +230,15 @@ def attention_scores(q, k, mask=None):
 
 @shapes(q="... T K", k="... S K", v="... S K_v")
 def scaled_dot_product_attention(q, k, v, mask=None):
-    """Each query's mean of the values, weighted by how well it fits their keys (Vaswani et al. 2017, eq. 1).
+    """Average the values for each query, weighted by how well the query fits their keys (Vaswani et al. 2017, eq. 1).
 
         out = A V,    A = softmax(Q Kᵀ / √d_k + M)
 
     q (..., T, K), k (..., S, K), v (..., S, K_v), mask broadcastable to (..., T, S)
     ->  out (..., T, K_v), weights A (..., T, S)
 
-    The mask is Boolean (True hides) or float (added), or a tuple of such masks. A query that may see nothing gets
-    weight 0 everywhere, output 0. tiled_attention has the same output without the weights, for long sequences.
+    The mask is Boolean (True hides) or float (added), or a tuple of such masks. If all keys are hidden from a query,
+    its weights and its output are 0. tiled_attention computes the same output without the weights, for long sequences.
     """
     weights = softmax(attention_scores(q, k, mask))  # (..., T, S)
     return weights @ v, weights
@@ -244,7 +246,7 @@ def scaled_dot_product_attention(q, k, v, mask=None):
 
 @shapes(dout="... T K_v", q="... T K", k="... S K", v="... S K_v", weights="... T S")
 def scaled_dot_product_attention_backward(dout, q, k, v, weights):
-    """Backward of scaled_dot_product_attention. The mask is not needed: where it hid, the weight is 0.
+    """Backward of scaled_dot_product_attention. The mask is not needed: the weight of a hidden key is 0.
 
         dV = Aᵀ dout,    dA = dout Vᵀ,    dscores = softmax_backward(dA) / √d_k,    dQ = dscores K,    dK = dscoresᵀ Q
 
@@ -257,9 +259,12 @@ def scaled_dot_product_attention_backward(dout, q, k, v, weights):
     return dscores @ k, dscores.swapaxes(-1, -2) @ q, dv
 
 
+# --- heads ----------------------------------------------------------------------------------------------------------
+
+
 @shapes(x="B T D")
 def split_heads(x, num_heads):
-    """Cut the features into heads: (B, T, D) -> (B, H, T, K) with D = H·K. A view, nothing is copied."""
+    """Cut the features into heads: (B, T, D) -> (B, H, T, K) with D = H·K. The result is a view of x."""
     B, T, D = x.shape
     if num_heads < 1 or D % num_heads:
         raise ValueError(f"num_heads must divide the last axis of x: got {num_heads} heads for D = {D}")
@@ -270,7 +275,7 @@ def split_heads(x, num_heads):
 def merge_heads(x):
     """Lay the heads side by side again, the inverse of split_heads: (B, H, T, K) -> (B, T, H·K).
 
-    Each is the other's backward: they only move numbers.
+    Both functions only move numbers, so each is the backward of the other.
     """
     B, H, T, K = x.shape
     return x.transpose(0, 2, 1, 3).reshape(B, T, H * K)
@@ -307,10 +312,10 @@ def feed_forward_backward(dy, x, hidden, w1, w2):
 
 @shapes(logits="... V")
 def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
-    """Mean surprise at the true class, in nats per target that counts: −Σ q log p / count,  p = softmax(logits).
+    """Mean surprise at the target class, in nats per counted target: −Σ q log p / count,  p = softmax(logits).
 
-    q is 1 at the target; with label smoothing ε it is 1 − ε + ε/V there and ε/V elsewhere (Szegedy et al. 2016). Rows
-    whose target is `ignore_index` do not count; with no row left the loss is 0.
+    q is 1 at the target and 0 elsewhere. With label smoothing ε it is 1 − ε + ε/V at the target and ε/V elsewhere
+    (Szegedy et al. 2016). Rows whose target is `ignore_index` do not count; if no row counts, the loss is 0.
 
     logits (..., V), targets (...) whole numbers  ->  loss (a Python float), probs (..., V)
     """
@@ -330,9 +335,9 @@ def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
 
 @shapes(probs="... V")
 def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.0, dloss=1.0):
-    """Backward of cross_entropy: softmax and logarithm together leave dlogits = dloss · (p − q) / count.
+    """Backward of cross_entropy: softmax and logarithm combine to dlogits = dloss · (p − q) / count.
 
-    probs (..., V) the forward's second output, dloss a number  ->  dlogits (..., V), 0 in the rows that do not count
+    probs (..., V) the forward's second output, dloss a number  ->  dlogits (..., V), 0 in rows that do not count
     """
     rows, targets, counts = _rows_and_targets(probs, targets, ignore_index, label_smoothing)
     dlogits = rows - label_smoothing / rows.shape[-1]  # (N, V)
@@ -343,7 +348,7 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
 
 
 def _rows_and_targets(logits, targets, ignore_index, label_smoothing):
-    """One row a target, (N, V) and (N,), and which of them count, (N,) Boolean."""
+    """Logits as rows (N, V), one target per row (N,), and which rows count (N,), Boolean."""
     if not 0.0 <= label_smoothing <= 1.0:
         raise ValueError(f"label_smoothing must lie in [0, 1], got {label_smoothing}")
     targets = np.asarray(targets)

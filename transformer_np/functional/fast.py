@@ -1,18 +1,19 @@
-"""What makes the formulas fast without changing them: cache blocking, sums as matrix products."""
+"""Faster ways to compute the same formulas: cache blocking, and sums as matrix products."""
 
 from functools import wraps
 
 import numpy as np
 
-BLOCK = 1 << 15  # elements: a block and the temporaries of a formula stay in the cache, and need no new memory
-SHORT_ROW = 128  # numbers; longer rows are reduced fast as they are
+BLOCK = 1 << 15  # elements: a block and the temporaries of a formula fit into the cache
+SHORT_ROW = 128  # numbers: NumPy reduces longer rows fast
 
 
 def blocked(function):
-    """For a function of arrays of one shape that returns another of that shape and the first one's dtype, in which an
-    element depends on the elements at its place alone. Arguments that are no arrays are handed through.
+    """Decorate an element-wise function so that it works block by block.
 
-    A formula of ten operations passes ten times over arrays that lie in the cache, instead of ten times over memory.
+    The function takes arrays of one shape and returns an array of that shape, with the dtype of the first. Arguments
+    that are not arrays are passed on. A formula of ten operations then passes ten times over a block in the cache, not
+    ten times over main memory.
     """
 
     @wraps(function)
@@ -57,10 +58,10 @@ def sum_of_rows(x):
 
 
 def sum_by_id(rows, ids, num_ids):
-    """Sum of the rows that carry the same id: rows (N, D), ids (N,) in 0 … num_ids − 1  ->  (num_ids, D)
+    """Sum of the rows with the same id: rows (N, D), ids (N,) in 0 … num_ids − 1  ->  (num_ids, D)
 
-    `total[ids] += rows` would count a repeated id once, and np.add.at is slow. Sorted, equal ids lie side by side, and
-    each run of them is one sum.
+    `total[ids] += rows` would count a repeated id once, and np.add.at is slow. After sorting, equal ids lie side by
+    side, and each run of them is one sum.
     """
     total = np.zeros((num_ids, rows.shape[-1]), rows.dtype)
     order = np.argsort(ids, kind="stable")
@@ -70,8 +71,8 @@ def sum_by_id(rows, ids, num_ids):
 
 
 def max_along(x, axis):
-    """Largest entry along one axis, which stays as an axis of length 1. NumPy takes row after row and is slow at many
-    short ones; turned around, they are a few long rows that are compared number by number."""
+    """Largest entry along one axis, which stays as an axis of length 1. NumPy reduces row after row, which is slow for
+    many short rows. Their transpose has a few long rows instead, which NumPy compares element by element."""
     if axis not in (-1, x.ndim - 1) or x.shape[-1] > SHORT_ROW:
         return x.max(axis=axis, keepdims=True)
     columns = np.ascontiguousarray(x.reshape(-1, x.shape[-1]).T)

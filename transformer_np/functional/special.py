@@ -4,12 +4,12 @@ from math import erfc, exp
 
 import numpy as np
 
-_LARGEST = 6.5  # beyond it 1 − erf(z) < 1e-18: nothing is left in float64
+_LARGEST = 6.5  # above it 1 − erf(z) < 1e-18, which is 0 in float64
 
 
 def _scaled_erfc_coefficients(degree):
-    """Polynomial in u ∈ [−1, 1] for erfc(z)·exp(z²), which is smooth where erf itself flattens out; the highest power
-    first."""
+    """Coefficients of a polynomial in u ∈ [−1, 1] for erfc(z)·exp(z²), highest power first. That function is smooth
+    where erf itself flattens out."""
     u = np.cos(np.pi * (np.arange(64) + 0.5) / 64)  # Chebyshev nodes: no oscillation at the ends
     z = [_z_of_u(node) for node in u]
     fit = np.polynomial.chebyshev.chebfit(u, [erfc(value) * exp(value * value) for value in z], degree)

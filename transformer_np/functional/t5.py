@@ -1,5 +1,5 @@
-"""What T5 does differently (Raffel et al. 2020; v1.1: Shazeer 2020): RMSNorm, a learned bias for each distance
-instead of positions, attention without 1/√d_k, a gated feed-forward network."""
+"""The functions of T5 (Raffel et al. 2020; v1.1: Shazeer 2020): RMSNorm, a learned bias for each distance instead of
+positions, attention without 1/√d_k, a gated feed-forward network."""
 
 import numpy as np
 
@@ -14,13 +14,13 @@ from .fast import sum_of_rows
 
 @shapes(x="... D", gamma="D")
 def rms_norm(x, gamma, eps=1e-6):
-    """Scale each row to a mean square of 1, then by γ: layer_norm without the centring and without β (Zhang & Sennrich
-    2019), as T5 does.
+    """Scale each row to a mean square of 1, then by γ: layer_norm without centring and without β (Zhang & Sennrich
+    2019).
 
         y = γ · x̂,    x̂ = x / √(mean(x²) + ε),    the mean over the last axis
 
     x (..., D), gamma (D,)  ->  y (..., D), x_hat (..., D), inv_rms (..., 1)
-    The last two are what the backward needs.
+    The backward pass needs the last two.
     """
     mean_square = np.vecdot(x, x)[..., None] / x.shape[-1]  # (..., 1)
     inv_rms = 1 / np.sqrt(mean_square + eps)
@@ -30,7 +30,7 @@ def rms_norm(x, gamma, eps=1e-6):
 
 @shapes(dy="... D", x_hat="... D", inv_rms="... 1", gamma="D")
 def rms_norm_backward(dy, x_hat, inv_rms, gamma):
-    """Backward of rms_norm: that of layer_norm without the way through the mean.
+    """Backward of rms_norm: layer_norm_backward without the path through the mean.
 
         dx = (dx̂ − x̂ · mean(dx̂ · x̂)) / √(mean(x²) + ε),    dx̂ = dy · γ
 
@@ -47,15 +47,15 @@ def rms_norm_backward(dy, x_hat, inv_rms, gamma):
 
 
 def relative_position_buckets(T, S=None, num_buckets=32, max_distance=128, bidirectional=True):
-    """Which of a few buckets each distance from query to key belongs to (Raffel et al. 2020, §2.1).
+    """Sort each distance from query to key into one of a few buckets (Raffel et al. 2020, §2.1).
 
-    Half of the buckets hold one distance each, 0, 1, 2, …; the others grow with the logarithm of the distance n,
+    Half of the buckets hold one distance each, 0, 1, 2, …; the others widen with the logarithm of the distance n,
 
         bucket = N/2 + ⌊log(n / (N/2)) / log(max_distance / (N/2)) · N/2⌋,    N buckets for this direction
 
-    and the last holds everything beyond, so that no distance from max_distance on is told from another. bidirectional:
-    half of all buckets are for keys before the query and itself, the other half for keys after it; otherwise, in a
-    decoder, keys after it share bucket 0 with itself: the causal mask hides them.
+    and the last bucket holds all distances from max_distance on. If bidirectional, half of the buckets are for the
+    query itself and the keys before it, the other half for the keys after it. Otherwise, in a decoder, the keys after
+    the query share its own bucket 0: the causal mask hides them.
 
     ->  buckets (T, S) in 0 … num_buckets − 1, aligned to the end like causal_mask; S is T unless given
     """
@@ -70,7 +70,7 @@ def relative_position_buckets(T, S=None, num_buckets=32, max_distance=128, bidir
         raise ValueError(f"max_distance must be more than {half}, the distances with a bucket each; got {max_distance}")
     before = np.arange(S - T, S)[:, None] - np.arange(S)  # (T, S), how far the key stands before the query
     n = np.abs(before) if bidirectional else np.maximum(before, 0)
-    # in float32, as in the original: where n is just at a boundary, float64 would round to the other side
+    # in float32 like the original: if n is exactly at a boundary, float64 would round to the other side
     growth = np.log(np.maximum(n, 1).astype(np.float32) / half) / np.float32(np.log(max_distance / half))
     far = np.minimum(half + (growth * (N - half)).astype(int), N - 1)
     buckets = np.where(n < half, n, far)
@@ -79,16 +79,16 @@ def relative_position_buckets(T, S=None, num_buckets=32, max_distance=128, bidir
 
 @shapes(table="R H")
 def relative_position_bias(table, buckets):
-    """What each head adds to the score of a key because of its distance: table[buckets] (Raffel et al. 2020, §2.1).
+    """The number that each head adds to the score of a key at some distance: table[buckets] (Raffel et al. 2020, §2.1).
 
-    table (R, H), a number for every bucket and head, buckets (T, S)  ->  bias (H, T, S)
+    table (R, H), one number per bucket and head, buckets (T, S)  ->  bias (H, T, S)
     """
     return np.ascontiguousarray(np.moveaxis(embedding(buckets, table), -1, 0))
 
 
 @shapes(dbias="H T S")
 def relative_position_bias_backward(dbias, buckets, num_buckets):
-    """Backward of relative_position_bias: a bucket's gradient is the sum over all pairs that far apart.
+    """Backward of relative_position_bias: the gradient of a bucket is the sum over all pairs in that bucket.
 
     dbias (H, T, S), buckets (T, S)  ->  dtable (num_buckets, H)
     """
@@ -104,8 +104,8 @@ def unscaled_attention(q, k, v, bias=None, mask=None):
     q (B, H, T, K), k (B, H, S, K), v (B, H, S, K_v), bias (H, T, S) or None, mask broadcastable to (B, H, T, S)
     ->  out (B, H, T, K_v), weights A (B, H, T, S)
 
-    It trains without the scale because the scale is in the weights: W_q starts smaller by 1/√d_k, so that the scores
-    start at variance 1 all the same, and Adam's step does not depend on the size of a gradient.
+    Training works without the scale because the initial weights include it: W_q starts smaller by 1/√d_k, so the scores
+    also start with variance 1, and Adam's step does not depend on the size of a gradient.
     """
     scores = q @ k.swapaxes(-1, -2)  # (B, H, T, S)
     if bias is not None:
@@ -117,7 +117,7 @@ def unscaled_attention(q, k, v, bias=None, mask=None):
 
 @shapes(dout="B H T K_v", q="B H T K", k="B H S K", v="B H S K_v", weights="B H T S")
 def unscaled_attention_backward(dout, q, k, v, weights):
-    """Backward of unscaled_attention. The bias was added to the scores of every row of the batch: its gradients add.
+    """Backward of unscaled_attention. The bias was added to the scores of every batch row, so its gradients add up.
 
         dV = Aᵀ dout,    dscores = softmax_backward(dout Vᵀ)
         dQ = dscores K,    dK = dscoresᵀ Q,    dbias = Σ dscores over the batch

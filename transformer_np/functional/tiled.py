@@ -1,9 +1,9 @@
-"""Attention for long sequences: the numbers of functional.scaled_dot_product_attention, but the scores never exist as a
-whole. What is held beside inputs and results grows with T + S, not with T · S.
+"""Attention for long sequences: the same result as functional.scaled_dot_product_attention, but the scores never exist
+as a whole. The temporary memory grows with T + S, not with T · S.
 
-The scores are computed tile by tile, some queries by some keys. A tile stays in the processor's cache from the matrix
-product that makes it to the one that uses it up. That is why this is the faster way too, as soon as the whole would not
-fit into the cache.
+The scores are computed tile by tile, for some queries and some keys at a time. A tile stays in the processor's cache
+between the matrix product that creates it and the one that consumes it. This is also faster as soon as all scores
+together are larger than the cache.
 """
 
 import math
@@ -21,9 +21,9 @@ TILE = 256  # queries by keys: the two tiles of the backward fill half of a leve
 def tiled_attention(q, k, v, mask=None, tile=TILE):
     """softmax(Q Kᵀ / √d_k + M) V, without a matrix of scores (Rabe & Staats 2021; Dao et al. 2022, FlashAttention).
 
-    A query meets its keys tile by tile, and the softmax is kept up to date as they come (Milakov & Gimelshein 2018).
-    Of what has been seen so far m is the largest score, l = Σ exp(s − m) and o = Σ exp(s − m) v. A new tile has scores
-    s and values v; if its scores are larger, then all that was summed before is too large by exp(m' − m):
+    A query meets its keys tile by tile, and its softmax is updated with each tile (Milakov & Gimelshein 2018). For the
+    keys so far, m is the largest score, l = Σ exp(s − m) and o = Σ exp(s − m) v. A new tile has scores s and values v.
+    If one of its scores is larger than m, the earlier sums are too large by the factor exp(m' − m):
 
         m' = max(m, max s),    l' = l exp(m − m') + Σ exp(s − m'),    o' = o exp(m − m') + Σ exp(s − m') v
 
@@ -32,8 +32,8 @@ def tiled_attention(q, k, v, mask=None, tile=TILE):
     q (..., T, K), k (..., S, K), v (..., S, K_v); mask, or a tuple of masks, as for scaled_dot_product_attention
     ->  out (..., T, K_v), log_total (..., T), the last for the backward
 
-    A query that may see nothing gets the output 0 and log_total −inf. Tiles that are hidden whole cost nothing, so a
-    causal mask halves the work. Heads are shared out among as many threads as a matrix product may use.
+    If all keys are hidden from a query, its output is 0 and its log_total −inf. Tiles that are entirely hidden are
+    skipped, so a causal mask halves the work. As many threads as a matrix product may use share the heads.
     """
     check_at_least("tile", tile, 1)
     *heads, T, _ = q.shape
@@ -41,7 +41,7 @@ def tiled_attention(q, k, v, mask=None, tile=TILE):
     out = np.empty((*heads, T, v.shape[-1]), q.dtype)
     log_total = np.empty((*heads, T), q.dtype)
 
-    def attend(indices):  # what is large is allocated once for all heads: fresh memory comes at a price
+    def attend(indices):  # large buffers are allocated once for all heads: new memory is slow
         scores = np.empty((min(tile, T), min(tile, k.shape[-2])), q.dtype)
         for i in indices:
             _attend(q[i], k[i], v[i], [mask[i] for mask in masks], tile, scores, out[i], log_total[i])
@@ -77,7 +77,7 @@ def _attend(q, k, v, masks, tile, buffer, out, log_total):
             total += scores @ ones[: len(keys)]
             weighted *= correction[:, None]
             weighted += scores @ v[columns]
-        total[total == 0] = 1  # hidden whole: 0 / 1
+        total[total == 0] = 1  # all keys hidden: 0 / 1
         weighted /= total[:, None]
         np.log(total, out=total)
         np.add(largest, total, out=log_total[rows])
@@ -85,18 +85,18 @@ def _attend(q, k, v, masks, tile, buffer, out, log_total):
 
 @shapes(dout="... T K_v", q="... T K", k="... S K", v="... S K_v", out="... T K_v", log_total="... T")
 def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE):
-    """Backward of tiled_attention. Each tile of the weights is computed once more, which is cheaper than to have kept
-    them all (Dao et al. 2022, algorithm 4).
+    """Backward of tiled_attention. Each tile of the weights is computed again, which is cheaper than storing all of
+    them (Dao et al. 2022, algorithm 4).
 
         A = exp(scores − log_total),    dA = dout Vᵀ,    dscores = A · (dA − δ) / √d_k
         dV = Aᵀ dout,    dQ = dscores K,    dK = dscoresᵀ Q
 
-    δ is the sum that softmax_backward subtracts, Σ dA · A over the keys of a query. As out = A V, it is also
-    Σ dout · out over the features, and known before the first tile.
+    δ is the sum that softmax_backward subtracts, Σ dA · A over the keys of a query. Because out = A V, it also equals
+    Σ dout · out over the features and is known before the first tile.
 
-    Both differences come out of a matrix product with one column more: [Q, −log_total] [K, 1]ᵀ and [dout, −δ] [V, 1]ᵀ.
+    One extra column in the matrix products gives both differences: [Q, −log_total] [K, 1]ᵀ and [dout, −δ] [V, 1]ᵀ.
 
-    dout (..., T, K_v), out and log_total: what the forward returned, mask: what it was given
+    dout (..., T, K_v), out and log_total from the forward, and the forward's mask
     ->  dq (..., T, K), dk (..., S, K), dv (..., S, K_v)
     """
     check_at_least("tile", tile, 1)
@@ -118,11 +118,11 @@ def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE
 def _attend_backward(dout, q, k, v, out, log_total, masks, tile, buffers, dq, dk, dv):
     """tiled_attention_backward of one head; adds to dq (T, K), dk (S, K) and dv (S, K_v).
 
-    buffers: two tiles, and room for queries and dout with a column more
+    buffers: two tiles, and space for queries and dout with one extra column each
     """
     tiles, queries, dweighted = buffers
     scale = q.shape[-1] ** -0.5
-    log_total = np.where(log_total == -np.inf, 0, log_total)  # hidden whole: every score is −inf, that is enough
+    log_total = np.where(log_total == -np.inf, 0, log_total)  # all keys hidden: the scores are −inf anyway
     queries[:, :-1], queries[:, -1] = q, -log_total  # (T, K + 1)
     queries[:, :-1] *= scale
     dweighted[:, :-1], dweighted[:, -1] = dout, -np.vecdot(dout, out)  # (T, K_v + 1)
@@ -146,18 +146,17 @@ def _attend_backward(dout, q, k, v, out, log_total, masks, tile, buffers, dq, dk
 
 
 def _cuts(length, tile):
-    """The positions 0 … length − 1 in slices of `tile`, the last maybe shorter."""
+    """The positions 0 … length − 1 in slices of `tile`; the last one may be shorter."""
     return [slice(start, min(start + tile, length)) for start in range(0, length, tile)]
 
 
 def _for_every_head(mask, shape):
-    """The masks, each as a view of the shape of all scores (..., T, S)."""
+    """The masks, each as a view with the shape of all scores, (..., T, S)."""
     return [np.broadcast_to(mask, shape) for mask in as_masks(mask, shape)]
 
 
 def _masks_here(masks, rows, columns):
-    """What the masks (T, S) have to say about a tile: those that change something in it, each (R, C); None where one of
-    them hides it whole."""
+    """The parts (R, C) of the masks (T, S) that change something in a tile; None if one hides the whole tile."""
     parts = [mask[rows, columns] for mask in masks]
     if any((part if part.dtype == bool else part == -np.inf).all() for part in parts):
         return None
@@ -165,17 +164,17 @@ def _masks_here(masks, rows, columns):
 
 
 def _share_out(work, heads):
-    """Have `work` done for every index of the leading axes `heads`, on as many threads as a matrix product may use.
+    """Do `work` for every index of the leading axes `heads`, on as many threads as a matrix product may use.
 
-    work(indices) goes through the indices. The threads draw from the same ones, each the next when it is done with one.
-    A head is computed by one thread from beginning to end: how many there are does not change a bit of the result.
+    work(indices) iterates over the indices. All threads take theirs from the same iterator, one at a time. One thread
+    computes a head from beginning to end, so the number of threads does not change a single bit of the result.
     """
     indices = iter(list(np.ndindex(*heads)))
     threads = min(blas_threads() or 1, math.prod(heads))
     if threads == 1:
         work(indices)
         return
-    from concurrent.futures import ThreadPoolExecutor  # takes 10 ms to load, and is needed here only
+    from concurrent.futures import ThreadPoolExecutor  # here, because it takes 10 ms to import
 
     with limit_blas_threads(1), ThreadPoolExecutor(threads) as pool:
-        list(pool.map(work, [indices] * threads))  # the list asks for every result, and so raises what a thread raised
+        list(pool.map(work, [indices] * threads))  # list() raises the error of a thread

@@ -1,4 +1,4 @@
-"""Attention with relative positions (Dai et al. 2019): the score depends on how far away a key stands."""
+"""Attention with relative positions (Dai et al. 2019): the score depends on the distance between query and key."""
 
 import numpy as np
 
@@ -10,20 +10,20 @@ from .core import attention_scores, softmax, softmax_backward
 def relative_shift(x):
     """Turn columns that count distances into columns that count keys (Dai et al. 2019, appendix B).
 
-    The queries are the last T of S positions: query t stands at position S − T + t, at the distance S − T + t − s from
-    key s. Column c of x belongs to the distance S − 1 − c, whatever the query, so each row has to move to the left,
-    the last one not at all, the one above it by one, …:
+    The queries are the last T of S positions: query t has position S − T + t and distance S − T + t − s from key s.
+    Column c of x belongs to the distance S − 1 − c for every query. So each row moves to the left: the last row by
+    nothing, the row above it by one, …
 
         y[t, s] = x[t, s + T − 1 − t]
 
-    Done without a loop: a zero in front of each row, the rows laid end to end, cut anew, the first T numbers left off.
-    T = 3, S = 4, an entry names its row and its distance:
+    This needs no loop: put a zero in front of each row, lay the rows end to end, drop the first T numbers, and cut the
+    rest into rows again. For T = 3 and S = 4, where an entry names its row and its distance:
 
         x  a3 a2 a1 a0        0 a3 a2 a1 a0                         y  a1 a0  0 b3
            b3 b2 b1 b0   →    0 b3 b2 b1 b0   →  without 0 a3 a2  →    b2 b1 b0  0
            c3 c2 c1 c0        0 c3 c2 c1 c0                            c3 c2 c1 c0
 
-    To the right of distance 0, where the key is in the query's future, remain leftovers that mean nothing.
+    The entries to the right of distance 0, where the key is in the query's future, have no meaning.
 
     x (..., T, S), S ≥ T  ->  y (..., T, S)
     """
@@ -36,8 +36,7 @@ def relative_shift(x):
 
 @shapes(dy="... T S")
 def relative_shift_backward(dy):
-    """Backward of relative_shift: its three steps in reverse. What was left off has the gradient 0, a padded zero needs
-    none.
+    """Backward of relative_shift: its steps in reverse. Dropped numbers have gradient 0; the padded zeros need none.
 
     dy (..., T, S)  ->  dx (..., T, S)
     """
@@ -55,22 +54,22 @@ def _check_relative(T, S):
 
 @shapes(q="B H T K", k="B H S K", v="B H S K_v", r="H S K", content_bias="H K", position_bias="H K")
 def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
-    """Attention that knows the distance to each key instead of its position (Dai et al. 2019, §3.3).
+    """Attention that uses the distance to each key instead of its position (Dai et al. 2019, §3.3).
 
         out = A V,    A = softmax(((Q + u) Kᵀ + shift((Q + v) Rᵀ)) / √d_k + M)
 
-    u, the content bias: how much a key is wanted for what it says, whoever asks; v, the position bias: how much for how
-    far back it stands. Row c of R is the projected encoding of the distance S − 1 − c, so the last row is distance 0.
+    u, the content bias, scores the content of a key for any query; v, the position bias, scores its distance for any
+    query. Row c of R is the projected encoding of the distance S − 1 − c, so the last row is distance 0.
 
     q (B, H, T, K), the last T of the S positions; k (B, H, S, K), v (B, H, S, K_v), r (H, S, K), content_bias and
     position_bias (H, K), mask broadcastable to (B, H, T, S)
     ->  out (B, H, T, K_v), weights A (B, H, T, S)
 
-    There are no distances below 0: a key in a query's future is always hidden. Raises ValueError for S < T.
+    There are no negative distances: keys in a query's future are always hidden. Raises ValueError for S < T.
     """
     T, S = q.shape[2], k.shape[2]
-    scores = attention_scores(q + content_bias[:, None], k, mask)  # (B, H, T, S), a column a key
-    by_distance = attention_scores(q + position_bias[:, None], np.broadcast_to(r, k.shape))  # a column a distance
+    scores = attention_scores(q + content_bias[:, None], k, mask)  # (B, H, T, S), one column per key
+    by_distance = attention_scores(q + position_bias[:, None], np.broadcast_to(r, k.shape))  # one per distance
     scores += relative_shift(by_distance)
     np.copyto(scores, -np.inf, where=~np.tri(T, S, S - T, dtype=bool))
     weights = softmax(scores)  # (B, H, T, S)
@@ -88,11 +87,11 @@ def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
     weights="B H T S",
 )
 def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
-    """Backward of relative_attention. A hidden key has weight 0, so neither mask nor leftovers of the shift matter.
+    """Backward of relative_attention. A hidden key has weight 0, so the mask and the shift's leftovers do not matter.
 
         dV = Aᵀ dout,    dscores = softmax_backward(dout Vᵀ) / √d_k,    ddistances = relative_shift_backward(dscores)
         dK = dscoresᵀ (Q + u),    dR = Σ ddistancesᵀ (Q + v) over the batch, which shares R
-        dQ = dscores K + ddistances R, and of these two du and dv are the sums over batch and queries
+        dQ = dscores K + ddistances R; du and dv are the sums of its two terms over batch and queries
 
     dout (B, H, T, K_v)  ->  dq (B, H, T, K), dk (B, H, S, K), dv (B, H, S, K_v), dr (H, S, K),
     dcontent_bias (H, K), dposition_bias (H, K)

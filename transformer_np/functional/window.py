@@ -1,26 +1,26 @@
-"""Attention to a window of neighbours, in time and memory that grow with the sequence and not with its square."""
+"""Attention to a window of neighbours: time and memory grow with the length, not with its square."""
 
 import numpy as np
 
 from ..support.checks import check_at_least, shapes
 from .core import softmax, softmax_backward
 
-_SMALLEST_BLOCK = 16  # queries; smaller matrix products cost more in calls than they save
+_SMALLEST_BLOCK = 16  # queries: the calls of smaller matrix products cost more time than they save
 
 
 @shapes(q="... T K", k="... T K", v="... T K_v")
 def window_attention(q, k, v, window, causal=False):
-    """Attention to the neighbours only, in O(T · window) time and memory (Vaswani et al. 2017, §4, "restricted").
+    """Attention to neighbours only, in O(T · window) time and memory (Vaswani et al. 2017, §4, "restricted").
 
         out_t = Σ_s A_ts V_s,    A = softmax(Q Kᵀ / √d_k) over the keys |t − s| ≤ window, and s ≤ t if causal
 
     q (..., T, K), k (..., T, K), v (..., T, K_v)
     ->  out (..., T, K_v), weights (..., T, R),  R = 2 · window + 1, or window + 1 if causal
 
-    weights[..., t, j] is the weight of the key s = t − window + j, 0 where there is none; a window beyond T − 1 counts
-    as T − 1. Raises ValueError for a window below 0. The result is that of
-    scaled_dot_product_attention with masks.window_mask; the (T, T) scores never exist: the queries are cut into blocks,
-    each meets the keys its window reaches, and the band along the diagonal of each product is what counts.
+    weights[..., t, j] is the weight of the key s = t − window + j, or 0 if there is no such key. A window larger than
+    T − 1 is treated as T − 1. Raises ValueError for a window below 0. The result is the same as for
+    scaled_dot_product_attention with masks.window_mask, but the (T, T) scores never exist: the queries are cut into
+    blocks, each block meets the keys in its reach, and only the band along the diagonal of each product is used.
     """
     cut = _Blocks(q.shape[-2], window, causal)
     scores = cut.band(cut.queries(q) @ cut.keys(k).swapaxes(-1, -2))  # (..., T, R)
@@ -32,8 +32,8 @@ def window_attention(q, k, v, window, causal=False):
 
 @shapes(dout="... T K_v", q="... T K", k="... T K", v="... T K_v", weights="... T R")
 def window_attention_backward(dout, q, k, v, weights, window, causal=False):
-    """Backward of window_attention: that of scaled_dot_product_attention, block by block. A key was seen from more
-    than one block, so its gradients add.
+    """Backward of window_attention: scaled_dot_product_attention_backward, block by block. Several blocks used a key,
+    so its gradients add up.
 
     dout (..., T, K_v), weights (..., T, R) the forward's second output
     ->  dq (..., T, K), dk (..., T, K), dv (..., T, K_v)
@@ -93,7 +93,7 @@ class _Blocks:
         return blocks
 
     def _diagonal(self, blocks):
-        """The band of every block, (..., N, C, R), as a view: a row starts one column further than the row above."""
+        """The band of every block, (..., N, C, R), as a view: each row starts one column later."""
         *lead, row, column = blocks.strides
         shape = (*blocks.shape[:-1], self.reach)
         return np.lib.stride_tricks.as_strided(blocks, shape, (*lead, row + column, column))
@@ -103,7 +103,7 @@ class _Blocks:
         return blocks.reshape(*blocks.shape[:-3], -1, blocks.shape[-1])[..., : self.T, :]
 
     def add_up(self, blocks):
-        """(..., N, L, K) -> (..., T, K), the backward of `keys`: what blocks share is added."""
+        """(..., N, L, K) -> (..., T, K), the backward of `keys`: the gradients of shared keys are added."""
         N, C, L = self.N, self.C, self.L
         total = np.zeros((*blocks.shape[:-3], N + -(-L // C), C, blocks.shape[-1]), blocks.dtype)
         for i, start in enumerate(range(0, L, C)):  # the i-th C rows of every block at once

@@ -1,4 +1,4 @@
-"""The layers, one file each: parameters around the functions of `functional`, with what a backward needs kept."""
+"""The layers, one file each: they hold parameters, call `functional`, and keep the arrays for the backward pass."""
 
 from .attention import MultiHeadAttention
 from .convolution import CausalConv1d

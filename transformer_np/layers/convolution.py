@@ -7,10 +7,10 @@ from .initial import glorot_uniform
 
 
 class CausalConv1d(Module):
-    """A convolution over a token and the kernel_size − 1 before it, y_t = Σ_j x_{t − j·dilation} W_j + b.
+    """A convolution over a token and the kernel_size − 1 tokens before it, y_t = Σ_j x_{t − j·dilation} W_j + b.
 
-    x (B, T, d_in)  ->  y (B, T, d_out). w is (kernel_size, d_in, d_out), w[0] meets the token itself; before the start
-    there are zeros. b (d_out,) starts at 0.
+    x (B, T, d_in)  ->  y (B, T, d_out). w is (kernel_size, d_in, d_out), and w[0] is for the token itself; zeros stand
+    before the start. b (d_out,) starts at 0.
     """
 
     def __init__(self, d_in, d_out, kernel_size, dilation=1, bias=True, rng=None, dtype=np.float32):
@@ -19,7 +19,7 @@ class CausalConv1d(Module):
         check_at_least("kernel_size", kernel_size, 1)
         check_at_least("dilation", dilation, 1)
         self.dilation = dilation
-        w = glorot_uniform(rng, kernel_size * d_in, d_out, dtype)  # a token is the sum over all kernel_size · d_in
+        w = glorot_uniform(rng, kernel_size * d_in, d_out, dtype)  # y sums over kernel_size · d_in
         self.w = Parameter(w.reshape(kernel_size, d_in, d_out))
         self.b = Parameter(np.zeros(d_out, dtype)) if bias else None
 

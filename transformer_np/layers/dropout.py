@@ -6,9 +6,9 @@ from ..support.checks import check_probability
 
 
 class Dropout(Module):
-    """In training, each entry is 0 with probability p and the others are scaled by 1/(1 − p); in eval, nothing happens.
+    """In training mode, set each entry to 0 with probability p and scale the others by 1/(1 − p); do nothing in eval.
 
-    Draws from `rng`, which may be shared with other layers.
+    The random numbers come from `rng`, which other layers may share.
     """
 
     def __init__(self, p, rng=None, dtype=np.float32):

@@ -11,8 +11,7 @@ class Embedding(Module):
 
     The rows start normal with standard deviation `init_std`, 1/√d_model unless given: length 1 on average.
 
-    frozen: whether the table is left as it is; its gradient then stays 0. An optimizer with weight decay must not have
-        it among its parameters.
+    frozen: whether the table stays fixed; its gradient is then 0. Do not give it to an optimizer with weight decay.
     """
 
     frozen = False
@@ -25,7 +24,7 @@ class Embedding(Module):
 
     @classmethod
     def from_vectors(cls, vectors, frozen=False):
-        """An embedding with the vectors (V, D) of others as its rows, such as those of `data.read_vectors`."""
+        """An embedding whose rows are the given vectors (V, D), such as those of `data.read_vectors`."""
         vectors = as_float_array(vectors, "vectors")
         if vectors.ndim != 2:
             raise ValueError(f"vectors must have the axes (V, D), got shape {vectors.shape}")
@@ -46,10 +45,10 @@ class Embedding(Module):
 
 
 class TiedLinear(Module):
-    """Scores of every row of an embedding's table, y = x Eᵀ: the output projection that shares the embedding's
-    parameter (Press & Wolf 2017; Vaswani et al. 2017, §3.4). Both add to the one gradient.
+    """Scores of every row of an embedding's table, y = x Eᵀ: an output projection that shares its parameter with the
+    embedding (Press & Wolf 2017; Vaswani et al. 2017, §3.4). Both layers add to the same gradient.
 
-    scale: x is multiplied by it first. T5, whose embeddings are large, has 1/√D
+    scale: x is first multiplied by it. T5 uses 1/√D, because its embeddings are large.
 
     x (..., D)  ->  y (..., V)
     """

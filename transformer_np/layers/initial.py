@@ -1,4 +1,4 @@
-"""Where the parameters start."""
+"""Initial values of parameters."""
 
 from contextlib import contextmanager
 
@@ -9,7 +9,7 @@ _drawing = True
 
 @contextmanager
 def blank():
-    """`with blank(): model = …` starts all parameters at 0 and draws nothing: for values that come from a file."""
+    """`with blank(): model = …` sets all parameters to 0 and draws nothing: their values are loaded afterwards."""
     global _drawing
     before, _drawing = _drawing, False
     try:

@@ -7,9 +7,9 @@ from .initial import glorot_uniform, normal
 
 
 class Linear(Module):
-    """y = x W + b, the same for every row. W is (d_in, d_out); b starts at 0.
+    """y = x W + b for every row. W is (d_in, d_out); b starts at 0.
 
-    W starts uniform in ±√(6/(d_in + d_out)), or normal with `init_std` where that is given.
+    W starts uniform in ±√(6/(d_in + d_out)), or normal with standard deviation `init_std` if that is given.
     """
 
     def __init__(self, d_in, d_out, bias=True, rng=None, dtype=np.float32, init_std=None):

@@ -6,9 +6,10 @@ from ..support.checks import check_at_least
 
 
 class LayerNorm(Module):
-    """Each row to mean 0 and variance 1, then times γ plus β (Ba et al. 2016). γ starts at 1, β at 0.
+    """Normalise each row to mean 0 and variance 1, then scale by γ and shift by β (Ba et al. 2016). γ starts at 1, β at
+    0.
 
-    bias=False leaves β out: it stays 0.
+    bias=False: without β
     """
 
     def __init__(self, d_model, eps=1e-5, bias=True, rng=None, dtype=np.float32):
@@ -32,7 +33,7 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Each row to a mean square of 1, then times γ (Zhang & Sennrich 2019). γ starts at 1."""
+    """Scale each row to a mean square of 1, then by γ (Zhang & Sennrich 2019). γ starts at 1."""
 
     def __init__(self, d_model, eps=1e-6, rng=None, dtype=np.float32):
         check_at_least("d_model", d_model, 1)

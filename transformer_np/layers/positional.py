@@ -7,7 +7,7 @@ from .initial import normal
 
 
 class PositionalEncoding(Module):
-    """Add the sinusoids of the position to every row (Vaswani et al. 2017, §3.5). Nothing is learned.
+    """Add the sinusoids of its position to every row (Vaswani et al. 2017, §3.5). There are no parameters.
 
     x (B, T, D), start: the position of the first row  ->  x + PE[start : start + T]
     """
@@ -44,13 +44,13 @@ class LearnedPositionalEmbedding(Module):
         positions = self.kept("positions")
         if dout.shape[1:] != (len(positions), self.table.shape[1]):
             raise ValueError(f"dout must have shape (B, {len(positions)}, {self.table.shape[1]}), got {dout.shape}")
-        self.table.grad[positions] += dout.sum(axis=0)  # every row of the batch met the same table
+        self.table.grad[positions] += dout.sum(axis=0)  # every row of the batch used the same table
         return dout
 
 
 @shapes(x="B T D", table="max_len D")
 def add_positions(x, table, start):
-    """Row `start` of the table to the first row of x, the next to the second, …"""
+    """Add row `start` of the table to the first row of x, row `start` + 1 to the second, …"""
     check_at_least("start", start, 0)
     end = start + x.shape[1]
     if end > len(table):

@@ -9,15 +9,15 @@ from .initial import glorot_uniform
 
 
 class RelativeMultiHeadAttention(Module):
-    """Causal self-attention by distance, over a memory of what came before (Dai et al. 2019, §3.3).
+    """Causal self-attention by distance, over a memory of earlier inputs and x (Dai et al. 2019, §3.3).
 
         scores = ((x W_Q + u) (source W_K)ᵀ + shift((x W_Q + v) (R W_R)ᵀ)) / √d_k,    source = [memory; x]
 
-    in each of H heads. R has the sinusoids of the distances M + T − 1 … 0. As nothing depends on where a token stands,
-    only on how far it is from another, hidden states of an earlier segment can be read again without a second position
-    0, 1, 2 …; and a memory may be longer than any that was seen in training.
+    in each of H heads. R has the sinusoids of the distances M + T − 1 … 0. The scores depend on the distance between
+    two tokens and not on their positions. So the hidden states of an earlier segment can be used again, without two
+    tokens at one position, and a memory may be longer than in training.
 
-    u (H, K) and v (H, K) are learned and start at 0. The memory is a constant: no gradient goes into it.
+    u (H, K) and v (H, K) are learned and start at 0. The memory is a constant: it gets no gradient.
     """
 
     always_kept = ("weights",)
@@ -43,7 +43,7 @@ class RelativeMultiHeadAttention(Module):
         """x (B, T, D), memory (B, M, D): the inputs before x, or None; mask broadcastable to (B, H, T, M + T)
         ->  (B, T, D)
 
-        The future is hidden without a mask; a mask hides more.
+        The future is always hidden; a mask hides more.
         """
         source = x if memory is None else np.concatenate([memory, x], axis=1)  # (B, S, D), S = M + T
         encodings = distance_encodings(F.sinusoidal_encoding, source.shape[1], x.shape[2], x.dtype)  # (S, D)
@@ -57,7 +57,7 @@ class RelativeMultiHeadAttention(Module):
         return F.linear(concat, self.w_o.data)
 
     def backward(self, dout):
-        """dout (B, T, D)  ->  dx (B, T, D). The projections of the memory have a gradient, the memory has none."""
+        """dout (B, T, D)  ->  dx (B, T, D). The memory's projections get a gradient, the memory itself does not."""
         x, source, encodings, concat = self.kept("x", "source", "encodings", "concat")
         q, k, v, r, weights = self.kept("q", "k", "v", "r", "weights")
         dconcat, dw_o, _ = F.linear_backward(dout, concat, self.w_o.data)
@@ -72,7 +72,7 @@ class RelativeMultiHeadAttention(Module):
         dsource = self._heads_backward(dk, source, self.w_k)  # (B, S, D): the source became keys and values
         dsource += self._heads_backward(dv, source, self.w_v)
         dx = self._heads_backward(dq, x, self.w_q)  # (B, T, D)
-        dx += dsource[:, -x.shape[1] :]  # what belongs to the memory ends here
+        dx += dsource[:, -x.shape[1] :]  # the memory's part is dropped
         return dx
 
     def _heads(self, x, w):

@@ -11,7 +11,7 @@ from .initial import normal
 class RelativePositionBias(Module):
     """A learned number for each head and each bucket of distances, added to the scores (Raffel et al. 2020, §2.1).
 
-    One such table serves all layers of a stack: hand it to their MultiHeadAttention as `relative_bias`.
+    All layers of a stack share one table: pass it to each MultiHeadAttention as `relative_bias`.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class RelativePositionBias(Module):
     ):
         check_at_least("num_heads", num_heads, 1)
         self.num_buckets, self.max_distance, self.bidirectional = num_buckets, max_distance, bidirectional
-        self.buckets(1, 1)  # wrong choices show now
+        self.buckets(1, 1)  # raises here for wrong sizes
         self.table = Parameter(normal(rng, (num_buckets, num_heads), init_std, dtype))
 
     def buckets(self, T, S):
@@ -34,13 +34,13 @@ class RelativePositionBias(Module):
         return _buckets(F.relative_position_buckets, T, S, self.num_buckets, self.max_distance, self.bidirectional)
 
     def forward(self, T, S=None):
-        """The bias of T queries, the last of S positions, on all S keys: (H, T, S)."""
+        """The bias of T queries, the last T of S positions, for all S keys: (H, T, S)."""
         buckets = self.buckets(T, T if S is None else S)  # (T, S)
         self.keep(buckets=buckets)
         return F.relative_position_bias(self.table.data, buckets)
 
     def backward(self, dbias):
-        """dbias (H, T, S). Adds to the table's gradient; lengths have none: returns None."""
+        """dbias (H, T, S). Adds to the table's gradient. Lengths have no gradient: returns None."""
         self.table.grad += F.relative_position_bias_backward(dbias, self.kept("buckets"), self.num_buckets)
 
 

@@ -1,4 +1,4 @@
-"""What the trainings of all kinds have in common: data, folder, resume, steps, the loss at the end."""
+"""The workflow shared by all training tasks: data, folder, resume, steps, final loss."""
 
 import hashlib
 import json
@@ -14,7 +14,7 @@ from . import runs
 
 @dataclass(frozen=True)
 class Setup:
-    """What a training is made of, ready for the Trainer; `schedule` and `clip_norm` as there.
+    """The parts of a training run, ready for the Trainer; `schedule` and `clip_norm` as there.
 
     batches: .batch(step); validation: a list of batches; note: a line about data and model for the user
     """
@@ -31,11 +31,10 @@ class Setup:
 
 @dataclass(frozen=True)
 class Run:
-    """What a training leaves: options, data and tokenizers it had, its setup, and the trainer (history, interrupted).
+    """The result of a training run: its options, data, tokenizers and setup, and the trainer (history, interrupted).
 
-    validation_loss is NaN and nothing is measured where the training was interrupted, and in a process that does not
-    lead.
-    measured: {what: share in [0, 1]} of the task's own measurements on data the model has not seen
+    If the run was interrupted, and in a process that does not lead, validation_loss is NaN and nothing is measured.
+    measured: {name: share in [0, 1]} of the task's own measurements on unseen data
     """
 
     options: object
@@ -48,15 +47,15 @@ class Run:
 
 
 def option(default, text, metavar=None, choices=None):
-    """A field of a task's Options: its default, what its flag says of it, and what stands for its value there."""
+    """A field of a task's Options: its default, help text, metavar and choices."""
     return field(default=default, metadata={"text": text, "metavar": metavar, "choices": choices})
 
 
 class Task:
-    """One kind of training. A kind is a subclass that says what `kind` it is called, what its `Options` are (a frozen
-    dataclass with `steps`, made of `option`s), which `tokenizer_names` it has, and how to do the three things below.
+    """One kind of training run. A subclass defines the name of the `kind`, its `Options` (a frozen dataclass with
+    `steps`, whose fields are `option`s), its `tokenizer_names`, and the first three methods below.
 
-    Options that a run may change when it is resumed are in `changeable`.
+    `changeable` names the options that may change when a run is resumed.
     """
 
     kind = None
@@ -67,7 +66,7 @@ class Task:
     changeable = ("steps",)
 
     def load(self, options):
-        """The data, of lists, strings, numbers and dataclasses: a resumed run must find the same."""
+        """The data, in lists, strings, numbers and dataclasses: a resumed run must find the same data."""
         raise NotImplementedError
 
     def train_tokenizers(self, options, data):
@@ -75,32 +74,33 @@ class Task:
         raise NotImplementedError
 
     def setup(self, options, data, tokenizers):
-        """The Setup of a training from the start."""
+        """The Setup of a new training run."""
         raise NotImplementedError
 
     def facts(self, data):
-        """{name: JSON data} that whoever uses the run needs to know of its data; the description has them."""
+        """{name: JSON data} about the data that users of the run need; the description of the run includes them."""
         return {}
 
     def measure(self, run):
-        """{what: share in [0, 1]} of unseen data that the trained model, now in eval mode, gets right."""
+        """{name: share in [0, 1]} of unseen data that the trained model, now in eval mode, gets right."""
         return {}
 
     def speed(self, run):
-        """{what: number} of how fast the training was, where the task has a measure of its own."""
+        """{name: number} for the speed of the training, if the task has a measure of its own."""
         return {}
 
     def train(self, options, folder, resume=False, overwrite=False, progress=True, report=None, workers=1):
-        """Train in the folder of a run, or go on with the run that is there.
+        """Train in the folder of a run, or resume the run in it.
 
-        options: the task's Options; with resume a dict of those that were asked for, which must agree with the run's
-            (`steps` may be larger)
-        overwrite: discard a run that is in the folder
+        options: the task's Options; with resume a dict of the options that the user gave, which must agree with the
+            run's (`steps` may be larger)
+        overwrite: discard an existing run in the folder
         report: called with a line of text before the training starts
-        workers: processes that share each batch, as in `Trainer`. With "mpi" all of them call this and read the data
-            and, to resume, the folder; the first alone writes, measures and reports
+        workers: processes that share each batch, as in `Trainer`. With "mpi" all of them call this method and read the
+            data and, to resume, the folder; only the first writes, measures and reports
 
-        Raises OSError and ValueError, before the training, for data or a folder that will not do; TrainingError in it.
+        Raises OSError and ValueError before the training for data or a folder that cannot be used; TrainingError during
+        the training.
         """
         if resume:
             description, stored, tokenizers = self.read(folder)
@@ -110,7 +110,7 @@ class Task:
         if not resume:
             tokenizers = self.train_tokenizers(options, data)
         elif description.get("data") != fingerprint:
-            raise ValueError(f"the data are not those the run in {folder} began with: it cannot go on")
+            raise ValueError(f"the data are not those the run in {folder} began with: it cannot be resumed")
 
         setup = self.setup(options, data, tokenizers)
         trainer = Trainer(
@@ -153,7 +153,7 @@ class Task:
         return replace(run, validation_loss=self._final_loss(trainer, setup.validation), measured=self.measure(run))
 
     def read(self, folder):
-        """What the folder of a run says: the description, its options, {name: tokenizer}."""
+        """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""
         description = runs.read_run(folder, self.kind)
         try:
             options = self.Options(**description.get("options"))
@@ -167,7 +167,7 @@ class Task:
         return {"kind": self.kind, "options": asdict(options), "data": fingerprint, **words}
 
     def _resumed(self, stored, asked):
-        """The options of the run, with new values for what may change."""
+        """The stored options with the new values of those that may change."""
         wanted = replace(stored, **asked)
         differing = [
             f"{f.name} {getattr(stored, f.name)!r}, not {getattr(wanted, f.name)!r}"

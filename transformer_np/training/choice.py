@@ -1,4 +1,4 @@
-"""From the choice of `workers` to a team. Here alone it makes a difference how many processes were asked for."""
+"""From the choice of `workers` to a team: the only place that tells 1, a number, "auto" and "mpi" apart."""
 
 from ..support.checks import check_at_least
 from ..support.processes import blas_threads, cores
@@ -9,9 +9,9 @@ from .workers import Workers, can_fork
 
 
 def team_of(workers):
-    """The team that a user's choice stands for: 1, a number of processes, "auto", "mpi", or a Team, which is returned.
+    """The team for a user's choice: a number of processes, "auto", "mpi", or a Team, which is returned as it is.
 
-    Raises TypeError or ValueError for anything else, ModuleNotFoundError for "mpi" without mpi4py.
+    Raises TypeError or ValueError for anything else, and ModuleNotFoundError for "mpi" without mpi4py.
     """
     if isinstance(workers, Team):
         return workers
@@ -24,11 +24,11 @@ def team_of(workers):
 
 
 class OnePerCore(Team):
-    """A team whose size is open: one process per core, at most one per row of a batch; one process where this system
-    cannot run several. It stands in for that team until `for_batches` decides."""
+    """A team whose size is still open. `for_batches` decides: one process per core, but at most one per row of a batch,
+    and a single process if this system cannot run several."""
 
     def __init__(self):
-        self._team = Team()  # the last one, whose shared memory the next `fit` uses again
+        self._team = Team()  # of the last `fit`: the next one uses its shared memory again
 
     def for_batches(self, ahead):
         rows = most_rows(ahead)

@@ -1,7 +1,7 @@
-"""A team of processes on any number of machines, which MPI starts and connects: `mpiexec -n 4 python train.py`.
+"""A team of processes on any number of machines, started and connected by MPI: `mpiexec -n 4 python train.py`.
 
-Each process holds everything; the gradients are added by one all-reduce of the flat buffer, and all make the same
-update.
+Each process holds the whole model. One all-reduce of the flat buffer adds the gradients, and every process makes the
+same update.
 """
 
 import os
@@ -15,19 +15,19 @@ import numpy as np
 from .share import check_enough_rows, most_rows
 from .team import Team
 
-# what the launchers tell the processes they start: MPICH and Intel MPI, Open MPI, MVAPICH, PMIx (Slurm)
+# variables that the launchers set for their processes: MPICH and Intel MPI, Open MPI, MVAPICH, PMIx (Slurm)
 _LAUNCHED = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
-_HEAD_START = 1.0  # seconds for the first rank to say what is wrong, so that not all say the same
-_TO_BE_HEARD = 0.3  # seconds for mpiexec to read what was said: what it has not when all are stopped is lost
+_HEAD_START = 1.0  # seconds in which the first rank reports an error, so that not all report the same one
+_TO_BE_HEARD = 0.3  # seconds for mpiexec to read the output: the rest is lost when all processes are stopped
 
 
 def launched_by_mpi():
-    """Whether this process is one of those that mpiexec started."""
+    """Whether mpiexec started this process."""
     return any(name in os.environ for name in _LAUNCHED)
 
 
 def connect():
-    """Join the other processes that mpiexec started, so that from now on an error in one is an error of all.
+    """Connect to the other processes that mpiexec started. From now on an error in one process ends all of them.
 
     ->  the module MPI of mpi4py
     """
@@ -38,7 +38,7 @@ def connect():
 
 
 class MPITeam(Team):
-    """All processes of MPI's world. An error in one of them is printed and stops all others (MPI_Abort).
+    """All processes of MPI's world. An error in one is printed and stops all others (MPI_Abort).
 
     Raises ModuleNotFoundError without mpi4py or an MPI library.
     """
@@ -56,11 +56,11 @@ class MPITeam(Team):
     def run(self, optimizer, body):
         steps = self.comm.allgather(optimizer.steps)
         if len(set(steps)) > 1:
-            raise ValueError(f"the processes have done different numbers of steps: {steps}; have they one folder?")
-        self.comm.Bcast(optimizer.data)  # all begin where the first does
+            raise ValueError(f"the processes have done different numbers of steps: {steps}; do they share one folder?")
+        self.comm.Bcast(optimizer.data)  # all start with the values of the first
         try:
             return body(self)
-        except SystemExit as end:  # Python ends without telling sys.excepthook
+        except SystemExit as end:  # does not reach sys.excepthook
             with last_words(1):
                 print(f"process {self.rank} left the training: sys.exit({end.code!r})", file=sys.stderr)
             raise
@@ -80,9 +80,9 @@ class MPITeam(Team):
 
 @contextmanager
 def last_words(code):
-    """Around what a process has to say before it ends with an error. One that mpiexec started then stops all others,
-    which would wait for it; mpiexec ends with this exit code. The first rank speaks first: what is wrong everywhere is
-    said once."""
+    """Inside, a process prints its error before it ends. If mpiexec started it, it then stops the others, which would
+    wait for it, and mpiexec ends with this exit code. The first rank prints first, so that an error of all
+    processes is printed once."""
     connected = launched_by_mpi() and "mpi4py.MPI" in sys.modules
     world = _mpi().COMM_WORLD if connected else None
     if connected and world.rank:
@@ -92,7 +92,7 @@ def last_words(code):
     finally:
         if connected:
             for stream in (sys.stdout, sys.stderr):
-                with suppress(Exception):  # whatever is wrong with it, the others must not wait
+                with suppress(Exception):  # a broken stream must not make the others wait
                     stream.flush()
             time.sleep(_TO_BE_HEARD)
             world.Abort(code)
@@ -100,7 +100,7 @@ def last_words(code):
 
 @cache
 def _abort_on_errors():
-    """An error that nobody catches stops all, after it was printed."""
+    """Make an uncaught error stop all processes after it is printed."""
     hook = sys.excepthook
 
     def abort(*error):
@@ -111,7 +111,7 @@ def _abort_on_errors():
 
 
 def _mpi():
-    """The module MPI of mpi4py; the connection to the others is made when it is first imported."""
+    """The module MPI of mpi4py, which connects to the other processes when it is first imported."""
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # the package, or the library that it calls

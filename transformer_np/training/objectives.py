@@ -1,4 +1,4 @@
-"""What a model is trained for: from a batch to a loss, and from the loss back into the model."""
+"""Training objectives: from a batch to a loss, and from the loss back into the model."""
 
 import numpy as np
 
@@ -6,27 +6,26 @@ from .. import functional as F
 
 
 class Objective:
-    """What all objectives share: a question to the model at some places of the batch, and the cross-entropy of its
-    answers.
+    """The base of all objectives: the cross-entropy of the model's predictions at some positions of a batch.
 
         loss = cross_entropy(logits(batch), targets(batch)),  not counted where the target is `ignore_index`
 
-    A subclass says what the logits and the targets of a batch are.
+    A subclass defines the logits and the targets of a batch.
 
-    forward(batch)  ->  loss in nats per target that counts, number of those;    backward() goes on into the model
+    forward(batch)  ->  loss in nats per counted target, number of counted targets;    backward() goes on into the model
     """
 
     def __init__(self, model, ignore_index=None, label_smoothing=0.0):
         self.model, self.ignore_index, self.label_smoothing = model, ignore_index, label_smoothing
 
     def logits(self, batch):
-        raise NotImplementedError(f"{type(self).__name__} does not say what its logits are")
+        raise NotImplementedError(f"{type(self).__name__} does not define logits(batch)")
 
     def targets(self, batch):
         return batch.targets
 
     def count(self, batch):
-        """How many targets count."""
+        """The number of targets that count."""
         targets = self.targets(batch)
         return targets.size if self.ignore_index is None else int(np.count_nonzero(targets != self.ignore_index))
 
@@ -44,9 +43,9 @@ class Objective:
 
 
 class TeacherForcing(Objective):
-    """The decoder is given the true beginning of the target and asked for the next token, everywhere at once.
+    """The decoder reads the true beginning of the target and predicts the next token, at all positions at once.
 
-    loss = cross_entropy(model(src, tgt_in), tgt_out),  padding not counted, smoothing only in training
+    loss = cross_entropy(model(src, tgt_in), tgt_out),  padding not counted, smoothing only in training mode
     """
 
     def __init__(self, model, label_smoothing=0.0):
@@ -60,7 +59,7 @@ class TeacherForcing(Objective):
 
 
 class NextToken(Objective):
-    """A decoder-only model is given a text and asked at every place for the token that follows.
+    """A decoder-only model reads a text and predicts the next token at every position.
 
     loss = cross_entropy(model(ids), targets),    targets[t] = ids[t + 1]
     """
@@ -70,7 +69,7 @@ class NextToken(Objective):
 
 
 class Classification(Objective):
-    """An encoder is given a text and asked for its class.
+    """An encoder reads a text and predicts its class.
 
     loss = cross_entropy(model.classify(ids), labels)
     """
@@ -83,9 +82,9 @@ class Classification(Objective):
 
 
 class MaskedLanguageModel(Objective):
-    """An encoder is given a text with holes and asked what was there (Devlin et al. 2019, §3.1).
+    """An encoder reads a text with masked tokens and predicts them (Devlin et al. 2019, §3.1).
 
-    loss = cross_entropy(model.mlm_logits(ids), targets),  asked only where the target is not negative
+    loss = cross_entropy(model.mlm_logits(ids), targets),  only at positions whose target is not negative
     """
 
     def __init__(self, model):
@@ -99,13 +98,13 @@ class MaskedLanguageModel(Objective):
 
     def _places(self, batch):
         places = batch.targets >= 0  # (B, S)
-        if not places.any():  # in a few rows of a batch: the model answers at one place, and it does not count
+        if not places.any():  # possible in a few rows: predict one position, which does not count
             places[0, 0] = True
         return places
 
 
 class NegativeSampling(Objective):
-    """Word2Vec is given pairs of words and asked which word stood near, among some that were drawn.
+    """Word2Vec reads pairs of words and tells the context word from randomly drawn words.
 
     loss = negative_sampling_loss(center, context, negatives),  nats per pair
     """

@@ -1,15 +1,15 @@
-"""Optimizers. Parameters and gradients move into one flat buffer each, so that an update is a few passes over memory
-instead of a few for every tensor."""
+"""Optimizers. All parameters move into one flat buffer, and all gradients into another. An update is then a few passes
+over memory, not a few passes per tensor."""
 
 import numpy as np
 
-BLOCK = 1 << 15  # elements updated together: their five arrays stay in the cache between the lines of the formula
+BLOCK = 1 << 15  # elements updated together: their arrays stay in the cache between the lines of the formula
 
 
 class Optimizer:
-    """What all optimizers share. `parameters` is a list of Parameter, of one dtype; `lr` may change between steps.
+    """The base of all optimizers. `parameters` is a list of Parameter of one dtype; `lr` may change between steps.
 
-    slots: names of the running averages, one number for every parameter element, zero at the start.
+    slots: names of the running averages, which have one number per parameter element and start at zero
     """
 
     slots = ()
@@ -32,7 +32,7 @@ class Optimizer:
         self._bind()
 
     def _bind(self):
-        """Each parameter becomes a view of its place in the buffers `data` and `grad`, where all lie end to end."""
+        """Make each parameter a view of its place in the buffers `data` and `grad`, where all lie end to end."""
         self._views, start = [], 0
         for p in self.parameters:
             place = slice(start, start + p.data.size)
@@ -41,8 +41,7 @@ class Optimizer:
             start = place.stop
 
     def move(self, allocate):
-        """Move parameters and averages into other memory, such as that which processes share: into the arrays that
-        allocate(size, dtype) makes."""
+        """Move parameters and averages into arrays from allocate(size, dtype), such as memory that processes share."""
 
         def moved(array):
             new = allocate(array.size, array.dtype)
@@ -55,20 +54,22 @@ class Optimizer:
         self._bind()
 
     def move_gradients(self, buffer):
-        """Keep the gradients in this buffer from now on, with the values that are in it."""
+        """Use this buffer for the gradients from now on, with its current values."""
         self._check_own()
         self.grad = buffer
         self._bind()
 
     def _check_own(self):
         if any(p.data is not view for p, view in zip(self.parameters, self._views, strict=True)):
-            raise RuntimeError("a parameter was replaced after the optimizer was made (astype, another optimizer)")
+            raise RuntimeError(
+                "a parameter was replaced after the optimizer was made (astype, another optimizer): make a new one"
+            )
 
     def zero_grad(self):
         self.grad[...] = 0
 
     def step(self, part=None):
-        """One update of every parameter from its gradient; part: a slice, update only this part of the buffers."""
+        """Update every parameter from its gradient; part: a slice of the buffers, to update only these elements."""
         self._check_own()
         self.steps += 1
         start, stop, _ = (part or slice(None)).indices(self.data.size)
@@ -86,14 +87,14 @@ class Optimizer:
         return {**{slot: average.copy() for slot, average in self.averages.items()}, "steps": np.array(self.steps)}
 
     def check_state(self, state):
-        """ValueError if it is not a state_dict of the same optimizer over the same parameters."""
+        """Raise ValueError if it is not a state_dict of the same optimizer with the same parameters."""
         expected = {**{slot: average.shape for slot, average in self.averages.items()}, "steps": ()}
         found = {name: np.shape(values) for name, values in state.items()}
         if found != expected:
             raise ValueError(f"the state is not one of this {type(self).__name__}: expected {expected}, got {found}")
 
     def load_state_dict(self, state):
-        """Go on from a state_dict of the same optimizer over the same parameters; checked before anything changes."""
+        """Continue from a state_dict of the same optimizer with the same parameters; it is checked first."""
         self.check_state(state)
         for slot, average in self.averages.items():
             average[...] = state[slot]
@@ -116,10 +117,12 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """Adam (Kingma & Ba 2015): a step of about lr in every element, whatever the size of its gradient.
+    """Adam (Kingma & Ba 2015): a step of about lr for every element, whatever the size of its gradient.
 
         m = β₁ m + (1 − β₁) g,    v = β₂ v + (1 − β₂) g²
-        p −= lr · m̂ / (√v̂ + ε),    m̂ = m / (1 − β₁ᵗ),  v̂ = v / (1 − β₂ᵗ): both started at 0 and are too small at first
+        p −= lr · m̂ / (√v̂ + ε),    m̂ = m / (1 − β₁ᵗ),  v̂ = v / (1 − β₂ᵗ)
+
+    m and v start at 0 and are too small at first; m̂ and v̂ correct this.
 
     The paper of the Transformer uses β = (0.9, 0.98), ε = 1e-9 (Vaswani et al. 2017, §5.3).
     """
@@ -149,8 +152,8 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam with decoupled weight decay λ (Loshchilov & Hutter 2019):  p −= lr · λ · p before Adam's step.
 
-    decays: a function of a Parameter that says whether it is decayed; without it all are. For GPTs it is usual to
-        decay what multiplies and not what is added or scales, the biases and the γ of the norms: `decays=is_matrix`.
+    decays: a function that returns whether a Parameter is decayed; by default all are. GPTs usually decay the matrices,
+        but not the biases and the γ of the norms: `decays=is_matrix`
     """
 
     def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None):
@@ -178,17 +181,17 @@ def clip_grad_norm(parameters, max_norm):
     """Scale all gradients together so that their norm √(Σ g²), over all parameters, is at most max_norm
     (Pascanu et al. 2013).
 
-    ->  the norm before clipping; where it is not finite the gradients are left alone
+    ->  the norm before clipping; if it is not finite, the gradients are left unchanged
     """
     return clip_arrays([p.grad for p in parameters], max_norm)
 
 
 def clip_arrays(gradients, max_norm, total=None):
-    """`clip_grad_norm` for a list of arrays; total: from the sum of squares in these arrays to the sum in all, where
-    these are only a part."""
+    """`clip_grad_norm` for a list of arrays. If these are only a part of all gradients, total(squares) turns their sum
+    of squares into the sum over all."""
     if not max_norm > 0:
         raise ValueError(f"max_norm must be positive, got {max_norm}")
-    # in blocks, because a sum of millions of float32 loses digits, and so would depend on how the gradients are divided
+    # in blocks: a sum of millions of float32 loses digits, and would depend on how the gradients are divided
     squares = sum(float(np.vdot(block, block)) for g in gradients for block in _blocks(g.reshape(-1)))
     norm = (squares if total is None else total(squares)) ** 0.5
     if max_norm < norm < float("inf"):

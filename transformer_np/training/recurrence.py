@@ -6,15 +6,14 @@ from .objectives import Objective
 
 
 class SegmentRecurrence(Objective):
-    """A Transformer-XL reads segment after segment and is asked at every place for the token that follows.
+    """A Transformer-XL reads segment after segment and predicts the next token at every position.
 
         logits, mems = model(ids, mems),    loss = cross_entropy(logits, targets)
 
-    The memory of the step before is kept for the next step of the training, apart from that of a validation; where a
-    batch says it is the `first`, the memory is empty. It belongs to what a training needs to go on exactly:
-    `state_dict` has it.
+    The memory of each training step is kept for the next one; validation has a memory of its own. For a batch that is
+    the `first`, the memory is empty. `state_dict` contains the memory, because an exact resume needs it.
 
-    eval_mem_len: the length of the memory in eval mode, the model's own unless given
+    eval_mem_len: the length of the memory in eval mode; by default the model's own
     ignore_index: a target that does not count
     """
 
@@ -39,10 +38,10 @@ class SegmentRecurrence(Objective):
         finally:
             self.model.mem_len = own
 
-    # --- what a training needs to go on exactly ------------------------------------------------------------------
+    # --- exact resume --------------------------------------------------------------------------------------------
 
     def state_dict(self):
-        """{"mems": (L, B, M, D)}, the memory that the next step of the training reads; empty before the first."""
+        """{"mems": (L, B, M, D)}, the memory that the next training step reads; empty before the first step."""
         return {} if self._mems[True] is None else {"mems": np.stack(self._mems[True])}
 
     def check_state(self, state):
@@ -58,7 +57,7 @@ class SegmentRecurrence(Objective):
             )
 
     def load_state_dict(self, state):
-        """Go on from a state_dict; checked before anything changes."""
+        """Continue from a state_dict; it is checked before anything changes."""
         self.check_state(state)
         self._mems = {True: list(state["mems"]) if state else None, False: None}
 
@@ -66,10 +65,10 @@ class SegmentRecurrence(Objective):
 
     @staticmethod
     def state_of_rows(state, rows):
-        """The part of a state_dict that belongs to these rows of the batch, a slice."""
+        """The part of a state_dict for these rows of the batch, a slice."""
         return {name: values[:, rows] for name, values in state.items()}
 
     @staticmethod
     def join_states(states):
-        """The state_dict of the whole batch from those of its parts, in order."""
+        """The state_dict of the whole batch from the state_dicts of its parts, in order."""
         return {name: np.concatenate([state[name] for state in states], axis=1) for name in states[0]}

@@ -1,10 +1,10 @@
-"""Learning rates over the steps of a training; step 1 is the first."""
+"""Learning rates over the steps of a training run; step 1 is the first."""
 
 from math import cos, pi
 
 
 def noam_schedule(step, d_model, warmup):
-    """The paper's learning rate (Vaswani et al. 2017, eq. 3): linear up to `warmup` steps, then falling with 1/√step.
+    """The paper's learning rate (Vaswani et al. 2017, eq. 3): rises linearly for `warmup` steps, then falls as 1/√step.
 
     lr = d_model^(−1/2) · min(step^(−1/2), step · warmup^(−3/2)),  at most 1/√(d_model · warmup)
     """
@@ -14,8 +14,8 @@ def noam_schedule(step, d_model, warmup):
 
 
 def cosine_schedule(step, max_lr, min_lr, warmup, total):
-    """Linear up to max_lr in `warmup` steps, then half a cosine down to min_lr at step `total`, and min_lr after it
-    (Loshchilov & Hutter 2017)."""
+    """Rises linearly to max_lr in `warmup` steps, then falls along half a cosine to min_lr at step `total` and stays
+    there (Loshchilov & Hutter 2017)."""
     if not 0 <= warmup < total:
         raise ValueError(f"warmup must lie in 0 … total − 1, got warmup {warmup} and total {total}")
     if step < 1:

@@ -1,5 +1,5 @@
-"""What one member of a team has of a training: rows of each batch, what dropout draws for them, and what the objective
-carries from one batch to the next."""
+"""One member's part of the training: its rows of each batch, their dropout, and the state that the objective carries
+from one batch to the next."""
 
 import math
 from contextlib import contextmanager
@@ -11,10 +11,10 @@ from .team import Team
 
 
 class Share:
-    """The share of a member. One that is alone has everything, and nothing is cut or joined.
+    """The share of one member. In a team of one the share is everything, and nothing is cut or joined.
 
-    objective: .count(batch), how many tokens count; one that carries something: .state_dict(), .load_state_dict(state),
-    .state_of_rows(state, rows), .join_states(states)
+    objective: .count(batch), how many tokens count. An objective with a state from step to step also has .state_dict(),
+    .load_state_dict(state), .state_of_rows(state, rows) and .join_states(states).
     """
 
     def __init__(self, model, objective, team=None):
@@ -23,8 +23,8 @@ class Share:
 
     @contextmanager
     def taken(self, batches, step):
-        """Inside, the member has its share of what is carried and drawn, cut as the batch of that step; afterwards the
-        first member has all of what is carried."""
+        """Inside, the member has its share of the carried state and of the random numbers, cut like the batch of that
+        step. Afterwards the first member has the whole carried state."""
         if self.team.size == 1:
             yield
             return
@@ -37,12 +37,12 @@ class Share:
             self.objective.load_state_dict(carried)
 
     def of(self, batch):
-        """The member's rows of a batch, and how much of the tokens that count are in them, in [0, 1]."""
+        """The member's rows of a batch, and their share of the counted tokens, in [0, 1]."""
         if self.team.size == 1:
             return batch, 1.0
         number = number_of_rows(batch)
         rows = self.team.rows(number)
-        idle = rows.start == rows.stop  # more members than rows: repeat the first row, and let it count nothing
+        idle = rows.start == rows.stop  # more members than rows: take the first row, with a share of 0
         if idle:
             rows = slice(0, 1)
         for draws in self._draws:
@@ -51,7 +51,7 @@ class Share:
         return part, 0.0 if idle else self.objective.count(part) / max(1, self.objective.count(batch))
 
     def all_carried(self):
-        """The state of what the objectives of all members carry, for the first member: {} where there is none."""
+        """The joined state of all members' objectives, for the first member; {} if there is none."""
         if not hasattr(self.objective, "state_dict"):
             return {}
         states = self.team.gather(self._carried())
@@ -64,9 +64,9 @@ class Share:
 
 
 def number_of_rows(batch):
-    """The size of the leading axis of a batch, a dataclass with arrays."""
+    """The number of rows of a batch, a dataclass of arrays: the size of their first axis."""
     if not is_dataclass(batch):
-        raise TypeError(f"workers can divide a batch that is a dataclass of arrays, not a {type(batch).__name__}")
+        raise TypeError(f"workers share a batch that is a dataclass of arrays, not a {type(batch).__name__}")
     numbers = {len(array) for array in _arrays(batch).values()}
     if len(numbers) != 1:
         raise ValueError(f"the arrays of a batch must have one row for each example, got {sorted(numbers)} rows")
@@ -85,27 +85,28 @@ def check_enough_rows(size, rows):
 
 
 def take_rows(batch, rows):
-    """The batch with only these rows of its arrays, a slice. They stay padded to the length of the whole batch."""
+    """The batch with only these rows, a slice, of its arrays. They stay padded to the length of the whole batch."""
     return replace(batch, **{name: array[rows] for name, array in _arrays(batch).items()})
 
 
 def _arrays(batch):
-    """The fields that have rows; a number has none."""
+    """The fields that are arrays with rows, by name."""
     values = {f.name: getattr(batch, f.name) for f in fields(batch)}
     return {name: array for name, array in values.items() if isinstance(array, np.ndarray) and array.ndim}
 
 
 class RowDraws(np.random.Generator):
-    """Draws for some rows what another generator would draw for the whole batch, and leaves it where that would leave
-    it. So dropout drops the same entries, and ends in the same state, however many members share the batch.
+    """A generator for some rows of a batch: it draws the numbers that the given generator would draw for these rows as
+    a part of the whole batch, and leaves it in the state after the whole batch. So dropout drops the same entries, and
+    ends in the same state, for any number of members.
 
     place: (rows before, own rows, rows after), set for each batch
     """
 
     def __init__(self, generator):
-        if not isinstance(generator.bit_generator, np.random.PCG64 | np.random.PCG64DXSM):  # the others: other steps
+        if not isinstance(generator.bit_generator, np.random.PCG64 | np.random.PCG64DXSM):  # others skip differently
             kind = type(generator.bit_generator).__name__
-            raise ValueError(f"to be divided among workers dropout must draw from a PCG64, which can skip, not {kind}")
+            raise ValueError(f"with several workers dropout must draw from a PCG64, which can skip, not {kind}")
         super().__init__(generator.bit_generator)
         self.place = (0, 0, 0)
 
@@ -120,7 +121,7 @@ class RowDraws(np.random.Generator):
         return drawn
 
     def _skip(self, count):
-        """Go on as if so many float32 had been drawn. Two of them are cut from one step of the bit generator."""
+        """Skip `count` float32 draws. One step of the bit generator gives two of them."""
         if count and self.bit_generator.state["has_uint32"]:
             super().random(dtype=np.float32)
             count -= 1
@@ -131,7 +132,7 @@ class RowDraws(np.random.Generator):
 
 @contextmanager
 def drawing_by_rows(model):
-    """Inside, the modules of the model draw as RowDraws  ->  those."""
+    """Inside, the modules of the model draw from RowDraws  ->  the list of them."""
     drawing = [module for _, module in model.named_modules() if hasattr(module, "rng")]
     generators = [module.rng for module in drawing]
     draws = {id(generator): RowDraws(generator) for generator in generators}

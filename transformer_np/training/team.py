@@ -1,15 +1,15 @@
-"""Data-parallel training: the members of a team each take some rows of every batch, and their gradients are added.
+"""Data-parallel training: each member of a team takes some rows of every batch, and their gradients are added.
 
-Every member holds the model and runs the same loop (`Trainer.fit`). Here is what the loop asks of a team, and the team
-of one; `workers` has the team of processes on one machine, `mpi` that of processes anywhere, and `share` what a member
-has.
+Every member holds the model and runs the same loop (`Trainer.fit`). This file has the interface between loop and team,
+and the team of one process. `workers` has the team of processes on one machine, `mpi` the team of processes on any
+machines, `choice` decides between them, and `share` is one member's part of the work.
 """
 
 
 class Team:
-    """A team of one process, which does everything. The others say what is different with more.
+    """A team of one process, which does everything. Subclasses are teams of several processes.
 
-    rank: 0 for the member that shows, measures and saves; size: how many there are
+    rank: 0 for the leader, which shows progress, measures and saves; size: the number of members
     """
 
     rank, size = 0, 1
@@ -17,35 +17,35 @@ class Team:
     def for_batches(self, ahead):
         """The team that trains on batches like these: this one, unless its size was left open.
 
-        ahead: an iterator of the next batches, empty where no step is left. Raises ValueError for a team with more
-        members than a batch has rows, or a system that cannot run it.
+        ahead: an iterator over the next batches, empty if no step is left. Raises ValueError if the team has more
+        members than a batch has rows, or if this system cannot run it.
         """
         return self
 
     def run(self, optimizer, body):
-        """body(member) in every process of the team  ->  what the first returned. An error of one ends all."""
+        """Run body(member) in every process of the team  ->  the result of the first. An error in one ends all."""
         return body(self)
 
     def total(self, *numbers):
-        """Each number's sum over the members, the same everywhere. All members wait here for each other."""
+        """The sum of each number over the members, for all of them. All members wait here for each other."""
         return numbers
 
     def add_gradients(self, optimizer):
-        """Add up the gradients of all members  ->  the part of the flat buffers that this one has to update, a slice
-        in which `optimizer.grad` is now the sum."""
+        """Add up the gradients of all members  ->  the slice of the flat buffers that this member has to update. In it,
+        `optimizer.grad` is now the sum."""
         return slice(0, optimizer.data.size)
 
     def total_of_parts(self, number):
-        """The sum over all the parts that `add_gradients` dealt out."""
+        """The sum of a number over the slices that `add_gradients` returned to the members."""
         return number
 
     def updated(self):
-        """All members wait until each has updated its part."""
+        """Wait until every member has updated its slice."""
 
     def gather(self, value):
-        """What all members gave, in order, for the first one; the others get None."""
+        """The values of all members, in order, for the first member; None for the others."""
         return [value]
 
     def rows(self, number):
-        """Which of so many rows of a batch are this member's, as a slice: as even as can be, the last ones larger."""
+        """This member's slice of `number` rows. All slices are of one size, or the last ones are one row larger."""
         return slice(*(number * rank // self.size for rank in (self.rank, self.rank + 1)))

@@ -18,13 +18,13 @@ from .share import Share
 
 
 class TrainingError(RuntimeError):
-    """The training cannot go on: the loss, the gradient or a parameter is not finite."""
+    """The training run cannot continue: the loss, the gradient or a parameter is not finite."""
 
 
 @dataclass
 class History:
-    """What happened so far: loss (nats per token) and learning rate of every step, (step, loss) of every validation,
-    and the seconds spent in steps."""
+    """The record of a training run: loss (nats per token) and learning rate of every step, (step, loss) of every
+    validation, and the seconds spent in steps."""
 
     losses: list = field(default_factory=list)
     learning_rates: list = field(default_factory=list)
@@ -33,24 +33,26 @@ class History:
 
 
 class Trainer:
-    """Runs the steps of a training: forward, backward, clip, update; validates, saves, resumes.
+    """The training loop: forward, backward, clip, update; it also validates, saves and resumes.
 
         trainer = Trainer(model, Adam(model.parameters()), TeacherForcing(model, label_smoothing=0.1),
                           schedule=lambda step: noam_schedule(step, d_model=64, warmup=400), clip_norm=1.0,
                           checkpoint="run/checkpoint.safetensors")
         trainer.fit(batches, steps=1000, validation=list(held_out.in_order()), validate_every=200)
 
-    objective: .forward(batch) -> loss, number of tokens, and .backward(dloss), such as TeacherForcing. One that carries
-        something from step to step has it saved and restored: .state_dict() -> {name: array}, .check_state(state),
+    objective: .forward(batch) -> loss, number of tokens, and .backward(dloss), such as TeacherForcing. If it carries a
+        state from step to step, the checkpoint includes it: .state_dict() -> {name: array}, .check_state(state),
         .load_state_dict(state)
     schedule: step, from 1 -> learning rate; without it the optimizer keeps its own
     clip_norm: the largest norm of all gradients together
-    checkpoint: path of the file that is saved to and resumed from; it holds model, optimizer, history and random states
-    header: JSON data to store with it
-    workers: how many processes share each batch; "auto" is one for each core; "mpi" those that mpiexec started. The
-        losses are those of one process but for rounding, dropout included: see `team`. A batch must be a dataclass of
-        arrays then, and the objective must have .count(batch); one that carries something, .state_of_rows(state, rows)
-        and .join_states(states).
+    checkpoint: path of the file to save to and to resume from; it holds model, optimizer, history and random states
+    header: JSON data to store in the checkpoint
+    workers: how many processes share each batch; "auto" is one per core; "mpi" is all processes that mpiexec started; a
+        Team (see `choice`) is used as it is. The losses are the same as with one process except for rounding, including
+        dropout. With several processes, a batch must be a dataclass of arrays and the objective needs .count(batch); an
+        objective with a state also needs .state_of_rows(state, rows) and .join_states(states).
+
+    team: the Team of the last `fit`; team.size is its number of processes
     """
 
     def __init__(
@@ -62,35 +64,35 @@ class Trainer:
         self.history = History()
         self.interrupted = False
         self.team = self._chosen = team_of(workers)
-        self._share = Share(model, objective)  # of this process, in `fit` maybe one of several
-        self._asked_to_stop, self._stop = lambda: False, False  # this process, and any of the team
+        self._share = Share(model, objective)  # of this process; in `fit` it may be one of several
+        self._asked_to_stop, self._stop = lambda: False, False  # in this process, in any of the team
 
     @property
     def leads(self):
-        """Whether this process shows, measures and saves: one of those that mpiexec started, or the only one."""
+        """Whether this process shows progress, measures and saves: one of the processes of mpiexec, or the only one."""
         return self.team.rank == 0
 
     @property
     def step(self):
-        """How many steps are done."""
+        """The number of steps done so far."""
         return len(self.history.losses)
 
     def fit(self, batches, steps, validation=None, validate_every=None, checkpoint_every=None, progress=True):
-        """Go on to `steps` steps in all, counted from the very first; step n is given `batches.batch(n − 1)`.
+        """Train until `steps` steps are done in total, including earlier ones; step n uses `batches.batch(n − 1)`.
 
         validation: batches to measure the loss on, every `validate_every` steps and at the end
-        checkpoint_every: save that often; a training with a checkpoint file always saves at the end
+        checkpoint_every: save every so many steps; with a checkpoint path, `fit` always saves at the end
         progress: show a bar on stderr
 
-        Ctrl-C finishes the step, saves, and returns with `interrupted` set; pressed again it stops at once.
-        Raises TrainingError on a loss, gradient or parameter that is not finite; the last checkpoint is then left as it
-        is.
+        Ctrl-C finishes the step, saves, and returns with `interrupted` set; a second Ctrl-C stops at once.
+        Raises TrainingError if the loss, a gradient or a parameter is not finite; the last checkpoint then stays as it
+        was.
 
         ->  the History
         """
         self.interrupted = self._stop = False
         self.model.train()
-        quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # a divergence is a TrainingError instead
+        quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # divergence raises TrainingError instead
         with quiet, self._stopping_softly():
 
             def train(team):
@@ -116,7 +118,7 @@ class Trainer:
         return self.history
 
     def _ahead(self, batches, steps):
-        """The next three batches, or fewer: one of them may be small, the last of an epoch."""
+        """The next three batches at most: one of them may be small, the last of an epoch."""
         return (batches.batch(step) for step in range(self.step, min(self.step + 3, steps)))
 
     @contextmanager
@@ -177,12 +179,12 @@ class Trainer:
         self._stop = bool(asked_to_stop)
         return nats / max(1, tokens)
 
-    # --- what a training needs to go on exactly ------------------------------------------------------------------
+    # --- exact resume --------------------------------------------------------------------------------------------
 
     def save(self):
-        """Write the checkpoint, atomically. Raises TrainingError, and leaves it, if a parameter is not finite.
+        """Write the checkpoint atomically. If a parameter is not finite, raise TrainingError and write nothing.
 
-        Of several processes that train, all call this and the first one writes.
+        If several processes train, all of them must call this; the first one writes.
         """
         carried = self._share.all_carried()
         if self._share.team.rank > 0:
@@ -208,7 +210,7 @@ class Trainer:
         save_checkpoint(self.checkpoint, tensors, header)
 
     def resume(self):
-        """Take up the training where the checkpoint left it: the same losses follow, bit for bit.
+        """Continue from the checkpoint: the following losses are the same as without the interruption, bit for bit.
 
         Raises FileNotFoundError or ValueError, with nothing changed, if the file is missing, damaged or does not fit.
         """
@@ -225,7 +227,7 @@ class Trainer:
                 seconds=header["seconds"],
             )
         except KeyError as error:
-            raise ValueError(f"{self.checkpoint} holds no training to go on with: {error} is missing") from None
+            raise ValueError(f"{self.checkpoint} is not a checkpoint to resume from: {error} is missing") from None
         if len(generators) != len(states):
             raise ValueError(f"{self.checkpoint} has {len(states)} random states, the model has {len(generators)}")
         averages, carried = (_with_prefix(prefix, tensors) for prefix in ("optimizer.", "objective."))
@@ -238,7 +240,7 @@ class Trainer:
                 self.objective.check_state(carried)
             except ValueError as error:
                 raise ValueError(f"{self.checkpoint} does not fit the objective: {error}") from None
-        load_model_tensors(self.model, tensors, self.checkpoint)  # the last that can fail
+        load_model_tensors(self.model, tensors, self.checkpoint)  # the last step that can fail
         self.optimizer.load_state_dict(averages)
         if self._carries:
             self.objective.load_state_dict(carried)
@@ -248,11 +250,11 @@ class Trainer:
 
     @property
     def _carries(self):
-        """Whether the objective carries something from step to step."""
+        """Whether the objective carries a state from step to step."""
         return hasattr(self.objective, "state_dict")
 
     def _generators(self):
-        """The distinct random generators in the model: dropout draws from them."""
+        """The distinct random generators in the model, which dropout draws from."""
         found = {id(m.rng): m.rng for _, m in self.model.named_modules() if hasattr(m, "rng")}
         return list(found.values())
 
@@ -268,13 +270,13 @@ class Trainer:
             initial=self.step,
             desc="training",
             unit="step",
-            mininterval=0.2 if sys.stderr.isatty() else 5.0,  # a log file wants few lines
+            mininterval=0.2 if sys.stderr.isatty() else 5.0,  # few lines in a log file
             dynamic_ncols=True,
         )
 
     @contextmanager
     def _stopping_softly(self):
-        """Inside, the first Ctrl-C only raises a flag: a step is never torn in two. The second is Python's own."""
+        """Inside, the first Ctrl-C only sets a flag, so that no step is cut short. The second one is Python's own."""
         asked = threading.Event()
         self._asked_to_stop = asked.is_set
         if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
@@ -293,7 +295,7 @@ class Trainer:
 
 
 class _NoBar(nullcontext):
-    """Instead of tqdm's own that shows nothing: that takes locks, which one worker could leave locked for all."""
+    """A bar that shows nothing. (tqdm's own silent bar takes locks, which a dying worker could leave locked.)"""
 
     def __enter__(self):
         return self
@@ -306,7 +308,7 @@ class _NoBar(nullcontext):
 
 
 def _with_prefix(prefix, tensors):
-    """The tensors whose names begin so, without it."""
+    """The tensors whose names begin with the prefix, by name without it."""
     return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
 
 
@@ -315,7 +317,7 @@ def _due(step, every):
 
 
 def _differences(header, own):
-    """What tells one model's header from another's, for an error message."""
+    """The differences between two models' headers, for an error message."""
     if header.get("model") != own["model"]:
         return f"a {header.get('model')}, not a {own['model']}"
     theirs = header.get("config", {})

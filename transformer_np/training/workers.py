@@ -1,7 +1,7 @@
-"""A team of processes on one machine. They share the parameters and the optimizer's averages in memory; each has
-gradients of its own, and everything that a forward leaves for its backward.
+"""A team of processes on one machine. They share the memory of the parameters and of the optimizer's averages; each has
+its own gradients and intermediate values.
 
-Processes and not threads: of a small step much is Python, of which two threads run one at a time.
+Processes, not threads: a small step consists largely of Python code, and Python runs one thread at a time.
 """
 
 import mmap
@@ -20,7 +20,7 @@ from .team import Team
 
 
 def can_fork():
-    """Whether this system can divide a process with all that it holds. (macOS can, but its matrix library breaks.)"""
+    """Whether this system can fork a process. (macOS can, but its matrix library breaks.)"""
     return sys.platform not in ("win32", "darwin", "emscripten", "wasi")
 
 
@@ -29,14 +29,14 @@ class _Gone(Exception):
 
 
 class Workers(Team):
-    """`size` processes, of which this one is the first. The others come to be in `run`, as copies of it, and end there.
+    """`size` processes, including this one as the first. `run` forks the others and joins them before returning.
 
-    Whatever happens to the first, the others end too: their pipe to it breaks. They leave nothing behind, because the
-    shared memory has no name. While they begin, no other thread may be in a matrix product: OpenBLAS then waits for
-    ever.
+    If the first process dies, the others end too, because their pipe to it breaks. They leave nothing behind, because
+    the shared memory has no name. While they are being forked, no other thread may run a matrix product: OpenBLAS would
+    wait forever.
 
-    Raises ValueError where processes cannot be copied, or NumPy's own threads cannot be limited; from `run` what a
-    worker raised, and ChildProcessError for one that ended without a word.
+    `for_batches` raises ValueError if processes cannot be forked or NumPy's own threads cannot be limited. `run` raises
+    the error of a worker, and ChildProcessError for a worker that ended without one.
     """
 
     def __init__(self, size):
@@ -59,12 +59,12 @@ class Workers(Team):
 
     def run(self, optimizer, body):
         self._threads = max(1, (blas_threads() or 1) // self.size)  # of the matrix library, in each process
-        if self._moved is not optimizer.data:  # a second run finds all where the first has put it
+        if self._moved is not optimizer.data:  # a second run uses the same memory
             optimizer.move(_shared)
             self._moved = optimizer.data
             self._gradients = [_shared(optimizer.grad.size, optimizer.grad.dtype) for _ in range(self.size)]
         fork = multiprocessing.get_context("fork")
-        pipes = [fork.Pipe() for _ in range(1, self.size)]  # (end of the first, end of the other)
+        pipes = [fork.Pipe() for _ in range(1, self.size)]  # (end of the first process, end of the other)
         processes = [
             fork.Process(target=self._work, args=(rank, pipes, optimizer, body), daemon=True)
             for rank in range(1, self.size)
@@ -73,7 +73,7 @@ class Workers(Team):
             with interrupts_blocked():
                 for process in processes:
                     _start(process)
-            for _, other in pipes:  # only the other process has it now, and it closes when that ends
+            for _, other in pipes:  # only the other process holds it now: it closes when that process ends
                 other.close()
             self._ends = {rank: own for rank, (own, _) in enumerate(pipes, start=1)}
             optimizer.move_gradients(self._gradients[0])
@@ -95,7 +95,7 @@ class Workers(Team):
                     process.join()
 
     def _work(self, rank, pipes, optimizer, body):
-        """What the process of a rank does from its beginning to its end."""
+        """The whole life of the process with this rank."""
         self.rank = rank
         for number, (first, other) in enumerate(pipes, start=1):
             first.close()
@@ -111,13 +111,13 @@ class Workers(Team):
             pass
         except BaseException as error:
             error.add_note(f"in worker {rank}:\n{traceback.format_exc()}")
-            with suppress(_Gone):  # of an error of its own, perhaps the same
+            with suppress(_Gone):  # the first has ended, perhaps by the same error
                 self._say(0, _portable(error))
 
-    # --- what the members say to each other ----------------------------------------------------------------------
+    # --- messages between the members ----------------------------------------------------------------------------
 
     def _collect(self, value):
-        """In the first, what all said in the order of rank; in the others None. Raises what one of them raised."""
+        """Send a value to the first  ->  the values of all in order of rank, elsewhere None. Raises their errors."""
         if self.rank:
             self._say(0, value)
             return None
@@ -128,7 +128,7 @@ class Workers(Team):
         return values
 
     def _answer(self, value=None):
-        """What the first says to all others."""
+        """Send a value from the first to all others  ->  that value."""
         if self.rank:
             return self._hear(0)
         for rank in self._ends:
@@ -152,8 +152,8 @@ class Workers(Team):
         return self._answer(said and tuple(sum(column) for column in zip(*said, strict=True)))
 
     def add_gradients(self, optimizer):
-        """The part of a member is added up by itself, in its own buffer. All have been in `total` before, so that
-        every gradient is there; nobody's next gradient is, until all have been in `updated`."""
+        """Each member adds up its own slice, in its own buffer. `total` came before, so every gradient is complete; and
+        no member starts on the next gradient until all have called `updated`."""
         part = self.rows(optimizer.data.size)
         own = self._gradients[self.rank][part]
         for rank, other in enumerate(self._gradients):
@@ -174,9 +174,9 @@ class Workers(Team):
 
 def _start(process):
     with warnings.catch_warnings():
-        # Python warns that a copy waits for ever if it needs a lock that one of this process's other threads holds,
-        # because there the thread is not. Ours needs none: it runs NumPy, whose matrix library is prepared to be
-        # copied, and talks through its pipe.
+        # Python warns that a forked process waits forever for a lock that another thread of this process holds, because
+        # that thread is not copied. Our processes need no such lock: they run NumPy, whose matrix library is prepared
+        # for a fork, and use their pipe.
         warnings.filterwarnings("ignore", ".*is multi-threaded, use of fork", DeprecationWarning)
         process.start()
 
@@ -189,7 +189,7 @@ def _how_it_ended(process):
 
 
 def _portable(error):
-    """The error, if it can go through a pipe, or else one that says the same."""
+    """The error if it can be sent through a pipe, else a RuntimeError with the same message."""
     try:
         ForkingPickler.loads(ForkingPickler.dumps(error))
         return error
@@ -201,5 +201,5 @@ def _portable(error):
 
 
 def _shared(size, dtype):
-    """An array of zeros that the processes to come will share. It has no name that could be left behind."""
+    """An array of zeros that processes share if they are forked after this. No name of it can be left behind."""
     return np.frombuffer(mmap.mmap(-1, max(1, size) * np.dtype(dtype).itemsize), dtype, size)
