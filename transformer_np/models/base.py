@@ -7,6 +7,7 @@ from typing import get_args
 
 import numpy as np
 
+from ..layers.activations import ACTIVATIONS
 from ..support.checks import check_at_least, check_heads, check_number, check_probability, floating_dtype
 from .layouts.folder import load_pretrained, register, save_pretrained
 
@@ -32,7 +33,7 @@ class ModelConfig:
     Raises TypeError for a value of the wrong type, ValueError for any other bad value.
     """
 
-    activations = ("relu", "gelu", "gelu_tanh")
+    activations = tuple(ACTIVATIONS)
 
     def __post_init__(self):
         for field in fields(self):
