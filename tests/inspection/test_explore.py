@@ -599,7 +599,6 @@ def test_command_with_the_pretrained_model(here, capsys):
         ("Ana -o page.png", "the name must end in .html"),
         ("Ana -o nowhere/page.html", "there is no folder nowhere"),
         ("Ana -o page.html --model nowhere", "nowhere is not the folder of a run"),
-        ("Ana -o page.html --model a --pretrained", "name two models"),
     ],
 )
 def test_command_that_cannot_work(here, capsys, args, message):

@@ -671,7 +671,6 @@ def test_plot_attention_of_a_pretrained_model(capsys, text_folder, tmp_path, mon
     for options, message in [
         (["a dog", "--kind", "cross"], "has encoder attention only"),
         (["a dog", "--layer", "3"], "--layer must lie in 1 … 2, got 3"),
-        (["a dog", "--model", "runs/x"], "leave out one"),
         (["a " * 20], "more than max_len = 9"),
     ]:
         code, _, err = call(capsys, *plot, *options, "-o", tmp_path / "c.png")

@@ -309,8 +309,9 @@ def test_the_command_with_a_pretrained_one(pretrained, capsys):
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 2
     assert err == "the text has 21 tokens, those it was trained on at most 9\n"
-    assert cli.main(["t5", "--pretrained", str(pretrained), "--model", "x", "me"]) == 2
-    assert "name two models" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        cli.main(["t5", "--pretrained", str(pretrained), "--model", "x", "me"])
+    assert "--model: not allowed with argument --pretrained" in capsys.readouterr().err
     (pretrained / "tokenizer.json").unlink()
     assert cli.main(["t5", "--pretrained", str(pretrained), "me"]) == 2
     assert "tokenizer.json" in capsys.readouterr().err
@@ -333,7 +334,6 @@ def test_the_command_with_a_folder_that_lacks_a_bias(pretrained, capsys):
     [
         "plot attention -o {0}/x.png",
         "plot heads -o {0}/x.png",
-        "plot architecture -o {0}/x.png",
         "explore -o {0}/x.html",
     ],
 )
@@ -342,6 +342,15 @@ def test_commands_that_show_no_t5_say_so(pretrained, tmp_path, capsys, command):
     assert "holds a T5" in capsys.readouterr().err
     assert cli.main(["embed", "--model", str(pretrained), "me"]) == 2
     assert "holds a model of type 't5', not a Bert" in capsys.readouterr().err
+
+
+def test_the_command_that_draws_the_architecture(pretrained, tmp_path, capsys, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(
+        plots, "architecture", lambda model, real=plots.architecture: drawn.append(model) or real(model)
+    )
+    assert cli.main(["plot", "architecture", "--pretrained", str(pretrained), "-o", str(tmp_path / "x.png")]) == 0
+    assert isinstance(drawn[0], T5) and (tmp_path / "x.png").stat().st_size > 1000
 
 
 # --- the commands ----------------------------------------------------------------------------------------------------
@@ -420,5 +429,3 @@ def test_the_command_that_draws_it(learned, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(learned[0].parent)
     assert cli.main(["plot", "bias", "-o", str(tmp_path / "bias.png")]) == 0
     assert (tmp_path / "bias.png").stat().st_size > 1000
-    assert cli.main(["plot", "bias", "--model", "a", "--pretrained", "b", "-o", str(tmp_path / "bias.png")]) == 2
-    assert "name two models" in capsys.readouterr().err

@@ -609,7 +609,7 @@ def test_the_map_command(here, capsys, words):
         ("neighbours dog --binary", "--binary needs --save FILE"),
         ("neighbours dog --save no/vectors.txt", "there is no folder no"),
         ("plot words dgos -o map.png", "did you mean 'dogs'?"),
-        ("plot words --near 3 -o map.png", "--near needs a WORD"),
+        ("plot words --near 3 -o map.png", "--near shows the neighbours of a WORD"),
         ("plot words dogs cats -o map.png", "a map needs at least 3 words, got 2"),
         ("plot words --count 2 -o map.png", "--count must be at least 3"),
         ("train translate --freeze-embeddings", "freeze_embeddings needs embeddings"),

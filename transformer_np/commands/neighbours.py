@@ -1,5 +1,4 @@
-from ..tasks import runs
-from . import add_command, check_writable, positive_number
+from . import add_command, add_vectors, check_writable, given_vectors, positive_number
 
 
 def add_parser(subparsers):
@@ -17,22 +16,6 @@ def add_parser(subparsers):
     add("--count", type=positive_number, default=10, metavar="N", help="how many to show (default: 10)")
     add("--save", metavar="FILE", help="write all vectors to a file in the word2vec text format")
     add("--binary", action="store_true", help="with --save: in the binary format")
-
-
-def add_vectors(parser):
-    """Where the vectors come from: two options that exclude each other."""
-    source = parser.add_mutually_exclusive_group()
-    source.add_argument("--model", metavar="DIR", help="folder of the run (default: the newest Word2Vec)")
-    source.add_argument("--vectors", metavar="FILE", help="vectors in the word2vec text or binary format instead")
-
-
-def given_vectors(args):
-    """The WordVectors that the arguments name."""
-    from ..tasks.word2vec import KIND, WordVectors
-
-    if args.vectors is not None:
-        return WordVectors.read(args.vectors)
-    return WordVectors.load(args.model or runs.newest_run(KIND))
 
 
 def run(args):

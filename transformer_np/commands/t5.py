@@ -1,7 +1,7 @@
 import sys
 
 from ..tasks import runs
-from . import add_command, given_texts
+from . import add_command, add_model, given_texts
 
 
 def add_parser(subparsers):
@@ -14,8 +14,12 @@ def add_parser(subparsers):
     )
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="texts, each in quotes (default: the lines of standard input)")
-    add("--model", metavar="DIR", help="folder of the run (default: the newest T5 below this folder)")
-    add("--pretrained", metavar="DIR", help="folder of a T5 in Hugging Face's layout instead, tokenizer.json included")
+    add_model(
+        parser,
+        "folder of the run (default: the newest T5 below this folder)",
+        "folder of a T5 in Hugging Face's layout, including tokenizer.json",
+        minilm=False,
+    )
     add("--beam", type=int, default=1, metavar="N", help="beam size (default: 1, which is greedy)")
     add("--length-penalty", type=float, default=0.6, metavar="X", help="of beam search (default: 0.6)")
     add("--max-len", type=int, metavar="N", help="the most tokens of an answer (default: the model's)")
@@ -24,8 +28,6 @@ def add_parser(subparsers):
 def run(args):
     from ..tasks.t5 import KIND, TextToText
 
-    if args.pretrained and args.model:
-        raise ValueError("--pretrained and --model name two models: leave out one")
     if not 0 <= args.length_penalty <= 10:
         raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
     if args.pretrained:

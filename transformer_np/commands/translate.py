@@ -1,5 +1,4 @@
 import sys
-from math import exp
 
 from ..tasks import runs
 from . import add_command, given_texts
@@ -22,7 +21,7 @@ def add_parser(subparsers):
 
 
 def run(args):
-    from ..tasks.translation import KIND, Translator
+    from ..tasks.translation import KIND, Translator, format_steps
 
     if args.show_steps and args.beam != 1:
         raise ValueError("--show-steps shows greedy decoding: leave out --beam")
@@ -37,14 +36,3 @@ def run(args):
             print("\n".join(format_steps(sentence, translator)))
         print(translator.translate(sentence, args.beam, args.length_penalty), flush=True)
     return 0
-
-
-def format_steps(sentence, translator):
-    """Greedy decoding as a table: a line for each time step."""
-    steps = translator.steps(sentence)
-    width = max(len(candidates[0][0]) for candidates in steps)
-    yield f'"{sentence}", one token at a time (log p in nats)'
-    yield f"{'step':>6}  {'token':<{width}}  {'log p':>8}  {'p':>6}   runners-up"
-    for number, ((token, log_prob), *others) in enumerate(steps, 1):
-        rest = ", ".join(f"{other} {value:.2f}" for other, value in others)
-        yield f"{number:>6}  {token:<{width}}  {log_prob:>8.4f}  {exp(log_prob):>6.1%}   {rest}"

@@ -10,7 +10,7 @@ from .distributions import decoding_steps, likeliest, sampling, softmax_saturati
 from .gradients import gradient_flow, gradient_norms
 from .growth import complexity_curves, gradient_distance
 from .heads import head_view
-from .heatmaps import attention, attention_maps, mask
+from .heatmaps import attention, attention_maps, mask, translator_attention
 from .learning import copy_curves, loss_curves, training_curve
 from .positions import positional_encoding, relative_bias, wavelengths
 from .structure import architecture
@@ -37,6 +37,7 @@ __all__ = [
     "sampling",
     "softmax_saturation",
     "training_curve",
+    "translator_attention",
     "wavelengths",
     "word_map",
 ]

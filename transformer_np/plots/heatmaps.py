@@ -98,6 +98,19 @@ def attention_maps(model, kind="encoder"):
     return np.stack(maps)
 
 
+def translator_attention(translator, sentence, kind="cross"):
+    """The attention weights of a Translator while it translates a sentence, and the words for both axes.
+
+    ->  weights (L, H, T, S), T queries, S keys: the arguments of `attention`
+
+    Raises ValueError for another kind, and for a sentence that the translator cannot read.
+    """
+    source, target = translator.attention(sentence)
+    weights = attention_maps(translator.model, kind)[:, 0]  # (L, H, T, S)
+    read = ["<bos>", *target[:-1]]  # the decoder's input
+    return weights, *{"encoder": (source, source), "decoder": (target, read), "cross": (target, source)}[kind]
+
+
 @styled
 def mask(mask, queries=None, keys=None):
     """A mask: what each query may see.

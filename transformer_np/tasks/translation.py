@@ -2,6 +2,7 @@
 
 import unicodedata
 from dataclasses import dataclass
+from math import exp
 from pathlib import Path
 
 import numpy as np
@@ -143,6 +144,17 @@ class Translator:
                 for ids, (_, target) in zip(outputs, part, strict=True)
             )
         return right / len(pairs)
+
+
+def format_steps(sentence, translator):
+    """The lines of a table of greedy decoding, one per time step."""
+    steps = translator.steps(sentence)
+    width = max(len(candidates[0][0]) for candidates in steps)
+    yield f'"{sentence}", one token at a time (log p in nats)'
+    yield f"{'step':>6}  {'token':<{width}}  {'log p':>8}  {'p':>6}   runners-up"
+    for number, ((token, log_prob), *others) in enumerate(steps, 1):
+        rest = ", ".join(f"{other} {value:.2f}" for other, value in others)
+        yield f"{number:>6}  {token:<{width}}  {log_prob:>8.4f}  {exp(log_prob):>6.1%}   {rest}"
 
 
 class TranslationTask(Task):
