@@ -1,4 +1,4 @@
-"""What the trainings of all kinds have in common: data, folder, resume, steps, the loss at the end."""
+"""The workflow shared by all training tasks: data, folder, resume, steps, the final loss."""
 
 import hashlib
 import json
@@ -14,9 +14,9 @@ from . import runs
 
 @dataclass(frozen=True)
 class Setup:
-    """What a training is made of, ready for the Trainer; `schedule` and `clip_norm` as there.
+    """The parts of a training run, ready for the Trainer; `schedule` and `clip_norm` as there.
 
-    batches: .batch(step); validation: a list of batches; note: a line about data and model for the user
+    batches: an object with .batch(step); validation: a list of batches; note: a line for the user on data and model
     """
 
     model: Module
@@ -31,11 +31,10 @@ class Setup:
 
 @dataclass(frozen=True)
 class Run:
-    """What a training leaves: options, data and tokenizers it had, its setup, and the trainer (history, interrupted).
+    """The result of a training run: its options, data, tokenizers, setup and trainer (history, interrupted).
 
-    validation_loss is NaN and nothing is measured where the training was interrupted, and in a process that does not
-    lead.
-    measured: {what: share in [0, 1]} of the task's own measurements on data the model has not seen
+    validation_loss: NaN if the run was interrupted, and in a process that does not lead
+    measured: {name: share in [0, 1]}, the task's own measurements on unseen data; empty where validation_loss is NaN
     """
 
     options: object
@@ -48,26 +47,26 @@ class Run:
 
 
 def option(default, text, metavar=None, choices=None):
-    """A field of a task's Options: its default, what its flag says of it, and what stands for its value there."""
+    """A field of a task's Options: its default, help text and metavar."""
     return field(default=default, metadata={"text": text, "metavar": metavar, "choices": choices})
 
 
 class Task:
-    """One kind of training. A kind is a subclass that says what `kind` it is called, what its `Options` are (a frozen
-    dataclass with `steps`, made of `option`s), which `tokenizer_names` it has, and how to do the three things below.
+    """One kind of training run. A subclass defines `kind`, its name; `Options`, a frozen dataclass of `option`s, one of
+    them `steps`; `tokenizer_names`; and the first three methods below.
 
-    Options that a run may change when it is resumed are in `changeable`.
+    changeable: the options that may change when a run is resumed
     """
 
     kind = None
-    summary = None  # for the command line, as is the example
+    summary = None  # summary and example are for the command line
     example = None
     Options = None
     tokenizer_names = ()
     changeable = ("steps",)
 
     def load(self, options):
-        """The data, of lists, strings, numbers and dataclasses: a resumed run must find the same."""
+        """The data, made of lists, strings, numbers and dataclasses; a resumed run must load the same."""
         raise NotImplementedError
 
     def train_tokenizers(self, options, data):
@@ -75,32 +74,32 @@ class Task:
         raise NotImplementedError
 
     def setup(self, options, data, tokenizers):
-        """The Setup of a training from the start."""
+        """The Setup of a new training run."""
         raise NotImplementedError
 
     def facts(self, data):
-        """{name: JSON data} that whoever uses the run needs to know of its data; the description has them."""
+        """{name: JSON data} about the data that users of the run need; stored in its description."""
         return {}
 
     def measure(self, run):
-        """{what: share in [0, 1]} of unseen data that the trained model, now in eval mode, gets right."""
+        """{name: share in [0, 1]} of unseen data that the trained model, in eval mode, gets right."""
         return {}
 
     def speed(self, run):
-        """{what: number} of how fast the training was, where the task has a measure of its own."""
+        """{name: number}, the task's own measures of training speed, if any."""
         return {}
 
     def train(self, options, folder, resume=False, overwrite=False, progress=True, report=None, workers=1):
-        """Train in the folder of a run, or go on with the run that is there.
+        """Train in the folder of a run, or resume the run in it.
 
-        options: the task's Options; with resume a dict of those that were asked for, which must agree with the run's
+        options: the task's Options; with `resume` a dict of the requested ones, which must agree with the run's
             (`steps` may be larger)
-        overwrite: discard a run that is in the folder
-        report: called with a line of text before the training starts
+        overwrite: discard an existing run in the folder
+        report: called with a line of text before training starts
         workers: processes that share each batch, as in `Trainer`. With "mpi" all of them call this and read the data
             and, to resume, the folder; the first alone writes, measures and reports
 
-        Raises OSError and ValueError, before the training, for data or a folder that will not do; TrainingError in it.
+        Raises OSError and ValueError for unusable data or an unusable folder before training; TrainingError during it.
         """
         if resume:
             description, stored, tokenizers = self.read(folder)
@@ -110,7 +109,7 @@ class Task:
         if not resume:
             tokenizers = self.train_tokenizers(options, data)
         elif description.get("data") != fingerprint:
-            raise ValueError(f"the data are not those the run in {folder} began with: it cannot go on")
+            raise ValueError(f"the data differ from those that the run in {folder} started with: it cannot be resumed")
 
         setup = self.setup(options, data, tokenizers)
         trainer = Trainer(
@@ -126,7 +125,7 @@ class Task:
         if resume:
             trainer.resume()
             if trainer.step > options.steps:
-                raise ValueError(f"steps is {options.steps}, but the run in {folder} has done {trainer.step} already")
+                raise ValueError(f"steps is {options.steps}, but the run in {folder} has already done {trainer.step}")
             description = {**description, "options": asdict(options)}
             write = runs.write_description
         else:
@@ -153,7 +152,7 @@ class Task:
         return replace(run, validation_loss=self._final_loss(trainer, setup.validation), measured=self.measure(run))
 
     def read(self, folder):
-        """What the folder of a run says: the description, its options, {name: tokenizer}."""
+        """The description of the run in a folder, its options, and {name: tokenizer}."""
         description = runs.read_run(folder, self.kind)
         try:
             options = self.Options(**description.get("options"))
@@ -167,7 +166,7 @@ class Task:
         return {"kind": self.kind, "options": asdict(options), "data": fingerprint, **words}
 
     def _resumed(self, stored, asked):
-        """The options of the run, with new values for what may change."""
+        """The options of the run, with new values for the changeable ones."""
         wanted = replace(stored, **asked)
         differing = [
             f"{f.name} {getattr(stored, f.name)!r}, not {getattr(wanted, f.name)!r}"
@@ -186,4 +185,4 @@ class Task:
         done = trainer.history.validation
         if done and done[-1][0] == trainer.step:
             return done[-1][1]
-        return trainer.validate(validation)  # resumed at its very end
+        return trainer.validate(validation)  # resumed after its last step
