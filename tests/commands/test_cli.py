@@ -167,8 +167,8 @@ def test_without_out_the_next_free_folder_is_taken(capsys, here):
 @pytest.mark.parametrize(
     "content, message",
     [
-        (b"", "bad.tsv has no sentence pairs in it"),
-        (b"\t\t\n \t \n\n", "bad.tsv has no sentence pairs in it"),
+        (b"", "bad.tsv has no sentence pairs"),
+        (b"\t\t\n \t \n\n", "bad.tsv has no sentence pairs"),
         (b"a\tb\nonly one\n", "bad.tsv, line 2: expected a sentence, a tab and its translation"),
         (b"a\tb\n\tc\n", "bad.tsv, line 2: the source sentence is empty"),
         (b"a\tb\nc\td\nes ist gr\xfcn\te\n", "bad.tsv, line 3: the byte 0xfc at column 10 is not UTF-8"),
@@ -233,7 +233,7 @@ def test_odd_but_right_files_and_paths(capsys, here, end, mark):
         ("--tokens char", "no sentence pair is short enough for max_len = 9 tokens"),
         ("--out pairs.tsv", "pairs.tsv is a file, expected the folder of a run"),
         ("--out pairs.tsv/run", "Not a directory: 'pairs.tsv/run'"),
-        ("--resume", "new is not the folder of a run: there is no run.json in it"),
+        ("--resume", "new is not the folder of a run: it has no run.json"),
     ],
 )
 def test_options_that_will_not_do(capsys, here, arguments, message):
@@ -246,7 +246,7 @@ def test_a_run_is_not_overwritten_and_resume_keeps_its_options(capsys, run):
         return {file.name: file.read_bytes() for file in run.iterdir()}
 
     before = contents()
-    assert "run holds a run already: go on with --resume" in fails_at_once(capsys, *train("--out", "run"))
+    assert "run already has a run: continue it with --resume" in fails_at_once(capsys, *train("--out", "run"))
     resume = ("train", "translate", "--out", "run", "--resume")
     assert "heads 2, not 4" in fails_at_once(capsys, *resume, "--heads", 4)
     assert "steps is 5, but the run in run has done 6" in fails_at_once(capsys, *resume, "--steps", 5)
@@ -261,7 +261,7 @@ def test_resume_of_other_data_or_a_damaged_run(capsys, run, here):
     (here / "pairs.tsv").write_text("a\tb\n" * 9)
     assert "too few pairs" in fails_at_once(capsys, *resume)
     (here / "pairs.tsv").write_text("".join(f"{s} {i}\t{t}\n" for i in (1, 2) for s, t in PAIRS))
-    assert "the data are not those the run in run began with" in fails_at_once(capsys, *resume)
+    assert "the data differ from those the run in run began with" in fails_at_once(capsys, *resume)
     (run / CHECKPOINT).write_bytes((run / CHECKPOINT).read_bytes()[:999])
     (here / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in PAIRS), encoding="utf-8")
     assert f"run/{CHECKPOINT} is truncated" in fails_at_once(capsys, *resume)
@@ -406,7 +406,7 @@ def test_no_model(capsys, here):
         )
         for folder in ("nowhere", ".", "pairs.tsv"):
             message = fails_at_once(capsys, *command, "--model", folder)
-            assert message == f"{folder} is not the folder of a run: there is no run.json in it"
+            assert message == f"{folder} is not the folder of a run: it has no run.json"
 
 
 @pytest.mark.parametrize(
@@ -420,7 +420,7 @@ def test_no_model(capsys, here):
         (lambda run: (run / CHECKPOINT).unlink() or (run / CHECKPOINT).mkdir(), "there is no checkpoint run/check"),
         (lambda run: (run / DESCRIPTION).write_text("{"), "run/run.json is damaged"),
         (lambda run: (run / DESCRIPTION).write_text('{"kind": "translate"}'), "run/run.json is damaged"),
-        (lambda run: (run / DESCRIPTION).write_text('{"kind": "gpt"}'), "run holds a run of the kind 'gpt'"),
+        (lambda run: (run / DESCRIPTION).write_text('{"kind": "gpt"}'), "run has a run of the kind 'gpt'"),
     ],
 )
 def test_a_damaged_model(capsys, run, spoil, message):
@@ -520,7 +520,7 @@ def test_nothing_of_that_name_to_check(capsys):
 def test_an_error_in_a_process_of_its_own(here):
     result = shell("translate", "--model", "nowhere", "Ana")
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "transformer-np: error: nowhere is not the folder of a run: there is no run.json in it\n"
+    assert result.stderr == "transformer-np: error: nowhere is not the folder of a run: it has no run.json\n"
 
 
 CHECK = [sys.executable, "-m", "transformer_np", "gradcheck", "linear"]

@@ -145,10 +145,10 @@ def test_how_a_text_is_read(learned):
     assert answers.task_of("SENTIMENT: x") == "sentiment: " and answers.task_of("a sentiment: x") is None
     assert answers.knows("sentiment: x") and not answers.knows("date: x") and not answers.knows("<extra_id_0>")
     assert not np.array_equal(answers.encode("Ana"), answers.encode("ana"))  # no prefix: read as it is
-    for empty, message in (("", "the text is empty"), (" \n", "the text is empty"), ("sentiment: ", "nothing behind")):
+    for empty, message in (("", "the text is empty"), (" \n", "the text is empty"), ("sentiment: ", "no text after")):
         with pytest.raises(ValueError, match=message):
             answers.encode(empty)
-    with pytest.raises(ValueError, match="at most 4,096 are read"):
+    with pytest.raises(ValueError, match="at most 4,096 are allowed"):
         answers.encode("x" * LONGEST)
 
 
@@ -226,7 +226,7 @@ def test_two_workers_have_the_losses_of_one(small, tmp_path, text_file):
         ),
         ({"tasks": " , "}, "tasks is empty"),
         ({"tasks": ""}, "tasks is empty"),
-        ({"text": "text.txt"}, "text is given, but spans is not among the tasks"),
+        ({"text": "text.txt"}, "text is only for the task spans, but tasks is"),
         ({"batch_size": 2}, "batch_size must be at least 3"),
         ({"tokens": "word"}, "tokens must be 'bpe' or 'char'"),
         ({"activation": "gelu"}, "activation must be 'relu' or 'gated_gelu'"),
@@ -247,10 +247,10 @@ def test_options(options, message):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("a short text", {}, "the part of the text to learn from: the text has .* tokens, a block 64: give a longer"),
-        ("word " * 300, {}, "the part of the text for validation: the text has .* tokens, a block 64"),
+        ("a short text", {}, "the training part of the text: the text has .* tokens, a block 64: pass a longer"),
+        ("word " * 300, {}, "the validation part of the text: the text has .* tokens, a block 64"),
         ("word " * 3000, {"d_head": 0}, "d_head must be at least 1"),
-        (" \n ", {}, "has no text in it"),
+        (" \n ", {}, "has no text"),
         ("word " * 3000, {"tasks": "date,spans", "max_len": 5}, "no example is short enough for max_len = 5"),
     ],
 )
@@ -272,7 +272,7 @@ def test_a_damaged_run(learned, tmp_path):
             TextToText.load(tmp_path)
     more = CharTokenizer([*CharTokenizer.train(["x"]).vocabulary, *map(chr, range(0x4E00, 0x5200))])
     (tmp_path / "run.json").write_text(json.dumps({**description, "tokenizer": more.to_dict()}))
-    with pytest.raises(ValueError, match=r"its tokenizer has .* tokens, the model"):
+    with pytest.raises(ValueError, match=r"the tokenizer has .* tokens, but the model"):
         TextToText.load(tmp_path)
 
 
@@ -374,7 +374,7 @@ def test_the_command(learned, capsys, monkeypatch):
     assert cli.main(["t5", "--model", str(folder), "--beam", "2"]) == 0
     assert capsys.readouterr().out.splitlines()[1] == ""
     for arguments, message in (
-        (["sentiment: "], "there is nothing behind 'sentiment:'"),
+        (["sentiment: "], "there is no text after 'sentiment:'"),
         ([""], "the text is empty"),
         (["--beam", "0", "sentiment: x"], "beam_size must be at least 1"),
         (["--max-len", "0", "sentiment: x"], "max_len must be at least 1"),

@@ -324,12 +324,12 @@ def test_two_workers_learn_what_one_does(file, tmp_path):
 @pytest.mark.parametrize(
     "text, options, message",
     [
-        ("", {}, "has no text in it"),
+        ("", {}, "has no text"),
         ("a b c", {"window": 3}, "the text has 3 words, but a word and a window of 3 need 4"),
         ("a b c d e f " * 3, {"min_count": 5}, "the text gives no vocabulary: min_count is 5, but no token occurs"),
         ("a " * 50, {}, "a single word"),
         ("? ! . , " * 20, {}, "the text gives no vocabulary: there is no text"),
-        ("a b " * 9 + "a q", {"min_count": 3}, "nothing known in the part kept for validation"),
+        ("a b " * 9 + "a q", {"min_count": 3}, "its validation part has no two words of the vocabulary"),
     ],
 )
 def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path, text, options, message):

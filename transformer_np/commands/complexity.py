@@ -7,12 +7,14 @@ def add_parser(subparsers):
         subparsers,
         "complexity",
         run,
-        "measure how time and memory of the layers grow, beside the lecture's table",
+        "measure the growth of time and memory of the layers, and compare it with the lecture's table",
         "transformer-np complexity -o complexity.png --gradients gradients.png",
     )
-    parser.add_argument("--quick", action="store_true", help="fewer and smaller sizes: a few seconds, rough exponents")
+    parser.add_argument(
+        "--quick", action="store_true", help="use fewer and smaller sizes: takes a few seconds, gives rough exponents"
+    )
     parser.add_argument("-o", "--out", metavar="FILE", help="draw the curves: .png, .svg or .pdf")
-    parser.add_argument("--gradients", metavar="FILE", help="draw the gradient against the distance")
+    parser.add_argument("--gradients", metavar="FILE", help="draw the gradient over the distance: .png, .svg or .pdf")
 
 
 def run(args):
@@ -48,8 +50,8 @@ def run(args):
 
 
 def _with_one_thread(function, *arguments):
-    """The function in a process of its own, whose matrix products use one thread: a second one would join in from some
-    size on and bend the curves."""
+    """Run the function in a process whose matrix products use one thread: from some size on, a second thread would join
+    and bend the curves."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 

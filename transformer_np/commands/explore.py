@@ -13,7 +13,7 @@ def add_parser(subparsers):
         subparsers,
         "explore",
         run,
-        "write a page to click through what a model attends to, with scores and gradients",
+        "write an HTML page to click through the attention of a model, with scores and gradients",
         'transformer-np explore "Lucas will travel in December" -o page.html',
     )
     add = parser.add_argument
@@ -21,7 +21,7 @@ def add_parser(subparsers):
     add("-o", "--out", required=True, metavar="FILE", help="the page: .html")
     add_model(
         parser,
-        "folder of a run: translate, gpt or classify (default: the newest translator below this folder, or GPT)",
+        "folder of a run: translate, gpt or classify (default: the newest translator below this folder, else GPT)",
         "a pretrained BERT or GPT",
     )
     add("--target", metavar="TEXT", help="the translation to teach a translator (default: its own)")
@@ -43,7 +43,7 @@ def run(args):
 
 
 def newest_run():
-    """The newest translator, or where there is none the newest GPT. The FileNotFoundError says how to train one."""
+    """The newest translator or, if there is none, the newest GPT. The FileNotFoundError says how to train one."""
     from ..tasks import text, translation
 
     try:
@@ -56,7 +56,7 @@ def newest_run():
 
 
 def run_explorer(folder, sentence, target=None):
-    """The page of a trained model of our own."""
+    """The page of a model from a training run."""
     from ..tasks import classify, text, translation
 
     explorers = {translation.KIND: explore_translator, text.KIND: explore_gpt, classify.KIND: explore_classifier}
@@ -70,13 +70,13 @@ def explore_translator(folder, sentence, target=None):
     translator = Translator.load(folder)
     src = translator.encode(sentence)
     _say_unknown(translator.src_tokenizer, sentence)
-    source = translator.src_tokenizer.cut(unicodedata.normalize("NFC", sentence))  # as typed: not in lower case
+    source = translator.src_tokenizer.cut(unicodedata.normalize("NFC", sentence))  # as typed, not in lower case
     ids = None
     if target is not None:
         _say_unknown(translator.tgt_tokenizer, target)
         ids = np.array(translator.tgt_tokenizer.encode(target), dtype=np.int64)
         if not len(ids):
-            raise ValueError("--target is empty: leave it out for the model's own translation")
+            raise ValueError("--target is empty: leave it out to use the model's own translation")
     return explore(translator.model, src, ids, labels=(source, translator.tgt_tokenizer.token))
 
 
@@ -111,7 +111,7 @@ def pretrained_explorer(args):
 
 def _no_target(target):
     if target is not None:
-        raise ValueError("--target is for a translator: this model is asked for nothing but the text itself")
+        raise ValueError("--target is for a translator: leave it out for this model, which has no target text")
 
 
 def _say_unknown(tokenizer, text):

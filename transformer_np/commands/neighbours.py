@@ -6,16 +6,16 @@ def add_parser(subparsers):
         subparsers,
         "neighbours",
         run,
-        "words with similar vectors, and analogies, by a trained Word2Vec or a file of vectors",
+        "find words with similar vectors, and analogies, with a trained Word2Vec or a file of vectors",
         "transformer-np neighbours list integer --analogy list lists tuple",
     )
     add = parser.add_argument
-    add("word", nargs="*", metavar="WORD", help="words whose neighbours are wanted")
-    add("--analogy", nargs=3, metavar=("A", "B", "C"), help="what is to C as B is to A: man king woman")
+    add("word", nargs="*", metavar="WORD", help="words to find the neighbours of")
+    add("--analogy", nargs=3, metavar=("A", "B", "C"), help="find the word that is to C as B is to A: man king woman")
     add_vectors(parser)
-    add("--count", type=positive_number, default=10, metavar="N", help="how many to show (default: 10)")
+    add("--count", type=positive_number, default=10, metavar="N", help="how many words to show (default: 10)")
     add("--save", metavar="FILE", help="write all vectors to a file in the word2vec text format")
-    add("--binary", action="store_true", help="with --save: in the binary format")
+    add("--binary", action="store_true", help="with --save: use the binary format")
 
 
 def run(args):

@@ -18,12 +18,12 @@ def add_parser(subparsers):
 
 
 def _add_kind(kinds, task):
-    """A sub-command with a flag for every option of the task."""
+    """Add a sub-command with a flag for every option of the task."""
     parser = add_command(kinds, task.kind, run, task.summary, task.example)
     parser.set_defaults(task=task)
     add = parser.add_argument
-    add("--out", metavar="DIR", help=f"folder for the run (default: runs/{task.kind}-1, or the next that is free)")
-    add("--resume", action="store_true", help="go on with the run in --out and its options (--steps may be larger)")
+    add("--out", metavar="DIR", help=f"folder for the run (default: runs/{task.kind}-1, or the next free number)")
+    add("--resume", action="store_true", help="continue the run in --out with its options (--steps may be larger)")
     add(
         "--workers",
         type=number_of_workers,

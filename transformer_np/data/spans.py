@@ -105,7 +105,7 @@ def join_spans(corrupted, target, sentinels):
         raise ValueError(f"the sentinels of the input must be consecutive, starting with {sentinel(0)}")
     behind = list(found)[len(asked) :]
     if len(found) < len(asked) or len(behind) > 1 or any(found[i] for i in behind):
-        raise ValueError(f"the input has {len(asked)} sentinels, but the target does not have a span for exactly these")
+        raise ValueError(f"the target must have one span for each sentinel of the input ({len(asked)}), and no other")
     return [token for i in map(int, corrupted) for token in (found[i] if i in number else [i])]
 
 
