@@ -1,4 +1,4 @@
-"""From a trained model to tokens, one time step after another: greedy and beam search, with a key/value cache."""
+"""Decoding with a trained model: greedy and beam search, sampling, and the key/value cache."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from .support.checks import as_ids, check_at_least, trusting
 
 
 class KeyValueCache:
-    """The keys and values that one attention has computed so far, (B, H, length, K) each.
+    """The keys and values that an attention layer has computed so far, (B, H, length, K) each.
 
-    With them a decoding step computes queries, keys and values for the newest token alone: O(length) work a step
+    With the cache, a decoding step computes queries, keys and values only for the newest token: O(length) work per step
     instead of O(length²).
     """
 
@@ -20,7 +20,7 @@ class KeyValueCache:
         self._buffers = None  # keys and values, with room to grow
 
     def append(self, k, v):
-        """Add the newest keys and values, (B, H, T, K); returns all so far."""
+        """Append the newest keys and values, (B, H, T, K), and return all so far."""
         end = self.length + k.shape[2]
         if self._buffers is None or end > self._buffers[0].shape[2]:
             self._buffers = tuple(self._grown(i, new, 2 * end) for i, new in enumerate((k, v)))
@@ -44,13 +44,13 @@ class KeyValueCache:
         return self._buffers[1][:, :, : self.length]
 
     def select(self, rows):
-        """Go on with these rows of the batch, in this order; a row may come twice."""
+        """Continue with these rows of the batch, in this order; a row may occur twice."""
         if self._buffers is not None:
             self._buffers = tuple(buffer[rows] for buffer in self._buffers)
 
 
 class DecoderCache:
-    """What a decoder remembers between time steps: its input ids, and a pair of key/value caches for every block."""
+    """The state of a decoder between time steps: its input ids, and a pair of key/value caches per block."""
 
     def __init__(self, num_blocks):
         self.ids = None  # (B, length)
@@ -61,11 +61,11 @@ class DecoderCache:
         return 0 if self.ids is None else self.ids.shape[1]
 
     def extend(self, ids):
-        """Remember that these ids, (B, T), have been decoded too."""
+        """Append decoded ids (B, T)."""
         self.ids = ids if self.ids is None else np.concatenate([self.ids, ids], axis=1)
 
     def select(self, rows):
-        """Go on with these rows of the batch, in this order; a row may come twice."""
+        """Continue with these rows of the batch, in this order; a row may occur twice."""
         self.ids = self.ids[rows]
         for pair in self.blocks:
             for cache in pair:
@@ -73,8 +73,8 @@ class DecoderCache:
 
 
 class _Decoder:
-    """The decoder run over a growing target: `step(tokens)` takes the newest tokens (B,) and returns log p of the next,
-    (B, V). Without a cache it runs over the whole target again at every step, for the same numbers.
+    """The decoder on a growing target: `step(tokens)` takes the newest tokens (B,) and returns log p of the next, (B,
+    V). Without a cache it processes the whole target again at every step, with the same result.
     """
 
     def __init__(self, model, src, use_cache):
@@ -101,10 +101,10 @@ def log_softmax(logits):
 
 
 def greedy_steps(model, src, max_len=64, use_cache=True):
-    """Decode greedily and hand out every time step: yields (tokens (B,), log_probs (B, V)), the chosen tokens and the
-    distribution they were chosen from. Ends when every row has given the end token, at the latest after max_len steps.
+    """Decode greedily and yield every time step: (tokens (B,), log_probs (B, V)), the chosen tokens and the
+    distributions they were chosen from. Ends when every row has the end token, at the latest after max_len steps.
 
-    A row that has ended goes on with the end token.
+    A row that has ended continues with end tokens.
     """
     src = _check(model, src, max_len)
     config = model.config
@@ -124,8 +124,8 @@ def greedy_steps(model, src, max_len=64, use_cache=True):
 def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
     """Translate by taking the likeliest token at every step, up to the end token or max_len tokens.
 
-    src (B, S)  ->  one list of ids per row, start and end tokens left off; with return_log_probs also log p of each
-    whole output in nats, end token included, (B,)
+    src (B, S)  ->  one list of ids per row, without start and end tokens; with return_log_probs also log p of each
+    output in nats, including the end token, (B,)
     """
     outputs = None
     for tokens, log_probs in greedy_steps(model, src, max_len, use_cache):
@@ -142,7 +142,7 @@ def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """A translation that beam search weighs: its ids, start and end tokens left off, log p in nats, and the score that
+    """A candidate translation of beam search: its ids without start and end tokens, log p in nats, and the score that
     ranks it, log p / length penalty."""
 
     ids: list
@@ -153,9 +153,9 @@ class Hypothesis:
 def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cache=True, return_hypotheses=False):
     """Translate by keeping the beam_size likeliest beginnings at every step.
 
-    A hypothesis is ranked by log p / ((5 + length)/6)^length_penalty (Wu et al. 2016, eq. 14), its length counted with
-    the end token; length_penalty 0 ranks by probability alone. One that ends keeps its place in the beam, so that the
-    search is over when the beam is full of them; one that is cut off at max_len competes as it is. beam_size 1 is
+    Hypotheses are ranked by log p / ((5 + length)/6)^length_penalty (Wu et al. 2016, eq. 14), where length includes the
+    end token; length_penalty 0 ranks by probability alone. A finished hypothesis keeps its place in the beam, and the
+    search ends when the beam has only finished ones; one that is cut off at max_len competes unchanged. beam_size 1 is
     greedy.
 
     src (B, S)  ->  one list of ids per row; with return_hypotheses all hypotheses of each row, best first
@@ -213,15 +213,15 @@ def sequence_log_probs(model, src, tgt_in, tgt_out):
 
 
 def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
-    """The probabilities a token is drawn from: softmax(logits / temperature), cut to the likely ones.
+    """The probabilities to draw a token from: softmax(logits / temperature), restricted to likely tokens.
 
-    temperature: below 1 sharpens, above 1 flattens, 0 leaves the likeliest token alone
+    temperature: below 1 sharpens, above 1 flattens, 0 keeps only the likeliest token
     top_k: only the k likeliest tokens (Fan et al. 2018)
     top_p: only the likeliest tokens that together just reach probability p (Holtzman et al. 2020)
 
-    Top-k comes before top-p. Of equally likely tokens the one with the smaller id goes first.
+    Top-k applies before top-p. Among equally likely tokens the smaller id comes first.
 
-    logits (..., V)  ->  probabilities (..., V), each row adds to 1
+    logits (..., V)  ->  probabilities (..., V), each row adds up to 1
     """
     if not 0 <= temperature < float("inf"):
         raise ValueError(f"temperature must be 0 or positive, got {temperature}")
@@ -240,7 +240,7 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
         ranked[..., top_k:] = 0
     if top_p is not None:
         ranked /= ranked.sum(axis=-1, keepdims=True)
-        before = np.cumsum(ranked, axis=-1) - ranked  # what the likelier tokens reach without this one
+        before = np.cumsum(ranked, axis=-1) - ranked  # the sum over all likelier tokens
         ranked[(before >= top_p) & (np.arange(ranked.shape[-1]) > 0)] = 0
     ranked /= ranked.sum(axis=-1, keepdims=True)
     probabilities = np.empty_like(ranked)
@@ -260,26 +260,26 @@ def generate(
     stop_ids=(),
     pad_id=0,
 ):
-    """Go on with a text: draw one token after another from what a decoder-only model expects next.
+    """Continue a text: draw token after token from the predictions of a decoder-only model.
 
-    prompt: ids (B, T), or B lists of different lengths; none empty, none longer than the model's context max_len,
-        where it has one
+    prompt: ids (B, T), or B lists of different lengths; none empty, none longer than the model's context max_len, if it
+        has one
     temperature, top_k, top_p: see `sampling_distribution`; temperature 0 always takes the likeliest token
-    stop_ids: a row that has drawn one of these is finished and goes on with pad_id; all finished: the end
+    stop_ids: a row that draws one of these is finished and continues with pad_id; generation ends when all rows are
 
-    A text that outgrows the context goes on from its last max_len tokens. The positions of all of them change then,
-    so that the cache is of no use any more and each token costs a full forward. A Transformer-XL has no such limit: it
-    reads on with its memory.
+    A text that outgrows the context continues from its last max_len tokens. Their positions then change with every
+    token, so the cache is useless and each token costs a full forward. A Transformer-XL has no such limit, because it
+    has a memory.
 
-    ->  ids (B, longest prompt + max_new_tokens), or fewer columns where all rows have stopped. A shorter prompt gets as
-    many tokens more, so that all rows end together.
+    ->  ids (B, longest prompt + max_new_tokens), with fewer columns if all rows stopped early. Shorter prompts get
+    correspondingly more tokens, so that all rows end together.
     """
     check_at_least("max_new_tokens", max_new_tokens, 0)
-    sampling_distribution(np.zeros(1), temperature, top_k, top_p)  # wrong choices show before the work, not after
+    sampling_distribution(np.zeros(1), temperature, top_k, top_p)  # raises errors before the work
     config, rng = model.config, np.random.default_rng(rng)
     rows = [as_ids(row, config.vocab_size, "prompt") for row in prompt]
     if not rows:
-        raise ValueError("prompt is empty: there is no row to go on with")
+        raise ValueError("prompt is empty: it must have at least one row")
     if any(row.ndim != 1 for row in rows):
         raise ValueError(f"prompt must have the axes (batch, length), a row has shape {rows[0].shape}")
     lengths = np.array([len(row) for row in rows])
@@ -295,7 +295,7 @@ def generate(
         for end in range(lengths.min(), ids.shape[1]):
             logits = read(ids[:, :end])  # (B, V)
             drawn = _draw(sampling_distribution(logits, temperature, top_k, top_p), rng)
-            writing = (end >= lengths) & ~stopped  # a longer prompt still says its own next token
+            writing = (end >= lengths) & ~stopped  # a longer prompt keeps its own token here
             ids[writing, end] = drawn[writing]
             stopped |= writing & np.isin(drawn, list(stop_ids))
             if stopped.all():
@@ -313,14 +313,14 @@ def _reader(model, use_cache):
             return model(ids[:, -max_len:])[:, -1]
         if cache.length == 0:
             return model(ids, cache)[:, -1]
-        with trusting():  # one token more, of which the checks would take a fifth of the time
+        with trusting():  # for one token the checks would take a fifth of the time
             return model(ids[:, cache.length :], cache)[:, -1]
 
     return read
 
 
 def _draw(probabilities, rng):
-    """One index for each row of probabilities (B, V): where a uniform number falls in their running sum. (B,)"""
+    """One index (B,) for each row of probabilities (B, V): the place of a uniform number in the row's running sum."""
     reached = np.cumsum(probabilities, axis=-1, dtype=np.float64)
     return (rng.random((len(probabilities), 1)) * reached[:, -1:] < reached).argmax(axis=-1)
 

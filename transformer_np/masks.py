@@ -1,7 +1,7 @@
 """Masks: Boolean arrays, True = hidden, that broadcast to the scores (B, H, T, S).
 
-Combine them with `|`, which makes an array as large as both together; or hand attention a tuple of them, so that for a
-long sequence nothing of the size T · S ever exists.
+Combine masks with `|`, which makes an array of their common broadcast shape; or pass attention a tuple of masks, which
+for long sequences avoids any array of size T · S.
 """
 
 import numpy as np
@@ -14,8 +14,8 @@ def causal_mask(T, S=None):
 
     ->  (T, S), square if S is not given
 
-    With S > T the queries are the last T of S positions, so that the last query sees every key: what a key/value
-    cache needs. The lecture's M is `additive(causal_mask(n))`: 0 where i ≥ j, −∞ elsewhere.
+    With S > T the queries are the last T of S positions, so that the last query sees every key, as a key/value
+    cache requires. The lecture's M is `additive(causal_mask(n))`: 0 where i ≥ j, −∞ elsewhere.
     """
     return _by_distance(lambda distance: distance > 0, T, S)
 
@@ -32,21 +32,21 @@ def padding_mask(ids, pad_id):
 
 
 def window_mask(T, window, S=None):
-    """Hide what is further away than `window` positions, on either side; `| causal_mask(T)` leaves the past alone.
+    """Hide the keys more than `window` positions away, on either side; with `| causal_mask(T)` only the past remains.
 
-    ->  (T, S), aligned to the end like causal_mask; window 0 lets a position see itself
+    ->  (T, S), aligned to the end like causal_mask; with window 0 a position sees only itself
     """
     check_at_least("window", window, 0)
     return _by_distance(lambda distance: np.abs(distance) > window, T, S)
 
 
 def _by_distance(hidden, T, S):
-    """A mask that depends only on how far key s lies after query t: entry (t, s) is hidden(s − t − (S − T)).
+    """A mask that depends only on the distance from query t to key s: entry (t, s) is hidden(s − t − (S − T)).
 
-    ->  (T, S), not to be written to
+    ->  (T, S), read-only
 
-    There are T + S − 1 distances, so that many Booleans are all it takes: the rows are views of one line, and each row
-    starts one place before the row above it.
+    There are only T + S − 1 distances, so the mask needs only that many Booleans: its rows are views of one line, each
+    starting one place before the previous row.
     """
     S = T if S is None else S
     check_at_least("T", T, 1)
@@ -57,7 +57,7 @@ def _by_distance(hidden, T, S):
 
 
 def additive(mask, dtype=np.float32):
-    """The same mask as something to add to the scores: 0 where seen, −inf where hidden.
+    """The mask to add to the scores: 0 where seen, −inf where hidden.
 
     mask (...) Boolean  ->  (...) of the given float dtype
     """
@@ -68,9 +68,9 @@ def additive(mask, dtype=np.float32):
 
 
 def hide(scores, masks):
-    """Apply masks to the scores they broadcast to, in place: −inf where a Boolean one is True, float ones are added.
+    """Apply masks to the scores in place: −inf where a Boolean mask is True; float masks are added.
 
-    The Boolean ones are combined first: with several heads they are smaller than the scores.
+    Boolean masks are combined first, because with several heads they are smaller than the scores.
     """
     hidden = None
     for mask in masks:

@@ -1,4 +1,4 @@
-"""Parameter and Module: what a layer is made of, by name."""
+"""Parameter and Module: the named parts of a network."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -8,10 +8,10 @@ import numpy as np
 
 
 class Parameter:
-    """An array that is learned, `.data`, and the gradient that piles up for it, `.grad`, of the same shape and dtype.
+    """A learned array, `.data`, and its accumulated gradient, `.grad`, of the same shape and dtype.
 
-    Assigning to either copies the values into the array that is there (the shape must agree), so that an optimizer
-    that holds all parameters in one buffer keeps seeing them.
+    Assigning to either copies the values into the existing array (the shapes must agree), because an optimizer may hold
+    all parameters in one buffer.
     """
 
     def __init__(self, data):
@@ -52,7 +52,7 @@ class Parameter:
         if values is array:  # the end of `p.grad += …`
             return
         if values is None:
-            raise TypeError("a parameter holds floats, got None; a layer without bias is made with bias=False")
+            raise TypeError("a parameter holds floats, got None; for a layer without bias pass bias=False")
         if np.ndim(values) and np.shape(values) != array.shape:
             raise ValueError(f"a parameter of shape {array.shape} cannot take values of shape {np.shape(values)}")
         array[...] = values
@@ -65,15 +65,15 @@ class Parameter:
 
 
 class Module:
-    """A piece of the network: parameters and other modules as attributes, a `forward` and a `backward`.
+    """A part of a network, with parameters and other modules as attributes, a `forward` and a `backward`.
 
-    `backward(dout)` takes the gradient of the loss with respect to what the last forward returned, adds to the
-    gradients of the parameters and returns the gradient with respect to the inputs.
+    `backward(dout)` takes the gradient of the loss with respect to the result of the last forward, adds to the
+    gradients of the parameters, and returns the gradient with respect to the inputs.
     """
 
     training = True
     keeping = True
-    always_kept = ()  # names of what stays readable even where nothing is kept for backward
+    always_kept = ()  # names of arrays that are kept even without a backward
     _kept = MappingProxyType({})
 
     def forward(self, *inputs):
@@ -93,16 +93,16 @@ class Module:
         else:
             object.__setattr__(self, name, value)
 
-    # --- what the last forward leaves behind ---------------------------------------------------------------------
+    # --- arrays of the last forward ------------------------------------------------------------------------------
 
     def keep(self, **arrays):
-        """Remember arrays of this forward by name: for the backward and for whoever looks inside."""
+        """Keep arrays of this forward by name, for the backward pass and for inspection."""
         if not self.keeping:
             arrays = {name: arrays[name] for name in self.always_kept}
-        object.__setattr__(self, "_kept", arrays)  # at once: every layer does this at every step
+        object.__setattr__(self, "_kept", arrays)  # direct, because every layer does this at every step
 
     def kept(self, *names):
-        """The arrays the last forward kept, in the order asked for."""
+        """The arrays kept by the last forward, in the requested order."""
         if any(name not in self._kept for name in names):
             raise RuntimeError(
                 f"{type(self).__name__}.backward needs a forward in train() mode, or in eval(keep=True), before it"
@@ -112,8 +112,8 @@ class Module:
     def intermediates(self):
         """Every named value of the last forward, {dotted name: array}: q, k, v, weights, hidden, x_hat, …
 
-        In eval() mode only the attention weights are kept; eval(keep=True) keeps all. Only then are the weights of long
-        sequences among them; otherwise ask the layer for its `weights`.
+        In eval() mode only the attention weights are kept; eval(keep=True) keeps everything. The weights of long
+        sequences are included only with eval(keep=True); otherwise use the layer's `weights`.
         """
         return {
             f"{path}.{name}" if path else name: array
@@ -125,7 +125,7 @@ class Module:
     # --- parameters and modules by name --------------------------------------------------------------------------
 
     def children(self):
-        """(name, module) for the modules directly inside; those in a list are numbered."""
+        """Yield (name, module) for the direct submodules; those in a list are numbered."""
         for name, value in vars(self).items():
             if isinstance(value, Module):
                 yield name, value
@@ -133,13 +133,13 @@ class Module:
                 yield from ((f"{name}.{i}", item) for i, item in enumerate(value) if isinstance(item, Module))
 
     def named_modules(self, prefix=""):
-        """(dotted name, module) for this module, named "", and all inside it."""
+        """Yield (dotted name, module) for this module, named "", and all its submodules."""
         yield prefix, self
         for name, child in self.children():
             yield from child.named_modules(f"{prefix}.{name}" if prefix else name)
 
     def named_parameters(self):
-        """(dotted name, parameter); one that is tied and so has several names comes once, under the first."""
+        """Yield (dotted name, parameter); a tied parameter with several names occurs once, under the first."""
         seen = set()
         for path, module in self.named_modules():
             for name, value in vars(module).items():
@@ -160,11 +160,11 @@ class Module:
     # --- modes ---------------------------------------------------------------------------------------------------
 
     def train(self):
-        """Dropout on; every forward keeps what backward needs."""
+        """Turn dropout on and keep the arrays for backward in every forward. Returns the module."""
         return self._set_mode(training=True, keeping=True)
 
     def eval(self, keep=False):
-        """Dropout off; a forward keeps nothing for a backward unless `keep`."""
+        """Turn dropout off; keep no arrays for backward unless `keep`. Returns the module."""
         return self._set_mode(training=False, keeping=keep)
 
     def _set_mode(self, training, keeping):
@@ -174,7 +174,7 @@ class Module:
 
     @contextmanager
     def evaluating(self):
-        """`with model.evaluating():` eval() inside, afterwards every module in the mode it was in."""
+        """`with model.evaluating(): …` runs the block in eval() mode, then restores the mode of every module."""
         modes = [(module, module.training, module.keeping) for _, module in self.named_modules()]
         if self.training:
             self.eval()
@@ -187,9 +187,9 @@ class Module:
     # --- state ---------------------------------------------------------------------------------------------------
 
     def astype(self, dtype):
-        """Convert every parameter and every constant table, in place; gradients are cleared. Returns the module.
+        """Convert every parameter and constant table in place, and clear the gradients. Returns the module.
 
-        An optimizer made before refuses to go on: make a new one.
+        An existing optimizer refuses to continue: make a new one.
         """
         dtype = np.dtype(dtype)
         if dtype.kind != "f":
@@ -201,7 +201,7 @@ class Module:
                 if isinstance(value, np.ndarray) and value.dtype.kind == "f":
                     setattr(module, name, value.astype(dtype))
             module._kept = {}
-            if hasattr(module, "config"):  # a model built again from its config is of the same dtype
+            if hasattr(module, "config"):  # a model rebuilt from its config has the same dtype
                 module.config = replace(module.config, dtype=dtype.name)
         return self
 
@@ -210,10 +210,10 @@ class Module:
         return {name: parameter.data.copy() for name, parameter in self.named_parameters()}
 
     def load_state_dict(self, state, strict=True):
-        """Copy values into the parameters by name. Everything is checked before anything is changed.
+        """Copy values into the parameters by name, after checking all of them.
 
-        Returns (missing, unexpected) names; with `strict` these are an error. Raises ValueError also for a wrong shape,
-        TypeError for values that are not floats.
+        Returns (missing, unexpected) names; with `strict` these raise ValueError. Also raises ValueError for a wrong
+        shape, and TypeError for values that are not floats.
         """
         own = dict(self.named_parameters())
         missing, unexpected = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
@@ -234,7 +234,7 @@ class Module:
 
 
 def _some(names, most=5):
-    """A few names for an error message."""
+    """The first names, for an error message."""
     if not names:
         return "nothing"
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -8,10 +8,10 @@ The command line loads this file, so it contains only names.
 """
 
 TRAINING = {  # training runs
-    "small": "encoder-decoder of 2 + 2 layers, d 64, 16 + 16 tokens, batch 32",
+    "small": "an encoder-decoder of 2 + 2 layers, d 64, 16 + 16 tokens, batch 32",
     "gpt": "nanoGPT's CPU model: 4 layers, d 128, block 64, batch 12",
-    "bert": "BERT of 4 layers, d 128, 64 tokens, batch 16, masked words",
-    "xl": "Transformer-XL of 4 layers, d 128, segment and memory 64, batch 12",
+    "bert": "a BERT of 4 layers, d 128, 64 tokens, batch 16, masked words",
+    "xl": "a Transformer-XL of 4 layers, d 128, segment and memory 64, batch 12",
     "base": "the paper's base model: 6 + 6 layers, d 512, 32 + 32 tokens, batch 16",
 }
 WHAT = {

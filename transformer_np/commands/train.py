@@ -28,7 +28,7 @@ def _add_kind(kinds, task):
         "--workers",
         type=number_of_workers,
         metavar="N|auto",
-        help="processes that share each step; auto: one for each core (default: 1, or those that mpiexec started)",
+        help="processes that share each step; auto: one per core (default: 1, or as many as mpiexec started)",
     )
     for field in fields(task.Options):
         kind = (*get_args(field.type), field.type)[0]  # the float of `float | None`

@@ -88,7 +88,7 @@ def _header(path, data):
         )
     V, D = map(int, parts)
     if not V or not D:
-        raise ValueError(f"{path}, line 1: the header says {V} words of {D} dimensions: there is nothing to read")
+        raise ValueError(f"{path}, line 1: the header says {V} words of {D} dimensions; both must be at least 1")
     least = V * (2 * D + 1)  # bytes: the shortest row is a line of one letter and D digits
     if least > len(data):
         raise ValueError(

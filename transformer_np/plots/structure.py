@@ -322,7 +322,7 @@ def _draw(title, *columns):
 
 
 def _branch(column):
-    """The arrow behind the blocks."""
+    """The index of the arrow after the blocks."""
     return next(i for i, item in enumerate(column) if isinstance(item, _Block)) + 1
 
 
@@ -334,8 +334,8 @@ class _Page:
         self.top = self.cross = self.cross_left = None
 
     def column(self, items, x, y, side):
-        """Draw the items one above the other around x, from y upwards. side: −1, residual paths at the left; 1, at the
-        right, with the shapes on the other side."""
+        """Draw the items from y upwards, centred at x. side: −1 for residual paths on the left, 1 on the right; the
+        shapes are on the other side."""
         drawn = _Page(self.axes)
         for item in items:
             if isinstance(item, str):
@@ -358,7 +358,9 @@ class _Page:
         self.axes.add_patch(frame)
         times = len(block.modules)
         of_all = [{id(p) for p in module.parameters()} for module in block.modules]
-        each = _parameters(block.modules[:1], set.intersection(*of_all) if times > 1 else ())  # without what they share
+        each = _parameters(
+            block.modules[:1], set.intersection(*of_all) if times > 1 else ()
+        )  # without shared parameters
         label = f"{times} {block.name} block{'s' if times > 1 else ''}, {each:,} parameters" + " each" * (times > 1)
         rotation = 90 if side < 0 else 270
         self.axes.text(edge + side * LABEL / 2, y + tall / 2, label, ha="center", va="center", rotation=rotation)

@@ -38,11 +38,11 @@ class ClassifyOptions:
     max_len: int | None = option(
         None, f"longest text in tokens; longer texts are cut off (default: {mlm.SIZES['max_len']})"
     )
-    dropout: float = option(0.1, "share of features dropped in training")
+    dropout: float = option(0.1, "share of features dropped during training")
     lr: float = option(1e-3, "highest learning rate")
-    warmup: int = option(100, "steps until the learning rate is highest; at most half of all steps")
-    weight_decay: float = option(0.01, "decay of the matrices, per step and learning rate")
-    seed: int = option(0, "of parameters, split, batches and dropout")
+    warmup: int = option(100, "steps to the highest learning rate; at most half of all steps")
+    weight_decay: float = option(0.01, "weight decay of the matrices, per step and learning rate")
+    seed: int = option(0, "seed of parameters, split, batches and dropout")
 
     def __post_init__(self):
         mlm.check_options(self)

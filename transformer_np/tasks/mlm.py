@@ -31,11 +31,11 @@ class MLMOptions:
     d_model: int = option(SIZES["d_model"], "features of a token")
     d_ff: int = option(SIZES["d_ff"], "features inside the feed-forward network")
     max_len: int = option(SIZES["max_len"], "longest text in tokens; longer lines are cut into pieces")
-    dropout: float = option(0.1, "share of features dropped in training")
+    dropout: float = option(0.1, "share of features dropped during training")
     lr: float = option(2e-3, "highest learning rate")
-    warmup: int = option(100, "steps until the learning rate is highest; at most half of all steps")
-    weight_decay: float = option(0.01, "decay of the matrices, per step and learning rate")
-    seed: int = option(0, "of parameters, split, batches, masks and dropout")
+    warmup: int = option(100, "steps to the highest learning rate; at most half of all steps")
+    weight_decay: float = option(0.01, "weight decay of the matrices, per step and learning rate")
+    seed: int = option(0, "seed of parameters, split, batches, masks and dropout")
 
     def __post_init__(self):
         check_options(self)

@@ -52,11 +52,11 @@ class T5Options:
     d_head: int = option(24, "features of a head")
     d_ff: int = option(256, "features inside the feed-forward network")
     activation: str = option("relu", "T5 v1.0 has relu, v1.1 gated_gelu", choices=("relu", "gated_gelu"))
-    dropout: float = option(0.05, "share of features dropped in training")
+    dropout: float = option(0.05, "share of features dropped during training")
     lr: float = option(3e-3, "highest learning rate")
-    warmup: int = option(200, "steps until the learning rate is highest; at most half of all steps")
+    warmup: int = option(200, "steps to the highest learning rate; at most half of all steps")
     max_len: int = option(128, "longest text in tokens, input or output; longer examples are left out")
-    seed: int = option(0, "of parameters, splits, batches, spans and dropout")
+    seed: int = option(0, "seed of parameters, splits, batches, spans and dropout")
 
     def __post_init__(self):
         object.__setattr__(self, "tasks", ",".join(_task_names(self.tasks)))
@@ -227,7 +227,7 @@ class T5Task(Task):
     and Adam; linear warm-up, then half a cosine down."""
 
     kind = KIND
-    summary = "train one T5 for several tasks, told apart by a prefix"
+    summary = "train one T5 for several tasks, distinguished by a prefix"
     example = "transformer-np train t5 --tasks sentiment,date,spans --text play.txt --out runs/mixture"
     Options = T5Options
     tokenizer_names = ("tokenizer",)

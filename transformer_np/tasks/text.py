@@ -37,15 +37,15 @@ class GPTOptions:
     d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
     head: str = option("tied", "whether the output shares the parameters of the embedding", choices=("tied", "untied"))
     bias: str = option("no", "biases in linear maps and norms", choices=("yes", "no"))
-    dropout: float = option(0.0, "share of features dropped in training")
+    dropout: float = option(0.0, "share of features dropped during training")
     lr: float = option(1e-3, "highest learning rate")
     min_lr: float = option(1e-4, "learning rate at the last step")
-    warmup: int = option(100, "steps until the learning rate is highest; at most half of all steps")
-    weight_decay: float = option(0.1, "decay of the matrices, per step and learning rate")
-    beta1: float = option(0.9, "of AdamW: memory of the mean gradient")
-    beta2: float = option(0.99, "of AdamW: memory of the mean squared gradient")
+    warmup: int = option(100, "steps to the highest learning rate; at most half of all steps")
+    weight_decay: float = option(0.1, "weight decay of the matrices, per step and learning rate")
+    beta1: float = option(0.9, "AdamW: decay rate of the mean gradient")
+    beta2: float = option(0.99, "AdamW: decay rate of the mean squared gradient")
     clip: float = option(1.0, "largest norm of the gradient")
-    seed: int = option(0, "of parameters, batches and dropout")
+    seed: int = option(0, "seed of parameters, batches and dropout")
 
     def __post_init__(self):
         for name, choices in (("tokens", ("char", "bpe")), ("head", ("tied", "untied")), ("bias", ("yes", "no"))):

@@ -34,14 +34,14 @@ class TranslationOptions:
     heads: int = option(4, "attention heads")
     d_model: int = option(64, "features of a token")
     d_ff: int = option(256, "features inside the feed-forward network")
-    dropout: float = option(0.1, "share of features dropped in training")
+    dropout: float = option(0.1, "share of features dropped during training")
     max_len: int = option(128, "longest sentence in tokens; longer pairs are left out")
     label_smoothing: float = option(0.1, "share of the target spread over all tokens")
     lr: float | None = option(None, "highest learning rate (default: the paper's schedule, 1/sqrt(d_model * warmup))")
-    warmup: int = option(300, "steps until the learning rate is highest")
+    warmup: int = option(300, "steps to the highest learning rate")
     embeddings: str | None = option(None, "word2vec file, text or binary, to initialize the source embedding", "FILE")
     freeze_embeddings: bool = option(False, "with --embeddings: do not train the source embedding")
-    seed: int = option(0, "of parameters, split, batches and dropout")
+    seed: int = option(0, "seed of parameters, split, batches and dropout")
 
     def __post_init__(self):
         if self.tokens not in ("word", "char"):

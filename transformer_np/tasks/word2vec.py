@@ -36,7 +36,7 @@ class Word2VecOptions:
     min_count: int = option(5, "ignore words with fewer occurrences")
     subsample: float = option(1e-3, "drop occurrences of words whose share of the text is above this; 0: never")
     lr: float = option(0.02, "learning rate at the first step; it falls linearly to 0")
-    seed: int = option(0, "of parameters, dropped words, windows and drawn words")
+    seed: int = option(0, "seed of parameters, dropped words, windows and drawn words")
 
     def __post_init__(self):
         for name in ("steps", "batch_size", "d_model", "window", "negatives", "min_count"):

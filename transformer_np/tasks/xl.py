@@ -27,7 +27,7 @@ class XLOptions:
 
     text: str | None = option(None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE")
     tokens: str = option("char", "the unit of text", choices=("char", "bpe"))
-    vocab_size: int = option(1000, "tokens to learn with --tokens bpe; characters are all those of the text")
+    vocab_size: int = option(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
     segment_len: int = option(32, "tokens per segment; gradients do not flow into earlier segments")
     mem_len: int = option(64, "earlier positions that each layer remembers; 0: no memory")
     eval_mem_len: int | None = option(None, "the same for validation, where it may be larger (default: as in training)")
@@ -38,12 +38,12 @@ class XLOptions:
     d_model: int = option(128, "features of a token")
     d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
     norm: str = option("post", "LayerNorm after a sub-layer, as in the paper, or before it", choices=("post", "pre"))
-    dropout: float = option(0.0, "share of features dropped in training")
+    dropout: float = option(0.0, "share of features dropped during training")
     lr: float = option(1e-3, "highest learning rate")
     min_lr: float = option(1e-4, "learning rate at the last step")
-    warmup: int = option(100, "steps until the learning rate is highest; at most half of all steps")
+    warmup: int = option(100, "steps to the highest learning rate; at most half of all steps")
     clip: float = option(0.25, "largest norm of the gradient")
-    seed: int = option(0, "of parameters and dropout")
+    seed: int = option(0, "seed of parameters and dropout")
 
     def __post_init__(self):
         for name, choices in (("tokens", ("char", "bpe")), ("norm", ("post", "pre"))):
