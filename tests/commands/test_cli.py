@@ -290,7 +290,7 @@ def test_ctrl_c_in_a_process_of_its_own_and_resume(capsys, here):
         out, rest = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"") and b"Traceback" not in rest
     *_, first, second = rest.decode().splitlines()
-    step = int(re.fullmatch(r"interrupted after step (\d+); everything is saved. Go on with", first)[1])
+    step = int(re.fullmatch(r"interrupted after step (\d+); everything is saved. Continue with", first)[1])
     assert second == "  transformer-np train translate --out 'my run' --resume"
     assert load_checkpoint(here / "my run" / CHECKPOINT)[1]["step"] == step
 

@@ -36,6 +36,7 @@ from transformer_np.models import (
     TransformerXLConfig,
 )
 from transformer_np.tasks.text import TextGenerator
+from transformer_np.tasks.translation import Translator
 
 ENGLISH = "Lucas will travel in December".split()
 PORTUGUESE = "Lucas vai viajar em dezembro".split()
@@ -1194,6 +1195,17 @@ def test_heads_on_the_command_line(capsys, runs, drawn):
     assert code == 2 and "--word must lie in 1 … 2, got 3" in message
     code, message = draw(capsys, runs, "heads", "a e", "--model", runs / "tr", "--layer", 3)
     assert code == 2 and "--layer must lie in 1 … 2, got 3" in message
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_translator_attention(runs, kind):
+    translator = Translator.load(runs / "tr")
+    source, target = translator.attention("a e")
+    read = ["<bos>", *target[:-1]]  # the decoder's input
+    words = {"encoder": (source, source), "decoder": (target, read), "cross": (target, source)}[kind]
+    weights, *found = plots.translator_attention(translator, "a e", kind)
+    assert tuple(found) == words and weights.shape == (2, 2, *map(len, words))
+    np.testing.assert_array_equal(weights, plots.attention_maps(translator.model, kind)[:, 0])
 
 
 def test_steps_on_the_command_line(capsys, runs, drawn):

@@ -85,7 +85,9 @@ def _generation(where, prompt, against_torch, threads):
         if threads > 1:
             entries.append(Entry(f"torch, {threads} threads", "torch_work", "Generation", how, threads))
             ratios.append(("ours, cache", f"torch, {threads} threads"))
-    title = f"generation {where} the context: {how['length']} tokens behind {prompt}, context {CONTEXT}, batch 1"
+    title = (
+        f"generation {where} the context: {how['length']} tokens after a prompt of {prompt}, context {CONTEXT}, batch 1"
+    )
     return Race(f"generate {where}", title, "token", tuple(entries), tuple(ratios), units=how["length"])
 
 
@@ -107,5 +109,7 @@ def _attention(n, against_torch, threads, plain):
             ratios.append((several, entry("torch", "fused", threads)))
         if plain:
             ratios.append((naive, entry("torch", "plain")))
-    title = f"attention over {n} tokens, forward and backward: batch 4, 8 heads of 64, one thread unless said otherwise"
+    title = (
+        f"attention over {n} tokens, forward and backward: batch 4, 8 heads of 64, one thread unless stated otherwise"
+    )
     return Race(f"attention {n}", title, "pass", tuple(entries), tuple(ratios))

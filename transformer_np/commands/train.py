@@ -66,7 +66,7 @@ def run(args):
     if not trainer.leads:
         return 0
     if trainer.interrupted:
-        print(f"interrupted after step {trainer.step}; everything is saved. Go on with", file=sys.stderr)
+        print(f"interrupted after step {trainer.step}; everything is saved. Continue with", file=sys.stderr)
         print(f"  transformer-np train {task.kind} --out {shlex.quote(str(folder))} --resume", file=sys.stderr)
         return 130
     print(f"steps {trainer.step}")
