@@ -218,7 +218,7 @@ def test_odd_but_right_files_and_paths(capsys, here, end, mark):
         ("--d-model 0", "d_model must be at least 1, got 0"),
         ("--d-ff -1", "d_ff must be at least 1, got -1"),
         ("--d-model 1000000000000000 --heads 1", "Unable to allocate"),
-        ("--max-len 1", "no sentence pair is short enough for max_len = 1 tokens"),
+        ("--max-len 1", "no sentence pair is short enough for max_len = 1"),
         ("--warmup 0", "warmup must be at least 1, got 0"),
         ("--seed -1", "seed must be at least 0, got -1"),
         ("--dropout 1", "dropout must lie in [0, 1), got 1.0"),
@@ -230,7 +230,7 @@ def test_odd_but_right_files_and_paths(capsys, here, end, mark):
         ("--lr 0", "lr must be positive, got 0.0"),
         ("--lr fast", "argument --lr: invalid float value: 'fast'"),
         ("--tokens bpe", "argument --tokens: invalid choice: 'bpe'"),
-        ("--tokens char", "no sentence pair is short enough for max_len = 9 tokens"),
+        ("--tokens char", "no sentence pair is short enough for max_len = 9"),
         ("--out pairs.tsv", "pairs.tsv is a file, expected the folder of a run"),
         ("--out pairs.tsv/run", "Not a directory: 'pairs.tsv/run'"),
         ("--resume", "new is not the folder of a run: it has no run.json"),
@@ -249,7 +249,7 @@ def test_a_run_is_not_overwritten_and_resume_keeps_its_options(capsys, run):
     assert "run already has a run: continue it with --resume" in fails_at_once(capsys, *train("--out", "run"))
     resume = ("train", "translate", "--out", "run", "--resume")
     assert "heads 2, not 4" in fails_at_once(capsys, *resume, "--heads", 4)
-    assert "steps is 5, but the run in run has done 6" in fails_at_once(capsys, *resume, "--steps", 5)
+    assert "steps is 5, but the run in run has already done 6" in fails_at_once(capsys, *resume, "--steps", 5)
     assert fails_at_once(capsys, *resume[:2], "--resume") == "--resume needs the folder of the run: --out DIR"
     assert contents() == before
     code, out, _ = call(capsys, *resume, "--steps", 8)
@@ -261,7 +261,7 @@ def test_resume_of_other_data_or_a_damaged_run(capsys, run, here):
     (here / "pairs.tsv").write_text("a\tb\n" * 9)
     assert "too few pairs" in fails_at_once(capsys, *resume)
     (here / "pairs.tsv").write_text("".join(f"{s} {i}\t{t}\n" for i in (1, 2) for s, t in PAIRS))
-    assert "the data differ from those the run in run began with" in fails_at_once(capsys, *resume)
+    assert "the data differ from those that the run in run started with" in fails_at_once(capsys, *resume)
     (run / CHECKPOINT).write_bytes((run / CHECKPOINT).read_bytes()[:999])
     (here / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in PAIRS), encoding="utf-8")
     assert f"run/{CHECKPOINT} is truncated" in fails_at_once(capsys, *resume)
@@ -510,7 +510,7 @@ def test_a_gradient_that_is_nan_is_wrong(capsys, monkeypatch):
 
 def test_nothing_of_that_name_to_check(capsys):
     message = fails_at_once(capsys, "gradcheck", "linear", "gravity")
-    assert "nothing to check under the name 'gravity'; there is linear, " in message
+    assert "there is no check named 'gravity'; the checks are linear, " in message
     assert all(name in message for name in gradcheck.standard_checks())
 
 

@@ -455,7 +455,7 @@ def test_attention_maps_before_a_forward(model, rng):
             plots.attention_maps(model, kind)
     model.encode(rng.integers(3, 11, (2, 5)))
     assert plots.attention_maps(model).shape == (2, 2, 3, 5, 5)
-    with pytest.raises(RuntimeError, match="the decoder has not looked"):
+    with pytest.raises(RuntimeError, match="the decoder has no attention weights"):
         plots.attention_maps(model, "cross")
 
 
@@ -855,7 +855,7 @@ def test_decoding_steps_layout(rng, T, count):
 
 def test_decoding_steps_refuses_what_makes_no_sense():
     for steps in ([], [[("a", -1.0)], []]):
-        with pytest.raises(ValueError, match="steps must hold a list of pairs"):
+        with pytest.raises(ValueError, match="steps must have a non-empty list of pairs"):
             plots.decoding_steps(steps)
     for value in (0.5, np.nan):
         with pytest.raises(ValueError, match=r"steps\[1\] must hold log-probabilities, 0 or below, got"):
@@ -906,7 +906,7 @@ def test_sampling_refuses_what_makes_no_sense(rng):
         plots.sampling(np.ones(3), ["a", "b"])
     with pytest.raises(ValueError, match=r"settings must be dicts with temperature, top_k, top_p; got \{'k': 3\}"):
         plots.sampling(np.ones(3), settings=[{"k": 3}])
-    with pytest.raises(ValueError, match="settings must hold one"):
+    with pytest.raises(ValueError, match="settings must have at least one"):
         plots.sampling(np.ones(3), settings=[])
     with pytest.raises(ValueError, match="top_p must lie in"):
         plots.sampling(np.ones(3), settings=[{"top_p": 2}])
@@ -997,7 +997,7 @@ def test_gradient_flow_of_what_has_no_gradient():
         plots.gradient_flow(model)
     with pytest.raises(TypeError, match="model must be a module with parameters, got int"):
         plots.gradient_flow(3)
-    with pytest.raises(ValueError, match="model must hold one model at least"):
+    with pytest.raises(ValueError, match="model must be a model or a dict with at least one"):
         plots.gradient_flow({})
 
 

@@ -633,7 +633,7 @@ def call(capsys, *args):
 def test_embed(capsys, text_folder):
     sentences = ["a dog barks", "the train is late " * 3, "a  dog\nbarks"]
     code, out, err = call(capsys, "embed", "--model", text_folder, *sentences)
-    assert (code, err) == (0, "sentence 2 has 14 tokens: the first 9 count\n")
+    assert (code, err) == (0, "sentence 2 has 14 tokens: only the first 9 are used\n")
     header, numbers, *rows = out.splitlines()
     assert header == "cosine similarity" and numbers.split() == ["1", "2", "3"]
     similarities = np.array([row.split()[1:4] for row in rows], float)

@@ -199,7 +199,7 @@ def test_the_command(learned, capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert [line[:1] for line in lines] == ["+", "", "-"]
     assert cli.main(["classify", "film " * 20]) == 0
-    assert capsys.readouterr().err == "the model reads only the beginning: the last 10 tokens are left out\n"
+    assert capsys.readouterr().err == "the text is too long for the model: its last 10 tokens are ignored\n"
     assert cli.main(["classify", ""]) == 2
     assert capsys.readouterr().err == "transformer-np: error: the text is empty: there is nothing to classify\n"
 

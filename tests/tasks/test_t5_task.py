@@ -308,7 +308,7 @@ def test_the_command_with_a_pretrained_one(pretrained, capsys):
     assert cli.main(["t5", "--pretrained", str(pretrained), "thank you", "me " * 20]) == 0
     out, err = capsys.readouterr()
     assert len(out.splitlines()) == 2
-    assert err == "the text has 21 tokens, those it was trained on at most 9\n"
+    assert err == "the text has 21 tokens, but the training texts had at most 9\n"
     with pytest.raises(SystemExit, match="2"):
         cli.main(["t5", "--pretrained", str(pretrained), "--model", "x", "me"])
     assert "--model: not allowed with argument --pretrained" in capsys.readouterr().err
@@ -365,7 +365,7 @@ def test_the_command(learned, capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert out.splitlines() == [answers.answer(text) for text in texts]
     known = "translate English to Portuguese: …, sentiment: …"
-    assert err == f"no task that the model has learned; those are: {known}\n"
+    assert err == f"the text is of no task that the model has learned; those are: {known}\n"
 
     class Stdin:
         buffer = io.BytesIO(b"sentiment: ana sings now\n\nsentiment: rui sleeps today")

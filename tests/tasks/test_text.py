@@ -445,7 +445,7 @@ def test_a_text_does_not_depend_on_the_other_prompts(capsys):
 def test_a_long_prompt_is_warned_about(capsys):
     code, out, err = call(capsys, "generate", LINES[0] * 2, "--max-new-tokens", 3)
     assert code == 0 and out.startswith(LINES[0] * 2)
-    assert err == "the prompt has 38 tokens, the model sees at most 16: the first 22 have no influence\n"
+    assert err == "the prompt has 38 tokens, but the model sees at most 16: the first 22 are ignored\n"
 
 
 @pytest.mark.usefixtures("run")

@@ -454,8 +454,8 @@ def test_groups_have_colours(rng):
 @pytest.mark.parametrize(
     "words, vectors, message",
     [
-        (["a", "b"], np.eye(2), "at least 3 words"),
-        (["a", "b", "c"], np.ones((3, 4)), "all alike"),
+        (["a", "b"], np.eye(2), "words must be at least 3"),
+        (["a", "b", "c"], np.ones((3, 4)), "must not all be equal"),
         (["a", "b", "c"], np.eye(3)[:, :1], r"vectors must have the axes \(V, D\) with D at least 2"),
         (["a", "b"], np.eye(3), "words must be 3 words"),
         (["a", "b", "c"], np.full((3, 2), np.nan), "vectors must be finite"),
@@ -610,7 +610,7 @@ def test_the_map_command(here, capsys, words):
         ("neighbours dog --save no/vectors.txt", "there is no folder no"),
         ("plot words dgos -o map.png", "did you mean 'dogs'?"),
         ("plot words --near 3 -o map.png", "--near shows the neighbours of a WORD"),
-        ("plot words dogs cats -o map.png", "a map needs at least 3 words, got 2"),
+        ("plot words dogs cats -o map.png", "words must be at least 3, got 2"),
         ("plot words --count 2 -o map.png", "--count must be at least 3"),
         ("train translate --freeze-embeddings", "freeze_embeddings needs embeddings"),
     ],

@@ -63,7 +63,7 @@ def head(machine, against_torch):
     ]
     if against_torch:
         lines.append(
-            "PyTorch runs eagerly with its defaults, and with the same parameters, batches, optimizer and dropout 0."
+            "PyTorch eager: its defaults, with the same parameters, batches and optimizer, also with dropout 0."
         )
     return "\n".join(lines)
 

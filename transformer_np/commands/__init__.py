@@ -31,7 +31,7 @@ def positive_number(text, what="a whole number, 1 or larger"):
 
 def number_of_workers(text):
     """The `type` of an argument N|auto."""
-    return text if text == "auto" else positive_number(text, "a number of processes, or auto")
+    return text if text == "auto" else positive_number(text, "a number of processes or auto")
 
 
 def check_writable(option, name):

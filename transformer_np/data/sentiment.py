@@ -208,5 +208,5 @@ def labels_of(split):
                 "add more texts of each label"
             )
     if len(labels) < 2:
-        raise ValueError(f"all training texts have the label {labels[0]!r}; a classifier needs at least two labels")
+        raise ValueError(f"all training texts have the label {labels[0]!r}: a classifier needs at least two labels")
     return labels

@@ -58,7 +58,7 @@ def softmax_saturation(scores=None, d_k=64):
     if scores.ndim != 1 or len(scores) < 2:
         raise ValueError(f"scores must have the axis (S,) with at least two numbers, got shape {scores.shape}")
     if np.ptp(scores) == 0:
-        raise ValueError(f"scores must not all be equal, got {scores[0]:.4g} only")
+        raise ValueError(f"scores must not all be equal, got only {scores[0]:.4g}")
     check_at_least("d_k", d_k, 1)
     undivided = d_k**0.5
     scales = np.geomspace(0.2, max(64.0, 2 * undivided), 400)

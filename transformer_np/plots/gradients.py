@@ -73,7 +73,7 @@ def gradient_flow(model):
     """
     several = isinstance(model, dict)
     if several and not model:
-        raise ValueError("model must have at least one model, got an empty dict")
+        raise ValueError("model must be a model or a dict with at least one, got an empty dict")
     series = {}  # {label: {layer: norm}}
     if several:
         for label, one in model.items():

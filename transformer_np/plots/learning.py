@@ -27,9 +27,7 @@ def training_curve(history, learning_rate=True, unit="nats per token"):
     if validation.size and (validation.ndim != 2 or validation.shape[1] != 2):
         raise ValueError(f"history.validation must be pairs (step, loss), got shape {validation.shape}")
     if rates.size and rates.shape != losses.shape:
-        raise ValueError(
-            f"history.learning_rates must have {len(losses)} entries like the losses, got shape {rates.shape}"
-        )
+        raise ValueError(f"history.learning_rates must be {len(losses)} numbers, one per loss, got shape {rates.shape}")
     steps = np.arange(1, len(losses) + 1)
     window = len(losses) // 50 // 2 * 2 + 1  # odd, so that it has a middle
     dots = {"marker": "o", "markersize": 3} if len(losses) < 10 else {}
