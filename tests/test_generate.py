@@ -194,7 +194,7 @@ def test_nothing_new(model):
 @pytest.mark.parametrize(
     "prompt, message",
     [
-        ([], "no row"),
+        ([], "at least one row"),
         ([[]], "prompt is empty"),
         ([[1], []], "prompt is empty"),
         ([[1] * (L + 1)], "prompt is 8 tokens long, more than the model's context max_len = 7"),

@@ -2,8 +2,8 @@
 
     from transformer_np import Transformer, TransformerConfig, functional as F
 
-Everything is loaded when it is first asked for: `import transformer_np` costs next to nothing, and matplotlib, tqdm and
-safetensors come only with what needs them.
+Everything is loaded on first use: `import transformer_np` is fast, and matplotlib, tqdm and safetensors are loaded only
+by the parts that need them.
 """
 
 from importlib import import_module

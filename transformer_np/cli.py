@@ -4,8 +4,8 @@ import argparse
 import os
 import sys
 
-# Before NumPy is loaded. The models trained here are small: threads that share one small matrix product gain nothing,
-# and wait long for each other when another program is running. `train --workers` uses the other cores.
+# Before NumPy is loaded. The models here are small: splitting one small matrix product among threads gains nothing, and
+# the threads wait for each other while another program runs. `train --workers` uses the other cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from . import __version__
@@ -62,7 +62,7 @@ def build_parser():
 
 
 def main(argv=None):
-    """Run a command; returns its exit code: 0 done, 1 a check failed, 2 bad use, 130 interrupted.
+    """Run a command and return its exit code: 0 done, 1 a check failed, 2 bad use, 130 interrupted.
 
     Results go to stdout; progress and errors to stderr.
     """
@@ -73,7 +73,7 @@ def main(argv=None):
         return code
     except TrainingError as error:
         return _fail(error, CHECK_FAILED)
-    except BrokenPipeError:  # the reader of a pipe, such as `head`, has seen enough
+    except BrokenPipeError:  # the reader of a pipe, such as `head`, has closed it
         return DONE
     except (OSError, ValueError, MemoryError, ModuleNotFoundError) as error:
         return _fail(error, BAD_USE)
@@ -82,12 +82,12 @@ def main(argv=None):
     finally:
         try:
             _flush()
-        except OSError:  # what cannot be written is given up, or Python would try again when it ends
+        except OSError:  # drop output that cannot be written, or Python would try again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _flush():
-    print(end="", flush=True)  # nothing happens where stdout is closed
+    print(end="", flush=True)  # does nothing if stdout is closed
 
 
 def _fail(error, code):

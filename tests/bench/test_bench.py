@@ -506,11 +506,11 @@ def no_measurement(monkeypatch):
         (["dance"], "invalid choice: 'dance' (choose from small"),
         (["gpt", "--workers", "0"], "must be a number of processes or auto, got '0'"),
         (["gpt", "--workers", "many"], "must be a number of processes or auto, got 'many'"),
-        (["gpt", "--rounds", "-1"], "must be a whole number from 1, got '-1'"),
+        (["gpt", "--rounds", "-1"], "must be a whole number, 1 or larger, got '-1'"),
         (["gpt", "--against", "jax"], "invalid choice: 'jax'"),
-        (["generate", "--profile"], "--profile looks into a training step: one of small"),
+        (["generate", "--profile"], "--profile needs training steps: WHAT must be among small"),
         (["gpt", "--json", "no/such/file.json"], "--json no/such/file.json: there is no folder no/such"),
-        (["gpt", "--json", "."], "--json .: this is a folder"),
+        (["gpt", "--json", "."], "--json . is a folder"),
     ],
 )
 def test_bad_use(capsys, no_measurement, tmp_path, monkeypatch, arguments, message):

@@ -46,9 +46,9 @@ def test_fit_is_least_squares():
 @pytest.mark.parametrize(
     ("sizes", "values", "message"),
     [
-        ([1, 2], [1.0], "as many"),
-        ([2, 2], [1.0, 3.0], "two different sizes"),
-        ([4], [1.0], "two different sizes"),
+        ([1, 2], [1.0], "one shape"),
+        ([2, 2], [1.0, 3.0], "at least two different values"),
+        ([4], [1.0], "at least two different values"),
         ([1, 2], [1.0, 0.0], "positive"),
         ([1, 2], [1.0, np.nan], "positive"),
         ([-1, 2], [1.0, 2.0], "positive"),

@@ -167,8 +167,8 @@ def test_without_out_the_next_free_folder_is_taken(capsys, here):
 @pytest.mark.parametrize(
     "content, message",
     [
-        (b"", "bad.tsv has no sentence pairs in it"),
-        (b"\t\t\n \t \n\n", "bad.tsv has no sentence pairs in it"),
+        (b"", "bad.tsv has no sentence pairs"),
+        (b"\t\t\n \t \n\n", "bad.tsv has no sentence pairs"),
         (b"a\tb\nonly one\n", "bad.tsv, line 2: expected a sentence, a tab and its translation"),
         (b"a\tb\n\tc\n", "bad.tsv, line 2: the source sentence is empty"),
         (b"a\tb\nc\td\nes ist gr\xfcn\te\n", "bad.tsv, line 3: the byte 0xfc at column 10 is not UTF-8"),
@@ -218,7 +218,7 @@ def test_odd_but_right_files_and_paths(capsys, here, end, mark):
         ("--d-model 0", "d_model must be at least 1, got 0"),
         ("--d-ff -1", "d_ff must be at least 1, got -1"),
         ("--d-model 1000000000000000 --heads 1", "Unable to allocate"),
-        ("--max-len 1", "no sentence pair is short enough for max_len = 1 tokens"),
+        ("--max-len 1", "no sentence pair is short enough for max_len = 1"),
         ("--warmup 0", "warmup must be at least 1, got 0"),
         ("--seed -1", "seed must be at least 0, got -1"),
         ("--dropout 1", "dropout must lie in [0, 1), got 1.0"),
@@ -230,10 +230,10 @@ def test_odd_but_right_files_and_paths(capsys, here, end, mark):
         ("--lr 0", "lr must be positive, got 0.0"),
         ("--lr fast", "argument --lr: invalid float value: 'fast'"),
         ("--tokens bpe", "argument --tokens: invalid choice: 'bpe'"),
-        ("--tokens char", "no sentence pair is short enough for max_len = 9 tokens"),
+        ("--tokens char", "no sentence pair is short enough for max_len = 9"),
         ("--out pairs.tsv", "pairs.tsv is a file, expected the folder of a run"),
         ("--out pairs.tsv/run", "Not a directory: 'pairs.tsv/run'"),
-        ("--resume", "new is not the folder of a run: there is no run.json in it"),
+        ("--resume", "new is not the folder of a run: it has no run.json"),
     ],
 )
 def test_options_that_will_not_do(capsys, here, arguments, message):
@@ -246,10 +246,10 @@ def test_a_run_is_not_overwritten_and_resume_keeps_its_options(capsys, run):
         return {file.name: file.read_bytes() for file in run.iterdir()}
 
     before = contents()
-    assert "run holds a run already: go on with --resume" in fails_at_once(capsys, *train("--out", "run"))
+    assert "run already has a run: continue it with --resume" in fails_at_once(capsys, *train("--out", "run"))
     resume = ("train", "translate", "--out", "run", "--resume")
     assert "heads 2, not 4" in fails_at_once(capsys, *resume, "--heads", 4)
-    assert "steps is 5, but the run in run has done 6" in fails_at_once(capsys, *resume, "--steps", 5)
+    assert "steps is 5, but the run in run has already done 6" in fails_at_once(capsys, *resume, "--steps", 5)
     assert fails_at_once(capsys, *resume[:2], "--resume") == "--resume needs the folder of the run: --out DIR"
     assert contents() == before
     code, out, _ = call(capsys, *resume, "--steps", 8)
@@ -261,7 +261,7 @@ def test_resume_of_other_data_or_a_damaged_run(capsys, run, here):
     (here / "pairs.tsv").write_text("a\tb\n" * 9)
     assert "too few pairs" in fails_at_once(capsys, *resume)
     (here / "pairs.tsv").write_text("".join(f"{s} {i}\t{t}\n" for i in (1, 2) for s, t in PAIRS))
-    assert "the data are not those the run in run began with" in fails_at_once(capsys, *resume)
+    assert "the data differ from those that the run in run started with" in fails_at_once(capsys, *resume)
     (run / CHECKPOINT).write_bytes((run / CHECKPOINT).read_bytes()[:999])
     (here / "pairs.tsv").write_text("".join(f"{s}\t{t}\n" for s, t in PAIRS), encoding="utf-8")
     assert f"run/{CHECKPOINT} is truncated" in fails_at_once(capsys, *resume)
@@ -290,7 +290,7 @@ def test_ctrl_c_in_a_process_of_its_own_and_resume(capsys, here):
         out, rest = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, b"") and b"Traceback" not in rest
     *_, first, second = rest.decode().splitlines()
-    step = int(re.fullmatch(r"interrupted after step (\d+); everything is saved. Go on with", first)[1])
+    step = int(re.fullmatch(r"interrupted after step (\d+); everything is saved. Continue with", first)[1])
     assert second == "  transformer-np train translate --out 'my run' --resume"
     assert load_checkpoint(here / "my run" / CHECKPOINT)[1]["step"] == step
 
@@ -406,7 +406,7 @@ def test_no_model(capsys, here):
         )
         for folder in ("nowhere", ".", "pairs.tsv"):
             message = fails_at_once(capsys, *command, "--model", folder)
-            assert message == f"{folder} is not the folder of a run: there is no run.json in it"
+            assert message == f"{folder} is not the folder of a run: it has no run.json"
 
 
 @pytest.mark.parametrize(
@@ -420,7 +420,7 @@ def test_no_model(capsys, here):
         (lambda run: (run / CHECKPOINT).unlink() or (run / CHECKPOINT).mkdir(), "there is no checkpoint run/check"),
         (lambda run: (run / DESCRIPTION).write_text("{"), "run/run.json is damaged"),
         (lambda run: (run / DESCRIPTION).write_text('{"kind": "translate"}'), "run/run.json is damaged"),
-        (lambda run: (run / DESCRIPTION).write_text('{"kind": "gpt"}'), "run holds a run of the kind 'gpt'"),
+        (lambda run: (run / DESCRIPTION).write_text('{"kind": "gpt"}'), "run has a run of the kind 'gpt'"),
     ],
 )
 def test_a_damaged_model(capsys, run, spoil, message):
@@ -453,15 +453,19 @@ def test_pictures(capsys, here, arguments, beginning):
         ("pe -o picture", "-o picture: the name must end in .png, .svg or .pdf"),
         ("pe -o picture.gif", "-o picture.gif: the name must end in .png, .svg or .pdf"),
         ("pe", "the following arguments are required: -o/--out"),
-        ("pe --length 3 --d-model 4 -o nowhere/a.png", "No such file or directory: 'nowhere/a.png'"),
-        ("pe --length 3 --d-model 4 -o pairs.tsv/a.png", "Not a directory: 'pairs.tsv/a.png'"),
+        ("pe --length 3 --d-model 4 -o nowhere/a.png", "-o nowhere/a.png: there is no folder nowhere"),
+        ("pe --length 3 --d-model 4 -o pairs.tsv/a.png", "-o pairs.tsv/a.png: there is no folder pairs.tsv"),
         ("pe --length 0 -o a.png", "must be at least 1"),
         ("pe --length 1000000000000000 -o a.png", "Unable to allocate"),
         ("mask --length -1 -o a.png", "must be at least 1, got -1"),
         ("mask --window -1 -o a.png", "window must be at least 0, got -1"),
         ("attention Ana --layer 2 -o a.png", "--layer must lie in 1 … 1, got 2"),
         ("attention Ana --layer 1 --head 0 -o a.png", "--head must lie in 1 … 2, got 0"),
-        ("attention Ana --head 1 -o a.png", "--head needs --layer"),
+        ("attention Ana --head 1 -o a.png", "--head counts the heads of one layer: add --layer N"),
+        ("attention Ana --model a --pretrained b -o a.png", "--pretrained: not allowed with argument --model"),
+        ("heads Ana --model a --pretrained -o a.png", "--pretrained: not allowed with argument --model"),
+        ("architecture --model a --pretrained b -o a.png", "--pretrained: not allowed with argument --model"),
+        ("bias --model a --pretrained b -o a.png", "--pretrained: not allowed with argument --model"),
         ("attention Ana --kind both -o a.png", "argument --kind: invalid choice: 'both'"),
     ],
 )
@@ -506,7 +510,7 @@ def test_a_gradient_that_is_nan_is_wrong(capsys, monkeypatch):
 
 def test_nothing_of_that_name_to_check(capsys):
     message = fails_at_once(capsys, "gradcheck", "linear", "gravity")
-    assert "nothing to check under the name 'gravity'; there is linear, " in message
+    assert "there is no check named 'gravity'; the checks are linear, " in message
     assert all(name in message for name in gradcheck.standard_checks())
 
 
@@ -516,7 +520,7 @@ def test_nothing_of_that_name_to_check(capsys):
 def test_an_error_in_a_process_of_its_own(here):
     result = shell("translate", "--model", "nowhere", "Ana")
     assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "transformer-np: error: nowhere is not the folder of a run: there is no run.json in it\n"
+    assert result.stderr == "transformer-np: error: nowhere is not the folder of a run: it has no run.json\n"
 
 
 CHECK = [sys.executable, "-m", "transformer_np", "gradcheck", "linear"]

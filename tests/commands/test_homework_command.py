@@ -237,7 +237,7 @@ def test_what_a_file_prints_is_shown(capsys, written):
         (["status"], "transformer-np homework start ."),
         (["run", "stubs.py", "train"], "nothing in it is started"),
         (["run", "right.py", "train", "-o", "losses.txt"], "must end in .png"),
-        (["run", "right.py", "train", "--steps", "0"], "whole number from 1"),
+        (["run", "right.py", "train", "--steps", "0"], "a whole number, 1 or larger"),
         (["run", "right.py", "dance"], "invalid choice"),
         (["check", "right.py", "--seed", "-1"], "whole number from 0"),
     ],

@@ -158,7 +158,7 @@ def test_a_description_that_is_wrong(data, message):
 
 
 def test_what_cannot_be_trained():
-    with pytest.raises(TypeError, match="several strings"):
+    with pytest.raises(TypeError, match="a list of strings"):
         BPETokenizer.train("text")
     for texts in ([], [""]):
         with pytest.raises(ValueError, match="no text"):

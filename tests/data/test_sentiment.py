@@ -147,7 +147,7 @@ def error(kind, path, *parts):
 def test_files_that_will_not_do(write, tmp_path):
     error(FileNotFoundError, tmp_path / "nowhere.tsv", "there is no file")
     error(IsADirectoryError, tmp_path, "is a folder, expected a text file with a label")
-    error(ValueError, write(" \n"), "has no labelled texts in it")
+    error(ValueError, write(" \n"), "has no labelled texts")
     error(
         ValueError, write("a\tb\n\nno tab\n"), "line 3: expected a label, a tab and a text; there is no tab in 'no tab'"
     )
@@ -159,11 +159,13 @@ def test_files_that_will_not_do(write, tmp_path):
 
 def test_labels_that_cannot_be_learned():
     train = [("a", "x"), ("b", "y")]
-    with pytest.raises(ValueError, match="in the test part there are labels that no training text has: 'p', 'q';"):
+    with pytest.raises(ValueError, match="the test part has labels that no training text has: 'p', 'q';"):
         labels_of(Split(train, train, [("c", "q"), ("d", "p"), ("e", "x")]))
-    with pytest.raises(ValueError, match="in the validation part there are labels"):
+    with pytest.raises(ValueError, match="the validation part has labels"):
         labels_of(Split(train, [("c", "z")], train))
-    with pytest.raises(ValueError, match="all training texts have the label 'x': there is nothing to tell apart"):
+    with pytest.raises(
+        ValueError, match="all training texts have the label 'x': a classifier needs at least two labels"
+    ):
         labels_of(Split(train[:1], train[:1], train[:1]))
     assert labels_of(Split(train[::-1], train[:1], [])) == ["x", "y"]
 
@@ -234,7 +236,7 @@ def test_something_is_always_asked_for():
         assert targets.tolist() == [[IGNORED, 7, IGNORED]]
     with pytest.raises(ValueError, match="there is no token that can be masked"):
         mask_tokens(np.array([[BOS, UNK, EOS]]), V, 0)
-    with pytest.raises(ValueError, match="a vocabulary of 5 tokens has none besides special ones and <mask>"):
+    with pytest.raises(ValueError, match="a vocabulary of 5 tokens has none besides the special tokens and <mask>"):
         mask_tokens(np.array([[4]]), 5, 0)
 
 

@@ -210,9 +210,9 @@ def test_the_tolerance_is_for_each_tensor(rng):
 
 
 def test_nothing_to_check():
-    with pytest.raises(ValueError, match="Dropout has neither inputs of floats nor parameters"):
+    with pytest.raises(ValueError, match="Dropout has neither float inputs nor parameters"):
         check_gradients(Dropout(0.0), np.array([1, 2]))
-    with pytest.raises(ValueError, match=r"is not a function of transformer_np\.functional: give its backward="):
+    with pytest.raises(ValueError, match=r"is not a function of transformer_np\.functional: pass its backward="):
         check_gradients(np.sin, np.ones(3))
 
 

@@ -259,7 +259,7 @@ def test_one_layer_alone(rng):
 
 
 def test_no_module():
-    with pytest.raises(TypeError, match="wants a Module"):
+    with pytest.raises(TypeError, match="model must be a Module"):
         trace(np.tanh, 1.0)
 
 

@@ -36,6 +36,7 @@ from transformer_np.models import (
     TransformerXLConfig,
 )
 from transformer_np.tasks.text import TextGenerator
+from transformer_np.tasks.translation import Translator
 
 ENGLISH = "Lucas will travel in December".split()
 PORTUGUESE = "Lucas vai viajar em dezembro".split()
@@ -454,7 +455,7 @@ def test_attention_maps_before_a_forward(model, rng):
             plots.attention_maps(model, kind)
     model.encode(rng.integers(3, 11, (2, 5)))
     assert plots.attention_maps(model).shape == (2, 2, 3, 5, 5)
-    with pytest.raises(RuntimeError, match="the decoder has not looked"):
+    with pytest.raises(RuntimeError, match="the decoder has no attention weights"):
         plots.attention_maps(model, "cross")
 
 
@@ -782,7 +783,11 @@ def test_the_gradient_is_exact_where_it_is_almost_dead():
 
 
 def test_softmax_saturation_refuses_what_makes_no_sense():
-    for wrong, message in (([1.0], "have .*two numbers"), ([[1.0, 2.0]], "have .*shape"), ([2.0, 2.0], "differ")):
+    for wrong, message in (
+        ([1.0], "have .*two numbers"),
+        ([[1.0, 2.0]], "have .*shape"),
+        ([2.0, 2.0], "not all be equal"),
+    ):
         with pytest.raises(ValueError, match=f"scores must {message}"):
             plots.softmax_saturation(wrong)
     with pytest.raises(ValueError, match="d_k must be at least 1, got 0"):
@@ -854,7 +859,7 @@ def test_decoding_steps_layout(rng, T, count):
 
 def test_decoding_steps_refuses_what_makes_no_sense():
     for steps in ([], [[("a", -1.0)], []]):
-        with pytest.raises(ValueError, match="steps must hold a list of pairs"):
+        with pytest.raises(ValueError, match="steps must have a non-empty list of pairs"):
             plots.decoding_steps(steps)
     for value in (0.5, np.nan):
         with pytest.raises(ValueError, match=r"steps\[1\] must hold log-probabilities, 0 or below, got"):
@@ -905,7 +910,7 @@ def test_sampling_refuses_what_makes_no_sense(rng):
         plots.sampling(np.ones(3), ["a", "b"])
     with pytest.raises(ValueError, match=r"settings must be dicts with temperature, top_k, top_p; got \{'k': 3\}"):
         plots.sampling(np.ones(3), settings=[{"k": 3}])
-    with pytest.raises(ValueError, match="settings must hold one"):
+    with pytest.raises(ValueError, match="settings must have at least one"):
         plots.sampling(np.ones(3), settings=[])
     with pytest.raises(ValueError, match="top_p must lie in"):
         plots.sampling(np.ones(3), settings=[{"top_p": 2}])
@@ -996,7 +1001,7 @@ def test_gradient_flow_of_what_has_no_gradient():
         plots.gradient_flow(model)
     with pytest.raises(TypeError, match="model must be a module with parameters, got int"):
         plots.gradient_flow(3)
-    with pytest.raises(ValueError, match="model must hold one model at least"):
+    with pytest.raises(ValueError, match="model must be a model or a dict with at least one"):
         plots.gradient_flow({})
 
 
@@ -1194,6 +1199,17 @@ def test_heads_on_the_command_line(capsys, runs, drawn):
     assert code == 2 and "--word must lie in 1 … 2, got 3" in message
     code, message = draw(capsys, runs, "heads", "a e", "--model", runs / "tr", "--layer", 3)
     assert code == 2 and "--layer must lie in 1 … 2, got 3" in message
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
+def test_translator_attention(runs, kind):
+    translator = Translator.load(runs / "tr")
+    source, target = translator.attention("a e")
+    read = ["<bos>", *target[:-1]]  # the decoder's input
+    words = {"encoder": (source, source), "decoder": (target, read), "cross": (target, source)}[kind]
+    weights, *found = plots.translator_attention(translator, "a e", kind)
+    assert tuple(found) == words and weights.shape == (2, 2, *map(len, words))
+    np.testing.assert_array_equal(weights, plots.attention_maps(translator.model, kind)[:, 0])
 
 
 def test_steps_on_the_command_line(capsys, runs, drawn):

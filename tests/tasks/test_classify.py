@@ -131,7 +131,7 @@ def test_a_test_file(file, tmp_path):
     assert run.data.test == [("the film was good", "+"), ("the film was poor", "-")]
     assert sorted(run.data.train + run.data.validation) == sorted(TEXTS)
     write(test, [("the film was good", "?")])
-    with pytest.raises(ValueError, match=r"in the test part there are labels that no training text has: '\?'"):
+    with pytest.raises(ValueError, match=r"the test part has labels that no training text has: '\?'"):
         train(file, tmp_path / "other", test=test)
     assert not (tmp_path / "other").exists()
 
@@ -152,7 +152,7 @@ def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path, texts, options, 
 
 
 def test_options():
-    with pytest.raises(ValueError, match="test is given without data"):
+    with pytest.raises(ValueError, match="test needs data"):
         ClassifyOptions(test="test.tsv")
     assert ClassifyOptions(layers=None).layers is None
 
@@ -199,7 +199,7 @@ def test_the_command(learned, capsys, monkeypatch):
     lines = capsys.readouterr().out.splitlines()
     assert [line[:1] for line in lines] == ["+", "", "-"]
     assert cli.main(["classify", "film " * 20]) == 0
-    assert capsys.readouterr().err == "the model reads only the beginning: the last 10 tokens are left out\n"
+    assert capsys.readouterr().err == "the text is too long for the model: its last 10 tokens are ignored\n"
     assert cli.main(["classify", ""]) == 2
     assert capsys.readouterr().err == "transformer-np: error: the text is empty: there is nothing to classify\n"
 

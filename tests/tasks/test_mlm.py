@@ -131,9 +131,9 @@ def test_long_lines_are_cut_and_empty_ones_left_out(tmp_path):
 @pytest.mark.parametrize(
     "text, options, message",
     [
-        ("", {}, "has no text in it"),
+        ("", {}, "has no text"),
         ("a b c", {}, "the text gives no vocabulary: min_count is 2"),
-        ("a a b b " * 20 + "x" * 30, {}, "nothing known in the part kept for validation"),
+        ("a a b b " * 20 + "x" * 30, {}, "its validation part has no token of the vocabulary"),
         (TEXT, {"heads": 3}, "num_heads must divide d_model"),
     ],
 )
@@ -206,8 +206,8 @@ def test_a_fine_tuned_run_stands_by_itself(pretrained):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"d_model": 32}, "mlm has d_model 16, not 32: leave that out"),
-        ({"tokens": "char"}, "mlm has tokens 'word', not 'char': leave that out"),
+        ({"d_model": 32}, "mlm has d_model 16, not 32: leave this option out"),
+        ({"tokens": "char"}, "mlm has tokens 'word', not 'char': leave this option out"),
     ],
 )
 def test_sizes_that_are_not_those_of_the_run(pretrained, options, message):
@@ -220,7 +220,7 @@ def test_what_cannot_be_fine_tuned(pretrained):
     with pytest.raises(FileNotFoundError, match="nowhere is not the folder of a run"):
         fine_tune(pretrained, init=pretrained / "nowhere")
     fine_tune(pretrained)
-    with pytest.raises(ValueError, match="holds a run of the kind 'classify', not 'mlm'"):
+    with pytest.raises(ValueError, match="has a run of the kind 'classify', not 'mlm'"):
         fine_tune(pretrained, init=pretrained / "tuned", out="again")
 
 

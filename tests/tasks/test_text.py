@@ -54,8 +54,8 @@ def test_reads_text(here):
 @pytest.mark.parametrize(
     "content, message",
     [
-        (b"", "a.txt has no text in it"),
-        (b" \n", "a.txt has no text in it"),
+        (b"", "a.txt has no text"),
+        (b" \n", "a.txt has no text"),
         (b"ab\nol\xe1 x", "a.txt, line 2: the byte 0xe1 at column 3 is not UTF-8"),
     ],
 )
@@ -136,7 +136,7 @@ def test_validation_asks_for_every_token_once_in_order(length, block_size, batch
         (lambda: TextBatches(np.zeros((8, 2), int), 2, 1), ValueError, r"axis \(length,\), got shape \(8, 2\)"),
         (lambda: TextBatches(np.zeros(8), 2, 1), TypeError, "whole numbers"),
         (lambda: TextBatches(np.arange(8), 2, 1).batch(-1), ValueError, "step must not be negative"),
-        (lambda: validation_batches([3], 2, 1), ValueError, "has 1 tokens, at least 2"),
+        (lambda: validation_batches([3], 2, 1), ValueError, "has 1 tokens, but at least 2"),
     ],
 )
 def test_what_makes_no_batches(make, error, message):
@@ -224,9 +224,9 @@ def test_options_are_checked(name, value, error):
         ({"heads": 3}, "num_heads must divide d_model, got 3 heads for d_model = 16"),
         ({"d_ff": 0}, "d_ff must be at least 1"),
         ({"text": "nowhere.txt"}, "there is no file nowhere.txt"),
-        ({"text": "short.txt"}, "the text to learn from has 9 tokens, but a block of 16 .* need 17"),
-        ({"text": "short.txt", "block_size": 8}, "the text for validation has 1 tokens, at least 2 needed"),
-        ({"text": "empty.txt"}, "empty.txt has no text in it"),
+        ({"text": "short.txt"}, "the training text has 9 tokens, but a block of 16 .* need 17"),
+        ({"text": "short.txt", "block_size": 8}, "the validation text has 1 tokens, but at least 2 are needed"),
+        ({"text": "empty.txt"}, "empty.txt has no text"),
     ],
 )
 def test_what_cannot_be_trained_leaves_nothing_behind(here, options, message):
@@ -317,7 +317,7 @@ def test_resume_refuses_another_text_and_other_options(here):
     with pytest.raises(ValueError, match=r"started with lr 0\.001, not 0\.1"):
         train_gpt({"lr": 0.1}, here / "run", resume=True)
     (here / "text.txt").write_text(TEXT + "more")
-    with pytest.raises(ValueError, match="the data are not those"):
+    with pytest.raises(ValueError, match="the data differ from those"):
         train_gpt({}, here / "run", resume=True)
 
 
@@ -374,7 +374,7 @@ def test_of_a_long_prompt_the_end_counts(learned):
 
 @pytest.mark.parametrize(
     "prompt, message",
-    [("", "the prompt is empty"), ("one Zwölf Z", "not in the text that the model learned: 'Z', 'ö'")],
+    [("", "the prompt is empty"), ("one Zwölf Z", "the training text of the model does not have: 'Z', 'ö'")],
 )
 def test_prompts_that_will_not_do(learned, prompt, message):
     with pytest.raises(ValueError, match=message):
@@ -445,15 +445,15 @@ def test_a_text_does_not_depend_on_the_other_prompts(capsys):
 def test_a_long_prompt_is_warned_about(capsys):
     code, out, err = call(capsys, "generate", LINES[0] * 2, "--max-new-tokens", 3)
     assert code == 0 and out.startswith(LINES[0] * 2)
-    assert err == "the prompt has 38 tokens, the model sees at most 16: the first 22 have no influence\n"
+    assert err == "the prompt has 38 tokens, but the model sees at most 16: the first 22 are ignored\n"
 
 
 @pytest.mark.usefixtures("run")
 @pytest.mark.parametrize(
     "args, message",
     [
-        (["--prompt", ""], "the prompt is empty: there is nothing to go on with"),
-        (["one", "héé"], "not in the text that the model learned: 'é'"),
+        (["--prompt", ""], "the prompt is empty: there is nothing to continue"),
+        (["one", "héé"], "the training text of the model does not have: 'é'"),
         (["one", "--top-k", 0], "top_k must be at least 1, got 0"),
         (["one", "--top-p", 0], "top_p must lie in (0, 1], got 0.0"),
         (["one", "--top-p", 1.5], "top_p must lie in (0, 1], got 1.5"),
@@ -461,7 +461,7 @@ def test_a_long_prompt_is_warned_about(capsys):
         (["one", "--max-new-tokens", -1], "max_new_tokens must be at least 0, got -1"),
         (["one", "--seed", -1], "--seed must not be negative, got -1"),
         (["one", "--stop", ""], "stop is empty: the text would end before it begins"),
-        (["one", "--model", "nowhere"], "nowhere is not the folder of a run: there is no run.json in it"),
+        (["one", "--model", "nowhere"], "nowhere is not the folder of a run: it has no run.json"),
     ],
 )
 def test_generate_refuses(capsys, args, message):

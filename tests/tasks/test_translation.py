@@ -324,7 +324,7 @@ def test_more_steps_on_resume(file, tmp_path, monkeypatch):
     assert run.trainer.history.losses == straight.trainer.history.losses and len(run.trainer.history.losses) == 9
     assert run.validation_loss == straight.validation_loss
     before = (tmp_path / "longer" / runs.DESCRIPTION).read_bytes()
-    with pytest.raises(ValueError, match=r"steps is 4, but the run in .* has done 9 already"):
+    with pytest.raises(ValueError, match=r"steps is 4, but the run in .* has already done 9"):
         resume(tmp_path / "longer", steps=4)
     assert (tmp_path / "longer" / runs.DESCRIPTION).read_bytes() == before
 
@@ -357,7 +357,7 @@ def test_resume_refuses_other_options_and_other_data(file, tmp_path):
         resume(tmp_path / "run", steps=0)
     resume(tmp_path / "run", heads=2, steps=6, pairs=file)  # the same options are no change
     write_pairs(file, [*PAIRS, ("new", "novo")])
-    with pytest.raises(ValueError, match="the data are not those"):
+    with pytest.raises(ValueError, match="the data differ from those"):
         resume(tmp_path / "run")
     file.unlink()
     with pytest.raises(FileNotFoundError, match=r"pairs\.tsv"):
@@ -381,7 +381,7 @@ def test_a_run_is_two_files(learned):
 def test_a_run_that_is_there_is_not_overwritten(file, tmp_path):
     train(file, tmp_path / "run")
     before = contents(tmp_path / "run")
-    with pytest.raises(FileExistsError, match="holds a run already: go on with --resume"):
+    with pytest.raises(FileExistsError, match="already has a run: continue it with --resume"):
         train(file, tmp_path / "run", seed=1)
     assert contents(tmp_path / "run") == before
     options = TranslationOptions(pairs=file, steps=2, **TINY)
@@ -436,7 +436,7 @@ def test_a_damaged_description(tmp_path, content, message):
 
 def test_no_run_in_the_folder(tmp_path):
     for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(FileNotFoundError, match=r"not the folder of a run: there is no run\.json in it"):
+        with pytest.raises(FileNotFoundError, match=r"not the folder of a run: it has no run\.json"):
             Translator.load(folder)
 
 

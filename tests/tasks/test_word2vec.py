@@ -324,12 +324,12 @@ def test_two_workers_learn_what_one_does(file, tmp_path):
 @pytest.mark.parametrize(
     "text, options, message",
     [
-        ("", {}, "has no text in it"),
+        ("", {}, "has no text"),
         ("a b c", {"window": 3}, "the text has 3 words, but a word and a window of 3 need 4"),
         ("a b c d e f " * 3, {"min_count": 5}, "the text gives no vocabulary: min_count is 5, but no token occurs"),
         ("a " * 50, {}, "a single word"),
         ("? ! . , " * 20, {}, "the text gives no vocabulary: there is no text"),
-        ("a b " * 9 + "a q", {"min_count": 3}, "nothing known in the part kept for validation"),
+        ("a b " * 9 + "a q", {"min_count": 3}, "its validation part has no two words of the vocabulary"),
     ],
 )
 def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path, text, options, message):
@@ -454,8 +454,8 @@ def test_groups_have_colours(rng):
 @pytest.mark.parametrize(
     "words, vectors, message",
     [
-        (["a", "b"], np.eye(2), "at least 3 words"),
-        (["a", "b", "c"], np.ones((3, 4)), "all alike"),
+        (["a", "b"], np.eye(2), "words must be at least 3"),
+        (["a", "b", "c"], np.ones((3, 4)), "must not all be equal"),
         (["a", "b", "c"], np.eye(3)[:, :1], r"vectors must have the axes \(V, D\) with D at least 2"),
         (["a", "b"], np.eye(3), "words must be 3 words"),
         (["a", "b", "c"], np.full((3, 2), np.nan), "vectors must be finite"),
@@ -609,8 +609,8 @@ def test_the_map_command(here, capsys, words):
         ("neighbours dog --binary", "--binary needs --save FILE"),
         ("neighbours dog --save no/vectors.txt", "there is no folder no"),
         ("plot words dgos -o map.png", "did you mean 'dogs'?"),
-        ("plot words --near 3 -o map.png", "--near needs a WORD"),
-        ("plot words dogs cats -o map.png", "a map needs at least 3 words, got 2"),
+        ("plot words --near 3 -o map.png", "--near shows the neighbours of a WORD"),
+        ("plot words dogs cats -o map.png", "words must be at least 3, got 2"),
         ("plot words --count 2 -o map.png", "--count must be at least 3"),
         ("train translate --freeze-embeddings", "freeze_embeddings needs embeddings"),
     ],

@@ -227,7 +227,7 @@ def test_training_learns_and_the_run_can_be_used(file, tmp_path):
     written = generator.generate("the quick ", 60, temperature=0)
     assert written.startswith("the quick brown fox")
     assert written == XLTextGenerator.of(run).generate("the quick ", 60, temperature=0)
-    with pytest.raises(ValueError, match="not in the text that the model learned: '§'"):
+    with pytest.raises(ValueError, match="the training text of the model does not have: '§'"):
         generator.generate("§")
 
 
@@ -238,7 +238,7 @@ def test_the_command_line(file, tmp_path, capsys):
     assert main(["train", "xl", f"--out={tmp_path / 'run'}", "--resume", "--steps=5"]) == 0
     assert "validation loss" in capsys.readouterr().out
     assert main(["train", "xl", f"--text={file}", f"--out={tmp_path / 'other'}", "--segment-len=500"]) == 2
-    assert "give a longer text or smaller sizes" in capsys.readouterr().err
+    assert "pass a longer text or smaller sizes" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What runs in the process of a contestant, started by `contestants.Contestant`."""
+"""The process of a contestant, started by `contestants.Contestant`."""
 
 import os
 import traceback
@@ -9,10 +9,10 @@ from . import memory
 
 
 class Desk:
-    """What can be asked for."""
+    """The requests that a contestant's process answers."""
 
     def load(self, module):
-        """Load what the work needs, and no more."""
+        """Load only the module that the work needs."""
         self._module = import_module(f".{module}", __package__)
 
     def build(self, name, arguments):
@@ -29,12 +29,12 @@ class Desk:
 
 
 def serve(connection):
-    """Answer (method of the desk, arguments) by ("done", result) or ("failed", what happened) until the other end of
-    the connection is closed."""
+    """Answer each request (method of the desk, arguments) with ("done", result) or ("failed", (message, traceback)),
+    until the other end closes the connection."""
     if hasattr(os, "setsid"):
-        os.setsid()  # Ctrl-C comes to the parent alone, and the children of this process can be found
+        os.setsid()  # only the parent gets Ctrl-C, and the session identifies this process's children
     with suppress(OSError):  # one of the two is closed
-        os.dup2(2, 1)  # whatever prints must not get among the tables
+        os.dup2(2, 1)  # printed output must not get into the tables
     desk = Desk()
     with suppress(EOFError, ConnectionError):
         while True:

@@ -1,8 +1,8 @@
-"""The table "Layer Type / Complexity per Layer / Sequential Operations / Maximum Path Length" (Vaswani et al. 2017,
-table 1), measured: time and memory as a sequence gets longer and the features get more, the steps that wait for one
-another, the way of a signal from the first position to the last, and what that way does to the gradient.
+"""Measurements for the table "Layer Type / Complexity per Layer / Sequential Operations / Maximum Path Length" (Vaswani
+et al. 2017, table 1): time and memory for growing sequence length and number of features, the number of sequential
+steps, the path of a signal from the first position to the last, and the gradient along that path.
 
-What is timed is the core of each layer, forward and backward: the function of `functional` without the projections to
+The timings are of the core of each layer, forward and backward: the function of `functional` without the projections to
 queries, keys, values and output. These cost O(n·d²) in both kinds of attention, and the table leaves them out.
 """
 
@@ -18,15 +18,15 @@ from ..support.checks import check_at_least
 from .floor import noting_products
 
 TOLERANCE = 0.25  # of an exponent
-BATCH = 16  # sequences side by side in the recurrent layer, whose products are too small to time without
+BATCH = 16  # parallel sequences in the recurrent layer, whose products would be too small to time
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A row of the table, and how to measure it.
+    """A row of the table, with the settings of its measurement.
 
     exponents: {"n": 2, "d": 1} for O(n²·d); "k" is the kernel of the convolution, "r" the window
-    sizes: {variable: the sizes it takes while the others stay as in `fixed`}, where the term of the table dominates
+    sizes: {variable: its sizes while the others stay as in `fixed`}, large enough for the table's term to dominate
     """
 
     name: str
@@ -42,7 +42,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Curve:
-    """What was measured of one kind while one variable grew. values: seconds or bytes, one a size."""
+    """The measurements of one kind while one variable grew. values: seconds or bytes, one per size"""
 
     name: str
     quantity: str
@@ -57,22 +57,22 @@ class Curve:
 
     @property
     def agrees(self):
-        """Whether the exponent is the table's, give or take TOLERANCE."""
+        """Whether the exponent is within TOLERANCE of the table's."""
         return abs(self.exponent - self.expected) <= TOLERANCE
 
 
 def fit_exponent(sizes, values):
-    """The p of values ≈ c · sizes^p: the slope of the straight line through log(values) by least squares.
+    """The p of values ≈ c · sizes^p: the least-squares slope of log(values) over log(sizes).
 
-    sizes, values: as many positive numbers each, at least two sizes that differ; ValueError otherwise
+    sizes, values: equally many positive numbers, with at least two different sizes; ValueError otherwise
     """
     sizes, values = np.asarray(sizes, float), np.asarray(values, float)
     if sizes.ndim != 1 or sizes.shape != values.shape:
-        raise ValueError(f"sizes and values must be as many, got shapes {sizes.shape} and {values.shape}")
+        raise ValueError(f"sizes and values must have one shape (n,), got {sizes.shape} and {values.shape}")
     if not (np.isfinite(sizes) & np.isfinite(values) & (sizes > 0) & (values > 0)).all():
         raise ValueError("sizes and values must be positive numbers")
     if len(np.unique(sizes)) < 2:
-        raise ValueError(f"a fit needs two different sizes at least, got {sizes.tolist()}")
+        raise ValueError(f"sizes must have at least two different values, got {sizes.tolist()}")
     x, y = np.log(sizes), np.log(values)
     x -= x.mean()
     return float(x @ y / (x @ x))
@@ -138,11 +138,11 @@ KINDS = (
 )  # fmt: skip
 
 MEMORY_SIZES = (256, 512, 1024, 2048)  # n, at d = 16, k = 3 and r = 16
-QUICK = 3  # sizes of each variable, the smallest
+QUICK = 3  # the smallest sizes of each variable
 
 
 def _core(kind, variables, dtype=np.float32, kind_of_array=np.ndarray):
-    """forward() and backward(what it returned) of a kind, on random arrays."""
+    """forward() and backward(result of forward) of a kind, on random arrays."""
     rng = np.random.default_rng(0)
     return kind.core(lambda *shape: rng.standard_normal(shape).astype(dtype).view(kind_of_array), **variables)
 
@@ -151,10 +151,10 @@ def _core(kind, variables, dtype=np.float32, kind_of_array=np.ndarray):
 
 
 def measure_time(kind, variable, sizes=None, rounds=4, least=0.03):
-    """Processor time of one forward and backward as the variable takes the sizes.
+    """Processor time of one forward and backward for each size of the variable.
 
-    The time the processor worked, not the time that passed: other programs count little. All sizes in turn, `rounds`
-    times, every time for `least` seconds at least; the smallest time of a size is the one with the least disturbance.
+    Processor time, unlike wall time, hardly depends on other programs. Runs all sizes in turn, `rounds` times, each
+    time for at least `least` seconds; the smallest time of a size has the least disturbance.
 
     ->  Curve, in seconds
     """
@@ -169,7 +169,7 @@ def measure_time(kind, variable, sizes=None, rounds=4, least=0.03):
 
 
 def _processor_time(forward, backward, least):
-    backward(forward())  # the first run fetches memory
+    backward(forward())  # the first run allocates memory
     runs, start = 0, time.process_time()
     while True:
         backward(forward())
@@ -180,9 +180,9 @@ def _processor_time(forward, backward, least):
 
 
 def measure_memory(kind, sizes=MEMORY_SIZES):
-    """The most memory that one forward and backward hold at any time, their inputs not counted, as n takes the sizes.
+    """The peak memory of one forward and backward, without their inputs, for each size of n.
 
-    Every array counts, whether there is a cache or not: nothing here depends on the machine.
+    It counts every array, so the result does not depend on the machine.
 
     ->  Curve, in bytes
     """
@@ -201,7 +201,7 @@ def measure_memory(kind, sizes=MEMORY_SIZES):
 
 
 def measure(quick=False):
-    """All curves: the time of every kind in each of its variables, then the memory.
+    """All curves: the time of every kind over each of its variables, then the memory.
 
     quick: fewer sizes, two rounds; the exponents are rough
     """
@@ -222,7 +222,7 @@ def _check_variable(kind, variable):
 
 
 def sequential_operations(kind, n, k=3, r=4):
-    """How many matrix products one forward on n positions makes, one after the other: counted while it runs."""
+    """The number of sequential matrix products in one forward over n positions, counted while it runs."""
     given = {"n": n, "d": 4, "k": k, "r": r}
     products = []
     noting = noting_products(lambda *product: products.append(product))
@@ -232,12 +232,12 @@ def sequential_operations(kind, n, k=3, r=4):
 
 
 def path_length(kind, n, k=3, r=4):
-    """How many steps the way from the first of n positions to the last has, by the hand-written backwards.
+    """The number of steps on the path from the first of n positions to the last, found with the hand-written backwards.
 
-    A step is a layer: layers are stacked until the gradient of the last position of the output reaches the first of the
-    input. The convolutions have the dilations 1, k, k² …, which the O(log_k(n)) of the table supposes; without dilation
-    it were O(n/k). One recurrent layer is enough, but the way runs through it step by step: there the factors W_h on
-    the way are counted, by doubling W_h, which makes the gradient 2 to their number times as large.
+    A step is a layer: layers are stacked until the gradient of the last output position reaches the first input
+    position. The convolutions have dilations 1, k, k² …, which the table's O(log_k(n)) assumes; without dilation it
+    would be O(n/k). One recurrent layer is enough, but the path takes one step per position: doubling W_h makes the
+    gradient 2^m times as large, where m is the number of factors W_h on the path.
     """
     check_at_least("n", n, 2)
     rng = np.random.default_rng(0)
@@ -245,11 +245,11 @@ def path_length(kind, n, k=3, r=4):
     gradient[:, -1] = rng.standard_normal(4)
     if kind.name == "recurrent":
         layer = RNN(4, 4, rng=rng, dtype=np.float64)
-        w_h = np.linalg.qr(rng.standard_normal((4, 4)))[0]  # orthogonal: it neither shrinks nor stretches
+        w_h = np.linalg.qr(rng.standard_normal((4, 4)))[0]  # orthogonal: it keeps the norm
         norms = []
         for factor in (1, 2):
             layer.w_h.data = factor * w_h
-            layer(np.zeros_like(x))  # h = 0, where the tanh has the slope 1
+            layer(np.zeros_like(x))  # h = 0, where tanh has slope 1
             norms.append(np.linalg.norm(layer.backward(gradient)[:, 0]))
         return 1 + round(np.log2(norms[1] / norms[0]))  # W_x is the first step
 
@@ -264,7 +264,7 @@ def path_length(kind, n, k=3, r=4):
         layer(x)
         gradient = layer.backward(gradient)
         gradient = gradient[0] if isinstance(gradient, tuple) else gradient
-        gradient /= np.abs(gradient).max()  # no underflow in a high stack
+        gradient /= np.abs(gradient).max()  # no underflow in a deep stack
         layers += 1
     return layers
 
@@ -273,12 +273,12 @@ def path_length(kind, n, k=3, r=4):
 
 
 def gradient_by_distance(make_layer, length=101, d=32, seeds=5):
-    """‖∂y_T/∂x_{T−k}‖ for k = 0 … length − 1: how much the last output still feels an input k positions before it.
+    """‖∂y_T/∂x_{T−k}‖ for k = 0 … length − 1: the influence on the last output of an input k positions before it.
 
-    make_layer(d, rng) -> a layer (B, T, D) -> (B, T, D), as it is before training; the inputs are normal numbers
+    make_layer(d, rng) -> an untrained layer (B, T, D) -> (B, T, D); the inputs are normal random numbers
 
-    The Jacobian comes from one backward: d copies of the sequence, and in copy i the gradient 1 enters at feature i of
-    the last output. Its Frobenius norm, the geometric mean over the seeds.
+    One backward gives the Jacobian: it has d copies of the sequence, and in copy i the gradient is 1 at feature i of
+    the last output. The result is its Frobenius norm, as the geometric mean over the seeds.
 
     ->  norms (length,)
     """
@@ -306,15 +306,15 @@ def gradients():
 
 
 def factor_per_step(norms):
-    """The f of norms ≈ c · f^distance, by least squares on the logarithm; the distance 0 is left out, where a position
-    meets itself. Raises ValueError for fewer than three distances or norms that are not positive."""
+    """The f of norms ≈ c · f^distance, by least squares on the logarithm, without distance 0, a position's influence on
+    itself. Raises ValueError for fewer than three distances or norms that are not positive."""
     norms = np.asarray(norms, float)
     if norms.ndim != 1 or len(norms) < 3 or not (norms > 0).all():
-        raise ValueError("norms must be three positive numbers or more, one for each distance")
+        raise ValueError("norms must be at least three positive numbers, one per distance")
     return float(np.exp(np.polyfit(np.arange(1, len(norms)), np.log(norms[1:]), 1)[0]))
 
 
-# --- in words ---------------------------------------------------------------------------------------------------------
+# --- as text ----------------------------------------------------------------------------------------------------------
 
 
 def table(curves):
@@ -341,7 +341,7 @@ def _cell(curve):
 
 
 def counts(lengths=(16, 64, 256), k=4, r=4):
-    """Sequential operations and maximum path length, counted on the layers, beside the table's, as text."""
+    """Sequential operations and maximum path length, counted on the layers and from the table, as text."""
     heads = "".join(f"{n:>5}" for n in lengths)
     width = len(heads) + 15
     lines = [f"{'':<27}{'sequential operations':<{width}}maximum path length"]

@@ -1,7 +1,7 @@
-"""The trainings that are measured: model, optimizer and batches, all made from a seed.
+"""The training runs to measure: model, optimizer and batches, all made from a seed.
 
-Dropout is 0, because two implementations cannot draw the same masks, and all sequences of a batch are of one length, so
-that there is no padding. The batches are made beforehand and come again and again.
+Dropout is 0, because two implementations cannot draw the same masks, and all sequences of a batch have one length, so
+that there is no padding. The batches are made in advance and repeat.
 """
 
 from collections.abc import Callable
@@ -28,18 +28,18 @@ from ..training import Adam, AdamW, MaskedLanguageModel, NextToken, SegmentRecur
 
 BATCHES = 16  # different ones
 SEED = 0
-LEAST_ROWS = 12  # of a batch: no more workers can share it
+LEAST_ROWS = 12  # in a batch: the most workers that can share it
 
-# What the paper's warm-up has after some 60 steps. Adam's step is as large where the gradient is nothing but rounding:
-# at 1e-4 the first losses of this deep a model agreed to 1e-7, the tenth of PyTorch on one thread and on two differed
-# from ours by 1e-4 and 2e-4.
+# The rate of the paper's warm-up after about 60 steps. Adam takes equally large steps where the gradient is only
+# rounding error: at 1e-4 the first losses of this deep model agreed to 1e-7, but the tenth loss of PyTorch on one
+# thread and on two differed from ours by 1e-4 and 2e-4.
 BASE_LR = 1e-5
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """Functions that make the parts of a training: model(), objective(model), optimizer(parameters), batches() a list.
-    clip_norm as in `Trainer`."""
+    """Functions that make the parts of a training run: model(), objective(model), optimizer(parameters), and batches(),
+    a list; clip_norm as in `Trainer`."""
 
     model: Callable
     objective: Callable
@@ -49,7 +49,7 @@ class Configuration:
 
 
 class Repeated:
-    """Batches that come again from the first after the last: `batch(step)` for step = 0, 1, 2, …"""
+    """Batches that repeat endlessly: `batch(step)` for step = 0, 1, 2, …"""
 
     def __init__(self, batches):
         self.batches = batches
@@ -74,7 +74,7 @@ def _pairs(vocab_size, length, batch_size):
 
 
 def _masked_texts(vocab_size, length, batch_size):
-    words = _words(vocab_size - 1, BATCHES * batch_size, length - 2)  # the last token stands for a hole
+    words = _words(vocab_size - 1, BATCHES * batch_size, length - 2)  # the last token is <mask>
     return _first(MaskedBatches([[BOS, *row, EOS] for row in words], batch_size, vocab_size, SEED))
 
 

@@ -1,4 +1,4 @@
-"""Contestants in processes of their own, so that each has its number of threads and none disturbs another."""
+"""Contestants, each in its own process with its own number of threads, so that none disturbs another."""
 
 import multiprocessing
 import os
@@ -10,15 +10,15 @@ from multiprocessing import resource_tracker
 from ..support.processes import interrupts_blocked, thread_variables
 from .child import serve
 
-PATIENCE = 1.0  # seconds between two looks whether a process is still alive
+PATIENCE = 1.0  # seconds between checks that a process is alive
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Who takes part in a race.
+    """A participant in a race.
 
-    work: name of a class in the module, work or torch_work; arguments: those it is made with
-    threads: of the matrix library, in each process
+    module: "work" or "torch_work"; work: the name of a class in it; arguments: of its constructor
+    threads: the number of threads of the matrix library in each process
     """
 
     name: str
@@ -29,30 +29,30 @@ class Entry:
 
 
 class Contestant:
-    """An entry come to life: `contestant.run(5)` asks its process to do 5 units of work and waits for the seconds.
+    """A running entry: `contestant.run(5)` has its process do 5 units of work and returns the seconds.
 
-    Use it as a context manager: at the end the process is gone, and with it all that it started. A process that fails
-    or dies raises ChildProcessError with the name of the entry.
+    Use it as a context manager, which ends the process and its children. Raises ChildProcessError with the name of the
+    entry if the process fails or dies.
     """
 
     def __init__(self, entry):
         self.entry = entry
-        spawn = multiprocessing.get_context("spawn")  # a new Python, for the matrix library to look at the variables
+        spawn = multiprocessing.get_context("spawn")  # a new Python, whose matrix library reads the variables
         self._connection, its_end = spawn.Pipe()
-        self._process = spawn.Process(target=serve, args=(its_end,))  # no daemon, for these have no children
-        resource_tracker.ensure_running()  # or it would begin with the process, and end the blocking
+        self._process = spawn.Process(target=serve, args=(its_end,))  # not a daemon, which could have no children
+        resource_tracker.ensure_running()  # otherwise start() would start it and unblock the interrupts
         with thread_variables(entry.threads), interrupts_blocked():
             self._process.start()
-        its_end.close()  # only the process has it now
+        its_end.close()  # now only the process has it open
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        """End the process and all that it started. They hold nothing that has to be saved."""
+        """Kill the process and its children; they have nothing to save."""
         self._process.kill()
         if hasattr(os, "killpg"):
-            with suppress(OSError):  # there is no such group yet, or no more
+            with suppress(OSError):  # the group does not exist yet or no longer
                 os.killpg(self.pid, signal.SIGKILL)
         self._process.join()
         self._connection.close()
@@ -80,7 +80,7 @@ class Contestant:
         try:
             self._connection.send((method, arguments))
             while not self._connection.poll(PATIENCE):
-                if not self._process.is_alive():  # and a child of it keeps the connection open
+                if not self._process.is_alive():  # a child of it may keep the connection open
                     raise EOFError
             outcome, result = self._connection.recv()
         except (EOFError, ConnectionError):
@@ -96,6 +96,6 @@ class Contestant:
         self._process.join(PATIENCE)
         code = self._process.exitcode
         if code is None:
-            return ChildProcessError(f"{self.entry.name}: its process does not answer any more")
-        how = f"killed by signal {-code}: was the memory full?" if code < 0 else f"exit code {code}"
+            return ChildProcessError(f"{self.entry.name}: its process no longer responds")
+        how = f"killed by signal {-code}; it may have run out of memory" if code < 0 else f"exit code {code}"
         return ChildProcessError(f"{self.entry.name}: its process died ({how})")

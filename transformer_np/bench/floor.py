@@ -1,4 +1,4 @@
-"""The floor under a training step: its matrix products alone, and the update of the parameters."""
+"""A lower bound for the time of a training step: its matrix products and the parameter update alone."""
 
 import time
 from collections import Counter
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Layout:
-    """How an array lies in memory: its elements fill `extent` bytes, the first is `offset` bytes after the lowest."""
+    """The memory layout of an array: it spans `extent` bytes; its first element is at `offset` from the lowest byte."""
 
     shape: tuple
     strides: tuple
@@ -23,14 +23,14 @@ class Layout:
         return cls(array.shape, array.strides, array.ctypes.data - low, high - low)
 
     def array(self, rng, dtype):
-        """A new array that lies so, with random numbers."""
+        """A new array with this layout and random numbers."""
         buffer = rng.standard_normal(-(-self.extent // dtype.itemsize)).astype(dtype)
         return np.ndarray(self.shape, dtype, buffer, self.offset, self.strides)
 
 
 @dataclass(frozen=True)
 class Product:
-    """One matrix product, or a batch of them: a (..., m, k) times b (..., k, n). kind: what it was a part of."""
+    """One matrix product, or a batch of them: a (..., m, k) times b (..., k, n). kind: the function it is part of"""
 
     kind: str | None
     a: Layout
@@ -40,13 +40,13 @@ class Product:
 
     @property
     def flops(self):
-        """Floating-point operations, a multiplication and an addition each."""
+        """The number of floating-point operations: multiplications and additions."""
         return 2 * int(np.prod(self.shape)) * self.a.shape[-1]
 
 
 def noting_products(note):
-    """A kind of array that calls note(a, b, result) for every matrix product that is made with it or with what comes
-    from it. A product with a vector is a sum and does not count."""
+    """An array class that calls note(a, b, result) for every matrix product of its arrays or of arrays computed from
+    them. Products with a vector do not count."""
 
     class Noting(np.ndarray):
         def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
@@ -65,8 +65,8 @@ def noting_products(note):
 
 @contextmanager
 def recording(model, kind=lambda: None):
-    """`with recording(model) as products: …` collects every matrix product that forward and backward make inside, with
-    the parameters or with what was computed from them. kind() says which kind a product is of."""
+    """`with recording(model) as products: …` collects the matrix products of forward and backward inside: those of the
+    parameters and of arrays computed from them. kind() returns the kind of the current product."""
     products = []
 
     def note(a, b, result):
@@ -84,8 +84,8 @@ def recording(model, kind=lambda: None):
 
 
 class Replay:
-    """The same products on arrays that lie as those did. Factors of one layout are one array, and so are results of one
-    shape: they are in the processor's caches where those of a step may not be, so that this is a floor."""
+    """The same products on arrays of the same layouts. Factors of one layout share an array, and so do results of one
+    shape: unlike those of a real step, they stay in the processor's caches, which makes this a lower bound."""
 
     def __init__(self, products):
         rng, dtype = np.random.default_rng(0), products[0].dtype
@@ -95,12 +95,12 @@ class Replay:
         self._products = [(p.kind, lefts[p.a], rights[p.b], results[p.shape]) for p in products]
 
     def run(self):
-        """All products, one after the other."""
+        """Compute all products in order."""
         for _, a, b, result in self._products:
             np.matmul(a, b, out=result)
 
     def seconds_by_kind(self):
-        """All products once more, timed one by one  ->  {kind: seconds}"""
+        """Compute all products and time each  ->  {kind: seconds}"""
         seconds = Counter()
         for kind, a, b, result in self._products:
             started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""A race is run: the contestants take turns, so that whatever else the machine does meets them all."""
+"""Runs a race: the contestants take turns, so that other load on the machine affects all of them."""
 
 import math
 import statistics
@@ -11,20 +11,20 @@ import numpy as np
 from . import memory
 from .contestants import Contestant, Entry
 
-TOLERANCE = 1e-4  # relative, of what must be the same for all
-ROUNDS, BURST = 7, 0.3  # rounds, and seconds of work in a turn at least
+TOLERANCE = 1e-4  # relative, for numbers that must be the same for all
+ROUNDS, BURST = 7, 0.3  # rounds, and the minimal seconds of work in a turn
 QUICK_ROUNDS, QUICK_BURST = 3, 0.1
 PROFILED, QUICK_PROFILED = 15, 5  # steps of a profile
-PAUSE = 0.1  # seconds between turns: threads that wait for the next task in a loop have given up by then
+PAUSE = 0.1  # seconds between turns: long enough for threads that busy-wait for the next task to go to sleep
 
 
 @dataclass
 class Result:
-    """What one contestant showed.
+    """The measurements of one contestant.
 
     bursts: (units of work, seconds) of each turn
-    difference: how far its numbers are from those of the first, None where there is nothing to compare, with `where`
-    imports, peak: bytes held after loading its libraries, and at most during the work; None where it cannot be told
+    difference, where: the largest difference from the first contestant's numbers, and its name; None without numbers
+    imports, peak: bytes of memory after loading its libraries, and at most during the work; None if unknown
     """
 
     name: str
@@ -36,7 +36,7 @@ class Result:
 
     @property
     def times(self):
-        """Seconds per unit, one a burst."""
+        """Seconds per unit, one per burst."""
         return [seconds / units for units, seconds in self.bursts]
 
     @property
@@ -49,7 +49,7 @@ class Result:
 
     @property
     def equal(self):
-        """Whether it did the same work as the first, as far as that was checked."""
+        """Whether its numbers agree with the first contestant's; True if there are none."""
         return self.difference is None or self.difference <= TOLERANCE
 
 
@@ -64,7 +64,7 @@ class Outcome:
         return next(result for result in self.results if result.name == name)
 
     def ratio(self, name, other):
-        """The ratio of the medians, and the quartiles of the ratios round by round."""
+        """The ratio of the medians, and the quartiles of the ratios per round."""
         one, two = self.result(name), self.result(other)
         return one.median / two.median, quartiles([a / b for a, b in zip(one.times, two.times, strict=True)])
 
@@ -78,9 +78,9 @@ def quartiles(values):
 
 
 def run_race(race, rounds=ROUNDS, burst=BURST, note=lambda text: None):
-    """Check that all do the same work, let them run in turn, and then look at their memory  ->  Outcome
+    """Check that all contestants do the same work, time them in turn, then measure their memory  ->  Outcome
 
-    rounds: turns of each; burst: seconds that a turn takes at least; note: is told what is going on
+    rounds: turns per contestant; burst: minimal seconds of a turn; note: called with a line about the progress
     Raises ChildProcessError if a contestant fails.
     """
     results = [Result(entry.name) for entry in race.entries]
@@ -107,7 +107,7 @@ def run_race(race, rounds=ROUNDS, burst=BURST, note=lambda text: None):
 
 
 def in_turn(number, turn):
-    """The order of a round: forwards, then backwards, so that none always runs behind the same other."""
+    """The order of a round: alternately forwards and backwards, so that no contestant always follows the same one."""
     order = range(number)
     return order if turn % 2 == 0 else reversed(order)
 
@@ -126,8 +126,8 @@ def _check(contestants, results, note):
 
 
 def largest_difference(numbers, reference):
-    """The largest of max |a − b| / max |b| over the arrays of two dictionaries, and the name where it is. What is
-    missing in one, of another shape or not finite differs by infinity."""
+    """The largest max |a − b| / max |b| over the arrays of two dictionaries, and the name of that array. An array that
+    is missing in one, has another shape or is not finite differs by infinity."""
     largest, where = 0.0, None
     for name in reference | numbers:
         a, b = (np.asarray(side.get(name, np.nan), float) for side in (numbers, reference))
@@ -142,7 +142,7 @@ def largest_difference(numbers, reference):
 
 
 def _runs_of_a_burst(contestant, burst):
-    """How many runs take so many seconds: doubled until they take a good part of it."""
+    """How many runs take `burst` seconds, estimated by doubling the runs until they take a good part of it."""
     runs = 1
     while (seconds := contestant.run(runs)) < burst / 4:
         runs *= 2
@@ -150,7 +150,7 @@ def _runs_of_a_burst(contestant, burst):
 
 
 def profile(configuration, quick=False, note=lambda text: None):
-    """Look into a training step, in a process of its own; see `profile.Profile.run`. quick: fewer steps"""
+    """Profile a training step in its own process; see `profile.Profile.run`. quick: fewer steps"""
     note(f"{configuration}: profile")
     entry = Entry(f"profile of {configuration}", "profile", "Profile", {"configuration": configuration})
     with Contestant(entry) as contestant:

@@ -1,4 +1,4 @@
-"""How much memory a process and its children hold."""
+"""Memory of a process and its children."""
 
 import os
 import sys
@@ -6,14 +6,14 @@ import threading
 import time
 from contextlib import contextmanager
 
-INTERVAL = 0.02  # seconds between two looks
+INTERVAL = 0.02  # seconds between two measurements
 
 
 def held(session):
-    """Bytes held by all processes of a session, by the number of its leader, or None where /proc does not tell.
+    """The bytes held by all processes of a session, identified by its leader's pid; None without /proc.
 
-    Memory that its processes share counts once; so do files that they have mapped, the code of libraries above all,
-    whoever else uses them.
+    Memory that the processes share counts once. So do mapped files, mainly the code of libraries, even if other
+    programs use them too.
     """
     private, files = 0, 0
     for pid in _members(session):
@@ -21,7 +21,7 @@ def held(session):
             proportional = _kilobytes(f"/proc/{pid}/smaps_rollup")
             private += proportional["Pss_Anon"] + proportional["Pss_Shmem"]
             files = max(files, _kilobytes(f"/proc/{pid}/status")["RssFile"])
-        except (OSError, KeyError):  # it has just ended, or there is no such file
+        except (OSError, KeyError):  # the process has just ended, or the file does not exist
             continue
     return 1024 * (private + files) or None
 
@@ -40,7 +40,7 @@ def _members(session):
 
 
 def _kilobytes(path):
-    """The lines `Name:   123 kB` of a file."""
+    """{Name: 123} from the lines `Name:   123 kB` of a file."""
     found = {}
     with open(path, encoding="ascii", errors="replace") as lines:
         for line in lines:
@@ -52,7 +52,7 @@ def _kilobytes(path):
 
 @contextmanager
 def watching(session):
-    """`with watching(session) as peak: …`; afterwards peak() is the most that was held at any look, or None."""
+    """`with watching(session) as peak: …`; afterwards peak() is the largest measurement of `held`, or None."""
     looks, done = [held(session)], threading.Event()
 
     def look():
@@ -71,8 +71,7 @@ def watching(session):
 
 
 def most_of_this_process():
-    """The most that this process has ever held, in bytes, or None where the system does not tell. Its children do not
-    count: for systems without /proc."""
+    """The peak memory of this process in bytes, without its children, for systems without /proc; None if unknown."""
     try:
         import resource
     except ModuleNotFoundError:

@@ -1,7 +1,7 @@
-"""Where the time of one training step goes, by kind of function and by layer.
+"""A profile of one training step, by kind of function and by layer.
 
-Measured, not sampled: every function is wrapped in a stopwatch. A time is exclusive, what runs inside another function
-counts for itself alone, so that all times of a step add up to the step.
+It measures rather than samples: a stopwatch wraps every function. Times are exclusive, without the functions called
+inside, so that all times add up to the whole step.
 """
 
 import sys
@@ -34,7 +34,7 @@ KINDS = {  # functions of `functional`, with their backwards
 }  # fmt: skip
 OTHER, OPTIMIZER, LOSS, REST = "other functions", "optimizer", "loss", "rest of Python"
 BACKWARD = "_backward"
-WARM_UP = 3  # steps before the first that counts
+WARM_UP = 3  # steps before the first measured one
 
 
 class Stopwatch:
@@ -47,13 +47,13 @@ class Stopwatch:
         self.seconds, self.calls, self._open = Counter(), 0, []
 
     def running(self):
-        """The name of the innermost call that is going on, None outside."""
+        """The name of the innermost running call, None outside of all."""
         return self._open[-1][0] if self._open else None
 
     def timed(self, function, name):
         @wraps(function)
         def call(*args, **kwargs):
-            self._open.append([name, 0.0])  # and the seconds that calls inside take
+            self._open.append([name, 0.0])  # and the seconds of the calls inside
             started = time.perf_counter()
             try:
                 return function(*args, **kwargs)
@@ -77,7 +77,7 @@ def kind_of(name):
 
 @contextmanager
 def timing_functions(stopwatch, optimizer):
-    """Inside, the stopwatch times every public function of `functional`, by (kind, direction), and the optimizer."""
+    """Time every public function of `functional` inside, by (kind, direction), and the optimizer."""
     originals = {getattr(functional, name): kind_of(name) for name in functional.__all__}
     originals[optim.clip_arrays] = (OPTIMIZER, "")
     timed = {function: stopwatch.timed(function, name) for function, name in originals.items()}
@@ -85,7 +85,7 @@ def timing_functions(stopwatch, optimizer):
     with ExitStack() as stack:
         for module in [module for name, module in sys.modules.items() if name.partition(".")[0] == package]:
             for name, value in list(vars(module).items()):
-                if isinstance(value, FunctionType) and value in timed:  # wherever it was imported to
+                if isinstance(value, FunctionType) and value in timed:  # in every module that imported it
                     setattr(module, name, timed[value])
                     stack.callback(setattr, module, name, value)
         with timing_methods(stopwatch, optimizer, {"step": (OPTIMIZER, ""), "zero_grad": (OPTIMIZER, "")}):
@@ -94,12 +94,12 @@ def timing_functions(stopwatch, optimizer):
 
 @contextmanager
 def timing_layers(stopwatch, trainer):
-    """Inside, the stopwatch times forward and backward of every module, by (dotted name, direction), the loss around
-    the model, and the optimizer."""
+    """Time forward and backward of every module inside, by (dotted name, direction), and of the loss around the model,
+    and the optimizer."""
     seen = set()
     with ExitStack() as stack:
         for name, module in trainer.model.named_modules():
-            if id(module) not in seen:  # one that is shared has several names
+            if id(module) not in seen:  # a shared module has several names
                 seen.add(id(module))
                 stack.enter_context(timing_methods(stopwatch, module, _both_directions(name or "(model)")))
         stack.enter_context(timing_methods(stopwatch, trainer.objective, _both_directions(LOSS)))
@@ -114,7 +114,7 @@ def _both_directions(name):
 
 @contextmanager
 def timing_methods(stopwatch, owner, names):
-    """Inside, the stopwatch times these methods of one object, {method: name}."""
+    """Time these methods of one object inside, {method: name}."""
     for method, name in names.items():
         setattr(owner, method, stopwatch.timed(getattr(owner, method), name))
     try:
@@ -126,8 +126,8 @@ def timing_methods(stopwatch, owner, names):
 
 @dataclass(frozen=True)
 class Part:
-    """A row of a table of the profile: milliseconds of a step, forward and backward, and for a kind with matrix
-    products what these take alone. What has no direction is in `forward`."""
+    """A row of a profile: milliseconds per step of forward and backward, and for a kind with matrix products `floor`,
+    the milliseconds of the products alone. Times without a direction are in `forward`."""
 
     name: str
     forward: float
@@ -140,7 +140,7 @@ class Part:
 
 
 class Profile:
-    """A work for `child`: a training on one core, looked into. `run` returns no seconds but all that was found."""
+    """A work for `child`: profiles training on one core. Its `run` returns the profile instead of seconds."""
 
     def __init__(self, configuration):
         configuration = CONFIGURATIONS[configuration]
@@ -158,11 +158,11 @@ class Profile:
 
     def run(self, steps):
         """{"step": median milliseconds of a step without any stopwatch, "kinds" and "layers": a list of Part each,
-        "calls": timed calls in a step of either, "microseconds": what the stopwatch adds to each}"""
+        "calls": timed calls per step for each of the two, "microseconds": overhead of the stopwatch per call}"""
         alone, kinds, floors, layers, calls = [], [], [], [], {}
         for _ in range(WARM_UP):
             self._seconds_of_a_step()
-        for _ in range(steps):  # all in turn, so that what else the machine does meets them all
+        for _ in range(steps):  # in turn, so that other load on the machine affects all of them
             alone.append(self._seconds_of_a_step())
             with timing_functions(self.stopwatch, self.trainer.optimizer):
                 kinds.append(self._exclusive_seconds())
@@ -186,19 +186,19 @@ class Profile:
         return history.seconds - before
 
     def _exclusive_seconds(self):
-        """One more step, {(name, direction): seconds}."""
+        """Do one more step  ->  {(name, direction): seconds}"""
         self.stopwatch.clear()
         whole = self._seconds_of_a_step()
         return add_rest(self.stopwatch.seconds, whole)
 
 
 def add_rest(seconds, whole):
-    """The times of a step, and under REST what none of them counted."""
+    """The times of a step, and under REST the remaining time."""
     return {**seconds, (REST, ""): whole - sum(seconds.values())}
 
 
 def parts_of(steps):
-    """From the times of several steps, {(name, direction): seconds} each, a list of Part in order of appearance."""
+    """A list of Part in order of appearance, from several steps, {(name, direction): seconds} each."""
     names = dict.fromkeys(name for step in steps for name, _ in step)
 
     def milliseconds(name, *directions):
@@ -208,7 +208,7 @@ def parts_of(steps):
 
 
 def with_floors(parts, floors):
-    """The parts with what their matrix products take alone: the medians of {(kind, direction): seconds}."""
+    """The parts with their floors: the medians of {(kind, direction): seconds} of the matrix products alone."""
     alone = {part.name: part for part in parts_of(floors)}
     return [
         Part(part.name, part.forward, part.backward, alone[part.name].total if part.name in alone else None)
@@ -217,7 +217,7 @@ def with_floors(parts, floors):
 
 
 def microseconds_per_call(calls=10_000):
-    """What the stopwatch adds to each call, beside what it measures."""
+    """The overhead of the stopwatch per call."""
     nothing = Stopwatch().timed(lambda: None, "nothing")
     started = time.perf_counter()
     for _ in range(calls):

@@ -1,4 +1,4 @@
-"""Who runs against whom."""
+"""The races: contestants that do the same work."""
 
 from dataclasses import dataclass
 
@@ -6,22 +6,22 @@ from . import TRAINING, WHAT
 from .contestants import Entry
 
 LENGTHS = (512, 1024, 2048, 4096)  # tokens of the attention
-QUICK_LENGTHS = 2  # of them, the shortest
-MOST_PLAIN = 2048  # tokens; an attention that holds all weights needs gigabytes beyond
+QUICK_LENGTHS = 2  # the shortest of them
+MOST_PLAIN = 2048  # tokens; beyond this, attention that holds all weights needs gigabytes
 CONTEXT = 64  # of the gpt
 FLOOR = "gemm floor"  # the matrix products of a step and the update of the parameters
 MODULES = {"ours": "work", "torch": "torch_work"}
 GOAL = 1.6  # times the floor
-LEAST_STEPS = 4  # in a turn: in the first, workers get pages of memory that the others then have
+LEAST_STEPS = 4  # in a turn, because in the first one workers still allocate memory pages
 
 
 @dataclass(frozen=True)
 class Race:
-    """The entries that do the same work. What they are compared with in `check` is the first.
+    """Entries that do the same work; `check` compares their numbers with those of the first.
 
-    unit: what the time is of; units: how many of them a run(1) does
-    ratios: (name of an entry, name of another): how many times as long the one takes
-    least: runs in a turn
+    unit: the unit of work, such as "step"; units: how many of them run(1) does
+    ratios: pairs of names of entries, whose times are divided
+    least: the minimal runs in a turn
     """
 
     name: str
@@ -36,9 +36,9 @@ class Race:
 def races(what, workers, against_torch=False, threads=1, quick=False, plain=False):
     """The races of a benchmark, in the order of `WHAT`.
 
-    what: names of `WHAT`; workers: processes of our trainings besides one alone; threads: of PyTorch, and of our tiled
-    attention, besides one
-    quick: short sequences only; plain: attention that holds all weights also where that is gigabytes
+    what: names in `WHAT`; workers: our training also runs with this many processes; threads: PyTorch and our tiled
+    attention also run with this many threads
+    quick: only short sequences; plain: include attention that holds all weights even if it needs gigabytes
     """
     found = []
     for name in WHAT:
@@ -85,7 +85,9 @@ def _generation(where, prompt, against_torch, threads):
         if threads > 1:
             entries.append(Entry(f"torch, {threads} threads", "torch_work", "Generation", how, threads))
             ratios.append(("ours, cache", f"torch, {threads} threads"))
-    title = f"generation {where} the context: {how['length']} tokens behind {prompt}, context {CONTEXT}, batch 1"
+    title = (
+        f"generation {where} the context: {how['length']} tokens after a prompt of {prompt}, context {CONTEXT}, batch 1"
+    )
     return Race(f"generate {where}", title, "token", tuple(entries), tuple(ratios), units=how["length"])
 
 
@@ -107,5 +109,7 @@ def _attention(n, against_torch, threads, plain):
             ratios.append((several, entry("torch", "fused", threads)))
         if plain:
             ratios.append((naive, entry("torch", "plain")))
-    title = f"attention over {n} tokens, forward and backward: batch 4, 8 heads of 64, one thread unless said otherwise"
+    title = (
+        f"attention over {n} tokens, forward and backward: batch 4, 8 heads of 64, one thread unless stated otherwise"
+    )
     return Race(f"attention {n}", title, "pass", tuple(entries), tuple(ratios))

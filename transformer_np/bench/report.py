@@ -1,4 +1,4 @@
-"""The benchmark in words: tables for people and JSON for programs."""
+"""The results of the benchmark as text tables and as JSON."""
 
 import os
 import platform
@@ -20,7 +20,7 @@ MEGABYTE = 1e6
 
 
 def machine():
-    """What the numbers depend on, {name: text or number}; None for what cannot be told."""
+    """The machine and the versions that the numbers depend on, {name: text or number}; None if unknown."""
     blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     return {
         "processor": _processor(),
@@ -57,13 +57,13 @@ def head(machine, against_torch):
         + (f", load {machine['load']:.1f} before the start" if machine["load"] is not None else ""),
         f"Python {machine['python']}, NumPy {machine['numpy']} with {machine['blas']}"
         + (f", PyTorch {machine['torch']}" if against_torch else ""),
-        "float32, dropout 0, sequences of equal length (no padding); median of the turns, in brackets the quartiles;",
-        "peak: memory held at most, of that what the libraries take when they are loaded (imports).",
-        f"{FLOOR}: the matrix products of one step and the update of the parameters, nothing else.",
+        "float32, dropout 0, sequences of equal length (no padding); median of the turns, quartiles in parentheses;",
+        "peak: peak memory, including the libraries; imports: the memory after loading the libraries.",
+        f"{FLOOR}: only the matrix products of one step and the parameter update.",
     ]
     if against_torch:
         lines.append(
-            "PyTorch eager with its defaults: the same parameters, batches and optimizer, dropout 0 there too."
+            "PyTorch eager: its defaults, with the same parameters, batches and optimizer, also with dropout 0."
         )
     return "\n".join(lines)
 
@@ -72,7 +72,7 @@ def head(machine, against_torch):
 
 
 def table(outcome):
-    """A race as text: a row for each contestant, then the ratios."""
+    """A race as text: one row per contestant, then the ratios."""
     race = outcome.race
     rows = [("", f"ms / {race.unit}", "(quartiles)", "per second", "peak MB", "imports", "difference")]
     for result in outcome.results:
@@ -118,12 +118,12 @@ def _megabytes(number):
 
 
 def _significant(number):
-    """Three digits that say something."""
+    """A number with three significant digits."""
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
 def aligned(rows):
-    """Rows of words as lines, the first column to the left, the others to the right."""
+    """Rows of words as lines, the first column aligned left, the others right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(
@@ -137,7 +137,7 @@ def aligned(rows):
 
 
 def kinds_table(name, profile):
-    """Where the time of a step goes, by kind, beside what the matrix products of each kind take alone."""
+    """The time of a step by kind, with the time of each kind's matrix products alone."""
     parts = sorted(profile["kinds"], key=lambda part: (part.name == REST, -part.total))
     whole = sum(part.total for part in parts)
     rows = [("", "forward", "backward", "ms / step", "share", "products", "ratio")]
@@ -151,7 +151,7 @@ def kinds_table(name, profile):
 
 
 def layers_table(name, profile):
-    """Where the time of a step goes, by layer, in the order in which they were first used."""
+    """The time of a step by layer, in order of first use."""
     parts = profile["layers"]
     whole = sum(part.total for part in parts)
     rows = [("", "forward", "backward", "ms / step", "share")]
@@ -182,7 +182,7 @@ def _cost(profile, table):
 
 
 def as_json(machine, options, outcomes, profiles):
-    """All that was measured, as dictionaries and lists. Times are in seconds but in profiles, where they are in ms."""
+    """All measurements as dictionaries and lists. Times are in seconds, except in profiles, where they are in ms."""
     return {
         "machine": machine,
         "options": options,

@@ -1,6 +1,6 @@
-"""The same models of PyTorch's own modules, with the parameters of ours.
+"""Our models built from PyTorch's own modules, with our parameters.
 
-Matrices are (d_out, d_in) there, the transpose of ours; queries, keys and values come out of one matrix product.
+PyTorch's matrices are (d_out, d_in), the transpose of ours; one matrix product gives queries, keys and values.
 """
 
 import torch
@@ -9,11 +9,11 @@ from torch.nn import functional as F
 
 from ..functional import sinusoidal_encoding
 
-LONGEST = 1024  # tokens that a Transformer-XL may see at once, memory and segment
+LONGEST = 1024  # the most tokens of memory and segment of a Transformer-XL
 
 
 def torch_model(ours):
-    """The PyTorch model that equals this one of ours: of the same class, with the same parameters."""
+    """The PyTorch counterpart of one of our models, with the same parameters."""
     config, state = ours.config, {name: torch.from_numpy(values) for name, values in ours.state_dict().items()}
     with torch.no_grad():
         return MODELS[type(ours).__name__](config, _Copy(state))
@@ -29,9 +29,8 @@ class _Copy:
         embedding.weight.copy_(self.state[f"{name}.table"])
 
     def linear(self, linear, *names):
-        """One linear map from one or several of ours side by side; a name stands for its w and b: "x.w1" is x.w1, x.b1.
-
-        A linear map without a bias has none in ours either.
+        """Copy one or several of our linear maps side by side into one of PyTorch's. A name stands for a matrix and its
+        bias: "x.w1" for x.w1 and x.b1; without a bias in PyTorch there is none in ours.
         """
         linear.weight.copy_(torch.cat([self.state[name].t() for name in names]))
         if linear.bias is not None:
@@ -43,18 +42,18 @@ class _Copy:
             norm.bias.copy_(self.state[f"{name}.beta"])
 
     def attention(self, attention, name):
-        """Into a nn.MultiheadAttention."""
+        """Copy into an nn.MultiheadAttention."""
         attention.in_proj_weight.copy_(torch.cat([self.state[f"{name}.w_{part}"].t() for part in "qkv"]))
         attention.in_proj_bias.copy_(torch.cat([self.state[f"{name}.b_{part}"] for part in "qkv"]))
         self.linear(attention.out_proj, f"{name}.w_o")
 
     def encoder_layer(self, layer, name):
-        """Into a nn.TransformerEncoderLayer."""
+        """Copy into an nn.TransformerEncoderLayer."""
         self.attention(layer.self_attn, f"{name}.attention")
         self.feed_forward_and_norms(layer, name, (layer.norm1, layer.norm2))
 
     def decoder_layer(self, layer, name):
-        """Into a nn.TransformerDecoderLayer."""
+        """Copy into an nn.TransformerDecoderLayer."""
         self.attention(layer.self_attn, f"{name}.self_attention")
         self.attention(layer.multihead_attn, f"{name}.cross_attention")
         self.feed_forward_and_norms(layer, name, (layer.norm1, layer.norm2, layer.norm3))
@@ -73,7 +72,7 @@ def _bias_of(name):
 
 
 class EncoderDecoder(nn.Module):
-    """nn.Transformer between sinusoids and output. Padding is hidden, as in ours, whether there is any or not."""
+    """nn.Transformer between positional encodings and output. Padding is always masked, as in ours."""
 
     def __init__(self, config, copy):
         super().__init__()
@@ -84,7 +83,7 @@ class EncoderDecoder(nn.Module):
             c.d_model, c.num_heads, c.num_encoder_layers, c.num_decoder_layers, c.d_ff, dropout=0.0,
             activation=c.activation, layer_norm_eps=c.layer_norm_eps, batch_first=True,
         )  # fmt: skip
-        self.stacks.encoder.norm = self.stacks.decoder.norm = None  # post-norm needs none after a stack
+        self.stacks.encoder.norm = self.stacks.decoder.norm = None  # post-norm has none after a stack
         self.output = nn.Linear(c.d_model, c.tgt_vocab_size, bias=not c.tie_embeddings)
         self.register_buffer("positions", torch.from_numpy(sinusoidal_encoding(c.max_len, c.d_model)))
         copy.table(self.src, "src_input.embedding")
@@ -117,7 +116,7 @@ class EncoderDecoder(nn.Module):
 
 
 class GPT(nn.Module):
-    """As nanoGPT builds it, with PyTorch's fused attention."""
+    """A GPT as in nanoGPT, with PyTorch's fused attention."""
 
     def __init__(self, config, copy):
         super().__init__()
@@ -138,7 +137,7 @@ class GPT(nn.Module):
 
     @torch.no_grad()
     def generate(self, ids, max_new_tokens):
-        """As nanoGPT does it: the whole context again for every token."""
+        """Generate as nanoGPT does: process the whole context again for every token."""
         for _ in range(max_new_tokens):
             logits = self(ids[:, -self.config.max_len :])[:, -1]
             drawn = torch.multinomial(F.softmax(logits, dim=-1), num_samples=1)
@@ -171,7 +170,7 @@ class GPTBlock(nn.Module):
 
 
 class Bert(nn.Module):
-    """nn.TransformerEncoder between the three embeddings and the head for masked words. Padding is hidden."""
+    """nn.TransformerEncoder between the three embeddings and the masked-word head. Padding is masked."""
 
     def __init__(self, config, copy):
         super().__init__()
@@ -204,7 +203,7 @@ class Bert(nn.Module):
 
 
 class TransformerXL(nn.Module):
-    """PyTorch has no attention by distance: here it is in its operations, with its gradients."""
+    """A Transformer-XL. PyTorch has no relative attention, so this one uses its operations and its autograd."""
 
     def __init__(self, config, copy):
         super().__init__()
@@ -215,7 +214,7 @@ class TransformerXL(nn.Module):
         copy.table(self.token, "embedding")
 
     def forward(self, ids, mems):
-        """ids (B, T), mems from the segment before or None  ->  logits (B, T, V), new mems"""
+        """ids (B, T), mems of the previous segment or None  ->  logits (B, T, V), new mems"""
         x = self.token(ids) * self.config.d_model**0.5
         new_mems = []
         for block, memory in zip(self.blocks, mems or [None] * len(self.blocks), strict=True):
@@ -240,12 +239,12 @@ class RecurrentBlock(nn.Module):
         copy.feed_forward_and_norms(self, name, (self.norm1, self.norm2))
 
     def forward(self, x, source, encodings):
-        """x (B, T, D), source (B, S, D) of which x is the end, encodings (S, D), the largest distance first"""
+        """x (B, T, D), source (B, S, D), which ends with x, encodings (S, D), the largest distance first"""
         B, T, D = x.shape
         S = source.shape[1]
         q, k, v = self._heads(self.q(x)), self._heads(self.k(source)), self._heads(self.v(source))  # (B, H, …, K)
         r = self._heads(self.r(encodings)[None])  # (1, H, S, K)
-        by_distance = (q + self.position_bias) @ r.transpose(2, 3)  # (B, H, T, S), a column a distance
+        by_distance = (q + self.position_bias) @ r.transpose(2, 3)  # (B, H, T, S), one column per distance
         shifted = F.pad(by_distance, (1, 0)).view(B, -1, S + 1, T)[:, :, 1:].reshape(by_distance.shape)
         scores = ((q + self.content_bias) @ k.transpose(2, 3) + shifted) * q.shape[-1] ** -0.5
         future = torch.ones(T, S, dtype=torch.bool).triu(S - T + 1)

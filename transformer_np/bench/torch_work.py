@@ -1,4 +1,4 @@
-"""What PyTorch's contestants do: the same as those in `work`, eager and with PyTorch's defaults."""
+"""The work of PyTorch's contestants: the same as in `work`, eager and with PyTorch's defaults."""
 
 import os
 import time
@@ -15,7 +15,7 @@ torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
 
 def torch_optimizer(ours, model):
-    """The optimizer of PyTorch that does what ours does."""
+    """The PyTorch optimizer equivalent to ours."""
     how = {"lr": ours.lr, "betas": ours.betas, "eps": ours.eps}
     if not isinstance(ours, AdamW):
         return torch.optim.Adam(model.parameters(), **how)
@@ -68,7 +68,7 @@ OBJECTIVES = {kind.__name__: kind for kind in (TeacherForcing, NextToken, Masked
 
 
 class Training:
-    """Steps of a training: forward, backward, clip, update, and the loss as a number."""
+    """Training steps: forward, backward, clip, update, and the loss as a number."""
 
     def __init__(self, configuration):
         configuration = CONFIGURATIONS[configuration]

@@ -1,7 +1,7 @@
-"""What our contestants do, each in a process of its own.
+"""The work of our contestants, each in its own process.
 
-A work has `check()`, numbers by name that must be the same for all contestants of a race, or None; and `run(units)`,
-which does so many units of work and returns the seconds they took.
+A work has `check()`, which returns {name: numbers} that must be the same for all contestants of a race, or None; and
+`run(units)`, which does that many units of work and returns the seconds.
 """
 
 import time
@@ -26,7 +26,7 @@ def trainer_of(configuration, workers=1):
 
 
 class Training:
-    """Steps of a training, by `Trainer.fit`."""
+    """Training steps with `Trainer.fit`."""
 
     def __init__(self, configuration, workers=1):
         configuration = CONFIGURATIONS[configuration]
@@ -46,7 +46,7 @@ class Training:
 
 
 class Floor:
-    """The matrix products of one training step and the update of the optimizer, nothing else."""
+    """Only the matrix products of one training step and the optimizer's update."""
 
     def __init__(self, configuration):
         configuration = CONFIGURATIONS[configuration]
@@ -67,7 +67,7 @@ class Floor:
 
 
 def products_of_step(trainer, batches, kind=lambda: None):
-    """The matrix products of the training's second step: in the first a Transformer-XL has no memory yet."""
+    """The matrix products of the second training step, because a Transformer-XL has no memory in the first."""
     objective = trainer.objective
     trainer.model.train()
     objective.forward(batches[0])
@@ -78,10 +78,10 @@ def products_of_step(trainer, batches, kind=lambda: None):
 
 
 class Generation:
-    """One token after another from the gpt, at batch 1. A run of n units writes n texts of `length` tokens more behind
+    """Token-by-token generation with the gpt, at batch 1. A run of n units generates n texts of `length` tokens after
     the prompt.
 
-    prompt: its length; with the context of 64, 1 stays inside it and 64 begins where the cache is of no more use
+    prompt: its length; with a context of 64, a prompt of 1 stays within it, and 64 goes beyond, where no cache helps
     """
 
     def __init__(self, prompt, length, use_cache):
@@ -89,7 +89,7 @@ class Generation:
         self.ids, self.prompt, self.length, self.use_cache = context_of(self.model), prompt, length, use_cache
 
     def check(self):
-        """Scores of the token behind a full context."""
+        """The logits of the token after a full context."""
         with self.model.evaluating():
             return {"logits": self.model(self.ids)[0, -1]}
 
@@ -107,7 +107,7 @@ def context_of(model):
 
 
 class Attention:
-    """Forward and backward of attention over n tokens, every token to every other.
+    """Forward and backward of full attention over n tokens.
 
     kind: "plain", which holds the weights (n, n) of all heads, or "tiled"
     """
@@ -135,13 +135,13 @@ class Attention:
 
 
 def attention_inputs(n, batch=4, heads=8, features=64):
-    """q, k, v and dout, (B, H, n, K) each."""
+    """q, k, v and dout, each (B, H, n, K)."""
     rng = np.random.default_rng(SEED)
     return [rng.standard_normal((batch, heads, n, features), dtype=np.float32) for _ in range(4)]
 
 
 def named_samples(arrays):
-    """Some numbers of each result of an attention, spread evenly over it."""
+    """Evenly spaced numbers of each result of an attention."""
     names = ("out", "dq", "dk", "dv")
     return {
         name: array.reshape(-1)[:: max(1, array.size // CHECKED_NUMBERS)]

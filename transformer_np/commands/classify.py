@@ -9,7 +9,7 @@ def add_parser(subparsers):
         subparsers,
         "classify",
         run,
-        "say how likely each label of a text is, with a trained model",
+        "classify texts with a trained model: the probability of each label",
         'transformer-np classify "not bad at all" "the plot is dull, but the actors are wonderful"',
     )
     add = parser.add_argument
@@ -27,12 +27,12 @@ def run(args):
             print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)
         left_out = classifier.left_out(text)
         if left_out:
-            print(f"the model reads only the beginning: the last {left_out} tokens are left out", file=sys.stderr)
+            print(f"the text is too long for the model: its last {left_out} tokens are ignored", file=sys.stderr)
         print(format_probabilities(classifier.probabilities(text)), text, sep="  ", flush=True)
     return 0
 
 
 def format_probabilities(probabilities):
-    """The labels with their probabilities in one line, the likeliest first."""
+    """The labels with their probabilities on one line, the likeliest first."""
     likeliest = sorted(probabilities.items(), key=lambda item: -item[1])
     return "  ".join(f"{label} {p:.1%}" for label, p in likeliest)

@@ -1,7 +1,5 @@
-from pathlib import Path
-
 from ..support.processes import thread_variables
-from . import add_command, check_writable
+from . import add_command, check_picture
 
 
 def add_parser(subparsers):
@@ -9,17 +7,20 @@ def add_parser(subparsers):
         subparsers,
         "complexity",
         run,
-        "measure how time and memory of the layers grow, beside the lecture's table",
+        "measure the growth of time and memory of the layers, and compare it with the lecture's table",
         "transformer-np complexity -o complexity.png --gradients gradients.png",
     )
-    parser.add_argument("--quick", action="store_true", help="fewer and smaller sizes: a few seconds, rough exponents")
+    parser.add_argument(
+        "--quick", action="store_true", help="use fewer and smaller sizes: takes a few seconds, gives rough exponents"
+    )
     parser.add_argument("-o", "--out", metavar="FILE", help="draw the curves: .png, .svg or .pdf")
-    parser.add_argument("--gradients", metavar="FILE", help="draw the gradient against the distance")
+    parser.add_argument("--gradients", metavar="FILE", help="draw the gradient over the distance: .png, .svg or .pdf")
 
 
 def run(args):
     for option, name in (("-o", args.out), ("--gradients", args.gradients)):
-        _check_picture(option, name)
+        if name is not None:
+            check_picture(option, name)
     from ..bench import complexity
 
     curves = _with_one_thread(complexity.measure, args.quick)
@@ -48,17 +49,9 @@ def run(args):
     return 0
 
 
-def _check_picture(option, name):
-    if name is None:
-        return
-    if Path(name).suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"{option} {name}: the name must end in .png, .svg or .pdf")
-    check_writable(option, name)
-
-
 def _with_one_thread(function, *arguments):
-    """The function in a process of its own, whose matrix products use one thread: a second one would join in from some
-    size on and bend the curves."""
+    """Run the function in a process whose matrix products use one thread: from some size on, a second thread would join
+    and bend the curves."""
     import multiprocessing
     from concurrent.futures import ProcessPoolExecutor
 

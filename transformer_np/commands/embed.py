@@ -10,7 +10,7 @@ def add_parser(subparsers):
         subparsers,
         "embed",
         run,
-        "how similar sentences are, by a pretrained BERT",
+        "measure the similarity of sentences with a pretrained BERT",
         'transformer-np embed "a dog barks" "a hound makes noise" "the train is late"',
     )
     add = parser.add_argument
@@ -25,14 +25,16 @@ def run(args):
     for number, sentence in enumerate(args.text, 1):
         length = len(encoder.tokenizer.encode(sentence))
         if length > encoder.max_tokens:
-            print(f"sentence {number} has {length} tokens: the first {encoder.max_tokens} count", file=sys.stderr)
+            print(
+                f"sentence {number} has {length} tokens: only the first {encoder.max_tokens} are used", file=sys.stderr
+            )
     vectors = encoder.encode(args.text)  # (N, D)
     print("\n".join(format_similarities(vectors @ vectors.T, args.text)))
     return 0
 
 
 def format_similarities(similarities, sentences):
-    """The cosine similarities as a table, a row and a column for each sentence."""
+    """The cosine similarities as a table, with one row and one column per sentence."""
     yield "cosine similarity"
     yield "    " + "".join(f"{number:>8}" for number in range(1, len(sentences) + 1))
     for number, (row, sentence) in enumerate(zip(similarities, sentences, strict=True), 1):

@@ -10,7 +10,7 @@ def add_parser(subparsers):
         "transformer-np gradcheck --verbose layer_norm Transformer",
     )
     parser.add_argument("name", nargs="*", metavar="NAME", help="functions or modules to check (default: all of them)")
-    parser.add_argument("--verbose", action="store_true", help="a line for every input and parameter")
+    parser.add_argument("--verbose", action="store_true", help="print a line for every input and parameter")
 
 
 def run(args):
@@ -19,7 +19,7 @@ def run(args):
     checks = standard_checks()
     unknown = [name for name in args.name if name not in checks]
     if unknown:
-        raise ValueError(f"nothing to check under the name {unknown[0]!r}; there is {', '.join(checks)}")
+        raise ValueError(f"there is no check named {unknown[0]!r}; the checks are {', '.join(checks)}")
     names = args.name or list(checks)
     width = max(map(len, names))
     wrong = 0

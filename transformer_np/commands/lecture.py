@@ -3,10 +3,8 @@ import time
 from pathlib import Path
 
 from . import add_command
-from .plot import attention_figure
-from .translate import format_steps
 
-LEAST_EXACT_MATCH = 0.95  # of unseen sentences, for the translator to count as trained
+LEAST_EXACT_MATCH = 0.95  # share of unseen sentences from which the translator counts as trained
 
 
 def add_parser(subparsers):
@@ -18,7 +16,7 @@ def add_parser(subparsers):
         "transformer-np lecture --figures pictures",
     )
     add = parser.add_argument
-    add("--no-train", action="store_true", help="the worked numbers and exercises alone: no training, no pictures")
+    add("--no-train", action="store_true", help="only the worked numbers and the exercises: no training, no pictures")
     add("--figures", default="figures", metavar="DIR", help="folder for the pictures (default: figures)")
     add("--out", default="runs/lecture", metavar="DIR", help="folder for the translator (default: runs/lecture)")
 
@@ -44,12 +42,12 @@ def run(args):
 
 
 def _train_and_draw(out, figures):
-    """The part that takes a while: whether the translator learned its language, and the lines of the summary."""
+    """The slow part. Returns whether the translator learned its language, and the lines of the summary."""
     from .. import plots
     from ..data import LECTURE_SENTENCE, LECTURE_TRANSLATION
     from ..lecture import five_words
     from ..masks import causal_mask
-    from ..tasks.translation import TranslationOptions, TranslationTask, Translator
+    from ..tasks.translation import TranslationOptions, TranslationTask, Translator, format_steps
 
     figures.mkdir(parents=True, exist_ok=True)
     drawn = []
@@ -58,7 +56,7 @@ def _train_and_draw(out, figures):
         drawn.append(figures / f"{name}.png")
         figure.savefig(drawn[-1])
 
-    # what needs no training comes first: a folder that cannot be written shows itself before the wait
+    # pictures that need no training come first, so that an unwritable folder fails before the training
     example = five_words()
     draw("positional_encoding", plots.positional_encoding(length=50, d_model=64))
     draw("causal_mask", plots.mask(causal_mask(len(example.words)), example.words, example.words))
@@ -86,10 +84,10 @@ def _train_and_draw(out, figures):
     sys.stdout.flush()
 
     draw("training_curve", plots.training_curve(trained.trainer.history))
-    draw("encoder_attention", attention_figure(translator, LECTURE_SENTENCE, "encoder"))
-    draw("decoder_attention", attention_figure(translator, LECTURE_SENTENCE, "decoder"))
-    draw("cross_attention", attention_figure(translator, LECTURE_SENTENCE, "cross"))
-    draw("cross_attention_head", attention_figure(translator, LECTURE_SENTENCE, "cross", layer=2, head=1))
+    for kind in ("encoder", "decoder", "cross"):
+        weights, queries, keys = plots.translator_attention(translator, LECTURE_SENTENCE, kind)
+        draw(f"{kind}_attention", plots.attention(weights, queries, keys))
+    draw("cross_attention_head", plots.attention(weights[1, 0], queries, keys))  # head 1 of layer 2
 
     right = translation == LECTURE_TRANSLATION
     lines = [

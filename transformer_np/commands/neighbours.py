@@ -1,5 +1,4 @@
-from ..tasks import runs
-from . import add_command, check_writable, positive_number
+from . import add_command, add_vectors, check_writable, given_vectors, positive_number
 
 
 def add_parser(subparsers):
@@ -7,32 +6,16 @@ def add_parser(subparsers):
         subparsers,
         "neighbours",
         run,
-        "words with similar vectors, and analogies, by a trained Word2Vec or a file of vectors",
+        "find words with similar vectors, and analogies, with a trained Word2Vec or a file of vectors",
         "transformer-np neighbours list integer --analogy list lists tuple",
     )
     add = parser.add_argument
-    add("word", nargs="*", metavar="WORD", help="words whose neighbours are wanted")
-    add("--analogy", nargs=3, metavar=("A", "B", "C"), help="what is to C as B is to A: man king woman")
+    add("word", nargs="*", metavar="WORD", help="words to find the neighbours of")
+    add("--analogy", nargs=3, metavar=("A", "B", "C"), help="find the word that is to C as B is to A: man king woman")
     add_vectors(parser)
-    add("--count", type=positive_number, default=10, metavar="N", help="how many to show (default: 10)")
+    add("--count", type=positive_number, default=10, metavar="N", help="how many words to show (default: 10)")
     add("--save", metavar="FILE", help="write all vectors to a file in the word2vec text format")
-    add("--binary", action="store_true", help="with --save: in the binary format")
-
-
-def add_vectors(parser):
-    """Where the vectors come from: two options that exclude each other."""
-    source = parser.add_mutually_exclusive_group()
-    source.add_argument("--model", metavar="DIR", help="folder of the run (default: the newest Word2Vec)")
-    source.add_argument("--vectors", metavar="FILE", help="vectors in the word2vec text or binary format instead")
-
-
-def given_vectors(args):
-    """The WordVectors that the arguments name."""
-    from ..tasks.word2vec import KIND, WordVectors
-
-    if args.vectors is not None:
-        return WordVectors.read(args.vectors)
-    return WordVectors.load(args.model or runs.newest_run(KIND))
+    add("--binary", action="store_true", help="with --save: use the binary format")
 
 
 def run(args):

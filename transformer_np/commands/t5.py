@@ -1,7 +1,7 @@
 import sys
 
 from ..tasks import runs
-from . import add_command, given_texts
+from . import add_command, add_model, given_texts
 
 
 def add_parser(subparsers):
@@ -9,23 +9,25 @@ def add_parser(subparsers):
         subparsers,
         "t5",
         run,
-        "answer texts with a trained T5, each by the task that its beginning names",
+        "answer texts with a trained T5; the beginning of a text names the task",
         'transformer-np t5 "date: 24 March 2019" "sentiment: not bad at all"',
     )
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="texts, each in quotes (default: the lines of standard input)")
-    add("--model", metavar="DIR", help="folder of the run (default: the newest T5 below this folder)")
-    add("--pretrained", metavar="DIR", help="folder of a T5 in Hugging Face's layout instead, tokenizer.json included")
+    add_model(
+        parser,
+        "folder of the run (default: the newest T5 below this folder)",
+        "folder of a T5 in Hugging Face's layout, including tokenizer.json",
+        minilm=False,
+    )
     add("--beam", type=int, default=1, metavar="N", help="beam size (default: 1, which is greedy)")
-    add("--length-penalty", type=float, default=0.6, metavar="X", help="of beam search (default: 0.6)")
-    add("--max-len", type=int, metavar="N", help="the most tokens of an answer (default: the model's)")
+    add("--length-penalty", type=float, default=0.6, metavar="X", help="length penalty of beam search (default: 0.6)")
+    add("--max-len", type=int, metavar="N", help="maximal number of tokens in an answer (default: the model's)")
 
 
 def run(args):
     from ..tasks.t5 import KIND, TextToText
 
-    if args.pretrained and args.model:
-        raise ValueError("--pretrained and --model name two models: leave out one")
     if not 0 <= args.length_penalty <= 10:
         raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
     if args.pretrained:
@@ -35,8 +37,11 @@ def run(args):
     for text in given_texts(args.text):
         length, longest = answers.encode(text).shape[1], answers.model.config.max_len
         if not answers.knows(text):
-            print(f"no task that the model has learned; those are: {', '.join(answers.learned)}", file=sys.stderr)
+            print(
+                f"the text is of no task that the model has learned; those are: {', '.join(answers.learned)}",
+                file=sys.stderr,
+            )
         if length > longest:
-            print(f"the text has {length} tokens, those it was trained on at most {longest}", file=sys.stderr)
+            print(f"the text has {length} tokens, but the training texts had at most {longest}", file=sys.stderr)
         print(answers.answer(text, args.beam, args.length_penalty, args.max_len), flush=True)
     return 0

@@ -5,8 +5,7 @@ from typing import get_args
 
 from .. import tasks
 from ..tasks import runs
-from ..training.choice import team_of
-from ..training.mpi import MPITeam, launched_by_mpi
+from ..training import mpi
 from . import add_command, number_of_workers
 
 
@@ -19,17 +18,17 @@ def add_parser(subparsers):
 
 
 def _add_kind(kinds, task):
-    """A sub-command with a flag for every option of the task."""
+    """Add a sub-command with a flag for every option of the task."""
     parser = add_command(kinds, task.kind, run, task.summary, task.example)
     parser.set_defaults(task=task)
     add = parser.add_argument
-    add("--out", metavar="DIR", help=f"folder for the run (default: runs/{task.kind}-1, or the next that is free)")
+    add("--out", metavar="DIR", help=f"folder for the run (default: runs/{task.kind}-1, or the next free number)")
     add("--resume", action="store_true", help="continue the run in --out with its options (--steps may be larger)")
     add(
         "--workers",
         type=number_of_workers,
         metavar="N|auto",
-        help="processes that share each step; auto: one per core (default: 1, or those that mpiexec started)",
+        help="processes that share each step; auto: one per core (default: 1, or as many as mpiexec started)",
     )
     for field in fields(task.Options):
         kind = (*get_args(field.type), field.type)[0]  # the float of `float | None`
@@ -48,9 +47,12 @@ def _add_kind(kinds, task):
 
 
 def run(args):
-    team = MPITeam() if launched_by_mpi() else team_of(args.workers or 1)
-    if args.workers and launched_by_mpi():
-        raise ValueError("--workers and mpiexec exclude each other: let mpiexec start more processes")
+    workers = args.workers or 1
+    if mpi.launched_by_mpi():
+        mpi.connect()
+        if args.workers:
+            raise ValueError("--workers and mpiexec exclude each other: have mpiexec start more processes")
+        workers = "mpi"
     if args.resume and not args.out:
         raise ValueError("--resume needs the folder of the run: --out DIR")
     task = args.task
@@ -58,13 +60,13 @@ def run(args):
     folder = args.out or runs.free_folder(task.kind)
     options = asked if args.resume else task.Options(**asked)
     trained = task.train(
-        options, folder, resume=args.resume, report=lambda line: print(line, file=sys.stderr), workers=team
+        options, folder, resume=args.resume, report=lambda line: print(line, file=sys.stderr), workers=workers
     )
     trainer = trained.trainer
     if not trainer.leads:
         return 0
     if trainer.interrupted:
-        print(f"interrupted after step {trainer.step}; everything is saved. Go on with", file=sys.stderr)
+        print(f"interrupted after step {trainer.step}; everything is saved. Continue with", file=sys.stderr)
         print(f"  transformer-np train {task.kind} --out {shlex.quote(str(folder))} --resume", file=sys.stderr)
         return 130
     print(f"steps {trainer.step}")

@@ -1,5 +1,4 @@
 import sys
-from math import exp
 
 from ..tasks import runs
 from . import add_command, given_texts
@@ -17,15 +16,19 @@ def add_parser(subparsers):
     add("text", nargs="*", metavar="TEXT", help="sentences, each in quotes (default: the lines of standard input)")
     add("--model", metavar="DIR", help="folder of the run (default: the newest translator below this folder)")
     add("--beam", type=int, default=1, metavar="N", help="beam size (default: 1, which is greedy)")
-    add("--length-penalty", type=float, default=0.6, metavar="X", help="of beam search (default: 0.6)")
-    add("--show-steps", action="store_true", help="print each time step: the token, its log-probability, runners-up")
+    add("--length-penalty", type=float, default=0.6, metavar="X", help="length penalty of beam search (default: 0.6)")
+    add(
+        "--show-steps",
+        action="store_true",
+        help="print the token, its log-probability and the runners-up of each time step",
+    )
 
 
 def run(args):
-    from ..tasks.translation import KIND, Translator
+    from ..tasks.translation import KIND, Translator, format_steps
 
     if args.show_steps and args.beam != 1:
-        raise ValueError("--show-steps shows greedy decoding: leave out --beam")
+        raise ValueError("--show-steps works only with greedy decoding: leave out --beam")
     if not 0 <= args.length_penalty <= 10:
         raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
     translator = Translator.load(args.model or runs.newest_run(KIND))
@@ -37,14 +40,3 @@ def run(args):
             print("\n".join(format_steps(sentence, translator)))
         print(translator.translate(sentence, args.beam, args.length_penalty), flush=True)
     return 0
-
-
-def format_steps(sentence, translator):
-    """Greedy decoding as a table: a line for each time step."""
-    steps = translator.steps(sentence)
-    width = max(len(candidates[0][0]) for candidates in steps)
-    yield f'"{sentence}", one token at a time (log p in nats)'
-    yield f"{'step':>6}  {'token':<{width}}  {'log p':>8}  {'p':>6}   runners-up"
-    for number, ((token, log_prob), *others) in enumerate(steps, 1):
-        rest = ", ".join(f"{other} {value:.2f}" for other, value in others)
-        yield f"{number:>6}  {token:<{width}}  {log_prob:>8.4f}  {exp(log_prob):>6.1%}   {rest}"

@@ -1,4 +1,4 @@
-"""Text as a model takes it: tokenizers, sentence pairs, batches, and a corpus to begin with."""
+"""Text as input for a model: tokenizers, sentence pairs, batches and built-in corpora."""
 
 from .batching import Seq2SeqBatch, Seq2SeqBatches, pad_batch, shift_right
 from .bpe import BPETokenizer

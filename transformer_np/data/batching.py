@@ -8,11 +8,11 @@ from .tokenizers import BOS, EOS, PAD
 
 
 def pad_batch(sequences, pad_id=PAD):
-    """Sequences of different lengths as one array, the short ones filled up at the end.
+    """Sequences of different lengths as one array, the short ones padded at the end.
 
     sequences: B sequences of ids, the longest of T  ->  (B, T) int64
 
-    Raises ValueError if there is no sequence, or one without ids; TypeError for ids that are not whole numbers.
+    Raises ValueError for no sequences or an empty one, TypeError for ids that are not whole numbers.
     """
     lengths = np.array([len(sequence) for sequence in sequences])
     if not len(lengths):
@@ -25,7 +25,7 @@ def pad_batch(sequences, pad_id=PAD):
 
 
 def shift_right(ids, bos_id=BOS, eos_id=EOS):
-    """Teacher forcing: what the decoder is given for a target sentence, and what it should say.
+    """Teacher forcing: the decoder's input for a target sentence, and the output it should predict.
 
     ids: y₁ … yₙ  ->  tgt_in, tgt_out, lists of n + 1 ids
 
@@ -35,15 +35,15 @@ def shift_right(ids, bos_id=BOS, eos_id=EOS):
                     ↓       ↓       ↓          ↓
         tgt_out   Lucas   vai     viajar    <eos>
 
-    At every place the decoder sees the right beginning, whatever it would have said itself, and is asked for the next
-    token. So one pass trains all places at once, and the causal mask keeps each from seeing its own answer.
+    At every position the decoder sees the correct beginning, not its own predictions, and predicts the next token. So
+    one pass trains all positions at once, and the causal mask hides from each the token it should predict.
     """
     return [bos_id, *ids], [*ids, eos_id]
 
 
 @dataclass(frozen=True)
 class Seq2SeqBatch:
-    """A batch of sentence pairs: src (B, S), tgt_in (B, T) and tgt_out (B, T), as `shift_right` makes them, padded."""
+    """A padded batch of sentence pairs: src (B, S), and tgt_in (B, T) and tgt_out (B, T) as made by `shift_right`."""
 
     src: np.ndarray
     tgt_in: np.ndarray
@@ -51,21 +51,21 @@ class Seq2SeqBatch:
 
 
 class Seq2SeqBatches:
-    """The training data as a sequence of batches without end: `batch(step)` for step = 0, 1, 2, …
+    """The training data as an endless sequence of batches: `batch(step)` for step = 0, 1, 2, …
 
-    A batch depends on the data, batch_size, seed and step alone, so a training that stopped goes on with the very
-    batch it would have had. In an epoch, `batches_per_epoch` steps, every pair comes once, in an order of its own:
-    sentences of similar length share a batch, so that there is little padding, and batches come in random order.
+    A batch depends only on the data, batch_size, seed and step, so a resumed training run gets exactly the
+    batches it would have had. An epoch is `batches_per_epoch` steps and has every pair once, in an order of its own.
+    Sentences of similar length share a batch, so that there is little padding; the batches are in random order.
 
         batches = Seq2SeqBatches([([5, 6, 7], [8, 9]), ([5, 6], [8])], batch_size=2)
         batches.batch(0).tgt_in                           # (2, 3)
 
-    pairs: (source ids, target ids) each, without special tokens. len() is the number of pairs.
+    pairs: a list of (source ids, target ids) without special tokens; len() is the number of pairs
 
-    Raises ValueError for a batch_size below 1, no pairs, or a source sequence without ids.
+    Raises ValueError for a batch_size below 1, no pairs, or an empty source sequence.
     """
 
-    MOST_SORTED = 50  # batches that are sorted by length together: more leave less padding, and less to chance
+    MOST_SORTED = 50  # batches whose pairs are sorted by length together: more means less padding, but less randomness
 
     def __init__(self, pairs, batch_size, seed=0, pad_id=PAD, bos_id=BOS, eos_id=EOS):
         if batch_size < 1:
@@ -77,7 +77,7 @@ class Seq2SeqBatches:
         self._lengths = np.array([(len(src), len(tgt)) for src, tgt in pairs])  # (number of pairs, 2)
         if not self._lengths[:, 0].all():
             raise ValueError(f"the source sequence of pair {int(self._lengths[:, 0].argmin())} is empty")
-        self._current = (None, None)  # the epoch whose order is known, and the order
+        self._current = (None, None)  # the cached epoch and its order
 
     def __len__(self):
         return len(self.pairs)
@@ -98,21 +98,23 @@ class Seq2SeqBatches:
         return self._make(order[index])
 
     def in_order(self):
-        """Every pair once, sorted by length: yields the batches of a validation."""
+        """Yield the batches for validation: every pair once, sorted by length."""
         for chosen in self._slices(self._sorted(np.arange(len(self)))):
             yield self._make(chosen)
 
     def _order(self, epoch):
-        """Which pairs each batch of the epoch consists of: shuffle pairs, sort chunks by length, shuffle batches."""
+        """The pairs in each batch of the epoch: shuffle the pairs, sort chunks by length, shuffle the batches."""
         rng = np.random.default_rng([self.seed, epoch])
         shuffled = rng.permutation(len(self))
-        size = self.batch_size * max(1, min(self.MOST_SORTED, self.batches_per_epoch // 4))  # chance for small data too
+        size = self.batch_size * max(
+            1, min(self.MOST_SORTED, self.batches_per_epoch // 4)
+        )  # randomness for small data too
         chunks = [self._sorted(shuffled[start : start + size]) for start in range(0, len(self), size)]
         batches = self._slices(np.concatenate(chunks))
         return [batches[i] for i in rng.permutation(len(batches))]
 
     def _sorted(self, chosen):
-        """By source length, then target length; equal ones stay as shuffled."""
+        """Sort by source length, then target length; pairs of equal lengths stay shuffled."""
         src, tgt = self._lengths[chosen].T
         return chosen[np.lexsort((tgt, src))]
 

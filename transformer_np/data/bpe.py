@@ -1,4 +1,4 @@
-"""Byte-level byte-pair encoding: a vocabulary between characters and words in which every text can be written."""
+"""Byte-level byte-pair encoding: a vocabulary between characters and words that can spell every text."""
 
 import heapq
 import re
@@ -11,15 +11,15 @@ from .tokenizers import SPECIAL_TOKENS, UNK, Tokenizer
 FIRST_BYTE = len(SPECIAL_TOKENS)  # the id of the byte 0
 FIRST_MERGE = FIRST_BYTE + 256
 
-# A piece is an English ending after an apostrophe; letters, digits or other signs, each with a space before them or
-# not; or white space, but for a last space that belongs to the word after it. (Radford et al. 2019 have no longest
-# piece; with one, text without any spaces takes no longer than other text.)
+# A piece is an English ending after an apostrophe; a run of letters, digits or other signs, with an optional space
+# before it; or white space, except the last space before a word. (Radford et al. 2019 have no longest piece; the limit
+# of 64 keeps text without any spaces as fast as other text.)
 _PIECE = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]{1,64}| ?\d{1,64}| ?(?:[^\s\w]|_){1,64}|\s{1,64}(?!\S)|\s{1,64}")
 
 
 class BPETokenizer(Tokenizer):
-    """Every token is a sequence of bytes: the 256 bytes themselves, and what is merged from two tokens that often stand
-    side by side (Sennrich et al. 2016; on UTF-8 bytes: Radford et al. 2019, §2.2).
+    """Tokens are byte sequences: the 256 single bytes, and merges of two tokens that are often adjacent (Sennrich et
+    al. 2016; on UTF-8 bytes: Radford et al. 2019, §2.2).
 
         ids        0 … 3             4 … 259       260, 261, …
         tokens     special tokens    the bytes     merges[0], merges[1], …
@@ -27,11 +27,11 @@ class BPETokenizer(Tokenizer):
         tokenizer = BPETokenizer.train(["low lower lowest"], max_size=263)
         tokenizer.decode(tokenizer.encode("any text: é 漢"))     # the same text, to the letter
 
-    A text is first cut into pieces, about words with the space before them, and no token reaches from one piece into
-    the next. In a piece the merge that was learned first is done first, wherever it can be, then the next, until there
-    is none left. Nothing is ever unknown: a character that did not occur in the training text is spelled in bytes.
+    A text is first cut into pieces, roughly words with the space before them, and no token crosses from one piece into
+    the next. Within a piece, merges are applied in the order in which they were learned, each wherever possible.
+    Nothing is ever unknown: a character that is not in the training text is spelled in bytes.
 
-    merges: pairs of ids, each below the id of its own merge. Raises ValueError where they are something else.
+    merges: pairs of ids, each below the id of its own merge. Raises ValueError for anything else.
     """
 
     kind = "bpe"
@@ -61,18 +61,18 @@ class BPETokenizer(Tokenizer):
 
     @classmethod
     def train(cls, texts, min_count=2, max_size=1000):
-        """Learn the merges: again and again the pair of tokens that stands side by side most often becomes a token. Of
-        equally frequent pairs the one with the smaller ids goes first.
+        """Learn the merges: repeatedly turn the most frequent pair of adjacent tokens into a token. Among equally
+        frequent pairs, the one with the smaller ids comes first.
 
-        texts: an iterable of strings; min_count: a pair that is rarer is not worth a token; max_size bounds the whole
-            vocabulary, the 4 special tokens and 256 bytes included
+        texts: an iterable of strings; min_count: rarer pairs do not become tokens; max_size: the most tokens in the
+            vocabulary, including the 4 special tokens and 256 bytes
 
-        A pair's count changes only in the pieces that hold it, so that each merge looks at those alone.
+        A merge changes counts only in the pieces that contain the pair, so only these are updated.
 
-        Raises ValueError if there is no text, or a bound is too small; TypeError for a single string.
+        Raises ValueError for no text or a bound that is too small, TypeError for a single string.
         """
         if isinstance(texts, str):
-            raise TypeError("texts must be several strings, got a single one; put it into a list")
+            raise TypeError("texts must be a list of strings, got a single string; put it into a list")
         check_at_least("min_count", min_count, 1)
         check_at_least("max_size", max_size, FIRST_MERGE)
         pieces = Counter(piece for text in texts for piece in cls.cut(text))
@@ -93,7 +93,7 @@ class BPETokenizer(Tokenizer):
         while queue and FIRST_MERGE + len(merges) < max_size:
             count, pair = heapq.heappop(queue)
             if -count != counts[pair]:
-                continue  # it has changed since; the new count is in the queue too
+                continue  # outdated: the new count is in the queue too
             if -count < min_count:
                 break
             new = FIRST_MERGE + len(merges)
@@ -114,7 +114,7 @@ class BPETokenizer(Tokenizer):
         return cls(merges)
 
     def encode(self, text):
-        """The ids of a text, no special token added."""
+        """The ids of a text, without special tokens."""
         ids = []
         for piece in self.cut(text):
             found = self._known.get(piece)
@@ -133,12 +133,12 @@ class BPETokenizer(Tokenizer):
         return ids
 
     def decode(self, ids):
-        """The text of the ids, special tokens left out. Bytes that are not UTF-8, which no text is encoded as but a
-        model may say, become "�"."""
+        """The text of the ids, without special tokens. Bytes that are not UTF-8 become "�": no text is encoded as such
+        bytes, but a model may generate them."""
         return b"".join(self._bytes[i] for i in map(self._checked, ids)).decode("utf-8", "replace")
 
     def token(self, i):
-        """The token of an id, to be shown: bytes that are not a whole character as "\\xe2"."""
+        """The token of an id as printable text: bytes that are not a whole character appear as "\\xe2"."""
         return self.vocabulary[self._checked(i)]
 
     def _checked(self, i):
@@ -147,7 +147,7 @@ class BPETokenizer(Tokenizer):
         return i
 
     def unknown(self, text):
-        """Nothing: every text can be written in bytes."""
+        """The pieces of a text that are not in the vocabulary: always none, as bytes can spell every text."""
         return []
 
 
@@ -155,11 +155,11 @@ def _byte_ids(piece):
     try:
         return [FIRST_BYTE + byte for byte in piece.encode("utf-8")]
     except UnicodeEncodeError as error:
-        raise ValueError(f"{piece[error.start]!r} is half of a surrogate pair, no text that UTF-8 can write") from None
+        raise ValueError(f"{piece[error.start]!r} is half of a surrogate pair, which UTF-8 cannot encode") from None
 
 
 def _merge(ids, pair, new):
-    """The ids with `new` for every occurrence of the pair, from left to right."""
+    """The ids with every occurrence of the pair replaced by `new`, from left to right."""
     left, right = pair
     merged, i = [], 0
     while i < len(ids):

@@ -1,7 +1,7 @@
-"""Dates as people write them, and the same in ISO 8601: 2019-03-24. A built-in task for a model from text to text.
+"""Dates as people write them and in ISO 8601, 2019-03-24: a built-in text-to-text task.
 
-What could be read in two ways is read in one. The day stands before the month wherever both are numbers: 3/4/2019 is
-the third of April. A year of two digits lies between 1970 and 2069. A weekday is always the right one.
+Ambiguous dates have one reading. The day comes before the month if both are numbers: 3/4/2019 is the third of April. A
+two-digit year lies between 1970 and 2069. The weekday always matches the date.
 """
 
 from datetime import date
@@ -11,15 +11,15 @@ import numpy as np
 from ..support.checks import check_at_least
 
 FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
-SHORT_YEARS = range(1970, 2070)  # those that may be written with two digits
+SHORT_YEARS = range(1970, 2070)  # the years that may be written with two digits
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July"),
     *("August", "September", "October", "November", "December"),
 )
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-ENDINGS = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}  # of all other days "th"
+ENDINGS = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}  # "th" for all other days
 
-# {day} 24, {dd} 24 with two digits always, {th} 24th; {Month} March, {Mon} Mar, {month} 3, {mm} 03; {year} 2019,
+# {day} 24, {dd} always two digits, {th} 24th; {Month} March, {Mon} Mar, {month} 3, {mm} 03; {year} 2019,
 # {yy} 19; {Weekday} Sunday, {Wday} Sun
 FORMATS = (
     "{day} {Month} {year}",
@@ -55,8 +55,10 @@ SHORT_FORMATS = (
 
 
 def write_date(day, form):
-    """A datetime.date in one of the FORMATS or SHORT_FORMATS. ValueError for two digits of a year outside 1970 … 2069,
-    which would be read as another."""
+    """A datetime.date in one of the FORMATS or SHORT_FORMATS.
+
+    Raises ValueError for a two-digit year outside 1970 … 2069, which would be read as a different year.
+    """
     if "{yy}" in form and day.year not in SHORT_YEARS:
         raise ValueError(f"{day.year} cannot be written with two digits: they stand for 1970 … 2069")
     month, weekday = MONTHS[day.month - 1], WEEKDAYS[day.weekday()]
@@ -67,9 +69,9 @@ def write_date(day, form):
 
 
 def written_dates(size=8000):
-    """Dates from 1900 to 2099, each once, in a format of its own: a list of (as written, ISO), always the same.
+    """Dates from 1900 to 2099, each once and in a random format: a list of (as written, ISO), always the same.
 
-    size: how many, at most 20,000. No two are the same day, so that a part that is held out is new as a date too.
+    size: how many, at most 20,000. No day occurs twice, so a held-out part has only new dates.
 
     Raises ValueError for another size.
     """

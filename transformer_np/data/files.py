@@ -1,20 +1,20 @@
-"""The user's text files: opened, decoded and cut into lines, with an error that says where something is wrong."""
+"""Reading of the user's text files, with errors that give the line and the column."""
 
 from pathlib import Path
 
 
 def read_utf8(path, expected="a text file"):
-    """The text of a UTF-8 file, its line ends as "\\n".
+    """The text of a UTF-8 file, with "\\n" as line end.
 
-    Raises FileNotFoundError, IsADirectoryError that says what was `expected`, and ValueError with line and column for a
-    byte that is not UTF-8.
+    Raises FileNotFoundError; IsADirectoryError, which names what was `expected`; and ValueError with line and column
+    for a byte that is not UTF-8.
     """
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, expected {expected}")
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
-    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")  # the byte order mark that some editors put first
+    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")  # the byte order mark of some editors
     try:
         return _unix(data.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -24,11 +24,13 @@ def read_utf8(path, expected="a text file"):
 
 
 def read_lines(path, expected="a text file"):
-    """The lines of a UTF-8 file that are not blank, each behind its place for an error message: [(place, line)].
+    """The non-blank lines of a UTF-8 file, each with its place for error messages: [(place, line)].
 
-    Raises what read_utf8 raises.
+    Raises the same errors as read_utf8.
     """
-    lines = read_utf8(path, expected).split("\n")  # str.splitlines would take rare characters inside a sentence too
+    lines = read_utf8(path, expected).split(
+        "\n"
+    )  # str.splitlines would also split at rare characters inside a sentence
     return [(f"{path}, line {number}", line) for number, line in enumerate(lines, 1) if line.strip()]
 
 

@@ -1,5 +1,5 @@
-"""Batches for an encoder: labelled texts, and texts with holes in them. A text is [CLS] … [SEP]: <bos> stands for the
-first, <eos> for the second; what stands for a hole, <mask>, is the last token of a vocabulary that has it."""
+"""Batches for an encoder: labelled texts, and texts with masked tokens. A text is [CLS] … [SEP], where <bos> serves as
+[CLS] and <eos> as [SEP]; <mask> is the last token of the vocabulary."""
 
 from dataclasses import dataclass
 
@@ -9,32 +9,32 @@ from .batching import Seq2SeqBatches, pad_batch
 from .tokenizers import BOS, EOS, SPECIAL_TOKENS
 
 MASK_TOKEN = "<mask>"
-IGNORED = -1  # the target where nothing is asked
-CHOSEN, MASKED, REPLACED = 0.15, 0.8, 0.1  # share of tokens asked for; of those, hidden, and exchanged for another
+IGNORED = -1  # the target where nothing is to be predicted
+CHOSEN, MASKED, REPLACED = 0.15, 0.8, 0.1  # share of tokens to predict; of these, share masked, share replaced
 
 
 def with_mask(tokenizer):
-    """The same tokenizer with <mask> at the end of its vocabulary. No text is ever cut into that token."""
+    """The same tokenizer with <mask> at the end of its vocabulary. No text is ever encoded as that token."""
     return type(tokenizer)([*tokenizer.vocabulary, MASK_TOKEN], tokenizer.lowercase)
 
 
 def as_encoder_input(ids, max_len):
-    """[CLS], the ids, [SEP]; of a text too long for max_len tokens, its beginning."""
+    """[CLS], the ids, [SEP]; a text longer than max_len tokens is cut off."""
     return [BOS, *ids[: max_len - 2], EOS]
 
 
 @dataclass(frozen=True)
 class LabelledBatch:
-    """A batch of texts: ids (B, S), padded, and the number of each one's label, labels (B,)."""
+    """A batch of texts: padded ids (B, S), and the index of each text's label, labels (B,)."""
 
     ids: np.ndarray
     labels: np.ndarray
 
 
 class LabelledBatches(Seq2SeqBatches):
-    """Labelled texts as a sequence of batches without end, in the order that Seq2SeqBatches gives pairs.
+    """Labelled texts as an endless sequence of batches, in the order of Seq2SeqBatches.
 
-    texts: (ids, number of the label) each, special tokens included
+    texts: a list of (ids, index of the label), special tokens included
     """
 
     def __init__(self, texts, batch_size, seed=0):
@@ -46,21 +46,21 @@ class LabelledBatches(Seq2SeqBatches):
 
 
 def mask_tokens(ids, vocab_size, rng):
-    """Choose tokens to be asked for, and hide most of them (Devlin et al. 2019, §3.1 and §A.1).
+    """Choose tokens to predict, and mask most of them (Devlin et al. 2019, §3.1 and §A.1).
 
-    Each token is chosen with probability 15 %; of the chosen ones 80 % become <mask>, 10 % some token of the
-    vocabulary, 10 % stay: so the model cannot tell which of the tokens it sees are right, and has to think about each.
-    Special tokens are never chosen, and never take another's place. Where chance chose nothing, one token is chosen.
+    Each token is chosen with probability 15 %. Of the chosen tokens 80 % become <mask>, 10 % a random token of the
+    vocabulary, and 10 % stay as they are: the model cannot tell which of the tokens it sees are correct, so it has to
+    model each. Special tokens are never chosen and never used as replacements. At least one token is always chosen.
 
     ids (B, S) of a vocabulary whose last token is <mask>, rng a Generator or a seed
-    ->  ids (B, S) with the holes, targets (B, S): the id where one was chosen, else IGNORED
+    ->  masked ids (B, S), targets (B, S): the original id of a chosen token, else IGNORED
 
-    Raises ValueError if no token can be chosen, or there is none to exchange one for.
+    Raises ValueError if no token can be chosen or the vocabulary has no ordinary token.
     """
     rng = np.random.default_rng(rng)
     first, mask_id = len(SPECIAL_TOKENS), vocab_size - 1
     if mask_id <= first:
-        raise ValueError(f"a vocabulary of {vocab_size} tokens has none besides special ones and {MASK_TOKEN}")
+        raise ValueError(f"a vocabulary of {vocab_size} tokens has none besides the special tokens and {MASK_TOKEN}")
     ids = np.asarray(ids)
     ordinary = (ids >= first) & (ids != mask_id)
     if not ordinary.any():
@@ -78,17 +78,17 @@ def mask_tokens(ids, vocab_size, rng):
 
 @dataclass(frozen=True)
 class MaskedBatch:
-    """A batch of texts with holes: ids (B, S), and targets (B, S), what was there where it is asked, else IGNORED."""
+    """A batch of masked texts: ids (B, S), and targets (B, S), the original ids where to predict, else IGNORED."""
 
     ids: np.ndarray
     targets: np.ndarray
 
 
 class MaskedBatches(Seq2SeqBatches):
-    """Texts with holes as a sequence of batches without end, in the order that Seq2SeqBatches gives pairs. The holes
-    depend on seed and step alone: a text has other ones each time it comes.
+    """Masked texts as an endless sequence of batches, in the order of Seq2SeqBatches. The masks depend only on seed and
+    step, so a text is masked differently each time.
 
-    texts: lists of ids, special tokens included, each with an ordinary one; vocab_size: <mask> is the last token
+    texts: lists of ids, special tokens included, each with at least one ordinary token; vocab_size: counts <mask>
     """
 
     def __init__(self, texts, batch_size, vocab_size, seed=0):
@@ -99,7 +99,7 @@ class MaskedBatches(Seq2SeqBatches):
         return self._masked(super().batch(step), [self.seed, step, 1])
 
     def in_order(self):
-        """Every text once, sorted by length, always with the same holes: yields the batches of a validation."""
+        """Yield the batches for validation: every text once, sorted by length, always with the same masks."""
         for number, ids in enumerate(super().in_order()):
             yield self._masked(ids, [self.seed, number, 2])
 

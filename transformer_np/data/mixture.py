@@ -1,4 +1,4 @@
-"""Several tasks in one batch."""
+"""Batches that mix several tasks."""
 
 import numpy as np
 
@@ -9,8 +9,9 @@ from .tokenizers import PAD
 class MixedBatches:
     """Some rows of each task in every batch (Raffel et al. 2020, §3.5.2): `batch(step)` for step = 0, 1, 2, …
 
-    parts: Seq2SeqBatches, SpanBatches and the like, one for each task. Their own batch sizes are the shares of the
-    mixture. Raises ValueError for none.
+    parts: Seq2SeqBatches, SpanBatches or similar, one per task; their batch sizes are the shares of the mixture
+
+    Raises ValueError for an empty list.
     """
 
     def __init__(self, parts, pad_id=PAD):
@@ -19,7 +20,7 @@ class MixedBatches:
             raise ValueError("there are no batches to mix")
 
     def batch(self, step):
-        """The batch of a training step, counted from 0: the rows of the first part, then those of the next."""
+        """The batch of a training step, counted from 0: the rows of all parts, in order."""
         batches = [part.batch(step) for part in self.parts]
         return Seq2SeqBatch(
             *(self._stacked([getattr(b, name) for b in batches]) for name in ("src", "tgt_in", "tgt_out"))

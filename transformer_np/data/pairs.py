@@ -1,4 +1,4 @@
-"""Sentence pairs: from the user's file, and apart into training, validation and test."""
+"""Sentence pairs: read from the user's file, split into training, validation and test."""
 
 import unicodedata
 from dataclasses import dataclass
@@ -9,17 +9,16 @@ from .files import read_lines
 
 
 def read_pairs(path):
-    """Read (source, target) sentences from a UTF-8 text file, one pair a line with a tab between them.
+    """Read (source, target) sentences from a UTF-8 text file with one pair per line, separated by a tab.
 
-    Further columns are ignored (a Tatoeba or Anki export has some), and so are blank lines and white space around a
-    sentence.
+    Ignores further columns (as in a Tatoeba or Anki export), blank lines and white space around a sentence.
 
-    Raises FileNotFoundError, IsADirectoryError, and ValueError with the line for a file that is not of this form.
+    Raises FileNotFoundError, IsADirectoryError, and ValueError with the line number for a line of another form.
     """
-    lines = read_lines(path, "a text file with one pair of sentences a line")
+    lines = read_lines(path, "a text file with one pair of sentences per line")
     pairs = [_pair(line, place) for place, line in lines]
     if not pairs:
-        raise ValueError(f"{path} has no sentence pairs in it")
+        raise ValueError(f"{path} has no sentence pairs")
     return pairs
 
 
@@ -44,17 +43,18 @@ class Split:
 
 
 def split_pairs(pairs, validation=0.1, test=0.1, seed=0, held_out=()):
-    """Divide the pairs at random into training, validation and test, the same way for the same seed.
+    """Split the pairs at random into training, validation and test, the same way for the same seed.
 
-    validation, test: shares of the distinct source sentences. All pairs of one source sentence, upper or lower case,
-    stay together, so that a test sentence is really new to the model. Those in held_out go to the test part besides.
+    validation, test: shares of the distinct source sentences. All pairs with the same source sentence, ignoring case,
+    stay together, so that a test sentence is really new to the model.
+    held_out: source sentences that always go to the test part, in addition to its share
 
-    Raises ValueError for shares that make no sense, and for pairs too few to leave something in every part.
+    Raises ValueError for shares that are not positive or leave nothing for training, and for too few pairs.
     """
     if not (validation > 0 and test > 0 and validation + test < 1):
         raise ValueError(f"validation and test must be positive and together below 1, got {validation} and {test}")
     if isinstance(held_out, str):
-        raise TypeError("held_out must be several sentences, got a single string; put it into a list")
+        raise TypeError("held_out must be a list of sentences, got a single string; put it into a list")
     held_out = {_source_key(source) for source in held_out}
     sources = dict.fromkeys(_source_key(source) for source, _ in pairs)
     free = [source for source in sources if source not in held_out]
@@ -72,5 +72,5 @@ def split_pairs(pairs, validation=0.1, test=0.1, seed=0, held_out=()):
 
 
 def _source_key(source):
-    """What two source sentences have in common that a model could not tell apart, or hardly."""
+    """A key that is equal for source sentences that a model can hardly tell apart."""
     return " ".join(unicodedata.normalize("NFC", source.casefold()).split())

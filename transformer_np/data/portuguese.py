@@ -1,6 +1,6 @@
-"""Brazilian Portuguese as rules, as far as the built-in corpus needs it: conjugation, agreement, contraction.
+"""Rules of Brazilian Portuguese that the built-in corpus needs: conjugation, agreement, contraction.
 
-A conjugation is a tuple of four forms, for eu, ele, nós and eles; você goes with ele.
+A conjugation is a tuple of four forms, for eu, ele, nós and eles; você takes the form of ele.
 """
 
 EU, ELE, NÓS, ELES = range(4)
@@ -42,13 +42,13 @@ def preterite(infinitive):
 
 
 def gerund(infinitive):
-    """The form after estar: viajar -> viajando. It has no exceptions."""
+    """The form after estar: viajar -> viajando, without exceptions."""
     return infinitive[:-2] + GERUND_ENDING[infinitive[-2:]]
 
 
 def agree(adjective, gender, plural=False):
     """The adjective in a gender ("m" or "f") and number: cansado -> cansadas, feliz -> felizes, jovem -> jovens."""
-    if gender == "f" and adjective.endswith("o"):  # the others know no gender
+    if gender == "f" and adjective.endswith("o"):  # other adjectives have one form for both genders
         adjective = adjective[:-1] + "a"
     if not plural:
         return adjective
@@ -58,6 +58,6 @@ def agree(adjective, gender, plural=False):
 
 
 def with_em(noun_phrase):
-    """em + noun phrase, an article melted into it: "a praia" -> "na praia", "Lisboa" -> "em Lisboa"."""
+    """em + noun phrase, contracted with its article: "a praia" -> "na praia", "Lisboa" -> "em Lisboa"."""
     article, _, noun = noun_phrase.partition(" ")
     return f"n{article} {noun}" if article in ("o", "a", "os", "as") else f"em {noun_phrase}"

@@ -1,4 +1,4 @@
-"""Skip-grams: words of a text, each with a word near it and some that were drawn, in batches (Mikolov et al. 2013b)."""
+"""Skip-grams: batches of a word, a word near it, and randomly drawn words (Mikolov et al. 2013b)."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from .tokenizers import UNK
 
 @dataclass(frozen=True)
 class SkipGramBatch:
-    """A pair of words in each row, center (N,) and context (N,), and the words drawn for it, negatives (N, K)."""
+    """Pairs of words, center (N,) and context (N,), and the words drawn for each pair, negatives (N, K)."""
 
     center: np.ndarray
     context: np.ndarray
@@ -18,23 +18,23 @@ class SkipGramBatch:
 
 
 class SkipGrams:
-    """A text as a sequence of batches of skip-grams without end: `batch(step)` for step = 0, 1, 2, …
+    """A text as an endless sequence of batches of skip-grams: `batch(step)` for step = 0, 1, 2, …
 
         grams = SkipGrams(tokenizer.encode(text), len(tokenizer), window=5, negatives=5, batch_size=1000)
         grams.batch(0).negatives                          # (N, 5), N about 4,000
 
-    ids: the whole text, (n,); special tokens and unknown words are left out, as if they were not there
-    window: a word is paired with those up to r places away, r drawn from 1 … window for each: near words count more
-    negatives: K, drawn for each pair from `noise`; that one of them is the context word itself happens, and is rare
+    ids: the whole text, (n,); special tokens and unknown words are ignored
+    window: each word is paired with the words up to r positions away, r drawn from 1 … window: near words count more
+    negatives: K, the words drawn from `noise` for each pair; one of them may happen to be the context word itself
     subsample: the t of `keep_probability`, or 0 to keep every word
-    batch_size: words of running text for one batch. How many pairs that makes is left to chance
+    batch_size: words of running text per batch; the number of pairs varies
 
-    Once through the text, `steps_per_epoch` batches, is an epoch: words are dropped, the others shuffled and each met
-    once as the center. A batch depends on the text, the arguments and the step alone, so a training that stopped goes
-    on with the very batch it would have had.
+    An epoch is one pass over the text in `steps_per_epoch` batches: some words are dropped, the others are shuffled and
+    each is the center once. A batch depends only on the text, the arguments and the step, so a resumed training run
+    gets exactly the batches it would have had.
 
-    Raises ValueError for sizes below 1, a text with fewer words than a window, and one with a single word, over and
-    over: no other can be drawn.
+    Raises ValueError for sizes below 1, for a text with fewer words than a window, and for a text that repeats a single
+    word, because no other can be drawn.
     """
 
     def __init__(self, ids, vocab_size, window=5, negatives=5, batch_size=1000, subsample=1e-3, seed=0):
@@ -47,16 +47,16 @@ class SkipGrams:
         if len(self.ids) <= window:
             raise ValueError(
                 f"the text has {len(self.ids)} words that are in the vocabulary, but a word and a window of {window} "
-                f"need {window + 1}: give a longer text or a smaller window"
+                f"need {window + 1}: pass a longer text or a smaller window"
             )
         self.counts = np.bincount(self.ids, minlength=vocab_size)  # (V,)
         if np.count_nonzero(self.counts) == 1:
-            raise ValueError("the text has a single word of the vocabulary, over and over: there is nothing to tell")
+            raise ValueError("the text repeats a single word of the vocabulary: at least two words are needed")
         self.window, self.negatives, self.batch_size, self.seed = window, negatives, batch_size, seed
         self.keep = keep_probability(self.counts, subsample)
         self._noise = np.cumsum(noise(self.counts))
         self._noise /= self._noise[-1]
-        self._epoch = None, None, None  # its number, words and order, of the one used last
+        self._epoch = None, None, None  # the cached epoch: its number, words and order
 
     @property
     def steps_per_epoch(self):
@@ -71,14 +71,14 @@ class SkipGrams:
         return self._pairs(words, order[number :: self.steps_per_epoch], np.random.default_rng([self.seed, 2, step]))
 
     def validation(self, ids):
-        """Another text once, no word dropped and none shuffled, beside words drawn from this one: a list of batches."""
+        """A list of batches from another text, in order and with all its words; negatives are drawn from this text."""
         words = self._known(ids)
         starts = range(0, len(words), self.batch_size) if len(words) > 1 else ()
         rng = np.random.default_rng([self.seed, 3])
         return [self._pairs(words, np.arange(start, min(start + self.batch_size, len(words))), rng) for start in starts]
 
     def _known(self, ids):
-        """The ids without those of special tokens."""
+        """The ids without special tokens."""
         ids = np.asarray(ids)
         if ids.ndim != 1:
             raise ValueError(f"ids must have the one axis (length,), got shape {ids.shape}")
@@ -86,17 +86,17 @@ class SkipGrams:
         return ids[ids > UNK].astype(np.int64)
 
     def _words_of(self, epoch):
-        """The words that were not dropped, (M,), and the order in which they come up as centers, (M,)."""
+        """The words that were not dropped, (M,), and the order in which they are centers, (M,)."""
         if self._epoch[0] != epoch:
             rng = np.random.default_rng([self.seed, 1, epoch])
             words = self.ids[rng.random(len(self.ids)) < self.keep[self.ids]]
-            if len(words) < max(2, self.steps_per_epoch):  # of so short a text all words are needed
+            if len(words) < max(2, self.steps_per_epoch):  # a text this short needs all its words
                 words = self.ids
             self._epoch = epoch, words, rng.permutation(len(words))
         return self._epoch[1:]
 
     def _pairs(self, words, places, rng):
-        """The words at these places, each with all within its reach."""
+        """The words at these positions, each paired with all words within its reach."""
         reach = rng.integers(1, self.window, size=len(places), endpoint=True)  # (n,)
         offsets = np.array([d for d in range(-self.window, self.window + 1) if d != 0])  # (2 · window,)
         near = places[:, None] + offsets  # (n, 2 · window)
@@ -107,11 +107,11 @@ class SkipGrams:
 
 
 def keep_probability(counts, t):
-    """How likely a word is kept, so that frequent ones do not crowd out the others (Mikolov et al. 2013b, eq. 5).
+    """The probability that a word is kept, so that frequent words do not dominate (Mikolov et al. 2013b, eq. 5).
 
         P(keep w) = min(1, √(t / f(w))),    f the share of w in the text
 
-    t is 1e-5 for billions of words; the fewer there are, the larger: 1e-3 for a book. With t = 0 all are kept.
+    t is 1e-5 for billions of words and larger for shorter texts: 1e-3 for a book. With t = 0 all words are kept.
 
     counts (V,)  ->  (V,)
     """
@@ -122,10 +122,10 @@ def keep_probability(counts, t):
 
 
 def noise(counts):
-    """The distribution that negatives are drawn from: P(w) ∝ count(w)^0.75 (Mikolov et al. 2013b, §2.2). The power
-    lies between the text's own distribution and every word alike: rare words come up more than they occur.
+    """The distribution of the negatives: P(w) ∝ count(w)^0.75 (Mikolov et al. 2013b, §2.2). The exponent is between 1,
+    the distribution of the text, and 0, the uniform one: rare words are drawn more often than they occur.
 
-    counts (V,)  ->  (V,), adding to 1
+    counts (V,)  ->  (V,), with sum 1
     """
     weights = np.asarray(counts, float) ** 0.75
     return weights / weights.sum()

@@ -1,5 +1,5 @@
-"""Span corruption: a text with holes, and what was in them (Raffel et al. 2020, §3.1.4). A hole is marked by a
-sentinel, <extra_id_0>, <extra_id_1>, …; each is a token of its own and stands once in the input, once in the target."""
+"""Span corruption: predict the spans removed from a text (Raffel et al. 2020, §3.1.4). A removed span is marked by a
+sentinel, <extra_id_0>, <extra_id_1>, …; each is a token of its own and occurs once in the input, once in the target."""
 
 import re
 
@@ -14,16 +14,16 @@ SENTINEL = re.compile(r"<extra_id_(\d+)>")
 
 
 def sentinel(number):
-    """How the sentinel of this number, from 0, is written."""
+    """The text of a sentinel, numbered from 0."""
     return f"<extra_id_{number}>"
 
 
 def count_spans(length, density=NOISE_DENSITY, mean_length=MEAN_SPAN_LENGTH):
-    """How many tokens of a text are taken out, and in how many spans:
+    """The number of tokens to remove from a text, and the number of spans they form:
 
         tokens = round(length · density),    spans = round(tokens / mean_length),    at least 1 each
 
-    and at least one token stays. Raises ValueError for a length below 2, a density outside (0, 1), a mean below 1.
+    At least one token stays. Raises ValueError for a length below 2, a density outside (0, 1), a mean below 1.
     """
     check_at_least("length", length, 2)
     if not 0 < density < 1:
@@ -31,12 +31,12 @@ def count_spans(length, density=NOISE_DENSITY, mean_length=MEAN_SPAN_LENGTH):
     if not 1 <= mean_length < float("inf"):
         raise ValueError(f"mean_length must be at least 1, got {mean_length}")
     tokens = min(max(round(length * density), 1), length - 1)
-    most = length - tokens + 1  # one token between two spans, or they would be one
+    most = length - tokens + 1  # there is at least one token between two spans
     return tokens, min(max(round(tokens / mean_length), 1), tokens, most)
 
 
 def choose_spans(length, rng, density=NOISE_DENSITY, mean_length=MEAN_SPAN_LENGTH):
-    """Where the spans are: `count_spans` says how many, chance how long each is and where; no two touch.
+    """Random places for the spans: as many as in `count_spans`, of random lengths, and no two adjacent.
 
     rng: a Generator or a seed
     ->  (spans, 2): start and end of each, in order
@@ -44,35 +44,35 @@ def choose_spans(length, rng, density=NOISE_DENSITY, mean_length=MEAN_SPAN_LENGT
     rng = np.random.default_rng(rng)
     tokens, spans = count_spans(length, density, mean_length)
     lengths = _parts(tokens, spans, rng)
-    gaps = _parts(length - tokens + 2, spans + 1, rng)  # before, between and behind the spans
-    gaps[0] -= 1  # nothing need be before the first …
-    gaps[-1] -= 1  # … or behind the last
+    gaps = _parts(length - tokens + 2, spans + 1, rng)  # before, between and after the spans
+    gaps[0] -= 1  # the first gap may be empty …
+    gaps[-1] -= 1  # … and so may the last
     ends = np.cumsum(gaps[:-1] + lengths)
     return np.stack([ends - lengths, ends], axis=1)
 
 
 def _parts(total, parts, rng):
-    """A whole number as the sum of so many, each at least 1; every way to do it is equally likely."""
+    """A whole number as the sum of `parts` positive ones; every such sum is equally likely."""
     cuts = 1 + np.sort(rng.choice(total - 1, size=parts - 1, replace=False))
     return np.diff(cuts, prepend=0, append=total)
 
 
 def corrupt_spans(ids, sentinels, rng, density=NOISE_DENSITY, mean_length=MEAN_SPAN_LENGTH):
-    """Take spans out of a text (Raffel et al. 2020, figure 2).
+    """Remove spans from a text (Raffel et al. 2020, figure 2).
 
         text      Thank you for inviting me to your party last week .
         input     Thank you <extra_id_0> me to your party <extra_id_1> week .
         target    <extra_id_0> for inviting <extra_id_1> last <extra_id_2>
 
     ids: the text; sentinels: the ids of <extra_id_0>, <extra_id_1>, …, one more than there are spans
-    rng: a Generator or a seed: the same gives the same spans
-    ->  input, target, two lists of ids; `join_spans` makes the text of them again
+    rng: a Generator or a seed; the same seed gives the same spans
+    ->  input, target, two lists of ids; `join_spans` restores the text from them
 
     Raises ValueError for fewer than two ids, too few sentinels, or a sentinel among the ids.
     """
     ids, sentinels = [int(i) for i in ids], [int(i) for i in sentinels]
     if set(ids) & set(sentinels):
-        raise ValueError("there is a sentinel in the text already")
+        raise ValueError("ids must not contain a sentinel: the text has one already")
     spans = choose_spans(len(ids), rng, density, mean_length).tolist()
     if len(sentinels) <= len(spans):
         raise ValueError(f"{len(spans)} spans need {len(spans) + 1} sentinels, got {len(sentinels)}")
@@ -85,9 +85,9 @@ def corrupt_spans(ids, sentinels, rng, density=NOISE_DENSITY, mean_length=MEAN_S
 
 
 def join_spans(corrupted, target, sentinels):
-    """The inverse of corrupt_spans: every sentinel of the input replaced by what stands behind it in the target.
+    """The inverse of corrupt_spans: replace every sentinel of the input by the span after it in the target.
 
-    A target may lack the last sentinel. Raises ValueError where the two do not belong together.
+    The target may lack the last sentinel. Raises ValueError if the two do not match.
     """
     number = {int(i): n for n, i in enumerate(sentinels)}
     found, last = {}, None
@@ -102,21 +102,21 @@ def join_spans(corrupted, target, sentinels):
             last.append(i)
     asked = [i for i in map(int, corrupted) if i in number]
     if [number[i] for i in asked] != list(range(len(asked))):
-        raise ValueError("the sentinels of the input must be all different and in order, from the first on")
+        raise ValueError(f"the sentinels of the input must be consecutive, starting with {sentinel(0)}")
     behind = list(found)[len(asked) :]
     if len(found) < len(asked) or len(behind) > 1 or any(found[i] for i in behind):
-        raise ValueError(f"the input has {len(asked)} holes, but the target does not fill just these")
+        raise ValueError(f"the target must have one span for each sentinel of the input ({len(asked)}), and no other")
     return [token for i in map(int, corrupted) for token in (found[i] if i in number else [i])]
 
 
 class SentinelTokenizer:
-    """A tokenizer with sentinels behind its vocabulary, which unlike other special tokens may be typed:
-    "Thank you <extra_id_0> me". <extra_id_n> has the id len(tokenizer) + n.
+    """A tokenizer with sentinels after its vocabulary. Unlike other special tokens, sentinels may be typed: "Thank you
+    <extra_id_0> me". <extra_id_n> has the id len(tokenizer) + n.
 
     tokenizer: a data.Tokenizer; count: how many sentinels
     """
 
-    between = ""  # a sentinel and the text beside it: the blanks are in the text
+    between = ""  # joins sentinels and text: the blanks are in the text
 
     def __init__(self, tokenizer, count):
         check_at_least("count", count, 0)
@@ -127,18 +127,20 @@ class SentinelTokenizer:
         return len(self.tokenizer) + len(self.sentinels)
 
     def encode(self, text):
-        """The ids of a text, no start or end token added. ValueError for a sentinel that there is not."""
+        """The ids of a text, without start and end tokens. ValueError for a sentinel that does not exist."""
         ids, done = [], 0
         for found in SENTINEL.finditer(text):
             number = int(found[1])
             if number >= len(self.sentinels):
-                raise ValueError(f"there is no {found[0]}: the model has {len(self.sentinels)} sentinels, from 0 on")
+                raise ValueError(
+                    f"there is no {found[0]}: the model has {len(self.sentinels)} sentinels, numbered from 0"
+                )
             ids += [*self.tokenizer.encode(text[done : found.start()]), self.sentinels[number]]
             done = found.end()
         return ids + self.tokenizer.encode(text[done:])
 
     def decode(self, ids):
-        """The text of the ids: sentinels as they are written, other special tokens left out."""
+        """The text of the ids, with sentinels but without other special tokens."""
         numbers = {i: number for number, i in enumerate(self.sentinels)}
         pieces, run = [], []
         for i in ids:
@@ -151,11 +153,11 @@ class SentinelTokenizer:
 
 
 class SpanBatches:
-    """A text as a sequence of batches of span corruption without end: `batch(step)` for step = 0, 1, 2, …
+    """A text as an endless sequence of batches for span corruption: `batch(step)` for step = 0, 1, 2, …
 
-    A batch is `batch_size` windows of `block_size` tokens that start anywhere in the text, with spans of their own: the
-    same window has others each time it comes. All windows have as many spans and holes, so that nothing is padded. It
-    depends on the arguments and the step alone. The source ends with <eos>; the decoder starts with bos_id.
+    A batch is `batch_size` windows of `block_size` tokens that start anywhere in the text, each with random spans. All
+    windows have equally many spans and removed tokens, so that there is no padding. A batch depends only on the
+    arguments and the step. The source ends with <eos>; the decoder starts with bos_id.
 
     ids: the whole text, without special tokens; sentinels: as for corrupt_spans
 
@@ -168,11 +170,11 @@ class SpanBatches:
         self.ids = np.asarray(ids, np.int64)
         if len(self.ids) < block_size:
             raise ValueError(
-                f"the text has {len(self.ids)} tokens, a block {block_size}: give a longer text or a smaller block_size"
+                f"the text has {len(self.ids)} tokens, a block {block_size}: pass a longer text or a smaller block_size"
             )
         self.sentinels, self.block_size, self.batch_size, self.seed = list(sentinels), block_size, batch_size, seed
         self.bos_id, self.eos_id = bos_id, eos_id
-        self._corrupted([0], 0)  # too few sentinels show now
+        self._corrupted([0], 0)  # raises the error for too few sentinels now
 
     def batch(self, step):
         """The batch of a training step, counted from 0."""
@@ -182,8 +184,8 @@ class SpanBatches:
         return self._corrupted(rng.integers(len(self.ids) - self.block_size + 1, size=self.batch_size), rng)
 
     def in_order(self):
-        """The text in windows one behind the other, always with the same spans; what is left at the end is left out.
-        Yields the batches of a validation."""
+        """Yield the batches for validation: the text in consecutive windows, always with the same spans. An incomplete
+        last window is dropped."""
         starts = np.arange(0, len(self.ids) - self.block_size + 1, self.block_size)
         for number, first in enumerate(range(0, len(starts), self.batch_size)):
             yield self._corrupted(starts[first : first + self.batch_size], [self.seed, number, 4])

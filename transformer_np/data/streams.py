@@ -1,4 +1,4 @@
-"""A text as parallel streams of segments that follow one another: for a model that remembers."""
+"""A text as parallel streams of consecutive segments, for a model with a memory."""
 
 from dataclasses import dataclass
 
@@ -9,9 +9,9 @@ from ..support.checks import check_at_least
 
 @dataclass(frozen=True)
 class Segment:
-    """A segment of every stream: ids (B, T), and what follows each of their tokens, targets (B, T).
+    """A segment of every stream: ids (B, T), and the token after each of them, targets (B, T).
 
-    first: whether the streams begin here; otherwise row b goes on where row b of the segment before ended
+    first: whether the streams begin here; otherwise row b continues row b of the previous segment
     """
 
     ids: np.ndarray
@@ -26,13 +26,13 @@ class TextStreams:
                                                                   a b c      d e f      a b c
                                                                   g h i      j k l      g h i
 
-    Row b of a batch goes on where row b of the batch before ended, so that a memory carried from step to step is what
-    really came before; after `segments` batches all streams begin anew, and `first` says so. A batch depends on the
-    text, the sizes and the step alone.
+    Row b of a batch continues row b of the previous batch, so that a memory carried from step to step holds the text
+    that really came before. After `segments` batches all streams start over, and `first` is True. A batch depends only
+    on the text, the sizes and the step.
 
-    ids: the whole text, (n,); what is left over at the end of the text, less than a segment a stream, is not used
+    ids: the whole text, (n,); its end is not used if it does not fill a segment of every stream
 
-    Raises ValueError for sizes below 1 and for a text shorter than one segment in each stream and the token after it;
+    Raises ValueError for sizes below 1 and for a text too short for one segment per stream and the token after it;
     TypeError for ids that are not whole numbers.
     """
 
@@ -47,8 +47,8 @@ class TextStreams:
         length = (len(ids) - 1) // batch_size
         if length < segment_len:
             raise ValueError(
-                f"the text has {len(ids)} tokens, but {batch_size} streams with a segment of {segment_len} each, "
-                f"and the token after them, need {batch_size * segment_len + 1}: give a longer text or smaller sizes"
+                f"the text has {len(ids)} tokens, but {batch_size} streams with one segment of {segment_len} each, "
+                f"and the token after them, need {batch_size * segment_len + 1}: pass a longer text or smaller sizes"
             )
         used = batch_size * length
         self.segment_len, self.batch_size = segment_len, batch_size
@@ -56,7 +56,7 @@ class TextStreams:
 
     @property
     def segments(self):
-        """How many whole segments a stream has."""
+        """The number of whole segments in a stream."""
         return self._ids.shape[1] // self.segment_len
 
     def batch(self, step):
@@ -66,7 +66,7 @@ class TextStreams:
         return self._segment((step % self.segments) * self.segment_len)
 
     def in_order(self):
-        """The streams once, from their beginning to their end, where a shorter segment may be: for a validation."""
+        """Yield the segments for validation: the streams once, from beginning to end. The last one may be shorter."""
         for start in range(0, self._ids.shape[1], self.segment_len):
             yield self._segment(start)
 

@@ -1,4 +1,4 @@
-"""A plain text: from the user's file or the interpreter's own, split in two, and the windows that a model reads."""
+"""Plain text: read from the user's file or from Python's own help, split in two, cut into windows for a model."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from .files import read_utf8
 
 
 def read_text(path):
-    """Read a UTF-8 text file as one string, its line ends as "\\n".
+    """Read a UTF-8 text file as one string, with "\\n" as line end.
 
     Raises FileNotFoundError, IsADirectoryError, and ValueError for a file that is empty or not UTF-8.
     """
     text = read_utf8(path)
     if not text.strip():
-        raise ValueError(f"{path} has no text in it")
+        raise ValueError(f"{path} has no text")
     return text
 
 
 def documentation_text():
-    """What the interpreter says about the Python language when asked for help, by topic in alphabetical order: about
-    450,000 characters of English that are on any machine. Another version of Python has a slightly different text."""
+    """Python's built-in help on the language, by topic in alphabetical order: about 450,000 characters of English that
+    exist on every machine. The text differs slightly between versions of Python."""
     from pydoc_data.topics import topics
 
     return "\n\n".join(topics[name].strip() for name in sorted(topics)) + "\n"
@@ -29,15 +29,17 @@ def documentation_text():
 
 @dataclass(frozen=True)
 class TextSplit:
-    """The beginning of a text, to learn from, and the rest of it, for validation."""
+    """The beginning of a text, for training, and the rest, for validation."""
 
     train: str
     validation: str
 
 
 def split_text(text, validation=0.1):
-    """Cut a text in two, the last share of its characters for validation. Raises ValueError for a share that is not in
-    (0, 1), and for a text too short to leave something in both parts."""
+    """Cut a text in two; `validation` is the share of its characters, at the end, for validation.
+
+    Raises ValueError for a share outside (0, 1), and for a text too short for two parts.
+    """
     if not 0 < validation < 1:
         raise ValueError(f"validation must lie in (0, 1), got {validation}")
     end = int(len(text) * (1 - validation))
@@ -48,17 +50,17 @@ def split_text(text, validation=0.1):
 
 @dataclass(frozen=True)
 class TextBatch:
-    """A batch of windows, ids (B, T), and the token after each of theirs, targets (B, T): targets[t] = ids[t + 1]."""
+    """A batch of windows, ids (B, T), and the token after each of theirs, targets (B, T): targets[t] is ids[t + 1]."""
 
     ids: np.ndarray
     targets: np.ndarray
 
 
 class TextBatches:
-    """A text as a sequence of batches without end: `batch(step)` for step = 0, 1, 2, …
+    """A text as an endless sequence of batches: `batch(step)` for step = 0, 1, 2, …
 
-    A batch is `batch_size` windows of `block_size` tokens that start anywhere in the text. It depends on the text,
-    batch_size, block_size, seed and step alone, so a training that stopped goes on with the very batch it would have
+    A batch is `batch_size` windows of `block_size` tokens that start anywhere in the text. It depends only on
+    the text, batch_size, block_size, seed and step, so a resumed training run gets exactly the batches it would have
     had.
 
         batches = TextBatches(tokenizer.encode(text), block_size=64, batch_size=12)
@@ -66,7 +68,7 @@ class TextBatches:
 
     ids: the whole text, (n,)
 
-    Raises ValueError for sizes below 1, and for a text shorter than one block and the token after it; TypeError for ids
+    Raises ValueError for sizes below 1 and for a text too short for one block and the token after it; TypeError for ids
     that are not whole numbers.
     """
 
@@ -75,8 +77,8 @@ class TextBatches:
         self.block_size, self.batch_size, self.seed = block_size, batch_size, seed
         if len(self.ids) <= block_size:
             raise ValueError(
-                f"the text to learn from has {len(self.ids)} tokens, but a block of {block_size} and the token after "
-                f"it need {block_size + 1}: give a longer text or a smaller block_size"
+                f"the training text has {len(self.ids)} tokens, but a block of {block_size} and the token after "
+                f"it need {block_size + 1}: pass a longer text or a smaller block_size"
             )
 
     def batch(self, step):
@@ -90,14 +92,14 @@ class TextBatches:
 
 
 def validation_batches(ids, block_size, batch_size):
-    """A whole text in windows one behind the other, so that every token but the first is asked for exactly once: a list
-    of TextBatch. What is left at the end is one shorter window, a batch of its own.
+    """A whole text in consecutive windows, so that every token but the first is predicted exactly once: a list of
+    TextBatch. The rest at the end is a shorter window in a batch of its own.
 
-    Raises ValueError for sizes below 1, and for less than two tokens: there is nothing to ask for.
+    Raises ValueError for sizes below 1 and for fewer than two tokens.
     """
     ids = _checked(ids, block_size, batch_size)
     if len(ids) < 2:
-        raise ValueError(f"the text for validation has {len(ids)} tokens, at least 2 needed: give a longer text")
+        raise ValueError(f"the validation text has {len(ids)} tokens, but at least 2 are needed: pass a longer text")
     inputs, targets = ids[:-1], ids[1:]
     full = len(inputs) // block_size
     rows = [part[: full * block_size].reshape(full, block_size) for part in (inputs, targets)]  # (windows, T) each

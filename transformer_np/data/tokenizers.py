@@ -10,16 +10,16 @@ SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
 
 class Tokenizer:
-    """A vocabulary, how a text is cut into pieces, and how pieces are joined to a text again.
+    """A vocabulary, with a rule that cuts a text into pieces and one that joins pieces to a text.
 
-    A kind of tokenizer is a subclass: it has a `kind`, `cut` and `join`. The first four ids are the special tokens.
-    No text is ever cut into one of those, whatever is typed: padding, start and end come from the program alone.
+    A subclass defines `kind`, `cut` and `join`. The first four ids are the special tokens. No text is ever cut into a
+    special token, whatever the user types: padding, start and end come only from the program.
 
-    Raises ValueError for a vocabulary that is not: strings, all different, the special tokens first.
+    Raises ValueError unless the vocabulary is a list of distinct strings with the special tokens first.
     """
 
     kind = None
-    fields = ("vocabulary", "lowercase")  # the arguments of the constructor, kept under the same names
+    fields = ("vocabulary", "lowercase")  # the constructor's arguments, which are also the names of attributes
 
     def __init__(self, vocabulary, lowercase=False):
         _check_vocabulary(vocabulary)
@@ -36,18 +36,18 @@ class Tokenizer:
 
     @staticmethod
     def join(pieces):
-        """The text that was cut into these pieces, but for the amount of white space."""
+        """The text that was cut into these pieces, up to white space."""
         raise NotImplementedError
 
     @classmethod
     def train(cls, texts, min_count=1, max_size=None, lowercase=False):
-        """Learn a vocabulary: all pieces that occur min_count times, by count, and alphabetically among equals.
+        """Learn a vocabulary: all pieces that occur at least min_count times, by count, then alphabetically.
 
-        texts: an iterable of strings; max_size bounds the whole vocabulary, special tokens included.
-        Raises ValueError if nothing can be learned from the texts, or a bound leaves no room for it.
+        texts: an iterable of strings; max_size: the most tokens in the vocabulary, including the special ones
+        Raises ValueError for no text, no piece that is frequent enough, or a max_size without room for a piece.
         """
         if isinstance(texts, str):
-            raise TypeError("texts must be several strings, got a single one; put it into a list")
+            raise TypeError("texts must be a list of strings, got a single string; put it into a list")
         _check_bound("min_count", min_count, 1)
         if max_size is not None:
             _check_bound("max_size", max_size, len(SPECIAL_TOKENS) + 1)  # one token besides the special ones
@@ -66,11 +66,11 @@ class Tokenizer:
         return f"{type(self).__name__} of {len(self)} tokens"
 
     def encode(self, text):
-        """The ids of a text, no special token added; a piece that is not in the vocabulary becomes UNK."""
+        """The ids of a text, without start and end tokens; a piece that is not in the vocabulary becomes UNK."""
         return [self._ids.get(_key(piece, self.lowercase), UNK) for piece in self.cut(_nfc(text))]
 
     def decode(self, ids):
-        """The text of the ids. Special tokens are left out, except "<unk>" where something unknown stood."""
+        """The text of the ids, without special tokens except "<unk>"."""
         return self.join([self.token(i) for i in ids if i not in (PAD, BOS, EOS)])
 
     def token(self, i):
@@ -80,7 +80,7 @@ class Tokenizer:
         return self.vocabulary[i]
 
     def unknown(self, text):
-        """What of the text is not in the vocabulary: its pieces as typed, each once, in order."""
+        """The pieces of a text that are not in the vocabulary: as typed, each once, in order."""
         pieces = dict.fromkeys(self.cut(_nfc(text)))
         return [piece for piece in pieces if _key(piece, self.lowercase) not in self._ids]
 
@@ -90,9 +90,9 @@ class Tokenizer:
 
     @classmethod
     def from_dict(cls, data):
-        """The tokenizer that `to_dict` described, of the class that its kind names.
+        """The tokenizer that `to_dict` described, an instance of the class with that `kind`.
 
-        Raises ValueError that says what is wrong with the description.
+        Raises ValueError for a wrong description.
         """
         if not isinstance(data, dict):
             raise ValueError(f"a tokenizer is described by a dict, got {type(data).__name__}")
@@ -108,7 +108,7 @@ class Tokenizer:
 
 
 class CharTokenizer(Tokenizer):
-    """Every character is a token, white space too: a small vocabulary, long sequences, hardly anything unknown."""
+    """Every character is a token, including white space: a small vocabulary, long sequences, hardly any unknowns."""
 
     kind = "char"
 
@@ -122,7 +122,7 @@ class CharTokenizer(Tokenizer):
 
 
 class WordTokenizer(Tokenizer):
-    """Words and punctuation marks: short sequences, and what was not in the training text is unknown.
+    """Words and punctuation marks: short sequences, but words that are not in the training text are unknown.
 
     A word is letters and digits, with hyphens and apostrophes inside: "segunda-feira", "don't", "d'água".
     """
@@ -131,7 +131,7 @@ class WordTokenizer(Tokenizer):
 
     @classmethod
     def train(cls, texts, min_count=2, max_size=None, lowercase=False):
-        """As `Tokenizer.train`, but a word that occurs only once is left unknown: so the model gets to see "<unk>"."""
+        """As `Tokenizer.train`, but a word that occurs only once stays unknown, so that the model sees "<unk>"."""
         return super().train(texts, min_count, max_size, lowercase)
 
     @staticmethod
@@ -140,11 +140,11 @@ class WordTokenizer(Tokenizer):
 
     @staticmethod
     def join(pieces):
-        """Words with spaces between them; a mark hugs the word before it, an opening one the word after it."""
-        text, opened, quoted = [], True, False  # opened: what comes next hugs what came last
+        """Words with spaces between them; a mark joins the word before it, an opening mark the word after it."""
+        text, opened, quoted = [], True, False  # opened: the next piece follows without a space
         for piece in pieces:
             opens, closes = piece in OPENING, piece in CLOSING
-            if piece == '"':  # the same mark opens and closes, by turns
+            if piece == '"':  # the same mark opens and closes alternately
                 opens, closes, quoted = not quoted, quoted, not quoted
             text += [piece] if opened or closes else [" ", piece]
             opened = opens
@@ -152,16 +152,16 @@ class WordTokenizer(Tokenizer):
 
 
 class PlainWordTokenizer(Tokenizer):
-    """Words alone, without the marks between them: for vectors of words.
+    """Words only, without punctuation: for word vectors.
 
-    A word is as in WordTokenizer, with underscores too, so that a name in a program is one: "don't", "__init__".
+    A word is as in WordTokenizer, but may contain underscores, so that an identifier is one word: "don't", "__init__".
     """
 
     kind = "plain word"
 
     @classmethod
     def train(cls, texts, min_count=5, max_size=None, lowercase=True):
-        """As `Tokenizer.train`; a word that is seen less often than min_count has too few neighbours to go by."""
+        """As `Tokenizer.train`; a word with fewer than min_count occurrences has too few neighbours to learn from."""
         return super().train(texts, min_count, max_size, lowercase)
 
     @staticmethod
@@ -177,9 +177,9 @@ OPENING = frozenset("([{“‘«¿¡")
 CLOSING = frozenset(",.!?;:…)]}”’»%")
 
 
-@cache  # compiled when the first text is cut: it looks at every character there is
+@cache  # compiled on first use, because it looks at every Unicode character
 def _word_or_mark():
-    """A word, or else any one character that is not white space."""
+    """A word, or any single character that is not white space."""
     return re.compile(_word("[^\\W_]") + "|\\S")
 
 
@@ -189,17 +189,17 @@ def _word_with_underscores():
 
 
 def _word(letter):
-    """The pattern of a word, from that of a letter.
+    """The pattern of a word, given the pattern of a letter.
 
-    `\\w` has the letters and digits of all scripts but not the signs that combine with them, the vowels of Hindi say.
+    `\\w` has the letters and digits of all scripts but not their combining signs, such as the vowels of Hindi.
     """
     combining = "".join(c for c in map(chr, range(0x20000)) if unicodedata.category(c)[0] == "M")
-    letters = f"(?:{letter}|[{combining}\u200c\u200d])+"  # and the two joiners, which are part of spelling in Persian
+    letters = f"(?:{letter}|[{combining}\u200c\u200d])+"  # and the two joiners, which Persian spelling uses
     return f"{letters}(?:[-‐'’]{letters})*"
 
 
 def _nfc(text):
-    """One spelling for what looks the same: é as one character, not as e and an accent."""
+    """The composed form of a text: é as one character, not as e and an accent."""
     return unicodedata.normalize("NFC", text)
 
 

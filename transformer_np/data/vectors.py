@@ -1,8 +1,8 @@
-"""Word vectors in the two formats of the word2vec tool, text and binary, which gensim and fastText read and write too.
+"""Word vectors in the two formats of the word2vec tool, text and binary, which gensim and fastText also read and write.
 
-A header line "V D", the number of words and of numbers in each vector, then the words. As text, a line a word: the word
-and D numbers, with spaces between them. Binary: the word, a space, D float32 (little-endian); the original tool puts a
-line end behind each word's numbers, others do not.
+The header line "V D" gives the number of words and the dimension of the vectors. The text format then has one line per
+word: the word and D numbers, separated by spaces. The binary format has the word, a space and D float32
+(little-endian); the original tool adds a line end after the numbers of each word, others do not.
 """
 
 import mmap
@@ -14,14 +14,14 @@ from ..support.checks import as_float_array
 
 
 def read_vectors(path, only=None):
-    """The words of a file, a list, and their vectors, (V, D) float32. What the format is shows in the file, whatever
-    its name.
+    """The words of a file, a list, and their vectors, (V, D) float32. The format is recognized from the content of the
+    file, not from its name.
 
-    only: a function of a word: whether to keep it. Of a large file the rest takes no memory
+    only: a function that decides for each word whether to keep it; the other words of a large file take no memory
 
-    Raises FileNotFoundError, IsADirectoryError, and ValueError that says in which line (text), or at which word and
-    byte (binary), a file is damaged: no header, another count or dimension than it says, a number that is none or not
-    finite, a word that is empty, not UTF-8 or comes twice, an end too early or too late.
+    Raises FileNotFoundError, IsADirectoryError, and ValueError with the line (text) or the word and byte (binary) where
+    a file is damaged: no header, a wrong count or dimension, an invalid or non-finite number, a word that is empty, not
+    UTF-8 or duplicated, a missing or extra end.
     """
     path = Path(path)
     if path.is_dir():
@@ -36,9 +36,9 @@ def read_vectors(path, only=None):
         words, kept, seen = [], [], set()
         for place, word, vector in rows(path, data, V, D):
             if not np.isfinite(vector).all():
-                raise ValueError(f"{place}: the vector of {word!r} has a number that is not finite")
+                raise ValueError(f"{place}: the vector of {word!r} is not finite")
             if word in seen:
-                raise ValueError(f"{place}: the word {word!r} comes a second time")
+                raise ValueError(f"{place}: the word {word!r} is a duplicate")
             seen.add(word)
             if only is None or only(word):
                 words.append(word)
@@ -47,25 +47,26 @@ def read_vectors(path, only=None):
 
 
 def write_vectors(path, words, vectors, binary=False):
-    """Write words and their vectors (V, D), as text or, with `binary`, in the binary format as the original tool does.
+    """Write words and their vectors (V, D) in the text format or, with `binary`, in the binary format of the original
+    tool.
 
-    The text has as many digits as float32 needs: reading gives back the same numbers.
+    The text format has enough digits to read back exactly the same float32.
 
-    Raises ValueError, before anything is written, for a count that differs, a word that comes twice, is empty or has
-    white space in it, and vectors that are not finite; OSError if the file cannot be written.
+    Raises ValueError, before writing anything, for different numbers of words and vectors, a word that is duplicated,
+    empty or has white space, and vectors that are not finite; OSError if the file cannot be written.
     """
     words, vectors = list(words), as_float_array(vectors, "vectors")
     if vectors.ndim != 2 or not vectors.size or len(vectors) != len(words):
-        raise ValueError(f"vectors must have the shape ({len(words)}, D), a row for each word; got {vectors.shape}")
+        raise ValueError(f"vectors must have the shape ({len(words)}, D), one row per word; got {vectors.shape}")
     vectors = vectors.astype("<f4")
     if not np.isfinite(vectors).all():
         raise ValueError(f"the vector of {words[int(np.argwhere(~np.isfinite(vectors))[0, 0])]!r} is not finite")
     seen = set()
     for word in words:
         if not isinstance(word, str) or word.split() != [word]:
-            raise ValueError(f"a word in a file of vectors must not be empty or have white space in it, got {word!r}")
+            raise ValueError(f"words must be strings without white space, and not empty; got {word!r}")
         if word in seen:
-            raise ValueError(f"the word {word!r} comes twice")
+            raise ValueError(f"words must be distinct, but {word!r} is a duplicate")
         seen.add(word)
     with open(path, "wb") as file:
         file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
@@ -75,23 +76,23 @@ def write_vectors(path, words, vectors, binary=False):
 
 
 def _header(path, data):
-    """The V and D of the first line."""
+    """V and D from the first line."""
     line = data[: max(0, data.find(b"\n", 0, 200)) or 200]
     parts = line.split()
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
         numbers = parts[1:-1]  # the last may be cut off
-        more = "; a file of GloVe has none: add it" if numbers and all(map(_is_number, numbers)) else ""
+        more = "; GloVe files have no header: add one" if numbers and all(map(_is_number, numbers)) else ""
         raise ValueError(
-            f"{path}, line 1: expected the header, the number of words and that of their dimensions, "
+            f"{path}, line 1: expected the header, the number of words and the dimension of their vectors, "
             f"got {_shown(line)}{more}"
         )
     V, D = map(int, parts)
     if not V or not D:
-        raise ValueError(f"{path}, line 1: the header says {V} words of {D} dimensions: there is nothing to read")
-    least = V * (2 * D + 1)  # bytes: a text of one letter and D digits in a line has the shortest rows
+        raise ValueError(f"{path}, line 1: the header says {V} words of {D} dimensions; both must be at least 1")
+    least = V * (2 * D + 1)  # bytes: the shortest row is a line of one letter and D digits
     if least > len(data):
         raise ValueError(
-            f"{path}, line 1: the header says {V} words of {D} dimensions, which need {least:,} bytes at least, but "
+            f"{path}, line 1: the header says {V} words of {D} dimensions, which need at least {least:,} bytes, but "
             f"the file has {len(data):,}: it is cut off, or the header is wrong"
         )
     data.seek(data.find(b"\n") + 1)
@@ -102,14 +103,14 @@ _PRINTABLE = bytes(range(32, 127)) + b"\t\r\n"
 
 
 def _is_text(data, D):
-    """Whether the numbers of the first word are written out. As text they take 2D − 1 bytes at least, which all are
-    printable; as float32 so many would hardly be, by chance."""
+    """Whether the numbers of the first word are text. As text they take at least 2D − 1 bytes, all printable; that many
+    bytes of float32 would hardly all be printable by chance."""
     start = data.find(b" ", data.tell()) + 1
     return not data[start : start + 2 * D - 1].translate(None, _PRINTABLE)
 
 
 def _text_rows(path, data, V, D):
-    """(place, word, vector) of each line."""
+    """Yield (place, word, vector) for each line."""
     number = 1
     while line := data.readline():
         number += 1
@@ -122,9 +123,9 @@ def _text_rows(path, data, V, D):
             raise ValueError(f"{place} is empty, expected a word and {D} numbers")
         word = _decoded(word, place)
         if len(numbers) != D:
-            raise ValueError(f"{place}: expected {D} numbers behind {word!r}, as the header says, got {len(numbers)}")
+            raise ValueError(f"{place}: expected {D} numbers after {word!r}, as the header says, got {len(numbers)}")
         try:
-            with np.errstate(over="ignore"):  # infinity is refused where the number is looked at
+            with np.errstate(over="ignore"):  # the caller refuses infinity
                 vector = np.array(numbers, np.float32)
         except ValueError:
             wrong = next(text for text in numbers if not _is_number(text))
@@ -135,15 +136,17 @@ def _text_rows(path, data, V, D):
 
 
 def _binary_rows(path, data, V, D):
-    """(place, word, vector) of each word."""
+    """Yield (place, word, vector) for each word."""
     position, size = data.tell(), 4 * D
     for number in range(1, V + 1):
-        while data[position : position + 1] == b"\n":  # behind the numbers of the word before
+        while data[position : position + 1] == b"\n":  # the line end of the previous word
             position += 1
         place = f"{path}, word {number} at byte {position}"
         end = data.find(b" ", position)
         if end < 0 or end + 1 + size > len(data):
-            raise ValueError(f"{place}: the file ends in it, the header says {V} words of {D} dimensions")
+            raise ValueError(
+                f"{place}: the file ends within this word, but the header says {V} words of {D} dimensions"
+            )
         word = _decoded(data[position:end], f"{place} (is the dimension in the header, {D}, right?)")
         position = end + 1 + size
         yield place, word, np.frombuffer(data[end + 1 : position], "<f4")
@@ -154,7 +157,7 @@ def _binary_rows(path, data, V, D):
 
 
 def _decoded(word, place):
-    """The bytes of a word as text. Behind a wrong dimension there are bytes of numbers, such as 0 and 1."""
+    """The bytes of a word as text. If the header has a wrong dimension, they are bytes of numbers, such as 0 and 1."""
     try:
         text = word.decode("utf-8")
     except UnicodeDecodeError:
@@ -172,5 +175,5 @@ def _is_number(text):
 
 
 def _shown(raw, most=40):
-    """Some bytes for an error message."""
+    """The beginning of some bytes, for an error message."""
     return repr(bytes(raw[:most]))[1:] + (" …" if len(raw) > most else "")

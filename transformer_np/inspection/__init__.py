@@ -1,1 +1,1 @@
-"""Looking inside: gradient checks, a trace of every step, the explorable page."""
+"""Tools to look inside a model: gradient checks, a trace of every step, the attention explorer."""

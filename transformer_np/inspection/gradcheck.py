@@ -1,4 +1,4 @@
-"""Hand-written gradients against finite differences, for a function or a whole module."""
+"""Gradient checks: hand-written gradients against finite differences, for a function or a whole module."""
 
 import copy
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ..module import Module
 
 TOLERANCE = 1e-6
 
-# How to get from the inputs of a forward in `functional` to the gradients its backward returns.
+# For each function of `functional`: from dout and the function's inputs to the gradients that its backward returns.
 BACKWARDS = {
     "linear": lambda dy, x, w, b=None: F.linear_backward(dy, x, w)[: 2 if b is None else 3],
     "embedding": lambda dy, ids, table: F.embedding_backward(dy, ids, len(table)),
@@ -67,7 +67,7 @@ BACKWARDS = {
 
 @dataclass(frozen=True)
 class Entry:
-    """One input or parameter: its name, the worst relative error, where that is, and the two numbers found there."""
+    """One input or parameter: its name, the worst relative error, the index of it, and the two numbers there."""
 
     name: str
     error: float
@@ -78,7 +78,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class GradientReport:
-    """The entries of all inputs and parameters. `print(report)` shows them as a table, the worst first."""
+    """The entries of all inputs and parameters. `print(report)` shows a table, the worst first."""
 
     target: str
     entries: list
@@ -113,15 +113,15 @@ def check_gradients(
         ∂L/∂x ≈ (L(x + h) − L(x − h)) / 2h,    L = Σ dout · output,  dout random
 
     target: a function of `functional`, any other function with its `backward(dout, *inputs, **options)`, or a Module
-    inputs: its inputs; arrays of floats are checked, everything else (ids, a rate, a seed) is passed on as it is
+    inputs: its inputs; float arrays are checked, everything else (ids, a rate, a seed) is passed on unchanged
     options: keyword arguments for every call, such as mask=…; they are not differentiated
     max_entries: check this many random entries of every array instead of all
 
-    A tensor's relative error is max |analytic − numeric| / max(largest |gradient| in the tensor, floor): a gradient
-    that is zero by nature, such as the key bias of attention, is compared with the floor.
+    The relative error of a tensor is max |analytic − numeric| / max(largest |gradient| in the tensor, floor). The floor
+    is for gradients that are always zero, such as that of the key bias of attention.
 
-    A module is copied before anything is done to it; dropout, where it is on, draws the same numbers every time. The
-    gradients of its parameters start from random values, which a backward must add to.
+    The check works on a copy of a module. Active dropout draws the same numbers every time. The gradients of the
+    parameters start from random values, because a backward must add to them.
 
     ->  GradientReport
     """
@@ -134,15 +134,14 @@ def check_gradients(
         name = getattr(target, "__name__", "function")
         backward = backward or BACKWARDS.get(name)
         if backward is None:
-            raise ValueError(f"{name} is not a function of transformer_np.functional: give its backward=")
-        forward, gradients, parameters = _of_function(target, backward, inputs, options), None, {}
-        gradients = _gradients_of_function(backward, inputs, options)
+            raise ValueError(f"{name} is not a function of transformer_np.functional: pass its backward=")
+        forward, gradients, parameters = *_of_function(target, backward, inputs, options), {}
 
     output = forward()
     dout = rng.normal(size=np.shape(output))
     variables = {**_names_of_inputs(inputs), **parameters}  # name -> array, changed in place below
     if not variables:
-        raise ValueError(f"{name} has neither inputs of floats nor parameters: there is nothing to check")
+        raise ValueError(f"{name} has neither float inputs nor parameters: there is no gradient to check")
     returned = gradients(dout)
     if len(returned) != len(variables):
         raise ValueError(f"{name}: {len(returned)} gradients for {len(variables)} arrays ({', '.join(variables)})")
@@ -163,20 +162,21 @@ def _names_of_inputs(inputs):
 
 
 def _first(output):
-    """Functions that return more than their result return the result first."""
+    """The result of a function: the first element if it returns a tuple."""
     return output[0] if isinstance(output, tuple) else output
 
 
 def _of_function(function, backward, inputs, options):
-    return lambda: _first(function(*inputs, **options))
+    """forward and gradients(dout) of a function."""
 
+    def forward():
+        return _first(function(*inputs, **options))
 
-def _gradients_of_function(backward, inputs, options):
     def gradients(dout):
         result = backward(dout, *inputs, **options)
         return result if isinstance(result, tuple) else (result,)
 
-    return gradients
+    return forward, gradients
 
 
 def _of_module(module, inputs, options, rng):
@@ -206,11 +206,11 @@ def _of_module(module, inputs, options, rng):
 
 
 def _compare(name, array, analytic, terms, step, floor, max_entries, rng):
-    """The entry for one array: every element, or a sample, moved up and down by `step`. The loss is Σ terms()."""
+    """The entry for one array: moves every element, or a sample, up and down by `step`. The loss is Σ terms()."""
     places = np.arange(array.size)
     if max_entries is not None and array.size > max_entries:
         places = np.sort(rng.choice(array.size, max_entries, replace=False))
-    flat, analytic = array.flat, np.asarray(analytic).reshape(-1)  # .flat is no copy, however the array lies in memory
+    flat, analytic = array.flat, np.asarray(analytic).reshape(-1)  # .flat is never a copy, whatever the memory layout
     numeric = np.empty(len(places))
     for i, place in enumerate(places):
         value = flat[place]
@@ -219,17 +219,17 @@ def _compare(name, array, analytic, terms, step, floor, max_entries, rng):
         flat[place] = value - step
         down = terms()
         flat[place] = value
-        numeric[i] = np.sum(up - down) / (2 * step)  # the difference before the sum: less is lost to rounding
+        numeric[i] = np.sum(up - down) / (2 * step)  # subtract before summing: less rounding error
     scale = max(np.abs(a).max(initial=floor, where=np.isfinite(a)) for a in (analytic, numeric))
     errors = np.abs(analytic[places] - numeric) / scale
-    errors = np.where(np.isfinite(errors), errors, np.inf)  # NaN is never right
+    errors = np.where(np.isfinite(errors), errors, np.inf)  # NaN counts as wrong
     worst = int(errors.argmax())
     index = tuple(int(i) for i in np.unravel_index(places[worst], array.shape))
     return Entry(name, float(errors[worst]), index, float(analytic[places[worst]]), float(numeric[worst]))
 
 
 class OutputOf(Module):
-    """Another method of a module as a forward of its own, so that it can be checked: `OutputOf(bert, "classify")`."""
+    """A module whose forward is another method of a module, for checking it: `OutputOf(bert, "classify")`."""
 
     def __init__(self, module, method):
         self.module, self.method = module, method
@@ -243,8 +243,7 @@ class OutputOf(Module):
 
 def standard_checks(seed=0):
     """The checks of `transformer-np gradcheck`: {name: a function that returns the report}, for every function pair,
-    every layer and block, and a small encoder–decoder. All sizes differ, all values are random and of order 1.
-    """
+    every layer and block, and small models. All sizes differ; all values are random and of order 1."""
     from .. import layers
     from ..layers import blocks
     from ..models import (
@@ -267,8 +266,8 @@ def standard_checks(seed=0):
         return rng.normal(size=shape)
 
     def randomised(module):
-        """γ = 1 and b = 0 would hide mistakes: every parameter random. Matrices a little smaller, so that a stack of
-        blocks does not saturate its softmaxes."""
+        """The module with random parameters: γ = 1 and b = 0 would hide mistakes. Matrices are a little smaller, so
+        that a stack of blocks does not saturate its softmaxes."""
         for parameter in module.parameters():
             parameter.data = normal(*parameter.shape) / len(parameter.shape)
         return module

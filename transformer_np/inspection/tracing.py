@@ -1,10 +1,10 @@
-"""Every step of a model's forward and backward, in order, with its name, its formula, its shape and its values.
+"""A trace of a model's forward and backward: every step, in order, with its name, formula, shape and values.
 
 from transformer_np import trace
 
 steps = trace(model, src, tgt_in, backward=dlogits)
 print(steps)                       # a table
-steps["encoder.0.attention"]       # what happened in there
+steps["encoder.0.attention"]       # the steps of this module
 steps[12].value                    # the array
 """
 
@@ -22,34 +22,34 @@ from ..models.encoder_decoder import InputEmbedding
 from ..module import Module
 
 BACKWARD = "_backward"
-MODEL = "(model)"  # how a table calls what belongs to no module inside the model
+MODEL = "(model)"  # the module name in tables for steps outside all submodules
 MOST = 60  # rows of a table
 
 
 def trace(model, *inputs, backward=None, **options):
-    """Run the model on the inputs, and its backward if asked, and write down every step.
+    """Run the forward of a model on the inputs, and its backward if requested, and record every step.
 
-    model: a Module, or a method of one that stands for its forward: `trace(bert.classify, ids)`
-    inputs, options: what the model is called with
-    backward: the gradient of the loss with respect to the output, an array; or a function that makes it from the
-        output, such as `lambda logits: F.cross_entropy_backward(F.softmax(logits), targets)`, whose steps are listed
-        too; None for no backward
+    model: a Module, or a method of one that takes the place of its forward: `trace(bert.classify, ids)`
+    inputs, options: the arguments of the call
+    backward: the gradient of the loss with respect to the output; or a function that computes it from the output, such
+        as `lambda logits: F.cross_entropy_backward(F.softmax(logits), targets)`, whose steps are recorded too; None for
+        no backward
 
-    Returns a Trace. A step is a call of a function of `functional`, a step inside another included and listed before
-    it, or what a module computes itself: a residual sum, the positions added. Of all values a copy is kept, so this
-    is for small models and short sequences.
+    Returns a Trace. A step is a call of a function of `functional`, with nested calls listed before it, or a
+    computation of a module itself, such as a residual sum or the added positions. The trace keeps a copy of all values,
+    so it is for small models and short sequences.
 
-    It runs in eval(keep=True), without dropout; afterwards every module is in the mode it was in, and `intermediates()`
-    are those of this run. A backward adds to the gradients of the parameters, as any backward does. Until it is done
-    the functions of `functional` are replaced by others that take notes, for every thread.
+    The model runs in eval(keep=True), without dropout. Afterwards every module is in its previous mode, and
+    `intermediates()` has the values of this run. A backward adds to the gradients of the parameters as usual. While the
+    model runs, recording functions replace those of `functional`, for every thread.
 
-    Raises TypeError for a model that is no Module.
+    Raises TypeError for a model that is not a Module.
     """
     run = model
     if not isinstance(model, Module):
         model = getattr(model, "__self__", None)
         if not isinstance(model, Module):
-            raise TypeError(f"trace wants a Module or a method of one, got {type(run).__name__}")
+            raise TypeError(f"model must be a Module or a method of one, got {type(run).__name__}")
     notes = _Notes()
     with model.evaluating(), notes.taken(model):
         model.eval(keep=True)
@@ -64,10 +64,12 @@ def trace(model, *inputs, backward=None, **options):
 
 
 class Step:
-    """One step: `number`, `direction` ("forward" or "backward"), `module` (dotted name, "" for the model itself),
-    `function`, `formula`, `values` ({name: array}: all that the step returned) and `value`, the first of them, with
-    `shape`, `dtype`, `min`, `mean`, `max`. `parameters` are the dotted names of those it was given, `depth` counts the
-    functions the step is a part of."""
+    """One step of a trace.
+
+    number; direction: "forward" or "backward"; module: dotted name, "" for the model itself; function; formula
+    values: {name: array}, all results of the step; value: the first of them, with shape, dtype, min, mean and max
+    parameters: the dotted names of the parameters among its arguments; depth: how many functions it is nested in
+    """
 
     def __init__(self, number, direction, module, function, formula, values, parameters=(), depth=0):
         self.number, self.direction, self.module = number, direction, module
@@ -109,16 +111,16 @@ class Step:
 
 
 class Trace:
-    """Steps in order, and `output`, what the forward returned.
+    """The steps in order, and `output`, the result of the forward.
 
         trace[12], trace[-1]              a step
         trace[10:20]                      some steps, a Trace
-        trace["encoder.0.attention"]      the steps of a module and of all inside it, a Trace
+        trace["encoder.0.attention"]      the steps of a module and its submodules, a Trace
         trace["softmax"]                  the steps of a function, a Trace
-        trace["encoder.0.softmax"]        those of a function within a module
+        trace["encoder.0.softmax"]        the steps of a function within a module
         trace.forward, trace.backward     the steps of one direction
 
-    The numbers of the steps stay what they were in the whole trace. KeyError for a name that no step has.
+    Steps keep their numbers from the whole trace. Raises KeyError for a name that no step has.
     """
 
     def __init__(self, steps, output=None):
@@ -156,12 +158,12 @@ class Trace:
     # --- tables --------------------------------------------------------------------------------------------------
 
     def table(self, most=MOST, width=120):
-        """The steps as lines of text, at most `most` of them (None: all), none wider than `width` characters."""
+        """The steps as text: at most `most` lines (None: all), each at most `width` characters wide."""
         before, after, hidden = self._shown(most)
         rows = [_text_row(step, digits=2) for step in before + after]
         head = ("step", "", "module", "function", "shape", "min", "mean", "max", "formula")
         widths = [min(most, max(len(row[i]) for row in [head, *rows])) for i, most in enumerate(_WIDEST)]
-        widths[-1] = max(0, min(widths[-1], width - sum(widths[:-1]) - len(widths) + 1))  # what the others leave
+        widths[-1] = max(0, min(widths[-1], width - sum(widths[:-1]) - len(widths) + 1))  # the rest of the width
         lines = [" ".join(map(_fitted, row, widths, _ALIGNED)).rstrip() for row in [head, *rows]]
         if hidden:
             lines.insert(1 + len(before), f"… {hidden} more steps: print(trace.table(most=None)) shows all")
@@ -193,7 +195,7 @@ class Trace:
         )
 
     def _shown(self, most):
-        """The steps of a table before and after what it leaves out, and how many it leaves out."""
+        """The steps of a table before and after the omitted ones, and the number of omitted steps."""
         if most is None or len(self) <= most:
             return self.steps, [], 0
         end = most // 3
@@ -210,10 +212,10 @@ _WIDEST = (6, 1, 26, 21, 20, 9, 9, 9, 200)
 
 def _text_row(step, digits):
     arrow = "→" if step.direction == "forward" else "←"
-    function = step.function.removesuffix(BACKWARD)  # the arrow says it
+    function = step.function.removesuffix(BACKWARD)  # the arrow shows the direction
     numbers = [f"{number:.{digits}g}" for number in (step.min, step.mean, step.max)]
     name = "· " * step.depth + function
-    if function == "linear" and step.parameters:  # there are many: which one?
+    if function == "linear" and step.parameters:  # to tell the many linear maps apart
         name += " " + step.parameters[0].rpartition(".")[2]
     return [str(step.number), arrow, step.module or MODEL, name, _shape(step), *numbers, step.formula]
 
@@ -223,7 +225,7 @@ def _shape(step):
 
 
 def _fitted(text, width, side):
-    """Exactly `width` characters, what is too long cut off at the end."""
+    """The text padded or cut to exactly `width` characters."""
     if len(text) > width:
         text = text[: max(0, width - 1)] + "…" if width else ""
     return f"{text:{side}{width}}" if width else ""
@@ -235,7 +237,7 @@ def _html_cells(step):
 
 
 def _html_row(cells, tag):
-    """Words to the left, numbers to the right. No colours: the page's own, light or dark."""
+    """A row with words aligned left and numbers right. It has no colours, so it fits light and dark pages."""
     styles = [_NUMBER, *[_WORD] * 5, *[_NUMBER] * 3, _FORMULA]
     return (
         "<tr>"
@@ -249,22 +251,22 @@ _NUMBER = "text-align:right;white-space:nowrap;padding:0 .5em"
 _FORMULA = "text-align:left;min-width:18em;padding:0 .5em"
 
 
-# --- taking notes ---------------------------------------------------------------------------------------------------
+# --- recording ------------------------------------------------------------------------------------------------------
 
 
 class _Notes:
-    """Writes down what functions return, and of modules what is not a function's result as it was."""
+    """The recorder: results of functions, and those arrays of modules that are not just a function's result."""
 
     def __init__(self):
         self.steps, self.direction = [], "forward"
-        self._modules = []  # (dotted name, module) of those that are running, the innermost last
-        self._depth = 0  # functions that are running
+        self._modules = []  # (dotted name, module) of the running modules, the innermost last
+        self._depth = 0  # how many functions are running
         self._names = {}  # id of a parameter's array: its dotted name
-        self._known = {}  # id: (array, its copy), of all that was seen; holding the array keeps the id its own
+        self._known = {}  # id: (array, its copy), of all arrays seen; holding the array keeps its id unique
 
     @contextmanager
     def taken(self, model):
-        """Inside, notes are taken of every function of `functional` and of every module of the model."""
+        """Record every call of a function of `functional` and of a module of the model inside."""
         with ExitStack() as stack:
             for name in functional.__all__:
                 function = getattr(functional, name)
@@ -273,14 +275,14 @@ class _Notes:
             self._names = {id(parameter.data): path for path, parameter in model.named_parameters()}
             seen = set()
             for path, module in model.named_modules():
-                if id(module) not in seen:  # one that is shared has several names
+                if id(module) not in seen:  # a shared module has several names
                     seen.add(id(module))
                     for method in ("forward", "backward"):
                         stack.enter_context(_replaced(module, method, self._of_module(path, module, method)))
             yield
 
     def know(self, *values):
-        """Arrays from outside are no steps."""
+        """Mark arrays from outside as known, so that they are not recorded as steps."""
         for value in values:
             if isinstance(value, np.ndarray):
                 self._copy(value)
@@ -326,7 +328,7 @@ class _Notes:
         return noted
 
     def _note_argument(self, path, args):
-        """What the module around has made before it calls this one."""
+        """Record the argument that the calling module has computed for this one."""
         array = next((arg for arg in args if isinstance(arg, np.ndarray)), None)
         if array is None or array.dtype.kind != "f" or not self._is_new(array):
             return
@@ -338,7 +340,7 @@ class _Notes:
         self._note(name, formula, [array], (), self.direction)
 
     def _name_of(self, array):
-        """Of a parameter, also transposed; None for another array."""
+        """The name of a parameter, also of a transposed one; None for another array."""
         return self._names.get(id(array)) or self._names.get(id(array.base))
 
     def _note(self, function, formula, arrays, names, direction, parameters=()):
@@ -351,12 +353,12 @@ class _Notes:
         self.steps.append(Step(len(self.steps), direction, path, function, formula, values, parameters, self._depth))
 
     def _is_new(self, array):
-        """Not seen yet, or changed since."""
+        """Whether the array is unseen or has changed since."""
         seen, copy = self._known.get(id(array), (None, None))
         return seen is None or not np.array_equal(array, copy, equal_nan=array.dtype.kind == "f")
 
     def _copy(self, array):
-        """What the array holds now: layers go on computing in place."""
+        """A copy of the array, because layers may change it in place later."""
         if self._is_new(array):
             copy = array.copy()
             copy.flags.writeable = False
@@ -365,7 +367,7 @@ class _Notes:
 
 
 def _own_step(module):
-    """Name and formula of what a module computes itself, between the functions and modules it calls, if it is known."""
+    """Name and formula of a computation that a module does itself, outside all functions and submodules, if known."""
     if isinstance(module, AddNorm):
         return "residual", f"x + Dropout(sublayer({'LayerNorm(x)' if module.norm_first else 'x'}))"
     if isinstance(module, InputEmbedding) and module.scale != 1:
@@ -375,7 +377,7 @@ def _own_step(module):
 
 @contextmanager
 def _replaced(module, method, function):
-    """Inside, one object has another method."""
+    """Replace a method of one object inside."""
     before = vars(module).get(method)
     object.__setattr__(module, method, function)
     try:
@@ -388,7 +390,7 @@ def _replaced(module, method, function):
 
 
 def _arrays(result):
-    """The arrays and numbers among what a function returned."""
+    """The arrays and numbers among the results of a function."""
     results = result if isinstance(result, tuple) else (result,)
     return [np.asarray(value) for value in results if isinstance(value, np.ndarray | float | np.floating)]
 
@@ -397,15 +399,16 @@ def _arrays(result):
 
 
 def _formula(thing):
-    """The first indented line of the docstring, where the formulas stand; without one the first that says something
-    like it: what follows the colon of the first sentence, a line with dx = …, x + … after the arrow, the sentence."""
+    """The formula of a function or class, from its docstring: the first indented line; without one, the first of: a
+    sentence with dx = …, for a class the formula after the arrow, the text after the colon of the first sentence, the
+    first sentence."""
     text = inspect.cleandoc(thing.__doc__ or "")
     if indented := re.search(r"^ +(\S.*)$", text, re.MULTILINE):
         return _tidied(indented[1])
     summary, *rest = (" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
     summary = re.split(r"\.(?: (?=[A-Z])|$)", _tidied(summary), maxsplit=1)[0]
     gradient = next((found for found in map(_gradient, [summary, *rest]) if found), None)
-    made = re.search(r"-> +(\w.*)", text)  # the arrow is followed by a shape in parentheses or by a formula
+    made = re.search(r"-> +(\w.*)", text)  # after the arrow is a shape in parentheses or a formula
     if gradient:
         return gradient
     if isinstance(thing, type) and made:
@@ -414,17 +417,17 @@ def _formula(thing):
 
 
 def _gradient(sentence):
-    """dx = … out of a sentence, without the words after it; None if there is none."""
+    """The dx = … in a sentence, without the words after it; None if there is none."""
     found = re.search(r"\bd\w+ = [^:\"]*", sentence)
     return _tidied(re.split(r"\.(?: |$)", found[0])[0]) if found else None
 
 
 def _tidied(text):
-    """Without the names of papers, and single blanks."""
+    """The text without citations and with single blanks."""
     return " ".join(re.sub(r" \([A-Z][^()]*\d{4}[^()]*\)", "", text).split()).rstrip(".,")
 
 
 def _names_of_results(function):
-    """What the docstring calls the results, in order: `->  y (..., D), hidden (..., F)`; () without names."""
+    """The names of the results in the docstring, in order: `->  y (..., D), hidden (..., F)`; () without names."""
     arrow = re.findall(r"^.*->(.*(?:\n.*\S.*)*)", function.__doc__ or "", re.MULTILINE)
     return tuple(re.findall(r"(\w+)(?: [A-Z])? \(", arrow[-1])) if arrow else ()

@@ -1,9 +1,9 @@
-"""The worked examples of the lecture, computed again: what reproduces, what was cut off in print, what is an erratum.
+"""The worked examples of the lecture, recomputed: each is reproduced, truncated in print, or an erratum.
 
     from transformer_np.lecture import format_examples, worked_examples
     print(format_examples(worked_examples()))
 
-The documents are called here
+The names of the documents
 
     lecture notes         L. N. Ferreira, INF721 Deep Learning, L17: Transformers, UFV 2024/2
     lecture slides        the slides "Transformers", which end with the table of complexities
@@ -11,8 +11,8 @@ The documents are called here
     architecture slides   the slides "Transformers – Architecture" ("Hi how are you")
     illustrated slides    the slides "Transformer" after Jay Alammar's Illustrated Transformer ("Thinking Machines")
 
-`printed` holds their numbers, `steps` computes every example step by step with the package's layers, `comparison` says
-when a printed number follows, `examples` and `questions` bring them together, `report` writes them down.
+`printed` has their numbers, `steps` computes every example step by step with the package's layers, `comparison` decides
+whether a printed number follows, `examples` and `questions` combine them, `report` formats the results.
 """
 
 from .comparison import ERRATUM, REPRODUCED, TRUNCATED, verdict

@@ -1,4 +1,4 @@
-"""Does a printed number follow from the formula? Decided from the two numbers alone."""
+"""Verdicts on printed numbers: whether they follow from the formula, decided from the two numbers alone."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ REPRODUCED = "reproduced"
 TRUNCATED = "truncated in print"
 ERRATUM = "erratum"
 
-_NOISE = 1e-12  # what float64 may leave of an exact result
+_NOISE = 1e-12  # the rounding error of an exact result in float64
 
 
 def differences(printed, computed):
@@ -19,7 +19,7 @@ def differences(printed, computed):
 
 
 def is_rounded(printed, computed, digits):
-    """Where the printed entry is the computed one rounded to `digits` digits after the point (None: the same number).
+    """Where the printed entry is the computed one rounded to `digits` decimals (None: the same number).
 
     |printed − computed| ≤ ½ · 10^−digits + 1e−12
     """
@@ -28,15 +28,15 @@ def is_rounded(printed, computed, digits):
 
 
 def is_cut_off(printed, computed, digits):
-    """Where the printed entry is the computed one with everything after `digits` digits left off (None: nowhere)."""
+    """Where the printed entry is the computed one cut off after `digits` decimals (None: nowhere)."""
     if digits is None:
         return np.zeros(np.shape(printed), bool)
     return differences(printed, np.trunc(np.asarray(computed) * 10.0**digits) / 10.0**digits) <= _NOISE
 
 
 def verdict(printed, computed, digits):
-    """ "reproduced" if every printed entry is the computed one rounded, "truncated in print" if those that are not
-    are the computed one cut off, else "erratum". NaN agrees with nothing."""
+    """ "reproduced" if every printed entry is the computed one rounded, "truncated in print" if all others are the
+    computed one cut off, else "erratum". NaN never agrees."""
     rounded = is_rounded(printed, computed, digits)
     if rounded.all():
         return REPRODUCED

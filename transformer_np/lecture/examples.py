@@ -1,7 +1,7 @@
-"""Every number the lecture's documents work out, beside the number the package computes.
+"""Every number worked out in the lecture's documents, compared with the number that the package computes.
 
-One function per row. The printed side comes from `printed`, the computed side from the package's functions and layers
-through `steps`; whether they agree is decided from the two (`comparison`), and what we expect is said beside it.
+One function per row. `printed` has the printed numbers, `steps` computes ours with the package's functions and layers,
+`comparison` decides whether they agree. Each row also states the expected verdict.
 """
 
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ class WorkedExample:
     """A printed result and the computed one.
 
     row: its number in the list of all worked examples
-    where, title: the place in the documents, what it is
-    printed, computed: arrays of one shape. Where a sentence is checked, `printed` is what it says, as numbers
-    digits: how many digits after the point are printed; None where a sentence claims exact values
-    expected: the verdict the authors of this package found
-    reason: why it is so; for an erratum with the true value
-    checks: ((what, whether it holds), …), what else must be so
+    where, title: the place in the documents, and a short description
+    printed, computed: arrays of one shape; for a sentence, `printed` is its claim as numbers
+    digits: the number of printed decimals; None for a sentence that claims exact values
+    expected: the verdict that the authors of this package found
+    reason: the explanation of the verdict; for an erratum with the true value
+    checks: ((description, whether it holds), …), further conditions
     """
 
     row: int
@@ -52,7 +52,7 @@ class WorkedExample:
 
     @property
     def failed(self):
-        """What is not as expected, in words; empty where all is."""
+        """Descriptions of everything that is not as expected."""
         failed = [what for what, holds in self.checks if not holds]
         if self.verdict != self.expected:
             failed.insert(0, f"expected: {self.expected}")
@@ -65,7 +65,7 @@ class WorkedExample:
 
 
 def worked_examples():
-    """All worked examples of the lecture's documents, computed now: a list of WorkedExample, by row."""
+    """Compute all worked examples of the lecture's documents: a list of WorkedExample, by row."""
     return [example() for example in EXAMPLES]
 
 
@@ -77,7 +77,7 @@ def _compare(row, title, source, computed, expected, reason, checks=(), **other)
 
 
 def _equal(a, b):
-    """Whether two arrays are the same up to what float64 leaves of an exact result."""
+    """Whether two arrays are equal up to rounding in float64."""
     return bool((differences(a, b) <= _EXACT).all())
 
 
@@ -156,7 +156,7 @@ def weight_formula():
     """Row 5: the sentence "A_ij = q_i · k_j"."""
     five = steps.five_words()
     q, k, _ = printed.FIVE_QKV.values
-    products = q @ k.T  # what the sentence says A is
+    products = q @ k.T  # A according to the sentence
     computed = five.weights[0]
     return _compare(
         5,
@@ -421,7 +421,7 @@ def _all_equal(arrays):
 
 
 def _from_exercise(row, title, exercise, expected, checks=()):
-    """The option nearest to what is computed, against what is computed."""
+    """A WorkedExample that compares the nearest option with the computed value."""
     return WorkedExample(
         row,
         exercise.where,

@@ -1,6 +1,6 @@
-"""The numbers that the lecture's documents print, copied as they stand, and with how many digits.
+"""The numbers printed in the lecture's documents, copied unchanged, with their number of decimals.
 
-Nothing here is computed. `steps` computes, `examples` compares.
+Nothing here is computed: `steps` computes, `examples` compares.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Printed:
     """Numbers as a document prints them.
 
     where: the document and the place in it
-    digits: how many digits after the point are printed; None for a sentence that claims exact values
+    digits: the number of printed decimals; None for a sentence that claims exact values
     values: array of float64, read-only
     """
 

@@ -13,11 +13,11 @@ from .steps import block_parts, powers_of_memory
 
 @dataclass(frozen=True, eq=False)
 class Exercise:
-    """A multiple-choice question and what the package computes.
+    """A multiple-choice question and the package's answer.
 
     options: {letter: value}, arrays (or numbers) or, in exercises 4 and 5, words
-    computed: the array the package computes, or the words it finds
-    digits: to how many digits the options are rounded, None where they are exact
+    computed: the computed array, or the words found
+    digits: the decimals that the options are rounded to, None if they are exact
     """
 
     number: int
@@ -30,14 +30,14 @@ class Exercise:
 
     @property
     def letters(self):
-        """The options that are right: those that agree with what was computed. May be none, may be several."""
+        """The right options, which agree with the computed value; there may be none or several."""
         return tuple(letter for letter, value in self.options.items() if self._agrees(value))
 
     @property
     def closest(self):
-        """The letter of the option that is nearest to the computed array, by the largest difference of an entry."""
+        """The letter of the option nearest to the computed array, by the largest difference of an entry."""
         if isinstance(self.computed, tuple):
-            raise TypeError(f"the options of exercise {self.number} are words, there is no distance between them")
+            raise TypeError(f"the options of exercise {self.number} are words, which have no distance")
         return min(self.options, key=lambda letter: differences(self.options[letter], self.computed).max())
 
     def _agrees(self, value):
@@ -88,7 +88,7 @@ def positional_encoding():
 
 
 def mask_of_three():
-    """The causal mask for three tokens, as something to add."""
+    """The additive causal mask for three tokens."""
     return Exercise(
         3,
         printed.EXERCISE_3.where,
@@ -102,7 +102,7 @@ def mask_of_three():
 
 
 def decoder_only_parts():
-    """What a decoder block has and an encoder block has not, by looking inside both."""
+    """The parts that only a decoder block has, found by inspecting both blocks."""
     parts = block_parts()
     found = "; ".join(f"{part} {encoder} and {decoder}" for part, (encoder, decoder) in parts.items())
     return Exercise(
@@ -117,7 +117,7 @@ def decoder_only_parts():
 
 
 def memory_of_scores():
-    """How the memory for one layer's attention weights grows, by doubling n and h."""
+    """The growth of the memory for one layer's attention weights, measured by doubling n and h."""
     n, heads = printed.SCORES_OF_A_LAYER.values
     a, b = powers_of_memory()
     return Exercise(
@@ -134,7 +134,7 @@ def memory_of_scores():
 
 
 def big_o(power_of_n, power_of_h):
-    """The growth nᵃ hᵇ in words: big_o(2, 1) is "O(h n²)". For measured powers, rounded to two decimals."""
+    """The growth nᵃ hᵇ as text: big_o(2, 1) is "O(h n²)". Measured powers are rounded to two decimals."""
     factors = [_power("h", power_of_h), _power("n", power_of_n)]
     return f"O({' '.join(factor for factor in factors if factor) or '1'})"
 

@@ -1,4 +1,4 @@
-"""The worked examples and the exercises as plain text for a terminal."""
+"""Worked examples and exercises as plain text for a terminal."""
 
 from collections import Counter
 from textwrap import wrap
@@ -12,7 +12,7 @@ _NARROWEST = 72
 
 
 def summary(examples):
-    """One line: how many worked examples there are, how many of each verdict, and whether all are as expected."""
+    """One line with the number of worked examples, the number of each verdict, and whether all are as expected."""
     counts = Counter(example.verdict for example in examples)
     errata = "erratum" if counts[ERRATUM] == 1 else "errata"
     unexpected = ", ".join(str(example.row) for example in examples if not example.ok)
@@ -24,10 +24,8 @@ def summary(examples):
 
 
 def format_examples(examples, width=110):
-    """All worked examples as an aligned table, then each one that was not reproduced: printed, true, why.
-
-    No line is longer than `width`, which must be at least 72.
-    """
+    """All worked examples as an aligned table, then each that was not reproduced, with printed and true numbers and the
+    reason. No line is longer than `width`, which must be at least 72."""
     _check_width(width)
     lines = [*_table(examples, width), "", *wrap(summary(examples), width)]
     for title, kind in (("Errata", ERRATUM), ("Truncated in print", TRUNCATED)):
@@ -46,7 +44,7 @@ def format_examples(examples, width=110):
 
 
 def format_exercises(exercises, width=110):
-    """The exercises with their options, what the package computes, and the answer. The right options have an arrow."""
+    """The exercises with their options, the computed value and the answer. The right options have an arrow."""
     _check_width(width)
     lines = []
     for exercise in exercises:
@@ -91,7 +89,7 @@ def _table(examples, width):
 
 
 def _table_row(cells, widths):
-    """The lines of one row: `where` and `what` are wrapped to their column, numbers stand to the right."""
+    """The lines of one row: `where` and `what` are wrapped to their column, numbers are aligned right."""
     row, where, what, digits, difference, verdict = cells
     wheres, whats = wrap(where, widths[1]), wrap(what, widths[2])
     for i in range(max(len(wheres), len(whats))):
@@ -107,7 +105,7 @@ def _table_row(cells, widths):
 
 
 def _explained(example, width):
-    """Printed, true and why: of an array with several rows the one with the largest difference."""
+    """The lines printed, true and why; an array with several rows shows the one with the largest difference."""
     place, row = _worst_row(differences(example.printed, example.computed))
     shown, true = np.atleast_1d(example.printed[row]), np.atleast_1d(example.computed[row])
     cells = _numbers(shown, example.digits), _numbers(true, example.digits, more=2)
@@ -120,7 +118,7 @@ def _explained(example, width):
 
 
 def _worst_row(difference):
-    """Where the largest difference is: in words, and as the index of its row."""
+    """The place of the largest difference, as text and as the index of its row."""
     if difference.ndim < 2:
         return "", ()
     *leading, row, _ = (int(i) for i in np.unravel_index(np.argmax(difference), difference.shape))
@@ -129,14 +127,14 @@ def _worst_row(difference):
 
 
 def _labelled(label, text, width):
-    """The label, then the text, wrapped and indented to where it starts."""
+    """The label and the text, wrapped and indented to the start of the text."""
     indent = len(label) + len(_GAP)
     first, *rest = wrap(text, width - indent, break_on_hyphens=False) or [""]
     return [label + _GAP + first, *(" " * indent + line for line in rest)]
 
 
 def _numbers(values, digits, more=0):
-    """Numbers as words, `digits` after the point and `more` where they are not whole; None: four digits that count."""
+    """Numbers as text: `digits` decimals, plus `more` if not all are whole; None: four significant digits."""
     values = np.asarray(values, np.float64)
     if np.isfinite(values).all() and (values == np.round(values)).all():
         more = 0
@@ -150,7 +148,7 @@ def _number(value, digits, more):
 
 
 def _inline(value, digits, more=0):
-    """A value in one line: a word, words, a number, or a matrix row by row."""
+    """A value on one line: a word, words, a number, or a matrix row by row."""
     if isinstance(value, str):
         return value
     if isinstance(value, tuple):

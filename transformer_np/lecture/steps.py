@@ -1,6 +1,6 @@
-"""The lecture's examples step by step, each computed by the package's own layers in float64.
+"""The lecture's examples step by step, computed with the package's own layers in float64.
 
-Every function gives all the arrays on the way by name, for a notebook, a picture or a check to look at.
+Every function returns all intermediate arrays by name, for notebooks, pictures and checks.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from . import printed
 
 @dataclass(frozen=True, eq=False)
 class AttentionSteps:
-    """One pass through a MultiHeadAttention, H heads over T words (Vaswani et al. 2017, §3.2).
+    """One forward of a MultiHeadAttention, H heads over T words (Vaswani et al. 2017, §3.2).
 
     x (T, D)  ->  q, k, v (H, T, K)  ->  scores = Q Kᵀ/√d_k (H, T, T)  ->  weights = softmax(scores) (H, T, T)
     ->  heads = weights · V (H, T, K)  ->  concat (T, D)  ->  output = concat · W_O (T, D)
@@ -40,7 +40,7 @@ class AttentionSteps:
 def five_words():
     """Self-attention over "Lucas will travel in December", one head, d_k = d_model = 4 (lecture notes §4).
 
-    The W^Q, W^K, W^V are the printed ones. W_O, which §4 does not have, is the identity.
+    W^Q, W^K and W^V are the printed ones. W_O is the identity, because §4 has none.
     """
     layer = MultiHeadAttention(4, 1, bias=False, rng=0, dtype=np.float64)
     layer.w_q, layer.w_k, layer.w_v = printed.FIVE_PROJECTIONS.values
@@ -51,8 +51,8 @@ def five_words():
 def three_heads():
     """Multi-head attention over "Lucas will travel", h = 3, d_model = 9, d_k = 3 (lecture notes §5).
 
-    The notes print Q_i, K_i, V_i but no weights. X_e has three independent rows, so weights that lead from it to any
-    three rows exist, and W = pinv(X_e) · Q are the smallest. W_O is not printed either; here it is the identity.
+    The notes print Q_i, K_i, V_i but no weights. X_e has three independent rows, so some weights map it to any three
+    rows; W = pinv(X_e) · Q are the smallest. W_O is not printed either; here it is the identity.
     """
     x = printed.THREE_EMBEDDINGS.values  # (T, D)
     layer = MultiHeadAttention(9, 3, bias=False, rng=0, dtype=np.float64)
@@ -90,9 +90,10 @@ class ScoreSteps:
 
 
 def two_words():
-    """ "Thinking" looks at "Thinking" and "Machines" (illustrated slides): T = 1, S = 2, d_k = 64.
+    """ "Thinking" attends to "Thinking" and "Machines" (illustrated slides): T = 1, S = 2, d_k = 64.
 
-    Only the dot products are printed. The query here is all ones and the keys are constant, with those products.
+    Only the dot products are printed. Here the query is all ones and each key is constant, so that they have these
+    products.
     """
     d_k = printed.TWO_WORDS_D_K
     q = np.ones((1, d_k))  # (T, K)
@@ -102,9 +103,9 @@ def two_words():
 
 
 def four_words(d_k=None):
-    """The scores of "Hi how are you" (architecture slides) and the weights they give for a d_k, T = S = 4.
+    """The scores of "Hi how are you" (architecture slides) and the weights that follow for a d_k, T = S = 4.
 
-    The slides do not say d_k. Without one: the d_k from 1 to 10⁸ that comes nearest to the weights they print.
+    The slides do not give d_k. None means the d_k from 1 to 10⁸ whose weights are nearest to the printed ones.
     """
     scores = printed.FOUR_SCORES.values
     if d_k is None:
@@ -116,9 +117,9 @@ def four_words(d_k=None):
 
 
 def order_broken(scores, weights):
-    """The rows in which a larger score has the smaller weight, as (..., row) indices.
+    """The rows in which a larger score has a smaller weight, as (..., row) indices.
 
-    Softmax keeps the order of a row's scores, whatever positive number they are divided by, and so does rounding.
+    Softmax keeps the order of a row's scores, for every positive divisor, and so does rounding.
 
     scores, weights (..., T, S)  ->  list of tuples
     """
@@ -128,11 +129,11 @@ def order_broken(scores, weights):
 
 
 def hidden_row():
-    """The weights of a row of which the mask hides every key, three ways (the first row of lecture notes §4).
+    """The weights of a row whose keys are all masked, computed in three ways (the first row of lecture notes §4).
 
-        "textbook":  −∞, exp(x)/Σ exp(x) as it is written: 0/0, NaN
+        "textbook":  −∞ in exp(x)/Σ exp(x) as written: 0/0, NaN
         "finite":    the hidden scores set to −1e8 (lecture slides): all equal, so every weight is 1/S
-        "package":   a Boolean mask: there is nothing to look at, every weight is 0
+        "package":   a Boolean mask: every weight is 0
 
     ->  {name: (S,)}
     """
@@ -147,13 +148,13 @@ def hidden_row():
 
 
 def textbook_softmax(x):
-    """exp(x)/Σ exp(x) over the last axis, as it is written: what the package's softmax is checked against."""
+    """exp(x)/Σ exp(x) over the last axis as written, to check the package's softmax."""
     return np.exp(x) / np.exp(x).sum(axis=-1, keepdims=True)
 
 
 def masked_weights():
-    """Causal attention over the five words, T = S = 5: with M added (lecture notes §9), with the hidden scores set to
-    −1e8 (lecture slides), with a Boolean mask.  ->  {"added" | "finite" | "package": (T, S)}
+    """Causal attention over the five words, T = S = 5, in three ways: M added (lecture notes §9), hidden scores set to
+    −1e8 (lecture slides), a Boolean mask  ->  {"added" | "finite" | "package": (T, S)}
     """
     steps = five_words()
     q, k, v = steps.q[0], steps.k[0], steps.v[0]  # (T, K)
@@ -187,10 +188,8 @@ def five_positions():
 
 
 def nearest_return(d_model=4, length=100_000):
-    """The position after 0 whose encoding comes nearest to that of position 0, and how near: (position, distance).
-
-    Over all positions below `length`; the distance is Euclidean.
-    """
+    """The position below `length` whose encoding is nearest to the encoding of position 0, and the Euclidean distance:
+    (position, distance)."""
     encoding = F.sinusoidal_encoding(length, d_model, np.float64)  # (length, D)
     distance = np.linalg.norm(encoding[1:] - encoding[0], axis=-1)
     nearest = int(distance.argmin())
@@ -212,8 +211,8 @@ class FeedForwardSteps:
 def feed_forward_example():
     """The feed-forward network over "Lucas will travel", d_model = 4, d_ff = 8 (lecture notes §7).
 
-    Neither weights nor biases are printed. The rows of C are independent and so are those after the ReLU, so with
-    b = 0 the W_1 = pinv(C) · (C W_1) and W_2 = pinv(hidden) · output lead from each printed matrix to the next.
+    Neither weights nor biases are printed. The rows of C and those after the ReLU are independent, so W_1 = pinv(C) ·
+    (C W_1) and W_2 = pinv(hidden) · output with b = 0 map each printed matrix to the next.
     """
     x = printed.FEED_FORWARD_INPUT.values
     layer = FeedForward(4, 8, rng=0, dtype=np.float64)
@@ -234,7 +233,7 @@ def _small_transformer(**sizes):
 
 
 def encodings():
-    """How many positional encodings are in an encoder block, a decoder block, and a Transformer of 6 and 6 blocks."""
+    """The numbers of positional encodings in an encoder block, a decoder block, and a Transformer of 6 + 6 blocks."""
     model = _small_transformer(num_encoder_layers=6, num_decoder_layers=6)
     return tuple(
         sum(isinstance(module, PositionalEncoding) for _, module in part.named_modules())
@@ -243,8 +242,8 @@ def encodings():
 
 
 def block_parts():
-    """What an encoder block and a decoder block are made of, found by looking inside a small Transformer that has just
-    read a source of 5 and a target of 3 tokens (Vaswani et al. 2017, fig. 1).
+    """The parts of an encoder block and a decoder block, found by inspecting a small Transformer after a forward on a
+    source of 5 and a target of 3 tokens (Vaswani et al. 2017, fig. 1).
 
     ->  {part: (how many in the encoder block, how many in the decoder block)}
     """
@@ -267,14 +266,14 @@ def block_parts():
 
 
 def attention_memory(n, num_heads, d_model=16):
-    """The attention weights that one layer keeps for one sequence of n tokens: (how many numbers, bytes in float32)."""
+    """The attention weights that one layer keeps for a sequence of n tokens: (count, bytes in float32)."""
     layer = MultiHeadAttention(d_model, num_heads, rng=0)
     layer(np.random.default_rng(0).normal(size=(1, n, d_model)).astype(np.float32))
     return layer.weights.size, layer.weights.nbytes
 
 
 def powers_of_memory(n=16, num_heads=4):
-    """The powers a, b in "attention weights ∝ nᵃ hᵇ", measured by doubling one of n and h at a time."""
+    """The powers a, b in "attention weights ∝ nᵃ hᵇ", measured by doubling n and h separately."""
     size = attention_memory(n, num_heads)[0]
     longer, wider = attention_memory(2 * n, num_heads)[0], attention_memory(n, 2 * num_heads)[0]
     return float(np.log2(longer / size)), float(np.log2(wider / size))

@@ -1,8 +1,10 @@
-"""Pictures: the positional encoding, attention weights, masks, training curves, how layers grow.
+"""Pictures: positional encodings, attention weights, masks, training curves, growth of time and memory, and more.
 
-Every function returns a matplotlib Figure. Jupyter shows it where it is the last value of a cell; a script saves it
-with `figure.savefig("name.png")`. No pyplot, so nothing global: no backend is chosen, no figure is left open, and the
-reader's own matplotlib style is neither used nor changed.
+Every function returns a matplotlib Figure. Jupyter shows it if it is the last value of a cell; a script saves it with
+`figure.savefig("name.png")`. The functions do not use pyplot, so they have no global effects: they choose no backend,
+leave no figure open, and neither use nor change the user's matplotlib style.
+
+`plots.explore` is the documented path of `inspection.explorer.explore`, which draws nothing with matplotlib.
 """
 
 from ..inspection.explorer import explore
@@ -10,7 +12,7 @@ from .distributions import decoding_steps, likeliest, sampling, softmax_saturati
 from .gradients import gradient_flow, gradient_norms
 from .growth import complexity_curves, gradient_distance
 from .heads import head_view
-from .heatmaps import attention, attention_maps, mask
+from .heatmaps import attention, attention_maps, mask, translator_attention
 from .learning import copy_curves, loss_curves, training_curve
 from .positions import positional_encoding, relative_bias, wavelengths
 from .structure import architecture
@@ -37,6 +39,7 @@ __all__ = [
     "sampling",
     "softmax_saturation",
     "training_curve",
+    "translator_attention",
     "wavelengths",
     "word_map",
 ]

@@ -1,4 +1,4 @@
-"""Distributions over tokens: what the scale of the scores does to a softmax, decoding steps, ways to sample."""
+"""Distributions over tokens: softmax at different scales of the scores, decoding steps, sampling settings."""
 
 import math
 
@@ -30,7 +30,7 @@ from .style import (
     wrapped,
 )
 
-# Eight scores of mean 0 and variance 1, as queries and keys of variance 1 give them after the division by √d_k.
+# Eight scores of mean 0 and variance 1, typical of queries and keys of variance 1 after the division by √d_k.
 SCORES = (0.2, -0.9, 1.7, -0.3, -1.5, 0.9, -0.6, 0.5)
 
 
@@ -39,26 +39,26 @@ SCORES = (0.2, -0.9, 1.7, -0.3, -1.5, 0.9, -0.6, 0.5)
 
 @styled
 def softmax_saturation(scores=None, d_k=64):
-    """Why the scores are divided by √d_k: what the softmax, and its gradient, become when they are too large.
+    """The softmax and its gradient over the scale of the scores: the reason for the division by √d_k.
 
-    scores: (S,) scores of one query, of variance about 1, as they are after the division; eight made-up ones if None
+    scores: (S,) scores of one query after the division, of variance about 1; None for eight made-up ones
     d_k: features of a head. Without the division the scores are √d_k times as large, since the variance of a sum of
         d_k products of independent numbers of variance 1 is d_k.
 
-        left:   y = softmax(s · scores) for a scale s from 0.2 to 64 or more, a line for each key
-        right:  ‖∂y/∂x‖ = ‖diag(y) − y yᵀ‖ (Frobenius), x the scores that enter the softmax
+        left:   y = softmax(s · scores) for a scale s from 0.2 to 64 or more, one line per key
+        right:  ‖∂y/∂x‖ = ‖diag(y) − y yᵀ‖ (Frobenius), x the input of the softmax
 
-    How to read it: at the left edge all keys share alike, at the right edge one key has everything. The dashed lines
-    mark the scale 1, with the division, and √d_k, without it. On the way the gradient at the right dies, on a
-    logarithmic axis: a head that starts out saturated hardly learns to look elsewhere.
+    How to read it: at the left edge all keys have about the same weight, at the right edge one key has all of it. The
+    dashed lines mark scale 1, with the division, and scale √d_k, without it. Between them the gradient (right panel,
+    logarithmic axis) vanishes: a head that starts saturated hardly learns to attend elsewhere.
 
-    Raises ValueError for fewer than two scores, scores all alike, or a d_k below 1.
+    Raises ValueError for fewer than two scores, equal scores, or a d_k below 1.
     """
     scores = as_numbers("scores", SCORES if scores is None else scores).astype(float)
     if scores.ndim != 1 or len(scores) < 2:
-        raise ValueError(f"scores must have the axis (S,) with two numbers or more, got shape {scores.shape}")
+        raise ValueError(f"scores must have the axis (S,) with at least two numbers, got shape {scores.shape}")
     if np.ptp(scores) == 0:
-        raise ValueError(f"scores must differ from each other, they are all {scores[0]:.4g}")
+        raise ValueError(f"scores must not all be equal, got only {scores[0]:.4g}")
     check_at_least("d_k", d_k, 1)
     undivided = d_k**0.5
     scales = np.geomspace(0.2, max(64.0, 2 * undivided), 400)
@@ -88,7 +88,7 @@ def softmax_saturation(scores=None, d_k=64):
         light_grid(axes)
         for scale, name, side in ((1.0, "÷ √d_k", "right"), (undivided, "not divided", "left")):
             axes.axvline(scale, color=HATCH, linewidth=1, linestyle="--")
-            place = {"ha": "center"} if d_k >= 16 else {"ha": side}  # close together, they lean outwards
+            place = {"ha": "center"} if d_k >= 16 else {"ha": side}  # if close together, they lean outwards
             shift = 0 if d_k >= 16 else -3 if side == "right" else 3
             axes.annotate(
                 name,
@@ -105,21 +105,22 @@ def softmax_saturation(scores=None, d_k=64):
 def _jacobian_norm(weights):
     """The Frobenius norm of diag(y) − y yᵀ for each row y of (…, S).
 
-    y (1 − y) on the diagonal, −yᵢ yⱼ beside it. Near saturation 1 − y is summed from the others: no cancellation."""
+    Entries are y (1 − y) on the diagonal and −yᵢ yⱼ elsewhere. 1 − y is the sum of the other weights, which avoids
+    cancellation near saturation."""
     others = np.stack([np.delete(weights, i, axis=-1).sum(-1) for i in range(weights.shape[-1])], axis=-1)  # 1 − y
     squares = weights**2
     beside = np.stack([np.delete(squares, i, axis=-1).sum(-1) for i in range(weights.shape[-1])], axis=-1)
     return np.sqrt((squares * (others**2 + beside)).sum(-1))
 
 
-# --- decoding, one time step after another ----------------------------------------------------------------------------
+# --- decoding steps ---------------------------------------------------------------------------------------------------
 
 
 def likeliest(logits, words=None, count=5):
     """The likeliest tokens of each step, for `decoding_steps`.
 
-    logits: (T, V), one row a time step; log-probabilities serve as well
-    words: the V words; the ids 0, 1, … where not given
+    logits: (T, V), one row per time step; log-probabilities work too
+    words: the V words; by default the ids 0, 1, …
 
     ->  for each step a list of `count` pairs (word, log p in nats), the likeliest first
 
@@ -136,22 +137,22 @@ def likeliest(logits, words=None, count=5):
 
 @styled
 def decoding_steps(steps, chosen=None, title=None):
-    """What a model hesitates between at each time step, and what it takes.
+    """The likeliest tokens at each time step, and the chosen one.
 
-    steps: for each time step its candidates, pairs (token, log p in nats), as `Translator.steps` and `likeliest` return
-        them
-    chosen: the token that was taken at each step, where it was not the likeliest
+    steps: for each time step its candidates, pairs (token, log p in nats), as returned by `Translator.steps` and
+        `likeliest`
+    chosen: the token chosen at each step; by default the likeliest
 
-    How to read it: a column is a time step, from left to right and then from top to bottom. The bar behind a word is as
-    long as its probability, a full column would be 100 %. The token in the stronger colour was taken, and is what the
-    next step has read. Probabilities of a column that do not add up to 100 % are those of the words not shown.
+    How to read it: a panel is a time step, from left to right and then from top to bottom. The bar behind a word shows
+    its probability; a bar across the whole panel would be 100 %. The token in the stronger colour was chosen, and the
+    next step reads it. The rest up to 100 % belongs to words that are not shown.
 
-    Raises ValueError for no steps, a step without candidates, a log p that is positive or not a number, or a number of
-    chosen tokens other than that of the steps.
+    Raises ValueError for no steps, a step without candidates, a log p that is positive or NaN, or a number of chosen
+    tokens that differs from the number of steps.
     """
     steps = [[(str(token), _log_p(f"steps[{t}]", p)) for token, p in step] for t, step in enumerate(steps)]
     if not steps or not all(steps):
-        raise ValueError("steps must hold a list of pairs (token, log p) for each time step, and none empty")
+        raise ValueError("steps must have a non-empty list of pairs (token, log p) for each time step")
     if chosen is None:
         chosen = [max(step, key=lambda pair: pair[1])[0] for step in steps]
     elif isinstance(chosen, str) or len(chosen) != len(steps):
@@ -165,7 +166,7 @@ def decoding_steps(steps, chosen=None, title=None):
     column = max(1.0, longest + text_width("< 0.1 %", weight="bold") + 3.5 * PAD)
     across = min(len(steps), max(1, int((PAGE[0] - 2 * EDGE + gap) / (column + gap))))
     down = math.ceil(len(steps) / across)
-    across = math.ceil(len(steps) / down)  # as evenly filled as can be
+    across = math.ceil(len(steps) / down)  # fill the rows evenly
     width = 2 * EDGE + across * (column + gap) - gap
     lines = wrapped(title, width - 2 * EDGE) if title else []
     panel = most * line
@@ -193,7 +194,7 @@ def decoding_steps(steps, chosen=None, title=None):
     return figure
 
 
-TAKEN = "#f5c48a"  # black on it can be read, and it differs from SEEN in hue
+TAKEN = "#f5c48a"  # black text is readable on it, and its hue differs from SEEN
 
 
 def _log_p(name, value):
@@ -211,26 +212,26 @@ SETTINGS = ({}, {"temperature": 0.5}, {"temperature": 2.0}, {"top_k": 5}, {"top_
 
 @styled
 def sampling(logits, words=None, settings=None, most=12, title=None):
-    """One distribution over the next token under several ways to sample from it.
+    """One distribution over the next token with several sampling settings.
 
-    logits: (V,), what the model says of the next token
-    words: the V words; the ids 0, 1, … where not given
-    settings: a list of dicts with any of temperature, top_k, top_p, as `decoding.sampling_distribution` takes them.
-        None: as it is, temperature 0.5, temperature 2, top_k 5, top_p 0.9
-    most: how many words to show, the likeliest
+    logits: (V,), the model's scores of the next token
+    words: the V words; by default the ids 0, 1, …
+    settings: a list of dicts with any of temperature, top_k, top_p, as in `decoding.sampling_distribution`.
+        None: no setting, temperature 0.5, temperature 2, top_k 5, top_p 0.9
+    most: show this many of the likeliest words
 
-    How to read it: each panel has the same words, the likeliest on top. The bar is the probability with which the word
-    is drawn, the outline the probability without any setting. A temperature below 1 makes the likely likelier, one
-    above 1 evens out; top-k and top-p cut the unlikely off (no bar, "0") and give their share to the others.
+    How to read it: each panel has the same words, the likeliest on top. The bar is the probability of drawing the word,
+    the outline its probability without any setting. A temperature below 1 makes likely words likelier, one above 1
+    evens the distribution out; top-k and top-p cut off unlikely words (no bar, "0") and give their share to the others.
 
-    Raises ValueError for another shape, a number of words other than V, or settings that make no sense.
+    Raises ValueError for another shape, a number of words other than V, or settings out of range.
     """
     logits = _scores("logits", logits, 1, "(V,)").astype(float)
     words = _vocabulary(words, len(logits))
     check_at_least("most", most, 1)
     settings = list(SETTINGS if settings is None else settings)
     if not settings:
-        raise ValueError("settings must hold one dict at least")
+        raise ValueError("settings must have at least one dict")
     for setting in settings:
         if not isinstance(setting, dict) or not setting.keys() <= {"temperature", "top_k", "top_p"}:
             raise ValueError(f"settings must be dicts with temperature, top_k, top_p; got {setting!r}")
@@ -253,7 +254,7 @@ def sampling(logits, words=None, settings=None, most=12, title=None):
     top = EDGE + (LABEL * len(lines) + PAD if lines else 0)
     height = top + down * (panel + above + gap) - gap + EDGE
     figure = Picture(figsize=(width, height))
-    reach = longest * column / (column - text_width("100 %") - PAD)  # room for the number behind the longest bar
+    reach = longest * column / (column - text_width("100 %") - PAD)  # room for the number after the longest bar
     for i, (probabilities, lines_of_title) in enumerate(zip(drawn, titles, strict=True)):
         row, place = divmod(i, across)
         x, y = left + place * (column + gap), height - top - row * (panel + above + gap) - above - panel
@@ -291,7 +292,7 @@ def _vocabulary(words, V):
 
 
 def _scores(name, values, axes, shape):
-    """An array of logits: numbers, with this many axes, none empty."""
+    """A non-empty array of numbers with this many axes."""
     values = np.asarray(values)
     if values.ndim != axes or values.size == 0:
         raise ValueError(f"{name} must have the axes {shape}, got shape {values.shape}")

@@ -1,4 +1,4 @@
-"""How large the gradient of the parameters is, layer by layer."""
+"""Gradient norms of the parameters by layer."""
 
 import re
 
@@ -11,14 +11,14 @@ MARKERS = dict(zip(PARTS, "*os^D", strict=True))
 
 
 def gradient_norms(model):
-    """The norm of the gradient that the last backward left in a model, by layer and part of the layer.
+    """The norm of a model's gradient after a backward, by layer and part of the layer.
 
         ‖g‖ = √Σ g², over all gradients of the part's parameters, in the unit of the loss per unit of the parameter
 
     ->  {layer: {part: norm}} in the order of the forward; parts are "embedding", "attention", "feed-forward", "norm"
-    and "output". A tied output projection is counted with its embedding: they are one parameter with one gradient.
+    and "output". A tied output projection counts as part of its embedding: they are one parameter with one gradient.
 
-    Raises ValueError naming the parameter whose gradient is not finite, RuntimeError if all are 0: no backward was run.
+    Raises ValueError for a gradient that is not finite, RuntimeError if all are 0 because no backward was run.
     """
     if not hasattr(model, "named_parameters"):
         raise TypeError(f"model must be a module with parameters, got {type(model).__name__}")
@@ -26,7 +26,7 @@ def gradient_norms(model):
     for name, parameter in model.named_parameters():
         gradient = np.asarray(parameter.grad, float)
         if not np.isfinite(gradient).all():
-            raise ValueError(f"the gradient of {name} is not finite: there is no norm to show")
+            raise ValueError(f"the gradient of {name} is not finite, so it has no norm")
         layer, part = _place(name)
         parts = squares.setdefault(layer, {})
         parts[part] = parts.get(part, 0.0) + float(np.vdot(gradient, gradient))
@@ -36,7 +36,7 @@ def gradient_norms(model):
 
 
 def _place(name):
-    """Layer and part that a dotted parameter name belongs to."""
+    """The layer and the part of a parameter, from its dotted name."""
     numbered = re.match(r"(\w+)\.(\d+)\.", name)
     if numbered:
         stack = {"blocks": "block"}.get(numbered[1], numbered[1])
@@ -58,21 +58,22 @@ def _place(name):
 def gradient_flow(model):
     """The norm of the gradient by layer, after a backward.
 
-    model: a model whose gradients are there; or {name: model}, to compare several: one line each, over all parts
+    model: a model with gradients; or {name: model}, to compare several with one line each, over all parts
 
         loss, probs = F.cross_entropy(model(src, tgt_in), tgt_out)
         model.backward(F.cross_entropy_backward(probs, tgt_out))
         plots.gradient_flow(model)
 
-    How to read it: the layers stand in the order of the forward, the gradient came from the right. The axis is
-    logarithmic. A line that falls to the left by the same step at every layer is a gradient that vanishes, one that
-    rises explodes; the residual path is there to keep it level. A part of norm 0 has no point.
+    How to read it: the layers are in the order of the forward; the gradient flows from right to left. The axis is
+    logarithmic. A line that falls steadily to the left shows a vanishing gradient, one that rises an exploding one; the
+    residual path is meant to keep it level. A part with norm 0 has no point.
 
-    Raises TypeError for no model, ValueError for a gradient that is not finite, RuntimeError if there was no backward.
+    Raises TypeError for anything but a model, ValueError for a gradient that is not finite, RuntimeError without a
+    backward.
     """
     several = isinstance(model, dict)
     if several and not model:
-        raise ValueError("model must hold one model at least")
+        raise ValueError("model must be a model or a dict with at least one, got an empty dict")
     series = {}  # {label: {layer: norm}}
     if several:
         for label, one in model.items():
@@ -91,7 +92,7 @@ def gradient_flow(model):
         values = np.array([norms.get(layer, 0.0) or np.nan for layer in layers])
         marker = "osD^v*"[i % 6] if several else MARKERS[label]
         colour = HEAD_COLOURS[i % len(HEAD_COLOURS)]
-        for stack in _stacks(layers):  # a line joins layers of one stack only
+        for stack in _stacks(layers):  # lines do not join different stacks
             axes.plot(stack, values[stack], marker, ls="-", color=colour, markersize=5, linewidth=1.4, label="_")
         axes.plot([], [], marker, ls="-", color=colour, markersize=5, linewidth=1.4, label=label)
     steep = max(map(text_width, layers)) + PAD > 7 / len(layers)  # inches
@@ -106,7 +107,7 @@ def gradient_flow(model):
 
 
 def _in_order(orders):
-    """All names of several lists, each list in its own order as far as that goes."""
+    """The merged names of several lists, which keeps the order of each list as far as possible."""
     merged = []
     for order in orders:
         place = 0
@@ -120,7 +121,7 @@ def _in_order(orders):
 
 
 def _stacks(layers):
-    """Runs of places whose layers carry the same word before a number; all others stand alone."""
+    """The places of the layers grouped by stack: consecutive layers with the same name before a number."""
     runs = []
     for place, layer in enumerate(layers):
         kind = re.sub(r" \d+$", "", layer)

@@ -1,4 +1,4 @@
-"""How time, memory and gradients of the layers change with the length."""
+"""Time, memory and gradients of the layers over the sequence length."""
 
 import itertools
 import math
@@ -11,22 +11,22 @@ from .style import LAYER_COLOURS, LAYER_MARKERS, Picture, as_numbers, light_grid
 
 @styled
 def complexity_curves(curves):
-    """Time and memory of the layers as the sequence or the features grow, on logarithmic axes.
+    """Time and memory of the layers over sequence length and number of features, on logarithmic axes.
 
-    curves: a list of objects as `complexity.measure` returns them, with .name, .quantity ("time" in seconds, "memory"
-        in bytes), .variable, .sizes, .values and .exponent; those of "n" and "d" are drawn, a panel for each quantity
-        and variable
+    curves: a list of objects as returned by `complexity.measure`, with .name, .quantity ("time" in seconds, "memory"
+        in bytes), .variable, .sizes, .values and .exponent; only those of "n" and "d" are drawn, with one panel per
+        quantity and variable
 
-    How to read it: on these axes c · n^p is a straight line of slope p, whatever c is. The number at the end of a line
-    is its slope: 2 means that twice the length costs four times as much. How high a line lies says little, the layers
-    were measured at different sizes of what stays fixed.
+    How to read it: on these axes c · n^p is a straight line of slope p for every c. The number at the end of a line is
+    its slope: 2 means that twice the length costs four times as much. The heights of the lines cannot be compared,
+    because the fixed sizes differ between layers.
     """
     panels = {}
     for curve in curves:
         if curve.variable in ("n", "d"):
             panels.setdefault((curve.quantity, curve.variable), []).append(curve)
     if not panels:
-        raise ValueError("curves must have one of the variable n or d at least")
+        raise ValueError("curves must have at least one curve over n or d")
     names = list(dict.fromkeys(curve.name for group in panels.values() for curve in group))
 
     figure = Picture(figsize=(max(5, 1 + 2.6 * len(panels)), 3.9), layout="constrained")
@@ -58,7 +58,7 @@ def complexity_curves(curves):
 
 
 def _slopes(axes, group, scale, colours):
-    """The exponent at the end of each line; those that would overlap are moved apart."""
+    """Write the exponent at the end of each line; numbers that would overlap are moved apart."""
     bottom, top = np.log(axes.get_ylim())
     apart = 0.062 * (top - bottom)
     ends = np.array([np.log(scale * curve.values[-1]) for curve in group])
@@ -83,22 +83,22 @@ def _slopes(axes, group, scale, colours):
 
 @styled
 def gradient_distance(norms):
-    """How much the last output of a layer still feels an input, against the distance between them.
+    """The influence of an input on the last output of a layer, over the distance between them.
 
-    norms: {layer: (distances,)}, at index k the norm of ∂y_T/∂x_{T−k}, as `complexity.gradients` returns them
+    norms: {layer: (distances,)}, at index k the norm of ∂y_T/∂x_{T−k}, as returned by `complexity.gradients`
 
-    How to read it: the axis is logarithmic, so a straight line down is exponential decay: each step back takes the same
-    share away. What the recurrent layer saw fifty tokens ago can teach it nothing any more; attention reaches every
-    token in one step, so its line stays level. At distance 0 an input meets itself.
+    How to read it: the axis is logarithmic, so a falling straight line is exponential decay: each step back loses the
+    same share. The recurrent layer cannot learn from a token fifty positions back; attention reaches every token in one
+    step, so its line stays level. Distance 0 is the influence of the last input itself.
 
-    Raises ValueError for no layer, fewer than two distances or norms that are not positive.
+    Raises ValueError for no layer, fewer than two distances, or norms that are not positive.
     """
     norms = {name: as_numbers(name, values) for name, values in norms.items()}
     if not norms:
-        raise ValueError("norms must hold one layer at least")
+        raise ValueError("norms must have at least one layer")
     for name, values in norms.items():
         if values.ndim != 1 or len(values) < 2 or (values <= 0).any():
-            raise ValueError(f"{name} must be two positive norms or more, one a distance; got shape {values.shape}")
+            raise ValueError(f"{name} must be at least two positive norms, one per distance; got shape {values.shape}")
     figure = Picture(figsize=(8, 4), layout="constrained")
     axes = figure.add_subplot(xlabel="distance k (positions)", ylabel="‖ ∂y(T) / ∂x(T − k) ‖", yscale="log")
     colours = {"recurrent": LAYER_COLOURS[1], "self-attention": LAYER_COLOURS[0]}

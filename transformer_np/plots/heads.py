@@ -1,4 +1,4 @@
-"""The head view: two columns of words, joined by lines as strong as the attention between them."""
+"""The head view: attention weights as lines between two columns of words."""
 
 import math
 
@@ -26,27 +26,26 @@ from .style import (
     wrapped,
 )
 
-ROW = 0.3  # inches from word to word; less where they are many
+ROW = 0.3  # inches from word to word; less for many words
 BETWEEN = 3.0  # inches between the two columns
-THICKEST = 5.0  # points, of weight 1; less where heads share the room
-LEAST_INK = 0.3  # opacity of a weight near 0; its line is also thin
+THICKEST = 5.0  # points, for weight 1; less if several heads share the space
+LEAST_INK = 0.3  # opacity of a weight near 0, whose line is also thin
 
 
 @styled
 def head_view(weights, queries, keys, query=None, title=None):
-    """Attention weights as lines from the words that look, at the left, to the words they look at, at the right.
+    """Attention weights as lines from the query words on the left to the key words on the right.
 
     weights: (T, S) one head, or (H, T, S) all heads of a layer, one colour each. No batch axis: `layer.weights[0]`.
-    queries, keys: the T words that look and the S words that are looked at
-    query: the index of one query, from 0: only its lines are drawn
+    queries, keys: the T query words and the S key words
+    query: the index of one query, from 0, to draw only its lines
 
-    How to read it: a line is as thick as the weight, and the more opaque. The lines that leave a word share a
-    thickness of 1 among them, in each colour: one thick line is a sharp look, a fan of thin ones a look at everything.
-    Parallel lines in one colour: that head looks a fixed number of words ahead or back. Lines of all colours into one
-    word: all heads look there. A weight of 0, as behind a mask, has no line.
+    How to read it: the larger the weight, the thicker and more opaque the line. In each colour, the thicknesses of the
+    lines from one word add up to 1: one thick line is focused attention, a fan of thin lines is spread out. Parallel
+    lines in one colour: that head attends a fixed number of words ahead or back. Lines of all colours into one word:
+    all heads attend to it. A weight of 0, as under a mask, has no line.
 
-    Raises ValueError if there are not as many words as rows or columns, a weight lies outside 0 … 1 or there is no such
-    query.
+    Raises ValueError for a wrong number of words, a weight outside 0 … 1, or a query out of range.
     """
     weights = as_numbers("weights", weights)
     if weights.ndim not in (2, 3) or 0 in weights.shape:
@@ -62,7 +61,7 @@ def head_view(weights, queries, keys, query=None, title=None):
     H, longest = len(weights), max(T, S)
     colours = _colours(H)
 
-    # inches: every size follows from the words
+    # inches: the words determine every size
     row = max(LINE, min(ROW, (LARGEST_PAGE[1] - 1) / longest))
     entries = [f"head {h + 1}" for h in range(H)] if heads else []
     per_column = max(1, int(longest * row / (1.3 * LINE)))  # of the legend
@@ -79,7 +78,7 @@ def head_view(weights, queries, keys, query=None, title=None):
     axes = figure.add_axes(box, xlim=(0, 1), ylim=(longest - 0.5, -0.5))
     axes.set_axis_off()
     starts, ends = np.arange(T), np.arange(S)
-    lane = 0.7 / H  # each head has its own line of a word, so that heads do not cover each other
+    lane = 0.7 / H  # each head has its own height at a word, so that heads do not cover each other
     thickest = min(THICKEST, 72 * row * lane)
     for h, head in enumerate(weights):
         offset = (h - (H - 1) / 2) * lane
@@ -144,7 +143,7 @@ def _word(axes, x, shift, y, text, side, **look):
 
 
 def _colours(count):
-    """One colour a head: those that everybody can tell apart, as long as they last."""
+    """One colour per head: a colour-blind safe palette if it has enough colours."""
     if count == 1:
         return [TRAINING]
     if count <= len(HEAD_COLOURS):

@@ -25,19 +25,19 @@ from .style import (
 
 @styled
 def attention(weights, queries, keys, title=None):
-    """Attention weights as heatmaps: who looks at whom.
+    """Attention weights as heatmaps, one panel per head.
 
-    weights: (T, S) one head; (H, T, S) all heads of a layer; (L, H, T, S) all layers, a row of panels each. There is
-        no batch axis: take one sentence, `layer.weights[0]` or `attention_maps(model)[:, 0]`.
-    queries, keys: the T words that look and the S words that are looked at
+    weights: (T, S) one head; (H, T, S) all heads of a layer; (L, H, T, S) all layers, one row of panels each. No batch
+        axis: take one sentence, `layer.weights[0]` or `attention_maps(model)[:, 0]`.
+    queries, keys: the T query words and the S key words
 
-    How to read it: find a word on the left; along its row the bright squares are the words it takes its information
-    from. A row adds up to 1, so one bright square is a sharp look and an evenly dark row a look at everything. A bright
-    diagonal: words look at themselves. A bright column: a word that all look at. In a decoder the row of a word is the
-    look at the moment when the *next* word is to be said. A printed 0 without decimals is exactly 0, hidden by the
-    mask. Dark is 0 and bright is 1 in all panels alike. Head 1 of layer 1 is weights[0, 0].
+    How to read it: find a word on the left; the bright squares in its row are the words from which it takes its
+    information. A row adds up to 1, so one bright square is focused attention, and an evenly dark row is spread out. A
+    bright diagonal: words attend to themselves. A bright column: all words attend to this one. In a decoder, the row of
+    a word shows the attention while predicting the *next* word. A printed 0 without decimals is exactly 0, hidden by
+    the mask. All panels share one scale: dark is 0, bright is 1. Head 1 of layer 1 is weights[0, 0].
 
-    Raises ValueError if there are not as many words as rows or columns, or if a weight lies outside 0 … 1.
+    Raises ValueError for a wrong number of words or a weight outside 0 … 1.
     """
     weights = as_numbers("weights", weights)
     if weights.ndim not in (2, 3, 4) or 0 in weights.shape:
@@ -69,15 +69,15 @@ def attention(weights, queries, keys, title=None):
 def attention_maps(model, kind="encoder"):
     """The attention weights of a Transformer's last forward, all layers in one array.
 
-    kind: "encoder" (the source looks at itself), "decoder" (the target looks at itself, back to its start) or "cross"
-        (the target looks at the source)
+    kind: "encoder" (self-attention of the source), "decoder" (causal self-attention of the target) or "cross" (the
+        target attends to the source)
     ->  (L, B, H, T, S)
 
         plots.attention(plots.attention_maps(model, "cross")[:, 0], target_words, source_words)
 
-    Where the sentence is padded, take the part without the padding: `[:, row, :, :T, :S]`.
+    For a padded sentence, take the part without padding: `[:, row, :, :T, :S]`.
 
-    Raises RuntimeError if there was no forward, ValueError for another kind or a model without such layers.
+    Raises RuntimeError before the first forward, ValueError for another kind or a model without such layers.
     """
     places = {
         "encoder": ("encoder", "attention"),
@@ -94,21 +94,34 @@ def attention_maps(model, kind="encoder"):
         )
     maps = [getattr(block, name).weights for block in blocks]
     if any(weights is None for weights in maps):
-        raise RuntimeError(f"the {stack} has not looked at anything yet: call model(src, tgt_in) first")
+        raise RuntimeError(f"the {stack} has no attention weights yet: call model(src, tgt_in) first")
     return np.stack(maps)
+
+
+def translator_attention(translator, sentence, kind="cross"):
+    """The attention weights of a Translator while it translates a sentence, and the words for both axes.
+
+    ->  weights (L, H, T, S), T queries, S keys: the arguments of `attention`
+
+    Raises ValueError for another kind, and for a sentence that the translator cannot read.
+    """
+    source, target = translator.attention(sentence)
+    weights = attention_maps(translator.model, kind)[:, 0]  # (L, H, T, S)
+    read = ["<bos>", *target[:-1]]  # the decoder's input
+    return weights, *{"encoder": (source, source), "decoder": (target, read), "cross": (target, source)}[kind]
 
 
 @styled
 def mask(mask, queries=None, keys=None):
-    """A mask: what each query may see.
+    """A mask: the keys that each query may attend to.
 
-    mask: (T, S), Boolean (True = hidden) or float, to be added to the scores (0 = seen, −inf = hidden; −1e4 and less
-        count as hidden too). Leading axes of size 1 are dropped.
-    queries, keys: the T and S words; positions 0, 1, … where not given
+    mask: (T, S), Boolean (True = hidden) or float, added to the scores (0 = seen, −inf = hidden; −1e4 and less count as
+        hidden too). Leading axes of size 1 are dropped.
+    queries, keys: the T and S words; by default positions 0, 1, …
 
-    How to read it: find a word on the left; along its row the plain squares are the words it may look at, the hatched
-    ones get weight 0 whatever their score. A hatched triangle at the upper right is the causal mask: no word sees those
-    that come after it. Hatched columns are padding.
+    How to read it: find a word on the left; the plain squares in its row are the words it may attend to; the hatched
+    ones get weight 0 whatever their score. A hatched triangle at the upper right is the causal mask: no word sees later
+    words. Hatched columns are padding.
 
     Raises TypeError for a mask that is neither Boolean nor float, ValueError for another shape or other numbers.
     """
@@ -148,13 +161,13 @@ def _hidden(mask):
     hidden = mask <= -1e4
     other = mask[~hidden & (mask != 0)]
     if len(other):
-        raise ValueError(f"mask must be 0 (seen) or −inf (hidden) where it is float, got {other[0]:.4g}")
+        raise ValueError(f"mask must be 0 (seen) or −inf (hidden) if it is float, got {other[0]:.4g}")
     return hidden
 
 
 def _outline(hidden):
-    """The hidden squares as one path: a rectangle for each run of them in a row."""
-    edges = np.diff(np.pad(hidden, ((0, 0), (1, 1))).astype(np.int8), axis=1)  # (T, S + 1): 1 a run starts, −1 it ended
+    """The hidden squares as one path, with a rectangle for each run in a row."""
+    edges = np.diff(np.pad(hidden, ((0, 0), (1, 1))).astype(np.int8), axis=1)  # (T, S + 1): 1 starts a run, −1 ends it
     rows, starts = np.nonzero(edges == 1)
     _, stops = np.nonzero(edges == -1)
     left, right, top, bottom = starts - 0.5, stops - 0.5, rows - 0.5, rows + 0.5

@@ -1,4 +1,4 @@
-"""Training: the loss, the learning rate, the share of right answers."""
+"""Training curves: the loss, the learning rate, the share of right answers."""
 
 import numpy as np
 
@@ -9,25 +9,25 @@ from .style import HATCH, RATE, RAW, TRAINING, VALIDATION, Picture, as_numbers, 
 def training_curve(history, learning_rate=True, unit="nats per token"):
     """The loss during training, and the learning rate below it.
 
-    history: an object with `.losses`, the training loss of each step; `.learning_rates`, one a step, or none;
-        `.validation`, pairs (step, loss), or none. Steps count from 1.
-    learning_rate: whether to show it, where the history has it
-    unit: of the loss
+    history: an object with `.losses`, the training loss of each step; `.learning_rates`, one per step or empty;
+        `.validation`, pairs (step, loss), may be empty. Steps count from 1.
+    learning_rate: whether to show the learning rate, if the history has it
+    unit: the unit of the loss
 
-    How to read it: the pale line is the loss of each batch, the blue one its mean over the steps around, the orange
-    dots are the loss on the validation data. A model that knows nothing starts near ln(vocabulary size) nats per token;
-    e to the power of the loss is the number of equally likely words it still hesitates between. Both falling: it
-    learns. Blue falling while orange rises: it learns the training data by heart. Orange below blue is no mistake:
-    dropout and label smoothing make only the training harder.
+    How to read it: the pale line is the loss of each batch, the blue line its moving average, and the orange dots are
+    the loss on the validation data. An untrained model starts near ln(vocabulary size) nats per token; e to the power
+    of the loss is the number of equally likely words that the model still chooses from. Both falling: it learns. Blue
+    falling while orange rises: it memorizes the training data. Orange below blue is normal: dropout and label smoothing
+    make only training harder.
     """
     losses, rates = np.asarray(history.losses, float), np.asarray(history.learning_rates, float)
     validation = np.asarray(history.validation, float)
     if losses.ndim != 1 or not len(losses):
-        raise ValueError(f"history.losses must be a list of numbers, one a step, got shape {losses.shape}")
+        raise ValueError(f"history.losses must be a list of numbers, one per step, got shape {losses.shape}")
     if validation.size and (validation.ndim != 2 or validation.shape[1] != 2):
         raise ValueError(f"history.validation must be pairs (step, loss), got shape {validation.shape}")
     if rates.size and rates.shape != losses.shape:
-        raise ValueError(f"history.learning_rates must be as many as the {len(losses)} losses, got shape {rates.shape}")
+        raise ValueError(f"history.learning_rates must be {len(losses)} numbers, one per loss, got shape {rates.shape}")
     steps = np.arange(1, len(losses) + 1)
     window = len(losses) // 50 // 2 * 2 + 1  # odd, so that it has a middle
     dots = {"marker": "o", "markersize": 3} if len(losses) < 10 else {}
@@ -64,7 +64,7 @@ def training_curve(history, learning_rate=True, unit="nats per token"):
 
 
 def _smooth(values, window):
-    """The mean of the `window` values around each, of those that exist and are finite."""
+    """The mean of the `window` values around each value, ignoring missing and non-finite ones."""
     finite = np.isfinite(values)
     reach = window // 2
     start = np.maximum(np.arange(len(values)) - reach, 0)
@@ -76,22 +76,22 @@ def _smooth(values, window):
 
 @styled
 def loss_curves(losses, unit="nats per token"):
-    """The losses of several trainings in one picture.
+    """The losses of several training runs in one picture.
 
-    losses: {name: the loss of each step}, step 1 first; they may be of different lengths
-    unit: of the loss
+    losses: {name: the loss of each step}, step 1 first; the lengths may differ
+    unit: the unit of the loss
 
-    How to read it: trainings of one model on the same batches from the same seed have the same curve, the dashed one on
-    top of the other. Where two part, one of them computes something else.
+    How to read it: training runs of the same model with the same batches and seed have the same curve, one dashed on
+    top of the other. Where two curves diverge, the two runs compute something different.
     """
     if not losses:
-        raise ValueError("losses is empty: there is no curve to draw")
+        raise ValueError("losses must have at least one curve, got an empty dict")
     figure = Picture(figsize=(8, 4), layout="constrained")
     axes = figure.add_subplot(xlabel="step", ylabel=f"loss ({unit})")
     for i, (name, values) in enumerate(losses.items()):
         values = np.asarray(values, float)
         if values.ndim != 1 or not len(values):
-            raise ValueError(f"losses[{name!r}] must be a list of numbers, one a step, got shape {values.shape}")
+            raise ValueError(f"losses[{name!r}] must be a list of numbers, one per step, got shape {values.shape}")
         color = (TRAINING, VALIDATION, RATE)[i % 3]
         axes.plot(np.arange(1, len(values) + 1), values, "--" if i else "-", color=color, linewidth=1.8, label=name)
     axes.set_ylim(bottom=0)
@@ -104,13 +104,13 @@ def loss_curves(losses, unit="nats per token"):
 
 @styled
 def copy_curves(curves):
-    """How well models learn to copy a symbol from before their segment: the share of right answers over training.
+    """The share of right answers during training when models learn to copy a symbol from an earlier segment.
 
-    curves: a `tasks.copying.CopyCurves`: .steps, .accuracies {model: shares in 0 … 1, one for each of the steps},
-        .chance, .lag and .segment_len
+    curves: a `tasks.copying.CopyCurves`: .steps, .accuracies {model: shares in 0 … 1, one per step}, .chance, .lag and
+        .segment_len
 
-    How to read it: the symbol that is asked for lies `lag` segments back. A model that carries a memory from segment to
-    segment rises to 100 %; one that sees only its segment stays on the dashed line, the share of guessing, however long
+    How to read it: the symbol in question is `lag` segments back. A model that carries a memory from segment to segment
+    rises to 100 %. A model that sees only its segment stays on the dashed line, the accuracy of guessing, however long
     it is trained.
     """
     steps = as_numbers("curves.steps", curves.steps)
@@ -120,9 +120,7 @@ def copy_curves(curves):
     for (name, shares), color in zip(curves.accuracies.items(), (TRAINING, VALIDATION, RATE), strict=False):
         shares = as_numbers(f"curves.accuracies[{name!r}]", shares)
         if shares.shape != steps.shape:
-            raise ValueError(
-                f"{name} must have {len(steps)} shares, one for each of the steps, got shape {shares.shape}"
-            )
+            raise ValueError(f"{name} must have {len(steps)} shares, one per step, got shape {shares.shape}")
         axes.plot(steps, 100 * shares, "o-", color=color, markersize=3.5, linewidth=1.8, label=name)
     axes.set_title(f"copying from {curves.lag} segments back, segments of {curves.segment_len} tokens", loc="left")
     axes.set_ylim(-2, 102)

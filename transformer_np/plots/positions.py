@@ -1,4 +1,4 @@
-"""The positional encoding, and the bias that stands for it in a T5."""
+"""The positional encoding, and the relative position bias of a T5."""
 
 import numpy as np
 
@@ -21,14 +21,14 @@ from .style import (
 
 @styled
 def positional_encoding(length=50, d_model=64, table=None):
-    """The positional encoding, one row a position, one column a dimension.
+    """The positional encoding as a heatmap, one row per position, one column per dimension.
 
-    table: another table (length, d_model) to show instead, say a learned one; `length` and `d_model` are then its own
+    table: another table (length, d_model) to show instead, such as a learned one; `length` and `d_model` are ignored
 
-    How to read it: a row is what is added to the embedding of the word at that position, so no two rows may be alike.
-    Down a column runs a sine (even dimension) or a cosine (odd dimension) of the position: at the left it turns over
-    within a few words, like the last digit of a counter; at the right it has hardly moved from sin 0 = 0 and cos 0 = 1
-    by the last row. White is 0, red positive, blue negative.
+    How to read it: a row is added to the embedding of the word at that position, so no two rows may be equal. A column
+    is a sine (even dimension) or a cosine (odd dimension) of the position: on the left it repeats within a few words,
+    like the last digit of a counter; on the right it has hardly moved from sin 0 = 0 and cos 0 = 1 by the last row.
+    White is 0, red positive, blue negative.
     """
     if table is None:
         table = F.sinusoidal_encoding(length, d_model)
@@ -36,7 +36,7 @@ def positional_encoding(length=50, d_model=64, table=None):
     if table.ndim != 2 or 0 in table.shape:
         raise ValueError(f"table must have the axes (length, d_model), got shape {table.shape}")
     limit = float(np.abs(table).max()) or 1.0
-    if 0.9 < limit < 1.0:  # a sine whose crest falls between two positions
+    if 0.9 < limit < 1.0:  # a sine with its crest between two positions
         limit = 1.0
 
     figure = Picture(figsize=(8, 4.4), layout="constrained")
@@ -52,16 +52,16 @@ def positional_encoding(length=50, d_model=64, table=None):
 
 @styled
 def wavelengths(length=50, d_model=64):
-    """The waves that the positional encoding is made of, and how long they are.
+    """The waves of the positional encoding, and their wavelengths.
 
     length: positions to show, at least 2;  d_model: the dimensions of the encoding
 
         PE(pos, 2i) = sin(2π pos / λ),    PE(pos, 2i + 1) = cos(2π pos / λ),    λ = 2π · 10000^(2i / d_model)
 
-    How to read it: at the left some of the pairs of dimensions, the sine dark and the cosine pale. At the right the
-    wavelength of every pair, on a logarithmic axis: a straight line, since each pair's wave is the same factor longer
-    than that of the pair before it. The coloured dots are the waves at the left. Waves shorter than the text (below the
-    dashed line) tell near neighbours apart and repeat themselves; longer ones say roughly where in the text a word is.
+    How to read it: the left panel shows some pairs of dimensions, the sine dark and the cosine pale. The right panel
+    shows the wavelength of every pair on a logarithmic axis: a straight line, since each wavelength is the same factor
+    longer than the previous one. The coloured dots are the waves on the left. Waves shorter than the text (below the
+    dashed line) distinguish near neighbours but repeat; longer ones show roughly where in the text a word is.
 
     Raises ValueError for a length below 2 or a d_model below 2.
     """
@@ -69,7 +69,7 @@ def wavelengths(length=50, d_model=64):
     check_at_least("d_model", d_model, 2)
     even = np.arange(0, d_model, 2)  # 2i
     waves = 2 * np.pi * 10000.0 ** (even / d_model)  # positions
-    bending = np.flatnonzero(waves <= 4 * length)  # longer waves look straight here; one of them is enough
+    bending = np.flatnonzero(waves <= 4 * length)  # longer waves look straight here, so one is enough
     shown = np.unique([*np.linspace(0, bending[-1] if len(bending) else 0, 4).round().astype(int), len(even) - 1])
     encoding = F.sinusoidal_encoding(length, d_model, np.float64)
     fine = np.linspace(0, length - 1, 1000)
@@ -105,22 +105,22 @@ def wavelengths(length=50, d_model=64):
 
 @styled
 def relative_bias(model, longest=64):
-    """What a T5 adds to the scores because of the distance between two words: a curve for every head.
+    """The bias that a T5 adds to the scores for the distance between two words, one curve per head.
 
     model: a T5; longest: the largest distance to show
 
-    How to read it: at 0 a word looks at itself, to the left are the words before it, to the right those after it. The
-    bias is added to the score before the softmax, so that one more makes a weight about e times as large, before the
-    words themselves have any say. A peak beside 0: a head that looks for a neighbour. A straight line: a head without a
-    sense of place. Steps get longer with the distance: far away, many distances share a bucket. The decoder has only
-    the left half, because the causal mask hides what comes after. All layers of a stack share these curves.
+    How to read it: at 0 a word attends to itself; to the left are earlier words, to the right later ones. The bias is
+    added to the score before the softmax, so a bias of 1 more makes a weight about e times as large, for the same
+    words. A peak near 0: the head prefers neighbours. A flat line: the head ignores positions. The steps get longer
+    with the distance, because many large distances share a bucket. The decoder has only the left half, because the
+    causal mask hides later words. All layers of a stack share these curves.
 
     Raises TypeError for another model, ValueError for a longest below 1.
     """
     if not isinstance(model, T5):
         raise TypeError(f"model must be a T5, got {type(model).__name__}")
     check_at_least("longest", longest, 1)
-    distances = np.arange(-longest, longest + 1)  # from the word that looks to the one it looks at
+    distances = np.arange(-longest, longest + 1)  # from the query to the key
     figure = Picture(figsize=(8, 3.6), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
     stacks = {"encoder": model.encoder_bias, "decoder": model.decoder_bias}

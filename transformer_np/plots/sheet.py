@@ -1,4 +1,4 @@
-"""Panels of squares with words along both axes."""
+"""The layout of heatmap panels with words along both axes."""
 
 import math
 
@@ -8,13 +8,13 @@ from .style import CELL, EDGE, GAP, KEY, LABEL, LARGEST_PAGE, LINE, PAD, PAGE, Q
 
 
 class Sheet:
-    """A figure with rows × columns panels of square cells, the queries at its left edge and the keys at its lower edge.
+    """A figure with rows × columns panels of square cells, with the queries on the left and the keys at the bottom.
 
-    heads: titles, of the upper panels, or of all where they are more than columns
+    heads: titles of the top panels, or of all panels if there are more titles than columns
     side: inches to leave free at the right
-    count: how many panels there are, where they do not fill the last row
+    count: the number of panels, if they do not fill the last row
 
-    Every size follows from the words, so that nothing is clipped, nothing overlaps and no room is wasted.
+    The words determine every size, so that nothing is clipped, nothing overlaps and no space is wasted.
     .figure, .panels (a list, row by row), .cell (inches)
     """
 
@@ -38,7 +38,7 @@ class Sheet:
         lowest = EDGE + LABEL + 2 * PAD
         above = EDGE + (LABEL if heads else 0)
 
-        # how large a cell can be, with keys written upright
+        # the largest possible cell with vertical keys
         taken_x = left + side + (columns - 1) * gap_x
         taken_y = lowest + key_width + above + (rows - 1) * gap_y
         fits, fits_at_most = (
@@ -51,14 +51,14 @@ class Sheet:
             rotation, key_height = 0, LINE
         elif count == 1 and every * cell > 1.5 * LINE:
             rotation, key_height = 45, (key_width + LINE) * 0.71
-            left = max(left, EDGE + LABEL + 2 * PAD + key_width * 0.71 - cell / 2)  # the first leans to the left
+            left = max(left, EDGE + LABEL + 2 * PAD + key_width * 0.71 - cell / 2)  # the first key leans to the left
         else:
             rotation, key_height = 90, key_width
 
         panel = S * cell, T * cell
         pitch = max(panel[0], *map(text_width, heads), 0.0) + gap_x, panel[1] + gap_y
         grid = columns * pitch[0] - gap_x, rows * pitch[1] - gap_y
-        room = max(grid[0], 1.1), max(grid[1], 1.1)  # what axis labels and colour bar need
+        room = max(grid[0], 1.1), max(grid[1], 1.1)  # axis labels and colour bar need this much
         bottom = lowest + key_height
         width = left + room[0] + side
         lines = wrapped(title, width - 2 * EDGE) if title else []
@@ -99,7 +99,7 @@ class Sheet:
             figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
 
     def bar_axes(self, gap):
-        """Axes for a colour bar, as high as all panels together and `gap` to the right of them."""
+        """Axes for a colour bar, as high as all panels together, `gap` inches to the right of them."""
         return self._axes(self._corner[0] + self._room[0] + gap, self._corner[1], 0.14, self._room[1])
 
     def _axes(self, x, y, width, height):
@@ -108,6 +108,6 @@ class Sheet:
 
 
 def rows_and_columns(count):
-    """A grid for so many heads, at most four in a row, as evenly filled as can be."""
+    """A grid for `count` heads, at most four per row, filled evenly."""
     rows = math.ceil(count / 4)
     return rows, math.ceil(count / rows)

@@ -1,4 +1,4 @@
-"""The whole architecture as boxes and arrows, with the shape at every arrow."""
+"""A model's architecture as boxes and arrows, with a shape at every arrow."""
 
 from dataclasses import dataclass
 from itertools import chain, pairwise
@@ -13,39 +13,39 @@ from .style import EDGE, HATCH, LABEL, TEXT, Picture, styled
 # Inches
 BOX, HEIGHT = 2.8, 0.46  # of a box
 ARROW = 0.34  # an arrow with its shape
-STUB = 0.24  # the piece of an arrow inside a block from which the residual path leaves
-DETOUR = 0.17  # how far beside the boxes it runs
+STUB = 0.24  # the piece of an arrow inside a block where the residual path leaves
+DETOUR = 0.17  # the distance of the residual path from the boxes
 FRAME = 0.3  # from the boxes to the frame around a block
 APART = 1.35  # between two columns
 
-EMBED, ATTEND, FEED, NORM, HEAD = "#fbe3d0", "#fdf3c4", "#cfe6f5", "#e7e3f0", "#d8ecd3"  # black on any can be read
+EMBED, ATTEND, FEED, NORM, HEAD = "#fbe3d0", "#fdf3c4", "#cfe6f5", "#e7e3f0", "#d8ecd3"  # black text is readable on all
 
 
 @dataclass
 class _Box:
-    """A layer: what it is, a detail, the modules whose parameters it has, and how many those are."""
+    """A layer: its title, a detail, the modules with its parameters, and the number of these."""
 
     title: str
     detail: str
     modules: tuple
     colour: str
-    residual: bool = False  # whether the residual path comes back here
+    residual: bool = False  # whether the residual path joins here
     count: str = ""
 
 
 @dataclass
 class _Block:
-    """`times` blocks alike, of which one is drawn: its boxes and, between them, the shape that flows."""
+    """Equal blocks, of which one is drawn: its boxes, and the shape between them."""
 
     name: str
     modules: list
-    parts: list  # of lists of boxes: a list for each sub-layer, its residual path around it
+    parts: list  # lists of boxes, one per sub-layer with its residual path
     shape: str
 
 
 @dataclass
 class _Words:
-    """What stands at the end of a column."""
+    """The text at an end of a column."""
 
     text: str
 
@@ -54,14 +54,14 @@ class _Words:
 def architecture(model):
     """A model as boxes and arrows, from its ids at the bottom to its output at the top.
 
-    model: a Transformer, T5, GPT, Bert or TransformerXL. After a forward the shapes at the arrows are those of that
-        forward, otherwise B, S and T stand for batch, source and target length.
+    model: a Transformer, T5, GPT, Bert or TransformerXL. After a forward the arrows show the shapes of that forward;
+        otherwise B, S and T stand for batch size, source and target length.
 
-    How to read it: an arrow carries an array of the shape beside it. A box is a layer, at its lower right the number of
-    its parameters ("tied": it uses those of the embedding). The frame stands for so many blocks alike, one on the
-    other. The line around a layer is the residual path: what enters the layer is added to what leaves it. In an
+    How to read it: an arrow carries an array of the shape beside it. A box is a layer, with the number of its
+    parameters at the lower right ("tied": it shares those of the embedding). The frame stands for a stack of equal
+    blocks. The line around a layer is the residual path: the layer's input is added to its output. In an
     encoder–decoder the line across carries the encoder's output, the memory, to the cross-attention of every decoder
-    block. Every block hands on the shape that it was given; only the last projection changes it.
+    block. Every block keeps the shape of its input; only the last projection changes it.
 
     Raises TypeError for anything but these models.
     """
@@ -72,7 +72,7 @@ def architecture(model):
     raise TypeError(f"model must be a Transformer, T5, GPT, Bert or TransformerXL, got {type(model).__name__}")
 
 
-# --- what there is to draw --------------------------------------------------------------------------------------------
+# --- the contents of each model's picture -----------------------------------------------------------------------------
 
 
 def _encoder_decoder(model):
@@ -184,7 +184,7 @@ def _bert(model):
 
 
 def _embedding(module, vocab_size, d_model, bias=None):
-    """bias: the RelativePositionBias of all blocks above, whose table is counted here, once."""
+    """The box of an embedding. bias: the RelativePositionBias shared by all blocks above, counted here once"""
     if bias is not None:
         buckets, heads = bias.table.shape
         detail = f"{vocab_size} × {d_model}; {buckets} × {heads}"
@@ -202,7 +202,7 @@ def _norm(title, norm, residual=False):
 
 
 def _block(name, blocks, layers, shape, *weights, masked=False, kind=None):
-    """One of several blocks alike; weights: batch, queries and keys of each attention."""
+    """A stack of equal blocks; weights: batch, queries and keys of each attention."""
     block, weights = blocks[0], list(weights)
     parts = []
     for i, layer in enumerate(layers, 1):
@@ -259,13 +259,13 @@ def _shape(*sizes):
 
 
 def _parameters(modules, counted=()):
-    """How many parameters these modules have together, without those that were counted before."""
+    """The number of parameters in these modules together, without those already counted."""
     unique = {id(p): p.data.size for module in modules for p in module.parameters() if id(p) not in counted}
     return sum(unique.values())
 
 
 def _count_parameters(columns):
-    """Write into each box how many parameters it has. A tied one counts in the first box that has it."""
+    """Set the number of parameters of each box. A tied parameter counts in the first box that has it."""
     counted = set()
     for item in (item for column in columns for item in column):
         boxes = [item] if isinstance(item, _Box) else [*chain(*item.parts)] if isinstance(item, _Block) else []
@@ -280,7 +280,7 @@ def _count_parameters(columns):
 
 
 def _height(column):
-    """Inches from the bottom of a column to its top."""
+    """The height of a column in inches."""
     return sum(_item_height(item) for item in column)
 
 
@@ -294,7 +294,7 @@ PADDING = 0.06  # between the frame and the first branch, and above the last box
 
 
 def _draw(title, *columns):
-    """The figure of one or two columns. The second stands beside the first, or for Bert on top of it."""
+    """The figure of one or two columns. The second is beside the first, or for Bert on top of it."""
     _count_parameters(columns)
     beside = len(columns) == 2 and isinstance(columns[1][0], _Words)
     margin = EDGE + LABEL + FRAME
@@ -322,7 +322,7 @@ def _draw(title, *columns):
 
 
 def _branch(column):
-    """The arrow behind the blocks."""
+    """The index of the arrow after the blocks."""
     return next(i for i, item in enumerate(column) if isinstance(item, _Block)) + 1
 
 
@@ -334,8 +334,8 @@ class _Page:
         self.top = self.cross = self.cross_left = None
 
     def column(self, items, x, y, side):
-        """Draw the items one above the other around x, from y upwards. side: −1, residual paths at the left; 1, at the
-        right, with the shapes on the other side."""
+        """Draw the items from y upwards, centred at x. side: −1 for residual paths on the left, 1 on the right; the
+        shapes are on the other side."""
         drawn = _Page(self.axes)
         for item in items:
             if isinstance(item, str):
@@ -358,7 +358,9 @@ class _Page:
         self.axes.add_patch(frame)
         times = len(block.modules)
         of_all = [{id(p) for p in module.parameters()} for module in block.modules]
-        each = _parameters(block.modules[:1], set.intersection(*of_all) if times > 1 else ())  # without what they share
+        each = _parameters(
+            block.modules[:1], set.intersection(*of_all) if times > 1 else ()
+        )  # without shared parameters
         label = f"{times} {block.name} block{'s' if times > 1 else ''}, {each:,} parameters" + " each" * (times > 1)
         rotation = 90 if side < 0 else 270
         self.axes.text(edge + side * LABEL / 2, y + tall / 2, label, ha="center", va="center", rotation=rotation)
@@ -408,11 +410,11 @@ class _Page:
             self.axes.text(left, y + HEIGHT / 2, box.title, va="center", size=TEXT, weight="bold", zorder=3)
 
     def shape(self, x, y, text, side):
-        """The shape of what an arrow carries, on the side where no residual path is."""
+        """Write the shape at an arrow, on the side without a residual path."""
         self.axes.text(x - side * 0.07, y, text, ha="left" if side < 0 else "right", va="center", size=TEXT - 1)
 
     def line(self, *points):
-        """A line through the points, with a head at the last."""
+        """Draw a line through the points, with an arrowhead at the last."""
         for start, end in pairwise(points[:-1]):
             self.axes.plot(*zip(start, end, strict=True), color="black", linewidth=0.9, zorder=1, snap=False)
         arrow = FancyArrowPatch(points[-2], points[-1], arrowstyle="-|>", mutation_scale=8, shrinkA=0, shrinkB=0)

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, sizes, the Figure that Jupyter shows, and how arguments are read."""
+"""Shared by all pictures: colours, sizes, a Figure that Jupyter shows, and checks of arguments."""
 
 import io
 import textwrap
@@ -28,9 +28,9 @@ STYLE = {
 }
 styled = style.context(["default", STYLE])
 
-# Inches. A page 8 wide is 1200 pixels, and can still be read in a README that shows it 800 wide.
-PAGE = (8.0, 8.0)  # a picture with words keeps to about this width and height …
-LARGEST_PAGE = (14.0, 14.0)  # … unless there are too many words; beyond this only every second, fifth … is named
+# Inches. A page of width 8 has 1200 pixels, and is still readable in a README that shows 800.
+PAGE = (8.0, 8.0)  # a picture with words has about this width and height …
+LARGEST_PAGE = (14.0, 14.0)  # … unless it has too many words; beyond this, only every second, fifth … word is shown
 CELL = 0.8  # one square of a heatmap, at most
 CELL_WITH_VALUE = 0.36  # and at least, to print a number in it
 LINE = 0.155  # a line of text
@@ -39,7 +39,7 @@ EDGE, PAD, GAP = 0.1, 0.07, 0.14  # blank: at the figure's edge, around words, b
 LONGEST_WORD = 20  # characters
 LAYER_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # Okabe and Ito
 LAYER_MARKERS = "osD^"
-HEAD_COLOURS = (  # those of Okabe and Ito but yellow, then four that differ from them in lightness too
+HEAD_COLOURS = (  # Okabe and Ito without yellow, then colours that also differ in lightness
     *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#542788", "#8c510a"),
     *("#7f7f7f", "#000000", "#a6d854", "#b2182b"),
 )
@@ -55,13 +55,13 @@ class Picture(Figure):
 
 
 def text_width(text, size=TEXT, weight="normal"):
-    """How wide the text is, in inches."""
+    """The width of the text in inches."""
     font = FontProperties(size=size, weight=weight)
     return text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
 
 
 def wrapped(title, width):
-    """The title in lines of no more than `width` inches."""
+    """The lines of the title, each at most `width` inches wide."""
     for longest in range(len(title), 0, -1):
         lines = [line for part in title.splitlines() for line in textwrap.wrap(part, longest)]
         if max((text_width(line, TITLE) for line in lines), default=0) <= width:
@@ -70,7 +70,7 @@ def wrapped(title, width):
 
 
 def as_words(name, words, count, what):
-    """The words as they are shown, if there are as many as needed."""
+    """The words as shown in a picture; ValueError for a wrong number of words."""
     if isinstance(words, str):
         raise TypeError(f"{name} must be a list of words, got the string {words!r}; use its .split()")
     words = [str(word) for word in words]
@@ -81,7 +81,7 @@ def as_words(name, words, count, what):
 
 
 def visible(word):
-    """Blanks at its ends and breaks in it as signs, and no longer than LONGEST_WORD."""
+    """The word with signs for blanks at its ends and for line breaks, cut to LONGEST_WORD characters."""
     core = word.lstrip(" ")
     word = "␣" * (len(word) - len(core)) + core
     core = word.rstrip(" ")
@@ -91,7 +91,7 @@ def visible(word):
 
 
 def round_ticks(most, integer=False):
-    """At most so many ticks at round numbers. The default of matplotlib goes by the reader's font size."""
+    """At most `most` ticks at round numbers. Matplotlib's default depends on the user's font size."""
     return MaxNLocator(most, steps=[1, 2, 2.5, 5, 10], integer=integer)
 
 
@@ -107,16 +107,16 @@ def as_numbers(name, values):
 
 
 def light_grid(axes):
-    """Pale lines behind the curves, and no frame at the top and at the right."""
+    """Draw pale lines behind the curves, and no frame at the top and right."""
     axes.grid(color="#e5e5e5", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def print_values(axes, panel, image):
-    """The number in each square, black on bright and white on dark."""
-    linear = image.to_rgba(panel)[..., :3] ** 2.2  # light, from the screen's scale of it
-    bright = linear @ (0.21, 0.72, 0.07) > 0.18  # (T, S): black has the higher contrast
+    """Print the number in each square, black on bright and white on dark colours."""
+    linear = image.to_rgba(panel)[..., :3] ** 2.2  # linear light, from screen colours
+    bright = linear @ (0.21, 0.72, 0.07) > 0.18  # (T, S), where black has the higher contrast
     for (t, s), value in np.ndenumerate(panel):
         text = "0" if value == 0 else f"{value:.2f}".replace("-", "−")
         axes.text(s, t, text, ha="center", va="center", size=TEXT - 1, color="black" if bright[t, s] else "white")

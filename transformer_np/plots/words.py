@@ -1,4 +1,4 @@
-"""Words on a map: their vectors brought down to two dimensions."""
+"""A map of words: their vectors projected to two dimensions."""
 
 import numpy as np
 
@@ -18,31 +18,31 @@ from .style import (
 WIDTH, HEIGHT = 8.0, 6.0  # inches
 _LEFT, _RIGHT, _BOTTOM, _TOP = 0.75, 0.15, 0.6, 0.15  # around the panel
 _DOT, _LINE = 0.04, 0.14  # the radius of a dot, the height of a word
-# where a word may stand beside its dot, in halves of its width and height: right, left, above, below, between
+# possible places of a word beside its dot, in halves of its width and height: right, left, above, below, diagonal
 _PLACES = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))
 
 
 @styled
 def word_map(words, vectors, groups=None, title=None):
-    """Vectors of words as a map of two dimensions, by principal component analysis.
+    """A two-dimensional map of word vectors, by principal component analysis.
 
     words: a list of V strings, the most important first;  vectors: (V, D), D at least 2
-    groups: a name for each word; words of one group have one colour, and a legend says which
+    groups: a group name for each word; the words of a group have one colour, shown in a legend
 
         X = vectors − their mean = U Σ Wᵀ,    the map is X W with the first two columns of W
 
-    How to read it: words that are close have similar vectors, as far as two directions of D can show; the numbers at
-    the axes say how much of the variance these two explain, often little. The directions themselves mean nothing by
-    name, and which way is up is left to chance. A dot without a word had no room for one.
+    How to read it: close words have similar vectors, as far as two of D directions can show; the axis labels give the
+    share of the variance that these two explain, often little. The directions have no meaning of their own, and their
+    signs are arbitrary. A dot without a word had no room for one.
 
-    Raises ValueError for fewer than 3 words, and for vectors that are all alike.
+    Raises ValueError for fewer than 3 words and for vectors that are all equal.
     """
     vectors = as_numbers("vectors", vectors)
     if vectors.ndim != 2 or vectors.shape[1] < 2:
         raise ValueError(f"vectors must have the axes (V, D) with D at least 2, got shape {vectors.shape}")
     words = as_words("words", words, len(vectors), "vector")
     if len(words) < 3:
-        raise ValueError(f"a map needs at least 3 words, got {len(words)}")
+        raise ValueError(f"words must be at least 3, got {len(words)}")
     names = ["" for _ in words] if groups is None else [str(group) for group in groups]
     if len(names) != len(words):
         raise ValueError(f"groups must have {len(words)} names, one for each word; got {len(names)}")
@@ -80,21 +80,21 @@ def word_map(words, vectors, groups=None, title=None):
 
 
 def principal_components(vectors, count=2):
-    """The directions in which vectors differ most, by singular value decomposition.
+    """Project vectors onto the directions of largest variance, by singular value decomposition.
 
         X = vectors − mean = U Σ Wᵀ;  the coordinates are X W = U Σ, the variance along the i-th is σ_i² / Σ_j σ_j²
 
     vectors (V, D)  ->  coordinates (V, count), the share of the variance of each (count,)
 
-    The sign of a direction is free: here the largest entry of each is positive, so that the same vectors make the same
-    map everywhere.
+    The sign of a direction is arbitrary; here its largest entry is positive, so that the same vectors give the same map
+    everywhere.
     """
     X = np.asarray(vectors, np.float64)
     X = X - X.mean(axis=0)
     _, sizes, directions = np.linalg.svd(X, full_matrices=False)  # (r,), (r, D)
     variance = sizes**2
     if not variance.sum() > 0:
-        raise ValueError("the vectors are all alike: there is no direction in which they differ")
+        raise ValueError("vectors must not all be equal: they differ in no direction")
     directions = directions[:count]
     largest = np.abs(directions).argmax(axis=1)
     directions = directions * np.sign(directions[np.arange(len(directions)), largest])[:, None]
@@ -102,9 +102,9 @@ def principal_components(vectors, count=2):
 
 
 def _room_for_words(words, dots, panel):
-    """(number of a word, where its middle stands), of all words there is room for, beginning with the first.
+    """Yield (index of a word, its centre in inches on the panel) for every word that has room, in order.
 
-    Each is put beside its dot, at the first of the _PLACES where it covers no dot and no word; inches, on the panel.
+    A word gets the first of the _PLACES beside its dot where it covers no dot and no other word.
     """
     taken = [(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for x, y in dots]
     for number, (word, dot) in enumerate(zip(words, dots, strict=True)):

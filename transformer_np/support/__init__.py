@@ -1,1 +1,1 @@
-"""What every part leans on: checks of arguments, files written whole, processes and their threads."""
+"""Shared by all parts: argument checks, atomic file writes, processes and their threads."""

@@ -1,4 +1,4 @@
-"""Errors that name the argument, what was expected and what came."""
+"""Argument checks whose errors name the argument, the expected value and the actual one."""
 
 from contextlib import contextmanager
 from functools import wraps
@@ -8,37 +8,37 @@ import numpy as np
 
 
 def shapes(**specs):
-    """State the shape of each array argument of a function, and check it on every call.
+    """Declare the shape of each array argument of a function, checked on every call.
 
         @shapes(x="... D", w="D E", b="E")
         def linear(x, w, b=None): ...
 
-    A letter stands for one size and must mean the same size wherever it appears; `...` stands for any leading axes, the
-    same for all arguments. Arrays must be of one floating dtype and not empty. An argument with a default may be None.
+    A letter stands for one size, the same wherever it appears; `...` stands for any leading axes, the same for all
+    arguments. Arrays must share one floating dtype and must not be empty. An argument with a default may be None.
 
     Raises ValueError for a wrong shape or a mix of dtypes, TypeError for anything that is not an array of floats.
     """
     specs = {name: tuple(spec.split()) for name, spec in specs.items()}
 
     def decorate(function):
-        plain = unwrap(function)  # what another decorator may be around
+        plain = unwrap(function)  # the function inside other decorators
         names = plain.__code__.co_varnames[: plain.__code__.co_argcount]
         optional = names[len(names) - len(plain.__defaults__ or ()) :]
         where = function.__name__
         stated = [name in specs for name in names]
-        known = set()  # shapes and dtypes that were found right: a training asks the same again at every step
+        known = set()  # shapes and dtypes that passed: training repeats the same ones at every step
 
         @wraps(function)
         def checked(*args, **kwargs):
             if _trusting:
                 return function(*args, **kwargs)
-            kinds = None  # of a call with arrays in their places
+            kinds = None  # of the arguments, if all arrays are positional
             if kwargs.keys().isdisjoint(specs):
                 kinds = tuple([_kind(value) for value, states in zip(args, stated, strict=False) if states])
                 if kinds in known:
                     return function(*args, **kwargs)
             if len(args) > len(names):
-                return function(*args, **kwargs)  # let Python say that there are too many
+                return function(*args, **kwargs)  # raises Python's own error: too many arguments
             given = dict(zip(names, args, strict=False), **kwargs)
             sizes, first = {"1": 1}, None
             for name, spec in specs.items():
@@ -70,7 +70,7 @@ _trusting = False
 
 @contextmanager
 def trusting():
-    """Inside, `shapes` checks nothing: for calls like one that was checked, so short that the check would count."""
+    """Turn off `shapes` inside: for repeats of a checked call that are so short that the check would cost time."""
     global _trusting
     before, _trusting = _trusting, True
     try:
@@ -79,18 +79,18 @@ def trusting():
         _trusting = before
 
 
-MOST_KNOWN = 10_000  # for each function: a bound, should every call bring a new shape
+MOST_KNOWN = 10_000  # per function: bounds the memory if every call has a new shape
 
 
 def _kind(value):
-    """All that the check of an argument depends on. Anything but an array is a kind of its own, never met before."""
+    """The key of a cached check: shape and dtype of an array. Non-arrays never match a cached check."""
     if type(value) is np.ndarray:
         return value.shape, value.dtype.num
     return None if value is None else object()
 
 
 def _match(where, name, shape, spec, sizes):
-    """Bind the sizes of one array to the letters of its spec, or say which one does not fit."""
+    """Bind the sizes of one array to the letters of its spec; ValueError for a size that does not fit."""
     if spec[0] == "...":
         tail = len(spec) - 1
         lead = len(shape) - tail
@@ -109,7 +109,7 @@ def _match(where, name, shape, spec, sizes):
 
 
 def as_float_array(value, name):
-    """The value as an array of floats; TypeError where it is something else."""
+    """The value as an array of floats; TypeError for anything else."""
     try:
         array = np.asarray(value)
     except ValueError as error:  # a ragged list
@@ -121,7 +121,7 @@ def as_float_array(value, name):
 
 
 def as_ids(ids, size, name="ids"):
-    """The token ids as an integer array, none of them outside 0 … size − 1.
+    """The token ids as an integer array, all in 0 … size − 1.
 
     Raises TypeError for anything but whole numbers, ValueError for an empty array or an id out of range.
     """
@@ -142,7 +142,7 @@ def as_ids(ids, size, name="ids"):
 
 
 def as_masks(mask, shape, name="mask"):
-    """A mask, several in a tuple or None, as a tuple of masks.
+    """A tuple of masks, from one mask, a tuple of several, or None.
 
     Each is Boolean (True hides) or float (added to the scores) and broadcasts to the shape of the scores. Raises
     TypeError for anything else, ValueError for a shape that does not broadcast.
@@ -167,7 +167,7 @@ def as_masks(mask, shape, name="mask"):
 
 
 def check_at_least(name, value, least):
-    """A whole number that must not be smaller than `least`."""
+    """Raise TypeError unless the value is a whole number, ValueError if it is smaller than `least`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be a whole number, got {value!r}")
     if value < least:
@@ -175,26 +175,26 @@ def check_at_least(name, value, least):
 
 
 def check_number(name, value):
-    """A real number; True and False are not numbers here."""
+    """Raise TypeError unless the value is a real number; True and False are not."""
     if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{name} must be a number, got {value!r}")
 
 
 def check_probability(name, value):
-    """A probability that leaves something to happen: 0 ≤ p < 1."""
+    """Raise TypeError unless the value is a number, ValueError unless 0 ≤ value < 1."""
     check_number(name, value)
     if not 0.0 <= value < 1.0:
         raise ValueError(f"{name} must lie in [0, 1), got {value}")
 
 
 def check_heads(num_heads, d_model):
-    """Attention heads of one width, d_model / num_heads."""
+    """Raise ValueError unless num_heads divides d_model."""
     if d_model % num_heads:
         raise ValueError(f"num_heads must divide d_model, got {num_heads} heads for d_model = {d_model}")
 
 
 def floating_dtype(name, value):
-    """The name of a floating dtype, such as "float32", that is given as a name, a type or a dtype."""
+    """The name of a floating dtype, such as "float32", given as a name, a type or a dtype."""
     if not isinstance(value, str | type | np.dtype):
         raise TypeError(f"{name} must be a floating type, got {value!r}")
     try:

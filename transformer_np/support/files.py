@@ -1,12 +1,14 @@
-"""Files that are written whole or not at all."""
+"""Atomic file writes."""
 
 import os
 from pathlib import Path
 
 
 def write_atomically(path, write):
-    """Have `write(temporary path)` make the file, flush it to the disk, then rename it: a process that is killed leaves
-    the old file or the new one, never half of one."""
+    """Call `write(temporary path)`, flush the file to disk, then rename it to `path`.
+
+    A killed process leaves the old file or the new one, never a partial one.
+    """
     path = Path(path)
     temporary = path.with_name(path.name + ".new")
     try:

@@ -1,7 +1,7 @@
-"""How many threads the matrix library under NumPy (BLAS) uses.
+"""Threads of the matrix library under NumPy (BLAS), and Ctrl-C while processes start.
 
-NumPy has no word for it; the library takes the number from the environment when it is loaded, and threadpoolctl asks it
-and changes it afterwards.
+NumPy has no API for the number of threads: BLAS reads it from the environment when it is loaded, and threadpoolctl can
+query and change it afterwards.
 """
 
 import os
@@ -13,14 +13,16 @@ THREADS = ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS", "VECLIB
 
 
 def cores():
-    """How many processors this process may run on."""
+    """The number of processors this process may run on."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager
 def thread_variables(number):
-    """`with thread_variables(1): …` in which a process that is started will use so many threads. This one does not
-    change, nor one that is copied from it."""
+    """`with thread_variables(1): …`: processes started inside use this many threads.
+
+    The current process and its forks keep their number.
+    """
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, str(number)))
     try:
@@ -34,7 +36,7 @@ def thread_variables(number):
 
 
 def blas_threads():
-    """How many threads a matrix product may use; None where nothing tells: threadpoolctl is not installed."""
+    """How many threads a matrix product may use; None if unknown because threadpoolctl is not installed."""
     controller = _controller()
     if controller is None:
         return 1 if os.environ.get("OPENBLAS_NUM_THREADS") == "1" else None
@@ -42,15 +44,17 @@ def blas_threads():
 
 
 def limit_blas_threads(number):
-    """`with limit_blas_threads(1): …` in which no matrix product uses more threads. Without threadpoolctl nothing
-    changes."""
+    """`with limit_blas_threads(1): …`: matrix products inside use at most this many threads.
+
+    Has no effect without threadpoolctl.
+    """
     controller = _controller()
     return nullcontext() if controller is None else controller.limit(limits=number)
 
 
 @cache
 def _controller():
-    """The BLAS libraries that are loaded, which takes a millisecond to find out; None without threadpoolctl."""
+    """The controller of the loaded BLAS libraries, which takes a millisecond to find; None without threadpoolctl."""
     try:
         from threadpoolctl import ThreadpoolController
     except ModuleNotFoundError:
@@ -63,8 +67,8 @@ def _controller():
 
 @contextmanager
 def interrupts_blocked():
-    """Inside, Ctrl-C waits. A terminal sends it to all processes, and one that has just begun would not know what to do
-    with it; those that are begun in here never see it, unless they ask to."""
+    """Delay Ctrl-C until the end of the block. A terminal sends it to all processes, and a child that has just started
+    has no handler yet. Children started inside never receive it unless they unblock it."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return

@@ -1,8 +1,8 @@
-"""What the models are put to use for: data, model, training and decoding brought together, and the folders of runs."""
+"""Applications of the models: data, model, training and decoding together, and the folders of runs."""
 
 
 def all_tasks():
-    """Every kind of training, for the command line."""
+    """All training tasks, for the command line."""
     from .classify import ClassifyTask
     from .mlm import MLMTask
     from .t5 import T5Task

@@ -1,4 +1,4 @@
-"""Classification: a BERT that says which label a text has."""
+"""Classification: a BERT that predicts the label of a text."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,38 +17,40 @@ KIND = "classify"
 
 @dataclass(frozen=True)
 class ClassifyOptions:
-    """Everything that decides a training. The defaults learn the built-in sentiment set.
+    """All options of a training run. The defaults learn the built-in sentiment set.
 
-    Each option says in its metadata what it is: the text of its flag on the command line. Those of mlm.SIZES that are
-    not given are the defaults there, or those of the run that is fine-tuned.
+    The metadata of an option has the help text of its flag. Options in mlm.SIZES that are None take the defaults there,
+    or the values of the run to fine-tune.
     """
 
-    data: str | None = option(None, "texts to learn, a line: label, tab, text (default: built-in sentiment)", "FILE")
-    test: str | None = option(None, "texts to measure on, like --data (default: a tenth of the data)", "FILE")
-    init: str | None = option(None, "folder of a `train mlm` run to begin with (default: from scratch)", "DIR")
-    tokens: str | None = option(None, "what a token is (default: word)", choices=("word", "char"))
-    steps: int = option(1200, "training steps in all; the learning rate falls until the last")
-    batch_size: int = option(64, "texts in a step")
+    data: str | None = option(
+        None, "training texts, one per line: label, tab, text (default: built-in sentiment)", "FILE"
+    )
+    test: str | None = option(None, "test texts, in the format of --data (default: a tenth of the data)", "FILE")
+    init: str | None = option(None, "folder of a `train mlm` run to fine-tune (default: train from scratch)", "DIR")
+    tokens: str | None = option(None, "the unit of text (default: word)", choices=("word", "char"))
+    steps: int = option(1200, "training steps; the learning rate falls until the last one")
+    batch_size: int = option(64, "texts per step")
     layers: int | None = option(None, f"blocks of the model (default: {mlm.SIZES['layers']})")
     heads: int | None = option(None, f"attention heads (default: {mlm.SIZES['heads']})")
     d_model: int | None = option(None, f"features of a token (default: {mlm.SIZES['d_model']})")
     d_ff: int | None = option(None, f"features inside the feed-forward network (default: {mlm.SIZES['d_ff']})")
     max_len: int | None = option(
-        None, f"longest text in tokens, of longer ones the beginning is read (default: {mlm.SIZES['max_len']})"
+        None, f"longest text in tokens; longer texts are cut off (default: {mlm.SIZES['max_len']})"
     )
-    dropout: float = option(0.1, "share of features dropped in training")
+    dropout: float = option(0.1, "share of features dropped during training")
     lr: float = option(1e-3, "highest learning rate")
-    warmup: int = option(100, "steps until the learning rate is highest; at most half of all steps")
-    weight_decay: float = option(0.01, "decay of the matrices, per step and learning rate")
-    seed: int = option(0, "of parameters, split, batches and dropout")
+    warmup: int = option(100, "steps to the highest learning rate; at most half of all steps")
+    weight_decay: float = option(0.01, "weight decay of the matrices, per step and learning rate")
+    seed: int = option(0, "seed of parameters, split, batches and dropout")
 
     def __post_init__(self):
         mlm.check_options(self)
         for name in ("data", "test", "init"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, str(getattr(self, name)))  # a Path will do
+                object.__setattr__(self, name, str(getattr(self, name)))  # it may be a Path
         if self.test is not None and self.data is None:
-            raise ValueError("test is given without data: the built-in set has a test part of its own")
+            raise ValueError("test needs data: the built-in set has its own test part")
 
 
 class Classifier:
@@ -63,7 +65,7 @@ class Classifier:
 
     @classmethod
     def of(cls, run):
-        """From a training that is done."""
+        """From a finished training run."""
         return cls(run.setup.model, *run.tokenizers.values(), data.labels_of(run.data))
 
     @classmethod
@@ -79,18 +81,18 @@ class Classifier:
         return cls(model, *tokenizers.values(), labels)
 
     def encode(self, text):
-        """The ids of one text between [CLS] and [SEP]; of a long text only the beginning. ValueError if it is empty."""
+        """The ids of one text between [CLS] and [SEP]; a long text is cut off. Raises ValueError if it is empty."""
         ids = self.tokenizer.encode(text)
         if not ids:
             raise ValueError("the text is empty: there is nothing to classify")
         return data.as_encoder_input(ids, self.model.config.max_len)
 
     def left_out(self, text):
-        """How many tokens at the end of the text the model does not get to see, because it reads max_len at most."""
+        """How many tokens at the end of the text are cut off, because the model reads at most max_len."""
         return max(0, len(self.tokenizer.encode(text)) + 2 - self.model.config.max_len)
 
     def probabilities(self, text):
-        """{label: probability} of one text, in alphabetical order of the labels; they add to 1."""
+        """{label: probability} of one text, in alphabetical order of the labels."""
         with self.model.evaluating():
             p = F.softmax(self.model.classify(np.array([self.encode(text)])))[0]  # (C,)
         return dict(zip(self.labels, map(float, p), strict=True))
@@ -118,7 +120,7 @@ class ClassifyTask(Task):
     tokenizer_names = ("tokenizer",)
 
     def train(self, options, folder, resume=False, **how):
-        """As Task.train; the sizes that were not given are settled first."""
+        """As Task.train, after replacing the sizes that are None."""
         return super().train(options if resume else _settled(options), folder, resume, **how)
 
     def load(self, options):
@@ -135,7 +137,7 @@ class ClassifyTask(Task):
         return {"labels": data.labels_of(split)}
 
     def train_tokenizers(self, options, split):
-        """The tokenizer of the run that is fine-tuned; otherwise one of lower-case words or characters."""
+        """The tokenizer of the run to fine-tune; without one, a new one of lower-case words or characters."""
         if options.init is not None:
             return mlm.MLMTask().read(options.init)[2]
         try:
@@ -150,10 +152,10 @@ class ClassifyTask(Task):
             _encode(part, tokenizer, labels, options.max_len) for part in (split.train, split.validation)
         )
         if not train or not validation:
-            raise ValueError("no text has anything in it")
+            raise ValueError("all texts are empty: the data need texts for training and validation")
         model = Bert(replace(mlm.config(options, len(tokenizer)), mlm_head=False, num_classes=len(labels)))
         pretrained = options.init and Path(options.init) / runs.CHECKPOINT
-        if pretrained and pretrained.is_file():  # a run that is resumed has weights of its own: it can do without
+        if pretrained and pretrained.is_file():  # a resumed run has its own weights and does not need the file
             _take_over(model, pretrained)
         longer = sum(len(tokenizer.encode(text)) > options.max_len - 2 for text, _ in split.train)
         return Setup(
@@ -178,9 +180,9 @@ class ClassifyTask(Task):
 
 
 def _settled(options):
-    """The options with their sizes: as given, or those of the run that is fine-tuned, or the defaults.
+    """The options without None among the sizes: as given, from the run to fine-tune, or the defaults.
 
-    Raises ValueError for a size that is given and is not that of the run.
+    Raises ValueError for a given size that differs from the run's.
     """
     given = {name: getattr(options, name) for name in mlm.SIZES if getattr(options, name) is not None}
     if options.init is None:
@@ -189,12 +191,12 @@ def _settled(options):
     sizes = {name: getattr(trained, name) for name in mlm.SIZES}
     differing = [f"{name} {sizes[name]!r}, not {given[name]!r}" for name in given if given[name] != sizes[name]]
     if differing:
-        raise ValueError(f"the run in {options.init} has {', '.join(differing)}: leave that out")
+        raise ValueError(f"the run in {options.init} has {', '.join(differing)}: leave this option out")
     return replace(options, **sizes)
 
 
 def _take_over(model, checkpoint):
-    """What a checkpoint has learned, but for what the model has not: the masked-language-model head."""
+    """Load the weights of a checkpoint, except the masked-language-model head, which the model lacks."""
     pretrained, _ = load_model(checkpoint)
     state = {name: values for name, values in pretrained.state_dict().items() if not name.startswith("mlm_head.")}
     try:
@@ -204,11 +206,11 @@ def _take_over(model, checkpoint):
 
 
 def _encode(texts, tokenizer, labels, max_len):
-    """(ids, number of the label) of each text that has anything in it."""
+    """(ids, index of the label) of each text that is not empty."""
     encoded = [(tokenizer.encode(text), labels.index(label)) for text, label in texts]
     return [(data.as_encoder_input(ids, max_len), label) for ids, label in encoded if ids]
 
 
 def _named(labels, most=6):
-    """Some labels, for the user."""
+    """The first labels, for a message."""
     return ", ".join(labels[:most]) + (" …" if len(labels) > most else "")

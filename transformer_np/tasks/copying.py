@@ -1,4 +1,4 @@
-"""Copying from beyond the segment: what a memory is good for, on a task of which nothing else can be known."""
+"""Copying from an earlier segment: a task that only a model with a memory can solve."""
 
 from dataclasses import dataclass
 
@@ -9,19 +9,19 @@ from ..models import GPT, GPTConfig, TransformerXL, TransformerXLConfig
 from ..support.checks import check_at_least
 from ..training import Adam, NextToken, SegmentRecurrence
 
-IGNORED = -1  # the target of a place where nothing is asked
+IGNORED = -1  # the target where nothing is to be predicted
 
 
 class CopyStreams:
-    """Streams of segments, each with a random symbol in front and a question at the end: which symbol was it, `lag`
-    segments ago? `batch(step)` for step = 0, 1, 2, …
+    """Streams of segments, each with a random symbol first and a question last: which symbol was first `lag` segments
+    ago? `batch(step)` for step = 0, 1, 2, …
 
         lag 2    C · · ?    A · · ?    D · · ?    B · · ?         · any symbol, at random
-                                          C          A            what is to be answered
+                                          C          A            the answer
 
-    Ids 0 … symbols − 1 are the symbols, `symbols` is the question. A batch depends on the sizes, seed and step alone;
-    all streams begin anew after `segments` batches, and the first `lag` have no answer yet. The answer is not in the
-    segment, nor is anything that would make one likelier than another: without memory, 1/symbols is the best.
+    Ids 0 … symbols − 1 are the symbols, `symbols` is the question. A batch depends only on the sizes, seed and step.
+    All streams start over after `segments` batches; the first `lag` segments have no answer. The segment itself says
+    nothing about the answer: without a memory, an accuracy of 1/symbols is the best possible.
     """
 
     def __init__(self, symbols=8, lag=2, segment_len=4, batch_size=32, segments=10, seed=0):
@@ -30,7 +30,7 @@ class CopyStreams:
             check_at_least(name, value, least)
         self.symbols, self.lag, self.segment_len = symbols, lag, segment_len
         self.batch_size, self.segments, self.seed = batch_size, segments, seed
-        self._current = (None, None)  # the round whose streams are known, and those
+        self._current = (None, None)  # the cached round and its streams
 
     @property
     def vocab_size(self):
@@ -55,8 +55,8 @@ class CopyStreams:
 
 @dataclass(frozen=True)
 class CopyCurves:
-    """How a training went: after each of `steps`, the share of right answers in new streams, {model: [in 0 … 1]}, and
-    that of guessing, `chance`; lag and segment_len are those of the task."""
+    """Accuracies during training: steps; accuracies, {model: the share of right answers in new streams after each of
+    the steps, in [0, 1]}; chance, the accuracy of guessing; lag and segment_len of the task."""
 
     steps: list
     accuracies: dict
@@ -69,9 +69,9 @@ def copy_experiment(
     steps=200, every=10, symbols=8, lag=2, segment_len=4, d_model=32, num_heads=2, num_layers=2, lr=3e-3, seed=0
 ):
     """Train a Transformer-XL and a GPT of the same width and depth on the same segments of a CopyStreams, and measure
-    every `every` steps what share of the questions each answers right in streams it has not seen.
+    every `every` steps the share of questions that each answers correctly in unseen streams.
 
-    The memory of the Transformer-XL reaches back to the symbol that is asked for; its segment does not, nor the GPT's.
+    The memory of the Transformer-XL reaches back to the symbol in question; the segment does not, in either model.
 
     ->  CopyCurves;  transformer_np.plots.copy_curves draws them
     """
@@ -84,7 +84,7 @@ def copy_experiment(
     gpt = GPT(GPTConfig(streams.vocab_size, max_len=segment_len, **sizes))
     objectives = {
         "Transformer-XL": SegmentRecurrence(xl, ignore_index=IGNORED),
-        "GPT": NextToken(gpt, ignore_index=IGNORED),  # each segment is a text of its own
+        "GPT": NextToken(gpt, ignore_index=IGNORED),  # each segment is a separate text
     }
     measured = sorted({*range(0, steps + 1, every), steps})
     accuracies = {name: _learn(objective, streams, unseen, measured, lr) for name, objective in objectives.items()}
@@ -92,7 +92,7 @@ def copy_experiment(
 
 
 def _learn(objective, streams, unseen, measured, lr):
-    """Train up to the last of the steps `measured`; the accuracy at each of them."""
+    """Train up to the last of the steps `measured`; returns the accuracy at each of them."""
     optimizer = Adam(objective.model.parameters(), lr)
     accuracies = []
     for step in range(measured[-1] + 1):

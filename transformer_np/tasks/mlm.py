@@ -1,4 +1,4 @@
-"""Masked language model: a BERT that learns from texts without labels what belongs into their holes."""
+"""Masked language model: a BERT that learns from unlabelled texts to predict masked tokens."""
 
 from dataclasses import dataclass, replace
 
@@ -10,57 +10,57 @@ from .task import Setup, Task, option
 
 KIND = "mlm"
 
-# the model that `train mlm` and `train classify` make unless told otherwise
+# the default model of `train mlm` and `train classify`
 SIZES = {"tokens": "word", "layers": 2, "heads": 4, "d_model": 64, "d_ff": 128, "max_len": 128}
 
 
 @dataclass(frozen=True)
 class MLMOptions:
-    """Everything that decides a training. The defaults learn the sentences of the built-in sentiment set, without their
-    labels; not those that `train classify` with the same seed tests on.
+    """All options of a training run. The defaults learn the sentences of the built-in sentiment set without labels,
+    except those that `train classify` with the same seed tests on.
 
-    Each option says in its metadata what it is: the text of its flag on the command line.
+    The metadata of an option has the help text of its flag.
     """
 
-    text: str | None = option(None, "UTF-8 text to learn, a line is a text (default: built-in sentences)", "FILE")
-    tokens: str = option(SIZES["tokens"], "what a token is", choices=("word", "char"))
-    steps: int = option(1500, "training steps in all; the learning rate falls until the last")
-    batch_size: int = option(64, "texts in a step")
+    text: str | None = option(None, "UTF-8 training texts, one per line (default: built-in sentences)", "FILE")
+    tokens: str = option(SIZES["tokens"], "the unit of text", choices=("word", "char"))
+    steps: int = option(1500, "training steps; the learning rate falls until the last one")
+    batch_size: int = option(64, "texts per step")
     layers: int = option(SIZES["layers"], "blocks of the model")
     heads: int = option(SIZES["heads"], "attention heads")
     d_model: int = option(SIZES["d_model"], "features of a token")
     d_ff: int = option(SIZES["d_ff"], "features inside the feed-forward network")
-    max_len: int = option(SIZES["max_len"], "longest text in tokens; longer lines are cut in pieces")
-    dropout: float = option(0.1, "share of features dropped in training")
+    max_len: int = option(SIZES["max_len"], "longest text in tokens; longer lines are cut into pieces")
+    dropout: float = option(0.1, "share of features dropped during training")
     lr: float = option(2e-3, "highest learning rate")
-    warmup: int = option(100, "steps until the learning rate is highest; at most half of all steps")
-    weight_decay: float = option(0.01, "decay of the matrices, per step and learning rate")
-    seed: int = option(0, "of parameters, split, batches, holes and dropout")
+    warmup: int = option(100, "steps to the highest learning rate; at most half of all steps")
+    weight_decay: float = option(0.01, "weight decay of the matrices, per step and learning rate")
+    seed: int = option(0, "seed of parameters, split, batches, masks and dropout")
 
     def __post_init__(self):
         check_options(self)
         if self.text is not None:
-            object.__setattr__(self, "text", str(self.text))  # a Path will do
+            object.__setattr__(self, "text", str(self.text))  # it may be a Path
 
 
 class MLMTask(Task):
-    """An encoder on texts with holes: 15 % of the tokens are asked for (Devlin et al. 2019, §3.1), with AdamW."""
+    """An encoder on masked texts: it predicts 15 % of the tokens (Devlin et al. 2019, §3.1), with AdamW."""
 
     kind = KIND
-    summary = "train a BERT to fill holes in texts, for `train classify --init`"
+    summary = "train a BERT to predict masked tokens, for `train classify --init`"
     example = "transformer-np train mlm --text play.txt --out runs/words"
     Options = MLMOptions
     tokenizer_names = ("tokenizer",)
 
     def load(self, options):
-        """The texts, as a data.TextSplit: a line is a text."""
+        """The texts, one per line, as a data.TextSplit."""
         if options.text is not None:
             return data.split_text(data.read_text(options.text))
         split = data.split_pairs(data.sentiment_sentences(), seed=options.seed)
         return data.TextSplit(*("\n".join(text for text, _ in part) for part in (split.train, split.validation)))
 
     def train_tokenizers(self, options, split):
-        """Lower-case words or characters of the part to learn from, and <mask>."""
+        """Lower-case words or characters of the training part, and <mask>."""
         kind = data.WordTokenizer if options.tokens == "word" else data.CharTokenizer
         try:
             return {"tokenizer": data.with_mask(kind.train([split.train], min_count=2, lowercase=True))}
@@ -71,7 +71,7 @@ class MLMTask(Task):
         tokenizer = tokenizers["tokenizer"]
         train, validation = (_pieces(part, tokenizer, options.max_len) for part in (split.train, split.validation))
         if not train or not validation:
-            raise ValueError("the text is too short: there is nothing known in the part kept for validation")
+            raise ValueError("the text is too short: its validation part has no token of the vocabulary")
         model = Bert(replace(config(options, len(tokenizer)), pooler=False))
         return Setup(
             model,
@@ -85,7 +85,7 @@ class MLMTask(Task):
         )
 
     def measure(self, run):
-        """The share of the tokens asked for in the validation that the model holds for the likeliest."""
+        """The share of the masked validation tokens that the model predicts as the likeliest."""
         model, right, asked = run.setup.model, 0, 0
         with model.evaluating():
             for batch in run.setup.validation:
@@ -97,7 +97,7 @@ class MLMTask(Task):
 
 
 def check_options(options):
-    """What the options of this training and of `train classify` have in common; a size may be None there."""
+    """Check the options that this task shares with `train classify`, where a size may be None."""
     if options.tokens not in ("word", "char", None):
         raise ValueError(f'tokens must be "word" or "char", got {options.tokens!r}')
     for name in ("steps", "batch_size"):
@@ -115,7 +115,7 @@ def check_options(options):
 
 
 def config(options, vocab_size):
-    """The encoder that the options describe, as a BertConfig."""
+    """The BertConfig of the encoder that the options describe."""
     return BertConfig(
         vocab_size,
         max_len=options.max_len,
@@ -130,12 +130,13 @@ def config(options, vocab_size):
 
 def schedule(options):
     """Linear warm-up, then half a cosine down to 0."""
-    warmup = min(options.warmup, options.steps // 2)  # a short training gets to its highest rate too
+    warmup = min(options.warmup, options.steps // 2)  # so that a short run also reaches the highest rate
     return lambda step: cosine_schedule(step, options.lr, 0.0, warmup, options.steps)
 
 
 def _pieces(text, tokenizer, max_len):
-    """The ids of each line between [CLS] and [SEP], a long line in several pieces; none with nothing known in it."""
+    """The ids of each line between [CLS] and [SEP], a long line in several pieces; pieces of unknown tokens only are
+    dropped."""
     unknown, room = data.UNK, max_len - 2
     pieces = []
     for line in text.split("\n"):

@@ -1,4 +1,4 @@
-"""A run is a folder: `run.json` says what is trained on what, `checkpoint.safetensors` holds everything learned."""
+"""A run is a folder: `run.json` describes the task, its options and data, `checkpoint.safetensors` has the weights."""
 
 import json
 from pathlib import Path
@@ -9,23 +9,25 @@ DESCRIPTION, CHECKPOINT = "run.json", "checkpoint.safetensors"
 
 
 def create_run(folder, description):
-    """Make the folder and write the description, before any training: a folder that cannot be written fails here.
+    """Make the folder and write the description before training, so that a folder that cannot be written fails early.
 
-    Raises FileExistsError if there is a run in it already, another OSError if it cannot be made or written.
+    Raises FileExistsError if the folder already has a run, another OSError if it cannot be created or written.
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file, expected the folder of a run")
     if (folder / CHECKPOINT).exists():
-        raise FileExistsError(f"{folder} holds a run already: go on with --resume, or choose another folder with --out")
+        raise FileExistsError(
+            f"{folder} already has a run: continue it with --resume, or choose another folder with --out"
+        )
     replace_run(folder, description)
 
 
 def replace_run(folder, description):
-    """Like create_run, but a run that is there already is discarded."""
+    """Like create_run, but discard an existing run."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / CHECKPOINT).unlink(missing_ok=True)  # first: it does not belong to the new description
+    (folder / CHECKPOINT).unlink(missing_ok=True)  # first, because it does not match the new description
     write_description(folder, description)
 
 
@@ -36,24 +38,24 @@ def write_description(folder, description):
 
 
 def read_run(folder, *kinds):
-    """The description of a run; FileNotFoundError if there is none, ValueError if it is damaged or of no such kind."""
+    """The description of a run; FileNotFoundError if there is none, ValueError if damaged or of another kind."""
     path = Path(folder) / DESCRIPTION
     if not path.is_file():
-        raise FileNotFoundError(f"{folder} is not the folder of a run: there is no {DESCRIPTION} in it")
+        raise FileNotFoundError(f"{folder} is not the folder of a run: it has no {DESCRIPTION}")
     try:
         description = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(f"{path} is damaged: {error}") from None
     found = description.get("kind") if isinstance(description, dict) else None
     if found not in kinds:
-        raise ValueError(f"{folder} holds a run of the kind {found!r}, not {' or '.join(map(repr, kinds))}")
+        raise ValueError(f"{folder} has a run of the kind {found!r}, not {' or '.join(map(repr, kinds))}")
     return description
 
 
 def newest_run(*kinds, below="."):
-    """The folder of the run of these kinds whose checkpoint is newest, in this folder or up to two below it.
+    """The folder of the run of these kinds with the newest checkpoint, at most two levels below this folder.
 
-    Raises FileNotFoundError that says how to train one.
+    Raises FileNotFoundError, which says how to train one.
     """
     found = []
     for pattern in (CHECKPOINT, f"*/{CHECKPOINT}", f"*/*/{CHECKPOINT}"):
@@ -65,7 +67,7 @@ def newest_run(*kinds, below="."):
             found.append(checkpoint)
     if not found:
         raise FileNotFoundError(
-            f"no trained model found here: train one with `transformer-np train {kinds[0]}`, or name one with --model"
+            f"no trained model found here: train one with `transformer-np train {kinds[0]}`, or pass --model DIR"
         )
     return max(found, key=lambda checkpoint: checkpoint.stat().st_mtime).parent
 

@@ -1,4 +1,4 @@
-"""From text to text: one T5 for several tasks, told apart by the words that a text begins with."""
+"""Text to text: one T5 for several tasks, distinguished by a prefix of the text."""
 
 import re
 from dataclasses import dataclass
@@ -18,45 +18,45 @@ from .task import Setup, Task, option
 
 KIND = "t5"
 
-SPANS = "spans"  # the task that has no prefix: its sentinels tell it apart
+SPANS = "spans"  # the only task without a prefix: its texts have sentinels
 PREFIXES = {"translate": "translate English to Portuguese: ", "sentiment": "sentiment: ", "date": "date: "}
 TASKS = (*PREFIXES, SPANS)
-# of the examples in a batch. An answer of one word is little to learn from, so that there have to be more of them
+# of the examples in a batch: more for sentiment, because an answer of one word gives little to learn from
 SHARES = {"translate": 4, "sentiment": 5, "date": 3, SPANS: 4}
-# A step of Adam moves every number by about the learning rate, and a bias has to reach some units of score to matter:
-# from T5's own 1/√d_model that takes thousands of steps, in which sentences are learned by heart. So the encoder's
-# starts large: exact match on sentiment after some 1,500 steps 89 % instead of 75 %. The decoder's does better small.
+# Adam moves every number by about the learning rate per step, and a bias matters only from about 1 unit of score on.
+# From T5's own 1/√d_model that takes thousands of steps, during which the model memorizes sentences. So the encoder's
+# bias starts large: exact match on sentiment after 1,500 steps is 89 % instead of 75 %. The decoder's is better small.
 BIAS_STD = 3.0
-LONGEST = 4096  # tokens of a text at use: the scores of one head are 64 MB then
+LONGEST = 4096  # tokens of an input text, for which the scores of one head take 64 MB
 
 
 @dataclass(frozen=True)
 class T5Options:
-    """Everything that decides a training. The defaults learn the three built-in tasks with a prefix.
+    """All options of a training run. The defaults learn the three built-in tasks with a prefix.
 
-    Each option says in its metadata what it is: the text of its flag on the command line.
+    The metadata of an option has the help text of its flag.
     """
 
-    tasks: str = option(",".join(PREFIXES), f"what to learn, with commas between them: {', '.join(TASKS)}", "NAMES")
+    tasks: str = option(",".join(PREFIXES), f"the tasks to learn, separated by commas: {', '.join(TASKS)}", "NAMES")
     text: str | None = option(
-        None, "UTF-8 text for spans (default: what Python's help says about the language)", "FILE"
+        None, "UTF-8 text for the task spans (default: Python's built-in help on the language)", "FILE"
     )
-    tokens: str = option("bpe", "what a token is; digits are always one each", choices=("bpe", "char"))
-    vocab_size: int = option(1500, "tokens to learn with --tokens bpe; characters are all those of the texts")
-    block_size: int = option(64, "tokens of the text in an example of spans")
-    steps: int = option(2400, "training steps in all; the learning rate falls until the last")
-    batch_size: int = option(96, "examples in a step, of all tasks together")
+    tokens: str = option("bpe", "the unit of text; each digit is always a token", choices=("bpe", "char"))
+    vocab_size: int = option(1500, "vocabulary size with --tokens bpe; with char, all characters of the texts")
+    block_size: int = option(64, "tokens per example of the task spans")
+    steps: int = option(2400, "training steps; the learning rate falls until the last one")
+    batch_size: int = option(96, "examples per step, all tasks together")
     layers: int = option(2, "encoder blocks, and as many decoder blocks")
     heads: int = option(4, "attention heads")
     d_model: int = option(96, "features of a token")
     d_head: int = option(24, "features of a head")
     d_ff: int = option(256, "features inside the feed-forward network")
-    activation: str = option("relu", "T5 v1.0 has relu, v1.1 a gate", choices=("relu", "gated_gelu"))
-    dropout: float = option(0.05, "share of features dropped in training")
+    activation: str = option("relu", "T5 v1.0 has relu, v1.1 gated_gelu", choices=("relu", "gated_gelu"))
+    dropout: float = option(0.05, "share of features dropped during training")
     lr: float = option(3e-3, "highest learning rate")
-    warmup: int = option(200, "steps until the learning rate is highest; at most half of all steps")
+    warmup: int = option(200, "steps to the highest learning rate; at most half of all steps")
     max_len: int = option(128, "longest text in tokens, input or output; longer examples are left out")
-    seed: int = option(0, "of parameters, splits, batches, spans and dropout")
+    seed: int = option(0, "seed of parameters, splits, batches, spans and dropout")
 
     def __post_init__(self):
         object.__setattr__(self, "tasks", ",".join(_task_names(self.tasks)))
@@ -75,8 +75,8 @@ class T5Options:
             raise ValueError(f"lr must be positive, got {self.lr}")
         if self.text is not None:
             if SPANS not in self.names:
-                raise ValueError(f"text is given, but spans is not among the tasks: {self.tasks}")
-            object.__setattr__(self, "text", str(self.text))  # a Path will do
+                raise ValueError(f"text is only for the task spans, but tasks is {self.tasks}")
+            object.__setattr__(self, "text", str(self.text))  # it may be a Path
 
     @property
     def names(self):
@@ -85,7 +85,7 @@ class T5Options:
 
 
 def _task_names(text):
-    """The names of tasks in a text with commas, in the order of TASKS, each once."""
+    """The names in a comma-separated list of tasks, in the order of TASKS, without duplicates."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in TASKS]
     if unknown:
@@ -96,14 +96,14 @@ def _task_names(text):
 
 
 class TextToText:
-    """A T5 with its tokenizer: from a text to a text.
+    """A T5 with its tokenizer: answers a text with a text.
 
     model = TextToText.load("runs/t5-1")
     model.answer("date: 24 March 2019")                         # "2019-03-24"
     model.answer("sentiment: not bad at all")                   # "positive"
 
-    tokenizer: has encode(text) and decode(ids)
-    prefixes: of the tasks it has learned, or None where nobody knows. What follows one of them is read in lower case.
+    tokenizer: an object with encode(text) and decode(ids)
+    prefixes: the prefixes of the learned tasks, or None if unknown. The text after a prefix is read in lower case.
     """
 
     def __init__(self, model, tokenizer, prefixes=None):
@@ -111,7 +111,7 @@ class TextToText:
 
     @classmethod
     def of(cls, run):
-        """From a training that is done."""
+        """From a finished training run."""
         return cls._made(run.setup.model, run.tokenizers, T5Task().facts(run.data))
 
     @classmethod
@@ -132,42 +132,42 @@ class TextToText:
         sentinels = model.config.vocab_size - len(tokenizer)
         if sentinels < 0:
             raise ValueError(
-                f"its tokenizer has {len(tokenizer)} tokens, the model has only {model.config.vocab_size}: "
-                f"{runs.DESCRIPTION} and {runs.CHECKPOINT} are of two runs"
+                f"the tokenizer has {len(tokenizer)} tokens, but the model only {model.config.vocab_size}: "
+                f"{runs.DESCRIPTION} and {runs.CHECKPOINT} are from two different runs"
             )
         return cls(model, data.SentinelTokenizer(tokenizer, sentinels), description["prefixes"])
 
     @classmethod
     def from_pretrained(cls, folder):
-        """From a T5's folder in the layout of Hugging Face, tokenizer.json included; errors as there."""
+        """From the folder of a T5 in Hugging Face's layout, including tokenizer.json; raises as T5.from_pretrained."""
         from ..pretrained import PretrainedTokenizer
 
         return cls(T5.from_pretrained(folder), _PretrainedSentinels(PretrainedTokenizer(folder)))
 
     def task_of(self, text):
-        """The prefix that the text begins with, in whatever case; None for none that was learned."""
+        """The learned prefix that the text begins with, ignoring case; None if there is none."""
         beginning = text.lstrip().casefold()
         return next((p for p in self.prefixes or () if beginning.startswith(p.strip().casefold())), None)
 
     def knows(self, text):
-        """Whether the text is of a task that the model has learned: it begins with a prefix, or has holes in it. True
-        where nobody knows what was learned."""
+        """Whether the text is of a learned task: it begins with a prefix or has sentinels. True if the learned tasks
+        are unknown."""
         holes = len(self.tokenizer.sentinels) > 0 and data.sentinel(0) in text
         return self.prefixes is None or holes or self.task_of(text) is not None
 
     @property
     def learned(self):
-        """What a text of each task looks like, for the user."""
+        """The form of a text of each learned task, for messages."""
         holes = [f"… {data.sentinel(0)} …"] if self.tokenizer.sentinels else []
         return [*(f"{prefix}…" for prefix in self.prefixes or ()), *holes]
 
     def encode(self, text):
-        """The ids of one text and <eos>, (1, S). Raises ValueError if there is nothing in it, or more than LONGEST."""
+        """The ids of one text and <eos>, (1, S). Raises ValueError if it is empty or longer than LONGEST tokens."""
         prefix = self.task_of(text)
         if prefix is not None:
             content = text.lstrip()[len(prefix.strip()) :].strip()
             if not content:
-                raise ValueError(f"there is nothing behind {prefix.strip()!r}")
+                raise ValueError(f"there is no text after {prefix.strip()!r}")
             text = prefix + content.lower()
         if not text.strip():
             raise ValueError("the text is empty: there is nothing to answer")
@@ -175,11 +175,11 @@ class TextToText:
         if ids[-1:] != [self.model.config.eos_id]:
             ids = [*ids, self.model.config.eos_id]
         if len(ids) > LONGEST:
-            raise ValueError(f"the text has {len(ids):,} tokens, at most {LONGEST:,} are read")
+            raise ValueError(f"the text has {len(ids):,} tokens, but at most {LONGEST:,} are allowed")
         return np.array([ids])
 
     def answer(self, text, beam_size=1, length_penalty=0.6, max_len=None):
-        """What the model makes of a text: greedy, or by beam search where beam_size is larger than 1.
+        """The model's answer to a text: greedy, or by beam search if beam_size is larger than 1.
 
         max_len: the most tokens of the answer (default: the model's)
         """
@@ -189,7 +189,7 @@ class TextToText:
         return self.tokenizer.decode(beam_search(self.model, src, beam_size, max_len, length_penalty)[0])
 
     def exact_match(self, pairs, batch_size=128):
-        """The share of (input, output) whose greedy answer is the output to the letter, in [0, 1]."""
+        """The share of (input, output) whose greedy answer is exactly the output, in [0, 1]."""
         if not pairs:
             raise ValueError("there are no texts to answer")
         config = self.model.config
@@ -199,14 +199,14 @@ class TextToText:
             part = encoded[start : start + batch_size]
             longest = max(len(self.tokenizer.encode(target)) for _, target in part)
             src = data.pad_batch([ids for ids, _ in part], config.pad_id)
-            # one token more than it should have is enough to be wrong
+            # one extra token is enough to be wrong
             outputs = greedy_decode(self.model, src, min(longest + 2, config.max_len))
             right += sum(self.tokenizer.decode(ids) == target for ids, (_, target) in zip(outputs, part, strict=True))
         return right / len(pairs)
 
 
 class _PretrainedSentinels(data.SentinelTokenizer):
-    """A PretrainedTokenizer, which knows its sentinels, but would leave them out of what it decodes."""
+    """A PretrainedTokenizer that keeps its sentinels in decoded text."""
 
     between = " "
 
@@ -227,7 +227,7 @@ class T5Task(Task):
     and Adam; linear warm-up, then half a cosine down."""
 
     kind = KIND
-    summary = "train one T5 for several tasks, told apart by a prefix"
+    summary = "train one T5 for several tasks, distinguished by a prefix"
     example = "transformer-np train t5 --tasks sentiment,date,spans --text play.txt --out runs/mixture"
     Options = T5Options
     tokenizer_names = ("tokenizer",)
@@ -254,8 +254,8 @@ class T5Task(Task):
         return {"prefixes": [PREFIXES[name] for name in tasks if name != SPANS]}
 
     def train_tokenizers(self, options, tasks):
-        """One vocabulary for all tasks and both sides. No two digits are ever merged: a number is written with ten
-        tokens, and a year that never came up is no harder than another."""
+        """One vocabulary for all tasks and both sides. Digits are never merged: ten tokens spell every number, and an
+        unseen year is as easy as any other."""
         texts = []
         for name, split in tasks.items():
             texts += [split.train] if name == SPANS else [text for pair in split.train for text in pair]
@@ -291,21 +291,21 @@ class T5Task(Task):
         )
 
     def measure(self, run):
-        """The share of unseen texts whose answer is right to the letter; for spans the share of hidden tokens."""
+        """The share of unseen texts with exactly the right answer; for spans the share of hidden tokens."""
         answers, measured = TextToText.of(run), {}
         for name, split in run.data.items():
             if name == SPANS:
                 measured["spans: hidden tokens found, those before them given"] = _found(run)
                 continue
             fits = [pair for pair in split.test if _fits(answers.tokenizer, pair, run.options.max_len)]
-            fits = fits[:: len(fits) // 500 or 1]  # from everywhere: neighbours are alike
+            fits = fits[:: len(fits) // 500 or 1]  # evenly spread, because neighbours are similar
             if fits:
                 measured[f"{name}: exact match on unseen texts"] = answers.exact_match(fits)
         return measured
 
 
 def _rows(batch_size, tasks):
-    """{task: examples of it in a batch}, by their SHARES; at least one of each."""
+    """{task: its examples per batch}, in proportion to SHARES, at least one per task."""
     bounds = np.cumsum([SHARES[name] for name in tasks])
     free = batch_size - len(tasks)
     ends = [0, *np.rint(free * bounds / bounds[-1]).astype(int)]
@@ -313,7 +313,7 @@ def _rows(batch_size, tasks):
 
 
 def _pair_batches(split, tokenizer, options, batch_size):
-    """Batches to learn from, batches of the validation, what to say of them."""
+    """The training batches, the validation batches, and a note about them."""
     fitting = [
         [pair for pair in part if _fits(tokenizer, pair, options.max_len)] for part in (split.train, split.validation)
     ]
@@ -335,14 +335,14 @@ def _pair_batches(split, tokenizer, options, batch_size):
 
 
 def _span_batches(split, tokenizer, options, batch_size):
-    """The same for a text with spans taken out."""
+    """As _pair_batches, for a text with removed spans."""
     parts = []
-    for what, part, size in (("to learn from", split.train, batch_size), ("for validation", split.validation, 32)):
+    for what, part, size in (("training", split.train, batch_size), ("validation", split.validation, 32)):
         try:
             ids = tokenizer.encode(part)
             parts.append(data.SpanBatches(ids, tokenizer.sentinels, options.block_size, size, options.seed))
         except ValueError as error:
-            raise ValueError(f"the part of the text {what}: {error}") from None
+            raise ValueError(f"the {what} part of the text: {error}") from None
     train, held_out = parts
     return train, held_out, f"{len(train.ids):,} tokens to learn from, {len(held_out.ids):,} for validation"
 
@@ -353,7 +353,7 @@ def _fits(tokenizer, pair, max_len):
 
 
 def _found(run):
-    """The share of the tokens in the spans of the validation that the model holds for the likeliest."""
+    """The share of the hidden validation tokens that the model predicts as the likeliest."""
     right = asked = 0
     model = run.setup.model
     first_sentinel = len(run.tokenizers["tokenizer"])
@@ -388,5 +388,5 @@ def _config(options, vocab_size):
 
 
 def _schedule(options):
-    warmup = min(options.warmup, options.steps // 2)  # a short training gets to its highest rate too
+    warmup = min(options.warmup, options.steps // 2)  # so that a short run also reaches the highest rate
     return lambda step: cosine_schedule(step, options.lr, 0.0, warmup, options.steps)

@@ -1,4 +1,4 @@
-"""Text generation: a GPT trained to go on with a text."""
+"""Text generation: a GPT trained to continue a text."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,32 +20,32 @@ KIND = "gpt"
 
 @dataclass(frozen=True)
 class GPTOptions:
-    """Everything that decides a training. The defaults are nanoGPT's for a CPU, and learn the built-in text.
+    """All options of a training run. The defaults are nanoGPT's for a CPU and learn the built-in text.
 
-    Each option says in its metadata what it is: the text of its flag on the command line.
+    The metadata of an option has the help text of its flag.
     """
 
-    text: str | None = option(None, "UTF-8 text to learn (default: what Python's help says about the language)", "FILE")
-    tokens: str = option("char", "what a token is", choices=("char", "bpe"))
-    vocab_size: int = option(1000, "tokens to learn with --tokens bpe; characters are all those of the text")
-    block_size: int = option(64, "context in tokens: what the model sees at once")
-    batch_size: int = option(12, "blocks in a step")
-    steps: int = option(2000, "training steps in all; the learning rate falls until the last")
+    text: str | None = option(None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE")
+    tokens: str = option("char", "the unit of text", choices=("char", "bpe"))
+    vocab_size: int = option(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
+    block_size: int = option(64, "context in tokens: how much the model sees at once")
+    batch_size: int = option(12, "blocks per step")
+    steps: int = option(2000, "training steps; the learning rate falls until the last one")
     layers: int = option(4, "blocks of the model")
     heads: int = option(4, "attention heads")
     d_model: int = option(128, "features of a token")
     d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
     head: str = option("tied", "whether the output shares the parameters of the embedding", choices=("tied", "untied"))
     bias: str = option("no", "biases in linear maps and norms", choices=("yes", "no"))
-    dropout: float = option(0.0, "share of features dropped in training")
+    dropout: float = option(0.0, "share of features dropped during training")
     lr: float = option(1e-3, "highest learning rate")
     min_lr: float = option(1e-4, "learning rate at the last step")
-    warmup: int = option(100, "steps until the learning rate is highest; at most half of all steps")
-    weight_decay: float = option(0.1, "decay of the matrices, per step and learning rate")
-    beta1: float = option(0.9, "of AdamW: memory of the mean gradient")
-    beta2: float = option(0.99, "of AdamW: memory of the mean squared gradient")
+    warmup: int = option(100, "steps to the highest learning rate; at most half of all steps")
+    weight_decay: float = option(0.1, "weight decay of the matrices, per step and learning rate")
+    beta1: float = option(0.9, "AdamW: decay rate of the mean gradient")
+    beta2: float = option(0.99, "AdamW: decay rate of the mean squared gradient")
     clip: float = option(1.0, "largest norm of the gradient")
-    seed: int = option(0, "of parameters, batches and dropout")
+    seed: int = option(0, "seed of parameters, batches and dropout")
 
     def __post_init__(self):
         for name, choices in (("tokens", ("char", "bpe")), ("head", ("tied", "untied")), ("bias", ("yes", "no"))):
@@ -66,11 +66,11 @@ class GPTOptions:
         if not 0 <= self.weight_decay < float("inf"):
             raise ValueError(f"weight_decay must be 0 or positive, got {self.weight_decay}")
         if self.text is not None:
-            object.__setattr__(self, "text", str(self.text))  # a Path will do
+            object.__setattr__(self, "text", str(self.text))  # it may be a Path
 
 
 class TextGenerator:
-    """A trained GPT with its tokenizer: from the beginning of a text to more of it.
+    """A trained GPT with its tokenizer: continues a text.
 
     generator = TextGenerator.load("runs/gpt-1")
     generator.generate("The statement ", max_new_tokens=200, temperature=0.8, top_k=20, rng=0)
@@ -81,7 +81,7 @@ class TextGenerator:
 
     @classmethod
     def of(cls, run):
-        """From a training that is done."""
+        """From a finished training run."""
         return cls(run.setup.model, *run.tokenizers.values())
 
     @classmethod
@@ -97,26 +97,26 @@ class TextGenerator:
         return self.model.config.max_len
 
     def encode(self, prompt):
-        """The ids of a prompt, as a list. Raises ValueError if it is empty, or names what the model has never seen."""
+        """The ids of a prompt, as a list. Raises ValueError if it is empty or has pieces unknown to the tokenizer."""
         if not prompt:
-            raise ValueError("the prompt is empty: there is nothing to go on with")
+            raise ValueError("the prompt is empty: there is nothing to continue")
         unknown = self.tokenizer.unknown(prompt)
         if unknown:
-            raise ValueError(f"not in the text that the model learned: {', '.join(map(repr, unknown))}")
+            raise ValueError(f"the training text of the model does not have: {', '.join(map(repr, unknown))}")
         return self.tokenizer.encode(prompt)
 
     def generate(self, prompt, max_new_tokens=500, temperature=1.0, top_k=None, top_p=None, rng=None, stop=None):
-        """The prompt and what the model makes of it: max_new_tokens tokens more, or fewer where `stop` comes up.
+        """The prompt and its continuation: max_new_tokens tokens, or fewer if `stop` occurs.
 
         temperature, top_k, top_p: see `decoding.sampling_distribution`; temperature 0 always takes the likeliest token
         rng: a numpy Generator or a seed; the same seed gives the same text
-        stop: the text ends before the first place where this comes up behind the prompt
+        stop: the text ends before the first occurrence of this after the prompt
 
-        Of a prompt longer than the context the model sees only the end. That is what it sees of any text that has
-        outgrown the context while it was written, so that a long prompt is no other case than a short one gone on with.
+        The model sees only the end of a prompt longer than the context, just as it sees only the end of a generated
+        text that has outgrown the context.
 
-        Raises ValueError for a prompt that is empty or holds what the model has never seen, an empty `stop`, and
-        choices of temperature, top_k and top_p that make no sense.
+        Raises ValueError for a prompt that is empty or has pieces unknown to the tokenizer, for an empty `stop`, and
+        for values of temperature, top_k or top_p out of range.
         """
         if stop == "":
             raise ValueError("stop is empty: the text would end before it begins")
@@ -131,13 +131,13 @@ class TextGenerator:
             rng,
             stop_ids=() if stop is None else self._holding(stop),
         )
-        new = [int(i) for i in written[0, len(ids) :] if i > UNK]  # special tokens: in no text, not even its end
+        new = [int(i) for i in written[0, len(ids) :] if i > UNK]  # without special tokens, which never occur in a text
         text = self.tokenizer.decode(new)
         return prompt + (text if stop is None else text.partition(stop)[0])
 
     def _holding(self, stop):
-        """The ids of the tokens with this text in them: once one is drawn it is no use to go on. A text that is spread
-        over several tokens is found only when all are written."""
+        """The ids of the tokens that contain this text: generation can stop once one is drawn. A text that spans
+        several tokens is found only after generation."""
         return [i for i in range(UNK + 1, len(self.tokenizer)) if stop in self.tokenizer.decode([i])]
 
 
@@ -145,18 +145,18 @@ class GPTTask(Task):
     """A decoder-only model on one text: AdamW, linear warm-up, then half a cosine down (Radford et al. 2018, §4.1)."""
 
     kind = KIND
-    summary = "train a GPT to go on with a text"
+    summary = "train a GPT to continue a text"
     example = "transformer-np train gpt --text play.txt --out runs/play"
     Options = GPTOptions
     tokenizer_names = ("tokenizer",)
 
     def load(self, options):
-        """The text, as a data.TextSplit: the first 90 % of its characters to learn from."""
+        """The text, as a data.TextSplit: the first 90 % of its characters for training."""
         text = data.documentation_text() if options.text is None else data.read_text(options.text)
         return data.split_text(text)
 
     def train_tokenizers(self, options, split):
-        """All characters of the whole text, or byte pairs of the part to learn from."""
+        """All characters of the whole text, or byte pairs of the training part."""
         if options.tokens == "char":
             return {"tokenizer": data.CharTokenizer.train([split.train, split.validation])}
         return {"tokenizer": data.BPETokenizer.train([split.train], max_size=options.vocab_size)}
@@ -187,7 +187,7 @@ class GPTTask(Task):
         )
 
 
-VALIDATION_TOKENS = 4096  # in one batch of the validation: few enough for the activations to stay in the cache
+VALIDATION_TOKENS = 4096  # per validation batch: few enough for the activations to stay in the cache
 
 
 def _config(options, vocab_size):
@@ -206,5 +206,5 @@ def _config(options, vocab_size):
 
 
 def _schedule(options):
-    warmup = min(options.warmup, options.steps // 2)  # a short training gets to its highest rate too
+    warmup = min(options.warmup, options.steps // 2)  # so that a short run also reaches the highest rate
     return lambda step: cosine_schedule(step, options.lr, options.min_lr, warmup, options.steps)

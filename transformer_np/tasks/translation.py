@@ -2,6 +2,7 @@
 
 import unicodedata
 from dataclasses import dataclass
+from math import exp
 from pathlib import Path
 
 import numpy as np
@@ -20,27 +21,27 @@ KIND = "translate"
 
 @dataclass(frozen=True)
 class TranslationOptions:
-    """Everything that decides a training. The defaults learn the built-in English→Portuguese corpus.
+    """All options of a training run. The defaults learn the built-in English→Portuguese corpus.
 
-    Each option says in its metadata what it is: the text of its flag on the command line.
+    The metadata of an option has the help text of its flag.
     """
 
     pairs: str | None = option(None, "tab-separated sentence pairs (default: built-in, English-Portuguese)", "FILE")
-    tokens: str = option("word", "what a token is", choices=("word", "char"))
-    steps: int = option(800, "training steps in all")
-    batch_size: int = option(64, "sentence pairs in a step")
+    tokens: str = option("word", "the unit of text", choices=("word", "char"))
+    steps: int = option(800, "training steps")
+    batch_size: int = option(64, "sentence pairs per step")
     layers: int = option(2, "encoder blocks, and as many decoder blocks")
     heads: int = option(4, "attention heads")
     d_model: int = option(64, "features of a token")
     d_ff: int = option(256, "features inside the feed-forward network")
-    dropout: float = option(0.1, "share of features dropped in training")
+    dropout: float = option(0.1, "share of features dropped during training")
     max_len: int = option(128, "longest sentence in tokens; longer pairs are left out")
     label_smoothing: float = option(0.1, "share of the target spread over all tokens")
     lr: float | None = option(None, "highest learning rate (default: the paper's schedule, 1/sqrt(d_model * warmup))")
-    warmup: int = option(300, "steps until the learning rate is highest")
-    embeddings: str | None = option(None, "word2vec vectors for the source words to begin with, text or binary", "FILE")
-    freeze_embeddings: bool = option(False, "leave the source embedding as it begins, with --embeddings")
-    seed: int = option(0, "of parameters, split, batches and dropout")
+    warmup: int = option(300, "steps to the highest learning rate")
+    embeddings: str | None = option(None, "word2vec file, text or binary, to initialize the source embedding", "FILE")
+    freeze_embeddings: bool = option(False, "with --embeddings: do not train the source embedding")
+    seed: int = option(0, "seed of parameters, split, batches and dropout")
 
     def __post_init__(self):
         if self.tokens not in ("word", "char"):
@@ -51,17 +52,17 @@ class TranslationOptions:
         for name in ("dropout", "label_smoothing"):
             check_probability(name, getattr(self, name))
         if self.pairs is not None:
-            object.__setattr__(self, "pairs", str(self.pairs))  # a Path will do
+            object.__setattr__(self, "pairs", str(self.pairs))  # it may be a Path
         if self.lr is not None and not 0 < self.lr < float("inf"):
             raise ValueError(f"lr must be positive, got {self.lr}")
         if self.embeddings is not None:
             object.__setattr__(self, "embeddings", str(self.embeddings))
         elif self.freeze_embeddings:
-            raise ValueError("freeze_embeddings needs embeddings: random ones have to be learned")
+            raise ValueError("freeze_embeddings needs embeddings: random ones must be trained")
 
 
 class Translator:
-    """A trained model with its two tokenizers: from a sentence to its translation.
+    """A trained model with its two tokenizers: translates sentences.
 
     translator = Translator.load("runs/lecture")
     translator.translate("Lucas will travel in December")     # "Lucas vai viajar em dezembro"
@@ -72,12 +73,12 @@ class Translator:
 
     @classmethod
     def of(cls, run):
-        """From a training that is done."""
+        """From a finished training run."""
         return cls(run.setup.model, *run.tokenizers.values())
 
     @classmethod
     def load(cls, folder):
-        """From the folder of a run; FileNotFoundError or ValueError if it holds no usable translator."""
+        """From the folder of a run; FileNotFoundError or ValueError if it has no usable translator."""
         _, _, tokenizers = TranslationTask().read(folder)
         model, _ = load_model(Path(folder) / runs.CHECKPOINT)
         return cls(model, *tokenizers.values())
@@ -92,11 +93,11 @@ class Translator:
         return np.array([ids])
 
     def longest_output(self, src):
-        """How many tokens a translation may have before it is cut off."""
+        """The most tokens of a translation; longer ones are cut off."""
         return min(self.model.config.max_len, 2 * src.shape[1] + 10)
 
     def translate(self, sentence, beam_size=1, length_penalty=0.6):
-        """The translation of one sentence: greedy, or by beam search where beam_size is larger than 1."""
+        """The translation of one sentence: greedy, or by beam search if beam_size is larger than 1."""
         src = self.encode(sentence)
         if beam_size == 1:
             return self.tgt_tokenizer.decode(greedy_decode(self.model, src, self.longest_output(src))[0])
@@ -105,8 +106,7 @@ class Translator:
         )
 
     def steps(self, sentence, candidates=3):
-        """Greedy decoding, time step by time step: for each a list of the likeliest (token, log p in nats), the chosen
-        one first."""
+        """Greedy decoding: for each time step a list of the likeliest (token, log p in nats), the chosen one first."""
         src = self.encode(sentence)
         found = []
         for _, log_probs in greedy_steps(self.model, src, self.longest_output(src)):
@@ -115,8 +115,8 @@ class Translator:
         return found
 
     def attention(self, sentence):
-        """What the model looks at while it translates: the words of both sides, and a model whose layers hold the
-        weights of one teacher-forced pass over its own greedy translation.
+        """Run one teacher-forced pass over the greedy translation, so that the layers of the model hold its attention
+        weights, and return the words.
 
         ->  source tokens as typed (S), target tokens (T): row t of the decoder's weights chose target token t
         """
@@ -124,11 +124,11 @@ class Translator:
         ids = greedy_decode(self.model, src, self.longest_output(src) - 1)[0]
         with self.model.evaluating():
             chosen = self.model(src, np.array([[BOS, *ids]]))[0].argmax(axis=-1)  # (T,): <eos> last, unless cut off
-        source = self.src_tokenizer.cut(unicodedata.normalize("NFC", sentence))  # as it was cut for the ids
+        source = self.src_tokenizer.cut(unicodedata.normalize("NFC", sentence))  # cut as for the ids
         return source, [self.tgt_tokenizer.token(i) for i in chosen]
 
     def exact_match(self, pairs, batch_size=128):
-        """The share of pairs whose greedy translation is the target to the letter, in [0, 1]."""
+        """The share of pairs whose greedy translation is exactly the target, in [0, 1]."""
         if not pairs:
             raise ValueError("there are no pairs to translate")
         encoded = [(self.src_tokenizer.encode(source), target) for source, target in pairs]
@@ -145,6 +145,17 @@ class Translator:
         return right / len(pairs)
 
 
+def format_steps(sentence, translator):
+    """The lines of a table of greedy decoding, one per time step."""
+    steps = translator.steps(sentence)
+    width = max(len(candidates[0][0]) for candidates in steps)
+    yield f'"{sentence}", one token at a time (log p in nats)'
+    yield f"{'step':>6}  {'token':<{width}}  {'log p':>8}  {'p':>6}   runners-up"
+    for number, ((token, log_prob), *others) in enumerate(steps, 1):
+        rest = ", ".join(f"{other} {value:.2f}" for other, value in others)
+        yield f"{number:>6}  {token:<{width}}  {log_prob:>8.4f}  {exp(log_prob):>6.1%}   {rest}"
+
+
 class TranslationTask(Task):
     """An encoder–decoder on sentence pairs, with teacher forcing, Adam and the paper's schedule (§5.3, §5.4)."""
 
@@ -155,20 +166,20 @@ class TranslationTask(Task):
     tokenizer_names = ("source", "target")
 
     def train(self, options, folder, resume=False, **how):
-        """As Task.train. A run that is resumed has its embeddings and can do without their file; a new one cannot."""
+        """As Task.train. Only a new run needs the file of the embeddings; a resumed run has them in its checkpoint."""
         if not resume and options.embeddings is not None and not Path(options.embeddings).exists():
             raise FileNotFoundError(f"there is no file {options.embeddings}")
         return super().train(options, folder, resume, **how)
 
     def load(self, options):
-        """The pairs, as a data.Split; the lecture's sentence is in the test part of the built-in ones."""
+        """The pairs, as a data.Split; the test part of the built-in ones has the lecture's sentence."""
         own_pairs = options.pairs is not None
         pairs = data.read_pairs(options.pairs) if own_pairs else data.english_portuguese()
         held_out = () if own_pairs else [data.LECTURE_SENTENCE]
         return data.split_pairs(pairs, seed=options.seed, held_out=held_out)
 
     def train_tokenizers(self, options, split):
-        """The source in lower case, so that "lucas" is as good as "Lucas"; the target as it is written."""
+        """The source in lower case, so that "lucas" equals "Lucas"; the target as written."""
         kind = data.WordTokenizer if options.tokens == "word" else data.CharTokenizer
         sides = zip(*split.train, strict=True)
         try:
@@ -182,7 +193,7 @@ class TranslationTask(Task):
     def setup(self, options, split, tokenizers):
         train, validation = (_encode(part, tokenizers, options.max_len) for part in (split.train, split.validation))
         if not train or not validation:
-            raise ValueError(f"no sentence pair is short enough for max_len = {options.max_len} tokens")
+            raise ValueError(f"no sentence pair is short enough for max_len = {options.max_len}")
         left_out = len(split.train) + len(split.validation) - len(train) - len(validation)
         model = Transformer(_config(options, *map(len, tokenizers.values())))
         embedding, learned, given = model.src_input.embedding, model.parameters(), ""
@@ -206,7 +217,7 @@ class TranslationTask(Task):
         )
 
     def measure(self, run):
-        """The share of unseen pairs that are translated to the letter."""
+        """The share of unseen pairs that are translated exactly."""
         translator = Translator.of(run)
         max_len = run.options.max_len
         test = [pair for pair in run.data.test if 0 < len(translator.src_tokenizer.encode(pair[0])) <= max_len][:500]
@@ -229,13 +240,13 @@ def _config(options, src_vocab_size, tgt_vocab_size):
 
 
 def _put_vectors(embedding, path, tokenizer):
-    """Begin with the vectors of a file in the rows of the words that it has; the others stay random.
+    """Set the rows of the words in a file to the file's vectors; the other rows stay random.
 
-    A vocabulary in lower case takes "Paris" for "paris" where the file has no other. What counts in vectors is their
-    direction and how long they are beside each other, not the unit: one factor brings their length to 1 on average,
-    which is that of the random rows. The model multiplies all rows by √d_model.
+    A lower-case vocabulary uses the vector of "Paris" for "paris" if the file has no "paris". Only the directions and
+    relative lengths of vectors matter, so one factor scales their root-mean-square length to 1, the length of the
+    random rows. The model multiplies all rows by √d_model.
 
-    ->  how many there were, for the note. Raises ValueError for another dimension than d_model, and for no word at all.
+    ->  a text for the note. Raises ValueError for a dimension other than d_model, and for a file without source words.
     """
     wanted = {tokenizer.token(i): i for i in range(UNK + 1, len(tokenizer))}
 
@@ -251,7 +262,9 @@ def _put_vectors(embedding, path, tokenizer):
     if not words:
         raise ValueError(f"{path} has none of the {len(wanted)} source words, such as {next(iter(wanted))!r}")
     chosen = {}
-    for vector, word in zip(vectors, words, strict=True):  # as the word is written, or else the first that is like it
+    for vector, word in zip(
+        vectors, words, strict=True
+    ):  # the word itself if it is in the file, else the first variant
         if word in wanted or row(word) not in chosen:
             chosen[row(word)] = vector
     rows = np.stack(list(chosen.values()))  # (n, D)
@@ -261,19 +274,19 @@ def _put_vectors(embedding, path, tokenizer):
 
 
 def _schedule(options):
-    """The paper's schedule, scaled so that its peak is options.lr where that is given."""
+    """The paper's schedule, scaled to a peak of options.lr if that is given."""
     peak = noam_schedule(options.warmup, options.d_model, options.warmup)
     scale = 1.0 if options.lr is None else options.lr / peak
     return lambda step: scale * noam_schedule(step, options.d_model, options.warmup)
 
 
 def _encode(pairs, tokenizers, max_len):
-    """Pairs of ids; a pair is left out if a side, with its start token, is longer than max_len."""
+    """The pairs of ids, without those where a side, with its start token, is longer than max_len."""
     source, target = tokenizers.values()
     encoded = [(source.encode(sentence), target.encode(translation)) for sentence, translation in pairs]
     return [(src, tgt) for src, tgt in encoded if len(src) <= max_len and len(tgt) < max_len]
 
 
 def _as_decoded(tokenizer, text):
-    """A text the way the tokenizer would write it: its spacing, unknown words kept as they are."""
+    """A text with the tokenizer's spacing; unknown words stay as they are."""
     return tokenizer.join(tokenizer.cut(text))

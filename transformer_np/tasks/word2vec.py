@@ -1,4 +1,4 @@
-"""Word2Vec: vectors of words learned from a text, and what can be asked of them: neighbours and analogies."""
+"""Word2Vec: word vectors learned from a text, with their neighbours and analogies."""
 
 import difflib
 from dataclasses import dataclass
@@ -19,22 +19,24 @@ KIND = "word2vec"
 
 @dataclass(frozen=True)
 class Word2VecOptions:
-    """Everything that decides a training. The defaults learn the built-in text, which is small. A larger one wants more
-    steps, and larger batches: each step also costs a pass over both tables, all their rows.
+    """All options of a training run. The defaults learn the built-in text, which is small. A larger text needs more
+    steps and larger batches, because each step also updates all rows of both tables.
 
-    Each option says in its metadata what it is: the text of its flag on the command line.
+    The metadata of an option has the help text of its flag.
     """
 
-    text: str | None = option(None, "UTF-8 text to learn (default: what Python's help says about the language)", "FILE")
-    steps: int = option(1500, "training steps in all; the learning rate falls until the last")
-    batch_size: int = option(1000, "words of the text in a step")
-    d_model: int = option(100, "numbers in the vector of a word")
-    window: int = option(8, "how far apart two words may be to count as near; drawn from 1 to this for each")
-    negatives: int = option(5, "words drawn for each pair, which the model has to tell from the one that was there")
-    min_count: int = option(5, "words that are seen less often are left out")
-    subsample: float = option(1e-3, "share of a word in the text from which on it is thinned out; 0: never")
-    lr: float = option(0.02, "learning rate at the first step; it falls to 0 in a straight line")
-    seed: int = option(0, "of parameters, thinning, windows and drawn words")
+    text: str | None = option(None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE")
+    steps: int = option(1500, "training steps; the learning rate falls until the last one")
+    batch_size: int = option(1000, "words of the text per step")
+    d_model: int = option(100, "dimension of the word vectors")
+    window: int = option(8, "largest distance of two near words; the distance is drawn from 1 to this for each word")
+    negatives: int = option(
+        5, "words drawn at random for each pair, which the model learns to distinguish from the real one"
+    )
+    min_count: int = option(5, "ignore words with fewer occurrences")
+    subsample: float = option(1e-3, "drop occurrences of words whose share of the text is above this; 0: never")
+    lr: float = option(0.02, "learning rate at the first step; it falls linearly to 0")
+    seed: int = option(0, "seed of parameters, dropped words, windows and drawn words")
 
     def __post_init__(self):
         for name in ("steps", "batch_size", "d_model", "window", "negatives", "min_count"):
@@ -45,15 +47,15 @@ class Word2VecOptions:
         if not 0 <= self.subsample < float("inf"):
             raise ValueError(f"subsample must be 0 or positive, got {self.subsample}")
         if self.text is not None:
-            object.__setattr__(self, "text", str(self.text))  # a Path will do
+            object.__setattr__(self, "text", str(self.text))  # it may be a Path
 
 
 class WordVectors:
-    """Words and their vectors (V, D), of a training or from a file, the most frequent words first.
+    """Words and their vectors (V, D), from a training run or a file, the most frequent words first.
 
     vectors = WordVectors.load("runs/word2vec-1")
     vectors.neighbours("tuple")                           # [("list", 0.61), …]
-    vectors.analogy("man", "king", "woman")               # [("queen", 0.71), …], if the text knows of any
+    vectors.analogy("man", "king", "woman")               # [("queen", 0.71), …], if the text has them
     """
 
     def __init__(self, words, vectors):
@@ -64,7 +66,7 @@ class WordVectors:
 
     @classmethod
     def of(cls, run):
-        """From a training that is done."""
+        """From a finished training run."""
         return cls._of(run.setup.model, *run.tokenizers.values())
 
     @classmethod
@@ -76,22 +78,22 @@ class WordVectors:
 
     @classmethod
     def _of(cls, model, tokenizer):
-        """The center vectors of all that is a word; special tokens are in no text."""
+        """The center vectors of all words; special tokens are left out."""
         return cls(tokenizer.vocabulary[UNK + 1 :], model.center.data[UNK + 1 :])
 
     @classmethod
     def read(cls, path):
-        """From a file of the word2vec formats; see `data.read_vectors`."""
+        """From a file in one of the word2vec formats; see `data.read_vectors`."""
         return cls(*data.read_vectors(path))
 
     def write(self, path, binary=False):
-        """To a file in one of the word2vec formats; see `data.write_vectors`."""
+        """Write a file in one of the word2vec formats; see `data.write_vectors`."""
         data.write_vectors(path, self.words, self.vectors, binary)
 
     def row(self, word):
-        """Where a word stands in `words`, as it is written or else in lower case.
+        """The index of a word in `words`, as written or else in lower case.
 
-        Raises ValueError, with words that are spelled alike, for one that is not there.
+        Raises ValueError for a missing word, and suggests words with a similar spelling.
         """
         for written in (word, word.lower()):
             if written in self._rows:
@@ -101,48 +103,48 @@ class WordVectors:
         raise ValueError(f"the word {word!r} is not among the {len(self.words):,} that have a vector{hint}")
 
     def neighbours(self, word, count=10):
-        """The words whose vectors point in the most similar direction: [(word, cosine of the angle), …]"""
+        """The words with the most similar directions: [(word, cosine of the angle), …]"""
         row = self.row(word)
         return self._nearest(self._units[row], [row], count)
 
     def analogy(self, a, b, c, count=10):
-        """What is to c as b is to a: the words nearest to b − a + c, none of the three (Mikolov et al. 2013a, §4)."""
+        """a is to b as c is to …: the words nearest to b − a + c, without a, b and c (Mikolov et al. 2013a, §4)."""
         rows = [self.row(word) for word in (a, b, c)]
         away, toward, start = self._units[rows]
         wanted = toward - away + start
         length = np.sqrt(wanted @ wanted)
         return self._nearest(wanted / (length or 1), rows, count)
 
-    def _nearest(self, direction, but, count):
-        """The words nearest to a direction of length 1, but for some rows."""
+    def _nearest(self, direction, excluded, count):
+        """The words nearest to a direction of length 1, without the excluded rows."""
         check_at_least("count", count, 1)
         cosines = self._units @ direction  # (V,)
         order = np.argsort(-cosines, kind="stable")
-        order = order[~np.isin(order, but)][:count]
+        order = order[~np.isin(order, excluded)][:count]
         return [(self.words[row], float(cosines[row])) for row in order]
 
 
-MOST_COMPARED = 100_000  # words, the most frequent, are looked through for one that is spelled alike
+MOST_COMPARED = 100_000  # of the most frequent words are searched for a similar spelling
 
 
 class Word2VecTask(Task):
     """Skip-gram with negative sampling on one text, with Adam and a learning rate that falls linearly."""
 
     kind = KIND
-    summary = "learn vectors of words from a text"
+    summary = "learn word vectors from a text"
     example = "transformer-np train word2vec --text play.txt --out runs/words"
     Options = Word2VecOptions
     tokenizer_names = ("tokenizer",)
 
     def load(self, options):
-        """The text, as a data.TextSplit: pieces from all over it are for validation, because the end of a text may be
-        about something else."""
+        """The text, as a data.TextSplit: validation uses pieces from the whole text, because its end may have a
+        different subject."""
         text = data.documentation_text() if options.text is None else data.read_text(options.text)
         words = text.split()
         if len(words) <= options.window:
             raise ValueError(
                 f"the text has {len(words)} words, but a word and a window of {options.window} need "
-                f"{options.window + 1}: give a longer text or a smaller window"
+                f"{options.window + 1}: pass a longer text or a smaller window"
             )
         size = min(PIECE, -(-len(words) // 20))
         pieces = [" ".join(words[start : start + size]) for start in range(0, len(words), size)]
@@ -153,7 +155,7 @@ class Word2VecTask(Task):
         )
 
     def train_tokenizers(self, options, split):
-        """The words of the part to learn from, in lower case, without punctuation."""
+        """The words of the training part, in lower case, without punctuation."""
         try:
             return {"tokenizer": data.PlainWordTokenizer.train([split.train], options.min_count)}
         except ValueError as error:
@@ -173,7 +175,7 @@ class Word2VecTask(Task):
         )
         validation = grams.validation(tokenizer.encode(split.validation))
         if not validation:
-            raise ValueError("the text is too short: there is nothing known in the part kept for validation")
+            raise ValueError("the text is too short: its validation part has no two words of the vocabulary")
         return Setup(
             model,
             NegativeSampling(model),
@@ -188,7 +190,7 @@ class Word2VecTask(Task):
         )
 
     def measure(self, run):
-        """The share of unseen pairs in which the word that stood near is held for likelier than all that were drawn."""
+        """The share of unseen pairs in which the true neighbour scores higher than all drawn words."""
         model, right, pairs = run.setup.model, 0, 0
         for batch in run.setup.validation:
             center, context = model.center.data[batch.center], model.context.data
@@ -203,4 +205,4 @@ class Word2VecTask(Task):
         return {"words per minute": 60 * run.options.batch_size * len(history.losses) / max(history.seconds, 1e-9)}
 
 
-PIECE, MOST_PIECES = 100, 200  # words in a piece, and pieces, of the validation
+PIECE, MOST_PIECES = 100, 200  # words per piece, and the number of pieces, for validation

@@ -1,4 +1,4 @@
-"""A Transformer-XL trained to go on with a text, on segments in a row, with the memory carried from step to step."""
+"""A Transformer-XL trained to continue a text, on consecutive segments with a memory carried from step to step."""
 
 import sys
 from dataclasses import dataclass
@@ -20,30 +20,30 @@ KIND = "xl"
 
 @dataclass(frozen=True)
 class XLOptions:
-    """Everything that decides a training. The defaults learn the built-in text.
+    """All options of a training run. The defaults learn the built-in text.
 
-    Each option says in its metadata what it is: the text of its flag on the command line.
+    The metadata of an option has the help text of its flag.
     """
 
-    text: str | None = option(None, "UTF-8 text to learn (default: what Python's help says about the language)", "FILE")
-    tokens: str = option("char", "what a token is", choices=("char", "bpe"))
-    vocab_size: int = option(1000, "tokens to learn with --tokens bpe; characters are all those of the text")
-    segment_len: int = option(32, "tokens that are read at once and that gradients reach back through")
-    mem_len: int = option(64, "positions before the segment that each layer remembers; 0: no memory")
-    eval_mem_len: int | None = option(None, "the same in validation, where it may be more (default: as in training)")
-    batch_size: int = option(16, "streams of the text that are read side by side")
-    steps: int = option(2000, "training steps in all; the learning rate falls until the last")
+    text: str | None = option(None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE")
+    tokens: str = option("char", "the unit of text", choices=("char", "bpe"))
+    vocab_size: int = option(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
+    segment_len: int = option(32, "tokens per segment; gradients do not flow into earlier segments")
+    mem_len: int = option(64, "earlier positions that each layer remembers; 0: no memory")
+    eval_mem_len: int | None = option(None, "the same for validation, where it may be larger (default: as in training)")
+    batch_size: int = option(16, "parallel streams of the text per step")
+    steps: int = option(2000, "training steps; the learning rate falls until the last one")
     layers: int = option(4, "blocks of the model")
     heads: int = option(4, "attention heads")
     d_model: int = option(128, "features of a token")
     d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
     norm: str = option("post", "LayerNorm after a sub-layer, as in the paper, or before it", choices=("post", "pre"))
-    dropout: float = option(0.0, "share of features dropped in training")
+    dropout: float = option(0.0, "share of features dropped during training")
     lr: float = option(1e-3, "highest learning rate")
     min_lr: float = option(1e-4, "learning rate at the last step")
-    warmup: int = option(100, "steps until the learning rate is highest; at most half of all steps")
+    warmup: int = option(100, "steps to the highest learning rate; at most half of all steps")
     clip: float = option(0.25, "largest norm of the gradient")
-    seed: int = option(0, "of parameters and dropout")
+    seed: int = option(0, "seed of parameters and dropout")
 
     def __post_init__(self):
         for name, choices in (("tokens", ("char", "bpe")), ("norm", ("post", "pre"))):
@@ -63,18 +63,18 @@ class XLOptions:
         if not 0 <= self.min_lr <= self.lr:
             raise ValueError(f"min_lr must lie in 0 … lr = {self.lr}, got {self.min_lr}")
         if self.text is not None:
-            object.__setattr__(self, "text", str(self.text))  # a Path will do
+            object.__setattr__(self, "text", str(self.text))  # it may be a Path
 
 
 class XLTextGenerator(TextGenerator):
-    """A trained Transformer-XL with its tokenizer. It reads each token once and goes on with its memory, so that a text
-    may become as long as one likes; `generator.model.mem_len` may be set to more than it was in training."""
+    """A trained Transformer-XL with its tokenizer. It reads each token once and keeps it in its memory, so that texts
+    may have any length; `generator.model.mem_len` may be set larger than in training."""
 
     context = sys.maxsize
 
     @classmethod
     def of(cls, run):
-        """From a training that is done; its model has the memory of the validation from now on."""
+        """From a finished training run, whose model gets the memory length of validation."""
         return cls._remembering(run.options, run.setup.model, run.tokenizers)
 
     @classmethod
@@ -92,10 +92,10 @@ class XLTextGenerator(TextGenerator):
 
 class XLTask(GPTTask):
     """A Transformer-XL on one text: Adam, linear warm-up, then half a cosine down (Dai et al. 2019, §4). Text, split
-    and tokenizer are those of the GPT."""
+    and tokenizer are as for the GPT."""
 
     kind = KIND
-    summary = "train a Transformer-XL, which remembers, to go on with a text"
+    summary = "train a Transformer-XL, which has a memory, to continue a text"
     example = "transformer-np train xl --text play.txt --mem-len 128 --out runs/play-xl"
     Options = XLOptions
 
@@ -136,5 +136,5 @@ def _config(options, vocab_size):
 
 
 def _schedule(options):
-    warmup = min(options.warmup, options.steps // 2)  # a short training gets to its highest rate too
+    warmup = min(options.warmup, options.steps // 2)  # so that a short run also reaches the highest rate
     return lambda step: cosine_schedule(step, options.lr, options.min_lr, warmup, options.steps)

@@ -1,7 +1,7 @@
-"""The attention explorer: one HTML page on which every attention of a model can be clicked through.
+"""The attention explorer: one HTML page to click through every attention head of a model.
 
-The page holds its numbers, its style and its script; it asks no network for anything. It shows what one forward and one
-backward left in each head: weights, scores, q, k, v, and the gradient of the loss at the same places.
+The page contains its numbers, style and script; it needs no network. It shows the values of one forward and one
+backward in each head: weights, scores, q, k, v, and the gradients of the loss with respect to them.
 """
 
 import base64
@@ -21,21 +21,21 @@ from ...layers import MultiHeadAttention
 from ...models import GPT, Bert, Transformer
 from ...support.checks import as_ids
 
-MOST_TOKENS = 64  # on either side: more words than that are no longer a picture
+MOST_TOKENS = 64  # on either side: more words would not be readable
 MOST_NUMBERS = 4_000_000  # on one page, about 20 MB
 HEIGHT = 780  # of the frame in a notebook, in CSS pixels
 
 TITLES = {"encoder": "encoder", "decoder": "decoder", "cross": "cross (decoder to encoder)"}
-CONTROL = {"\n": "↵", "\t": "⇥", " ": "␣", "": "∅"}  # what would not be seen
+CONTROL = {"\n": "↵", "\t": "⇥", " ": "␣", "": "∅"}  # characters that would be invisible
 
 
 @dataclass(frozen=True)
 class Attention:
-    """All attentions of one kind, and the gradient of the loss at the same places. L layers, H heads of K features.
+    """All attention heads of one kind, with gradients of the loss. L layers, H heads of K features.
 
-    queries (T), keys (S): the words;  following: the word the loss asks for behind each query, or None
+    queries (T), keys (S): the words;  following: the word that the loss expects after each query, or None
     weights A, scores S, dweights ∂L/∂A, dscores ∂L/∂S (L, H, T, S);  q, doutput g = ∂L/∂(A v) (L, H, T, K);
-    k, v (L, H, S, K);  hidden (T, S) Boolean, True where a mask hides the key; the score there is that before the mask
+    k, v (L, H, S, K);  hidden (T, S) Boolean, True where a mask hides the key; scores are from before the mask
     """
 
     queries: list
@@ -53,22 +53,22 @@ class Attention:
 
 
 class Explorer:
-    """A page that Jupyter shows in a frame; `save` writes it as a file that any browser opens.
+    """A page that Jupyter shows in a frame; `save` writes it to a file for any browser.
 
-    page: the HTML;  attentions: {"encoder", "decoder" or "cross": Attention}, what it shows;  loss: of the backward
+    page: the HTML;  attentions: {"encoder", "decoder" or "cross": Attention}, the values shown;  loss: the loss
     """
 
     def __init__(self, page, attentions, loss):
         self.page, self.attentions, self.loss = page, attentions, loss
 
     def save(self, path):
-        """Write the page; returns its path. OSError where it cannot be written."""
+        """Write the page and return its path. Raises OSError if it cannot be written."""
         path = Path(path)
         path.write_text(self.page, encoding="utf-8", newline="\n")
         return path
 
     def _repr_html_(self):
-        # The frame keeps the page's style and script apart from the notebook's; its script may run and nothing else.
+        # The frame separates the page's style and script from the notebook's; the sandbox allows only the script.
         return (
             f'<iframe title="Attention explorer" sandbox="allow-scripts" srcdoc="{html.escape(self.page)}" '
             f'style="width: 100%; height: {HEIGHT}px; border: 1px solid #888; resize: vertical"></iframe>'
@@ -79,28 +79,28 @@ class Explorer:
 
 
 def explore(model, tokens, targets=None, labels=None):
-    """A page to click through the attentions of a model while it reads `tokens`: weights, scores, q, k, v, gradients.
+    """A page to click through the attention heads of a model for `tokens`: weights, scores, q, k, v, gradients.
 
     model: a Transformer, GPT or Bert
-    tokens: the ids of one sequence, of a Transformer's source
-    targets: of a Transformer the ids of the target, without start and end token (default: its greedy translation);
-        of a Bert with classifier the class (default: the one it finds likeliest)
-    labels: the words, as a list with one for each id or as a function from an id to its word; for a Transformer a pair,
+    tokens: the ids of one sequence; for a Transformer, of the source
+    targets: for a Transformer, the ids of the target, without start and end token (default: its greedy translation);
+        for a Bert with classifier, the class (default: the likeliest)
+    labels: the words, as a list with one per id or as a function from an id to its word; for a Transformer a pair,
         (source, target). Default: the ids.
 
-    The gradients are those of one loss, in eval mode (no dropout):
+    The loss depends on the model, which is in eval mode (no dropout):
 
         Transformer, GPT     cross-entropy of the next token, mean over the tokens, with teacher forcing
         Bert with classifier cross-entropy of the class
-        Bert with mlm_head   cross-entropy of each token at its own place, nothing masked
-        another Bert         ½ ‖h‖², h the mean of the tokens' output vectors, which sentence vectors are made of
+        Bert with mlm_head   cross-entropy of each token at its own position, nothing masked
+        another Bert         ½ ‖h‖², h the mean of the tokens' output vectors, the basis of sentence vectors
 
-    With g = ∂L/∂(A v) of a head they are ∂L/∂A = g vᵀ and ∂L/∂S = softmax_backward(∂L/∂A, A).
+    The gradients of a head follow from g = ∂L/∂(A v): ∂L/∂A = g vᵀ and ∂L/∂S = softmax_backward(∂L/∂A, A).
 
-    The model is left as it was: its mode, its gradients, and what its last forward kept.
+    The model does not change: its mode, its gradients and the values kept by its last forward are restored.
 
-    Raises TypeError for another model or ids that are not whole numbers; ValueError for ids out of range, labels that
-    do not fit, more than MOST_TOKENS tokens on a side, or more than MOST_NUMBERS numbers in all.
+    Raises TypeError for another model or ids that are not whole numbers; ValueError for ids out of range, a wrong
+    number of labels, more than MOST_TOKENS tokens on a side, or more than MOST_NUMBERS numbers in all.
     """
     readers = {Transformer: _read_transformer, GPT: _read_gpt, Bert: _read_bert}
     read = next((reader for kind, reader in readers.items() if isinstance(model, kind)), None)
@@ -119,12 +119,12 @@ def explore(model, tokens, targets=None, labels=None):
     return Explorer(_page(attentions, about), attentions, loss)
 
 
-# --- what each model is asked -----------------------------------------------------------------------------------------
+# --- the loss of each model -------------------------------------------------------------------------------------------
 
 
 @dataclass
 class _Words:
-    """The layers of one kind of attention and the words at its queries and keys."""
+    """The layers of one kind of attention, and the words of its queries and keys."""
 
     layers: list
     queries: list
@@ -134,7 +134,7 @@ class _Words:
 
 @dataclass
 class _Reading:
-    """words: {kind: _Words}; loss(): one forward, -> the loss and the gradient for model.backward; what: it is."""
+    """words: {kind: _Words}; loss(): runs the forward, -> the loss and dlogits; what: a description of the loss."""
 
     words: dict
     loss: object
@@ -164,17 +164,17 @@ def _read_transformer(model, src, targets, labels):
     }
     words = {name: kind for name, kind in words.items() if kind.layers}
     if not words:
-        raise ValueError("this model has no blocks, and so no attention to look at")
+        raise ValueError("model must have at least one block: this one has no attention")
     return _Reading(words, loss, "cross-entropy of the next target token, teacher forcing, nats per token")
 
 
 def _read_gpt(model, ids, targets, labels):
     if targets is not None:
-        raise ValueError("targets are for a Transformer or a classifier: a GPT is asked for its own next token")
+        raise ValueError("targets are for a Transformer or a classifier: the targets of a GPT are its next tokens")
     if len(ids) < 2:
-        raise ValueError("tokens must be at least 2: of a single one the next is not known, and there is no loss")
+        raise ValueError("tokens must be at least 2 ids: a single one has no next token, so there is no loss")
     names = _labels("labels", labels, ids)
-    asked = np.array([[*ids[1:], -1]])  # nothing is known of what follows the last
+    asked = np.array([[*ids[1:], -1]])  # the last token has no known next one
 
     def loss():
         return _cross_entropy(model(ids[None]), asked, ignore_index=-1)
@@ -187,7 +187,7 @@ def _read_gpt(model, ids, targets, labels):
 def _read_bert(model, ids, targets, labels):
     names = _labels("labels", labels, ids)
     if targets is not None and model.classifier is None:
-        raise ValueError("targets is the class of a text, but this model has no classifier")
+        raise ValueError("targets must be None: a Bert without a classifier has no class to predict")
 
     def classify():
         logits = model.classify(ids[None])  # (1, C)
@@ -221,10 +221,10 @@ def _cross_entropy(logits, targets, ignore_index=None):
 
 
 def _sequence(name, ids, may_be_empty=False):
-    """One sequence of ids, (T,), given as (T,) or (1, T)."""
+    """One sequence of ids (T,), from an array (T,) or (1, T)."""
     if may_be_empty and np.size(ids) == 0:
         return np.zeros(0, np.int64)
-    ids = as_ids(ids, np.iinfo(np.int64).max, name)  # the model knows its own vocabulary
+    ids = as_ids(ids, np.iinfo(np.int64).max, name)  # the model itself checks the vocabulary size
     if ids.ndim == 2 and len(ids) == 1:
         ids = ids[0]
     if ids.ndim != 1:
@@ -234,7 +234,7 @@ def _sequence(name, ids, may_be_empty=False):
 
 def _pair(labels):
     if callable(labels) or len(labels) != 2:
-        raise ValueError("labels of a Transformer must be a pair: (those of the source, those of the target)")
+        raise ValueError("labels of a Transformer must be a pair: (labels of the source, labels of the target)")
     return labels
 
 
@@ -259,15 +259,15 @@ def _check_size(reading):
         T, S = len(words.queries), len(words.keys)
         if max(T, S) > MOST_TOKENS:
             raise ValueError(
-                f"{max(T, S)} tokens are too many to look at: at most {MOST_TOKENS} on each side, "
-                "start or end token included; take a shorter text"
+                f"{max(T, S)} tokens are too many for the page: at most {MOST_TOKENS} on each side, "
+                "including start or end token; use a shorter text"
             )
         for layer in words.layers:
             numbers += 4 * layer.num_heads * T * S + 2 * (T + S) * layer.w_q.shape[1]
     if numbers > MOST_NUMBERS:
         raise ValueError(
             f"the page would hold {numbers:,} numbers, more than {MOST_NUMBERS:,}: "
-            "take a shorter text or a smaller model"
+            "use a shorter text or a smaller model"
         )
 
 
@@ -276,7 +276,7 @@ def _check_size(reading):
 
 @contextmanager
 def _left_as_it_was(model):
-    """Afterwards every module has the attributes, and every parameter the gradient, that it had before."""
+    """Restore the attributes of every module and the gradient of every parameter at the end of the block."""
     gradients = [(parameter, parameter.grad.copy()) for parameter in model.parameters()]
     attributes = [(module, dict(vars(module))) for _, module in model.named_modules()]
     try:
@@ -290,7 +290,7 @@ def _left_as_it_was(model):
 
 
 class _Caught:
-    """What goes into an attention in its next forward and backward: the mask, and the gradient of its output."""
+    """Catches the mask and the gradient of the output of an attention layer in its next forward and backward."""
 
     def __init__(self, layer):
         if not isinstance(layer, MultiHeadAttention):
@@ -309,10 +309,10 @@ class _Caught:
         layer.forward, layer.backward = catching_forward, catching_backward  # of this layer only
 
     def arrays(self):
-        """One layer's part of an Attention, without the batch axis."""
+        """The arrays of an Attention for one layer, without the batch axis."""
         q, k, v, weights = self.layer.kept("q", "k", "v", "weights")  # (1, H, T, K), …, (1, H, T, S)
         scores = F.attention_scores(q, k)  # (1, H, T, S)
-        if self.dout is None:  # nothing went back: the loss does not depend on this layer
+        if self.dout is None:  # no backward: the loss does not depend on this layer
             doutput = np.zeros_like(q)
         else:
             dconcat = self.dout @ self.layer.w_o.data.T  # (1, T, D)
@@ -331,7 +331,7 @@ class _Caught:
         return {name: array[0] for name, array in found.items()}
 
     def hidden(self):
-        """Where the mask hides a key from a query, (T, S): the same for all heads."""
+        """Where the mask hides a key from a query (T, S), the same for all heads."""
         q, k = self.layer.kept("q", "k")
         return np.isneginf(F.attention_scores(q, k, self.mask))[0, 0]
 
@@ -364,7 +364,7 @@ def _describe(model, attentions):
 
 
 def _page(attentions, about):
-    """The page with the numbers in it."""
+    """The HTML of the page, with the numbers."""
     script, style = _part("page.js"), _part("page.css")
     data = {
         "about": about,
@@ -399,12 +399,12 @@ def _as_json(name, attention):
 
 
 def _encoded(array):
-    """The numbers as float32, little end first, in base64: half as long as in decimals, and nothing rounded."""
+    """The numbers as little-endian float32 in base64: half as long as decimals, and not rounded."""
     return base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode("ascii")
 
 
 def _hash(text):
-    """What the page's content security policy knows a script or a style by."""
+    """The hash that identifies a script or a style in the page's content security policy."""
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
 
 
