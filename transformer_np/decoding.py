@@ -280,7 +280,7 @@ def generate(
     config, rng = model.config, np.random.default_rng(rng)
     rows = [as_ids(row, config.vocab_size, "prompt") for row in prompt]
     if not rows:
-        raise ValueError("prompt is empty: it has no row")
+        raise ValueError("prompt is empty: it must have at least one row")
     if any(row.ndim != 1 for row in rows):
         raise ValueError(f"prompt must have the axes (batch, length), a row has shape {rows[0].shape}")
     lengths = np.array([len(row) for row in rows])

@@ -5,7 +5,8 @@ from typing import get_args
 
 from .. import tasks
 from ..tasks import runs
-from ..training import mpi
+from ..training.choice import team_of
+from ..training.mpi import MPITeam, launched_by_mpi
 from . import add_command, number_of_workers
 
 
@@ -18,7 +19,7 @@ def add_parser(subparsers):
 
 
 def _add_kind(kinds, task):
-    """Add a sub-command with a flag for every option of the task."""
+    """A sub-command with a flag for every option of the task."""
     parser = add_command(kinds, task.kind, run, task.summary, task.example)
     parser.set_defaults(task=task)
     add = parser.add_argument
@@ -47,12 +48,9 @@ def _add_kind(kinds, task):
 
 
 def run(args):
-    workers = args.workers or 1
-    if mpi.launched_by_mpi():
-        mpi.connect()
-        if args.workers:
-            raise ValueError("--workers and mpiexec exclude each other: have mpiexec start more processes")
-        workers = "mpi"
+    team = MPITeam() if launched_by_mpi() else team_of(args.workers or 1)
+    if args.workers and launched_by_mpi():
+        raise ValueError("--workers and mpiexec exclude each other: let mpiexec start more processes")
     if args.resume and not args.out:
         raise ValueError("--resume needs the folder of the run: --out DIR")
     task = args.task
@@ -60,7 +58,7 @@ def run(args):
     folder = args.out or runs.free_folder(task.kind)
     options = asked if args.resume else task.Options(**asked)
     trained = task.train(
-        options, folder, resume=args.resume, report=lambda line: print(line, file=sys.stderr), workers=workers
+        options, folder, resume=args.resume, report=lambda line: print(line, file=sys.stderr), workers=team
     )
     trainer = trained.trainer
     if not trainer.leads:

@@ -110,7 +110,7 @@ class Task:
         if not resume:
             tokenizers = self.train_tokenizers(options, data)
         elif description.get("data") != fingerprint:
-            raise ValueError(f"the data are not those the run in {folder} began with: it cannot be resumed")
+            raise ValueError(f"the data differ from those that the run in {folder} started with: it cannot be resumed")
 
         setup = self.setup(options, data, tokenizers)
         trainer = Trainer(
@@ -126,7 +126,7 @@ class Task:
         if resume:
             trainer.resume()
             if trainer.step > options.steps:
-                raise ValueError(f"steps is {options.steps}, but the run in {folder} has done {trainer.step} already")
+                raise ValueError(f"steps is {options.steps}, but the run in {folder} has already done {trainer.step}")
             description = {**description, "options": asdict(options)}
             write = runs.write_description
         else:
