@@ -9,12 +9,11 @@ import numpy as np
 from .attempt import argument_names, attempt
 from .compare import as_results, close, wrong_structure
 from .describe import Draw, about_crash, about_structure
-from .explain import explain
+from .explain import MOST_TEXTS, explain
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
 CHANGED = "changes what it was given"
 WIDTH = 100  # of a message; the student's own lines stay as they are
-MOST_TEXTS = 4  # more than one reads
 
 
 @dataclass(frozen=True)
@@ -60,10 +59,6 @@ class Trials:
         """The right results of every case."""
         reference = self.exercise.reference
         return [self.results(case, attempt(self.exercise, reference, case)) for case in self.cases]
-
-    def of_variant(self, mistakes):
-        """The results of a wrong variant, None for a case where it crashes or returns something else."""
-        return [self.variant_on(mistakes, number)[0] for number in range(len(self.cases))]
 
     def variant_on(self, mistakes, number):
         """What a wrong variant makes of one case: its results, or None, and the attempt."""
