@@ -482,6 +482,7 @@ def command(folder, out):
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
 @pytest.mark.parametrize("ending", ["SIGKILL", "SIGINT"])
 def test_a_run_that_is_broken_off(tmp_path, ending):

@@ -7,6 +7,7 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from dis import get_instructions
+from functools import cache
 from inspect import Parameter, signature, unwrap
 from os import sep
 from pathlib import Path
@@ -63,17 +64,21 @@ def attempt(exercise, answer, case):
             output = exercise.drive(answer, *arguments, **options)
     except (Exception, SystemExit) as error:
         return Attempt(crash=crash_of(error, exercise, answer))
-    given = dict(zip(argument_names(exercise), case.arguments, strict=False)) | case.options
-    after = dict(zip(argument_names(exercise), arguments, strict=False)) | options
+    names = argument_names(exercise)
+    given = dict(zip(names, case.arguments, strict=False)) | case.options
+    after = dict(zip(names, arguments, strict=False)) | options
     changed = tuple(name for name in given if not _same(after[name], given[name]))
     return Attempt(_as_it_is_now(output), changed=changed)
 
 
 def argument_names(exercise):
-    """What the arguments of a case are called, in order."""
-    if exercise.drive is call:
-        return list(signature(exercise.reference).parameters)
-    return [p.name for p in signature(exercise.drive).parameters.values() if p.kind is not Parameter.VAR_KEYWORD][1:]
+    """The names of a case's arguments, in order."""
+    return _parameters(exercise.reference) if exercise.drive is call else _parameters(exercise.drive)[1:]
+
+
+@cache
+def _parameters(function):
+    return [p.name for p in signature(function).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
 
 
 @contextmanager
@@ -99,7 +104,7 @@ def unwritten(answer, parts=()):
         return next((name for name in parts if unwritten(vars(answer).get(name)) is not None), None)
     function = unwrap(answer) if callable(answer) else answer
     code = getattr(function, "__code__", None)
-    if code is None or not set(code.co_consts) <= {None, ..., function.__doc__}:
+    if code is None or code.co_names or not set(code.co_consts) <= {None, ..., function.__doc__}:
         return None
     does = {instruction.opname for instruction in get_instructions(code)}
     return function.__name__ if does <= {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"} else None
@@ -164,12 +169,20 @@ def is_students(filename):
 
 
 def _as_it_is_now(output):
-    """The output, whose arrays the answer may write to again when it is called the next time, as a copy."""
+    """A copy of the output: the answer may write to its arrays again in the next call."""
     if isinstance(output, np.ndarray):
-        return output.copy()
+        return _copy(output)
     if type(output) in (tuple, list):
         return type(output)(map(_as_it_is_now, output))
     return output
+
+
+def _copy(array):
+    """A copy that takes no more memory than the array does: repeats made by np.broadcast_to stay repeats."""
+    if type(array) is not np.ndarray or 0 not in array.strides or not array.size:
+        return array.copy()
+    once = array[tuple(slice(None) if stride else slice(1) for stride in array.strides)]
+    return np.broadcast_to(once.copy(), array.shape)
 
 
 def _same(after, before):

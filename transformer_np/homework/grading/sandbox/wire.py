@@ -54,6 +54,8 @@ class _Arrays:
             return {"l" if isinstance(value, list) else "t": [self.tree(part, depth + 1) for part in value]}
         if isinstance(value, np.ndarray | np.generic):
             array = np.asarray(value)
+            if self.size + array.nbytes > MOST_BYTES:  # before anything copies it
+                raise TooLarge(f"the result is too large: an array of shape {array.shape}")
             if array.dtype.kind == "f" and array.dtype.itemsize > 8:  # longdouble
                 array = array.astype(np.float64)
             array = array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
@@ -62,8 +64,6 @@ class _Arrays:
         return {"x": kind.__name__[:60]}
 
     def _array(self, array):
-        if self.size + array.nbytes > MOST_BYTES:
-            raise TooLarge(f"the result is too large: an array of shape {array.shape}")
         start = self.size
         self.parts.append(array.tobytes())
         self.size += array.nbytes
@@ -83,7 +83,7 @@ def _value(tree, content, depth):
         dtype, shape, start = inside
         if (
             dtype not in _DTYPES
-            or not 0 <= len(shape) <= 32
+            or not 0 <= len(shape) <= 64
             or not all(type(n) is int and n >= 0 for n in [*shape, start])
         ):
             raise ValueError("not an array")

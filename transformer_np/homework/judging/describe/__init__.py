@@ -8,7 +8,7 @@ from .crashes import about_crash
 from .draw import Description, Draw
 from .exact import EXACT_FINDERS, an_earlier_result
 from .partial import PARTIAL_FINDERS, worst
-from .shapes import SHAPE_FINDERS, about_shape
+from .shapes import SHAPE_FINDERS, about_shape, is_searchable
 from .structures import about_structure
 
 __all__ = ["Description", "Draw", "about_crash", "about_structure", "describe_exactly", "describe_roughly"]
@@ -25,7 +25,7 @@ def describe_exactly(draws):
         return kept
     if any(draw.actual.shape != draw.expected.shape for draw in draws):
         draws = [draw for draw in draws if draw.actual.shape != draw.expected.shape]
-        return _first_that_holds(SHAPE_FINDERS, draws)
+        return _first_that_holds(SHAPE_FINDERS, draws) if all(map(is_searchable, draws)) else None
     found = _first_that_holds(EXACT_FINDERS, draws)
     return found if found and found.exact else None
 

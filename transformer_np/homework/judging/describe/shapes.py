@@ -7,6 +7,14 @@ import numpy as np
 from ..compare import close
 from .draw import Description, listed, same, subsets
 
+MORE_AXES = 3  # a result with more axes too many, or more entries, is told by its shape alone
+MOST_ENTRIES = 1_000_000
+
+
+def is_searchable(draw):
+    """Whether the axes of a result are few enough to try every set of them."""
+    return draw.actual.ndim <= draw.expected.ndim + MORE_AXES and draw.actual.size <= MOST_ENTRIES
+
 
 def axes_in_another_order(draw):
     if draw.actual.ndim != draw.expected.ndim:
@@ -176,7 +184,7 @@ def about_shape(draws):
         return Description(f"axes {listed(exchanged)} in another order", text, exact=False)
     for removed, what in ((got, "too many"), (wanted, "too few")):
         kept, names = (wanted, came) if removed is got else (got, letters)
-        if len(removed) > len(kept):
+        if len(kept) < len(removed) <= len(kept) + MORE_AXES:
             for places in combinations(range(len(removed)), len(removed) - len(kept)):
                 if tuple(size for i, size in enumerate(removed) if i not in places) == kept:
                     axes = listed(names[i] for i in places)
@@ -188,6 +196,6 @@ def about_shape(draws):
     if exchanged:
         other = [f"{w} along {x}, got {g}" for w, g, x in zip(wanted, got, letters, strict=True) if w != g]
         return Description(None, f"It must be {listed(other)}.", exact=False)
-    if got and not any(name.startswith("axis") for name in came):
+    if got and len(got) <= len(wanted) + MORE_AXES and not any(name.startswith("axis") for name in came):
         return Description(None, f"What came has the axes ({', '.join(came)}).", exact=False)
     return Description(None, f"The number of axes must be {len(wanted)}, got {len(got)}.", exact=False)
