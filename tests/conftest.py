@@ -35,7 +35,7 @@ def rng():
 
 @pytest.fixture
 def interruptible():
-    """SIGINT as in a shell's foreground. In the background of a script it is ignored, and child processes inherit that."""
+    """SIGINT as in a shell's foreground: in the background of a script it is ignored, also in child processes."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -497,6 +497,7 @@ def test_a_run_that_is_broken_off(tmp_path, ending):
         code = process.wait(20)
     finally:
         process.kill()
+        process.wait()
     assert code == (130 if ending == "SIGINT" else -signal.SIGKILL)
     if sys.platform == "linux":
         wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))

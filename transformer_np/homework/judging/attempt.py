@@ -1,4 +1,4 @@
-"""One answer tried on one case: what it returned, or how it failed."""
+"""One call of an answer: its output, or its failure."""
 
 import copy
 import sysconfig
@@ -27,9 +27,9 @@ class Crash:
     """An exception that an answer raised.
 
     kind: its class, "ValueError"; text: its message
-    where: the function of the student's that it left last, "" for the answer itself
-    trace: the student's lines on the way to it, as Python prints them
-    advice: what is to be said about the call itself: parameters that do not fit
+    where: the student's innermost function, "" for the answer itself
+    trace: the student's lines of the traceback, as Python prints them
+    advice: a sentence on parameters that do not fit the call, or ""
     """
 
     kind: str
@@ -45,7 +45,7 @@ class Crash:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one call of an answer gave: its output as it was then, or a Crash; and the arguments it changed, by name."""
+    """The outcome of one call: a copy of the output or a Crash, and the names of the arguments that were changed."""
 
     output: object = None
     crash: Crash | None = None
@@ -53,7 +53,7 @@ class Attempt:
 
 
 def attempt(exercise, answer, case):
-    """Try an answer on a case. The answer gets copies, and NumPy's warnings do not show: what matters is the result."""
+    """Call an answer with copies of a case's arguments. NumPy's warnings are hidden: only the result counts."""
     missing = unwritten(answer, exercise.parts)
     if missing is not None:
         return Attempt(crash=Crash("NotImplementedError", "", missing if missing in exercise.parts else "", ""))
@@ -83,7 +83,7 @@ def _parameters(function):
 
 @contextmanager
 def guarded_numpy():
-    """Inside, an answer may put its own functions in NumPy's place (np.exp = …); afterwards NumPy is itself again."""
+    """Undo afterwards any change that an answer makes to NumPy (np.exp = …)."""
     before = {module: dict(vars(module)) for module in (np, np.linalg, np.random)}
     try:
         yield
@@ -98,8 +98,7 @@ def guarded_numpy():
 
 
 def unwritten(answer, parts=()):
-    """The name of what has no body to speak of (a docstring, `pass` or `...`): the function itself, or one of the
-    methods that a class should have. None if all is written."""
+    """The name of the function or required method whose body is empty (a docstring, `pass` or `...`), or None."""
     if isinstance(answer, type):
         return next((name for name in parts if unwritten(vars(answer).get(name)) is not None), None)
     function = unwrap(answer) if callable(answer) else answer
@@ -114,9 +113,9 @@ def unwritten(answer, parts=()):
 
 
 def crash_of(error, exercise=None, answer=None):
-    """An exception as a Crash, with the student's lines only."""
+    """An exception as a Crash, with only the student's lines."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_students(frame.filename)]
-    lines = "".join(traceback.format_list(frames[-8:]))  # of an endless recursion the end says enough
+    lines = "".join(traceback.format_list(frames[-8:]))  # an endless recursion repeats itself
     kind = type(error).__name__
     text = str(error).strip()
     if isinstance(error, SystemExit):
@@ -134,18 +133,18 @@ def crash_of(error, exercise=None, answer=None):
 
 
 def _parameters_that_do_not_fit(exercise, answer):
-    """How the parameters of an answer differ from those of the exercise, in a sentence, or ""."""
+    """A sentence on the difference between the answer's parameters and the exercise's, or ""."""
     pairs = [(exercise.reference, answer)]
     if isinstance(answer, type):
         pairs = [(getattr(exercise.reference, n), getattr(answer, n, None)) for n in ("__init__", *exercise.parts)]
     for wanted, given in pairs:
         try:
             wanted, given = signature(wanted).parameters, signature(given).parameters
-        except (TypeError, ValueError):  # missing, or not a function of Python's
+        except (TypeError, ValueError):  # missing, or not written in Python
             continue
         if [p.kind for p in given.values() if p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)]:
             continue
-        both = f"The exercise has the parameters ({_listed(wanted)}), the answer has ({_listed(given)})."
+        both = f"The answer has the parameters ({_listed(given)}), but the exercise has ({_listed(wanted)})."
         missing = [name for name in wanted if name not in given]
         optional = [name for name in missing if wanted[name].default is not Parameter.empty]
         if len(given) < len(wanted) and missing and missing == optional:
@@ -161,7 +160,7 @@ def _listed(parameters):
 
 
 def is_students(filename):
-    """Whether code of this file is the student's: not the library's, not Python's own, not an installed package's."""
+    """Whether a file is the student's: not part of the library, of Python or of an installed package."""
     return not filename.startswith(_NOT_THE_STUDENT)
 
 
@@ -186,8 +185,7 @@ def _copy(array):
 
 
 def _same(after, before):
-    """Whether an argument is what it was. Only arrays are looked at: the rest has no business changing, and a
-    generator of random numbers must."""
+    """Whether an argument is unchanged. Only arrays are compared; a random generator is expected to change."""
     if not isinstance(before, np.ndarray):
         return True
     return after.shape == before.shape and np.array_equal(after, before, equal_nan=before.dtype.kind == "f")

@@ -3,10 +3,11 @@
 Each result is explained on its own, because dq can be wrong for one reason and dv for another. The search tries the
 simplest explanations first: one known mistake; a change that can happen to any function, such as a wrong sign; two
 known mistakes; a known mistake and such a change; and at the end a description of the numbers. An explanation must
-reproduce the student's numbers in every draw of the first failing case. The other failing cases are explained after it.
+reproduce the student's numbers in every draw of the first failing case. The other failing cases come after it.
 
-If a case's forward results are wrong, its gradients are usually skipped: even a correct backward pass of a wrong forward
-pass returns different gradients. A gradient is explained only if the mistake in the forward pass does not change it.
+If a case's forward results are wrong, its gradients are usually skipped: even a correct backward pass of a wrong
+forward pass returns different gradients. A gradient is explained only if the mistake in the forward pass does not
+change it.
 
 The search is bounded by the number of trials, never by time: the same answer and seed give the same text on every
 machine.
