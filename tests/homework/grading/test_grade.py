@@ -55,7 +55,7 @@ HONEST = {
 # name: source, points (of 2), a word that the remarks hold
 HOSTILE = {
     "loop": ("def softmax(x, axis=-1):\n    while True: pass\n" + BACKWARD, 1, "timed out: softmax"),
-    "loop_when_loaded": ("while True: pass\n", 0, "timed out while it was loaded"),
+    "loop_when_loaded": ("while True: pass\n", 0, "timed out while loading"),
     "fork_bomb": ("import os\nwhile True:\n    os.fork()\n", 0, "could not be loaded"),
     "program": ("import subprocess\ndef softmax(x, axis=-1):\n    return subprocess.run(['true'])\n", 0, ""),
     "exit": ("def softmax(x, axis=-1):\n    raise SystemExit(0)\n" + BACKWARD, 1, "it ended"),
@@ -258,7 +258,7 @@ def test_the_table_and_the_reports(among):
     assert "| softmax_backward | 0 of 1 | wrong gradient | only the diagonal |" in report
     assert "off-diagonal" in report
     assert "seed 7" in report
-    assert "Kept apart by: own process" in report
+    assert "Isolation: own process" in report
     overview = (root / "grades_reports" / "overview.md").read_text()
     assert "only the diagonal (1)" in overview
 
@@ -316,7 +316,7 @@ def test_classes_and_decoding_have_the_layers_but_not_the_answer(tmp_path):
     grades = grade(folder, tmp_path / "grades.csv", parse_rubric(f"exercises = {names}"))
     for name in names:
         verdict = grades["inherits"].verdicts[name]
-        assert (verdict.outcome, verdict.misconception) == ("crashed", "uses the library's own solution")
+        assert (verdict.outcome, verdict.misconception) == ("crashed", "calls the library's solution")
     assert grades["own"].verdicts["AddNorm"].passed, grades["own"].verdicts["AddNorm"].message
 
 
@@ -326,7 +326,7 @@ def test_all_exercises_can_be_sent_and_tried(tmp_path):
     folder = hand_in(tmp_path / "in", {"imports": "".join(lines)})
     (got,) = grade(folder, tmp_path / "grades.csv", default_rubric()).values()
     assert {name: v.misconception for name, v in got.verdicts.items()} == dict.fromkeys(
-        all_exercises(), "uses the library's own solution"
+        all_exercises(), "calls the library's solution"
     )
 
 
@@ -341,7 +341,7 @@ def test_a_folder_of_files_is_one_submission(tmp_path):
     hand_in(folder / "gus", {"a": SOFTMAX + "import b\n", "b": "raise ValueError('no')\n" + BACKWARD})
     grades = grade(folder, tmp_path / "grades.csv")
     assert grades["fay"].points(TWO) == 2
-    assert grades["fay"].remarks == ("zzz.py timed out while it was loaded",)
+    assert grades["fay"].remarks == ("zzz.py timed out while loading",)
     assert grades["gus"].points(TWO) == 1
     assert "b.py could not be loaded (ValueError: no)" in grades["gus"].remarks
     assert "could not be loaded" in grades["gus"].verdicts["softmax_backward"].message
@@ -359,7 +359,7 @@ def test_names_that_meet(tmp_path):
 
 
 def test_a_folder_without_submissions(tmp_path):
-    with pytest.raises(ValueError, match="no submission"):
+    with pytest.raises(ValueError, match="contains no submission"):
         find_submissions(tmp_path)
     with pytest.raises(NotADirectoryError):
         find_submissions(tmp_path / "none")
