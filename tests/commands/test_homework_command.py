@@ -227,7 +227,7 @@ def test_what_a_file_prints_is_shown(capsys, written):
     [
         (["check", "missing.py"], "there is no file missing.py"),
         (["check", "missing/folder"], "there is no file"),
-        (["check", "empty"], "no .py file in this folder"),
+        (["check", "empty"], "this folder contains no .py file"),
         (["check", "notes.txt"], "must be a .py file"),
         (["check", "nothing.py"], "contains no answer to an exercise"),
         (["check", "imports.py"], "for example, softmax is imported from transformer_np.functional"),
@@ -235,11 +235,11 @@ def test_what_a_file_prints_is_shown(capsys, written):
         (["hint", "softmx"], "did you mean softmax?"),
         (["solution", "softmx"], "did you mean softmax?"),
         (["status"], "transformer-np homework start ."),
-        (["run", "stubs.py", "train"], "nothing in it is started"),
+        (["run", "stubs.py", "train"], "no answer is started"),
         (["run", "right.py", "train", "-o", "losses.txt"], "must end in .png"),
         (["run", "right.py", "train", "--steps", "0"], "a whole number, 1 or larger"),
         (["run", "right.py", "dance"], "invalid choice"),
-        (["check", "right.py", "--seed", "-1"], "whole number from 0"),
+        (["check", "right.py", "--seed", "-1"], "a whole number, 0 or more"),
     ],
 )
 def test_bad_use(capsys, here, written, args, told):
@@ -394,7 +394,7 @@ def test_a_folder_of_files_that_import_each_other(written, here):
     backward, forward = submission.modules
     assert backward.softmax is forward.softmax
     written(RIGHT, "work/more.py")
-    with pytest.raises(ValueError, match=r"softmax is in forward\.py and in more\.py"):
+    with pytest.raises(ValueError, match=r"softmax is in both forward\.py and more\.py"):
         load(here / "work")
 
 

@@ -120,24 +120,24 @@ HOSTILE = {
     "imported": (
         "from transformer_np.functional import softmax as softmax\n" + BACKWARD,
         1,
-        "library's own solution: softmax",
+        "library's solution: softmax",
     ),
     "assigned": (
         "import transformer_np\nsoftmax = transformer_np.functional.softmax\n" + BACKWARD,
         1,
-        "library's own solution: softmax",
+        "library's solution: softmax",
     ),
     "called": (
         "from transformer_np import functional as F\n"
         "def softmax(x, axis=-1):\n    return F.softmax(x, axis)\n" + BACKWARD,
         1,
-        "library's own solution: softmax",
+        "library's solution: softmax",
     ),
     "importlib": (
         "import importlib\ndef softmax(x, axis=-1):\n"
         "    return importlib.import_module('transformer_np.functional').softmax(x, axis)\n" + BACKWARD,
         1,
-        "library's own solution: softmax",
+        "library's solution: softmax",
     ),
     "read": (
         "import transformer_np.functional as F\n"
@@ -429,7 +429,7 @@ def test_without_a_rubric_everything_counts_one():
         ('exercises = ["sofmax"]\n', r"line 1: there is no exercise 'sofmax'; did you mean softmax\?"),
         ('exercises = [\n"softmax",\n"softmax"]\n', r"line 3: exercises names softmax twice"),
         ('exercises = "softmax"\n', r"line 1: exercises must be a list"),
-        ("exercises = []\n", r"no exercise gives any points"),
+        ("exercises = []\n", r"no exercise gives points"),
         ("[points]\nsoftmax_bckward = 1\n", r"line 2: .*did you mean softmax_backward\?"),
         ("[points]\nsoftmax = 1\nsoftmax_backward = -1\n", r"line 3: the points for softmax_backward .*-1"),
         ('[points]\nsoftmax = "2"\n', r"line 2: the points for softmax must be a number"),
