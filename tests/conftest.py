@@ -1,6 +1,7 @@
 """What the tests of the core share."""
 
 import os
+import signal
 from pathlib import Path
 
 # Before NumPy is loaded: these matrices are small, and threads that wait for each other on a busy machine are slow.
@@ -30,6 +31,14 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
+
+
+@pytest.fixture
+def interruptible():
+    """SIGINT as in a shell's foreground: in the background of a script it is ignored, also in child processes."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def randomize(module, rng, scale=1.0):

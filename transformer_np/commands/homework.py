@@ -8,62 +8,64 @@ from .homework_grade import add_grade_parser
 
 FILE = "homework.py"
 PASSED, NOT_STARTED, WAITING, FAILED = "✓", "·", "◦", "✗"
-POLL = 0.3  # seconds between two looks at the files, for --watch
+POLL = 0.3  # seconds between two checks of the files' times, for --watch
 WIDTH = 100
 
 
 def add_parser(subparsers):
     parser = subparsers.add_parser(
         "homework",
-        help="write the library's functions anew, and be told what is wrong with them",
-        description="Write the library's functions anew, and be told what is wrong with them.",
+        help="reimplement the library's functions and get feedback",
+        description="Reimplement the library's functions and get feedback on each mistake.",
         epilog="example: transformer-np homework start work",
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
 
-    start = _add_action(
-        actions, "start", run_start, "write a file with every function to be written", "work --only softmax"
-    )
-    start.add_argument("folder", metavar="FOLDER", help=f"where {FILE} is put; made if it is not there")
-    start.add_argument("--only", nargs="+", metavar="NAME", help="only these exercises (default: all)")
+    start = _add_action(actions, "start", run_start, "create a file with the functions to write", "work --only softmax")
+    start.add_argument("folder", metavar="FOLDER", help=f"folder for {FILE}; created if necessary")
+    start.add_argument("--only", nargs="+", metavar="NAME", help="include only these exercises (default: all)")
 
-    check = _add_action(actions, "check", run_check, "say what is right, and what is wrong and why", f"{FILE} softmax")
+    check = _add_action(actions, "check", run_check, "check the answers and explain mistakes", f"{FILE} softmax")
     _add_file(check)
-    check.add_argument("name", nargs="?", metavar="NAME", help="check this exercise alone (default: one after another)")
-    check.add_argument("--all", action="store_true", help="do not stop at the first that is wrong")
+    check.add_argument("name", nargs="?", metavar="NAME", help="check only this exercise (default: all, in order)")
+    check.add_argument("--all", action="store_true", help="continue after the first mistake")
     check.add_argument("--watch", action="store_true", help="check again at every save, until Ctrl-C")
-    check.add_argument("--seed", type=_seed, metavar="N", help="of the inputs (default: others each time)")
+    check.add_argument("--seed", type=_seed, metavar="N", help="seed of the inputs (default: new inputs every time)")
 
-    hint = _add_action(actions, "hint", run_hint, "help with an exercise, a little at a time", "softmax --level 2")
-    hint.add_argument("name", metavar="NAME", help="of the exercise")
+    hint = _add_action(actions, "hint", run_hint, "show a hint for an exercise, in three levels", "softmax --level 2")
+    hint.add_argument("name", metavar="NAME", help="the exercise")
     hint.add_argument(
         "--level",
         type=int,
         choices=(1, 2, 3),
         default=1,
-        help="1 a question, 2 the equation too, 3 where to look too (default: 1)",
+        help="1: a question; 2: also the equation; 3: also where to look (default: 1)",
     )
 
     status = _add_action(actions, "status", run_status, "show a table of all exercises", FILE)
     _add_file(status, optional=True)
 
     solution = _add_action(
-        actions, "solution", run_solution, "print the library's own, once the answer is right", f"softmax --file {FILE}"
+        actions,
+        "solution",
+        run_solution,
+        "print the library's code, once the answer is right",
+        f"softmax --file {FILE}",
     )
-    solution.add_argument("name", metavar="NAME", help="of the exercise")
-    solution.add_argument("--file", default=FILE, metavar="FILE", help=f"with the answers (default: {FILE})")
+    solution.add_argument("name", metavar="NAME", help="the exercise")
+    solution.add_argument("--file", default=FILE, metavar="FILE", help=f"the file with the answers (default: {FILE})")
 
     run = _add_action(
         actions,
         "run",
         run_training,
-        "train a small translator with the answers, beside the library's",
+        "train a small translator with the answers, and one with the library's functions",
         f"{FILE} train -o losses.png",
     )
     _add_file(run)
-    run.add_argument("what", choices=("train",), help="what to do with them")
+    run.add_argument("what", choices=("train",), help="the action")
     run.add_argument("--steps", type=positive_number, default=200, metavar="N", help="training steps (default: 200)")
-    run.add_argument("-o", "--out", metavar="PICTURE", help="draw both losses: .png, .svg or .pdf")
+    run.add_argument("-o", "--out", metavar="PICTURE", help="draw both loss curves: .png, .svg or .pdf")
 
     add_grade_parser(actions)
 
@@ -75,11 +77,13 @@ def _add_action(actions, name, run, summary, arguments):
 def _add_file(parser, optional=False):
     default = f" (default: {FILE} in this folder)" if optional else ""
     nargs = "?" if optional else None
-    parser.add_argument("file", nargs=nargs, metavar="FILE", help=f"with the answers; or a folder of files{default}")
+    parser.add_argument(
+        "file", nargs=nargs, metavar="FILE", help=f"the file with the answers, or a folder of files{default}"
+    )
 
 
 def _seed(text):
-    return 0 if text == "0" else positive_number(text, "a whole number from 0")
+    return 0 if text == "0" else positive_number(text, "a whole number, 0 or more")
 
 
 # --- start, hint -----------------------------------------------------------------------------------------------------
@@ -93,16 +97,16 @@ def run_start(args):
     folder = Path(args.folder)
     path = folder / FILE
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"{folder} is a file; a folder is wanted")
+        raise ValueError(f"{folder} is a file; name a folder")
     text = stub_file(exercises)
     folder.mkdir(parents=True, exist_ok=True)
     try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
-        raise ValueError(f"{path} is there already, and is left as it is; take another folder") from None
+        raise ValueError(f"{path} already exists and was not overwritten; choose another folder") from None
     names = [name for name in all_exercises() if name in {exercise.name for exercise in exercises}]
-    print(f"{path}: {_counted(len(names))}, the first is {names[0]}. Write it, save, and see what it is worth:")
+    print(f"{path}: {_counted(len(names))}, the first is {names[0]}. Implement it, save the file, then check it:")
     print(f"  transformer-np homework check {_quoted(path)}")
     print(f"  transformer-np homework check {_quoted(path)} --watch    (again at every save)")
     print(f"  transformer-np homework hint {names[0]}")
@@ -144,10 +148,10 @@ def run_check(args):
             try:
                 _check_once(args, name)
             except (OSError, ValueError) as error:
-                if not seen:  # nothing to watch: it was never there
+                if not seen:  # nothing to watch: the file never existed
                     raise
                 print(f"transformer-np: {error}", file=sys.stderr)
-            print("\nWaiting for the next save; Ctrl-C ends.", flush=True)
+            print("\nWaiting for the next save. Stop with Ctrl-C.", flush=True)
             while _stamps(args.file) in (seen, {}):
                 time.sleep(POLL)
             print(f"\n{'─' * 20} {time.strftime('%H:%M:%S')} {'─' * 20}")
@@ -157,7 +161,7 @@ def run_check(args):
 
 
 def _stamps(path):
-    """What changes when a file that the answers may come from is saved, {file: (time, size)}; {} if there is none."""
+    """{file: (time, size)} of the files with answers, which changes at every save; {} if there are none."""
     path = Path(path)
     if not path.exists():
         return {}
@@ -165,7 +169,7 @@ def _stamps(path):
     for file in (path if path.is_dir() else path.parent).glob("*.py"):
         try:
             stat = file.stat()
-        except OSError:  # an editor is just replacing it
+        except OSError:  # an editor is replacing it
             continue
         stamps[file] = stat.st_mtime_ns, stat.st_size
     return stamps
@@ -211,7 +215,7 @@ def _check_all(args, submission, checks):
     right = sum(standing.passed for standing in standings)
     print()
     if stopped:
-        print(f"{right} right before it. --all goes on to the end.")
+        print(f"{right} right before the first mistake. --all checks the rest, too.")
         return 1
     print(f"{right} of {_counted(len(standings))} right" + (f", {len(failed)} wrong." if failed else "."))
     following = next((standing for standing in standings if standing.not_started), None)
@@ -224,7 +228,7 @@ def _check_all(args, submission, checks):
 
 
 class _List:
-    """The lines of a chapter, each as soon as it is known; what is not started shares lines."""
+    """The lines of a chapter, printed one by one; exercises that are not started share lines."""
 
     def __init__(self, title):
         self.title, self.waiting, self.begun = title, [], False
@@ -236,7 +240,7 @@ class _List:
             return
         self.end()
         if standing.waits_for:
-            self._print(f"  {WAITING} {name}: right once {' and '.join(standing.waits_for)} {_is(standing)}")
+            self._print(f"  {WAITING} {name}: right as soon as {' and '.join(standing.waits_for)} {_is(standing)}")
         else:
             self._print(f"  {PASSED if standing.passed else FAILED} {name}{_in_short(standing)}")
 
@@ -262,17 +266,17 @@ def _in_short(standing):
 
 
 def _message(standing):
-    """What is said of an answer, in lines that fit; lines of code and of tables stay as they are."""
+    """The verdict on an answer in wrapped lines; lines of code and of tables are not wrapped."""
     lines = standing.verdict.message.splitlines()
     return "\n".join(line if line.startswith(" ") else textwrap.fill(line, WIDTH) for line in lines)
 
 
 def _show_ways_on(file, standing, seed):
-    """What to type after an answer that is not right."""
+    """Print the commands that help after a wrong answer."""
     name = standing.exercise.name
     if standing.failed:
-        print(f"  the same inputs again: transformer-np homework check {_quoted(file)} {name} --seed {seed}")
-    print(f"  a hint: transformer-np homework hint {name}")
+        print(f"  check with the same inputs: transformer-np homework check {_quoted(file)} {name} --seed {seed}")
+    print(f"  get a hint: transformer-np homework hint {name}")
 
 
 # --- status, solution ------------------------------------------------------------------------------------------------
@@ -285,7 +289,7 @@ def run_status(args):
 
     if args.file is None and not Path(FILE).exists():
         raise ValueError(
-            f"there is no {FILE} in this folder: name the file, or write one with `transformer-np homework start .`"
+            f"this folder contains no {FILE}: name the file, or create it with `transformer-np homework start .`"
         )
     submission = _load(args.file or FILE)
     if submission is None:
@@ -312,7 +316,7 @@ def _state(standing):
     if standing.not_started:
         return NOT_STARTED, "not started"
     if standing.waits_for:
-        return WAITING, f"right once {' and '.join(standing.waits_for)} {_is(standing)}"
+        return WAITING, f"right as soon as {' and '.join(standing.waits_for)} {_is(standing)}"
     misconception = standing.verdict.misconception
     return FAILED, standing.verdict.outcome + (f": {misconception}" if misconception else "")
 
@@ -330,7 +334,7 @@ def run_solution(args):
     standing = Checks(submission).of(exercise.name)
     if not standing.passed:
         print(_message(standing))
-        print(f"The library's own is shown when {exercise.name} in {args.file} is right.")
+        print(f"The library's code is shown once {exercise.name} in {args.file} is right.")
         return 1
     print(f"# {exercise.reference.__module__.replace('.', '/')}.py")
     print(inspect.getsource(exercise.reference), end="")
@@ -354,19 +358,17 @@ def run_training(args):
     checks = Checks(submission)
     standings = [checks.of(name) for name in submission.answers]
     if all(standing.not_started for standing in standings):
-        raise ValueError(f"{args.file}: nothing in it is started, so there is nothing to train with")
+        raise ValueError(f"{args.file}: no answer is started, so there is nothing to train with")
     for standing in standings:
         if standing.failed:
-            print(f"{standing.exercise.name} is not right ({_state(standing)[1]}); it is used all the same.")
-    print(
-        f"A translator of one block a stack, {args.steps} steps from the same seed: with the library's functions, and"
-    )
-    print("with yours. Losses in nats per token.")
+            print(f"{standing.exercise.name} is not right ({_state(standing)[1]}), but it is used.")
+    print(f"Trains a translator with one block per stack for {args.steps} steps, twice from the same seed:")
+    print("with the library's functions, then with yours. Losses are in nats per token.")
     in_both = [
         standing.exercise.name for standing in standings if standing.passed and standing.exercise.name == "dropout"
     ]
     if in_both:
-        print("Both use your dropout, which is right: it may draw other random numbers than the library's.")
+        print("Both use your dropout: it is right, but may draw other random numbers than the library's.")
     print()
     print(f"{'step':>6}  {'library':>10}  {'yours':>10}  difference", flush=True)
 
@@ -394,24 +396,24 @@ def run_training(args):
 def _show_outcome(curves):
     part_at = curves.part_at
     if part_at is None:
-        print("The losses are the same up to rounding.")
+        print("The losses are equal up to rounding.")
     else:
-        print(f"The losses part at step {part_at}.")
+        print(f"The losses differ from step {part_at} on.")
     used = [f"{name} ({times:,})" for name, times in curves.calls.items() if times]
     unused = [name for name, times in curves.calls.items() if not times]
     for what, names in (
-        ("Yours, and how often it was called:", used),
-        ("Yours, but not called in this training:", unused),
+        ("Your functions, with the number of calls:", used),
+        ("Your functions that this training run did not call:", unused),
     ):
         if names:
             print(textwrap.fill(f"{what} {', '.join(names)}", WIDTH, subsequent_indent="  "))
 
 
-# --- what they share -------------------------------------------------------------------------------------------------
+# --- helpers ---------------------------------------------------------------------------------------------------------
 
 
 def _load(path):
-    """The submission in a file; None, and what happened on stderr, where it cannot be imported. ValueError if it has no
+    """The submission in a file, or None with a message on stderr if it cannot be imported. ValueError if it contains no
     answer."""
     from ..homework import load
     from ..homework.submission import LoadError
@@ -423,9 +425,9 @@ def _load(path):
         return None
     if not submission.answers:
         some = next(iter(submission.imported.items()), None)
-        why = f": {some[0]}, for one, is imported from {some[1]}" if some else ""
+        why = f"; for example, {some[0]} is imported from {some[1]}" if some else ""
         raise ValueError(
-            f"{path} answers none of the exercises{why}; `transformer-np homework start` writes a file with all"
+            f"{path} contains no answer to an exercise{why}. Create a file with `transformer-np homework start`"
         )
     return submission
 

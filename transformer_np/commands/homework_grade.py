@@ -5,26 +5,26 @@ from textwrap import indent
 from . import add_command, check_writable, number_of_workers, positive_number
 
 EXAMPLE = """\
-# What counts, and how much. Every line may be left out.
+# The exercises that count, and their points. Every line is optional.
 
-partial = true      # points by the share of the cases that are right; false: all or nothing
+partial = true      # points in proportion to the right cases; false: all or nothing
 pass_mark = 50      # percent of the points, for the column "passed"
 
-# the exercises that count; without this line all do
+# the exercises that count (default: all)
 exercises = ["softmax", "softmax_backward"]
 
-[points]            # 1 for each that is not named here; 0: checked and reported, but without points
+[points]            # 1 for each exercise not named here; 0: checked and reported, but without points
 softmax_backward = 2.5
 """
 
 _ABOUT = """
-FOLDER holds a .py file, or a folder of .py files, for each student; its name is the student's. Each submission runs in
-processes of its own, with limits on time and memory, and as far as the system allows it without network and without
-sight of other files. It has to bring what it computes with: the functions of this package can be imported, but not
-called; only for the blocks, Adam and decoding are the layers and models there. The inputs are drawn once, from the
-seed, and are the same for all. When the command is run again, only what is new or was changed is graded.
+FOLDER contains one .py file, or one folder of .py files, per student; its name is the student's name. Each submission
+runs in its own processes with limits on time and memory and, as far as the system allows, without access to the network
+or to other files. Submissions must be self-contained: they can import the functions of this package, but not call them;
+layers and models are available only for the blocks, Adam and decoding. The inputs are drawn once, from the seed, and
+are the same for all students. Run the command again to grade only new or changed submissions.
 
-A rubric says what counts, and how much (--rubric-example prints this one):
+A rubric names the exercises that count and their points (--rubric-example prints this one):
 
 """
 
@@ -34,23 +34,28 @@ def add_grade_parser(subparsers):
         subparsers,
         "grade",
         run,
-        "grade a folder of submissions into a table and a report for each student",
+        "grade a folder of submissions: one table, and one report per student",
         "transformer-np homework grade submissions --out grades.csv --rubric rubric.toml",
     )
     parser.description += _ABOUT + indent(EXAMPLE, "    ")
     add = parser.add_argument
-    add("folder", nargs="?", metavar="FOLDER", help="the submissions: a file or a folder for each student")
-    add("--out", default="grades.csv", metavar="FILE", help="the table (default: grades.csv)")
-    add("--rubric", metavar="FILE.toml", help="what counts, and how much (default: every exercise counts 1 point)")
-    add("--rubric-example", action="store_true", help="print an example of a rubric, and nothing else")
-    add("--reports", metavar="DIR", help="folder for the reports (default: beside the table, grades_reports)")
-    add("--seconds", type=_positive, default=10.0, metavar="N", help="time for each exercise (default: 10)")
-    add("--memory", type=_positive, default=2.0, metavar="GiB", help="memory for each submission (default: 2)")
+    add("folder", nargs="?", metavar="FOLDER", help="the submissions: one file or folder per student")
+    add("--out", default="grades.csv", metavar="FILE", help="the table of grades (default: grades.csv)")
+    add("--rubric", metavar="FILE.toml", help="exercises and their points (default: every exercise, 1 point)")
+    add("--rubric-example", action="store_true", help="print an example rubric and exit")
+    add("--reports", metavar="DIR", help="folder for the reports (default: grades_reports, next to the table)")
+    add("--seconds", type=_positive, default=10.0, metavar="N", help="time limit per exercise in seconds (default: 10)")
+    add("--memory", type=_positive, default=2.0, metavar="GiB", help="memory limit per submission (default: 2)")
     add(
         "--workers", type=number_of_workers, default="auto", metavar="N|auto",
-        help="submissions at the same time (default: auto, one for each core)",
+        help="submissions graded in parallel (default: auto, one per core)",
     )  # fmt: skip
-    add("--seed", type=_seed, metavar="N", help="of the inputs (default: that of the last run into DIR, or drawn)")
+    add(
+        "--seed",
+        type=_seed,
+        metavar="N",
+        help="seed of the inputs (default: the seed of the last run into DIR, or a random one)",
+    )
 
 
 def run(args):
@@ -66,7 +71,7 @@ def run(args):
         print(EXAMPLE, end="")
         return 0
     if args.folder is None:
-        raise ValueError("say which folder holds the submissions: transformer-np homework grade FOLDER")
+        raise ValueError("name the folder with the submissions: transformer-np homework grade FOLDER")
     check_writable("--out", args.out)
     rubric = read_rubric(args.rubric) if args.rubric else default_rubric()
     grading = Grading(
@@ -85,9 +90,9 @@ def run(args):
         points = f"{number(grade.points(rubric))} of {number(rubric.possible)}"
         print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(grade.remarks)}" if grade.remarks else ""))
     if grading.reused:
-        print(f"{grading.reused} of {len(grades)} were graded before and are unchanged")
+        print(f"{grading.reused} of {len(grades)} submissions are unchanged and keep their grade")
     print(grading.sentence(grades))
-    print(f"{args.out}, reports in {grading.reports}")
+    print(f"Grades: {args.out}, reports: {grading.reports}")
     return 0
 
 
@@ -101,4 +106,4 @@ def _positive(text):
 
 
 def _seed(text):
-    return int(text) if text.isdecimal() and text == "0" else positive_number(text, "a whole number from 0")
+    return int(text) if text.isdecimal() and text == "0" else positive_number(text, "a whole number, 0 or more")

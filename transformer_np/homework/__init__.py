@@ -1,9 +1,9 @@
-"""The tests as homework: a student writes the library's functions anew, and a check says what is wrong with them.
+"""Homework: students reimplement the library's functions and get feedback on their mistakes.
 
     from transformer_np.homework import check
     check("softmax_backward", my_softmax_backward)
 
-`using(answers)` has the library compute with what the student wrote. On the command line: `transformer-np homework`.
+Inside `using(answers)` the library computes with the student's functions. The command is `transformer-np homework`.
 """
 
 from .checking import check

@@ -38,7 +38,7 @@ SHEETS = (
     "word2vec",
 )
 
-# what a chapter is called, its notebook, and its exercises in order
+# (title of a chapter, its notebook, its exercises in order)
 CHAPTERS = (
     ("Embeddings and positions", "01", ("embedding", "sinusoidal_encoding")),
     ("Self-attention", "02", ("softmax", "attention_scores", "scaled_dot_product_attention")),
@@ -129,14 +129,13 @@ def all_exercises():
 
 
 def find(name):
-    """The exercise of this name; case and underscores do not matter. ValueError, with the nearest name, if there is
-    none."""
+    """The exercise with this name; case and underscores are ignored. ValueError with the nearest name for any other."""
     exercises = all_exercises()
     plain = {_plain(known): exercise for known, exercise in exercises.items()}
     if _plain(name) in plain:
         return plain[_plain(name)]
     near = get_close_matches(_plain(name), plain, n=1)
-    advice = f"; did you mean {plain[near[0]].name}?" if near else f"; there is {', '.join(exercises)}"
+    advice = f"; did you mean {plain[near[0]].name}?" if near else f"; the exercises are {', '.join(exercises)}"
     raise ValueError(f"there is no exercise {name!r}{advice}")
 
 

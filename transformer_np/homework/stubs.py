@@ -1,4 +1,4 @@
-"""What a student begins with: the library's own signatures and docstrings, and nothing in the bodies."""
+"""The student's starting file: the library's signatures and docstrings with empty bodies."""
 
 import ast
 import builtins
@@ -15,12 +15,12 @@ _WIDTH = 120
 
 
 def difficulty(exercise):
-    """How much there is to write, in words."""
+    """The amount of work, in words."""
     return _DIFFICULTY[exercise.difficulty]
 
 
 def chapters(exercises):
-    """(title, notebook, exercises) of every chapter that has some of these exercises, in the order of the path."""
+    """(title, notebook, exercises) for each chapter with some of these exercises, in the order of the path."""
     by_name = {exercise.name: exercise for exercise in exercises}
     for title, notebook, names in CHAPTERS:
         here = [by_name[name] for name in names if name in by_name]
@@ -29,22 +29,22 @@ def chapters(exercises):
 
 
 def stub(exercise):
-    """The source of an exercise with nothing in it: signature and docstring to the letter, `raise NotImplementedError`.
+    """The source of an exercise with its exact signature and docstring, and `raise NotImplementedError` as body.
 
-    Of a class all is there but the bodies of the methods to be written.
+    A class is complete except for the bodies of the methods to write.
     """
     lines, tree = _source(exercise)
     parts = [tree]
     if isinstance(tree, ast.ClassDef):
         parts = [item for item in tree.body if isinstance(item, ast.FunctionDef) and item.name in exercise.parts]
-    for part in reversed(parts):  # from below, so that the line numbers above stay
+    for part in reversed(parts):  # from the end, so that earlier line numbers stay valid
         begin = _first_line_of_body(part)
         lines[begin : part.end_lineno] = [" " * (part.col_offset + 4) + "raise NotImplementedError"]
     return "\n".join(lines[tree.lineno - 1 :]) + "\n"
 
 
 def stub_file(exercises):
-    """One file with the stubs of all these exercises, in the order of the path: ready to be imported and checked."""
+    """The text of a file with the stubs of these exercises, in the order of the path, ready to be imported."""
     exercises = [exercise for _, _, here in chapters(exercises) for exercise in here]
     stubs = {exercise.name: stub(exercise) for exercise in exercises}
     before = f"{_head(exercises[0].name)}\n\n{_imports(exercises, stubs)}\n"
@@ -53,20 +53,20 @@ def stub_file(exercises):
         heading = f"# --- {title} (notebook {notebook}) "
         pieces.append(heading + "-" * (_WIDTH - 1 - len(heading)) + "\n")
         for exercise in here:
-            about = f"{difficulty(exercise)}, {exercise.section}; a hint: transformer-np homework hint {exercise.name}"
+            about = f"{difficulty(exercise)}, {exercise.section}; hint: transformer-np homework hint {exercise.name}"
             comment = textwrap.fill(about, _WIDTH - 1, initial_indent="# ", subsequent_indent="# ")
             pieces.append(f"{comment}\n{stubs[exercise.name]}")
     return before + "\n\n".join(pieces)
 
 
 _COMMANDS = (
-    ("check homework.py", "how far you are, and what is wrong with the next one"),
-    ("check homework.py --watch", "the same at every save"),
-    ("check homework.py {first}", "one alone"),
-    ("hint {first}", "a question; more with --level 2 and --level 3"),
-    ("status homework.py", "a table of all"),
-    ("run homework.py train", "train a translator with it"),
-    ("solution {first}", "the library's own, once yours is right"),
+    ("check homework.py", "check all, in order, up to the first mistake"),
+    ("check homework.py --watch", "check again at every save"),
+    ("check homework.py {first}", "check one exercise"),
+    ("hint {first}", "ask for a hint; more with --level 2 and --level 3"),
+    ("status homework.py", "show a table of all exercises"),
+    ("run homework.py train", "train a translator with your functions"),
+    ("solution {first}", "show the library's code, once yours is right"),
 )
 _LETTERS = (
     "B batch · T target (query) length · S source (key) length · D d_model · H heads · K d_k · F d_ff · V vocabulary"
@@ -74,16 +74,16 @@ _LETTERS = (
 
 
 def _head(first):
-    """The docstring of a file whose first exercise this is."""
+    """The docstring of a file that starts with this exercise."""
     commands = [(f"transformer-np homework {words.format(first=first)}", what) for words, what in _COMMANDS]
     width = max(len(words) for words, _ in commands)
     return "\n".join(
         [
-            '"""The Transformer, written anew: each function does what its docstring says, with its signature.',
+            '"""The Transformer to reimplement: write the bodies so that each function does what it documents.',
             "",
             *(f"    {words:<{width}}    {what}" for words, what in commands),
             "",
-            "Where one function is a part of another, call it. The letters in the shapes:",
+            "Functions may call each other. The letters in the shapes:",
             "",
             f"    {_LETTERS}",
             '"""',
@@ -92,13 +92,13 @@ def _head(first):
 
 
 def _source(exercise):
-    """The lines of an exercise's source, and its tree."""
+    """The source lines of an exercise and its syntax tree."""
     text = textwrap.dedent(inspect.getsource(inspect.unwrap(exercise.reference)))
     return text.splitlines(), ast.parse(text).body[0]
 
 
 def _first_line_of_body(function):
-    """How many lines signature and docstring take, from the beginning of the source."""
+    """The number of lines of the signature and the docstring, from the beginning of the source."""
     first = function.body[0]
     return first.end_lineno if ast.get_docstring(function) is not None else first.lineno - 1
 
@@ -107,9 +107,9 @@ def _first_line_of_body(function):
 
 
 def _imports(exercises, stubs):
-    """The import lines for the names that the stubs use and do not define."""
+    """The import lines for the names that the stubs use but do not define."""
     used = {name for text in stubs.values() for name in _free_names(text)}
-    names_of = {}  # of each module
+    names_of = {}  # {module: names}
     for exercise in exercises:
         module = sys.modules[inspect.unwrap(exercise.reference).__module__]
         for name in _free_names(stubs[exercise.name]) - stubs.keys() - {"np"}:
@@ -117,18 +117,18 @@ def _imports(exercises, stubs):
     lines = {home: f"from {home} import {', '.join(_sorted(names_of[home]))}" for home in sorted(names_of)}
     own = [line for home, line in lines.items() if home.partition(".")[0] == _PACKAGE]
     others = [line for line in lines.values() if line not in own]
-    # there even where no signature needs it: the bodies will
+    # the bodies need it even if no signature does
     numpy = "import numpy as np" + ("" if "np" in used else "  # noqa: F401")
     return "\n\n".join("\n".join(block) for block in (others, [numpy], own) if block) + "\n"
 
 
 def _sorted(names):
-    """Constants, then classes, then functions, as is usual in an import."""
+    """Constants, then classes, then functions, as usual in an import."""
     return sorted(names, key=lambda name: (not name.isupper() or len(name) == 1, name.islower(), name))
 
 
 def _free_names(source):
-    """The names a stub reads and neither defines nor takes as an argument."""
+    """The names that a stub reads but neither defines nor takes as arguments."""
     nodes = list(ast.walk(ast.parse(source)))
     read = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
     written = {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}

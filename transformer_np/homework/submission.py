@@ -1,4 +1,4 @@
-"""What a student hands in: a file or a folder of files, loaded and checked in the order of the path."""
+"""A student's submission: a file or a folder of files, loaded and checked in the order of the path."""
 
 import functools
 import importlib
@@ -21,7 +21,7 @@ from .swap import stand_in
 
 
 class LoadError(Exception):
-    """A file could not be imported; `path`, and `crash` with the student's lines."""
+    """A file cannot be imported; `path`, and `crash` with the student's lines."""
 
     def __init__(self, path, crash):
         self.path, self.crash = path, crash
@@ -31,8 +31,11 @@ class LoadError(Exception):
 
 @dataclass(frozen=True)
 class Submission:
-    """path: what was loaded; answers: {name of an exercise: the student's function or class}, in the path's order;
-    imported: {name of an exercise: the module it comes from} of those that the student did not write"""
+    """A loaded submission.
+
+    path: the file or folder; answers: {name of an exercise: the student's function or class}, in the path's order
+    imported: {name of an exercise: its module} for functions that the student imports instead of writing them
+    """
 
     path: Path
     answers: dict
@@ -44,10 +47,10 @@ class Submission:
 
 
 def load(path):
-    """A .py file, or all those of a folder, executed anew every time, and the answers in them.
+    """Execute a .py file, or all .py files of a folder, and return the Submission with the answers in them.
 
-    Files may import others of their folder. Raises FileNotFoundError, ValueError for something else than such a file or
-    folder and for an exercise that two files answer, LoadError for what happens while a file is executed.
+    Files may import others of their folder. Raises FileNotFoundError; ValueError if the path is no .py file or folder
+    of such files, or if two files answer the same exercise; LoadError if a file raises an exception.
     """
     path = Path(path)
     files = files_of(path)
@@ -64,7 +67,7 @@ def load(path):
             if home is not None and home not in names:
                 imported[name] = home
             elif name in answers and answers[name] is not found:
-                raise ValueError(f"{path}: {name} is in {homes[name]} and in {Path(module.__file__).name}; keep one")
+                raise ValueError(f"{path}: {name} is in both {homes[name]} and {Path(module.__file__).name}; keep one")
             else:
                 answers[name], homes[name] = found, Path(module.__file__).name
     imported = {name: home for name, home in imported.items() if name not in answers}
@@ -77,17 +80,17 @@ def files_of(path):
     if path.is_dir():
         files = sorted(file for file in path.glob("*.py") if file.is_file() and not file.name.startswith("."))
         if not files:
-            raise ValueError(f"{path}: there is no .py file in this folder")
+            raise ValueError(f"{path}: this folder contains no .py file")
         return files
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     if path.suffix != ".py" or not path.is_file():
-        raise ValueError(f"{path}: this must be a .py file, or a folder of such files")
+        raise ValueError(f"{path} must be a .py file or a folder of .py files")
     return [path]
 
 
 def _home(found):
-    """The module that defines a function or class; None for other things that can be called, such as a ufunc."""
+    """The module that defines a function or class; None for other callables, such as a ufunc."""
     while isinstance(found, functools.partial):
         found = found.func
     if not isinstance(found, types.FunctionType | type):
@@ -97,9 +100,9 @@ def _home(found):
 
 @contextmanager
 def _importable(folder):
-    """Inside, the modules of a folder can be imported; nothing of it remains in sys.modules, nor on the disk.
+    """Inside, the modules of a folder can be imported; afterwards nothing of it remains in sys.modules or on the disk.
 
-    Yields a function that says the names of the modules that came from there.
+    Yields a function that returns the names of the modules loaded from the folder.
     """
     before, path, write = dict(sys.modules), list(sys.path), sys.dont_write_bytecode
     root = os.path.abspath(folder)
@@ -131,8 +134,8 @@ def _is_below(file, root):
 
 
 def _execute(file):
-    """The module of a file, under a name of its own, so that none of Python's is hidden by it and `__main__` is not
-    run; the one that is there if another file has imported it."""
+    """The module of a file. A private name hides none of Python's modules and does not run `__main__` blocks; a module
+    that another file has imported is used again."""
     known = sys.modules.get(file.stem)
     if known is not None and getattr(known, "__file__", None) and os.path.samefile(known.__file__, file):
         return known
@@ -142,7 +145,7 @@ def _execute(file):
     sys.modules.setdefault(file.stem, module)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("default")  # shown, whatever the caller does with warnings
+            warnings.simplefilter("default")  # visible even if the caller hides warnings
             exec(compile(file.read_bytes(), str(file), "exec"), vars(module))
     except (Exception, SystemExit) as error:
         raise LoadError(file, crash_of(error)) from None
@@ -154,9 +157,9 @@ def _execute(file):
 
 @dataclass(frozen=True)
 class Standing:
-    """How one exercise stands.
+    """The state of one exercise.
 
-    waits_for: the names of other answers that are not right yet, but for which this one would be
+    waits_for: the names of other answers that this one calls and that must become right first
     """
 
     exercise: object
@@ -173,15 +176,15 @@ class Standing:
 
     @property
     def failed(self):
-        """Whether something is wrong with this answer itself."""
+        """Whether the mistake is in this answer itself."""
         return not (self.passed or self.not_started or self.waits_for)
 
 
 class Checks:
-    """The checks of a submission, each done when it is first asked for.
+    """The checks of a submission, each done on first use.
 
-    An answer may call others of the same submission. Where it fails, it is tried once more with the library's in their
-    places: that tells whose mistake it is.
+    An answer may call others of the same submission. If it fails, it is checked again with the library's functions in
+    their place: this tells which of them has the mistake.
     """
 
     def __init__(self, submission, seed=None):
@@ -208,14 +211,14 @@ class Checks:
             alone = self._verdict(exercise, answer) if self._runs(exercise, answer) else None
         if alone is None or not called:
             return Standing(exercise, verdict)
-        # an answer that calls itself through another is asked for here while it is being checked
+        # two answers that call each other meet here while the first is still being checked
         self._done[name] = Standing(exercise, verdict)
         wrong = tuple(other for other in all_exercises() if other in called and not self.of(other).passed)
         if not wrong:
             return Standing(exercise, verdict)
         yours = f"your {wrong[0]} is" if len(wrong) == 1 else f"your {', '.join(wrong[:-1])} and {wrong[-1]} are"
         if alone.passed:
-            message = f"{verdict.message}\nIt is right once {yours}."
+            message = f"{verdict.message}\nIt is right as soon as {yours}."
             return Standing(exercise, replace(verdict, message=message), wrong)
         message = f"{alone.message}\nChecked with the library's {' and '.join(wrong)}: {yours} not right yet."
         return Standing(exercise, replace(alone, message=message))
@@ -224,18 +227,18 @@ class Checks:
         return check(exercise.name, answer, seed=self.seed, quiet=True)
 
     def _runs(self, exercise, answer):
-        """Whether it is started: as another answer that it calls may not be, this is asked with the library's there."""
+        """Whether an answer is started. Called with the library's functions in place of the other answers."""
         crash = attempt(exercise, answer, exercise.cases(np.random.default_rng(self.seed))[0]).crash
         return not (crash and crash.not_started)
 
     def _missing(self, name):
         if name in self.submission.imported:
-            return f"{name}: not started: it is imported from {self.submission.imported[name]}, not written."
-        return f"{name}: not started: there is no {name} in {self.submission.path}."
+            return f"{name}: not started: it is imported from {self.submission.imported[name]}. Write it yourself."
+        return f"{name}: not started: {self.submission.path} contains no {name}."
 
 
 def check_all(submission, seed=None):
-    """Every exercise with the verdict over its answer, (exercise, verdict), in the order of the path."""
+    """Yield (exercise, verdict) for every exercise, in the order of the path."""
     checks = Checks(submission, seed)
     for name, exercise in all_exercises().items():
         yield exercise, checks.of(name).verdict
@@ -243,8 +246,8 @@ def check_all(submission, seed=None):
 
 @contextmanager
 def library_instead(submission, names):
-    """Inside, where the student's code calls answers of these names it gets the library's; yields the set of the names
-    of those that were called."""
+    """Inside, the student's code calls the library's functions instead of its own answers with these names. Yields the
+    set of the names called so far."""
     called, exercises = set(), all_exercises()
     instead = {
         id(submission.answers[name]): stand_in(

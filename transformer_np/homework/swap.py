@@ -1,4 +1,4 @@
-"""The student's functions in the place of the library's own, for as long as a `with` lasts."""
+"""The student's functions in place of the library's, inside a `with` block."""
 
 import inspect
 import sys
@@ -14,15 +14,15 @@ from .judging.attempt import attempt
 from .path import all_exercises
 
 _PACKAGE = __package__.partition(".")[0]
-_current = None  # the Swap that is in force
+_current = None  # the active Swap
 
 
 @dataclass(frozen=True)
 class Swap:
-    """What `using` put in place.
+    """The functions replaced by `using`.
 
-    calls: {name of an exercise: how often the student's was called so far}
-    left_out: the names of answers that are not started; there the library's own stay
+    calls: {name of an exercise: number of calls of the student's function so far}
+    left_out: the names of answers that are not started; the library's functions stay in their place
     """
 
     calls: dict = field(default_factory=dict)
@@ -39,22 +39,22 @@ def using(answers):
             loss = …
         print(swap.calls)
 
-    answers: a module, `globals()` of a notebook, or {name: function}; what is no exercise, not started or the library's
-        own is left alone. A model must be made inside, where it is to have the student's blocks.
+    answers: a module, `globals()` of a notebook, or {name: function}; names that are no exercise, answers that are not
+        started and the library's own functions are ignored. Create the model inside to use the student's blocks.
 
-    Yields a Swap. Afterwards everything is as it was, whatever happened. Raises ValueError if nothing in the answers is
-    an exercise, RuntimeError inside another `using`.
+    Yields a Swap. Afterwards the library is restored, also after an exception. Raises ValueError if the answers contain
+    no exercise, RuntimeError inside another `using`.
     """
     global _current
     if _current is not None:
-        raise RuntimeError("`using` inside `using`: the library already computes with the student's functions")
+        raise RuntimeError("`using` cannot be nested: the library already computes with the student's functions")
     started, left_out = started_answers(answers)
     swap = Swap(dict.fromkeys(started, 0), left_out)
     exercises = all_exercises()
     with ExitStack() as undo:
         _current = swap
         undo.callback(_forget)
-        in_library, in_answers = [], []  # pairs, what is replaced and by what
+        in_library, in_answers = [], []  # pairs (old, new)
         for name, answer in started.items():
             exercise, on_call = exercises[name], partial(_count, swap.calls, name)
             if isinstance(answer, type):
@@ -62,11 +62,11 @@ def using(answers):
                 in_library.append((exercise.reference, answer))
             else:
                 in_library.append((exercise.reference, stand_in(exercise, answer, on_call)))
-                in_answers.append((answer, _counted(answer, on_call)))  # where one answer calls another
+                in_answers.append((answer, _counted(answer, on_call)))  # one answer may call another
         namespaces = _namespaces(started.values())
         undo.callback(_replace, [(new, old) for old, new in in_answers], namespaces)
         _replace(in_answers, namespaces)
-        # afterwards wherever they are then: also in modules that were loaded meanwhile
+        # the namespaces are listed again at the end: modules may have been loaded inside
         undo.callback(lambda: _replace([(new, old) for old, new in in_library], _of_library()))
         _replace(in_library, _of_library())
         yield swap
@@ -78,13 +78,13 @@ def _forget():
 
 
 def refuse_inside_using(what):
-    """RuntimeError inside `using`, where the library is not the library."""
+    """Raise RuntimeError inside `using`, where the library's functions are replaced."""
     if _current is not None:
-        raise RuntimeError(f"{what} inside `using`: the answer would be compared with itself; do it before or after")
+        raise RuntimeError(f"{what} inside `using` would compare the answer with itself; call it before or after")
 
 
 def started_answers(answers):
-    """Of answers as `using` takes them {name: object} of those that are begun, and the names of those that are not."""
+    """The started answers as {name: object}, and the names of the others. answers: as for `using`"""
     exercises = all_exercises()
     if not isinstance(answers, Mapping):
         answers = answers.answers if hasattr(answers, "answers") else vars(answers)
@@ -94,13 +94,13 @@ def started_answers(answers):
         if callable(answers.get(name)) and answers[name] is not exercise.reference
     }
     if not given:
-        raise ValueError("there is no answer to an exercise to use: none of the names is that of an exercise")
+        raise ValueError("there is no answer to use: none of the names is the name of an exercise")
     left_out = tuple(name for name, answer in given.items() if not is_started(exercises[name], answer))
     return {name: answer for name, answer in given.items() if name not in left_out}, left_out
 
 
 def is_started(exercise, answer):
-    """Whether an answer does anything but raise NotImplementedError."""
+    """Whether an answer does more than raise NotImplementedError."""
     crash = attempt(exercise, answer, exercise.cases(np.random.default_rng(0))[0]).crash
     return not (crash and crash.not_started)
 
@@ -120,7 +120,7 @@ def _counted(answer, on_call):
 
 @contextmanager
 def _counted_methods(exercise, answer, on_call):
-    """Inside, a class counts the calls of the methods to be written, or if it has none of these, its objects."""
+    """Inside, a class counts the calls of the methods to write, or its objects if it has no such methods."""
     before = dict(vars(answer))
     names = _methods(exercise, answer)
     for name in names:
@@ -131,7 +131,7 @@ def _counted_methods(exercise, answer, on_call):
         for name in names:
             if name in before:
                 setattr(answer, name, before[name])
-            else:  # it was a base's
+            else:  # inherited
                 delattr(answer, name)
 
 
@@ -140,7 +140,7 @@ def _methods(exercise, answer):
 
 
 def _namespaces(answers):
-    """The global names that the code of these answers sees, each dict once; not those of the library."""
+    """The global namespaces of these answers' code, each once, without the library's."""
     found = {}
     for answer in answers:
         functions = vars(answer).values() if isinstance(answer, type) else [inspect.unwrap(answer)]
@@ -152,7 +152,7 @@ def _namespaces(answers):
 
 
 def _of_library():
-    """The names of every module of the library that is loaded, but those of the homework itself."""
+    """The namespaces of all loaded modules of the library, without the homework's."""
     return [
         vars(module)
         for name, module in list(sys.modules.items())
@@ -165,7 +165,7 @@ def _is_library(name):
 
 
 def _replace(pairs, namespaces):
-    """Each old object by its new one, under whatever name it has there."""
+    """Replace each old object by its new one, under every name."""
     new_of = {id(old): new for old, new in pairs}
     for names in namespaces:
         for name, value in list(names.items()):
@@ -173,14 +173,14 @@ def _replace(pairs, namespaces):
                 names[name] = new_of[id(value)]
 
 
-# --- what stands in for a function or class of the library ----------------------------------------------------------
+# --- stand-ins for the library's functions and classes ---------------------------------------------------------------
 
 
 def stand_in(exercise, answer, on_call):
-    """An answer as the library calls it; on_call() is called each time.
+    """An answer in the form that the library calls; on_call() is called each time.
 
-    The library asks for more than the exercise: it hands over several masks in a tuple, and needs results of the dtype
-    it works in. An answer that calls the library's function of the same name gets the library's own.
+    The library asks for more than the exercise does: it passes several masks in a tuple, and needs results of its own
+    dtype. If the answer calls the library's function of the same name, it gets the original.
     """
     make = _class_stand_in if isinstance(answer, type) else _function_stand_in
     return make(exercise, answer, on_call)
@@ -211,14 +211,14 @@ def _function_stand_in(exercise, answer, on_call):
 
 
 def _class_stand_in(exercise, answer, on_call):
-    """A subclass that counts."""
+    """A subclass that counts its calls."""
     body = {"__doc__": answer.__doc__, "__module__": answer.__module__, "__qualname__": answer.__qualname__}
     counted = {name: _counted(getattr(answer, name), on_call) for name in _methods(exercise, answer)}
     return type(answer.__name__, (answer,), body | counted)
 
 
 def one_mask(masks, dtype):
-    """Several masks as one: Boolean where all are, else one to be added."""
+    """Several masks as one: Boolean if all are Boolean, otherwise additive."""
     if not masks:
         return None
     combined = masks[0]
@@ -235,7 +235,7 @@ def _added(mask, dtype):
 
 
 def _dtype(parameters, given):
-    """The dtype of the results: the one that is asked for, or that of the first array of floats."""
+    """The dtype of the results: the `dtype` argument, or the dtype of the first float array."""
     if "dtype" in parameters.parameters:
         return given.get("dtype", parameters.parameters["dtype"].default)
     arrays = (value for value in given.values() if isinstance(value, np.ndarray) and value.dtype.kind == "f")
@@ -243,7 +243,7 @@ def _dtype(parameters, given):
 
 
 def _as_the_library_would(output, dtype):
-    """Arrays of floats in this dtype, and such as may be written to; several in a tuple."""
+    """Writeable float arrays of this dtype; several of them in a tuple."""
     if isinstance(output, tuple | list):
         return tuple(_as_the_library_would(value, dtype) for value in output)
     if isinstance(output, np.ndarray) and output.dtype.kind == "f" and dtype is not None:

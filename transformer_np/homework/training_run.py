@@ -1,4 +1,4 @@
-"""A small training with the student's functions beside the same training with the library's."""
+"""A small training run with the student's functions next to the same run with the library's."""
 
 import warnings
 from contextlib import nullcontext
@@ -9,11 +9,11 @@ from ..training.optim import Optimizer
 from .judging.attempt import crash_of
 from .swap import started_answers, using
 
-ROUNDING = 1e-6  # of the loss: more than what float32 inside an answer adds up to in some hundred steps
+ROUNDING = 1e-6  # relative to the loss: more than the error of float32 inside an answer after a few hundred steps
 
 
 class TrainingCrash(Exception):
-    """The training cannot go on: `crash` is what an answer raised, with the student's lines."""
+    """The training run cannot continue: `crash` is an answer's exception, with the student's lines."""
 
     def __init__(self, step, crash):
         self.crash = crash
@@ -23,8 +23,11 @@ class TrainingCrash(Exception):
 
 @dataclass
 class LossCurves:
-    """The losses of every step from the same seed, {"library": [...], "yours": [...]}; calls: {name: how often the
-    student's was called}; left_out: the names of answers that are not started."""
+    """The losses of both training runs.
+
+    losses: {"library": [...], "yours": [...]}, one per step; calls: {name: number of calls of the student's function}
+    left_out: the names of answers that are not started
+    """
 
     losses: dict = field(default_factory=dict)
     calls: dict = field(default_factory=dict)
@@ -32,23 +35,22 @@ class LossCurves:
 
     @property
     def part_at(self):
-        """The first step, from 1, whose losses differ by more than rounding, or None."""
+        """The first step, counted from 1, whose losses differ by more than rounding, or None."""
         pairs = zip(*self.losses.values(), strict=False)
         return next((i for i, (a, b) in enumerate(pairs, 1) if not abs(a - b) <= ROUNDING * abs(a)), None)
 
 
 def train_both(answers, steps=200, every=10, seed=0, report=lambda step, library, yours: None, in_both=()):
-    """Train the built-in translator, small and in float64, with the library's functions, then with the answers in their
-    places.
+    """Train a small built-in translator in float64 with the library's functions, then with the answers in their place.
 
     answers: as for `using`
-    report: called with a step and its two losses, for step 1 and every `every` steps
-    in_both: names of answers that the training with the library's functions uses too: a right dropout that draws other
-        random numbers would part the two
+    report: called with a step and its two losses, at step 1 and every `every` steps
+    in_both: names of answers that both runs use: a right dropout may draw other random numbers than the library's,
+        which changes the losses
 
-    There is dropout only where the answers have one of the two functions of it, as it draws at random.
+    The translator uses dropout only if the answers contain one of the two dropout functions.
 
-    ->  LossCurves. Raises TrainingCrash for what goes wrong in the student's code and for a loss that is not finite.
+    ->  LossCurves. Raises TrainingCrash if the student's code raises an exception or a loss is not finite.
     """
     check_at_least("steps", steps, 1)
     check_at_least("every", every, 1)
@@ -78,7 +80,7 @@ def train_both(answers, steps=200, every=10, seed=0, report=lambda step, library
 
 
 class _Stepping(Optimizer):
-    """An Adam that is a class of its own, with `step` and `lr`, where the Trainer wants an Optimizer."""
+    """The student's Adam, a class with `step` and `lr`, as the Optimizer that the Trainer needs."""
 
     def __init__(self, kind, parameters, **how):
         super().__init__(parameters, lr=0.0)
@@ -91,8 +93,8 @@ class _Stepping(Optimizer):
 
 
 def _prepare(dropout, steps, seed):
-    """The trainer of a translator with one block a stack, and its batches. In float64, so that a right answer that adds
-    in another order stays together with the library's."""
+    """The trainer of a translator with one block per stack, and its batches. In float64, so that a right answer that
+    adds in another order gives the library's losses up to rounding."""
     from ..tasks.translation import TranslationOptions, TranslationTask
     from ..training import Trainer
 
@@ -105,7 +107,7 @@ def _prepare(dropout, steps, seed):
         d_model=32,
         d_ff=64,
         dropout=dropout,
-        lr=5e-3,  # small, so that rounding does not grow: with 0.02, 1e-10 becomes 10 % in 100 steps
+        lr=5e-3,  # small, because rounding grows with it: with 0.02, 1e-10 becomes 10 % after 100 steps
         warmup=60,
         seed=seed,
     )

@@ -55,7 +55,7 @@ HONEST = {
 # name: source, points (of 2), a word that the remarks hold
 HOSTILE = {
     "loop": ("def softmax(x, axis=-1):\n    while True: pass\n" + BACKWARD, 1, "timed out: softmax"),
-    "loop_when_loaded": ("while True: pass\n", 0, "timed out while it was loaded"),
+    "loop_when_loaded": ("while True: pass\n", 0, "timed out while loading"),
     "fork_bomb": ("import os\nwhile True:\n    os.fork()\n", 0, "could not be loaded"),
     "program": ("import subprocess\ndef softmax(x, axis=-1):\n    return subprocess.run(['true'])\n", 0, ""),
     "exit": ("def softmax(x, axis=-1):\n    raise SystemExit(0)\n" + BACKWARD, 1, "it ended"),
@@ -120,24 +120,24 @@ HOSTILE = {
     "imported": (
         "from transformer_np.functional import softmax as softmax\n" + BACKWARD,
         1,
-        "library's own solution: softmax",
+        "library's solution: softmax",
     ),
     "assigned": (
         "import transformer_np\nsoftmax = transformer_np.functional.softmax\n" + BACKWARD,
         1,
-        "library's own solution: softmax",
+        "library's solution: softmax",
     ),
     "called": (
         "from transformer_np import functional as F\n"
         "def softmax(x, axis=-1):\n    return F.softmax(x, axis)\n" + BACKWARD,
         1,
-        "library's own solution: softmax",
+        "library's solution: softmax",
     ),
     "importlib": (
         "import importlib\ndef softmax(x, axis=-1):\n"
         "    return importlib.import_module('transformer_np.functional').softmax(x, axis)\n" + BACKWARD,
         1,
-        "library's own solution: softmax",
+        "library's solution: softmax",
     ),
     "read": (
         "import transformer_np.functional as F\n"
@@ -258,7 +258,7 @@ def test_the_table_and_the_reports(among):
     assert "| softmax_backward | 0 of 1 | wrong gradient | only the diagonal |" in report
     assert "off-diagonal" in report
     assert "seed 7" in report
-    assert "Kept apart by: own process" in report
+    assert "Isolation: own process" in report
     overview = (root / "grades_reports" / "overview.md").read_text()
     assert "only the diagonal (1)" in overview
 
@@ -316,7 +316,7 @@ def test_classes_and_decoding_have_the_layers_but_not_the_answer(tmp_path):
     grades = grade(folder, tmp_path / "grades.csv", parse_rubric(f"exercises = {names}"))
     for name in names:
         verdict = grades["inherits"].verdicts[name]
-        assert (verdict.outcome, verdict.misconception) == ("crashed", "uses the library's own solution")
+        assert (verdict.outcome, verdict.misconception) == ("crashed", "calls the library's solution")
     assert grades["own"].verdicts["AddNorm"].passed, grades["own"].verdicts["AddNorm"].message
 
 
@@ -326,7 +326,7 @@ def test_all_exercises_can_be_sent_and_tried(tmp_path):
     folder = hand_in(tmp_path / "in", {"imports": "".join(lines)})
     (got,) = grade(folder, tmp_path / "grades.csv", default_rubric()).values()
     assert {name: v.misconception for name, v in got.verdicts.items()} == dict.fromkeys(
-        all_exercises(), "uses the library's own solution"
+        all_exercises(), "calls the library's solution"
     )
 
 
@@ -341,7 +341,7 @@ def test_a_folder_of_files_is_one_submission(tmp_path):
     hand_in(folder / "gus", {"a": SOFTMAX + "import b\n", "b": "raise ValueError('no')\n" + BACKWARD})
     grades = grade(folder, tmp_path / "grades.csv")
     assert grades["fay"].points(TWO) == 2
-    assert grades["fay"].remarks == ("zzz.py timed out while it was loaded",)
+    assert grades["fay"].remarks == ("zzz.py timed out while loading",)
     assert grades["gus"].points(TWO) == 1
     assert "b.py could not be loaded (ValueError: no)" in grades["gus"].remarks
     assert "could not be loaded" in grades["gus"].verdicts["softmax_backward"].message
@@ -359,7 +359,7 @@ def test_names_that_meet(tmp_path):
 
 
 def test_a_folder_without_submissions(tmp_path):
-    with pytest.raises(ValueError, match="no submission"):
+    with pytest.raises(ValueError, match="contains no submission"):
         find_submissions(tmp_path)
     with pytest.raises(NotADirectoryError):
         find_submissions(tmp_path / "none")
@@ -429,7 +429,7 @@ def test_without_a_rubric_everything_counts_one():
         ('exercises = ["sofmax"]\n', r"line 1: there is no exercise 'sofmax'; did you mean softmax\?"),
         ('exercises = [\n"softmax",\n"softmax"]\n', r"line 3: exercises names softmax twice"),
         ('exercises = "softmax"\n', r"line 1: exercises must be a list"),
-        ("exercises = []\n", r"no exercise gives any points"),
+        ("exercises = []\n", r"no exercise gives points"),
         ("[points]\nsoftmax_bckward = 1\n", r"line 2: .*did you mean softmax_backward\?"),
         ("[points]\nsoftmax = 1\nsoftmax_backward = -1\n", r"line 3: the points for softmax_backward .*-1"),
         ('[points]\nsoftmax = "2"\n', r"line 2: the points for softmax must be a number"),
@@ -482,6 +482,7 @@ def command(folder, out):
     ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
 @pytest.mark.parametrize("ending", ["SIGKILL", "SIGINT"])
 def test_a_run_that_is_broken_off(tmp_path, ending):
@@ -496,6 +497,7 @@ def test_a_run_that_is_broken_off(tmp_path, ending):
         code = process.wait(20)
     finally:
         process.kill()
+        process.wait()
     assert code == (130 if ending == "SIGINT" else -signal.SIGKILL)
     if sys.platform == "linux":
         wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))

@@ -163,7 +163,7 @@ def test_endless_recursion_is_a_crash():
         return answer(x, w, scale)
 
     found = verdict(answer)
-    assert (found.outcome, found.misconception) == ("crashed", "calls itself without end")
+    assert (found.outcome, found.misconception) == ("crashed", "endless recursion")
     assert len(found.message.splitlines()) < 40
 
 
@@ -192,13 +192,24 @@ def test_messages_are_narrow_and_the_repr_is_one_line():
         assert "\n" not in repr(found)
 
 
+def test_a_masked_array_is_told_how_to_become_an_array():
+    found = verdict(with_total(y=lambda y: np.ma.masked_less(y, 0)))
+    assert "y must be an array of numbers, got a masked array. Convert it with .filled(…)." in flat(found)
+
+
+def test_an_answer_without_return_is_asked_for_it():
+    assert flat(verdict(lambda x, w, scale=1.0: print(end=""))).endswith(
+        "It must return 2 values (y, total), but it returned None. Is there a `return`?"
+    )
+
+
 # --- attempts --------------------------------------------------------------------------------------------------------
 
 
 def test_a_missing_optional_parameter_is_named():
     found = verdict(lambda x, w: scaled_sums(x, w))
     assert (found.outcome, found.misconception) == ("crashed", "no parameter scale")
-    assert "(x, w, scale=1.0), the answer has (x, w)" in flat(found)
+    assert "has the parameters (x, w), but the exercise has (x, w, scale=1.0)" in flat(found)
 
 
 def test_a_missing_required_parameter_is_named():
@@ -337,7 +348,7 @@ def test_an_unknown_deviation_in_an_edge_case_is_described():
 
     found = verdict(answer)
     assert found.misconception == "weights squared"
-    assert "With scale=3: something else is wrong, too." in flat(found)
+    assert "With scale=3: something else is also wrong." in flat(found)
 
 
 def test_a_crash_in_an_edge_case_is_told_beside_the_mistake():
@@ -347,6 +358,19 @@ def test_a_crash_in_an_edge_case_is_told_beside_the_mistake():
     found = verdict(answer)
     assert (found.outcome, found.misconception) == ("wrong value", "weights squared")
     assert "With scale=3: ValueError: negative dimensions" in flat(found)
+
+
+def test_a_crash_in_the_first_case_is_told_beside_the_mistake_in_others():
+    def answer(x, w, scale=1.0):
+        if scale == 1 and x.all():
+            raise ValueError("only for scale 3")
+        return wrong({"weights squared"}.__contains__, x, w, scale)
+
+    found = verdict(answer)
+    assert (found.outcome, found.misconception) == ("crashed", "weights squared")
+    assert "ValueError: only for scale 3." in flat(found)
+    assert "It was called with x (" in flat(found)
+    assert "With scale=3: The weights are squared, W · W." in flat(found)
 
 
 def test_a_result_no_mistake_explains_is_described_beside_one_that_is():
@@ -421,7 +445,7 @@ def test_common_exceptions_get_a_name(answer, name):
     [
         (lambda x, w, scale=1.0: print(end=""), "nothing returned"),
         (lambda x, w, scale=1.0: scaled_sums(x, w, scale)[0], "returns too little"),
-        (lambda x, w, scale=1.0: (*scaled_sums(x, w, scale), 1), "returns more than it should"),
+        (lambda x, w, scale=1.0: (*scaled_sums(x, w, scale), 1), "returns too much"),
         (lambda x, w, scale=1.0: (scaled_sums(x, w, scale)[0].tolist(), x[0, 0]), "a list instead of an array"),
         (lambda x, w, scale=1.0: (part for part in (x, w)), "a generator"),
         (with_total(y=lambda y: y + 0j), "complex numbers"),
@@ -477,19 +501,19 @@ EXACT = {
     "NaN everywhere": lambda y, n: np.nan * y,
     "transposed": lambda y, n: y.transpose(0, 2, 1),
     "reversed along T": lambda y, n: y[:, ::-1],
-    "rolled on along T by one place": lambda y, n: np.roll(y, 1, 1),
-    "shifted on along T by one place": lambda y, n: np.concatenate([0 * y[:, :1], y[:, :-1]], 1),
-    "shifted back along T by one place": lambda y, n: np.concatenate([y[:, 1:], 0 * y[:, :1]], 1),
-    "the first along B for all": lambda y, n: y[:1] + 0 * y,
+    "rolled forward along T by one place": lambda y, n: np.roll(y, 1, 1),
+    "shifted forward along T by one place": lambda y, n: np.concatenate([0 * y[:, :1], y[:, :-1]], 1),
+    "shifted backward along T by one place": lambda y, n: np.concatenate([y[:, 1:], 0 * y[:, :1]], 1),
+    "the first along B repeated": lambda y, n: y[:1] + 0 * y,
     "the absolute value of the right result": lambda y, n: abs(y),
     "the square of the right result": lambda y, n: y * y,
     "the exponential of the right result": lambda y, n: np.exp(y),
-    "1 − right": lambda y, n: 1 - y,
-    "cut to whole numbers": lambda y, n: np.trunc(y),
+    "1 − the right result": lambda y, n: 1 - y,
+    "truncated to integers": lambda y, n: np.trunc(y),
     "divided by the sum over K": lambda y, n: y / y.sum(-1, keepdims=True),
     "softmax over K of the right result": lambda y, n: F.softmax(y),
-    "minus the mean over K": lambda y, n: y - y.mean(-1, keepdims=True),
-    "summed up along T": lambda y, n: y.cumsum(1),
+    "mean over K subtracted": lambda y, n: y - y.mean(-1, keepdims=True),
+    "cumulative sum along T": lambda y, n: y.cumsum(1),
     "reshaped in the wrong order of axes": lambda y, n: y.swapaxes(1, 2).reshape(y.shape),
 }
 
@@ -531,8 +555,8 @@ def test_single_numbers_that_were_handed_in_name_a_factor():
         ("returns x", lambda y, n, x: x),
         ("x added", lambda y, n, x: y + x),
         ("x not added", lambda y, n, x: y - x),
-        ("times x too often", lambda y, n, x: y * x),
-        ("factor x missing", lambda y, n, x: y / x),
+        ("x as an extra factor", lambda y, n, x: y * x),
+        ("x missing as a factor", lambda y, n, x: y / x),
     ],
 )
 def test_an_input_in_the_result_is_named(name, change):
@@ -546,7 +570,7 @@ def test_swapped_results_are_named():
     swapped = Draw("dq", "T K", dk, dq, {}, others=others, returned=returned)
     assert describe_exactly([swapped]).name == "dq and dk swapped"
     twice = Draw("dq", "T K", dk, dq, {}, others=others, returned={"dq": dk, "dk": dk})
-    assert describe_exactly([twice]).name == "dk in the place of dq"
+    assert describe_exactly([twice]).name == "dk instead of dq"
 
 
 def test_permuted_heads_are_named():
@@ -603,8 +627,8 @@ def test_a_large_number_for_infinity_is_named():
     ("name", "change", "axes"),
     [
         ("transposed", lambda y, n: y.transpose(0, 2, 1), "B T K"),
-        ("an axis of length 1 too many", lambda y, n: y[..., None], "B T K"),
-        ("an axis of length 1 too many", lambda y, n: y.sum((), keepdims=True)[None], "K"),
+        ("extra axis of length 1", lambda y, n: y[..., None], "B T K"),
+        ("extra axis of length 1", lambda y, n: y.sum((), keepdims=True)[None], "K"),
         ("not summed over B and T", lambda y, n: _parts(y, (n["B"], n["T"])), "K"),
         ("not summed over B", lambda y, n: _parts(y, (n["B"],)), "T K"),
         ("not averaged over B", lambda y, n: _parts(y, (n["B"],)) * n["B"], "T K"),
@@ -616,7 +640,7 @@ def test_a_large_number_for_infinity_is_named():
         ("without the first along T", lambda y, n: y[:, 1:], "B T K"),
         ("repeated along an axis", lambda y, n: np.repeat(y[None], n["B"], 0), "T K"),
         ("only the last along T", lambda y, n: y[:, -1], "B T K"),
-        ("axes in another order, and reshaped", lambda y, n: y.swapaxes(0, 1).reshape(-1, n["K"]), "B T K"),
+        ("axes in the wrong order, and reshaped", lambda y, n: y.swapaxes(0, 1).reshape(-1, n["K"]), "B T K"),
     ],
 )
 def test_wrong_shapes_are_named(name, change, axes):
@@ -633,19 +657,19 @@ def _parts(y, lead):
 def test_an_axis_of_length_1_too_few_is_named():
     sizes = [{"B": 2, "T": 3}, {"B": 4, "T": 2}]
     made = draws(lambda y, n: y[..., 0], make=lambda rng, shape: rng.normal(size=(*shape, 1)), axes="B T", sizes=sizes)
-    assert describe_exactly(made).name == "an axis of length 1 too few"
+    assert describe_exactly(made).name == "missing axis of length 1"
 
 
 def test_a_wrong_shape_with_wrong_numbers_is_described_by_its_letters():
     made = draws(lambda y, n: np.sin(3 * y).transpose(0, 2, 1))
     assert describe_exactly(made) is None
     found = describe_roughly(made)
-    assert found.name == "axes T and K in another order"
+    assert found.name == "axes T and K in the wrong order"
     assert "(B, K, T)" in found.text
     found = describe_roughly(draws(lambda y, n: np.ones((n["B"], *y.shape)), "T K"))
-    assert found.name == "B too many"
+    assert found.name == "extra axis B"
     found = describe_roughly(draws(lambda y, n: np.sin(y[:, 0])))
-    assert found.name == "T too few"
+    assert found.name == "missing axis T"
 
 
 # in part only
@@ -698,7 +722,7 @@ def test_rows_that_are_hidden_whole_are_named():
         return hidden
 
     found = describe_roughly(draws(lambda y, n, mask: np.where(mask.all(-1)[..., None], np.nan, y), mask=mask))
-    assert found.name == "NaN in rows that are hidden whole"
+    assert found.name == "NaN in fully hidden rows"
 
 
 def test_repeated_ids_are_named():
@@ -715,9 +739,9 @@ def test_a_factor_for_each_row_is_named():
         return y * np.random.default_rng(0).uniform(1, 2, (n["B"], n["T"], 1))
 
     found = describe_roughly(draws(change))
-    assert found.name == "a factor for each of B and T"
+    assert found.name == "a different factor for each B and T"
     found = describe_roughly(draws(lambda y, n: y + np.random.default_rng(0).normal(size=n["K"])))
-    assert found.name == "an offset for each of K"
+    assert found.name == "a different offset for each K"
 
 
 def test_the_upper_triangle_is_named():

@@ -1,1 +1,1 @@
-"""Grading a folder of submissions, each in isolation, and the report on them."""
+"""Grading of a folder of submissions, each in isolation, with reports."""

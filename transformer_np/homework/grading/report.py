@@ -1,4 +1,4 @@
-"""Grades as a table for a spreadsheet, a report for each student, and an overview of the class."""
+"""Grades as a table for a spreadsheet, a report per student, and an overview of the class."""
 
 import csv
 import io
@@ -6,11 +6,11 @@ from collections import Counter
 
 from ..path import all_exercises
 
-_RISKY = ("=", "+", "-", "@")  # what a spreadsheet takes for a formula at the beginning of a cell
+_RISKY = ("=", "+", "-", "@")  # a cell that begins with one of these is a formula to a spreadsheet
 
 
 def number(value):
-    """A number of points, as short as it can be."""
+    """A number of points, as short as possible."""
     return f"{round(value, 4):g}"
 
 
@@ -19,7 +19,7 @@ def percent(points, possible):
 
 
 def grades_csv(grades, rubric):
-    """One row a student, in the order they come; the text of the CSV."""
+    """The text of the CSV: one row per student, in the order of the grades."""
     names = list(rubric.points)
     columns = ["student", "points", "points possible", "percent", *names, "remarks"]
     if rubric.pass_mark is not None:
@@ -48,7 +48,7 @@ def _cell(text):
 
 
 def student_report(grade, rubric, run):
-    """The report of one student, in Markdown. run: how the grading was done, in a sentence."""
+    """The report on one student, in Markdown. run: a sentence on the settings of the grading."""
     points = grade.points(rubric)
     lines = [f"# {_plain(grade.student)}", ""]
     lines.append(f"{number(points)} of {number(rubric.possible)} points, {percent(points, rubric.possible)} %.")
@@ -58,7 +58,7 @@ def student_report(grade, rubric, run):
         )
     if grade.remarks:
         lines += ["", "Remarks:", "", *(f"- {_plain(remark)}" for remark in grade.remarks)]
-    lines += ["", "| exercise | points | outcome | what is wrong |", "|---|---|---|---|"]
+    lines += ["", "| exercise | points | outcome | mistake |", "|---|---|---|---|"]
     for name, worth in rubric.points.items():
         verdict = grade.verdicts[name]
         got = f"{number(rubric.points_for(verdict))} of {number(worth)}"
@@ -69,17 +69,17 @@ def student_report(grade, rubric, run):
             fence = "`" * (3 + max((len(run) for run in _runs_of_backticks(verdict.message)), default=0))
             lines += ["", f"## {name}", "", f"{fence}text", verdict.message, fence]
             section = all_exercises()[name].section
-            lines += ["", f"Lecture: {section}. Right in {verdict.share:.0%} of the cases."]
+            lines += ["", f"Lecture: {section}. {verdict.share:.0%} of the cases are right."]
     return "\n".join([*lines, "", run, ""])
 
 
 def overview(grades, rubric, run):
-    """What the class can do and what it gets wrong, in Markdown."""
+    """The results and the most frequent mistakes of the class, in Markdown."""
     totals = [100 * grade.points(rubric) / rubric.possible for grade in grades]
     mean = sum(totals) / len(totals)
     students = "1 student" if len(grades) == 1 else f"{len(grades)} students"
     lines = ["# The class", "", f"{students}, {mean:.1f} % on average.", ""]
-    lines += ["| exercise | passed | started | what is wrong most often |", "|---|---|---|---|"]
+    lines += ["| exercise | passed | started | most frequent mistakes |", "|---|---|---|---|"]
     for name in rubric.points:
         verdicts = [grade.verdicts[name] for grade in grades]
         passed = sum(verdict.passed for verdict in verdicts)
@@ -91,7 +91,7 @@ def overview(grades, rubric, run):
 
 
 def _plain(text):
-    """Text of a stranger, or with a bar in it, for a line of Markdown."""
+    """Untrusted text as one escaped line of Markdown."""
     text = " ".join(str(text).split())
     for sign in "\\`|<>[]*":
         text = text.replace(sign, f"\\{sign}")

@@ -1,4 +1,4 @@
-"""What counts in a grading, and how much: a TOML file."""
+"""The rubric: a TOML file with the exercises that count and their points."""
 
 import math
 import re
@@ -11,12 +11,13 @@ from ..path import all_exercises
 
 
 class RubricError(ValueError):
-    """What is wrong with a rubric, with the line."""
+    """A rubric cannot be used; the message names the line."""
 
 
 @dataclass(frozen=True)
 class Rubric:
-    """points: {name of an exercise: what it is worth}, of those that count; pass_mark: percent, or None"""
+    """points: {name of an exercise that counts: its points}; partial: points by the share of right cases
+    pass_mark: percent, or None"""
 
     points: dict = field(default_factory=dict)
     partial: bool = False
@@ -27,18 +28,18 @@ class Rubric:
         return math.fsum(self.points.values())
 
     def points_for(self, verdict):
-        """What an answer with this verdict gets."""
+        """The points of an answer with this verdict."""
         share = 1.0 if verdict.passed else verdict.share if self.partial else 0.0
         return self.points[verdict.exercise] * share
 
 
 def default_rubric():
-    """Every exercise counts 1, all or nothing."""
+    """Every exercise counts 1 point, all or nothing."""
     return Rubric(dict.fromkeys(all_exercises(), 1.0))
 
 
 def read_rubric(path):
-    """The rubric in a TOML file. RubricError, with the line, for what it does not understand."""
+    """The rubric in a TOML file. RubricError with the line if it cannot be used."""
     try:
         text = Path(path).read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -59,7 +60,7 @@ def parse_rubric(text, path="the rubric"):
     for key in table:
         if key not in known:
             advice = "".join(f"; did you mean {near}?" for near in get_close_matches(key, known, n=1))
-            fail(key, f"there is no setting {key!r}{advice or '; there is ' + ', '.join(known)}")
+            fail(key, f"there is no setting {key!r}{advice or '; the settings are ' + ', '.join(known)}")
     partial = table.get("partial", False)
     if not isinstance(partial, bool):
         fail("partial", f"partial must be true or false, got {partial!r}")
@@ -86,12 +87,12 @@ def parse_rubric(text, path="the rubric"):
     for name, value in points.items():
         exercise(name, name)
         if name not in names:
-            fail(name, f"points for {name}, which is not in exercises")
+            fail(name, f"points for {name}, but {name} is not in exercises")
         if not _is_number(value) or not 0 <= value < math.inf:
-            fail(name, f"the points for {name} must be a number from 0, got {value!r}")
+            fail(name, f"the points for {name} must be a number, 0 or more, got {value!r}")
     counted = {name: float(points.get(name, 1)) for name in all_exercises() if name in names}
     if not math.fsum(counted.values()):
-        fail("points", "no exercise gives any points")
+        fail("points", "no exercise gives points")
     return Rubric(counted, partial, None if pass_mark is None else float(pass_mark))
 
 
@@ -100,7 +101,7 @@ def _is_number(value):
 
 
 def _line(text, key):
-    """ ", line 3" where a key, or a name in a list, stands; the last place, as points come after the list."""
+    """ ", line 3": the line of a key or of a name in a list; the last one, because [points] comes after the list."""
     word = rf"(?<![\w-]){re.escape(key)}(?![\w-])"
     lines = [number for number, line in enumerate(text.splitlines(), 1) if re.search(word, line.partition("#")[0])]
     return f", line {lines[-1]}" if lines else ""

@@ -1,5 +1,4 @@
-"""Grading a folder of submissions: each in processes of its own, all cores at once, and where it was left off if it was
-broken off."""
+"""The grading of a folder of submissions, each in its own processes, on all cores; an interrupted run can continue."""
 
 import hashlib
 import json
@@ -23,7 +22,7 @@ from .sandbox.session import Limits, Stopped, Task, try_submission
 from .sandbox.wire import plain_text
 
 MOST_BYTES = 1 << 20  # of one file
-MOST_FILES, MOST_TOTAL = 100, 8 << 20  # of one submission, and their bytes
+MOST_FILES, MOST_TOTAL = 100, 8 << 20  # files and bytes of one submission
 _SOLUTION = "LibrarySolution"
 
 
@@ -32,7 +31,7 @@ _SOLUTION = "LibrarySolution"
 
 @dataclass(frozen=True)
 class HandedIn:
-    """student: the name of the file or folder; path; files: {relative name: bytes}; remarks: what was left out"""
+    """student: the name of the file or folder; files: {relative name: bytes}; remarks: files that were skipped"""
 
     student: str
     path: Path
@@ -41,10 +40,10 @@ class HandedIn:
 
 
 def find_submissions(folder):
-    """[(student, path)]: every .py file and every folder in it, by name. ValueError where there is none."""
+    """[(student, path)] for every .py file and every folder with one, sorted by name. ValueError if there is none."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is not a folder: it must hold one file or one folder for each student")
+        raise NotADirectoryError(f"{folder} is not a folder; name a folder with one file or one folder per student")
     found = []
     for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
         if entry.name.startswith((".", "__")):
@@ -54,7 +53,7 @@ def find_submissions(folder):
         elif entry.name.endswith(".py"):
             found.append((entry.name.removesuffix(".py"), Path(entry.path)))
     if not found:
-        raise ValueError(f"{folder}: there is no submission in it, neither a .py file nor a folder of such files")
+        raise ValueError(f"{folder} contains no submission: neither a .py file nor a folder with .py files")
     names = [student.lower() for student, _ in found]
     doubled = {name for name in names if names.count(name) > 1}
     return [
@@ -64,7 +63,7 @@ def find_submissions(folder):
 
 
 def _shown(name):
-    """The name of a file as it can be printed, whatever it is."""
+    """The name of a file in printable form."""
     return plain_text(os.fsencode(name).decode("utf-8", "backslashreplace"), 200)
 
 
@@ -73,7 +72,7 @@ def _has_python(folder):
 
 
 def read_submission(student, path):
-    """A HandedIn. What is no plain file, too large or too much is left out with a remark; links are not followed."""
+    """A HandedIn. Links, special files and files beyond the limits are skipped with a remark."""
     if path.suffix == ".py" and not path.is_dir():
         paths, root = [path], path.parent
     else:
@@ -94,9 +93,9 @@ def read_submission(student, path):
                 raise ValueError(f"all files together are larger than {MOST_TOTAL >> 20} MiB")
             files[name] = content
         except (OSError, ValueError) as error:
-            remarks.append(plain_text(f"{name} left out: {getattr(error, 'strerror', None) or error}", 200))
+            remarks.append(plain_text(f"{name} was skipped: {getattr(error, 'strerror', None) or error}", 200))
     if len(paths) > MOST_FILES:
-        remarks.append(f"only the first {MOST_FILES} files are read")
+        remarks.append(f"only the first {MOST_FILES} files were read")
     return HandedIn(student, path, files, tuple(remarks))
 
 
@@ -105,7 +104,7 @@ def _content(path):
     if stat.S_ISLNK(kind.st_mode):
         raise ValueError("it is a link")
     if not stat.S_ISREG(kind.st_mode):
-        raise ValueError("it is no plain file")
+        raise ValueError("it is not a regular file")
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb") as file:
         content = file.read(MOST_BYTES + 1)
@@ -119,7 +118,7 @@ def _content(path):
 
 @dataclass(frozen=True)
 class Grade:
-    """verdicts: {name of an exercise: Verdict}; layers: what the submission was kept in by"""
+    """verdicts: {name of an exercise: Verdict}; layers: the isolation of the submission"""
 
     student: str
     verdicts: dict
@@ -133,8 +132,8 @@ class Grade:
 class Grading:
     """A folder of submissions, graded into a CSV file and a folder of reports.
 
-    seed: of the inputs, the same for all students; None takes that of the run before, or draws one. Grades that are in
-    the folder of reports are taken from there, where submission, seed, limits and library are the same.
+    seed: of the inputs, the same for all students; None takes the seed of the last run, or draws one. A grade in the
+    folder of reports is used again if submission, seed, limits and library are unchanged.
     """
 
     def __init__(self, folder, out, rubric, reports=None, limits=None, workers=1, seed=None):
@@ -157,14 +156,14 @@ class Grading:
         return np.random.SeedSequence().entropy % 2**32
 
     def run(self, bar=None):
-        """Grade all; returns the grades in the order of the names. bar: a tqdm bar, updated for each student.
+        """Grade all submissions; returns the grades sorted by name. bar: a tqdm bar, updated for each student.
 
-        Ctrl-C ends it: what is finished remains, and is not done again.
+        After Ctrl-C the finished grades remain, and the next run uses them.
         """
         _write(self.reports / "run.json", json.dumps({"seed": self.seed, "version": __version__}) + "\n")
         exercises = [all_exercises()[name] for name in self.rubric.points]
         self.tasks = [Task(exercise, Trials(exercise, self.seed)) for exercise in exercises]
-        # where not even a process without a submission starts, no grade would mean anything
+        # if not even an empty submission can be tried, no grade means anything
         try_submission({}, self.tasks[:1], self.limits, self._hidden(), self._stop.is_set)
         grades = [None] * len(self.submissions)
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="grading")
@@ -184,11 +183,11 @@ class Grading:
         return grades
 
     def sentence(self, grades):
-        """How it was done."""
+        """The settings of the grading, in a sentence."""
         layers = list(dict.fromkeys(layer for grade in grades for layer in grade.layers))
         return (
             f"transformer-np {__version__}, seed {self.seed}, {self.limits.seconds:g} s for each exercise, "
-            f"{self.limits.memory / 2**30:g} GiB. Kept apart by: {', '.join(layers) or 'nothing was run'}."
+            f"{self.limits.memory / 2**30:g} GiB. Isolation: {', '.join(layers) or 'nothing was run'}."
         )
 
     def _grade(self, student, path):
@@ -197,7 +196,7 @@ class Grading:
         grade = _read_record(record, key, student, self.rubric.points)
         if grade is None:
             grade = self._try(handed_in)
-            if grade.layers:  # else it was not tried at all, which may be another time
+            if grade.layers:  # otherwise it was not tried: the next run may succeed
                 _write(record, json.dumps(_as_record(grade, key), indent=1) + "\n")
         else:
             self.reused += 1
@@ -209,10 +208,10 @@ class Grading:
             raise Stopped
         try:
             tried = try_submission(handed_in.files, self.tasks, self.limits, self._hidden(), self._stop.is_set)
-        except RuntimeError as error:  # its files cannot be put down, for one
+        except RuntimeError as error:  # for example, its files cannot be written
             verdicts = {task.name: _crashed(task, f"{task.name} could not be tried: {error}") for task in self.tasks}
             return Grade(handed_in.student, verdicts, (*handed_in.remarks, f"could not be tried: {_short(str(error))}"))
-        with self._judging:  # NumPy's settings, and what the variants return, are shared by all threads
+        with self._judging:  # all threads share NumPy's settings and the cached variants
             verdicts = {task.name: self._verdict(task, tried) for task in self.tasks}
         return Grade(
             handed_in.student,
@@ -228,26 +227,26 @@ class Grading:
         attempts, name = tried.attempts[task.name], task.name
         if name in tried.missing and tried.not_loaded:
             (file, crash), *_ = tried.not_loaded.items()
-            return _crashed(task, f"{name} is not there, as {file} could not be loaded. {_what(crash)}")
+            return _crashed(task, f"{name} is missing because {file} could not be loaded. {_what(crash)}")
         if name in tried.missing:
             return Verdict(
-                name, "not started", f"{name}: not started: there is none in the submission.", seed=self.seed
+                name, "not started", f"{name}: not started: the submission contains no {name}.", seed=self.seed
             )
         first = next((attempt.crash for attempt in attempts if attempt.crash), None)
         try:
             with np.errstate(all="ignore"):
                 verdict = judge(task.trials, attempts)
-        except Exception as error:  # a judge that stumbles over what a stranger sent must not end the run
+        except Exception as error:  # a strange result must not end the run
             return _crashed(task, f"{name} returned something that could not be judged ({type(error).__name__}).")
         own = first is not None and first.kind == _SOLUTION
         if name in tried.called and not verdict.passed and (own or verdict.misconception is None):
-            what = f"{name} uses the library's own solution: {', '.join(tried.called[name])}. It is to be written anew."
+            what = f"{name} calls the library's solution: {', '.join(tried.called[name])}. Write it yourself."
             outcome = "crashed" if own else verdict.outcome
-            return replace(verdict, outcome=outcome, misconception="uses the library's own solution", message=what)
+            return replace(verdict, outcome=outcome, misconception="calls the library's solution", message=what)
         return replace(verdict, message=plain_text(verdict.message, 10_000))
 
     def _key(self, handed_in):
-        """What a grade depends on, as a hash."""
+        """A hash of everything that a grade depends on."""
         key = hashlib.sha256(_library().encode())
         parts = [self.seed, asdict(self.limits), sorted(self.rubric.points), handed_in.student, handed_in.remarks]
         key.update(json.dumps(parts).encode())
@@ -265,16 +264,16 @@ def _what(crash):
 
 
 def _remarks(tried, verdicts, handed_in):
-    """What a teacher wants to know at a glance."""
-    remarks = [] if handed_in.files else ["there is no file to be read"]
+    """The remarks on a submission for the teacher."""
+    remarks = [] if handed_in.files else ["no file could be read"]
     for file, crash in tried.not_loaded.items():
-        how = "timed out while it was loaded" if crash.kind == "TimeoutError" else "could not be loaded"
+        how = "timed out while loading" if crash.kind == "TimeoutError" else "could not be loaded"
         remarks.append(
             f"{file} {how}" + (f" ({crash.kind}: {_short(crash.text)})" if crash.kind != "TimeoutError" else "")
         )
     own = [name for name in tried.called if not verdicts[name].passed]
     if own:
-        remarks.append(f"uses the library's own solution: {', '.join(own)}")
+        remarks.append(f"calls the library's solution: {', '.join(own)}")
     lost = {"TimeoutError": "timed out", "MemoryError": "out of memory"}
     for kind, words in lost.items():
         names = [
@@ -304,7 +303,7 @@ def _short(text):
 
 @cache
 def _library():
-    """A hash of the library: another one may judge otherwise."""
+    """A hash of the library: another version may judge differently."""
     root, content = Path(__file__).parents[2], hashlib.sha256(__version__.encode())
     for path in sorted(root.rglob("*.py")):
         content.update(str(path.relative_to(root)).encode() + path.read_bytes())
@@ -322,7 +321,7 @@ def _as_record(grade, key):
 
 
 def _read_record(path, key, student, names):
-    """The grade that was written before, or None where it is another one or none."""
+    """The recorded grade, or None if there is none or it belongs to other inputs."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         if record["key"] != key:
@@ -336,7 +335,7 @@ def _read_record(path, key, student, names):
 
 
 def _file_name(path):
-    """The name of a submission for its report, another for every one: the student's, where that will do."""
+    """A unique file name for a submission's report: the student's name if possible."""
     student = path.name.removesuffix(".py")
     name = re.sub(r"[^\w .+-]", "_", student, flags=re.ASCII)[:100].strip(" .")
     clear = name == student and name.lower() not in ("overview", "run") and not (

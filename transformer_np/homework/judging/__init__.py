@@ -1,1 +1,1 @@
-"""From what an answer returned to a verdict and its explanation."""
+"""The judging of answers: attempts, comparison, verdict and explanation."""

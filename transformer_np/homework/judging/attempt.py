@@ -1,4 +1,4 @@
-"""One answer tried on one case: what it returned, or how it failed."""
+"""One call of an answer: its output, or its failure."""
 
 import copy
 import sysconfig
@@ -7,6 +7,7 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from dis import get_instructions
+from functools import cache
 from inspect import Parameter, signature, unwrap
 from os import sep
 from pathlib import Path
@@ -26,9 +27,9 @@ class Crash:
     """An exception that an answer raised.
 
     kind: its class, "ValueError"; text: its message
-    where: the function of the student's that it left last, "" for the answer itself
-    trace: the student's lines on the way to it, as Python prints them
-    advice: what is to be said about the call itself: parameters that do not fit
+    where: the student's innermost function, "" for the answer itself
+    trace: the student's lines of the traceback, as Python prints them
+    advice: a sentence on parameters that do not fit the call, or ""
     """
 
     kind: str
@@ -44,7 +45,7 @@ class Crash:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one call of an answer gave: its output as it was then, or a Crash; and the arguments it changed, by name."""
+    """The outcome of one call: a copy of the output or a Crash, and the names of the arguments that were changed."""
 
     output: object = None
     crash: Crash | None = None
@@ -52,7 +53,7 @@ class Attempt:
 
 
 def attempt(exercise, answer, case):
-    """Try an answer on a case. The answer gets copies, and NumPy's warnings do not show: what matters is the result."""
+    """Call an answer with copies of a case's arguments. NumPy's warnings are hidden: only the result counts."""
     missing = unwritten(answer, exercise.parts)
     if missing is not None:
         return Attempt(crash=Crash("NotImplementedError", "", missing if missing in exercise.parts else "", ""))
@@ -63,22 +64,26 @@ def attempt(exercise, answer, case):
             output = exercise.drive(answer, *arguments, **options)
     except (Exception, SystemExit) as error:
         return Attempt(crash=crash_of(error, exercise, answer))
-    given = dict(zip(argument_names(exercise), case.arguments, strict=False)) | case.options
-    after = dict(zip(argument_names(exercise), arguments, strict=False)) | options
+    names = argument_names(exercise)
+    given = dict(zip(names, case.arguments, strict=False)) | case.options
+    after = dict(zip(names, arguments, strict=False)) | options
     changed = tuple(name for name in given if not _same(after[name], given[name]))
     return Attempt(_as_it_is_now(output), changed=changed)
 
 
 def argument_names(exercise):
-    """What the arguments of a case are called, in order."""
-    if exercise.drive is call:
-        return list(signature(exercise.reference).parameters)
-    return [p.name for p in signature(exercise.drive).parameters.values() if p.kind is not Parameter.VAR_KEYWORD][1:]
+    """The names of a case's arguments, in order."""
+    return _parameters(exercise.reference) if exercise.drive is call else _parameters(exercise.drive)[1:]
+
+
+@cache
+def _parameters(function):
+    return [p.name for p in signature(function).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
 
 
 @contextmanager
 def guarded_numpy():
-    """Inside, an answer may put its own functions in NumPy's place (np.exp = …); afterwards NumPy is itself again."""
+    """Undo afterwards any change that an answer makes to NumPy (np.exp = …)."""
     before = {module: dict(vars(module)) for module in (np, np.linalg, np.random)}
     try:
         yield
@@ -93,13 +98,12 @@ def guarded_numpy():
 
 
 def unwritten(answer, parts=()):
-    """The name of what has no body to speak of (a docstring, `pass` or `...`): the function itself, or one of the
-    methods that a class should have. None if all is written."""
+    """The name of the function or required method whose body is empty (a docstring, `pass` or `...`), or None."""
     if isinstance(answer, type):
         return next((name for name in parts if unwritten(vars(answer).get(name)) is not None), None)
     function = unwrap(answer) if callable(answer) else answer
     code = getattr(function, "__code__", None)
-    if code is None or not set(code.co_consts) <= {None, ..., function.__doc__}:
+    if code is None or code.co_names or not set(code.co_consts) <= {None, ..., function.__doc__}:
         return None
     does = {instruction.opname for instruction in get_instructions(code)}
     return function.__name__ if does <= {"RESUME", "NOP", "LOAD_CONST", "RETURN_VALUE", "RETURN_CONST"} else None
@@ -109,9 +113,9 @@ def unwritten(answer, parts=()):
 
 
 def crash_of(error, exercise=None, answer=None):
-    """An exception as a Crash, with the student's lines only."""
+    """An exception as a Crash, with only the student's lines."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_students(frame.filename)]
-    lines = "".join(traceback.format_list(frames[-8:]))  # of an endless recursion the end says enough
+    lines = "".join(traceback.format_list(frames[-8:]))  # an endless recursion repeats itself
     kind = type(error).__name__
     text = str(error).strip()
     if isinstance(error, SystemExit):
@@ -129,18 +133,18 @@ def crash_of(error, exercise=None, answer=None):
 
 
 def _parameters_that_do_not_fit(exercise, answer):
-    """How the parameters of an answer differ from those of the exercise, in a sentence, or ""."""
+    """A sentence on the difference between the answer's parameters and the exercise's, or ""."""
     pairs = [(exercise.reference, answer)]
     if isinstance(answer, type):
         pairs = [(getattr(exercise.reference, n), getattr(answer, n, None)) for n in ("__init__", *exercise.parts)]
     for wanted, given in pairs:
         try:
             wanted, given = signature(wanted).parameters, signature(given).parameters
-        except (TypeError, ValueError):  # missing, or not a function of Python's
+        except (TypeError, ValueError):  # missing, or not written in Python
             continue
         if [p.kind for p in given.values() if p.kind in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)]:
             continue
-        both = f"The exercise has the parameters ({_listed(wanted)}), the answer has ({_listed(given)})."
+        both = f"The answer has the parameters ({_listed(given)}), but the exercise has ({_listed(wanted)})."
         missing = [name for name in wanted if name not in given]
         optional = [name for name in missing if wanted[name].default is not Parameter.empty]
         if len(given) < len(wanted) and missing and missing == optional:
@@ -156,7 +160,7 @@ def _listed(parameters):
 
 
 def is_students(filename):
-    """Whether code of this file is the student's: not the library's, not Python's own, not an installed package's."""
+    """Whether a file is the student's: not part of the library, of Python or of an installed package."""
     return not filename.startswith(_NOT_THE_STUDENT)
 
 
@@ -164,17 +168,24 @@ def is_students(filename):
 
 
 def _as_it_is_now(output):
-    """The output, whose arrays the answer may write to again when it is called the next time, as a copy."""
+    """A copy of the output: the answer may write to its arrays again in the next call."""
     if isinstance(output, np.ndarray):
-        return output.copy()
+        return _copy(output)
     if type(output) in (tuple, list):
         return type(output)(map(_as_it_is_now, output))
     return output
 
 
+def _copy(array):
+    """A copy that takes no more memory than the array does: repeats made by np.broadcast_to stay repeats."""
+    if type(array) is not np.ndarray or 0 not in array.strides or not array.size:
+        return array.copy()
+    once = array[tuple(slice(None) if stride else slice(1) for stride in array.strides)]
+    return np.broadcast_to(once.copy(), array.shape)
+
+
 def _same(after, before):
-    """Whether an argument is what it was. Only arrays are looked at: the rest has no business changing, and a
-    generator of random numbers must."""
+    """Whether an argument is unchanged. Only arrays are compared; a random generator is expected to change."""
     if not isinstance(before, np.ndarray):
         return True
     return after.shape == before.shape and np.array_equal(after, before, equal_nan=before.dtype.kind == "f")

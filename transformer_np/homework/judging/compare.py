@@ -1,40 +1,46 @@
-"""What an answer returned as arrays, and whether two arrays are the same but for rounding."""
+"""An answer's output as arrays, and the comparison of two arrays up to rounding."""
 
 import numpy as np
 
-TOLERANCE = 1e-5  # of the largest number in the array: an answer may work in float32, and in any order
-FLOOR = 1e-3  # an array of zeros is compared with this instead
+TOLERANCE = 1e-5  # relative to the array's largest number: an answer may use float32 and any order of operations
+FLOOR = 1e-3  # stands for the largest number of an array of zeros
 
 
 def wrong_structure(exercise, case, output):
-    """What is wrong with the kind of thing an answer returned, in a sentence, or None."""
+    """A sentence on an output of the wrong kind, or None if the output can be compared."""
     results = exercise.results
     names = ", ".join(result.name for result in results)
     if exercise.view is not None:
         try:
             values = tuple(exercise.view(case, output))
         except (TypeError, ValueError, IndexError, KeyError, AttributeError):
-            return f"It must return {names}, got {_kind(output)}."
+            return _must_return(names, output)
     elif len(results) == 1:
         values = (output,)
     elif not isinstance(output, tuple | list) or len(output) != len(results):
-        return f"It must return {len(results)} things ({names}), got {_kind(output)}."
+        return _must_return(f"{len(results)} values ({names})", output)
     else:
         values = output
     if len(values) != len(results):
-        return f"It must return {names}, got {_kind(output)}."
+        return _must_return(names, output)
     for result, value in zip(results, values, strict=True):
+        if output is None:
+            return _must_return(names, output)
         if value is None or value is ...:
-            return f"It must return {names}, but " + (
-                "it returned None. Is there a `return`?" if output is None else f"{result.name} is {value}."
-            )
+            return f"It must return {names}, but {result.name} is {value}."
         if isinstance(value, tuple | list) or np.ma.is_masked(value) or _array(value).dtype.kind not in "biuf":
             return f"{result.name} must be an array of numbers, got {_kind(value)}."
     return None
 
 
+def _must_return(wanted, output):
+    if output is None:
+        return f"It must return {wanted}, but it returned None. Is there a `return`?"
+    return f"It must return {wanted}, got {_kind(output)}."
+
+
 def as_results(exercise, case, output):
-    """The output as one array a result; only for what has no wrong_structure."""
+    """The output as one array for each result; only for an output without wrong_structure."""
     if exercise.view is not None:
         output = exercise.view(case, output)
     elif len(exercise.results) == 1:
@@ -43,8 +49,11 @@ def as_results(exercise, case, output):
 
 
 def close(actual, expected):
-    """Whether two arrays are equal but for rounding: the same shape, NaN and infinities in the same places, truth
-    values only with truth values, and no number further off than TOLERANCE of the largest one."""
+    """Whether two arrays are equal up to rounding.
+
+    They have the same shape, are both Boolean or both not, and have NaN and infinities in the same places; no number
+    differs by more than TOLERANCE times the largest one.
+    """
     if actual.shape != expected.shape or (actual.dtype == bool) != (expected.dtype == bool):
         return False
     if expected.dtype == bool:
@@ -66,12 +75,10 @@ def _array(value):
 
 
 def _kind(value):
-    if value is None:
-        return "nothing (None). Is there a `return`?"
     if isinstance(value, tuple | list):
         return f"a {type(value).__name__} of {len(value)}"
     if isinstance(value, np.ma.MaskedArray):
-        return "a masked array: .filled(…) makes an array of it"
+        return "a masked array. Convert it with .filled(…)"
     if isinstance(value, np.ndarray | np.generic):
         array = (
             f"one array of shape {value.shape}" if value.dtype.kind in "biuf" else f"an array of dtype {value.dtype}"

@@ -1,33 +1,41 @@
-"""Which mistakes explain a wrong answer.
+"""The search for the mistakes that explain a wrong answer.
 
-The simplest explanation first, for each result on its own, because an answer can be wrong in dq for one reason and in
-dv for another: one known mistake; a change that any function can suffer, such as a wrong sign; two known mistakes; a
-known mistake and such a change; at last what can be said of the numbers. An explanation has to account for the
-student's numbers in every draw of the first case that is wrong. What it leaves open in the other cases comes next.
+Each result is explained on its own, because dq can be wrong for one reason and dv for another. The search tries the
+simplest explanations first: one known mistake; a change that can happen to any function, such as a wrong sign; two
+known mistakes; a known mistake and such a change; and at the end a description of the numbers. An explanation must
+reproduce the student's numbers in every draw of the first failing case. The other failing cases come after it.
 
-Where what a forward returns is wrong, the gradients of that case are left alone: a right backward of a wrong forward
-has other gradients, too. Only those are explained as well that the mistake in the forward does not change.
+If a case's forward results are wrong, its gradients are usually skipped: even a correct backward pass of a wrong
+forward pass returns different gradients. A gradient is explained only if the mistake in the forward pass does not
+change it.
+
+The search is bounded by the number of trials, never by time: the same answer and seed give the same text on every
+machine.
 """
 
 import re
 import warnings
 from dataclasses import dataclass, replace
 from itertools import combinations
-from time import monotonic
 
 import numpy as np
 
 from .compare import close, wrong_structure
 from .describe import describe_exactly, describe_roughly
 
-_MORE = "something else is wrong, too."
-SECONDS = 0.7  # for pairs of mistakes, of which there may be hundreds, and as long for the cases that are left then
+_MORE = "something else is also wrong."
+MOST_PAIR_TRIALS = 1000  # a trial is one variant on one case, and takes 0.1 to 4 ms
+MOST_CASE_TRIALS = 1000  # for the cases that the first explanation leaves open
+MOST_TEXTS = 4  # readers stop after about four
 
 
 def explain(trials, found):
-    """The misconception, a name or None, and the texts that a student reads, for findings of which some failed."""
+    """The misconception (a name or None) and the texts for the student.
+
+    found: a Finding for each case, at least one of them not right
+    """
     search = _Search(trials, found)
-    with warnings.catch_warnings(), np.errstate(all="ignore"):  # wrong numbers are divided, squared, …
+    with warnings.catch_warnings(), np.errstate(all="ignore"):  # wrong numbers overflow
         warnings.simplefilter("ignore")
         if search.open_results:
             search.explain_results()
@@ -38,7 +46,7 @@ def explain(trials, found):
 
 @dataclass(frozen=True)
 class _Reason:
-    """What explains a result: known mistakes, the name of a description, or neither."""
+    """The explanation of a result: known mistakes, the name of a description, or neither."""
 
     mistakes: tuple[str, ...] = ()
     description: str | None = None
@@ -46,9 +54,9 @@ class _Reason:
 
 @dataclass(frozen=True)
 class _Said:
-    """One thing a student reads, and the name of the mistake it is about, or None.
+    """One text for the student, and the name of its mistake or None.
 
-    label: of the case it is about; led: whether it begins with that; sure: whether it accounts for every number
+    label: of its case; led: whether the text begins with the label; sure: whether it explains every number
     """
 
     name: str | None
@@ -71,17 +79,18 @@ class _Search:
         self.trials, self.found = trials, found
         self.mistakes = trials.exercise.mistakes
         self.said = []
-        self.labels = {}  # of the cases: their numbers
+        self.tried = set()  # the trials so far; cached ones count too, so that an earlier answer changes nothing
+        self.labels = {}  # {label: numbers of its cases}
         for number, finding in enumerate(found):
             self.labels.setdefault(finding.case.label, []).append(number)
         self.first_failed = next(finding for finding in found if not finding.right)
         results = trials.exercise.results
         gradients = {i for i, result in enumerate(results) if trials.exercise.is_gradient(result)}
-        self.astray = {}  # of a case: the results of the forward that are wrong in it
+        self.astray = {}  # {label: wrong results of the forward pass}
         for finding in found:
             self.astray.setdefault(finding.case.label, set()).update(set(finding.wrong or ()) - gradients)
-        self.failing = {}  # of a result that is wrong: the labels of the cases where it is, in order
-        self.following = {}  # the same of gradients, where the forward is wrong
+        self.failing = {}  # {wrong result: labels of the cases where it is wrong}
+        self.following = {}  # the same for gradients in cases with a wrong forward pass
         for finding in found:
             for i in finding.wrong or ():
                 kind = self.following if i in gradients and self.astray[finding.case.label] else self.failing
@@ -89,23 +98,22 @@ class _Search:
                 if finding.case.label not in labels:
                     labels.append(finding.case.label)
         self.open_results = sorted(self.failing)
-        self.reasons = {}  # of a result: its _Reason
+        self.reasons = {}  # {result: _Reason}
 
     def explain_results(self):
         self._explain_open()
         self._open_independent()
         self._explain_open()
-        end = monotonic() + SECONDS
+        allowed = len(self.tried) + MOST_CASE_TRIALS
         for i in self.failing:
-            if monotonic() < end:
-                self._other_cases(i)
+            self._other_cases(i, allowed)
         if self.first_failed.results is None:
             self._crash_comes_first()
         else:
             self._other_crashes()
 
     def _open_independent(self):
-        """Of the gradients of wrong forwards, open those that are right with the mistakes found in the forward."""
+        """Add the gradients that the mistakes found in the forward pass do not change."""
         for i, labels in self.following.items():
             for label in labels:
                 mistakes = {name for j in self.astray[label] for name in self.reasons[j].mistakes}
@@ -115,8 +123,9 @@ class _Search:
         self.open_results = sorted(self.failing)
 
     def _unclear(self, mistakes, i, number):
-        """Whether a wrong gradient may come from mistakes in the forward: they change it, or there is none, all NaN."""
-        finding, (variant, _) = self.found[number], self.trials.variant_on(mistakes, number)
+        """Whether a wrong gradient may follow from mistakes in the forward pass: they change it, or it is missing or
+        all NaN."""
+        finding, (variant, _) = self.found[number], self._try(mistakes, number)
         if finding.results is None or variant is None or not close(variant[i], finding.expected[i]):
             return True
         return bool(np.isnan(finding.results[i]).all())
@@ -129,10 +138,8 @@ class _Search:
                 self._give(i, _Reason(description=description.name), description.text)
         if self._open():
             self._by_known_mistakes(self._pairs())
-        end = monotonic() + SECONDS
         for i in self._open():
-            if monotonic() < end:
-                self._by_mistake_and_change(i)
+            self._by_mistake_and_change(i)
         for i in self._open():
             description = describe_roughly(self._draws(i, self.failing[i][0]))
             self._give(i, _Reason(description=description.name), description.text, sure=False)
@@ -164,14 +171,21 @@ class _Search:
         return [str(said) for said in self.said if said.text]
 
     def _draws(self, i, label):
-        """Result i next to the right one, where it is wrong."""
-        numbers = self.labels[label]
-        return [self.found[n].draw(i) for n in numbers if i in (self.found[n].wrong or ())]
+        """The draws of a case in which result i is wrong."""
+        return [self.found[n].draw(i) for n in self._wrong_draws(i, label)]
+
+    def _wrong_draws(self, i, label):
+        return [n for n in self.labels[label] if i in (self.found[n].wrong or ())]
+
+    def _try(self, mistakes, number):
+        """A trial: the results of a variant on a case, or None, and its attempt."""
+        self.tried.add((frozenset(mistakes), number))
+        return self.trials.variant_on(mistakes, number)
 
     # --- known mistakes -------------------------------------------------------------------------------------------
 
     def _by_known_mistakes(self, candidates):
-        """Explain as many results as possible by one of the candidates, then the rest by another."""
+        """Explain as many results as possible by one candidate, then the remaining ones by another."""
         fits = {}
         for mistakes in candidates:
             covered = {
@@ -182,6 +196,8 @@ class _Search:
             }
             if covered:
                 fits[mistakes] = covered
+                if len(mistakes) > 1 and self._is_complete(mistakes):
+                    break
         while self._open():
 
             def value(mistakes):
@@ -196,18 +212,23 @@ class _Search:
             for i in here:
                 self._give(i, _Reason(best))
 
+    def _is_complete(self, mistakes):
+        """Whether the mistakes give what the answer gives, in every case."""
+        results = range(len(self.found[0].expected))
+        return all(self._agrees(mistakes, i, number) for number in range(len(self.found)) for i in results)
+
     def _fits(self, mistakes, i, label):
-        """Whether these mistakes give the student's numbers in every draw of a case."""
+        """Whether the mistakes give the student's numbers in every draw of a case."""
         return all(self._agrees(mistakes, i, number) for number in self.labels[label])
 
     def _agrees(self, mistakes, i, number):
-        finding, (variant, _) = self.found[number], self.trials.variant_on(mistakes, number)
+        finding, (variant, _) = self.found[number], self._try(mistakes, number)
         if finding.results is None or variant is None:
             return finding.results is None and variant is None
         return close(finding.results[i], variant[i])
 
     def _spares(self, mistakes, label):
-        """Whether these mistakes leave right what the student has right in a case."""
+        """Whether the mistakes leave the student's right results of a case right."""
         numbers, results = self.labels[label], range(len(self.found[0].expected))
         return all(
             self._agrees(mistakes, i, number)
@@ -217,7 +238,7 @@ class _Search:
         )
 
     def _covered(self, mistakes, i):
-        """The labels of the cases where result i is wrong just as these mistakes make it."""
+        """The labels of the failing cases in which the mistakes explain result i."""
         return [label for label in self.failing[i] if self._fits(mistakes, i, label)]
 
     def _agreement(self, mistakes):
@@ -225,28 +246,37 @@ class _Search:
         return sum(self._agrees(mistakes, i, number) for number in range(len(self.found)) for i in results)
 
     def _pairs(self):
-        """Pairs of mistakes that both show where an unexplained result is first wrong; those with a mistake that is
-        known to be there come first."""
-        number = min(n for i in self._open() for n in self.labels[self.failing[i][0]])
-        shown = [name for name in self.mistakes if self._shows(name, number)]
-        pairs = sorted(combinations(shown, 2), key=lambda pair: not set(pair) & set(self.names))
-        end = monotonic() + SECONDS
-        for pair in pairs:
-            if monotonic() > end:
+        """Pairs of mistakes for the open results, the likeliest first, until MOST_PAIR_TRIALS are used.
+
+        Each mistake on its own tells which results it changes in the first draw with a wrong result. A pair must not
+        change the student's right results. Likelier are pairs with a mistake that was already found, pairs whose
+        mistakes both change an open result, and pairs that together change exactly the wrong results.
+        """
+        number = min(n for i in self._open() for n in self._wrong_draws(i, self.failing[i][0]))
+        wrong, still_open = set(self.found[number].wrong), set(self._open())
+        changes = {name: self._changed_by(name, number) for name in self.mistakes}
+        possible = [name for name in self.mistakes if changes[name] and changes[name] <= wrong]
+
+        def unlikeliness(pair):
+            a, b = (changes[name] for name in pair)
+            return not set(pair) & set(self.names), not a & b & still_open, a | b != wrong
+
+        allowed = len(self.tried) + MOST_PAIR_TRIALS
+        for pair in sorted(combinations(possible, 2), key=unlikeliness):
+            if len(self.tried) >= allowed:
                 return
             yield pair
 
-    def _shows(self, name, number):
-        variant, _ = self.trials.variant_on((name,), number)
-        expected = self.found[number].expected
-        return variant is None or not all(map(close, variant, expected))
+    def _changed_by(self, name, number):
+        """The results of a case that a mistake changes on its own; all where it crashes."""
+        variant, expected = self._try((name,), number)[0], self.found[number].expected
+        return {i for i, right in enumerate(expected) if variant is None or not close(variant[i], right)}
 
     def _by_mistake_and_change(self, i):
-        """A known mistake, and the outcome changed: in sign, by a factor, …"""
-        label = self.failing[i][0]
-        numbers = [n for n in self.labels[label] if i in (self.found[n].wrong or ())]
+        """A known mistake whose result is changed as well: in sign, by a factor, …"""
+        numbers = self._wrong_draws(i, self.failing[i][0])
         for name in self.mistakes:
-            variants = [self.trials.variant_on((name,), n)[0] for n in numbers]
+            variants = [self._try((name,), n)[0] for n in numbers]
             if not all(self._changes_numbers(variant, i, n) for variant, n in zip(variants, numbers, strict=True)):
                 continue
             draws = [
@@ -255,13 +285,13 @@ class _Search:
             ]
             description = describe_exactly(draws)
             if description:
-                text = f"And after this mistake: {description.text}"
+                text = f"In addition to this mistake: {description.text}"
                 self._give(i, _Reason((name,), description.name), text)
                 return
 
     def _changes_numbers(self, variant, i, number):
-        """Whether a variant has other numbers than the reference, in the shape that the student's have, and no numbers
-        where the student has truth values."""
+        """Whether a variant's numbers differ from the reference, have the shape of the student's, and are not numbers
+        where the student's are truth values."""
         finding = self.found[number]
         return (
             variant is not None
@@ -270,9 +300,11 @@ class _Search:
             and not close(variant[i], finding.expected[i])
         )
 
-    # --- the cases that this does not account for --------------------------------------------------------------------
+    # --- the cases that remain ----------------------------------------------------------------------------------------
 
-    def _other_cases(self, i):
+    def _other_cases(self, i, allowed):
+        """Explain the other failing cases of result i, until the student has enough to read or `allowed` trials are
+        used."""
         reason = self.reasons[i]
         first, *labels = self.failing[i]
         if not reason.mistakes and not reason.description:
@@ -284,8 +316,10 @@ class _Search:
             return
         else:
             left = [label for label in labels if not self._fits(reason.mistakes, i, label)]
-            left = self._one_more_mistake(i, reason, left)
+            left = self._one_more_mistake(i, reason, left, allowed)
         for label in left:
+            if len(self.said) >= MOST_TEXTS or len(self.tried) >= allowed:
+                return
             fits = (name for name in self.mistakes if self._fits((name,), i, label) and self._spares((name,), label))
             single = next(fits, None)
             description = None if single else describe_exactly(self._draws(i, label))
@@ -302,13 +336,15 @@ class _Search:
         description = describe_exactly(self._draws(i, label))
         return description is not None and description.name.split()[:2] == reason.description.split()[:2]
 
-    def _one_more_mistake(self, i, reason, left):
-        """Say which mistake more explains most of the cases that are left; the cases that are left then."""
+    def _one_more_mistake(self, i, reason, left, allowed):
+        """Name the additional mistake that explains most of the remaining cases; returns the cases that remain then."""
         if not left or len(reason.mistakes) > 1:
             return left
         best, covered = None, []
         for name in self.mistakes:
             both = (*reason.mistakes, name)
+            if len(self.tried) >= allowed:
+                break
             if name in reason.mistakes or not self._fits(both, i, self.failing[i][0]):
                 continue
             now = [label for label in left if self._fits(both, i, label) and self._spares(both, label)]
@@ -319,32 +355,32 @@ class _Search:
         return [label for label in left if label not in covered]
 
     def _crash_comes_first(self):
-        """The first case that is wrong has no results: what explains those of other cases may be another matter."""
+        """Put the crash of the first failing case in front, unless a mistake found in other cases explains it."""
         mistakes = {name for reason in self.reasons.values() for name in reason.mistakes}
         number = self.found.index(self.first_failed)
-        if any(self.trials.variant_on((name,), number)[0] is None for name in mistakes):
+        if any(self._try((name,), number)[0] is None for name in mistakes):
             return
         said, self.said = self.said, []
         self._say_about_crash_or_structure(self.first_failed)
-        self.said += [replace(what, led=True) for what in said if what.sure]
+        self.said += [replace(text, led=True) for text in said if text.sure]
 
     def _other_crashes(self):
-        """Cases in which the answer crashes, where it does not in the first that is wrong."""
+        """Report crashes in later cases that no mistake found so far explains."""
         told = {self.first_failed.case.label}
         mistakes = {name for reason in self.reasons.values() for name in reason.mistakes}
         for number, finding in enumerate(self.found):
             if finding.results is not None or finding.case.label in told:
                 continue
             told.add(finding.case.label)
-            if any(self.trials.variant_on((name,), number)[0] is None for name in mistakes):
+            if any(self._try((name,), number)[0] is None for name in mistakes):
                 continue
             fact = finding.fact()[0]
             self._say(None, f"{fact} {finding.description().text}", finding.case.label, led=True)
 
-    # --- answers that only crash, or return something else ---------------------------------------------------------
+    # --- answers that only crash, or return the wrong kind of value ---------------------------------------------------
 
     def explain_crash(self):
-        """The one mistake that fails in the same cases in the same way, or what there is to say of the exception."""
+        """Name the one mistake that fails in the same cases in the same way, or else describe the exception."""
         fits = [name for name in self.mistakes if self._fails_alike(name)]
         if len(fits) == 1:
             self._say(fits[0], self.mistakes[fits[0]])
@@ -358,7 +394,7 @@ class _Search:
     def _fails_alike(self, name):
         alike = []
         for number, finding in enumerate(self.found):
-            variant, tried = self.trials.variant_on((name,), number)
+            variant, tried = self._try((name,), number)
             if (finding.results is None) != (variant is None):
                 return False
             if finding.results is not None:
@@ -375,6 +411,6 @@ class _Search:
                 return False
             else:
                 alike.append(_without_numbers(ours.text) == _without_numbers(theirs.text))
-                if not alike[-1] and ours.kind == "ValueError":  # which NumPy raises for every shape that does not fit
+                if not alike[-1] and ours.kind == "ValueError":  # NumPy raises it for any two shapes
                     return False
         return all(alike) or (len(alike) < len(self.found) and self.first_failed.tried.crash is not None)

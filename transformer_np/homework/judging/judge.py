@@ -1,4 +1,4 @@
-"""From what an answer returned to a verdict: which of the outcomes it is, and what explains it."""
+"""From an answer's outputs to a verdict: its outcome and its explanation."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,22 +9,21 @@ import numpy as np
 from .attempt import argument_names, attempt
 from .compare import as_results, close, wrong_structure
 from .describe import Draw, about_crash, about_structure
-from .explain import explain
+from .explain import MOST_TEXTS, explain
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
-CHANGED = "changes what it was given"
-WIDTH = 100  # of a message; the student's own lines stay as they are
-MOST_TEXTS = 4  # more than one reads
+CHANGED = "changes its input"
+WIDTH = 100  # of a message; the student's own lines are not wrapped
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a check found.
+    """The result of a check.
 
     outcome: one of OUTCOMES
-    misconception: the name of the mistake that explains it, or None; of several, the names joined by "and"
-    message: what the student reads; share: of the cases, how many are right, in [0, 1]
-    seed: the check again with the same inputs: check(name, answer, seed=verdict.seed)
+    misconception: the name of the mistake that explains the answer, or None; several names are joined by "and"
+    message: the text for the student; share: the fraction of cases that are right
+    seed: check(name, answer, seed=verdict.seed) repeats the check with the same inputs
     """
 
     exercise: str
@@ -43,9 +42,9 @@ class Verdict:
 
 
 class Trials:
-    """The cases of an exercise, drawn from a seed, and what the reference and the wrong variants make of them."""
+    """The cases of an exercise, drawn from a seed, with the results of the reference and of the wrong variants."""
 
-    DRAWS = 3  # every case is drawn as often, with other sizes and numbers
+    DRAWS = 3  # of every case, with different sizes and numbers
 
     def __init__(self, exercise, seed):
         self.exercise, self.seed = exercise, seed
@@ -61,12 +60,8 @@ class Trials:
         reference = self.exercise.reference
         return [self.results(case, attempt(self.exercise, reference, case)) for case in self.cases]
 
-    def of_variant(self, mistakes):
-        """The results of a wrong variant, None for a case where it crashes or returns something else."""
-        return [self.variant_on(mistakes, number)[0] for number in range(len(self.cases))]
-
     def variant_on(self, mistakes, number):
-        """What a wrong variant makes of one case: its results, or None, and the attempt."""
+        """The results of a wrong variant on one case, or None, and its attempt."""
         key = frozenset(mistakes), number
         if key not in self._of_variant:
             case = self.cases[number]
@@ -75,14 +70,14 @@ class Trials:
         return self._of_variant[key]
 
     def results(self, case, tried):
-        """What an attempt gave as one array a result, or None where it gave nothing of the kind."""
+        """The attempt's output as one array for each result, or None if it has no such output."""
         if tried.crash or wrong_structure(self.exercise, case, tried.output):
             return None
         return as_results(self.exercise, case, tried.output)
 
 
 def judge(trials, attempts):
-    """The verdict over an answer, from its attempts at every case of the trials."""
+    """The verdict on an answer, from its attempts at all cases of the trials."""
     exercise = trials.exercise
     found = []
     for case, tried, expected in zip(trials.cases, attempts, trials.expected, strict=True):
@@ -121,7 +116,7 @@ def _not_started(exercise, crash):
 
 
 def _where(failed, found):
-    """In which cases the answer is wrong, if not in all."""
+    """The cases in which the answer is wrong, unless it is wrong in all."""
     labels = list(dict.fromkeys(finding.case.label for finding in failed))
     if len(labels) == len({finding.case.label for finding in found}):
         return ""
@@ -132,7 +127,7 @@ def _where(failed, found):
 
 
 def _listed(labels):
-    """ "a", "a and with b", "a, with b and with c", of many cases the first three."""
+    """ "a", "a and with b", "a, with b and with c"; only the first three of many cases."""
     if len(labels) > 4:
         return f"{', with '.join(labels[:3])} and in {len(labels) - 3} other cases"
     return " and with ".join([", with ".join(labels[:-1]), labels[-1]] if len(labels) > 1 else labels)
@@ -141,15 +136,15 @@ def _listed(labels):
 def _about_change(failed):
     names = list(dict.fromkeys(name for finding in failed for name in finding.tried.changed))
     return (
-        f"It changes {' and '.join(names)}, which the caller still needs: `x -= …`, `x *= …` and `x[…] = …` write into "
-        "the array that was handed in. Work on a new one."
+        f"It changes {' and '.join(names)}, but the caller still needs the old values. `x -= …`, `x *= …` and "
+        "`x[…] = …` write into the input. Make a new array."
     )
 
 
 class Finding:
-    """One case: what was expected, what came.
+    """One case: the expected and the actual results.
 
-    before: the findings of the cases before it
+    before: the findings of the earlier cases
     """
 
     def __init__(self, exercise, case, tried, results, expected, before=()):
@@ -158,7 +153,7 @@ class Finding:
 
     @cached_property
     def wrong(self):
-        """The places of the wrong results, or None if there are no results."""
+        """The indices of the wrong results, or None if there are no results."""
         if self.results is None:
             return None
         pairs = zip(self.results, self.expected, strict=True)
@@ -174,7 +169,7 @@ class Finding:
 
     @property
     def _worst(self):
-        """The result a message is about: the first of a wrong shape, or else the first wrong one."""
+        """The result to report: the first with a wrong shape, or else the first wrong one."""
         shapes = [i for i in self.wrong if self.results[i].shape != self.expected[i].shape]
         return (shapes or self.wrong)[0]
 
@@ -192,7 +187,7 @@ class Finding:
         return "wrong gradient" if self.exercise.is_gradient(self.exercise.results[i]) else "wrong value"
 
     def fact(self):
-        """What came instead of what, in a sentence, and of a crash the student's lines."""
+        """A sentence on the difference between actual and expected, and after a crash the student's lines."""
         if self.tried.crash:
             crash = self.tried.crash
             text = crash.text.partition("\n")[0]
@@ -200,7 +195,7 @@ class Finding:
         if self.wrong is None:
             return wrong_structure(self.exercise, self.case, self.tried.output), ""
         if self.only_changed:
-            return "What it returns is right.", ""
+            return "The returned values are right.", ""
         i = self._worst
         names = " and ".join(self.exercise.results[i].name for i in self.wrong)
         right = [r.name for i, r in enumerate(self.exercise.results) if i not in self.wrong]
@@ -217,7 +212,7 @@ class Finding:
         return f"Wrong: {names}{also}.", ""
 
     def draw(self, i):
-        """Result i beside the right one, for a description."""
+        """Result i next to the right one, for a description."""
         results, arguments = self.exercise.results, self._arguments
         names = [result.name for result in results]
         return Draw(
@@ -238,7 +233,7 @@ class Finding:
         return dict(zip(argument_names(self.exercise), self.case.arguments, strict=False)) | self.case.options
 
     def description(self):
-        """What there is to say of a crash, or of something returned that is not what was asked for."""
+        """The description of a crash or of an output of the wrong kind."""
         if self.tried.crash:
             return about_crash(self.tried.crash, self.case, self._arguments)
         return about_structure(self.exercise, self.tried.output, self.expected)

@@ -9,11 +9,6 @@ from ..exercise import Case, Exercise, Result
 from .greedy import _START_AND_END
 from .scripted import MARGIN, _as_array, _log_probs, _model, _sources
 
-
-def _never(name):
-    return False
-
-
 # What a source sentence shows only now and then: answers with the one and with the other mistake differ in some row of
 # the plain case. "": without a mistake.
 _SCORES = (

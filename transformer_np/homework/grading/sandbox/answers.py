@@ -1,7 +1,7 @@
-"""Taking the library's answers out of this process's memory, before a submission is loaded.
+"""The removal of the library's answers from this process's memory, before a submission is loaded.
 
-A function is emptied where it stands: its code is exchanged for one that says so and raises. Whoever holds the
-function, under whatever name, holds the empty one.
+A function is emptied in place: its code is replaced by code that records the call and raises. All references to the
+function, under any name, then refer to the empty one.
 """
 
 import gc
@@ -17,9 +17,9 @@ from types import CodeType, FunctionType, ModuleType
 PACKAGE = __package__.partition(".")[0]
 HOMEWORK = f"{PACKAGE}.homework"
 
-# what a submission may import; a module that is not in here is there in name only
+# modules that a submission may use; the others can be imported, but are empty
 LOADED = ("functional", "masks", "module", "layers", "blocks", "models", "decoding", "training", "gradcheck")
-# no exercise could be done with these
+# these help with no exercise
 HELPERS = (
     PACKAGE,
     *(f"{PACKAGE}.{name}" for name in ("module", "functional.special", "support.checks", "support.processes")),
@@ -28,16 +28,16 @@ _OWN = (f"{HOMEWORK}.judging.attempt", f"{HOMEWORK}.exercise", f"{HOMEWORK}.grad
 
 
 class LibrarySolution(RuntimeError):
-    """A submission calls what it should have written."""
+    """A submission calls a function that it should have written."""
 
 
-called = []  # the names of the emptied functions that were called
+called = []  # names of the emptied functions that were called
 
 
 def load_library():
     for name in LOADED:
         import_module(f"{PACKAGE}.{name}")
-    import_module(f"{PACKAGE}.support.processes").blas_threads()  # once: afterwards the system may no longer be asked
+    import_module(f"{PACKAGE}.support.processes").blas_threads()  # once, while the system still allows the query
 
 
 def _is_of(name, module):
@@ -45,19 +45,19 @@ def _is_of(name, module):
 
 
 def of_library(function):
-    """The module of the library that a function was defined in, or None."""
+    """The library's module that defines a function, or None."""
     name = function.__globals__.get("__name__", "")
     name = name if isinstance(name, str) else ""
     return name if _is_of(name, PACKAGE) else None
 
 
-# --- what hangs on what ----------------------------------------------------------------------------------------------
+# --- dependencies ----------------------------------------------------------------------------------------------------
 
 
 def uses(thing, follow):
-    """The functions, classes and modules of the library that something reads by name, directly or through others.
+    """The library's functions, classes and modules that something reads by name, directly or through others.
 
-    follow(thing) -> whether to look into it as well
+    follow(thing) -> whether to search it as well
     """
     found, open_things = {}, [thing]
     while open_things:
@@ -70,7 +70,7 @@ def uses(thing, follow):
 
 
 def _read_by(thing):
-    """The functions and classes that a thing itself names or holds, of the library."""
+    """The library's functions and classes that a thing itself names or holds."""
     for function in _functions_of(thing):
         names = set(_names(function.__code__))
         values = [function.__globals__[name] for name in names if name in function.__globals__]
@@ -98,7 +98,7 @@ def _home(thing):
 
 
 def _functions_of(thing):
-    """The functions that a function, method, property or class consists of."""
+    """The functions that make up a function, method, property or class."""
     while isinstance(thing, partial | staticmethod | classmethod):
         thing = thing.func if isinstance(thing, partial) else thing.__func__
     if isinstance(thing, FunctionType):
@@ -135,7 +135,7 @@ def of_homework(thing):
 
 
 def given_in(cases):
-    """Functions, and classes of objects, of the homework that the inputs of an exercise bring with them."""
+    """The homework's functions and classes that occur in the inputs of an exercise."""
     found, open_things, seen = [], [(case.arguments, case.options) for case in cases], {}
     while open_things:
         thing = open_things.pop()
@@ -155,7 +155,7 @@ def given_in(cases):
 
 
 def needs_library(drive):
-    """Whether trying an answer takes more of the library than its helpers."""
+    """Whether a `drive` needs more of the library than the HELPERS."""
     return any(not of_homework(thing) and _home(thing) not in HELPERS for thing in uses(drive, follow=of_homework))
 
 
@@ -163,13 +163,13 @@ def needs_library(drive):
 
 
 def empty_everything(drives):
-    """For exercises that need nothing of the library: all its functions, but the helpers and what tries the answers."""
+    """For exercises that need nothing of the library: empty all its functions but the helpers and the `drives`."""
     _empty(_all_functions(), _kept(drives))
 
 
 def empty_one(exercise, drives, exercises):
-    """For an exercise that is built from other parts of the library: the homework, the reference, those of its module
-    that it consists of or that consist of it, and the other exercises of the module that it has no need of."""
+    """For an exercise that is built from other parts of the library: empty the homework, the reference, the functions
+    of its module that it uses or that use it, and the module's other exercises unless it needs them."""
     reference = exercise.reference
     home = sys.modules[reference.__module__]
     others = [e.reference for e in exercises if e.reference.__module__ == home.__name__ and e.name != exercise.name]
@@ -189,7 +189,7 @@ def empty_one(exercise, drives, exercises):
     functions += [function for thing in emptied for function in _functions_of(thing)]
     constructor = ()
     if isinstance(reference, type) and exercise.parts and "__init__" not in exercise.parts:
-        constructor = _functions_of(vars(reference).get("__init__"))  # given to the student
+        constructor = _functions_of(vars(reference).get("__init__"))  # the student keeps it
     given = set(map(id, constructor))
     functions += [function for function in _functions_of(reference) if id(function) not in given]
     kept = _kept(drives) - {id(f) for f in functions if not _is_of(of_library(f), HOMEWORK)}
@@ -230,18 +230,18 @@ def _signature(function):
 
 
 class _Checked:
-    """What `check` returns in here, where nothing can be checked."""
+    """The result of `check` in the sandbox, where nothing can be checked."""
 
     passed, outcome, message, misconception, share, seed = True, "", "", None, 0.0, None
 
 
 def _say(name, *args, **kwargs):
     called.append(name)
-    raise LibrarySolution(f"{name.removeprefix(PACKAGE + '.')} of the library is not there to be called")
+    raise LibrarySolution(f"the library's {name.removeprefix(PACKAGE + '.')} cannot be called here")
 
 
 def _code(instead, free):
-    """Code for a function with as many free variables, that does `instead(*args, **kwargs)`."""
+    """Code that returns `instead(*args, **kwargs)`, for a function with this number of free variables."""
     code = _template(free)
     return code.replace(co_consts=tuple(instead if constant == "instead" else constant for constant in code.co_consts))
 
@@ -256,15 +256,17 @@ def _template(free):
     space = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exec(compile(source + "\n return emptied", __file__, "exec"), space)  # the library's own, as tracebacks go
+        exec(
+            compile(source + "\n return emptied", __file__, "exec"), space
+        )  # hidden in tracebacks like the rest of the library
     return space["outer"]().__code__
 
 
-# --- modules that are there in name only -----------------------------------------------------------------------------
+# --- empty modules ---------------------------------------------------------------------------------------------------
 
 
 class _Hollow(type):
-    """The type of what such a module holds: it can be imported and inherited from, but not called."""
+    """The type of the names in an empty module: they can be imported and inherited from, but not called."""
 
     def __call__(cls, *args, **kwargs):
         return _say(f"{cls.__module__}.{cls.__name__}")
@@ -286,5 +288,5 @@ class _HollowModules(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 
 def hollow_the_rest():
-    """From now on every module of the library that is not loaded can be imported, and holds nothing."""
+    """From now on, every module of the library that is not yet loaded can be imported, but is empty."""
     sys.meta_path.insert(0, _HollowModules())

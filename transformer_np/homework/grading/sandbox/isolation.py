@@ -1,6 +1,6 @@
-"""Walls around this process: namespaces, Landlock, seccomp, and Python's audit hook where there is nothing better.
+"""The isolation of this process: namespaces, Landlock, seccomp and Python's audit hook.
 
-Each says whether the system allowed it; none is needed for the others.
+Each function returns whether the system allowed it; they work independently of each other.
 """
 
 import ctypes
@@ -20,9 +20,9 @@ _NOSUID, _NODEV, _PRIVATE, _REC = 2, 4, 1 << 18, 1 << 14
 
 
 def enter_namespaces():
-    """A network of its own without any device, process ids of its own (for the children), its own mounts.
+    """Enter a new network without devices, new process ids (for the children) and new mounts.
 
-    ->  the names of those entered. Call while there is one thread.
+    ->  the names of the namespaces entered. Call it while there is only one thread.
     """
     if not LINUX:
         return []
@@ -34,12 +34,12 @@ def enter_namespaces():
             try:
                 Path("/proc/self", name).write_text(text)
             except OSError:
-                pass  # without the map it goes by the name of nobody, and no more
+                pass  # without the map its user is nobody, which does no harm
     return [name for name, flag in everything.items() if unshare(flag) == 0]
 
 
 def bounded_folder(folder, megabytes=32):
-    """Put a small file system in memory on this folder, which only this process sees. It ends with the process."""
+    """Mount a small in-memory file system on this folder, visible to this process alone. It ends with the process."""
     c = libc()
     if c.mount(b"none", b"/", None, _PRIVATE | _REC, None) != 0:
         return False
@@ -51,8 +51,8 @@ def bounded_folder(folder, megabytes=32):
 
 
 def readable_places(hidden):
-    """What Python and NumPy need to read, without anything that lies in a path of `hidden`; and the folders of which
-    no more than the names may be read, as some of it is hidden."""
+    """The paths that Python and NumPy must read, without anything inside `hidden`, and the folders of which only the
+    names may be read because they contain hidden paths."""
     paths = sysconfig.get_paths()
     roots = [
         paths["stdlib"],
@@ -72,7 +72,7 @@ def readable_places(hidden):
 
 
 def _without(root, hidden, listed):
-    """The path, or if there is something hidden in it the entries that are not; then it is added to `listed`."""
+    """The path, or its entries that are not hidden if it contains hidden ones; then it is added to `listed`."""
     if root in hidden or not os.path.exists(root) or any(root.startswith(path + os.sep) for path in hidden):
         return []
     if not any(path.startswith(root + os.sep) for path in hidden):
@@ -80,7 +80,7 @@ def _without(root, hidden, listed):
     found = []
     listed.append(root)
     for entry in os.scandir(root):
-        if not entry.is_symlink():  # where it leads is allowed, or not, in its own right
+        if not entry.is_symlink():  # its target is allowed or refused separately
             found += _without(entry.path, hidden, listed)
     return found
 
@@ -93,8 +93,8 @@ _REMOVE_MAKE = 0b11 << 4 | 1 << 7 | 1 << 8  # directories and files
 
 
 def landlock(read, listed, write):
-    """Only these paths may be read, these folders listed, and only below those of `write` written; nothing is executed,
-    no TCP, no signals to others. Needs no_new_privileges.
+    """Allow reading only of `read`, listing also of `listed`, and writing only inside `write`; refuse programs, TCP and
+    signals to other processes. Needs no_new_privileges.
     """
     if not LINUX:
         return False
@@ -159,9 +159,9 @@ _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 
 
 def seccomp():
-    """No new processes (threads may be), no programs, no sockets, no signals, nothing with other processes.
+    """Refuse new processes (but not threads), programs, sockets, signals and access to other processes.
 
-    Needs no_new_privileges. Holds for this thread and those it starts.
+    Needs no_new_privileges. Applies to this thread and the threads it starts.
     """
     if not LINUX or platform.machine() not in _MACHINES or sys.maxsize < 1 << 32:
         return False
@@ -204,16 +204,16 @@ _REFUSED_MODULES = {
     "_xxsubinterpreters",
     "_interpreters",
     "_winapi",
-}  # fmt: skip  they do without any event
+}  # fmt: skip  these raise no audit event
 
 
 def audit(read, listed, write, files=None):
-    """Python refuses the same things. A second wall, and on systems without the others the only one: it stops what is
-    done in good faith or in haste, not somebody who knows Python's own works.
+    """Refuse the same actions in Python. On systems without the other layers this is the only one: it stops accidents
+    and simple attempts, but not an expert in Python's internals.
 
-    files: how often something may be opened for writing; None: as often as it likes
+    files: how often files may be opened for writing; None for no limit
     """
-    import subprocess  # is loaded by others too; with what follows it can do nothing
+    import subprocess  # other modules load it too; afterwards it cannot start anything
 
     read, listed, write = (tuple(map(os.path.realpath, paths)) for paths in (read, listed, write))
     readable = read + write
@@ -222,7 +222,7 @@ def audit(read, listed, write, files=None):
     writing_flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
     def plain(path):
-        """The path as a string of no class of the submission's own; None for what is no path."""
+        """The path as a plain string, not of a class of the submission; None if it is no path."""
         if isinstance(path, str):
             return str.__add__("", path)
         return fsdecode(bytes.__add__(b"", path)) if isinstance(path, bytes) else None

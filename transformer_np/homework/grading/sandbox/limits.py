@@ -1,4 +1,4 @@
-"""What a process may use, and with whom it dies. Each function says whether the system allowed it."""
+"""The limits of a process, and its end with its parent. Each function returns whether the system allowed it."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ def libc():
 
 
 def die_with(parent):
-    """Be killed when the process `parent`, which started this one, ends."""
+    """Have this process killed when the process `parent`, which started it, ends."""
     if not LINUX or libc().prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0) != 0:
         return False
     if os.getppid() != parent:
@@ -23,17 +23,17 @@ def die_with(parent):
 
 
 def adopt_orphans():
-    """Become the parent of descendants whose own parent ends, so that none is lost."""
+    """Become the parent of descendants whose own parent ends, so that none is left over."""
     return LINUX and libc().prctl(_SET_SUBREAPER, 1, 0, 0, 0) == 0
 
 
 def no_new_privileges():
-    """No set-uid program gives this process more rights than it has."""
+    """Prevent set-uid programs from giving this process more rights."""
     return LINUX and libc().prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
 
 
 def drop_capabilities():
-    """Root without its powers: it may not raise its own limits, nor read what its owner may not."""
+    """Remove root's special rights: it can neither raise its own limits nor read other users' files."""
     if not LINUX:
         return False
     c = libc()
@@ -44,7 +44,7 @@ def drop_capabilities():
 
 
 def set_limits(memory, seconds):
-    """memory: bytes of address space; seconds: of processor time, all exercises together."""
+    """Limit memory (bytes of address space) and seconds (processor time of all exercises together)."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows
@@ -59,7 +59,7 @@ def set_limits(memory, seconds):
         "RLIMIT_MSGQUEUE": 0,
     }
     if hasattr(os, "getuid") and os.getuid() != 0:
-        wanted["RLIMIT_NPROC"] = 4096  # of the user, whose own programs count too: no more than a brake
+        wanted["RLIMIT_NPROC"] = 4096  # counts all programs of the user: only a brake
     done = True
     for name, value in wanted.items():
         try:

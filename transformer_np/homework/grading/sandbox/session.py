@@ -1,4 +1,4 @@
-"""The parent: sends a submission and the inputs into a child, takes what comes out, and kills it when time is up."""
+"""The parent: sends a submission and the inputs to a child, receives the results, and kills it when time is up."""
 
 import importlib.util
 import io
@@ -23,15 +23,25 @@ from ...judging.attempt import Attempt, Crash
 from . import answers
 from .wire import HEADER, MOST_BYTES, MOST_JSON, plain_text, unpack
 
-START_SECONDS = 60  # to load Python and NumPy, on a busy machine; then the limit of the exercises holds
-MOST_SESSIONS_LOST = 12  # of one submission; after as many nothing more of it is tried
-MOST_RESULTS = 256 << 20  # bytes of a submission's results, all together
-_FRAMEWORKS = ("torch", "tensorflow", "jax", "jaxlib", "keras", "autograd", "cupy", "mlx", "tinygrad")  # are not there
+START_SECONDS = 60  # to load Python and NumPy on a busy machine; then the limit of the exercises applies
+MOST_SESSIONS_LOST = 12  # of one submission; then the rest of it is not tried
+MOST_RESULTS = 256 << 20  # bytes of all results of a submission
+_FRAMEWORKS = (
+    "torch",
+    "tensorflow",
+    "jax",
+    "jaxlib",
+    "keras",
+    "autograd",
+    "cupy",
+    "mlx",
+    "tinygrad",
+)  # hidden from submissions
 _ROOT = Path(__file__).parents[4]
 
 
 class Stopped(Exception):
-    """The grading is to end now."""
+    """The grading must end now."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +52,11 @@ class Limits:
     memory: int = 2 << 30
 
 
-# --- exercises, as they are sent --------------------------------------------------------------------------------------
+# --- exercises as messages --------------------------------------------------------------------------------------------
 
 
 class Task:
-    """An exercise with its cases, ready to be sent: the inputs, never a result."""
+    """An exercise with its cases as a message: the inputs, never a result."""
 
     def __init__(self, exercise, trials):
         self.exercise, self.trials = exercise, trials
@@ -59,7 +69,7 @@ class Task:
         homework = any(module.startswith(answers.HOMEWORK + ".sheets") for module in modules)
         if content is None or homework or exercise.drive is not call:
             if sheet is None:
-                raise ValueError(f"{self.name}: the exercise is in no sheet, and cannot be sent")
+                raise ValueError(f"{self.name}: the exercise cannot be sent because it is in no sheet")
         else:
             sheet = None
         foreign = {m for m in modules if m not in answers.HELPERS and not m.startswith(answers.HOMEWORK)}
@@ -83,7 +93,7 @@ def _sheets():
 
 
 def _pickled(cases):
-    """Cases as bytes, and the modules of the library that they need to be read."""
+    """Cases as bytes, and the library's modules that are needed to read them."""
     modules = set()
 
     class Pickler(pickle.Pickler):
@@ -110,13 +120,12 @@ def _signatures(exercise):
 
 @dataclass
 class Tried:
-    """What came of a submission.
+    """The results of a submission.
 
     attempts: {name of an exercise: an Attempt for every case}
-    remarks: what a teacher wants to know; called: {name of an exercise: functions of the library it tried to call}
-    not_loaded: {file: Crash}; missing: the exercises of which there is nothing in it; defined: the others, once known
-    size: bytes of the results
-    layers: what the system had to keep it in
+    remarks: for the teacher; called: {name of an exercise: functions of the library it tried to call}
+    not_loaded: {file: Crash}; missing: exercises without an answer; defined: exercises with one, or None if unknown
+    size: bytes of the results; layers: the isolation that the system offered
     """
 
     attempts: dict = field(default_factory=dict)
@@ -130,21 +139,21 @@ class Tried:
 
 
 def try_submission(files, tasks, limits, hidden=(), stopped=lambda: False):
-    """Try {name: bytes} of Python files on the tasks, in as many processes as it takes; returns a Tried.
+    """Try Python files, {name: bytes}, on the tasks, in as many processes as needed; returns a Tried.
 
-    hidden: folders that the submission must not see. Raises Stopped when stopped() becomes true, RuntimeError where a
-    process cannot even begin.
+    hidden: folders that the submission must not see. Raises Stopped when stopped() becomes true, RuntimeError if a
+    process cannot start.
     """
     tried, lost, left_out = Tried(), 0, set()
     names = [task.name for task in tasks]
     together = [task for task in tasks if not task.alone]
     groups = [together] if together else []
-    groups += [[task] for task in tasks if task.alone]  # last: they have the library about them
+    groups += [[task] for task in tasks if task.alone]  # last: they have access to the library
     while groups:
         group = groups.pop(0)
         if lost >= MOST_SESSIONS_LOST:
             for task in group:
-                _fill(tried, task, "its process was lost too often in the exercises before")
+                _fill(tried, task, "its process failed too often in earlier exercises")
             continue
         if group[0].alone and tried.defined is not None and group[0].name not in tried.defined:
             tried.missing.add(group[0].name)
@@ -162,14 +171,14 @@ def try_submission(files, tasks, limits, hidden=(), stopped=lambda: False):
 
 
 def _fill(tried, task, text, kind="RuntimeError"):
-    """Crashes for the cases of a task that were not tried."""
+    """Add crashes for the cases of a task that were not tried."""
     done = tried.attempts.setdefault(task.name, [])
     crash = Crash(kind, text, "", "")
     done += [Attempt(crash=crash)] * (len(task.trials.cases) - len(done))
 
 
 class _Lost(Exception):
-    """The child ended, or did not answer in time, or says what it should not."""
+    """The child ended, did not answer in time, or sent an invalid message."""
 
     def __init__(self, kind, text):
         super().__init__(text)
@@ -187,7 +196,7 @@ class _Session:
         self.lost, self.file = False, None
 
     def run(self):
-        """Try the tasks; returns those that were not reached because the child was lost."""
+        """Try the tasks; returns the tasks that were not reached because the child was lost."""
         self.scratch = scratch = os.path.realpath(tempfile.mkdtemp(prefix="submission-"))
         done = 0
         try:
@@ -256,7 +265,7 @@ class _Session:
             os.close(writer)
 
     def _end(self):
-        """Nothing of the child is left afterwards."""
+        """End the child and all its processes."""
         self.process.terminate()  # the outer one takes the inner one with it
         try:
             self.process.wait(5)
@@ -265,13 +274,13 @@ class _Session:
             self.process.wait()
         os.close(self.reader)
 
-    # what the child says, in the order in which it has to
+    # the child's messages, in the required order
 
     def _begin(self):
         try:
             message = self._receive(START_SECONDS)
             if message.get("kind") != "ready":
-                raise _Lost("", message.get("text", "it does not begin"))
+                raise _Lost("", message.get("text", "it does not start"))
         except _Lost as error:  # not the submission's fault: its code is not even loaded
             raise RuntimeError(f"the process for a submission does not start: {plain_text(error, 500)}") from None
         self.tried.layers = [plain_text(layer, 60) for layer in message["layers"]]
@@ -307,14 +316,14 @@ class _Session:
                 self.tried.missing.add(task.name)
 
     def _crash(self, said):
-        """A Crash from what the child says about one."""
+        """A Crash from the child's message."""
         said = said if isinstance(said, dict) else {}
         texts = {f.name: str(said.get(f.name, "")).replace(f"{self.scratch}{os.sep}", "") for f in fields(Crash)}
         most = {"kind": 80, "where": 80, "text": 1000}
         return Crash(**{name: plain_text(text, most.get(name, 4000)) for name, text in texts.items()})
 
     def _after(self, error, done):
-        """The child was lost: what is said about the exercise or file, and the tasks that are left."""
+        """Record why the child was lost; returns the tasks that remain."""
         if self.file is not None:
             self.tried.not_loaded[self.file] = Crash(error.kind, str(error), "", "")
             return self.tasks
@@ -395,7 +404,7 @@ def _place_of_numpy():
 
 
 def _copies_of_the_library():
-    """Where answers can be read: this copy of the library, its tests, others that are installed, other libraries."""
+    """The places of answers: this copy of the library, its tests, installed copies, other frameworks."""
     places = {str(_ROOT / "transformer_np"), str(_ROOT / "tests"), str(_ROOT / "notebooks")}
     if not any(part in ("site-packages", "dist-packages") for part in _ROOT.parts):
         places.add(str(_ROOT))
@@ -404,7 +413,7 @@ def _copies_of_the_library():
 
 
 def _remove(folder):
-    """Delete a folder, also what somebody has made undeletable."""
+    """Delete a folder, including entries without write permission."""
 
     def again(function, path, _):
         try:

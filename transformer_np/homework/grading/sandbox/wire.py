@@ -1,4 +1,4 @@
-"""What the child says to its parent: JSON, and the bytes of arrays behind it. No pickle: the child is not trusted."""
+"""The messages of the child to its parent: JSON, then the bytes of arrays. No pickle: the child is not trusted."""
 
 import json
 import math
@@ -15,11 +15,11 @@ _DTYPES = {
 
 
 class TooLarge(ValueError):
-    """A result that no exercise asks for."""
+    """A result larger than any exercise asks for."""
 
 
 def pack(message, output=None):
-    """A message, and what an answer returned, as bytes. Raises TooLarge."""
+    """A message and the output of an answer, as bytes. Raises TooLarge."""
     arrays = _Arrays()
     text = json.dumps({**message, "output": arrays.tree(output)}).encode()
     if len(text) > MOST_JSON:
@@ -28,7 +28,7 @@ def pack(message, output=None):
 
 
 def unpack(text, content):
-    """The message, with "output" as it was. ValueError for anything that `pack` does not make."""
+    """The message, with the original "output". ValueError for bytes that `pack` cannot produce."""
     try:
         message = json.loads(text)
         message["output"] = _value(message["output"], content, 0)
@@ -38,7 +38,7 @@ def unpack(text, content):
 
 
 class _Arrays:
-    """Takes a result apart: its structure, {"a": [dtype, shape, start]} for an array in it, and the arrays' bytes."""
+    """The parts of a result: its structure, with {"a": [dtype, shape, start]} for an array, and the arrays' bytes."""
 
     def __init__(self):
         self.parts, self.size, self.things = [], 0, 0
@@ -54,6 +54,8 @@ class _Arrays:
             return {"l" if isinstance(value, list) else "t": [self.tree(part, depth + 1) for part in value]}
         if isinstance(value, np.ndarray | np.generic):
             array = np.asarray(value)
+            if self.size + array.nbytes > MOST_BYTES:  # before anything copies it
+                raise TooLarge(f"the result is too large: an array of shape {array.shape}")
             if array.dtype.kind == "f" and array.dtype.itemsize > 8:  # longdouble
                 array = array.astype(np.float64)
             array = array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
@@ -62,8 +64,6 @@ class _Arrays:
         return {"x": kind.__name__[:60]}
 
     def _array(self, array):
-        if self.size + array.nbytes > MOST_BYTES:
-            raise TooLarge(f"the result is too large: an array of shape {array.shape}")
         start = self.size
         self.parts.append(array.tobytes())
         self.size += array.nbytes
@@ -83,7 +83,7 @@ def _value(tree, content, depth):
         dtype, shape, start = inside
         if (
             dtype not in _DTYPES
-            or not 0 <= len(shape) <= 32
+            or not 0 <= len(shape) <= 64
             or not all(type(n) is int and n >= 0 for n in [*shape, start])
         ):
             raise ValueError("not an array")
@@ -97,6 +97,6 @@ def _value(tree, content, depth):
 
 
 def plain_text(text, most=2000):
-    """A stranger's text, fit to be shown: a string, not too long, without control characters."""
+    """Untrusted text made printable: a string of limited length without control characters."""
     text = str(text)[: 2 * most]
     return "".join(c if c.isprintable() or c == "\n" else " " for c in text)[:most]

@@ -1,7 +1,6 @@
-"""The child: `python -I -S -c "… main(job, report)"`. Shuts itself in, loads one submission, tries its answers.
+"""The child: `python -I -S -c "… main(job, report)"`. It isolates itself, loads one submission and tries its answers.
 
-Two processes: the outer one, which waits and clears away, and the inner one, in namespaces of its own, where the
-submission runs.
+The outer of two processes waits and cleans up; the inner one has its own namespaces and runs the submission.
 """
 
 import ast
@@ -14,12 +13,12 @@ from types import ModuleType
 
 from . import isolation, limits
 
-# what a teacher is told of
+# imports that the teacher is told about
 _FRAMEWORKS = ("torch", "tensorflow", "jax", "keras", "cupy", "autograd", "scipy")
 
 
 def main(job, report, parent):
-    """job, report: file descriptors, a pickle from the parent and a pipe to it; parent: its process id"""
+    """job: path of a pickle from the parent; report: file descriptor of a pipe to it; parent: its process id"""
     namespaces = isolation.enter_namespaces()
     layers = ["own process", *(f"{name} namespace" for name in namespaces)]
     if limits.die_with(parent):
@@ -46,7 +45,7 @@ def main(job, report, parent):
 
 
 def _last_words(report, error):
-    """What went wrong in here, which is not the submission's: it never gets so far up."""
+    """Report an error of the sandbox itself; a submission's errors are caught earlier."""
     from .wire import pack
 
     try:
@@ -56,7 +55,7 @@ def _last_words(report, error):
 
 
 def _wait_for(inner):
-    """The exit code of the inner process, 128 + the signal that ended it; afterwards nothing of it is left."""
+    """The exit code of the inner process, or 128 + the signal that ended it; afterwards its processes are gone."""
 
     def stop(*_):
         raise SystemExit
@@ -82,7 +81,7 @@ def _wait_for(inner):
 
 
 def _kill_children():
-    """Orphans of the inner process have become children of this one."""
+    """Kill the orphans of the inner process, which have become children of this one."""
     for _ in range(1000):
         try:
             with open(f"/proc/self/task/{os.getpid()}/children") as file:
@@ -110,7 +109,7 @@ def _inside(job, report, layers, namespaces):
     if limits.drop_capabilities():
         layers.append("no capabilities")
 
-    from . import answers  # and with it NumPy: before the walls
+    from . import answers  # loads NumPy, before the isolation
     from .wire import pack
 
     tasks = _prepare(job, answers)
@@ -128,7 +127,7 @@ def _inside(job, report, layers, namespaces):
         layers.append("Landlock")
     if isolation.seccomp():
         layers.append("seccomp")
-    # without a folder in memory, which is small, it could fill the disk
+    # an in-memory folder is small; on disk a submission could write without limit
     if isolation.audit(read, listed, [job["scratch"]], None if "folder in memory" in layers else 100):
         layers.append("audit hook")
     _write(report, pack({"kind": "ready", "layers": layers}))
@@ -136,7 +135,7 @@ def _inside(job, report, layers, namespaces):
 
 
 def _prepare(job, answers):
-    """The exercises, with the cases to try; afterwards the library's answers are gone."""
+    """The exercises with their cases; afterwards the library's answers are gone."""
     from importlib import import_module
 
     from ...exercise import Exercise, call
@@ -148,7 +147,7 @@ def _prepare(job, answers):
         if task["sheet"]:
             known = {e.name: e for e in import_module(task["sheet"]).EXERCISES}[task["name"]]
             drive = known.drive
-            if task["cases"] is None:  # they cannot be sent: drawn in here
+            if task["cases"] is None:  # they cannot be sent, so they are drawn here
                 from ...judging.judge import Trials
 
                 cases = Trials(known, task["seed"]).cases
@@ -170,7 +169,7 @@ def _prepare(job, answers):
 
 
 def _stand_in(task):
-    """What stands for the reference: its name and its signatures."""
+    """A stand-in for the reference, with its name and signatures."""
 
     def named(name, its_signature):
         def reference(*args, **kwargs):
@@ -208,7 +207,7 @@ def _run(job, tasks, report, answers, pack):
                 missing = ""
                 try:
                     tried = try_case(exercise, answer, case)
-                except BaseException as error:  # a KeyboardInterrupt, or an object that resists
+                except BaseException as error:  # a KeyboardInterrupt, or an object that raises when it is read
                     tried = Attempt(crash=crash_of(error))
             message = {
                 "kind": "tried",
@@ -221,7 +220,7 @@ def _run(job, tasks, report, answers, pack):
             }
             try:
                 content = pack(message, tried.output)
-            except Exception as error:  # too large, or an object that resists
+            except Exception as error:  # too large, or an object that raises when it is read
                 message["crash"] = {"kind": type(error).__name__, "text": str(error)[:1000], "where": "", "trace": ""}
                 content = pack(message)
             _write(report, content)
@@ -234,7 +233,7 @@ def _write(report, content):
 
 
 def _load(path, name, crash_of):
-    """The module of a file, as far as it went, and how it failed."""
+    """The module of a file, as far as it was executed, and its Crash or None."""
     short = name.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     known = sys.modules.get(short)
     if getattr(known, "__file__", None) == path:  # another file has imported it
@@ -255,7 +254,7 @@ def _load(path, name, crash_of):
 
 
 def _find(modules, name):
-    """The answer to an exercise: of several, one that the submission itself defines."""
+    """The answer to an exercise; among several, one that the submission itself defines."""
     found = [vars(module)[name] for module in modules if name in vars(module) and callable(vars(module)[name])]
     own = {module.__name__ for module in modules}
     return next((answer for answer in found if getattr(answer, "__module__", None) in own), found[0] if found else None)
@@ -265,7 +264,7 @@ def _find(modules, name):
 
 
 def _scan(content, names):
-    """What a file imports that a teacher wants to know of, as sentences."""
+    """Remarks for the teacher on the imports of a file."""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""What may be said of an exception beside what Python says."""
+"""Advice on an exception, in addition to Python's own message."""
 
 import re
 
@@ -19,7 +19,7 @@ def about_crash(crash, case, inputs):
     if crash.kind == "TypeError" and "NoneType" in crash.text:
         nothing = [name for name, value in inputs.items() if value is None]
         if nothing:
-            text = f"{listed(nothing)} is None in this case: that stands for leaving it out."
+            text = f"In this case {listed(nothing)} is None. The answer must also work without it."
             return Description(f"{listed(nothing)} may be None", text)
     if crash.kind in _OF_SHAPES:
         return Description(None, " ".join([*_sizes_in(crash.text, case), *_arguments(case, inputs)]))
@@ -32,45 +32,46 @@ _KNOWN = (
         ("ValueError",),
         r"(not enough|too many) values to unpack",
         "a fixed number of axes",
-        "The answer expects another number of axes than came. Axes counted from the end (x.shape[-1], axis=-1) are "
-        "always right.",
+        "The answer expects a fixed number of axes, but the number differs between cases. Count axes from the end: "
+        "x.shape[-1], axis=-1.",
     ),
     (
         ("AxisError", "IndexError"),
         r"axis .* out of bounds|too many indices",
         "a fixed number of axes",
-        "There is no such axis here. Axes counted from the end (axis=-1, x[..., 0]) are always right.",
+        "The array has no such axis: the number of axes differs between cases. Count axes from the end: axis=-1, "
+        "x[..., 0].",
     ),
     (
         ("ValueError",),
         r"truth value of an array",
         "an array as a condition",
-        "`if`, `and`, `or` and `not` take one truth value, not an array: np.where, `&`, `|`, `~` are for arrays, "
-        "`is None` for a mask that may be left out.",
+        "`if`, `and`, `or` and `not` need one truth value, not an array. For arrays use np.where, `&`, `|` and `~`. To "
+        "test for a missing mask use `is None`.",
     ),
     (
         ("ValueError",),
         r"read-only",
-        "writes into an array that is read-only",
-        "This array cannot be written to: work on a new one, or on a copy.",
+        "writes into a read-only array",
+        "This array is read-only. Make a new array or a copy.",
     ),
     (
         ("UFuncTypeError", "_UFuncOutputCastingError", "UFuncOutputCastingError"),
         r"Cannot cast",
-        "writes floats into whole numbers",
-        "An array of whole numbers or truth values cannot take floats in place: make a float array first.",
+        "writes floats into an integer array",
+        "An array of integers or truth values cannot store floats. Make a float array first.",
     ),
     (
         ("IndexError",),
         r"arrays used as indices must be of integer",
         "floats as indices",
-        "Indices must be whole numbers: .astype(int).",
+        "Indices must be integers. Convert them with .astype(int).",
     ),
     (
         ("RecursionError",),
         "",
-        "calls itself without end",
-        "The function calls itself, directly or through another one, and nothing ends it.",
+        "endless recursion",
+        "The function calls itself, directly or through another function, and never stops.",
     ),
 )
 
@@ -80,7 +81,7 @@ def _quoted(text):
 
 
 def _sizes_in(text, case):
-    """The letters for the shapes and sizes that NumPy names."""
+    """A sentence with the letters for the shapes and sizes in NumPy's message."""
     draw = Draw("", "...", np.zeros(()), np.zeros(()), case.sizes)
     found = {}
     for shape in re.findall(r"\((\d+(?:,\s?\d+)*),?\)", text):
@@ -97,8 +98,8 @@ def _sizes_in(text, case):
 
 
 def _arguments(case, inputs):
-    """The arguments that are arrays, with their shapes."""
+    """A sentence with the shapes of the array arguments."""
     shapes = [f"{name} {value.shape}" for name, value in inputs.items() if isinstance(value, np.ndarray)]
     sizes = ", ".join(f"{letter} = {size}" for letter, size in case.sizes.items())
     given = [f"It was called with {', '.join(shapes)}{f'; {sizes}' if sizes else ''}."] if shapes else []
-    return given or ([f"The sizes in this case: {sizes}."] if sizes else [])
+    return given or ([f"The sizes in this case are {sizes}."] if sizes else [])

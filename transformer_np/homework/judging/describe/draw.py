@@ -1,4 +1,4 @@
-"""One wrong result beside the right one, and the words for its axes."""
+"""One wrong result next to the right one, and names for its axes."""
 
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -13,9 +13,9 @@ class Draw:
     """A wrong result of one call.
 
     name, axes: of the Result; sizes: the letters of the case
-    inputs: the arrays that the answer was given, by name; numbers: the single numbers
-    others: all right results of the call, by name; returned: all that the answer returned, by name
-    earlier: what the answer returned as this result in earlier calls, where that was right
+    inputs: the array arguments by name; numbers: the single numbers among the arguments
+    others: all right results of the call by name; returned: all results of the answer by name
+    earlier: this result in the earlier calls that were right
     """
 
     name: str
@@ -31,7 +31,7 @@ class Draw:
 
     @property
     def letters(self):
-        """A name for each axis of the right result: "T", or "axis 1" where there is no letter."""
+        """A name for each axis of the right result: "T", or "axis 1" without a letter."""
         stated = self.axes.split()
         named = [letter for letter in stated if letter != "..."]
         lead = self.expected.ndim - len(named)
@@ -40,7 +40,7 @@ class Draw:
         return [*self.letters_of(self.expected.shape)[:lead], *named]
 
     def letters_of(self, shape):
-        """A name for each axis of a shape, by its size: the sizes of a case are all different."""
+        """A name for each axis of a shape, found by its size: the sizes of a case all differ."""
         return [self.letter_of(size, i) for i, size in enumerate(shape)]
 
     def letter_of(self, size, i):
@@ -53,7 +53,7 @@ class Draw:
 
     @property
     def wrong(self):
-        """Where the numbers are wrong, (shape of the result) Boolean; only for a result of the right shape."""
+        """Boolean array of the wrong entries; only for a result of the right shape."""
         if self.is_boolean or self.actual.dtype == bool:
             return self.actual != self.expected
         scale = np.abs(self.expected[np.isfinite(self.expected)]).max(initial=1e-3)
@@ -66,10 +66,10 @@ class Draw:
 
 @dataclass(frozen=True)
 class Description:
-    """What a wrong result looks like.
+    """The description of a wrong result.
 
-    name: of a mistake that any function can have, "wrong sign", or None; text: a sentence or two
-    exact: whether it accounts for every number, so that nothing else can be wrong
+    name: of a mistake that any function can have, "wrong sign", or None; text: one or two sentences
+    exact: whether it explains every number, so that nothing else is wrong
     """
 
     name: str | None
@@ -77,12 +77,12 @@ class Description:
     exact: bool = True
 
 
-NAN_ADVICE = " 0/0, ∞/∞, ∞ − ∞, 0 · ∞, and the logarithm or root of a number below 0 give NaN."
+NAN_ADVICE = " NaN comes from 0/0, ∞/∞, ∞ − ∞ and 0 · ∞, and from the logarithm or root of a negative number."
 
 
 def floats(draw):
-    """The finite numbers of both, as float64 in one row each, or None where they cannot be set against each other:
-    truth values, numbers that are not finite in other places than they should, or nothing but zeros."""
+    """The finite numbers of both arrays as float64, (actual, expected), or None if they cannot be compared: they are
+    truth values or all zeros, or are finite in different places."""
     if draw.is_boolean or draw.actual.dtype == bool:
         return None
     actual, expected = draw.actual.astype(float), draw.expected.astype(float)
@@ -93,7 +93,7 @@ def floats(draw):
 
 
 def close_where_finite(draw, expected):
-    """Whether what came is `expected` instead; infinities of the right result are left out."""
+    """Whether the actual result equals `expected` wherever the right result is finite."""
     finite = np.isfinite(draw.expected)
     return close(draw.actual[finite], np.asarray(expected)[finite])
 
@@ -106,7 +106,7 @@ def broadcasts(array, to):
 
 
 def subsets(array):
-    """All sets of axes of an array, small ones first, without the empty one."""
+    """All non-empty sets of an array's axes, small ones first."""
     axes = range(array.ndim)
     return [chosen for n in range(1, array.ndim + 1) for chosen in combinations(axes, n)]
 
@@ -122,5 +122,5 @@ def listed(words):
 
 
 def same(actual, expected):
-    """Whether two arrays are the same, and say something: not all zeros or all NaN."""
+    """Whether two arrays are equal and informative: not all zeros, not all NaN."""
     return close(actual, expected) and bool(np.any(expected)) and not np.isnan(expected).all()

@@ -1,4 +1,4 @@
-"""What wrong numbers in the right shape look like next to the right ones."""
+"""Finders for wrong numbers in the right shape."""
 
 from functools import partial
 from itertools import permutations
@@ -19,44 +19,44 @@ from .draw import (
 )
 from .factors import names_of
 
-# --- findings that account for every number ---------------------------------------------------------------------------
-
 
 def nothing_but_one_number(draw):
     if draw.actual.size < 2:
         return
     first = draw.actual.flat[0]
     if np.isnan(draw.actual.astype(float)).all():
-        yield Description("NaN everywhere", f"All of {draw.name} is NaN." + NAN_ADVICE)
+        yield Description("NaN everywhere", f"{draw.name} is NaN everywhere." + NAN_ADVICE)
     elif (draw.actual == first).all():
         if draw.is_boolean and draw.actual.dtype == bool:
-            yield Description(f"{first} everywhere", f"All of {draw.name} is {first}.")
+            yield Description(f"{first} everywhere", f"{draw.name} is {first} everywhere.")
         elif first == 0:
-            text = f"All of {draw.name} is 0: an array of zeros that is never filled, or a product with zeros."
+            text = f"{draw.name} is 0 everywhere. Is an array of zeros never filled, or is something multiplied by 0?"
             yield Description("all zeros", text)
         else:
-            yield Description("the same number everywhere", f"All of {draw.name} is the same number, here {first:.6g}.")
+            yield Description(
+                "the same number everywhere", f"{draw.name} is the same number everywhere, here {first:.6g}."
+            )
 
 
 def another_array(draw):
     for name, array in draw.inputs.items():
         if same(draw.actual, array):
-            yield Description(f"returns {name}", f"{draw.name} is {name}, as it was handed in.")
+            yield Description(f"returns {name}", f"The answer returns {name} unchanged as {draw.name}.")
     for name, array in draw.others.items():
         if name == draw.name or not same(draw.actual, array):
             continue
         if close(draw.returned[name], draw.expected):
             first, second = sorted((draw.name, name), key=list(draw.others).index)
-            text = f"{first} and {second} are swapped: each is right, in the place of the other."
+            text = f"{first} and {second} are swapped: the numbers are right, but the order is wrong."
             yield Description(f"{first} and {second} swapped", text)
         else:
-            yield Description(f"{name} in the place of {draw.name}", f"What is returned as {draw.name} is {name}.")
+            yield Description(f"{name} instead of {draw.name}", f"The array returned as {draw.name} is {name}.")
 
 
 def an_earlier_result(draw):
     for array in draw.earlier:
         if same(draw.actual, array):
-            text = f"{draw.name} is what an earlier call returned, with other inputs: something is kept between calls."
+            text = f"{draw.name} is the result of an earlier call with other inputs. Something is kept between calls."
             yield Description("the result of an earlier call", text)
 
 
@@ -67,17 +67,17 @@ def constant_ratio(draw):
     if ratio is None:
         return
     if abs(ratio + 1) < 1e-4:
-        yield Description("wrong sign", f"{draw.name} has the wrong sign: everywhere −1 times what it should be.")
+        yield Description("wrong sign", f"{draw.name} has the wrong sign: it is −1 times the right result.")
         return
     for name in names_of(ratio, draw.sizes, draw.numbers):
-        text = f"{draw.name} is everywhere {name} times what it should be{_in_words(name)}."
+        text = f"{draw.name} is {name} times the right result.{_in_words(name)}"
         yield Description(f"constant factor {name}", text)
     number = f"{ratio:.3g}"
-    yield Description(f"constant factor {number}", f"{draw.name} is everywhere {number} times what it should be.")
+    yield Description(f"constant factor {number}", f"{draw.name} is {number} times the right result.")
 
 
 def _ratio(draw):
-    """The number that the right result was multiplied by, or None."""
+    """The factor between actual and right result, or None."""
     actual, expected = floats(draw)
     square = np.vdot(expected, expected)
     if not square:
@@ -91,9 +91,9 @@ def _in_words(name):
     letters = "".join(c for c in name if c.isalpha())
     if name.startswith("1/") and "√" not in name and " " not in name and letters:
         sizes = name[2:].strip("()").split("·")
-        return f": divided by {listed(sizes)} too often, or a mean where a sum belongs"
+        return f" Is there an extra division by {listed(sizes)}, or a mean instead of a sum?"
     if "/" not in name and "√" not in name and " " not in name and "²" not in name and letters.isupper():
-        return f": not divided by {listed(name.split('·'))}, or a sum where a mean belongs"
+        return f" Is a division by {listed(name.split('·'))} missing, or a sum used instead of a mean?"
     return ""
 
 
@@ -106,7 +106,7 @@ def constant_offset(draw):
         return
     names = names_of(offset, draw.sizes, draw.numbers) if abs(abs(offset) - 1) > 1e-4 else ["1" if offset > 0 else "−1"]
     for name in [*names, f"{offset:.3g}"]:
-        yield Description(f"constant offset {name}", f"{draw.name} is everywhere what it should be, plus {name}.")
+        yield Description(f"constant offset {name}", f"{draw.name} is the right result plus {name}.")
 
 
 def an_input_too_much_or_missing(draw):
@@ -119,19 +119,19 @@ def an_input_too_much_or_missing(draw):
         array = array.astype(float)
         if np.isfinite(array).all() and array.any():
             if same(draw.actual, expected + array):
-                yield Description(f"{name} added", f"{draw.name} is what it should be, plus {name}.")
+                yield Description(f"{name} added", f"{draw.name} is the right result plus {name}.")
             if same(draw.actual, expected - array):
-                text = f"{draw.name} is what it should be, minus {name}: {name} is not added, or is subtracted."
+                text = f"{draw.name} is the right result minus {name}. Is {name} not added, or subtracted?"
                 yield Description(f"{name} not added", text)
             if same(draw.actual, expected * array):
-                yield Description(f"times {name} too often", f"{draw.name} is what it should be, times {name}.")
+                yield Description(f"{name} as an extra factor", f"{draw.name} is the right result times {name}.")
             if same(draw.actual * array, expected):
-                text = f"The factor {name} is missing in {draw.name}, or it is divided by it."
-                yield Description(f"factor {name} missing", text)
+                text = f"{draw.name} is the right result divided by {name}. Is a factor {name} missing?"
+                yield Description(f"{name} missing as a factor", text)
     for name, array in draw.others.items():
         if name != draw.name and array.shape == expected.shape and array.dtype.kind == "f":
             if same(draw.actual, expected + array):
-                yield Description(f"{name} added to {draw.name}", f"{draw.name} is what it should be, plus {name}.")
+                yield Description(f"{name} added to {draw.name}", f"{draw.name} is the right result plus {name}.")
 
 
 def other_order_of_axes(draw):
@@ -140,7 +140,9 @@ def other_order_of_axes(draw):
         if moved.shape == draw.actual.shape and same(draw.actual, moved):
             letters = draw.letters
             axes = listed(letters[i] for i, j in enumerate(order) if i != j)
-            yield Description("transposed", f"{draw.name} is transposed: its numbers are right, with {axes} exchanged.")
+            yield Description(
+                "transposed", f"{draw.name} is transposed: the numbers are right, but the axes {axes} are swapped."
+            )
             return
 
 
@@ -151,30 +153,30 @@ def other_order_along_an_axis(draw):
         if n < 2:
             continue
         if same(actual, np.flip(expected, axis)):
-            yield Description(f"reversed along {letter}", f"{draw.name} runs along {letter} in the reverse order.")
+            yield Description(f"reversed along {letter}", f"{draw.name} is in reverse order along {letter}.")
         for places in range(1, n):
             for k in (places, -places):
-                how = f"{'on' if k > 0 else 'back'} along {letter} by {count_of_places(abs(k))}"
+                how = f"{'forward' if k > 0 else 'backward'} along {letter} by {count_of_places(abs(k))}"
                 if same(actual, np.roll(expected, k, axis)):
-                    text = f"{draw.name} is shifted {how}; what falls off one end comes in at the other."
+                    text = f"{draw.name} is rolled {how}: entries that leave at one end come back at the other."
                     yield Description(f"rolled {how}", text)
                 for fill in (False, True) if draw.is_boolean else (0,):
                     if same(actual, _shifted(expected, k, axis, fill)):
-                        text = f"{draw.name} is right, but shifted {how}, with {fill} where nothing comes in."
+                        text = f"{draw.name} is right, but shifted {how}. The empty places hold {fill}."
                         yield Description(f"shifted {how}", text)
         for index, which in ((0, "first"), (n - 1, "last")):
             if same(actual, np.broadcast_to(expected.take([index], axis), expected.shape)):
-                text = f"Along {letter}, {draw.name} repeats what belongs to the {which} place alone."
-                yield Description(f"the {which} along {letter} for all", text)
+                text = f"{draw.name} repeats its {which} entry along {letter} at every place."
+                yield Description(f"the {which} along {letter} repeated", text)
         order = _order(actual, expected, axis)
         if order is not None:
             name = "heads permuted" if letter == "H" else f"another order along {letter}"
-            text = f"{draw.name} is right but for the order along {letter}: its places are, of the right one, {order}."
+            text = f"{draw.name} has the wrong order along {letter}: it holds the right entries in the order {order}."
             yield Description(name, text)
 
 
 def _shifted(array, k, axis, fill):
-    """Moved on by k places along an axis, with `fill` where nothing comes in."""
+    """The array shifted by k places along an axis, with `fill` in the empty places."""
     moved = np.moveaxis(np.full_like(array, fill), axis, 0)
     source = np.moveaxis(array, axis, 0)
     if k > 0:
@@ -185,9 +187,9 @@ def _shifted(array, k, axis, fill):
 
 
 def _order(actual, expected, axis):
-    """The places of the right result in the order in which they came, or None."""
+    """The order in which the actual result holds the entries of the right one, or None."""
     if actual.dtype == bool or expected.dtype == bool:
-        return None  # truth values are the same too often
+        return None  # truth values coincide too often
     actual, expected = np.moveaxis(actual, axis, 0), np.moveaxis(expected, axis, 0)
     order = []
     for part in actual:
@@ -207,8 +209,8 @@ def same_numbers_elsewhere(draw):
         if same(draw.actual, draw.expected.transpose(order).reshape(draw.actual.shape)):
             yield Description(
                 "reshaped in the wrong order of axes",
-                f"{draw.name} has the right numbers in the wrong places: a reshape cuts and joins neighbouring axes "
-                "only. To change their order takes a transpose before it, or after it.",
+                f"{draw.name} has the right numbers in the wrong places. A reshape only splits or joins neighbouring "
+                "axes. To reorder axes, use a transpose before or after it.",
             )
             return
 
@@ -221,18 +223,18 @@ _ELEMENTWISE = {
     "minus the logarithm": lambda x: -np.log(x),
     "the logarithm to base 2": np.log2,
     "the exponential": np.exp,
-    "the exponential of minus": lambda x: np.exp(-x),
+    "the exponential of the negative": lambda x: np.exp(-x),
     "the reciprocal": np.reciprocal,
-    "1 − right": lambda x: 1 - x,
-    "1 + right": lambda x: 1 + x,
+    "1 − the right result": lambda x: 1 - x,
+    "1 + the right result": lambda x: 1 + x,
     "the cube": lambda x: x**3,
-    "the square's reciprocal": lambda x: x**-2.0,
+    "the reciprocal square": lambda x: x**-2.0,
     "the tanh": np.tanh,
     "the ReLU": lambda x: np.maximum(x, 0),
     "the sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "the sign": np.sign,
     "rounded": np.round,
-    "cut to whole numbers": np.trunc,
+    "truncated to integers": np.trunc,
 }
 
 
@@ -242,19 +244,17 @@ def function_of_each_number(draw):
     with np.errstate(all="ignore"):
         for name, function in _ELEMENTWISE.items():
             if same(draw.actual, function(draw.expected)):
-                if name in ("rounded", "cut to whole numbers"):
-                    text = f"{draw.name} is {name}: it is stored in an array of whole numbers, perhaps."
+                if name in ("rounded", "truncated to integers"):
+                    text = f"{draw.name} is {name}. Is it stored in an integer array?"
                 else:
-                    text = f"{draw.name} is {name.replace('right', 'the right one')} of what it should be."
-                    if name.startswith("1 "):
-                        text = f"{draw.name} is {name.replace('right', 'what it should be')}."
                     name = name if name.startswith("1 ") else f"{name} of the right result"
+                    text = f"{draw.name} is {name}."
                 yield Description(name, text)
                 return
         if draw.expected.ndim >= 2 and draw.expected.shape[-1] == draw.expected.shape[-2]:
             for sign, word in ((1, "plus"), (-1, "minus")):
                 if same(draw.actual, draw.expected + sign * np.eye(draw.expected.shape[-1])):
-                    text = f"{draw.name} is what it should be, {word} the identity: 1 on the diagonal."
+                    text = f"{draw.name} is the right result {word} the identity matrix."
                     yield Description(f"{word} the identity", text)
 
 
@@ -278,31 +278,31 @@ def function_of_each_row(draw):
             mean = expected.mean(axes, keepdims=True)
             if same(actual, expected - mean):
                 text = f"The mean over {along} is subtracted from {draw.name}."
-                yield Description(f"minus the mean over {along}", text)
+                yield Description(f"mean over {along} subtracted", text)
             if same(actual, np.broadcast_to(mean, expected.shape)):
-                text = f"{draw.name} is the mean over {along} of what it should be, in every place."
-                yield Description(f"the mean over {along} for all", text)
+                text = f"{draw.name} holds the mean of the right result over {along} at every place."
+                yield Description(f"the mean over {along} everywhere", text)
             if same(actual, np.broadcast_to(total(expected), expected.shape)):
-                text = f"{draw.name} is the sum over {along} of what it should be, in every place."
-                yield Description(f"the sum over {along} for all", text)
+                text = f"{draw.name} holds the sum of the right result over {along} at every place."
+                yield Description(f"the sum over {along} everywhere", text)
             if same(actual, expected / np.sqrt(total(expected**2))):
-                text = f"{draw.name} is divided by its length (norm) over {along}."
+                text = f"{draw.name} is divided by its norm over {along}."
                 yield Description(f"divided by the norm over {along}", text)
             powers = np.exp(expected - expected.max(axes, keepdims=True))
             if same(actual, powers / total(powers)):
-                text = f"{draw.name} went through a softmax over {along} once more than it should."
+                text = f"{draw.name} has an extra softmax over {along}."
                 yield Description(f"softmax over {along} of the right result", text)
         for axis, letter in enumerate(letters):
             if expected.shape[axis] < 2:
                 continue
             if same(actual, np.cumsum(expected, axis)):
-                text = (
-                    f"{draw.name} is summed up along {letter}: each place holds what belongs to those before it, too."
-                )
-                yield Description(f"summed up along {letter}", text)
+                text = f"{draw.name} is a cumulative sum along {letter}: each place also contains the earlier ones."
+                yield Description(f"cumulative sum along {letter}", text)
             if same(actual, np.flip(np.cumsum(np.flip(expected, axis), axis), axis)):
-                text = f"{draw.name} is summed up along {letter}, from the end."
-                yield Description(f"summed up along {letter} from the end", text)
+                text = (
+                    f"{draw.name} is a cumulative sum along {letter} from the end: each place contains the later ones."
+                )
+                yield Description(f"cumulative sum along {letter} from the end", text)
 
 
 def truth_values(draw):
@@ -315,51 +315,51 @@ def truth_values(draw):
         if np.isin(values, (0, 1)).all():
             kind, actual, what = "numbers instead of True and False", values == 1, "holds the numbers 0 and 1"
         elif np.isin(values[values > -1e4], (0, 1)).all() and (values <= -1e4).any():
-            kind, actual, what = "an additive mask", values <= -1e4, "is a mask to be added to the scores"
+            kind, actual, what = "an additive mask", values <= -1e4, "is an additive mask"
         else:
-            text = f"{name} must hold True and False (dtype bool), but it holds numbers (dtype {actual.dtype})."
+            text = f"{name} holds numbers (dtype {actual.dtype}). It must hold True and False (dtype bool)."
             yield Description("numbers instead of True and False", text, exact=False)
             return
         if close(actual, expected):
-            text = f"{name} {what}, in the right places, but it must be Boolean: True and False, dtype bool."
+            text = f"{name} {what}, in the right places. It must hold True and False (dtype bool)."
             yield Description(kind, text)
             return
-    also = f" Also, it {what}: it must be Boolean." if kind else ""
+    also = f" Also, it {what}, but it must be Boolean." if kind else ""
     if close(actual, ~expected):
-        yield Description("inverted", f"{name} is inverted: True stands where False belongs. True hides.{also}")
+        yield Description("inverted", f"{name} is inverted: True and False are swapped. True means hidden.{also}")
         return
     if kind:
-        text = f"{name} {what}, and not in the right places. It must be Boolean: True and False, dtype bool."
+        text = f"{name} {what}, in the wrong places. It must hold True and False (dtype bool)."
         yield Description(kind, text, exact=False)
     if actual.ndim < 2 or actual.all() or not actual.any():
         return
     turned = expected.swapaxes(-1, -2)
     if turned.shape == actual.shape and close(actual, turned):
-        text = f"{name} is transposed: row and column are exchanged, as an upper triangle for a lower one.{also}"
+        text = f"{name} is transposed: rows and columns are swapped.{also}"
         yield Description("transposed", text)
     if not kind:
         yield from other_diagonal(draw)
     if turned.shape == actual.shape and close(actual, ~turned):
-        yield Description("inverted and transposed", f"{name} is inverted, and row and column are exchanged.{also}")
+        yield Description("inverted and transposed", f"{name} is inverted, and rows and columns are swapped.{also}")
 
 
 def other_diagonal(draw):
-    """A mask that is the right one a diagonal further on or back."""
+    """A mask whose diagonal is off by one."""
     letter = draw.letters[-1]
-    for k, where in ((1, "further right"), (-1, "further left")):
+    for k, where in ((1, "too far right"), (-1, "too far left")):
         inside = draw.expected[..., :-1] if k > 0 else draw.expected[..., 1:]
         if np.array_equal(draw.actual[..., 1:] if k > 0 else draw.actual[..., :-1], inside):
-            text = f"{draw.name} is off by one along {letter}: every edge stands one column {where} than it should."
+            text = f"{draw.name} is off by one along {letter}: every edge is one column {where}."
             yield Description("off by one diagonal", text)
 
 
 def no_truth_values(draw):
     if draw.is_boolean or draw.actual.dtype != bool:
         return
-    text = f"{draw.name} is Boolean, but it must hold numbers."
+    text = f"{draw.name} is Boolean. It must hold numbers."
     additive = np.isneginf(draw.expected).any()
     if additive and np.array_equal(draw.actual, np.isneginf(draw.expected)):
-        text = f"{draw.name} is Boolean. It must hold numbers to be added: 0 where seen and −inf where hidden."
+        text = f"{draw.name} is Boolean. It must hold numbers: 0 for visible and −inf for hidden."
     yield Description("True and False instead of numbers", text, exact=additive)
 
 
@@ -376,10 +376,10 @@ def finite_for_infinite(draw):
         and (np.sign(there) == np.sign(draw.expected[infinite])).all()
     ):
         wanted = draw.expected[infinite].flat[0]
-        text = f"{draw.name} holds a large number, here {there.flat[0]:.3g}, where it must be {wanted}."
+        text = f"{draw.name} holds a large number, here {there.flat[0]:.3g}, instead of {wanted}."
         yield Description("a large number instead of infinity", text)
     elif (there == -draw.expected[infinite]).all():
-        yield Description("infinity of the wrong sign", f"{draw.name} has ∞ of the wrong sign.")
+        yield Description("infinity of the wrong sign", f"The infinities in {draw.name} have the wrong sign.")
 
 
 EXACT_FINDERS = (

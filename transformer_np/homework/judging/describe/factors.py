@@ -1,4 +1,4 @@
-"""Numbers in terms of a case's sizes: that 0.1667 is 1/(B·T)."""
+"""Numbers as expressions in a case's sizes: 0.1667 is 1/(B·T)."""
 
 from itertools import chain, combinations, permutations
 from math import e, log, pi
@@ -15,8 +15,8 @@ _CONSTANTS = {
 
 
 def names_of(number, sizes, numbers=None):
-    """What a number may be, simplest first: products, quotients and roots of the sizes, of the single numbers that
-    were handed in, and constants; with a minus where it is below 0."""
+    """Expressions for a number, simplest first: constants, and products, quotients and roots of the sizes and of the
+    single arguments; with a minus if it is negative."""
     sign = "−" if number < 0 else ""
     return [
         sign + name

@@ -1,4 +1,4 @@
-"""What can be said of wrong numbers that no simple change accounts for: where they are, and what is right there."""
+"""Finders for wrong numbers that no simple change explains: where they are, and what they have in common."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from .exact import no_truth_values, truth_values
 
 
 def not_finite(draw):
-    """NaN or infinity where a number should be."""
+    """NaN or infinity instead of a number."""
     if draw.actual.dtype.kind != "f" or draw.is_boolean:
         return
     for word, here in (
@@ -22,22 +22,22 @@ def not_finite(draw):
         where = f"first at {place(draw, np.argwhere(here)[0])}"
         rows = here.all(-1) if here.ndim else here
         name = f"{word} in some places"
-        text = f"{draw.name} is {word} in {here.sum()} of {here.size} places, {where}."
+        text = f"{draw.name} is {word} at {here.sum()} of {here.size} places, {where}."
         hidden = _rows_hidden_whole(draw)
         if here.ndim and np.array_equal(np.broadcast_to(rows[..., None], here.shape), here):
             text = f"{draw.name} is {word} in {rows.sum()} whole rows, {where}."
             name = f"{word} in whole rows"
             if hidden is not None and np.array_equal(hidden, rows):
-                text += " They are the rows that may see nothing: all their scores are −inf. Such a row must give 0."
-                name = f"{word} in rows that are hidden whole"
+                text += " The mask hides all of such a row: all its scores are −inf. Its result must be 0."
+                name = f"{word} in fully hidden rows"
         elif (draw.expected[here] == 0).all():
-            text += " The right numbers there are 0."
+            text += " They must be 0."
         yield Description(name, text + also + (NAN_ADVICE if word == "NaN" else ""), exact=False)
         return
 
 
 def _rows_hidden_whole(draw):
-    """The rows of the result that an input hides whole: with True, −inf or weight 0 in all of the row. Or None."""
+    """The rows of the result that an input hides completely, with True, −inf or weight 0, or None."""
     for array in draw.inputs.values():
         if array.ndim < 1 or array.dtype.kind not in "bf":
             continue
@@ -61,14 +61,14 @@ def nearly_right(draw):
     if (np.abs(actual - expected) <= 3e-3 * np.maximum(np.abs(expected), 1e-2 * np.abs(expected).max(initial=0))).all():
         error = np.abs(actual - expected).max(initial=0) / np.abs(expected).max(initial=1e-30)
         text = (
-            f"{draw.name} is nearly right: the error is {error:.1g} of the largest number. That looks like too low a "
-            "precision (float16), a rounded constant, or a small term such as eps in the wrong place or missing."
+            f"{draw.name} is nearly right: the error is {error:.1g} times the largest number. Look for low precision "
+            "(float16), a rounded constant, or a small term such as eps that is missing or in the wrong place."
         )
         yield Description("nearly right", text, exact=False)
 
 
 def wrong_in_a_part(draw):
-    """Right but for the places that have something in common."""
+    """Right except at places that have something in common."""
     wrong, letters = draw.wrong, draw.letters
     if wrong.all() or wrong.size < 4:
         return
@@ -83,23 +83,25 @@ def wrong_in_a_part(draw):
         bad = per_place.any(1)
         at = np.flatnonzero(bad)
         if list(at) == [0]:
-            yield _part(draw, f"only the first along {letter} is wrong", f"All but the first along {letter} is right.")
+            yield _part(
+                draw, f"only the first along {letter} is wrong", f"Only the first entry along {letter} is wrong."
+            )
         elif list(at) == [n - 1]:
-            yield _part(draw, f"only the last along {letter} is wrong", f"All but the last along {letter} is right.")
+            yield _part(draw, f"only the last along {letter} is wrong", f"Only the last entry along {letter} is wrong.")
         elif list(at) == list(range(1, n)) and n > 2:
-            text = f"Only the first along {letter} is right: perhaps it is used for all of them."
+            text = f"Only the first entry along {letter} is right. Is it used for all of them?"
             yield _part(draw, f"only the first along {letter} is right", text)
         elif list(at) == list(range(n - 1)) and n > 2:
-            yield _part(draw, f"only the last along {letter} is right", f"Only the last along {letter} is right.")
+            yield _part(draw, f"only the last along {letter} is right", f"Only the last entry along {letter} is right.")
         elif n > 3 and (at % 2 == at[0] % 2).all() and len(at) == len(range(at[0] % 2, n, 2)):
             which = "odd" if at[0] % 2 else "even"
             yield _part(
                 draw,
                 f"only the {which} places along {letter} are wrong",
-                f"Wrong are the {which} places along {letter}.",
+                f"Only the {which} places along {letter} are wrong.",
             )
     if not draw.is_boolean and draw.actual.dtype != bool and not (wrong & (draw.expected != 0)).any():
-        yield _part(draw, "not 0 where it must be", f"Wrong are only places where {draw.name} must be 0. {share}.")
+        yield _part(draw, "not 0 where it must be", f"{draw.name} is wrong only where it must be 0. {share}.")
     for name, array in draw.inputs.items():
         yield from _where_an_input_says(draw, name, array)
     if wrong.ndim >= 2:
@@ -109,10 +111,10 @@ def wrong_in_a_part(draw):
             if np.array_equal(all_wrong, any_wrong) and any_wrong.any():
                 letter = letters[kept[0]]
                 which = ", ".join(map(str, np.flatnonzero(any_wrong)))
-                text = f"Wrong are whole slices: {letter.lower()} = {which}. The others are right. {share}."
+                text = f"Whole slices are wrong: {letter.lower()} = {which}. The others are right. {share}."
                 yield _part(draw, f"wrong for some of {letter} only", text)
     if not draw.is_boolean and close(np.abs(draw.actual.astype(float)), np.abs(draw.expected)):
-        yield _part(draw, "some signs wrong", f"All is right but for the sign of some numbers. {share}.")
+        yield _part(draw, "some signs wrong", f"Only the sign of some numbers is wrong. {share}.")
 
 
 def _triangle(draw):
@@ -120,12 +122,12 @@ def _triangle(draw):
     wrong = draw.wrong.reshape(-1, *t.shape).any(0)
     for where, part in (("on the diagonal", t == s), ("above the diagonal", s > t), ("below the diagonal", s < t)):
         if wrong[part].all() and not wrong[~part].any():
-            yield _part(draw, f"wrong {where} only", f"{draw.name} is wrong {where} only, right elsewhere.")
+            yield _part(draw, f"wrong {where} only", f"{draw.name} is wrong only {where}.")
 
 
 def _part(draw, name, text):
     if draw.actual.dtype != bool and not draw.actual[draw.wrong].any():
-        text += " What came there is 0."
+        text += " The answer gives 0 there."
     return Description(name, f"{text} {_worst_place(draw)}", exact=False)
 
 
@@ -135,10 +137,10 @@ def _where_an_input_says(draw, name, array):
         if wrong.ndim == 2 and array.max(initial=0) < len(wrong) and array.min(initial=0) >= 0:
             rows, counts = wrong.any(1), np.bincount(array.ravel(), minlength=len(wrong))
             if rows.any() and not rows[counts < 2].any():
-                text = f"Wrong are only the rows of {name} that occur more than once: what belongs to them must add up."
+                text = f"Only the rows of repeated {name} are wrong. The parts of a repeated row must be added."
                 yield _part(draw, f"wrong for repeated {name}", text)
             elif rows.any() and not rows[counts > 0].any():
-                yield _part(draw, f"wrong for absent {name}", f"Wrong are only the rows of {name} that never occur.")
+                yield _part(draw, f"wrong for absent {name}", f"Only the rows that do not occur in {name} are wrong.")
         return
     if array.ndim > wrong.ndim or array.ndim == 0:
         return
@@ -156,7 +158,7 @@ def _where_an_input_says(draw, name, array):
         }
     for where, here in groups.items():
         if here.any() and not here.all() and not wrong[~here].any() and wrong[here].mean() > 0.5:
-            yield _part(draw, f"wrong only where {where}", f"Wrong are only places where {where}.")
+            yield _part(draw, f"wrong only where {where}", f"{draw.name} is wrong only where {where}.")
 
 
 def factor_or_offset_of_each_row(draw):
@@ -173,20 +175,20 @@ def factor_or_offset_of_each_row(draw):
         ratio = (actual * expected).sum(others, keepdims=True) / np.where(square == 0, 1, square)
         if close(actual, ratio * expected):
             text = (
-                f"{draw.name} is what it should be times a factor that is the same along {along} but another one for "
-                f"each of {each}, here from {ratio.min():.3g} to {ratio.max():.3g}: a factor is missing, or "
-                "one too many."
+                f"{draw.name} is the right result times a factor. The factor is constant along {along} and "
+                f"differs along {each}, here from {ratio.min():.3g} to {ratio.max():.3g}. Is a factor missing, or is "
+                "there an extra one?"
             )
-            yield Description(f"a factor for each of {each}", text, exact=False)
+            yield Description(f"a different factor for each {each}", text, exact=False)
             return
         offset = (actual - expected).mean(others, keepdims=True)
         if close(actual, expected + offset):
             text = (
-                f"{draw.name} is what it should be plus a number that is the same along {along} but another one for "
-                f"each of {each}, here from {offset.min():.3g} to {offset.max():.3g}: a term is missing, or "
-                "one too many."
+                f"{draw.name} is the right result plus a term. The term is constant along {along} and differs along "
+                f"{each}, here from {offset.min():.3g} to {offset.max():.3g}. Is a term missing, or is there an extra "
+                "one?"
             )
-            yield Description(f"an offset for each of {each}", text, exact=False)
+            yield Description(f"a different offset for each {each}", text, exact=False)
             return
 
 
@@ -195,12 +197,12 @@ def same_numbers_in_other_places(draw):
         return
     actual, expected = map(np.sort, floats(draw))
     if np.unique(expected).size > expected.size / 2 and close(actual, expected):
-        text = f"{draw.name} has the right numbers, but in other places. {_worst_place(draw)}"
+        text = f"{draw.name} has the right numbers in the wrong places. {_worst_place(draw)}"
         yield Description("right numbers in the wrong places", text, exact=False)
 
 
 def worst(draw):
-    """The place of the largest error, if nothing else can be said."""
+    """The place of the largest error."""
     return Description(None, _worst_place(draw), exact=False)
 
 

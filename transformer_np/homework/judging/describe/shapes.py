@@ -1,4 +1,4 @@
-"""What a result of the wrong shape looks like next to the right one."""
+"""Finders for results of the wrong shape."""
 
 from itertools import combinations, permutations
 
@@ -6,6 +6,14 @@ import numpy as np
 
 from ..compare import close
 from .draw import Description, listed, same, subsets
+
+MORE_AXES = 3  # of a result with more extra axes, or more entries, only the shape is described
+MOST_ENTRIES = 1_000_000
+
+
+def is_searchable(draw):
+    """Whether the axes of a result are few enough to try every set of them."""
+    return draw.actual.ndim <= draw.expected.ndim + MORE_AXES and draw.actual.size <= MOST_ENTRIES
 
 
 def axes_in_another_order(draw):
@@ -15,7 +23,7 @@ def axes_in_another_order(draw):
         moved = draw.expected.transpose(order)
         if moved.shape == draw.actual.shape and close(draw.actual, moved):
             axes = listed(draw.letters[i] for i, j in enumerate(order) if i != j)
-            text = f"{draw.name} is transposed: its numbers are right, but the axes {axes} are in another order."
+            text = f"{draw.name} is transposed: the numbers are right, but the axes {axes} are in the wrong order."
             yield Description("transposed", text)
             return
 
@@ -26,14 +34,13 @@ def axes_of_length_1(draw):
     more = draw.actual.ndim > draw.expected.ndim
     known = close(draw.actual.reshape(draw.expected.shape), draw.expected)
     if more:
-        text = "has an axis of length 1 too many, as keepdims=True or [..., None] leaves it"
+        name, text = "extra axis of length 1", "has an extra axis of length 1. Does it come from keepdims=True or None?"
     elif draw.actual.ndim < draw.expected.ndim:
-        text = "has an axis of length 1 too few: a sum, mean or max without keepdims=True drops it"
+        name, text = "missing axis of length 1", "lacks an axis of length 1. Is keepdims=True missing?"
     else:
-        text = "has an axis of length 1 in another place than it should"
-    which = "too many" if more else "too few" if draw.actual.ndim < draw.expected.ndim else "in the wrong place"
-    numbers = " The numbers are right." if known else " The numbers are wrong, too."
-    yield Description(f"an axis of length 1 {which}", f"{draw.name} {text}.{numbers}", exact=known)
+        name, text = "axis of length 1 in the wrong place", "has an axis of length 1 in the wrong place."
+    numbers = " The numbers are right." if known else " The numbers are also wrong."
+    yield Description(name, f"{draw.name} {text}{numbers}", exact=known)
 
 
 def _without_ones(array):
@@ -41,7 +48,7 @@ def _without_ones(array):
 
 
 def not_reduced(draw):
-    """Summing, averaging … what came gives the right result."""
+    """The sum, mean, maximum or one entry of the actual result is the right result."""
     letters = draw.letters_of(draw.actual.shape)
     ways = (("summed", np.sum), ("averaged", np.mean), ("reduced to the largest", np.max))
     for way, reduce in ways:
@@ -54,16 +61,14 @@ def not_reduced(draw):
             kept = reduce(draw.actual, axis=axes, keepdims=True)
             if any(same(found, draw.expected) for found in (reduced, kept)):
                 over = listed(letters[i] for i in axes)
-                what = {np.sum: "their sum", np.mean: "their mean", np.max: "the largest"}[reduce]
-                text = (
-                    f"{draw.name} is not {way} over {over}: it has one entry for each of {over}, and {what} is right."
-                )
+                right = {np.sum: "sum", np.mean: "mean", np.max: "maximum"}[reduce]
+                text = f"{draw.name} is not {way} over {over}. Its {right} over {over} is the right result."
                 yield Description(f"not {way} over {over}", text)
     for axis, letter in enumerate(letters):
         for index, which in ((0, "first"), (-1, "last")):
             if draw.actual.shape[axis] > 1 and same(draw.actual.take(index, axis), draw.expected):
-                text = f"{draw.name} has an axis too many, {letter}: only the {which} along it is asked for."
-                yield Description(f"not only the {which} along {letter}", text)
+                text = f"{draw.name} has an extra axis, {letter}. Return only the {which} entry along it."
+                yield Description(f"all along {letter} instead of the {which}", text)
 
 
 def reduced_too_much(draw):
@@ -78,21 +83,23 @@ def reduced_too_much(draw):
             reduced = reduce(draw.expected, axis=axes)
             if same(draw.actual, reduced) or same(draw.actual, reduce(draw.expected, axis=axes, keepdims=True)):
                 over = listed(letters[i] for i in axes)
-                text = f"{draw.name} is {way} over {over}, which must stay: there is one entry for each of {over}."
+                text = f"{draw.name} is {way} over {over}. It must keep one entry for each {over}."
                 yield Description(f"{way} over {over}", text)
     for axis, letter in enumerate(letters):
         for index, which in ((0, "first"), (-1, "last")):
             if draw.expected.shape[axis] > 1 and same(draw.actual, draw.expected.take(index, axis)):
-                text = f"{draw.name} is only the {which} along {letter}: there must be one entry for each of {letter}."
+                text = (
+                    f"{draw.name} is only the {which} entry along {letter}. It must have one entry for each {letter}."
+                )
                 yield Description(f"only the {which} along {letter}", text)
 
 
 def broadcast(draw):
     if draw.actual.size > draw.expected.size and _fits(draw.expected, draw.actual):
-        text = f"{draw.name} repeats the right numbers along an axis where they must stand once."
+        text = f"{draw.name} repeats the right numbers along an axis. They must occur once."
         yield Description("repeated along an axis", text)
     elif draw.actual.size < draw.expected.size and _fits(draw.actual, draw.expected):
-        text = f"{draw.name} has the right numbers, but they must be repeated to the full shape (np.broadcast_to)."
+        text = f"{draw.name} has the right numbers, but not the full shape. Repeat them with np.broadcast_to."
         yield Description("not broadcast to the full shape", text)
 
 
@@ -104,7 +111,7 @@ def _fits(small, large):
 
 
 def too_long_or_short(draw):
-    """All but some places at an end of one axis."""
+    """A result that lacks, or has extra, entries at an end of one axis."""
     if draw.actual.ndim != draw.expected.ndim:
         return
     axes = [i for i in range(draw.actual.ndim) if draw.actual.shape[i] != draw.expected.shape[i]]
@@ -119,31 +126,27 @@ def too_long_or_short(draw):
     for ends, part in (("last", long.take(range(n), axis)), ("first", long.take(range(missing, n + missing), axis))):
         if close(short, part):
             which = f"the {ends}" if missing == 1 else f"the {ends} {missing}"
-            text = f"{draw.name} is {much} too {'short' if fewer else 'long'} along {letter}: "
-            text += (
-                f"{which} {'is missing' if missing == 1 else 'are missing'}."
-                if fewer
-                else f"without {which} it is right."
-            )
-            yield Description(f"{'without' if fewer else 'more than'} {which} along {letter}", text)
+            text = f"{draw.name} is too {'short' if fewer else 'long'} along {letter} by {much}: "
+            text += f"{which} {'is' if missing == 1 else 'are'} {'missing' if fewer else 'extra'}."
+            yield Description(f"{'without' if fewer else 'longer by'} {which} along {letter}", text)
 
 
 def cut_otherwise(draw):
-    """The right numbers, with axes joined or cut in another way."""
+    """The right numbers with axes joined or split differently."""
     actual, expected = draw.actual, draw.expected
     if actual.size != expected.size or actual.size < 2:
         return
     if close(actual.reshape(-1), expected.reshape(-1)):
-        text = (
-            f"{draw.name} has the right numbers in the right order, but not in the right shape: a reshape is missing."
-        )
+        text = f"{draw.name} has the right numbers in the right order, but the wrong shape. Is a reshape missing?"
         yield Description("not reshaped", text)
         return
     for order in permutations(range(expected.ndim)):
         if same(actual.reshape(-1), expected.transpose(order).reshape(-1)):
             axes = listed(draw.letters[i] for i, j in enumerate(order) if i != j)
-            text = f"{draw.name} has the right numbers, but the axes {axes} are in another order, and joined or cut."
-            yield Description("axes in another order, and reshaped", text)
+            text = (
+                f"{draw.name} has the right numbers, but the axes {axes} are in the wrong order, and joined or split."
+            )
+            yield Description("axes in the wrong order, and reshaped", text)
             return
 
 
@@ -159,7 +162,7 @@ SHAPE_FINDERS = (
 
 
 def about_shape(draws):
-    """What the shapes alone tell."""
+    """A description of the shapes alone."""
     draw = draws[0]
     wanted, got = draw.expected.shape, draw.actual.shape
     letters, came = draw.letters, draw.letters_of(got)
@@ -170,24 +173,26 @@ def about_shape(draws):
         ]
     exchanged = [letters[i] for i, size in enumerate(got) if size != wanted[i]] if len(got) == len(wanted) else []
     if sorted(wanted) == sorted(got) and all(sorted(d.expected.shape) == sorted(d.actual.shape) for d in draws):
-        text = (
-            f"The axes {listed(exchanged)} are in another order, ({', '.join(came)}), and the numbers are wrong, too."
-        )
-        return Description(f"axes {listed(exchanged)} in another order", text, exact=False)
-    for removed, what in ((got, "too many"), (wanted, "too few")):
+        text = f"The axes {listed(exchanged)} are in the wrong order, ({', '.join(came)}). The numbers are also wrong."
+        return Description(f"axes {listed(exchanged)} in the wrong order", text, exact=False)
+    for removed, kind in ((got, "extra"), (wanted, "missing")):
         kept, names = (wanted, came) if removed is got else (got, letters)
-        if len(removed) > len(kept):
+        if len(kept) < len(removed) <= len(kept) + MORE_AXES:
             for places in combinations(range(len(removed)), len(removed) - len(kept)):
                 if tuple(size for i, size in enumerate(removed) if i not in places) == kept:
-                    axes = listed(names[i] for i in places)
-                    text = f"{draw.name} has {'the axis' if len(places) == 1 else 'the axes'} {axes} {what}"
-                    advice = "a sum over it is missing, perhaps" if removed is got else "it must not be summed away"
-                    return Description(
-                        f"{axes} {what}", f"{text}: {advice}. The numbers do not tell more.", exact=False
-                    )
+                    axis = f"{'axis' if len(places) == 1 else 'axes'} {listed(names[i] for i in places)}"
+                    if removed is got:
+                        text = f"{draw.name} has the extra {axis}. Is a sum missing? The numbers are also wrong."
+                    else:
+                        text = f"{draw.name} lacks the {axis}. Is there a sum too many? The numbers are also wrong."
+                    return Description(f"{kind} {axis}", text, exact=False)
     if exchanged:
-        other = [f"{w} along {x}, got {g}" for w, g, x in zip(wanted, got, letters, strict=True) if w != g]
-        return Description(None, f"It must be {listed(other)}.", exact=False)
-    if got and not any(name.startswith("axis") for name in came):
-        return Description(None, f"What came has the axes ({', '.join(came)}).", exact=False)
-    return Description(None, f"The number of axes must be {len(wanted)}, got {len(got)}.", exact=False)
+        other = [f"{w} along {x} (got {g})" for w, g, x in zip(wanted, got, letters, strict=True) if w != g]
+        return Description(None, f"Its length must be {listed(other)}.", exact=False)
+    if got and len(got) <= len(wanted) + MORE_AXES and not any(name.startswith("axis") for name in came):
+        return Description(None, f"The result has the axes ({', '.join(came)}).", exact=False)
+    return Description(None, f"The result must have {_axes(len(wanted))}, got {len(got)}.", exact=False)
+
+
+def _axes(number):
+    return "1 axis" if number == 1 else f"{number} axes"

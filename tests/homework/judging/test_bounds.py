@@ -1,0 +1,140 @@
+"""A verdict depends on the answer and the seed alone, and costs a bounded amount of work."""
+
+import sys
+import time
+import tracemalloc
+from itertools import count
+
+import numpy as np
+import pytest
+
+from transformer_np.homework import all_exercises
+from transformer_np.homework.judging import explain
+from transformer_np.homework.judging.attempt import attempt
+from transformer_np.homework.judging.describe import shapes
+from transformer_np.homework.judging.judge import Trials, judge
+
+PAIRS = {
+    "layer_norm_backward": ("dgamma with γ", "dgamma summed over the features"),
+    "feed_forward_backward": ("db1 and db2 exchanged", "bias gradient of zeros"),
+    "gated_feed_forward": ("divided by √d_model", "W₁ᵀ for W₂"),
+}
+
+
+def judged(name, answer, trials=None):
+    exercise = all_exercises()[name]
+    trials = trials or Trials(exercise, 0)
+    return judge(trials, [attempt(exercise, answer, case) for case in trials.cases])
+
+
+@pytest.fixture
+def jumping_clock(monkeypatch):
+    """Every clock jumps by an hour at each look, also where a module of the judging has imported it by name."""
+    ticks, clocks = count(step=3600.0), {}
+    for name in ("time", "monotonic", "perf_counter", "process_time", "thread_time"):
+        clocks[id(getattr(time, name))] = name
+        monkeypatch.setattr(time, name, lambda: next(ticks))
+    for module in [module for name, module in sys.modules.items() if name.startswith("transformer_np.homework.")]:
+        for name, value in list(vars(module).items()):
+            if id(value) in clocks:
+                monkeypatch.setattr(module, name, lambda: next(ticks))
+
+
+@pytest.fixture
+def told():
+    """The verdicts over answers with two mistakes, as the clock runs."""
+    return {name: judged(name, all_exercises()[name].variant(pair)) for name, pair in PAIRS.items()}
+
+
+def test_a_jumping_clock_changes_nothing(told, jumping_clock):
+    for name, pair in PAIRS.items():
+        assert judged(name, all_exercises()[name].variant(pair)) == told[name]
+        assert set(told[name].misconception.split(" and ")) == set(" and ".join(pair).split(" and "))
+
+
+def test_answers_judged_before_change_nothing(told):
+    for name, pair in PAIRS.items():
+        exercise = all_exercises()[name]
+        trials = Trials(exercise, 0)
+        for mistake in list(exercise.mistakes)[:4]:
+            judged(name, exercise.variant({mistake}), trials)
+        assert judged(name, exercise.variant(pair), trials) == told[name]
+        assert judged(name, exercise.variant(pair), trials) == told[name]
+
+
+def test_the_search_ends_after_so_many_trials(monkeypatch):
+    monkeypatch.setattr(explain, "MOST_PAIR_TRIALS", 50)
+    monkeypatch.setattr(explain, "MOST_CASE_TRIALS", 50)
+    exercise = all_exercises()["scaled_dot_product_attention_backward"]
+    trials, rng = Trials(exercise, 0), np.random.default_rng(0)
+    searches, search = [], explain._Search
+    monkeypatch.setattr(explain, "_Search", lambda *args: searches.append(search(*args)) or searches[-1])
+
+    def unknown(*args, **options):
+        return [rng.normal(size=result.shape) for result in exercise.reference(*args, **options)]
+
+    assert judge(trials, [attempt(exercise, unknown, case) for case in trials.cases]).misconception is None
+    draws = Trials.DRAWS * len(exercise.mistakes)  # a single mistake, also with a change after it
+    assert len(searches[0].tried) <= draws + 50 + Trials.DRAWS
+
+
+# --- results of any shape --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_comparisons(monkeypatch):
+    left, same, subsets = count(5000, -1), shapes.same, shapes.subsets
+
+    def counted(*args):
+        assert next(left), "the description of a shape takes more and more comparisons"
+        return same(*args)
+
+    def of_few_axes(array):
+        assert array.ndim < 10, "every axis more doubles the sets of axes"
+        return subsets(array)
+
+    monkeypatch.setattr(shapes, "same", counted)
+    monkeypatch.setattr(shapes, "subsets", of_few_axes)
+
+
+@pytest.mark.usefixtures("few_comparisons")
+@pytest.mark.parametrize("axes", [19, 32])
+@pytest.mark.parametrize("size", [1, 2])
+def test_a_result_of_many_axes(axes, size):
+    verdict = judged("softmax", lambda x, axis=-1: np.broadcast_to(0.5, (size,) * axes))
+    assert verdict.outcome == "wrong shape"
+    assert f"The result must have 3 axes, got {axes}." in verdict.message
+
+
+@pytest.mark.usefixtures("few_comparisons")
+def test_many_extra_axes_are_counted_not_listed():
+    verdict = judged("softmax", lambda x, axis=-1: np.ones((1,) * 16 + x.shape))
+    assert "The result must have 3 axes, got 19." in verdict.message
+
+
+@pytest.mark.usefixtures("few_comparisons")
+@pytest.mark.parametrize("shape", [(10**8,), (100, 1000, 1000), (10, 100, 1000, 100), (10**8, 1, 1)])
+def test_a_result_of_many_entries_in_little_memory(shape):
+    tracemalloc.start()
+    try:
+        verdict = judged("softmax", lambda x, axis=-1: np.broadcast_to(x.flat[0], shape))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert verdict.outcome == "wrong shape"
+    assert most < 50e6
+
+
+def test_a_repeat_is_compared_as_what_it_is():
+    """np.broadcast_to is a right way to write equal rows, and the memory behind them may change afterwards."""
+    kept = np.zeros(1)
+
+    def answer(x, axis=-1):
+        kept[:] = 1 / x.shape[axis]
+        return np.broadcast_to(kept, x.shape)
+
+    exercise = all_exercises()["softmax"]
+    case = Trials(exercise, 0).cases[0]
+    first = attempt(exercise, answer, case).output
+    kept[:] = 7
+    assert np.array_equal(first, np.full(first.shape, 1 / first.shape[-1]))
