@@ -58,7 +58,7 @@ def stops(heading):
 
 def content():
     """All that the picture says, in words; it is stored in the picture, so that an outdated one shows."""
-    return repr([floors(), {part: SUBJECTS[part] for floor in floors() for part in floor}, *map(stops, FLOW)])
+    return ascii([floors(), {part: SUBJECTS[part] for floor in floors() for part in floor}, *map(stops, FLOW)])
 
 
 @styled
