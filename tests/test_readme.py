@@ -119,10 +119,7 @@ def commands():
     """(page, words) of every command line that is shown."""
     for page in PAGES:
         blocks = [line for block in fences(page, "sh") for line in block.splitlines()]
-        for line in [
-            *blocks,
-            *(span for span in spans(page) if span.startswith(("transformer-np ", "pytest ", "pip "))),
-        ]:
+        for line in blocks + [span for span in spans(page) if span.startswith(("transformer-np ", "pytest ", "pip "))]:
             words = shlex.split(line, comments=True)
             while words:
                 end = words.index("&&") if "&&" in words else len(words)
@@ -153,10 +150,8 @@ def test_commands_are_understood(page, words):
                 except SystemExit:
                     pytest.fail(f"{page}: {' '.join(words)}: {said.getvalue()}")
         case "pip":
-            extras = re.findall(r"\.\[(.*)\]", " ".join(rest))
-            assert {extra for some in extras for extra in some.split(",")} <= {
-                *project["project"]["optional-dependencies"]
-            }
+            extras = {extra for some in re.findall(r"\.\[(.*)\]", " ".join(rest)) for extra in some.split(",")}
+            assert extras <= set(project["project"]["optional-dependencies"])
         case "pytest":
             markers = {marker.split(":")[0] for marker in project["tool"]["pytest"]["ini_options"]["markers"]}
             assert "-m" not in rest or rest[rest.index("-m") + 1] in markers
