@@ -130,6 +130,8 @@ RELU = Exercise(
     ),
     difficulty=1,
     section="§7",
+    chapter="Feed-forward network and layer norm",
+    place=2,
 )
 
 
@@ -257,6 +259,8 @@ RELU_BACKWARD = Exercise(
     ),
     difficulty=1,
     section="behind §7",
+    chapter="Backpropagation",
+    place=3,
 )
 
 
@@ -344,6 +348,8 @@ TANH = Exercise(
     ),
     difficulty=1,
     section="§2",
+    chapter="Feed-forward network and layer norm",
+    place=3,
 )
 
 
@@ -455,6 +461,8 @@ TANH_BACKWARD = Exercise(
     ),
     difficulty=1,
     section="behind §2",
+    chapter="Backpropagation",
+    place=4,
 )
 
 

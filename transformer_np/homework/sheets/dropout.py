@@ -350,6 +350,8 @@ DROPOUT = Exercise(
     ),
     difficulty=2,
     section="Srivastava et al. 2014",
+    chapter="Feed-forward network and layer norm",
+    place=7,
     drive=_drive_dropout,
     view=_view_dropout,
 )
@@ -463,6 +465,8 @@ DROPOUT_BACKWARD = Exercise(
     ),
     difficulty=1,
     section="Srivastava et al. 2014",
+    chapter="Backpropagation",
+    place=6,
 )
 
 

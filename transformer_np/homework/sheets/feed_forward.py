@@ -184,6 +184,8 @@ FEED_FORWARD = Exercise(
     ),
     difficulty=1,
     section="§7",
+    chapter="Feed-forward network and layer norm",
+    place=5,
 )
 
 
@@ -387,6 +389,8 @@ FEED_FORWARD_BACKWARD = Exercise(
     ),
     difficulty=2,
     section="behind §7",
+    chapter="Backpropagation",
+    place=7,
 )
 
 EXERCISES = [FEED_FORWARD, FEED_FORWARD_BACKWARD]

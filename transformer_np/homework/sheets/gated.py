@@ -174,6 +174,8 @@ GATED_FEED_FORWARD = Exercise(
     ),
     difficulty=1,
     section="Shazeer 2020",
+    chapter="T5",
+    place=8,
 )
 
 
@@ -421,6 +423,8 @@ GATED_FEED_FORWARD_BACKWARD = Exercise(
     ),
     difficulty=3,
     section="Shazeer 2020",
+    chapter="T5",
+    place=9,
 )  # fmt: skip
 
 

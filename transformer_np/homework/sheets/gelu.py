@@ -238,6 +238,8 @@ GELU = Exercise(
     ),
     difficulty=2,
     section="Hendrycks & Gimpel 2016",
+    chapter="Feed-forward network and layer norm",
+    place=4,
 )
 
 
@@ -367,6 +369,8 @@ GELU_BACKWARD = Exercise(
     ),
     difficulty=3,
     section="Hendrycks & Gimpel 2016",
+    chapter="Backpropagation",
+    place=5,
 )
 
 

@@ -126,6 +126,8 @@ LINEAR = Exercise(
     ),
     difficulty=1,
     section="§4 step 2",
+    chapter="Feed-forward network and layer norm",
+    place=1,
 )
 
 # the mistakes that linear_backward and feed_forward_backward have in common: those in the gradients of w and b
@@ -393,6 +395,8 @@ LINEAR_BACKWARD = Exercise(
     ),
     difficulty=2,
     section="behind §4 step 2",
+    chapter="Backpropagation",
+    place=1,
 )
 
 EXERCISES = [LINEAR, LINEAR_BACKWARD]

@@ -285,6 +285,8 @@ LAYER_NORM = Exercise(
     ),
     difficulty=1,
     section="§8.1",
+    chapter="Feed-forward network and layer norm",
+    place=6,
 )
 
 
@@ -588,6 +590,8 @@ LAYER_NORM_BACKWARD = Exercise(
     ),
     difficulty=3,
     section="behind §8.1",
+    chapter="Backpropagation",
+    place=9,
 )
 
 EXERCISES = [LAYER_NORM, LAYER_NORM_BACKWARD]

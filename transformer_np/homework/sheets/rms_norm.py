@@ -232,6 +232,8 @@ RMS_NORM = Exercise(
     ),
     difficulty=1,
     section="Zhang & Sennrich 2019",
+    chapter="T5",
+    place=1,
 )  # fmt: skip
 
 
@@ -438,6 +440,8 @@ RMS_NORM_BACKWARD = Exercise(
     ),
     difficulty=3,
     section="Zhang & Sennrich 2019",
+    chapter="T5",
+    place=2,
 )  # fmt: skip
 
 

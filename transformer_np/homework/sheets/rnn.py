@@ -213,6 +213,8 @@ RNN = Exercise(
     ),
     difficulty=1,
     section="§2",
+    chapter="Long sequences",
+    place=1,
 )
 
 
@@ -471,6 +473,8 @@ RNN_BACKWARD = Exercise(
     ),
     difficulty=3,
     section="§2",
+    chapter="Long sequences",
+    place=2,
 )
 
 

@@ -350,6 +350,8 @@ NEGATIVE_SAMPLING_LOSS = Exercise(
     ),
     difficulty=2,
     section="Mikolov et al. 2013",
+    chapter="Word2Vec",
+    place=1,
 )
 
 
@@ -628,6 +630,8 @@ NEGATIVE_SAMPLING_LOSS_BACKWARD = Exercise(
     ),
     difficulty=2,
     section="Mikolov et al. 2013",
+    chapter="Word2Vec",
+    place=2,
 )
 
 EXERCISES = [NEGATIVE_SAMPLING_LOSS, NEGATIVE_SAMPLING_LOSS_BACKWARD]

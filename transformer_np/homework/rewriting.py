@@ -1,0 +1,409 @@
+"""Mistakes as rewrites of a right answer, one line per mistake.
+
+    - mean for sum:  np.sum -> np.mean
+      The text that the student reads, on the lines below.
+
+Left of the arrow stands a piece of the right answer, right of it what a student writes instead. A piece is compared
+token by token, so spaces, comments and line breaks do not matter; `;` stands for the end of a line. It has to occur
+once in the answer and in the helper functions of the sheets that the answer calls. Before it may stand
+
+    every        rewrite every place where it occurs
+    2nd, 3rd, …  rewrite this one
+    in name:     look into this function, class or method only
+
+Several rewrites, or long ones, stand on lines of their own, indented by four; a piece of several lines follows its
+arrow, indented by eight. Code without an arrow is the whole body of the wrong answer, or after `in name:` that of a
+helper or method. Lines that begin with # are comments.
+
+    - divided by D − 1:
+        in variance: x.mean() -> x.sum() / (D - 1)
+        return y ->
+            if y.ndim > 1:
+                y = 2 * y
+            return y
+      The text.
+"""
+
+import ast
+import inspect
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from textwrap import dedent, indent
+from types import CodeType, FunctionType
+
+
+class Exclusive(ValueError):
+    """Two mistakes rewrite the same place and cannot be made together."""
+
+
+class Mistakes(Mapping):
+    """{name: text} of the mistakes in an answer, in order, and the answer with any of them made.
+
+    answer: a right one, a function or class in plain code; notes: the mistakes, as described above
+
+    The notes are read when they are first asked for, and the answer is compiled when it is first made.
+    """
+
+    def __init__(self, answer, notes):
+        self.answer, self.notes = answer, notes
+        self._places, self._variants = {}, {}
+
+    @cached_property
+    def _entries(self):
+        entries = {}
+        for entry in _read(self.notes):
+            if entry.name in entries:
+                raise ValueError(f"{self.answer.__name__}: there are two mistakes called {entry.name!r}")
+            entries[entry.name] = entry
+        return entries
+
+    def __getitem__(self, name):
+        return self._entries[name].text
+
+    def __iter__(self):
+        return iter(self._entries)
+
+    def __len__(self):
+        return len(self._entries)
+
+    def variant(self, names=()):
+        """The answer with these mistakes. Exclusive if two of them rewrite the same place; ValueError if a rewrite
+        finds nothing, or more than one place."""
+        key = frozenset(names)
+        if not key:
+            return self.answer
+        if key not in self._variants:
+            self._variants[key] = self._compiled(self._rewritten(key))
+        return self._variants[key]
+
+    def compatible(self, names):
+        """Whether these mistakes can be made together."""
+        try:
+            self._edits(names)
+        except Exclusive:
+            return False
+        return True
+
+    def wrong_lines(self, name):
+        """The lines of the answer that a mistake changes, as a student would have written them."""
+        lines = []
+        for code, text in self._rewritten([name]).items():
+            known = {line.strip() for line in _logical_lines(code.text)}
+            changed = [dedent(line) for line in _logical_lines(text) if line.strip() not in known]
+            lines += [line for line in changed if line not in ("pass", *lines)]
+        return lines
+
+    def problems(self):
+        """What is wrong with the notes, in a sentence each."""
+        try:
+            names = list(self)
+        except ValueError as error:
+            return [str(error)]
+        found = [f"{self.answer.__name__}, {name!r}: has no text for the student" for name in names if not self[name]]
+        for name in names:
+            try:
+                self.variant([name])
+            except (ValueError, SyntaxError) as error:
+                found.append(str(error))
+        return found
+
+    # --- finding the places -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _family(self):
+        """The answer and the functions and classes of the sheets that it uses: {function or class: its _Code}."""
+        found, left = {}, [self.answer]
+        while left:
+            thing = left.pop()
+            if thing not in found:
+                found[thing] = _Code(thing)
+                left += [used for used in _used(thing) if _is_near(used, self.answer)]
+        return found
+
+    def _edits(self, names):
+        """The places that these mistakes rewrite, in order: {code: [(begin, end, new text, name), …]}."""
+        edits = {}
+        for name in names:
+            if name not in self._places:
+                self._places[name] = self._located(self._entries[name])
+            for code, *edit in self._places[name]:
+                edits.setdefault(code, []).append((*edit, name))
+        for code, of_code in edits.items():
+            of_code.sort()
+            for (*first, name), (*second, other) in pairwise(of_code):
+                if second[0] < first[1] and (name == other or first != second):
+                    name, other = sorted((name, other))
+                    raise Exclusive(f"{self._about(name)} and {other!r} rewrite the same place")
+            edits[code] = list(dict.fromkeys(tuple(edit) for *edit, _ in of_code))
+        return edits
+
+    def _located(self, entry):
+        """Where one mistake rewrites what: [(code, begin, end, new text), …]."""
+        places = []
+        for rewrite in entry.rewrites:
+            scopes = self._scopes(entry.name, rewrite)
+            if rewrite.old is None:
+                places += [(code, begin, end, code.fitted(rewrite.new, begin, end)) for code, begin, end in scopes]
+                continue
+            found = [(c, *place) for c, begin, end in scopes for place in c.find(rewrite.old, begin, end)]
+            places += [(c, *place, c.fitted(rewrite.new, *place)) for c, *place in self._chosen(entry, rewrite, found)]
+        if not places:
+            raise ValueError(f"{self._about(entry.name)}: has no rewrite")
+        return places
+
+    def _chosen(self, entry, rewrite, found):
+        """Those of the places that are meant."""
+        about = f"{self._about(entry.name)}: {rewrite.old!r}"
+        least = {"": 1, "every": 2}.get(rewrite.which) or int(rewrite.which[:-2])
+        if len(found) < least:
+            often = f"is in the answer {len(found)} times" if found else "is not in the answer"
+            raise ValueError(f"{about} {often}{f', not {rewrite.which}' if found else ''}")
+        if rewrite.which == "every":
+            return found
+        if not rewrite.which and len(found) > 1:
+            raise ValueError(
+                f"{about} is in the answer {len(found)} times; write more of it, or 'every', '2nd' or 'in name:' before"
+            )
+        return [found[least - 1]]
+
+    def _scopes(self, name, rewrite):
+        """The parts of the answer that a rewrite looks into, or the body that it replaces: [(code, begin, end), …]."""
+        whole = rewrite.old is None
+        if not rewrite.where:
+            if not whole:
+                return [(code, 0, len(code.text)) for code in self._family.values()]
+            if isinstance(self.answer, type):
+                raise ValueError(f"{self._about(name)}: say with 'in name:' which method has this body")
+        where = rewrite.where or self.answer.__name__
+        scopes = [(code, *scope) for code in self._family.values() for scope in code.scopes(where, whole)]
+        if len(scopes) != 1:
+            raise ValueError(f"{self._about(name)}: there are {len(scopes)} functions or classes {where!r}")
+        return scopes
+
+    def _about(self, name):
+        return f"{self.answer.__name__}, {name!r}"
+
+    # --- making the answer --------------------------------------------------------------------------------------------
+
+    def _rewritten(self, names):
+        """The new text of all code that these mistakes change."""
+        texts = {}
+        for code, edits in self._edits(names).items():
+            pieces, at = [], 0
+            for begin, end, new in edits:
+                pieces += [code.text[at:begin], new]
+                at = end
+            texts[code] = "".join([*pieces, code.text[at:]])
+        return texts
+
+    def _compiled(self, texts):
+        """The answer made from these texts: everything it uses of the sheets is made again around them."""
+        modules = {}
+        for thing, code in self._family.items():
+            modules.setdefault(thing.__module__, []).append((code.line, thing, code))
+        again = {}
+        for name, members in reversed(modules.items()):  # the helpers of other sheets first
+            space = dict(vars(sys.modules[name]))
+            space.update({key: again[id(value)] for key, value in space.items() if id(value) in again})
+            for _, thing, code in sorted(members, key=lambda member: member[0]):
+                exec(code.compiled(texts.get(code)), space)
+                again[id(thing)] = space[thing.__name__]
+        return again[id(self.answer)]
+
+
+# --- the notes --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Rewrite:
+    """where: the function, class or method to look into, or ""; which: "", "every" or "2nd"; old: None for a body"""
+
+    where: str
+    which: str
+    old: str | None
+    new: str
+
+
+@dataclass(frozen=True)
+class _Entry:
+    name: str
+    text: str
+    lines: tuple[str, ...]  # of its rewrites
+
+    @property
+    def rewrites(self):
+        if self.lines and not re.search(r"^in [\w.]+:| ->", self.lines[0]):
+            return [_Rewrite("", "", None, "\n".join(self.lines))]
+        pieces = []
+        for line in self.lines:
+            if line.startswith(" ") and pieces:
+                pieces[-1].append(line)
+            else:
+                pieces.append([line])
+        return [self._rewrite(head, dedent("\n".join(below))) for head, *below in pieces]
+
+    def _rewrite(self, head, below):
+        where, which, old, arrow, new = _HEAD.fullmatch(head).groups("")
+        new = "\n".join([new.strip(), below]).strip("\n")
+        if where and not arrow:
+            return _Rewrite(where, "", None, f"{old}\n{new}".strip("\n"))
+        if not arrow:
+            raise ValueError(f"{self.name!r}: {head.strip()!r} has no arrow")
+        if not old or not new:
+            raise ValueError(f"{self.name!r}: a rewrite needs code on both sides of its arrow; `pass` for nothing")
+        return _Rewrite(where, which, old, new)
+
+
+_HEAD = re.compile(r"(?:in ([\w.]+): ?)?(?:(every|\d+(?:st|nd|rd|th)) )?(.*?)(?:( ->)(.*))?")
+
+
+def _read(notes):
+    """The mistakes of some notes."""
+    entries = []
+    for line in notes.splitlines():
+        if line.startswith("- "):
+            name, _, code = line[2:].partition(":  ")
+            entries.append((name.removesuffix(":"), [code.strip()] if code else [], []))
+        elif line.startswith("  ") and entries:
+            _, code, text = entries[-1]
+            if line.startswith("    ") and not text:
+                code.append(line[4:])
+            else:
+                text.append(line.strip())
+        elif line.strip() and not line.startswith("#"):
+            raise ValueError(f"not part of a mistake: {line!r}; a mistake begins with '- name:'")
+    return [_Entry(name, " ".join(text), tuple(code)) for name, code, text in entries]
+
+
+# --- code -------------------------------------------------------------------------------------------------------------
+
+
+_TOKEN = re.compile(
+    r"""(?P<comment>\#[^\n]*)
+    | (?s:\"{3}.*?\"{3}|'{3}.*?'{3}) | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
+    | \d[\w.]*(?:(?<=[eE])[+-]\d+)? | \w+
+    | \*\*=? | //=? | <<=? | >>=? | -> | \.\.\. | [-+*/%@&|^<>=!:]= | \n | [^\s\w]""",
+    re.VERBOSE,
+)
+
+
+def _tokens(text):
+    """(token, begin, end) of some code, which may be a fragment. The token "\\n" ends a line, except in brackets."""
+    depth = 0
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        depth += (token in "([{") - (token in ")]}") if token != "\n" else 0
+        if not match["comment"] and (token != "\n" or depth <= 0):
+            yield token, *match.span()
+
+
+def _comparable(text):
+    """The tokens of some code, with `;` for the end of a line and nothing after a colon."""
+    tokens = []
+    for token, begin, end in _tokens(text):
+        if token == "\n" and (not tokens or tokens[-1][0] in ";:"):
+            continue
+        tokens.append((";" if token == "\n" else token, begin, end))
+    return tokens
+
+
+def _logical_lines(text):
+    """The lines of some code; one that goes on inside brackets is a single line."""
+    ends = [end for token, _, end in _tokens(text) if token == "\n"]
+    lines = [text[begin:end] for begin, end in pairwise([0, *ends, len(text)])]
+    return [line.strip("\n") for line in lines if line.strip()]
+
+
+class _Code:
+    """The source of a function or class of a sheet."""
+
+    def __init__(self, thing):
+        lines, self.line = inspect.getsourcelines(thing)
+        self.text, self.file = "".join(lines), inspect.getsourcefile(thing)
+
+    @cached_property
+    def _tokens(self):
+        return _comparable(self.text)
+
+    def find(self, old, begin, end):
+        """Where a piece of code occurs between two places of the text."""
+        wanted = [token for token, _, _ in _comparable(old)]
+        n, tokens = len(wanted), [token for token in self._tokens if begin <= token[1] and token[2] <= end]
+        places, i = [], 0
+        while i + n <= len(tokens):
+            here = tokens[i : i + n]
+            if [token for token, _, _ in here] == wanted:
+                places.append((here[0][1], here[-1][2]))
+                i += n
+            else:
+                i += 1
+        return places
+
+    def scopes(self, name, body):
+        """Where the functions, classes and methods of this name stand in the text, or their bodies."""
+        starts = [0]
+        for line in self.text.splitlines(keepends=True):
+            starts.append(starts[-1] + len(line))
+        found, left = [], [("", node) for node in ast.parse(self.text).body]
+        while left:
+            before, node = left.pop(0)
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef):
+                continue
+            path = f"{before}{node.name}"
+            if f".{path}".endswith(f".{name}"):
+                first = starts[node.lineno - 1]
+                if body:
+                    first = starts[node.body[0].lineno - 1]
+                    first += len(self.text[first:]) - len(self.text[first:].lstrip())
+                found.append((first, starts[node.end_lineno] - 1))
+            left += [(f"{path}.", child) for child in node.body]
+        return found
+
+    def fitted(self, new, begin, end):
+        """The new text for a place: where it takes whole lines, several statements stand below each other."""
+        line = self.text[self.text.rfind("\n", 0, begin) + 1 : begin]
+        if line.strip():
+            return " ".join(part.strip() for part in new.splitlines())
+        if self.text[end : end + 1] in ("\n", "") and not re.match(r"(if|for|while|with|def)\b", new):
+            cuts = [(begin, end) for token, begin, end in _tokens(new) if token == ";"]
+            for first, last in reversed(cuts):
+                new = f"{new[:first]}\n{new[last:].lstrip()}"
+        return indent(new, line).removeprefix(line)
+
+    def compiled(self, text=None):
+        """The text, or this one in its place, as code."""
+        if text is None:
+            return self._unchanged
+        return compile(text, f"{self.file}, rewritten", "exec")
+
+    @cached_property
+    def _unchanged(self):
+        return self.compiled(self.text)
+
+
+def _used(thing):
+    """The functions and classes that a function or class names."""
+    if isinstance(thing, type):
+        yield from thing.__bases__
+        for member in vars(thing).values():
+            if isinstance(member, FunctionType):
+                yield from _used(member)
+        return
+    names, left = set(), [thing.__code__]
+    while left:
+        code = left.pop()
+        names.update(code.co_names)
+        left += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    yield from (
+        value for name in sorted(names) if isinstance(value := thing.__globals__.get(name), FunctionType | type)
+    )
+
+
+def _is_near(thing, answer):
+    """Whether something stands in the same sheet as the answer or in one beside it."""
+    package = answer.__module__.rpartition(".")[0]
+    return thing.__module__ == answer.__module__ or (package != "" and thing.__module__.rpartition(".")[0] == package)
