@@ -4,16 +4,178 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from .activations import _sigmoid
-from .linear import _GRADIENT_MISTAKES, _without_heads, _wrong_gradients
+from .activations import sigmoid
+from .linear import without_heads
 
 # --- gated_feed_forward ----------------------------------------------------------------------------------------------
+
+
+# the mistakes that linear_backward and feed_forward_backward have in common: those in the gradients of w and b
+_GRADIENT_MISTAKES = {
+    "bias gradient not summed": (
+        "The gradient of a bias is not summed: it is dy itself, one gradient for each row. Every row met the same b, "
+        "so it is Σ dy over all rows, with the shape of b."
+    ),
+    "bias gradient summed over the batch only": (
+        "The gradient of a bias is summed over the first axis, the batch, only. Every row of every sentence met the "
+        "same b: sum over all axes but the last."
+    ),
+    "bias gradient summed over the words only": (
+        "The gradient of a bias is summed over the words of a sentence only, one gradient for each sentence. Sum over "
+        "the batch too: over all axes but the last."
+    ),
+    "bias gradient summed over everything": (
+        "The gradient of a bias is summed over all axes to a single number. The last axis stays: b has one number for "
+        "each output."
+    ),
+    "bias gradient summed over the features": (
+        "The gradient of a bias is summed over the last axis, the features. It is the other way around: sum over all "
+        "axes but the last, and keep the last."
+    ),
+    "bias gradient with axes of length 1": (
+        "The gradient of a bias keeps axes of length 1 in front (keepdims). It has the shape of b, one axis."
+    ),
+    "bias gradient of the last row": (
+        "The gradient of a bias comes from the last row alone. Every row met the same bias: sum over all of them."
+    ),
+    "x reshaped, not transposed": (
+        "In the gradient of a matrix x is reshaped to (D_in, rows) instead of transposed. The shape is right, but "
+        "reshape keeps the order in memory and tears the rows apart. First (rows, D_in), then the transpose: xᵀ dy."
+    ),
+    "bias gradient averaged over the rows": (
+        "The gradient of a bias is averaged over the rows (mean), too small by their number, a factor 1/(B·T). It is a "
+        "sum: any mean is the loss's doing and is in dy already."
+    ),
+    "bias gradient divided by the batch size": (
+        "The gradient of a bias is divided by the batch size, 1/B too much. It is a plain sum: any mean is the loss's "
+        "doing and is in dy already."
+    ),
+    "bias gradient divided by the length": (
+        "The gradient of a bias is divided by the number of words, 1/T too much. It is a plain sum: any mean is the "
+        "loss's doing and is in dy already."
+    ),
+    "bias gradient without dy": (
+        "The gradient of a bias is the number of rows (or 1), without dy. ∂y/∂b is 1, but the chain rule multiplies it "
+        "by dy, and the rows add: Σ dy."
+    ),
+    "bias gradient of zeros": (
+        "The gradient of a bias is 0. It is the sum of dy over all rows: y grows with b by as much."
+    ),
+    "weight gradient averaged over the rows": (
+        "The gradient of a matrix is averaged over the rows, a factor 1/(B·T) too much. It is a sum, xᵀ dy: any mean "
+        "is the loss's doing and is in dy already."
+    ),
+    "weight gradient divided by the batch size": (
+        "The gradient of a matrix is divided by the batch size, 1/B too much. It is a plain sum, xᵀ dy: any mean is "
+        "the loss's doing and is in dy already."
+    ),
+    "weight gradient divided by the length": (
+        "The gradient of a matrix is divided by the number of words, 1/T too much. It is a plain sum, xᵀ dy: any mean "
+        "is the loss's doing and is in dy already."
+    ),
+    "weight gradient transposed": (
+        "The gradient of a matrix is transposed: dyᵀ x, (D_out, D_in). A gradient has the shape of its array: xᵀ dy, "
+        "(D_in, D_out)."
+    ),
+    "weight gradient of every sentence": (
+        "The gradient of a matrix is not summed over the batch: there is one for each sentence. All sentences met the "
+        "same matrix, so their gradients add."
+    ),
+    "weight gradient without dy": (
+        "The gradient of a matrix does not use dy: it is the sum of its inputs. The chain rule multiplies them by dy: "
+        "xᵀ dy."
+    ),
+    "weight gradient from the sums": (
+        "The rows are summed first, x and dy each on its own, and then multiplied. Each row of x belongs with its own "
+        "row of dy: multiply first, then sum over the rows, xᵀ dy."
+    ),
+    "only the first sentence": (
+        "A gradient of parameters comes from the first sentence alone, x[0] and dy[0]. All sentences met the same "
+        "parameters: their gradients add."
+    ),
+    "weight gradient of the last row": (
+        "The gradient of a matrix comes from the last row alone (an outer product that is replaced, not added to). "
+        "Every row met the same matrix: sum over all of them, xᵀ dy."
+    ),
+    "only the last sentence": (
+        "A gradient of parameters comes from the last sentence alone: in the loop over the batch it is replaced (=) "
+        "instead of added to (+=). All sentences met the same parameters."
+    ),
+    "x.T for the rows": (
+        "The gradient of the matrix is x.T @ dy, which is right for x of two axes only: of three axes .T reverses all. "
+        "`x.reshape(-1, D_in)` and the same for dy make rows of any x first."
+    ),
+    "a single row not handled": (
+        "It fails for x of one axis, a single row (D_in,). x may have any leading axes, none too: the gradient of the "
+        "matrix is then the outer product of x and dy. `x.reshape(-1, D_in)` makes rows of any x."
+    ),
+}
+
+
+def _wrong_gradients(made, dy, x):
+    """The gradients of w and b in y = x w + b, with the mistakes above."""
+    if x.ndim == 1 and made("a single row not handled"):
+        raise ValueError("mismatch")
+    lead = tuple(range(dy.ndim - 1))
+    dy_bias = dy
+    if made("only the first sentence") and x.ndim > 1:
+        x, dy_bias = x[:1], dy[:1]
+    if made("only the last sentence") and x.ndim > 1:
+        x, dy_bias = x[-1:], dy[-1:]
+    dy_weight = dy_bias
+    if made("bias gradient without dy"):
+        dy_bias = np.ones_like(dy)
+    if made("bias gradient not summed"):
+        db = dy_bias
+    elif made("bias gradient summed over the batch only"):
+        db = dy_bias.sum(axis=0)
+    elif made("bias gradient summed over the words only"):
+        db = dy_bias.sum(axis=-2)
+    elif made("bias gradient of the last row"):
+        db = dy_bias.reshape(-1, dy.shape[-1])[-1]
+    elif made("bias gradient summed over everything"):
+        db = dy_bias.sum()
+    elif made("bias gradient summed over the features"):
+        db = dy_bias.sum(axis=-1)
+    else:
+        db = dy_bias.sum(axis=lead, keepdims=made("bias gradient with axes of length 1"))
+    rows = dy.size // dy.shape[-1]
+    words = dy.shape[-2] if dy.ndim > 1 else 1
+    if made("bias gradient averaged over the rows"):
+        db = db / rows
+    if made("bias gradient divided by the batch size"):
+        db = db / len(dy)
+    if made("bias gradient divided by the length"):
+        db = db / words
+    if made("bias gradient of zeros"):
+        db = 0 * db
+    if made("weight gradient without dy"):
+        dy_weight = np.ones_like(dy_weight)
+    if made("weight gradient of every sentence"):
+        dw = x.swapaxes(-1, -2) @ dy_weight
+    elif made("x reshaped, not transposed"):
+        dw = x.reshape(x.shape[-1], -1) @ dy_weight.reshape(-1, dy.shape[-1])
+    elif made("weight gradient of the last row"):
+        dw = np.outer(x.reshape(-1, x.shape[-1])[-1], dy_weight.reshape(-1, dy.shape[-1])[-1])
+    elif made("x.T for the rows"):
+        dw = x.T @ dy_weight
+    elif made("weight gradient from the sums"):
+        dw = np.multiply.outer(x.sum(axis=lead), dy_weight.sum(axis=lead))
+    else:
+        dw = np.einsum("ni,no->io", x.reshape(-1, x.shape[-1]), dy_weight.reshape(-1, dy.shape[-1]))
+    if made("weight gradient averaged over the rows"):
+        dw = dw / rows
+    if made("weight gradient divided by the batch size"):
+        dw = dw / len(dy)
+    if made("weight gradient divided by the length"):
+        dw = dw / words
+    return (dw.swapaxes(-1, -2) if made("weight gradient transposed") else dw), db
 
 
 def _gated_cases(rng):
     sizes = draw_sizes(rng, "B H T D F")
     B, H, T, D, F_ = sizes.values()
-    deep, sizes = sizes, _without_heads(sizes)
+    deep, sizes = sizes, without_heads(sizes)
     x = rng.normal(size=(B, H, T, D))
 
     def matrices(D, F_):
@@ -35,9 +197,9 @@ _GATES = {
     "no GELU": lambda x: x,
     "the exact GELU": lambda x: F.gelu(x, "none"),
     "ReLU for GELU": lambda x: np.maximum(x, 0),
-    "sigmoid for GELU": _sigmoid,
-    "SiLU for GELU": lambda x: x * _sigmoid(x),
-    "x σ(1.702 x) for GELU": lambda x: x * _sigmoid(1.702 * x),
+    "sigmoid for GELU": sigmoid,
+    "SiLU for GELU": lambda x: x * sigmoid(x),
+    "x σ(1.702 x) for GELU": lambda x: x * sigmoid(1.702 * x),
     "tanh for GELU": np.tanh,
     "softmax for GELU": F.softmax,
     "GELU without x in front": lambda x: (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))) / 2,
@@ -192,14 +354,14 @@ def _gated_backward_cases(rng):
 
 
 def _silu_slope(x):
-    return _sigmoid(x) * (1 + x * (1 - _sigmoid(x)))
+    return sigmoid(x) * (1 + x * (1 - sigmoid(x)))
 
 
 _SLOPES = {
     "the slope of GELU missing": lambda x: np.ones_like(x),
     "the slope of the exact GELU": lambda x: F.gelu_backward(np.ones_like(x), x, "none"),
     "the slope of the ReLU": lambda x: (x > 0) * 1.0,
-    "the slope of the sigmoid": lambda x: _sigmoid(x) * (1 - _sigmoid(x)),
+    "the slope of the sigmoid": lambda x: sigmoid(x) * (1 - sigmoid(x)),
     "the slope of SiLU": _silu_slope,
     "the slope of the tanh": lambda x: 1 - np.tanh(x) ** 2,
     "GELU for its slope": F.gelu,

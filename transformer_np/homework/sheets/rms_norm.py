@@ -4,15 +4,92 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from .norm import _axis, _of_vector, _rows, _summed
+from .norm import random_rows
 
 # --- rms_norm --------------------------------------------------------------------------------------------------------
+
+
+_AXES = {
+    "over the batch": lambda ndim: 0,
+    "over the positions": lambda ndim: -2,
+    "over batch and positions": lambda ndim: tuple(range(ndim - 1)),
+    "over positions and features": lambda ndim: tuple(range(ndim)[-2:]),
+    "over all numbers at once": lambda ndim: tuple(range(ndim)),
+}
+
+
+def _axis(made, ndim):
+    """The axis of the means, or the wrong one."""
+    return next((axis(ndim) for name, axis in _AXES.items() if made(name)), -1)
+
+
+def _summed(made, terms, name):
+    """A gradient of γ or β: the sum over the rows, or what is made of it."""
+    rows = tuple(range(terms.ndim - 1))
+    if made(f"{name} not summed"):
+        return terms
+    if made(f"{name} averaged"):
+        return terms.mean(axis=rows)
+    if made(f"{name} divided by the batch"):
+        return terms.sum(axis=rows) / len(terms)
+    if made(f"{name} summed over the batch only"):
+        return terms.sum(axis=0)
+    if made(f"{name} summed over the first two axes"):
+        return terms.sum(axis=(0, 1))
+    if made(f"{name} summed over the positions only"):
+        return terms.sum(axis=-2)
+    if made(f"{name} summed over the features"):
+        return terms.sum(axis=-1)
+    if made(f"{name} summed over everything"):
+        return terms.sum()
+    return terms.sum(axis=rows, keepdims=made(f"{name} with keepdims"))
+
+
+def _of_vector(name, formula, letter):
+    """The mistakes that the gradients of γ and β share."""
+    return {
+        f"{name} not summed": (
+            f"{name} is not summed over the rows: {letter} is one vector of D numbers that met every row, so its "
+            f"gradient, Σ {formula}, is summed over all axes but the last and has the shape (D,)."
+        ),
+        f"{name} averaged": (
+            f"{name} is a mean over the rows where it has to be a sum, Σ {formula}: it is too small by the number of "
+            "rows. The mean of the loss is already in dy."
+        ),
+        f"{name} divided by the batch": (
+            f"{name} is divided by the size of the batch. The mean of the loss is already in dy: {name} is the sum "
+            f"Σ {formula}."
+        ),
+        f"{name} summed over the batch only": (
+            f"{name} is summed over the first axis only. {letter} met every row, so the sum runs over all axes but the "
+            "last, batch and positions."
+        ),
+        f"{name} summed over the positions only": (
+            f"{name} is summed over the positions only, axis −2. {letter} met every row, so the sum runs over all axes "
+            "but the last, batch and positions."
+        ),
+        f"{name} summed over the first two axes": (
+            f"{name} is always summed over the axes 0 and 1, which is right for (B, T, D) only. The sum runs over all "
+            "axes but the last, however many there are."
+        ),
+        f"{name} summed over the features": (
+            f"{name} is summed over the last axis, the features. {letter} has one number for each feature: the sum "
+            "runs over all axes but the last and leaves the shape (D,)."
+        ),
+        f"{name} summed over everything": (
+            f"{name} is a single number, summed over the features too. {letter} has one number for each feature: the "
+            "sum runs over all axes but the last and leaves the shape (D,)."
+        ),
+        f"{name} with keepdims": (
+            f"{name} keeps axes of length 1 in front, from keepdims=True. It has the shape of {letter}, (D,)."
+        ),
+    }
 
 
 def _rms_norm_cases(rng):
     sizes = draw_sizes(rng, "B T D H", least=3)
     B, T, D, H = sizes.values()
-    x = _rows(rng, (B, T, D), 1.5, 3)  # so large that the default ε does not show
+    x = random_rows(rng, (B, T, D), 1.5, 3)  # so large that the default ε does not show
     gamma = rng.normal(size=D)
     level = x.copy()
     level[-1, 0] = 0
@@ -23,7 +100,7 @@ def _rms_norm_cases(rng):
         Case("numbers so small that ε counts", (0.0015 * x, gamma), sizes=plain),
         Case("a row of zeros", (level, gamma), sizes=plain),
         Case("x of shape (T, D)", (x[0], gamma), {"eps": 0.1}, {"T": T, "D": D}),
-        Case("x of shape (B, H, T, D)", (_rows(rng, (B, H, T, D), 1.5, 3), gamma), sizes=sizes),
+        Case("x of shape (B, H, T, D)", (random_rows(rng, (B, H, T, D), 1.5, 3), gamma), sizes=sizes),
         Case("one row, x of shape (D,)", (x[0, 0], gamma), {"eps": 0.2}, {"D": D}),
     ]
 
