@@ -30,7 +30,7 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from textwrap import dedent, indent
 from types import CodeType, FunctionType
@@ -50,7 +50,8 @@ class Mistakes(Mapping):
 
     def __init__(self, answer, notes):
         self.answer, self.notes = answer, notes
-        self._places, self._variants = {}, {}
+        self._places = {}
+        self._made = lru_cache(256)(self._make)  # a search for pairs tries thousands
 
     @cached_property
     def _entries(self):
@@ -73,12 +74,7 @@ class Mistakes(Mapping):
     def variant(self, names=()):
         """The answer with these mistakes. Exclusive if two of them rewrite the same place; ValueError if a rewrite
         finds nothing, or more than one place."""
-        key = frozenset(names)
-        if not key:
-            return self.answer
-        if key not in self._variants:
-            self._variants[key] = self._compiled(self._rewritten(key))
-        return self._variants[key]
+        return self._made(frozenset(names))
 
     def compatible(self, names):
         """Whether these mistakes can be made together."""
@@ -188,6 +184,9 @@ class Mistakes(Mapping):
         return f"{self.answer.__name__}, {name!r}"
 
     # --- making the answer --------------------------------------------------------------------------------------------
+
+    def _make(self, names):
+        return self._compiled(self._rewritten(names)) if names else self.answer
 
     def _rewritten(self, names):
         """The new text of all code that these mistakes change."""
