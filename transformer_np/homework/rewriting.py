@@ -24,16 +24,14 @@ helper or method. Lines that begin with # are comments.
       The text.
 """
 
-import ast
-import inspect
-import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from textwrap import dedent, indent
-from types import CodeType, FunctionType
+from textwrap import dedent
+
+from .notes import read
+from .source import Code, is_near, logical_lines, used_by
 
 
 class Exclusive(ValueError):
@@ -56,7 +54,7 @@ class Mistakes(Mapping):
     @cached_property
     def _entries(self):
         entries = {}
-        for entry in _read(self.notes):
+        for entry in read(self.notes):
             if entry.name in entries:
                 raise ValueError(f"{self.answer.__name__}: there are two mistakes called {entry.name!r}")
             entries[entry.name] = entry
@@ -88,8 +86,8 @@ class Mistakes(Mapping):
         """The lines of the answer that a mistake changes, as a student would have written them."""
         lines = []
         for code, text in self._rewritten([name]).items():
-            known = {line.strip() for line in _logical_lines(code.text)}
-            changed = [dedent(line) for line in _logical_lines(text) if line.strip() not in known]
+            known = {line.strip() for line in logical_lines(code.text)}
+            changed = [dedent(line) for line in logical_lines(text) if line.strip() not in known]
             lines += [line for line in changed if line not in ("pass", *lines)]
         return lines
 
@@ -111,13 +109,13 @@ class Mistakes(Mapping):
 
     @cached_property
     def _family(self):
-        """The answer and the functions and classes of the sheets that it uses: {function or class: its _Code}."""
+        """The answer and the functions and classes of the sheets that it uses: {function or class: its Code}."""
         found, left = {}, [self.answer]
         while left:
             thing = left.pop()
             if thing not in found:
-                found[thing] = _Code(thing)
-                left += [used for used in _used(thing) if _is_near(used, self.answer)]
+                found[thing] = Code(thing)
+                left += [used for used in used_by(thing) if is_near(used, self.answer)]
         return found
 
     def _edits(self, names):
@@ -212,197 +210,3 @@ class Mistakes(Mapping):
                 exec(code.compiled(texts.get(code)), space)
                 again[id(thing)] = space[thing.__name__]
         return again[id(self.answer)]
-
-
-# --- the notes --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Rewrite:
-    """where: the function, class or method to look into, or ""; which: "", "every" or "2nd"; old: None for a body"""
-
-    where: str
-    which: str
-    old: str | None
-    new: str
-
-
-@dataclass(frozen=True)
-class _Entry:
-    name: str
-    text: str
-    lines: tuple[str, ...]  # of its rewrites
-
-    @property
-    def rewrites(self):
-        if self.lines and not re.search(r"^in [\w.]+:| ->", self.lines[0]):
-            return [_Rewrite("", "", None, "\n".join(self.lines))]
-        pieces = []
-        for line in self.lines:
-            if line.startswith(" ") and pieces:
-                pieces[-1].append(line)
-            else:
-                pieces.append([line])
-        return [self._rewrite(head, dedent("\n".join(below))) for head, *below in pieces]
-
-    def _rewrite(self, head, below):
-        where, which, old, arrow, new = _HEAD.fullmatch(head).groups("")
-        new = "\n".join([new.strip(), below]).strip("\n")
-        if where and not arrow:
-            return _Rewrite(where, "", None, f"{old}\n{new}".strip("\n"))
-        if not arrow:
-            raise ValueError(f"{self.name!r}: {head.strip()!r} has no arrow")
-        if not old or not new:
-            raise ValueError(f"{self.name!r}: a rewrite needs code on both sides of its arrow; `pass` for nothing")
-        return _Rewrite(where, which, old, new)
-
-
-_HEAD = re.compile(r"(?:in ([\w.]+): ?)?(?:(every|\d+(?:st|nd|rd|th)) )?(.*?)(?:( ->)(.*))?")
-
-
-def _read(notes):
-    """The mistakes of some notes."""
-    entries = []
-    for line in notes.splitlines():
-        if line.startswith("- "):
-            name, _, code = line[2:].partition(":  ")
-            entries.append((name.removesuffix(":"), [code.strip()] if code else [], []))
-        elif line.startswith("  ") and entries:
-            _, code, text = entries[-1]
-            if line.startswith("    ") and not text:
-                code.append(line[4:])
-            else:
-                text.append(line.strip())
-        elif line.strip() and not line.startswith("#"):
-            raise ValueError(f"not part of a mistake: {line!r}; a mistake begins with '- name:'")
-    return [_Entry(name, " ".join(text), tuple(code)) for name, code, text in entries]
-
-
-# --- code -------------------------------------------------------------------------------------------------------------
-
-
-_TOKEN = re.compile(
-    r"""(?P<comment>\#[^\n]*)
-    | (?s:\"{3}.*?\"{3}|'{3}.*?'{3}) | "(?:\\.|[^"\\\n])*" | '(?:\\.|[^'\\\n])*'
-    | \d[\w.]*(?:(?<=[eE])[+-]\d+)? | \w+
-    | \*\*=? | //=? | <<=? | >>=? | -> | \.\.\. | [-+*/%@&|^<>=!:]= | \n | [^\s\w]""",
-    re.VERBOSE,
-)
-
-
-def _tokens(text):
-    """(token, begin, end) of some code, which may be a fragment. The token "\\n" ends a line, except in brackets."""
-    depth = 0
-    for match in _TOKEN.finditer(text):
-        token = match.group()
-        depth += (token in "([{") - (token in ")]}") if token != "\n" else 0
-        if not match["comment"] and (token != "\n" or depth <= 0):
-            yield token, *match.span()
-
-
-def _comparable(text):
-    """The tokens of some code, with `;` for the end of a line and nothing after a colon."""
-    tokens = []
-    for token, begin, end in _tokens(text):
-        if token == "\n" and (not tokens or tokens[-1][0] in ";:"):
-            continue
-        tokens.append((";" if token == "\n" else token, begin, end))
-    return tokens
-
-
-def _logical_lines(text):
-    """The lines of some code; one that goes on inside brackets is a single line."""
-    ends = [end for token, _, end in _tokens(text) if token == "\n"]
-    lines = [text[begin:end] for begin, end in pairwise([0, *ends, len(text)])]
-    return [line.strip("\n") for line in lines if line.strip()]
-
-
-class _Code:
-    """The source of a function or class of a sheet."""
-
-    def __init__(self, thing):
-        lines, self.line = inspect.getsourcelines(thing)
-        self.text, self.file = "".join(lines), inspect.getsourcefile(thing)
-
-    @cached_property
-    def _tokens(self):
-        return _comparable(self.text)
-
-    def find(self, old, begin, end):
-        """Where a piece of code occurs between two places of the text."""
-        wanted = [token for token, _, _ in _comparable(old)]
-        n, tokens = len(wanted), [token for token in self._tokens if begin <= token[1] and token[2] <= end]
-        places, i = [], 0
-        while i + n <= len(tokens):
-            here = tokens[i : i + n]
-            if [token for token, _, _ in here] == wanted:
-                places.append((here[0][1], here[-1][2]))
-                i += n
-            else:
-                i += 1
-        return places
-
-    def scopes(self, name, body):
-        """Where the functions, classes and methods of this name stand in the text, or their bodies."""
-        starts = [0]
-        for line in self.text.splitlines(keepends=True):
-            starts.append(starts[-1] + len(line))
-        found, left = [], [("", node) for node in ast.parse(self.text).body]
-        while left:
-            before, node = left.pop(0)
-            if not isinstance(node, ast.FunctionDef | ast.ClassDef):
-                continue
-            path = f"{before}{node.name}"
-            if f".{path}".endswith(f".{name}"):
-                first = starts[node.lineno - 1]
-                if body:
-                    first = starts[node.body[0].lineno - 1]
-                    first += len(self.text[first:]) - len(self.text[first:].lstrip())
-                found.append((first, starts[node.end_lineno] - 1))
-            left += [(f"{path}.", child) for child in node.body]
-        return found
-
-    def fitted(self, new, begin, end):
-        """The new text for a place: where it takes whole lines, several statements stand below each other."""
-        line = self.text[self.text.rfind("\n", 0, begin) + 1 : begin]
-        if line.strip():
-            return " ".join(part.strip() for part in new.splitlines())
-        if self.text[end : end + 1] in ("\n", "") and not re.match(r"(if|for|while|with|def)\b", new):
-            cuts = [(begin, end) for token, begin, end in _tokens(new) if token == ";"]
-            for first, last in reversed(cuts):
-                new = f"{new[:first]}\n{new[last:].lstrip()}"
-        return indent(new, line).removeprefix(line)
-
-    def compiled(self, text=None):
-        """The text, or this one in its place, as code."""
-        if text is None:
-            return self._unchanged
-        return compile(text, f"{self.file}, rewritten", "exec")
-
-    @cached_property
-    def _unchanged(self):
-        return self.compiled(self.text)
-
-
-def _used(thing):
-    """The functions and classes that a function or class names."""
-    if isinstance(thing, type):
-        yield from thing.__bases__
-        for member in vars(thing).values():
-            if isinstance(member, FunctionType):
-                yield from _used(member)
-        return
-    names, left = set(), [thing.__code__]
-    while left:
-        code = left.pop()
-        names.update(code.co_names)
-        left += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    yield from (
-        value for name in sorted(names) if isinstance(value := thing.__globals__.get(name), FunctionType | type)
-    )
-
-
-def _is_near(thing, answer):
-    """Whether something stands in the same sheet as the answer or in one beside it."""
-    package = answer.__module__.rpartition(".")[0]
-    return thing.__module__ == answer.__module__ or (package != "" and thing.__module__.rpartition(".")[0] == package)
