@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from .linear import GRADIENT_MISTAKES, gradients, without_heads
+from .linear import BIAS_MISTAKES, WEIGHT_MISTAKES, gradients, without_heads
 
 # --- feed_forward -----------------------------------------------------------------------------------------------------
 
@@ -246,7 +246,8 @@ FEED_FORWARD_BACKWARD = Exercise(
   dW₁ and db₁ are made from dy, the gradient of the output. The first matrix needs that of its own output: dy W₂ᵀ,
   through the ReLU.
 """
-    + GRADIENT_MISTAKES
+    + BIAS_MISTAKES
+    + WEIGHT_MISTAKES
     + """
 - dy added to dx:  dbefore @ w1.T -> dbefore @ w1.T + dy
   dy is added to dx, the gradient of a residual path. The forward has none: y = hidden W₂ + b₂.

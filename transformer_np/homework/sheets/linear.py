@@ -132,7 +132,7 @@ def gradients(dy, x):
 
 
 # the mistakes in `gradients`
-GRADIENT_MISTAKES = """
+BIAS_MISTAKES = """
 - bias gradient not summed:  dy.sum(axis=lead) -> dy
   The gradient of a bias is not summed: it is dy itself, one gradient for each row. Every row met the same b, so it is Σ
   dy over all rows, with the shape of b.
@@ -152,9 +152,6 @@ GRADIENT_MISTAKES = """
   The gradient of a bias keeps axes of length 1 in front (keepdims). It has the shape of b, one axis.
 - bias gradient of the last row:  dy.sum(axis=lead) -> dy_rows[-1]
   The gradient of a bias comes from the last row alone. Every row met the same bias: sum over all of them.
-- x reshaped, not transposed:  x_rows.T @ dy_rows -> x.reshape(x.shape[-1], -1) @ dy_rows
-  In the gradient of a matrix x is reshaped to (D_in, rows) instead of transposed. The shape is right, but reshape keeps
-  the order in memory and tears the rows apart. First (rows, D_in), then the transpose: xᵀ dy.
 - bias gradient averaged over the rows:  dy.sum(axis=lead) -> dy.mean(axis=lead)
   The gradient of a bias is averaged over the rows (mean), too small by their number, a factor 1/(B·T). It is a sum: any
   mean is the loss's doing and is in dy already.
@@ -169,6 +166,12 @@ GRADIENT_MISTAKES = """
   and the rows add: Σ dy.
 - bias gradient of zeros:  dy.sum(axis=lead) -> np.zeros(dy.shape[-1])
   The gradient of a bias is 0. It is the sum of dy over all rows: y grows with b by as much.
+"""
+
+WEIGHT_MISTAKES = """
+- x reshaped, not transposed:  x_rows.T @ dy_rows -> x.reshape(x.shape[-1], -1) @ dy_rows
+  In the gradient of a matrix x is reshaped to (D_in, rows) instead of transposed. The shape is right, but reshape keeps
+  the order in memory and tears the rows apart. First (rows, D_in), then the transpose: xᵀ dy.
 - weight gradient averaged over the rows:  x_rows.T @ dy_rows -> x_rows.T @ dy_rows / len(x_rows)
   The gradient of a matrix is averaged over the rows, a factor 1/(B·T) too much. It is a sum, xᵀ dy: any mean is the
   loss's doing and is in dy already.
@@ -237,7 +240,8 @@ LINEAR_BACKWARD = Exercise(
     section="behind §4 step 2",
     chapter="Backpropagation",
     place=1,
-    mistakes=GRADIENT_MISTAKES
+    mistakes=BIAS_MISTAKES
+    + WEIGHT_MISTAKES
     + """
 - weight gradient from x dyᵀ:  dx = dy @ w.T -> dx = dy @ w.T; dw = x @ dy.swapaxes(-1, -2)
   dw is x dyᵀ, the transpose on the wrong one of the two: that sums over features. The sum runs over the rows: xᵀ dy.
