@@ -9,28 +9,15 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from transformer_np import decoding, functional, masks
 from transformer_np.homework import all_exercises, check, load
-from transformer_np.homework.exercise import Exercise, Result
-from transformer_np.homework.path import CHAPTERS
+from transformer_np.homework.path import chapters
 from transformer_np.homework.stubs import stub, stub_file
 from transformer_np.homework.submission import Checks
 from transformer_np.layers import blocks
-from transformer_np.training import optim, schedules
 
-HOMES = functional, masks, blocks, optim, schedules, decoding
-PARTS = {"Adam": ("_update",), **dict.fromkeys(("AddNorm", "EncoderBlock", "DecoderBlock"), ("forward", "backward"))}
-
-
-def exercise_of(name):
-    """Something to make a stub of, for any name of the path."""
-    (reference, *_) = (getattr(home, name) for home in HOMES if hasattr(home, name))
-    hints = ("What?", "y = x", "nowhere")
-    return Exercise(reference, (Result("y"),), list, {}, None, hints, 1, "§4", parts=PARTS.get(name, ()))
-
-
-NAMES = [name for _, _, names in CHAPTERS for name in names]
-WHOLE_PATH = [exercise_of(name) for name in NAMES]
+NAMES = list(all_exercises())
+WHOLE_PATH = list(all_exercises().values())
+PARTS = [name for name, exercise in all_exercises().items() if exercise.parts]
 
 
 def executed(text):
@@ -61,7 +48,7 @@ def test_a_stub_is_the_library_without_the_bodies(exercise, whole):
 
 @pytest.mark.parametrize("name", PARTS)
 def test_a_class_keeps_all_but_what_is_to_be_written(name, whole):
-    exercise, own = exercise_of(name), whole[name]
+    exercise, own = all_exercises()[name], whole[name]
     assert own.__bases__ == exercise.reference.__bases__
     kept, original = (
         {item.name: ast.dump(item) for item in ast.parse(text).body[0].body if isinstance(item, ast.FunctionDef)}
@@ -81,7 +68,7 @@ def test_blocks_of_the_stubs_use_each_other(whole):
 
 
 def test_what_is_not_in_the_file_comes_from_the_library():
-    names = executed(stub_file([exercise_of("EncoderBlock")]))
+    names = executed(stub_file([all_exercises()["EncoderBlock"]]))
     assert names["AddNorm"] is blocks.AddNorm
     assert isinstance(names["EncoderBlock"](4, 2, 6).add_norm1, blocks.AddNorm)
 
@@ -90,7 +77,7 @@ def test_the_file_is_in_the_order_of_the_path():
     text = stub_file(WHOLE_PATH[::-1])
     defined = [item.name for item in ast.parse(text).body if isinstance(item, ast.FunctionDef | ast.ClassDef)]
     assert defined == NAMES
-    places = [text.index(f"# --- {title} (notebook {notebook}) ") for title, notebook, _ in CHAPTERS]
+    places = [text.index(f"# --- {title} (notebook {notebook}) ") for title, notebook, _ in chapters(WHOLE_PATH)]
     assert places == sorted(places)
     assert all(text.count(f"transformer-np homework hint {name}\n") >= 1 for name in NAMES)
     assert "homework check homework.py" in ast.get_docstring(ast.parse(text))
@@ -100,7 +87,7 @@ def test_the_file_is_in_the_order_of_the_path():
 @pytest.mark.parametrize("names", [NAMES, ["softmax"], ["EncoderBlock", "tiled_attention"]], ids=len)
 def test_ruff_finds_nothing(tmp_path, names):
     file = tmp_path / "homework.py"
-    file.write_text(stub_file([exercise_of(name) for name in names]), encoding="utf-8")
+    file.write_text(stub_file([all_exercises()[name] for name in names]), encoding="utf-8")
     for arguments in (["check", "--isolated"], ["check", "--isolated", "--select", "E,F,W,B", "--line-length", "120"]):
         result = subprocess.run([sys.executable, "-m", "ruff", *arguments, file], capture_output=True, encoding="utf-8")
         assert result.returncode == 0, result.stdout

@@ -115,7 +115,8 @@ def run_start(args):
 
 def run_hint(args):
     from ..homework import find
-    from ..homework.stubs import chapters, difficulty
+    from ..homework.path import chapters
+    from ..homework.stubs import difficulty
 
     exercise = find(args.name)
     ((title, notebook, _),) = chapters([exercise])
@@ -193,7 +194,7 @@ def _check_once(args, name):
 
 def _check_all(args, submission, checks):
     from ..homework import all_exercises
-    from ..homework.stubs import chapters
+    from ..homework.path import chapters
 
     standings, stopped = [], False
     for title, _, exercises in chapters(all_exercises().values()):
@@ -284,7 +285,8 @@ def _show_ways_on(file, standing, seed):
 
 def run_status(args):
     from ..homework import all_exercises
-    from ..homework.stubs import chapters, difficulty
+    from ..homework.path import chapters
+    from ..homework.stubs import difficulty
     from ..homework.submission import Checks
 
     if args.file is None and not Path(FILE).exists():

@@ -1,13 +1,15 @@
 """What an exercise is: a function or class of the library that a student writes anew, the calls that try it, and the
 mistakes people make in it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
 
 import numpy as np
+
+from .rewriting import Mistakes
 
 NOTHING = MappingProxyType({})
 
@@ -51,12 +53,16 @@ class Exercise:
     reference: the library's own, whose name and signature the answer has
     results: what an answer returns, in order
     cases: from a random generator to a list of Case, the plain one first; all inputs are drawn afresh
-    mistakes: {name: what the student reads}; the names are short, the texts say what is wrong and why it matters
-    wrong: the exercise done wrong. For a function, `wrong(made, *arguments, **options)`: does the same as the
-        reference, but for the mistakes m with made(m); for a class, `wrong(made)` returns such a class
+    mistakes: what people do wrong, as `rewriting` describes: a name, the right answer's code rewritten, and what the
+        student reads. Read as {name: text}; the names are short, the texts say what is wrong and why it matters
+    answer: a right answer in plain code, which the mistakes rewrite. If `mistakes` is a dict {name: text}, the exercise
+        done wrong: for a function, `answer(made, *arguments, **options)` does the same as the reference, but for the
+        mistakes m with made(m); for a class, `answer(made)` returns such a class
     hints: three, a question, then the equation, then where to look
     difficulty: 1, a line or two; 2, a few lines; 3, takes thought
     section: of the lecture, "§4", or of the paper where the lecture has none
+    chapter, place: the chapter of the path, by its title in sheets/chapters.toml, and a number that sorts the
+        exercises of a chapter
     drive: how an answer is tried, `drive(answer, *arguments, **options)`: returns what it gave, as arrays and numbers
         in tuples and lists. For classes, which are made first, and for answers with a random side
     view: what is compared, `view(case, output)` -> one array for each result; the default takes the output as it is
@@ -66,23 +72,45 @@ class Exercise:
     reference: Callable
     results: tuple[Result, ...]
     cases: Callable
-    mistakes: dict[str, str]
-    wrong: Callable
+    mistakes: str | Mapping[str, str]
+    answer: Callable
     hints: tuple[str, str, str]
     difficulty: int
     section: str
     drive: Callable = call
     view: Callable | None = None
     parts: tuple[str, ...] = ()
+    chapter: str = ""
+    place: float = 0
+
+    def __post_init__(self):
+        if isinstance(self.mistakes, str):
+            object.__setattr__(self, "mistakes", Mistakes(self.answer, self.mistakes))
 
     @property
     def name(self):
         return self.reference.__name__
 
     def variant(self, mistakes=()):
-        """An answer with these mistakes; with none, a right one that is not the library's."""
+        """An answer with these mistakes; with none, a right one that is not the library's. `Exclusive`, a ValueError,
+        if two of them rewrite the same place of the right answer."""
+        if isinstance(self.mistakes, Mistakes):
+            return self.mistakes.variant(mistakes)
         made = frozenset(mistakes).__contains__
-        return self.wrong(made) if isinstance(self.reference, type) else partial(self.wrong, made)
+        return self.answer(made) if isinstance(self.reference, type) else partial(self.answer, made)
+
+    def compatible(self, mistakes):
+        """Whether these mistakes can be made together."""
+        return not isinstance(self.mistakes, Mistakes) or self.mistakes.compatible(mistakes)
+
+    def wrong_lines(self, mistake):
+        """The lines of the right answer that a mistake changes, as a student would have written them; [] for a mistake
+        that is no rewrite."""
+        return self.mistakes.wrong_lines(mistake) if isinstance(self.mistakes, Mistakes) else []
+
+    def problems(self):
+        """What is wrong with the mistakes, in a sentence each: a rewrite that finds nothing, or several places."""
+        return self.mistakes.problems() if isinstance(self.mistakes, Mistakes) else []
 
     def is_gradient(self, result):
         return self.name.endswith("_backward") if result.gradient is None else result.gradient

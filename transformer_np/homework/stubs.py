@@ -7,7 +7,7 @@ import sys
 import textwrap
 
 from .exercise import public_home
-from .path import CHAPTERS
+from .path import chapters
 
 _PACKAGE = __package__.partition(".")[0]
 _DIFFICULTY = {1: "a line or two", 2: "a few lines", 3: "takes thought"}
@@ -17,15 +17,6 @@ _WIDTH = 120
 def difficulty(exercise):
     """The amount of work, in words."""
     return _DIFFICULTY[exercise.difficulty]
-
-
-def chapters(exercises):
-    """(title, notebook, exercises) for each chapter with some of these exercises, in the order of the path."""
-    by_name = {exercise.name: exercise for exercise in exercises}
-    for title, notebook, names in CHAPTERS:
-        here = [by_name[name] for name in names if name in by_name]
-        if here:
-            yield title, notebook, here
 
 
 def stub(exercise):

@@ -8,7 +8,7 @@ import pytest
 from transformer_np import functional, masks
 from transformer_np.homework import all_exercises, check
 from transformer_np.homework.judging.judge import Trials
-from transformer_np.homework.path import CHAPTERS
+from transformer_np.homework.path import chapters
 
 EXERCISES = all_exercises()
 MISTAKES = [(name, mistake) for name, exercise in EXERCISES.items() for mistake in exercise.mistakes]
@@ -21,9 +21,12 @@ def test_every_function_is_an_exercise():
     assert {"AddNorm", "EncoderBlock", "DecoderBlock", "Adam", "greedy_decode", "beam_search"} <= set(EXERCISES)
 
 
-def test_the_path_names_every_exercise_once():
-    names = [name for _, _, names in CHAPTERS for name in names]
-    assert names == list(EXERCISES)
+def test_every_exercise_has_its_place_in_a_chapter():
+    notebooks = [notebook for _, notebook, _ in chapters(EXERCISES.values())]
+    assert all(notebook.isdigit() for notebook in notebooks)
+    assert notebooks[0] == "01"
+    places = [(exercise.chapter, exercise.place) for exercise in EXERCISES.values()]
+    assert len(set(places)) == len(places)
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -54,6 +57,11 @@ def test_an_exercise_says_what_it_is(name):
     assert exercise.hints[0].endswith("?")
     assert all(text.endswith((".", "…", ".)")) and len(text) > 20 for text in exercise.mistakes.values())
     assert len(exercise.mistakes) >= 2
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_every_rewrite_finds_its_place(name):
+    assert EXERCISES[name].problems() == []
 
 
 @pytest.mark.parametrize("name", EXERCISES)

@@ -219,7 +219,8 @@ class _Search:
 
     def _fits(self, mistakes, i, label):
         """Whether the mistakes give the student's numbers in every draw of a case."""
-        return all(self._agrees(mistakes, i, number) for number in self.labels[label])
+        possible = self.trials.exercise.compatible(mistakes)
+        return possible and all(self._agrees(mistakes, i, number) for number in self.labels[label])
 
     def _agrees(self, mistakes, i, number):
         finding, (variant, _) = self.found[number], self._try(mistakes, number)

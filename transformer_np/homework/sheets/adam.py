@@ -388,6 +388,8 @@ ADAM = Exercise(
     ),
     difficulty=2,
     section="Vaswani et al. 2017, §5.3",
+    chapter="Training and decoding",
+    place=3,
     drive=_drive_adam,
     parts=("_update",),
 )

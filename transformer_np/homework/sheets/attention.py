@@ -471,6 +471,8 @@ ATTENTION_SCORES = Exercise(
     ),
     difficulty=2,
     section="§4 step 3",
+    chapter="Self-attention",
+    place=2,
 )
 
 
@@ -701,6 +703,8 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
     ),
     difficulty=2,
     section="§4 steps 3 to 5",
+    chapter="Self-attention",
+    place=3,
 )  # fmt: skip
 
 

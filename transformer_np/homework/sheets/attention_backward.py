@@ -360,6 +360,8 @@ SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Exercise(
     ),
     difficulty=3,
     section="behind §4 steps 3 to 5",
+    chapter="Backpropagation",
+    place=10,
 )  # fmt: skip
 
 

@@ -336,6 +336,8 @@ BEAM_SEARCH = Exercise(
     ),
     difficulty=3,
     section="Wu et al. 2016, §7",
+    chapter="Training and decoding",
+    place=8,
     view=_as_array,
 )
 

@@ -203,6 +203,8 @@ CLIP_GRAD_NORM = Exercise(
     ),
     difficulty=1,
     section="Pascanu et al. 2013",
+    chapter="Training and decoding",
+    place=6,
     drive=_drive_clip,
 )
 

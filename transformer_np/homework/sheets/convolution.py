@@ -222,6 +222,8 @@ CAUSAL_CONV1D = Exercise(
     ),
     difficulty=2,
     section="van den Oord et al. 2016, §2.1",
+    chapter="Long sequences",
+    place=3,
 )
 
 
@@ -399,6 +401,8 @@ CAUSAL_CONV1D_BACKWARD = Exercise(
     ),
     difficulty=3,
     section="van den Oord et al. 2016, §2.1",
+    chapter="Long sequences",
+    place=4,
 )
 
 

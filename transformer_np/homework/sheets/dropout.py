@@ -5,7 +5,7 @@ import numpy as np
 from ... import functional as F
 from ...functional.activations import erf
 from ..exercise import Case, Exercise, Result, draw_sizes
-from .activations import _draw, _with_zeros
+from .activations import draw, with_zeros
 
 
 def _dropout_cases(rng):
@@ -350,14 +350,16 @@ DROPOUT = Exercise(
     ),
     difficulty=2,
     section="Srivastava et al. 2014",
+    chapter="Feed-forward network and layer norm",
+    place=7,
     drive=_drive_dropout,
     view=_view_dropout,
 )
 
 
 def _dropout_backward_cases(rng):
-    sizes, dy = _draw(rng)
-    deep_sizes, deep = _draw(rng, "B H T S")
+    sizes, dy = draw(rng)
+    deep_sizes, deep = draw(rng, "B H T S")
     p = float(rng.choice([0.2, 0.3, 0.4]))
 
     def keep(p, shape):
@@ -371,7 +373,7 @@ def _dropout_backward_cases(rng):
         Case("p = 0", (dy, np.ones(dy.shape, bool), 0.0), sizes=sizes),
         Case("dy of one axis", (dy[0, 0], keep(p, dy.shape[-1]), p), sizes=sizes),
         Case("dy of four axes", (deep, keep(p, deep.shape), p), sizes=deep_sizes),
-        Case("some dy exactly 0", (_with_zeros(rng, dy), keep(p, dy.shape), p), sizes=sizes),
+        Case("some dy exactly 0", (with_zeros(rng, dy), keep(p, dy.shape), p), sizes=sizes),
     ]
 
 
@@ -463,6 +465,8 @@ DROPOUT_BACKWARD = Exercise(
     ),
     difficulty=1,
     section="Srivastava et al. 2014",
+    chapter="Backpropagation",
+    place=6,
 )
 
 

@@ -147,6 +147,8 @@ EMBEDDING = Exercise(
     ),
     difficulty=1,
     section="§4 step 1",
+    chapter="Embeddings and positions",
+    place=1,
 )
 
 
@@ -341,6 +343,8 @@ EMBEDDING_BACKWARD = Exercise(
     ),
     difficulty=2,
     section="behind §4 step 1",
+    chapter="Backpropagation",
+    place=2,
 )
 
 EXERCISES = [EMBEDDING, EMBEDDING_BACKWARD]

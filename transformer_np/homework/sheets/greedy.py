@@ -240,6 +240,8 @@ GREEDY_DECODE = Exercise(
     ),
     difficulty=2,
     section="§9",
+    chapter="Training and decoding",
+    place=7,
     drive=_drive_greedy,
     view=_as_array,
 )

@@ -148,6 +148,8 @@ SPLIT_HEADS = Exercise(
     ),
     difficulty=1,
     section="§5",
+    chapter="Multi-head attention",
+    place=1,
 )
 
 
@@ -284,6 +286,8 @@ MERGE_HEADS = Exercise(
     ),
     difficulty=1,
     section="§5 step 6",
+    chapter="Multi-head attention",
+    place=2,
 )
 
 

@@ -397,6 +397,8 @@ CROSS_ENTROPY = Exercise(
     ),
     difficulty=2,
     section="Vaswani et al. 2017, §5.4",
+    chapter="Training and decoding",
+    place=1,
 )
 
 
@@ -560,6 +562,8 @@ CROSS_ENTROPY_BACKWARD = Exercise(
     ),
     difficulty=2,
     section="Vaswani et al. 2017, §5.4",
+    chapter="Training and decoding",
+    place=2,
 )
 
 EXERCISES = [CROSS_ENTROPY, CROSS_ENTROPY_BACKWARD]

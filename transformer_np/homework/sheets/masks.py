@@ -182,6 +182,8 @@ CAUSAL_MASK = Exercise(
     ),
     difficulty=1,
     section="§9",
+    chapter="Masks",
+    place=1,
 )
 
 
@@ -321,6 +323,8 @@ WINDOW_MASK = Exercise(
     ),
     difficulty=1,
     section="Vaswani et al. 2017, §4",
+    chapter="Masks",
+    place=3,
 )  # fmt: skip
 
 
@@ -516,6 +520,8 @@ PADDING_MASK = Exercise(
     ),
     difficulty=1,
     section="behind §9",
+    chapter="Masks",
+    place=2,
 )
 
 
@@ -651,6 +657,8 @@ ADDITIVE = Exercise(
     ),
     difficulty=1,
     section="§9",
+    chapter="Masks",
+    place=4,
 )
 
 EXERCISES = [CAUSAL_MASK, PADDING_MASK, WINDOW_MASK, ADDITIVE]

@@ -250,6 +250,8 @@ SINUSOIDAL_ENCODING = Exercise(
     ),
     difficulty=2,
     section="§6",
+    chapter="Embeddings and positions",
+    place=2,
 )
 
 EXERCISES = [SINUSOIDAL_ENCODING]

@@ -154,6 +154,8 @@ RELATIVE_SHIFT = Exercise(
     ),
     difficulty=2,
     section="Dai et al. 2019, appendix B",
+    chapter="Long sequences",
+    place=9,
     view=_without_future,
 )
 
@@ -247,6 +249,8 @@ RELATIVE_SHIFT_BACKWARD = Exercise(
     ),
     difficulty=2,
     section="Dai et al. 2019, appendix B",
+    chapter="Long sequences",
+    place=10,
 )
 
 
@@ -519,6 +523,8 @@ RELATIVE_ATTENTION = Exercise(
     ),
     difficulty=3,
     section="Dai et al. 2019, §3.3",
+    chapter="Long sequences",
+    place=11,
 )
 
 
@@ -770,6 +776,8 @@ RELATIVE_ATTENTION_BACKWARD = Exercise(
     ),
     difficulty=3,
     section="Dai et al. 2019, §3.3",
+    chapter="Long sequences",
+    place=12,
 )
 
 

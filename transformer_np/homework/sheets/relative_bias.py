@@ -301,6 +301,8 @@ RELATIVE_POSITION_BUCKETS = Exercise(
     ),
     difficulty=3,
     section="Raffel et al. 2020, §2.1",
+    chapter="T5",
+    place=3,
 )  # fmt: skip
 
 
@@ -464,6 +466,8 @@ RELATIVE_POSITION_BIAS = Exercise(
     ),
     difficulty=1,
     section="Raffel et al. 2020, §2.1",
+    chapter="T5",
+    place=4,
 )
 
 
@@ -632,6 +636,8 @@ RELATIVE_POSITION_BIAS_BACKWARD = Exercise(
     ),
     difficulty=2,
     section="Raffel et al. 2020, §2.1",
+    chapter="T5",
+    place=5,
 )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from .activations import _sigmoid
+from .activations import sigmoid
 from .draws import _weights
 
 
@@ -49,7 +49,7 @@ def _wrong_rnn(made, x, w_x, w_h, b=None):
     if made("ReLU instead of tanh"):
         squash = _relu
     if made("sigmoid instead of tanh"):
-        squash = _sigmoid
+        squash = sigmoid
     h, state = [], np.zeros_like(a[:, 0])
     if made("first state not zero"):
         state = state + 1
@@ -213,6 +213,8 @@ RNN = Exercise(
     ),
     difficulty=1,
     section="§2",
+    chapter="Long sequences",
+    place=1,
 )
 
 
@@ -471,6 +473,8 @@ RNN_BACKWARD = Exercise(
     ),
     difficulty=3,
     section="§2",
+    chapter="Long sequences",
+    place=2,
 )
 
 

@@ -287,6 +287,8 @@ SAMPLING_DISTRIBUTION = Exercise(
     ),
     difficulty=2,
     section="notebook 08",
+    chapter="Generation",
+    place=1,
     view=_view_distribution,
 )
 

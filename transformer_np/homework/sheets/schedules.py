@@ -191,6 +191,8 @@ NOAM_SCHEDULE = Exercise(
     ),
     difficulty=1,
     section="Vaswani et al. 2017, §5.3",
+    chapter="Training and decoding",
+    place=4,
     drive=_drive_schedule,
 )
 
@@ -394,6 +396,8 @@ COSINE_SCHEDULE = Exercise(
     ),
     difficulty=1,
     section="Loshchilov & Hutter 2017",
+    chapter="Training and decoding",
+    place=5,
     drive=_drive_schedule,
 )
 

@@ -349,6 +349,8 @@ TILED_ATTENTION = Exercise(
     ),
     difficulty=3,
     section="Milakov & Gimelshein 2018; Dao et al. 2022",
+    chapter="Long sequences",
+    place=7,
 )
 
 
@@ -566,6 +568,8 @@ TILED_ATTENTION_BACKWARD = Exercise(
     ),
     difficulty=3,
     section="Dao et al. 2022",
+    chapter="Long sequences",
+    place=8,
 )
 
 

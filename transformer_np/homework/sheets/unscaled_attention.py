@@ -219,6 +219,8 @@ UNSCALED_ATTENTION = Exercise(
     ),
     difficulty=2,
     section="Raffel et al. 2020, §2.1",
+    chapter="T5",
+    place=6,
 )
 
 
@@ -370,6 +372,8 @@ UNSCALED_ATTENTION_BACKWARD = Exercise(
     ),
     difficulty=2,
     section="Raffel et al. 2020, §2.1",
+    chapter="T5",
+    place=7,
 )
 
 

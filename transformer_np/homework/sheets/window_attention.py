@@ -277,6 +277,8 @@ WINDOW_ATTENTION = Exercise(
     ),
     difficulty=3,
     section="Vaswani et al. 2017, §4",
+    chapter="Long sequences",
+    place=5,
 )
 
 
@@ -457,6 +459,8 @@ WINDOW_ATTENTION_BACKWARD = Exercise(
     ),
     difficulty=3,
     section="Vaswani et al. 2017, §4",
+    chapter="Long sequences",
+    place=6,
 )
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from .activations import _sigmoid
+from .activations import sigmoid
 from .loss import _FLOORS, _kept_above
 
 # --- negative_sampling_loss ------------------------------------------------------------------------------------------
@@ -95,11 +95,11 @@ def _wrong_logarithms(made, score, noise):
     context_sign = -1 if made("context's score with a minus") or made("both signs turned") else 1
     noise_sign = 1 if made("negatives' score without the minus") or made("both signs turned") else -1
     signed, signed_noise = context_sign * score, noise_sign * noise
-    p, p_noise = _sigmoid(score), _sigmoid(noise)
+    p, p_noise = sigmoid(score), sigmoid(noise)
     if made("exponential not kept from overflowing"):
         return np.log(np.exp(signed) / (1 + np.exp(signed))), np.log(np.exp(signed_noise) / (1 + np.exp(signed_noise)))
     if made("logarithm of the rounded p"):
-        return np.log(_sigmoid(signed)), np.log(_sigmoid(signed_noise))
+        return np.log(sigmoid(signed)), np.log(sigmoid(signed_noise))
     if made("1 − p for σ(−s)"):
         return _log_sigmoid(signed), np.log(1 - p_noise)
     for floor in _FLOORS:
@@ -107,7 +107,7 @@ def _wrong_logarithms(made, score, noise):
             return np.log(p + floor), np.log(1 - p_noise + floor)
     logarithms = _log_sigmoid(signed), _log_sigmoid(signed_noise)
     if made("logarithm missing"):
-        logarithms = _sigmoid(signed), _sigmoid(signed_noise)
+        logarithms = sigmoid(signed), sigmoid(signed_noise)
     if made("sigmoid missing"):
         logarithms = signed, signed_noise
     if made("squared error"):
@@ -122,7 +122,7 @@ def _wrong_loss(made, center, context, negatives):
     _, K, D = negatives.shape
     score, noise = _wrong_scores(made, center, context, negatives)
     log_p, log_q = _wrong_logarithms(made, score, noise)
-    p_context, p_negatives = _sigmoid(score), _sigmoid(noise)
+    p_context, p_negatives = sigmoid(score), sigmoid(noise)
     if made("exponential not kept from overflowing"):
         p_context, p_negatives = np.exp(score) / (1 + np.exp(score)), np.exp(noise) / (1 + np.exp(noise))
     of_negatives = log_q.sum(axis=-1)
@@ -350,6 +350,8 @@ NEGATIVE_SAMPLING_LOSS = Exercise(
     ),
     difficulty=2,
     section="Mikolov et al. 2013",
+    chapter="Word2Vec",
+    place=1,
 )
 
 
@@ -372,7 +374,7 @@ def _loss_backward_cases(rng):
 def _wrong_loss_backward(made, center, context, negatives, p_context, p_negatives, dloss=1.0):
     N, K, D = negatives.shape
     if made("p taken for the scores"):
-        p_context, p_negatives = _sigmoid(p_context), _sigmoid(p_negatives)
+        p_context, p_negatives = sigmoid(p_context), sigmoid(p_negatives)
     slope, slope_noise = p_context * (1 - p_context), p_negatives * (1 - p_negatives)
     of_context = {
         "1 not subtracted from p_context": p_context,
@@ -628,6 +630,8 @@ NEGATIVE_SAMPLING_LOSS_BACKWARD = Exercise(
     ),
     difficulty=2,
     section="Mikolov et al. 2013",
+    chapter="Word2Vec",
+    place=2,
 )
 
 EXERCISES = [NEGATIVE_SAMPLING_LOSS, NEGATIVE_SAMPLING_LOSS_BACKWARD]

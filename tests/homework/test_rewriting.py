@@ -1,0 +1,226 @@
+"""Mistakes as rewrites of a right answer: finding places, making variants, saying what does not fit."""
+
+import numpy as np
+import pytest
+
+from transformer_np.homework.exercise import Case, Exercise, Result
+from transformer_np.homework.judging.attempt import attempt
+from transformer_np.homework.judging.judge import Trials, judge
+from transformer_np.homework.rewriting import Exclusive, Mistakes
+
+# --- an answer with a helper, and one that is a class -----------------------------------------------------------------
+
+
+def spread(x):
+    centred = x - x.mean()
+    return (centred * centred).mean()
+
+
+def standardise(x, eps=0.0):
+    """Mean 0 and variance 1."""
+    y = x - x.mean()
+    if eps:
+        y = y / np.sqrt(
+            spread(x)  # of all numbers
+            + eps
+        )
+    else:
+        y = y / np.sqrt(spread(x))
+    return y
+
+
+class Sum:
+    def __init__(self, start=0.0):
+        self.total = start
+
+    def add(self, x):
+        self.total = self.total + x
+        return self.total
+
+    def remove(self, x):
+        self.total = self.total - x
+        return self.total
+
+
+X = np.array([1.0, 2.0, 6.0])
+
+
+def mistakes(notes, answer=standardise):
+    return Mistakes(answer, notes)
+
+
+def only(code, answer=standardise):
+    return mistakes(f"- m:{code}\n  The text.\n", answer).variant(["m"])
+
+
+# --- making variants --------------------------------------------------------------------------------------------------
+
+
+def test_without_mistakes_it_is_the_answer_itself():
+    assert mistakes("- m:  return y -> return 2 * y\n  T.").variant() is standardise
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("  return y -> return 2 * y", 2 * standardise(X)),
+        ("  y = x - x.mean() -> y = x", X / np.sqrt(spread(X))),
+        ("  in standardise: x.mean() -> x.max()", (X - 6) / np.sqrt(spread(X))),
+        ("  in spread: x.mean() -> 0", (X - 3) / np.sqrt((X * X).mean())),
+        ("  every x.mean() -> x.max()", (X - 6) / np.sqrt(((X - 6) ** 2).mean())),
+        ("  2nd np.sqrt -> np.square", (X - 3) / spread(X) ** 2),
+        ("  return y -> y = 3 * y; return y", 3 * standardise(X)),
+        ("  y = x - x.mean(); if eps: -> y = 1 + x; if eps:", (1 + X) / np.sqrt(spread(X))),
+        ("  return np.abs(x)", X),
+        ("\n    y = 7 * x\n    if eps:\n        y = 0\n    return y", 7 * X),
+        ("  in spread: return x.max()", (X - 3) / np.sqrt(6)),
+        ("\n    in spread:\n        x = 2 * x\n        return x.max()", (X - 3) / np.sqrt(12)),
+        ("\n    return y ->\n        if not eps:\n            y[0] = 9\n        return y", [9, *standardise(X)[1:]]),
+        ("\n    in standardise: x.mean() -> 1\n    np.sqrt(spread(x)) -> 2", (X - 1) / 2),
+    ],
+)
+def test_a_rewrite_changes_the_answer(code, expected):
+    assert np.allclose(only(code)(X), expected)
+    assert np.allclose(standardise(X), (X - 3) / np.sqrt(14 / 3))  # which is as it was
+
+
+def test_spaces_comments_and_line_breaks_do_not_matter():
+    assert np.allclose(only("  np.sqrt(spread(x)   +eps) -> 5")(X, eps=0.5), (X - 3) / 5)
+
+
+def test_a_helper_is_rewritten_for_everything_that_calls_it():
+    made = mistakes("- m:  in spread: centred * centred -> np.abs(centred)\n  T.\n").variant(["m"])
+    assert np.allclose(made(X), (X - 3) / np.sqrt(np.abs(X - 3).mean()))
+    assert np.isclose(spread(X), 14 / 3)
+
+
+def test_methods_of_a_class():
+    answer = only("\n    in add: self.total + x -> self.total - x\n    in Sum.remove: return None", Sum)
+    total = answer(3.0)
+    assert (total.add(1), total.remove(1), total.total) == (2, None, 2)
+    assert Sum(3.0).add(1) == 4
+
+
+def test_variants_are_made_once():
+    both = mistakes("- a:  return y -> return -y\n  T.\n- b:  np.sqrt(spread(x)) -> 2\n  T.\n")
+    assert both.variant(["a", "b"]) is both.variant(("b", "a"))
+    assert np.allclose(both.variant(["a", "b"])(X), -(X - 3) / 2)
+
+
+def test_comments_headings_and_texts():
+    found = mistakes(
+        "# --- heading\n\n- cut: off:  return y -> return -y\n  One line\n  and another.\n\n- b:\n    return x\n  B.\n"
+    )
+    assert dict(found) == {"cut: off": "One line and another.", "b": "B."}
+
+
+# --- what does not fit ------------------------------------------------------------------------------------------------
+
+
+def test_mistakes_in_the_same_place_exclude_each_other():
+    found = mistakes(
+        "- a:  np.sqrt(spread(x)) -> 2\n  A.\n- b:  2nd np.sqrt -> np.square\n  B.\n- c:  return y -> return -y\n  C.\n"
+    )
+    with pytest.raises(Exclusive, match=r"standardise, 'a' and 'b' rewrite the same place"):
+        found.variant(["b", "a"])
+    assert not found.compatible(["a", "b"])
+    assert found.compatible(["a", "c"])
+
+
+def test_the_same_rewrite_in_two_mistakes_is_no_contradiction():
+    shared = "    in standardise: x.mean() -> 0\n"
+    found = mistakes(
+        f"- a:\n{shared}    return y -> return -y\n  A.\n- b:\n{shared}    np.sqrt(spread(x)) -> 2\n  B.\n"
+    )
+    assert np.allclose(found.variant(["a", "b"])(X), -X / 2)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("  x.sum() -> 0", r"standardise, 'm': 'x.sum\(\)' is not in the answer"),
+        ("  x.mean() -> 0", r"is in the answer 2 times; write more of it, or 'every', '2nd' or 'in name:' before"),
+        ("  3rd x.mean() -> 0", "is in the answer 2 times, not 3rd"),
+        ("  every return y -> return x", "is in the answer 1 times, not every"),
+        ("  in spred: x.mean() -> 0", "there are 0 functions or classes 'spred'"),
+        ("  x.mean() ->", "code on both sides"),
+        ("  x.mean() -> 0\n    return x", "'return x' has no arrow"),
+        ("", "has no rewrite"),
+        ("  return y -> return (y", "was never closed"),
+        ("\n    np.sqrt(spread(x)) -> 2\n    2nd np.sqrt -> np.square", "rewrite the same place"),
+    ],
+)
+def test_a_rewrite_that_does_not_fit_is_said(code, message):
+    with pytest.raises((ValueError, SyntaxError), match=message):
+        only(code)
+    (problem,) = mistakes(f"- m:{code}\n  T.\n").problems()
+    assert problem
+
+
+def test_a_body_for_a_class_needs_its_method():
+    with pytest.raises(ValueError, match="which method"):
+        only("  return None", Sum)
+
+
+def test_problems_of_the_notes_themselves():
+    assert mistakes("- a:  return y -> return -y\n  A.\n").problems() == []
+    (twice,) = mistakes("- a:  return y -> return x\n  A.\n- a:  return y -> return -y\n  B.\n").problems()
+    assert "two mistakes called 'a'" in twice
+    (no_text,) = mistakes("- a:  return y -> return -y\n").problems()
+    assert "no text" in no_text
+    (stray,) = mistakes("return y -> return -y\n").problems()
+    assert "not part of a mistake" in stray
+
+
+# --- the wrong line itself --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("code", "lines"),
+    [
+        ("  return y -> return 2 * y", ["return 2 * y"]),
+        ("  return y -> y = 3 * y; return x", ["y = 3 * y", "return x"]),
+        ("  in standardise: x.mean() -> x.max()", ["y = x - x.max()"]),
+        ("  y = x - x.mean() -> pass", []),
+        ("  return np.abs(x)", ["return np.abs(x)"]),
+        ("  in standardise: every spread -> np.var",
+         ["y = y / np.sqrt(\n    np.var(x)  # of all numbers\n    + eps\n)", "y = y / np.sqrt(np.var(x))"]),
+    ],
+)  # fmt: skip
+def test_wrong_lines(code, lines):
+    assert mistakes(f"- m:{code}\n  T.\n").wrong_lines("m") == lines
+
+
+# --- in an exercise ---------------------------------------------------------------------------------------------------
+
+
+def test_pairs_that_exclude_each_other_are_not_tried():
+    exercise = Exercise(
+        standardise,
+        (Result("y", "D"),),
+        lambda rng: [Case("", (rng.normal(size=5),), sizes={"D": 5})],
+        answer=standardise,
+        mistakes="""
+- doubled:  return y -> return 2 * y
+  It is doubled.
+- halved:  return y -> return y / 2
+  It is halved.
+- not centred:  y = x - x.mean() -> y = x
+  The mean is not subtracted.
+""",
+        hints=("What?", "y", "here"),
+        difficulty=1,
+        section="§0",
+    )
+    assert exercise.wrong_lines("doubled") == ["return 2 * y"]
+    assert not exercise.compatible(("doubled", "halved"))
+    trials = Trials(exercise, 0)
+
+    def verdict(answer):
+        return judge(trials, [attempt(exercise, answer, case) for case in trials.cases])
+
+    assert verdict(exercise.variant(["halved"])).misconception == "halved"
+    both = verdict(exercise.variant(["not centred", "doubled"])).misconception
+    assert set(both.split(" and ")) == {"doubled", "not centred"}
+    assert verdict(lambda x: np.sin(x)).outcome == "wrong value"
+    assert verdict(lambda x: x[7]).outcome == "crashed"

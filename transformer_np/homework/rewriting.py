@@ -1,0 +1,212 @@
+"""Mistakes as rewrites of a right answer, one line per mistake.
+
+    - mean for sum:  np.sum -> np.mean
+      The text that the student reads, on the lines below.
+
+Left of the arrow stands a piece of the right answer, right of it what a student writes instead. A piece is compared
+token by token, so spaces, comments and line breaks do not matter; `;` stands for the end of a line. It has to occur
+once in the answer and in the helper functions of the sheets that the answer calls. Before it may stand
+
+    every        rewrite every place where it occurs
+    2nd, 3rd, …  rewrite this one
+    in name:     look into this function, class or method only
+
+Several rewrites, or long ones, stand on lines of their own, indented by four; a piece of several lines follows its
+arrow, indented by eight. Code without an arrow is the whole body of the wrong answer, or after `in name:` that of a
+helper or method. Lines that begin with # are comments.
+
+    - divided by D − 1:
+        in variance: x.mean() -> x.sum() / (D - 1)
+        return y ->
+            if y.ndim > 1:
+                y = 2 * y
+            return y
+      The text.
+"""
+
+import sys
+from collections.abc import Mapping
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from textwrap import dedent
+
+from .notes import read
+from .source import Code, is_near, logical_lines, used_by
+
+
+class Exclusive(ValueError):
+    """Two mistakes rewrite the same place and cannot be made together."""
+
+
+class Mistakes(Mapping):
+    """{name: text} of the mistakes in an answer, in order, and the answer with any of them made.
+
+    answer: a right one, a function or class in plain code; notes: the mistakes, as described above
+
+    The notes are read when they are first asked for, and the answer is compiled when it is first made.
+    """
+
+    def __init__(self, answer, notes):
+        self.answer, self.notes = answer, notes
+        self._places = {}
+        self._made = lru_cache(256)(self._make)  # a search for pairs tries thousands
+
+    @cached_property
+    def _entries(self):
+        entries = {}
+        for entry in read(self.notes):
+            if entry.name in entries:
+                raise ValueError(f"{self.answer.__name__}: there are two mistakes called {entry.name!r}")
+            entries[entry.name] = entry
+        return entries
+
+    def __getitem__(self, name):
+        return self._entries[name].text
+
+    def __iter__(self):
+        return iter(self._entries)
+
+    def __len__(self):
+        return len(self._entries)
+
+    def variant(self, names=()):
+        """The answer with these mistakes. Exclusive if two of them rewrite the same place; ValueError if a rewrite
+        finds nothing, or more than one place."""
+        return self._made(frozenset(names))
+
+    def compatible(self, names):
+        """Whether these mistakes can be made together."""
+        try:
+            self._edits(names)
+        except Exclusive:
+            return False
+        return True
+
+    def wrong_lines(self, name):
+        """The lines of the answer that a mistake changes, as a student would have written them."""
+        lines = []
+        for code, text in self._rewritten([name]).items():
+            known = {line.strip() for line in logical_lines(code.text)}
+            changed = [dedent(line) for line in logical_lines(text) if line.strip() not in known]
+            lines += [line for line in changed if line not in ("pass", *lines)]
+        return lines
+
+    def problems(self):
+        """What is wrong with the notes, in a sentence each."""
+        try:
+            names = list(self)
+        except ValueError as error:
+            return [str(error)]
+        found = [f"{self.answer.__name__}, {name!r}: has no text for the student" for name in names if not self[name]]
+        for name in names:
+            try:
+                self.variant([name])
+            except (ValueError, SyntaxError) as error:
+                found.append(str(error))
+        return found
+
+    # --- finding the places -------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _family(self):
+        """The answer and the functions and classes of the sheets that it uses: {function or class: its Code}."""
+        found, left = {}, [self.answer]
+        while left:
+            thing = left.pop()
+            if thing not in found:
+                found[thing] = Code(thing)
+                left += [used for used in used_by(thing) if is_near(used, self.answer)]
+        return found
+
+    def _edits(self, names):
+        """The places that these mistakes rewrite, in order: {code: [(begin, end, new text, name), …]}."""
+        edits = {}
+        for name in names:
+            if name not in self._places:
+                self._places[name] = self._located(self._entries[name])
+            for code, *edit in self._places[name]:
+                edits.setdefault(code, []).append((*edit, name))
+        for code, of_code in edits.items():
+            of_code.sort()
+            for (*first, name), (*second, other) in pairwise(of_code):
+                if second[0] < first[1] and (name == other or first != second):
+                    name, other = sorted((name, other))
+                    raise Exclusive(f"{self._about(name)} and {other!r} rewrite the same place")
+            edits[code] = list(dict.fromkeys(tuple(edit) for *edit, _ in of_code))
+        return edits
+
+    def _located(self, entry):
+        """Where one mistake rewrites what: [(code, begin, end, new text), …]."""
+        places = []
+        for rewrite in entry.rewrites:
+            scopes = self._scopes(entry.name, rewrite)
+            if rewrite.old is None:
+                places += [(code, begin, end, code.fitted(rewrite.new, begin, end)) for code, begin, end in scopes]
+                continue
+            found = [(c, *place) for c, begin, end in scopes for place in c.find(rewrite.old, begin, end)]
+            places += [(c, *place, c.fitted(rewrite.new, *place)) for c, *place in self._chosen(entry, rewrite, found)]
+        if not places:
+            raise ValueError(f"{self._about(entry.name)}: has no rewrite")
+        return places
+
+    def _chosen(self, entry, rewrite, found):
+        """Those of the places that are meant."""
+        about = f"{self._about(entry.name)}: {rewrite.old!r}"
+        least = {"": 1, "every": 2}.get(rewrite.which) or int(rewrite.which[:-2])
+        if len(found) < least:
+            often = f"is in the answer {len(found)} times" if found else "is not in the answer"
+            raise ValueError(f"{about} {often}{f', not {rewrite.which}' if found else ''}")
+        if rewrite.which == "every":
+            return found
+        if not rewrite.which and len(found) > 1:
+            raise ValueError(
+                f"{about} is in the answer {len(found)} times; write more of it, or 'every', '2nd' or 'in name:' before"
+            )
+        return [found[least - 1]]
+
+    def _scopes(self, name, rewrite):
+        """The parts of the answer that a rewrite looks into, or the body that it replaces: [(code, begin, end), …]."""
+        whole = rewrite.old is None
+        if not rewrite.where:
+            if not whole:
+                return [(code, 0, len(code.text)) for code in self._family.values()]
+            if isinstance(self.answer, type):
+                raise ValueError(f"{self._about(name)}: say with 'in name:' which method has this body")
+        where = rewrite.where or self.answer.__name__
+        scopes = [(code, *scope) for code in self._family.values() for scope in code.scopes(where, whole)]
+        if len(scopes) != 1:
+            raise ValueError(f"{self._about(name)}: there are {len(scopes)} functions or classes {where!r}")
+        return scopes
+
+    def _about(self, name):
+        return f"{self.answer.__name__}, {name!r}"
+
+    # --- making the answer --------------------------------------------------------------------------------------------
+
+    def _make(self, names):
+        return self._compiled(self._rewritten(names)) if names else self.answer
+
+    def _rewritten(self, names):
+        """The new text of all code that these mistakes change."""
+        texts = {}
+        for code, edits in self._edits(names).items():
+            pieces, at = [], 0
+            for begin, end, new in edits:
+                pieces += [code.text[at:begin], new]
+                at = end
+            texts[code] = "".join([*pieces, code.text[at:]])
+        return texts
+
+    def _compiled(self, texts):
+        """The answer made from these texts: everything it uses of the sheets is made again around them."""
+        modules = {}
+        for thing, code in self._family.items():
+            modules.setdefault(thing.__module__, []).append((code.line, thing, code))
+        again = {}
+        for name, members in reversed(modules.items()):  # the helpers of other sheets first
+            space = dict(vars(sys.modules[name]))
+            space.update({key: again[id(value)] for key, value in space.items() if id(value) in again})
+            for _, thing, code in sorted(members, key=lambda member: member[0]):
+                exec(code.compiled(texts.get(code)), space)
+                again[id(thing)] = space[thing.__name__]
+        return again[id(self.answer)]
