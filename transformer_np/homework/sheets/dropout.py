@@ -36,8 +36,8 @@ def dropout_cases(rng):
 
 
 def drive_dropout(answer, x, p, rng):
-    """Call the answer four times, of an int seed twice with the same and twice with the next: [(y, keep), …]. What is
-    no pair is returned as it is."""
+    """Call the answer four times, with an int seed twice and with the next one twice: [(y, keep), …]. An output that is
+    not a pair is returned as it is."""
     seeds = [rng, rng, rng + 1, rng + 1] if isinstance(rng, int) else [rng] * 4
     pairs = []
     for seed in seeds:
@@ -54,8 +54,8 @@ _LARGE = 5000  # entries; from there on shares are counted
 def view_dropout(case, pairs):
     """What every right answer has in common, whatever its random numbers, as two arrays of x's shape.
 
-    y: x times the factor that the entries have which are not 0; in a large array the last entry is something else
-    unless as many are left as should be. keep: its first entries say what holds of the mask, the others are 0.
+    y: x times the factor of the entries that are not 0; in a large array the last entry is another number unless the
+    right share of entries is left. keep: its first entries are facts about the mask, the others are 0.
     """
     x, p, _ = case.arguments
     if not isinstance(pairs, list) or len(pairs) != 4 or not all(isinstance(pair, list) for pair in pairs):
@@ -140,12 +140,13 @@ def _same_keep(pairs, i, j):
 def dropout(x, p, rng):
     rng = np.random.default_rng(rng)
     keep = rng.random(x.shape) >= p
-    y = x * keep / (1 - p)
+    kept = x * keep
+    y = kept / (1 - p)
     return y, keep
 
 
 def shared_along(axes, rng, shape):
-    """Random numbers of this shape, one for all entries along these axes; for the mistakes."""
+    """Random numbers of this shape, each shared by all entries along these axes. Used by the mistakes only."""
     drawn = [1 if axis - len(shape) in axes else size for axis, size in enumerate(shape)]
     return np.broadcast_to(rng.random(drawn), shape)
 
@@ -183,7 +184,7 @@ DROPOUT = Exercise(
   that happens with probability 1 − p, the same everywhere in the array.
 - Gaussian noise for a mask:
     rng.random(x.shape) >= p -> rng.normal(1, np.sqrt(p / (1 - p)), x.shape)
-    keep / (1 - p) -> keep
+    kept / (1 - p) -> kept
   x is multiplied by noise of many values. Here an entry is either dropped, 0, or kept and scaled by 1/(1 − p).
 - the kept entries dropped:  x * keep -> x * ~keep
   The mask is applied the wrong way around: y is 0 where keep is True. y = x · keep / (1 − p).
@@ -194,7 +195,7 @@ DROPOUT = Exercise(
     rng.random(x.shape) >= p -> rng.permutation(x.size).reshape(x.shape) >= round(p * x.size)
   The number of dropped entries is fixed beforehand, p of the whole. Every entry is drawn for itself, with probability
   p, independent of the others.
-- no 1/(1 − p):  keep / (1 - p) -> keep
+- no 1/(1 − p):  kept / (1 - p) -> kept
   The scale 1/(1 − p) is missing. With it the mean of each entry stays what it was, and nothing needs to change when
   dropout is off.
 - scaled by 1/p:  / (1 - p) -> / p
@@ -217,9 +218,9 @@ DROPOUT = Exercise(
   the entries are independent, and the backward has to know the scale.
 - nothing dropped:  x * keep -> x
   keep is drawn but not used for y: nothing is set to 0, the mask is not multiplied in.
-- dropped entries stay as they were:  x * keep / (1 - p) -> np.where(keep, x / (1 - p), x)
+- dropped entries stay as they were:  kept / (1 - p) -> np.where(keep, x / (1 - p), x)
   The dropped entries stay as they were in x. They become 0.
-- dropped entries set to another number than 0:  x * keep / (1 - p) -> np.where(keep, x / (1 - p), 7)
+- dropped entries set to another number than 0:  kept / (1 - p) -> np.where(keep, x / (1 - p), 7)
   The dropped entries become a number that is not 0. They become 0: y = x · keep / (1 − p).
 - y and keep from different draws:  x * keep -> x * (rng.random(x.shape) >= p)
   y and keep do not belong together: random numbers are drawn twice. The backward needs the very mask that made y.
@@ -296,7 +297,8 @@ def dropout_backward_cases(rng):
 
 
 def dropout_backward(dy, keep, p):
-    return dy * keep / (1 - p)
+    dx = dy * keep
+    return dx / (1 - p)
 
 
 DROPOUT_BACKWARD = Exercise(
@@ -316,7 +318,7 @@ DROPOUT_BACKWARD = Exercise(
     chapter="Backpropagation",
     place=6,
     mistakes="""
-- no 1/(1 − p):  keep / (1 - p) -> keep
+- no 1/(1 − p):  dx / (1 - p) -> dx
   The scale 1/(1 − p) is missing: the forward multiplied what it kept by it, so the gradient gets the same factor.
 - scaled by 1/p:  / (1 - p) -> / p
   The gradient is scaled by 1/p. The forward scaled by 1/(1 − p), so the gradient gets the same factor.

@@ -5,7 +5,7 @@ from ..exercise import Case, Exercise, Result, draw_sizes
 
 
 def heads_sizes(rng):
-    """What is special about each case of both, and its sizes."""
+    """The label and the sizes of each case, the same for both exercises."""
     sizes = draw_sizes(rng, "B H T K", least=3)
     H = sizes["H"]
     for label, changed in (

@@ -23,7 +23,7 @@ def draw_targets(rng):
 
 def certain_logits(rng, sizes):
     """Logits of a model that is certain, and sometimes wrong: one of 10,000 in each row, the others −10,000. They and
-    what comes of them are exact in float32 too."""
+    everything computed from them are exact in float32 too."""
     B, T, V = sizes.values()
     likeliest = rng.integers(V, size=(B, T))
     likeliest[0, 0] = 0  # where the target is 1

@@ -186,10 +186,10 @@ WINDOW_MASK = Exercise(
     distance > window -> (distance > window) | (key > query) & (distance >= window)
   Off by one in the future: the key at the distance `window` after the query is hidden (≥, not >). A range ends before
   its end. Hide |s − t| > window, on both sides alike.
-- causal as well:  distance > window -> (distance > window) | (key > query)
+- causal as well:  return mask -> return mask | (key > query)
   The future is hidden too: this is window_mask | causal_mask. The window is symmetric, a query sees `window` keys on
   either side; who wants it causal adds the other mask with `|`.
-- causal the wrong way round:  distance > window -> (distance > window) | (key < query)
+- causal the wrong way round:  return mask -> return mask | (key < query)
   The past is hidden: a query sees only itself and the `window` keys after it. The window is symmetric.
 - no absolute value, past never hidden:  np.abs(key - query) -> key - query
   One-sided: only keys far in the future are hidden, the past is seen however far it is. The absolute value is missing:
@@ -203,7 +203,7 @@ WINDOW_MASK = Exercise(
 - blocks instead of a band:  distance > window -> key // max(window, 1) != query // max(window, 1)
   The sequence is cut into blocks of `window` positions, and a query sees its own block. The window moves along with the
   query: hide |s − t| > window.
-- itself hidden:  distance > window -> (distance > window) | (key == query)
+- itself hidden:  return mask -> return mask | (key == query)
   The query's own position is hidden. Its distance is 0, which is inside every window.
 - window 0 as no window:  distance > window -> distance > (window or np.inf)
   window = 0 is taken for no window at all, probably by `if window:`. With 0 each position sees itself and nothing else.
