@@ -64,7 +64,7 @@ EMBEDDING = Exercise(
 - only the first sentence:  table[ids] -> table[ids[0]]
   Only ids[0] is looked up, the first sentence; the other rows of ids are not used.
 - one row for each distinct id:  table[ids] -> table[np.unique(ids)]
-  It looks up each distinct id once (np.unique), sorted. Every place of ids gets its row, also where an id stands again.
+  It looks up each distinct id once (np.unique), sorted. Every place of ids gets its row, even where an id occurs again.
 - ids flattened:  table[ids] -> table[ids.reshape(-1)]
   The ids are flattened, and the result has all words of all sentences in one axis. y has the axes of ids and one more
   for the D features: the last step, back to ids.shape, is missing.
@@ -190,14 +190,14 @@ EMBEDDING_BACKWARD = Exercise(
 - occurrences counted, dy not used:  ids, dy) -> ids, 1)
   It counts how often each id occurs and does not use dy. Each occurrence adds its own row of dy, not a 1.
 - divided by the batch size:  return dtable -> return dtable / ids.shape[0]
-  The gradient is divided by the batch size, 1/B too much. Any mean over the batch is the loss's doing and is in dy
-  already; here it is a plain sum.
+  The gradient is divided by the batch size, 1/B too much. If the loss is a mean, dy already contains that factor; here
+  it is a plain sum.
 - divided by the length:  return dtable -> return dtable / ids.shape[-1]
-  The gradient is divided by the length of a sentence, 1/T too much. Any mean is the loss's doing and is in dy already;
-  here it is a plain sum.
+  The gradient is divided by the length of a sentence, 1/T too much. If the loss is a mean, dy already contains that
+  factor; here it is a plain sum.
 - divided by the number of ids:  return dtable -> return dtable / ids.size
-  The gradient is divided by the number of all ids, 1/(B·T) too much: a mean for a sum. Any mean is the loss's doing and
-  is in dy already.
+  The gradient is divided by the number of all ids, 1/(B·T) too much: a mean for a sum. If the loss is a mean, dy
+  already contains that factor.
 - divided by the size of the vocabulary:  return dtable -> return dtable / V
   The gradient is divided by the number of embeddings, 1/V too much. It is a plain sum over the places where an id
   stood.

@@ -52,19 +52,19 @@ TARGET_MISTAKES = """
   ignore_index=0 is taken for none, because 0 is false: `if ignore_index:`. Padding often has the id 0; ask `if
   ignore_index is not None`.
 - 0 always ignored:  if ignore_index is not None: counts = targets != ignore_index -> counts = targets != 0
-  Targets of 0 are always left out. 0 is a class like any other; left out is `ignore_index`, and nothing where it is
-  None.
+  Targets of 0 are always left out. 0 is a class like any other. Only targets equal to `ignore_index` are left out, and
+  none where it is None.
 - ignored targets used as an index:  1.0 * (np.arange(V) == targets[..., None]) -> np.eye(V)[targets]
   The targets of ignored rows are used as an index, and an `ignore_index` such as −100 is not one of the V classes. Put
   a class in their place first, with np.where, and leave these rows out afterwards.
 - only the ignored targets count:  targets != ignore_index -> targets == ignore_index
-  The mask is the wrong way round: only the rows whose target is `ignore_index` count, and just they should not.
+  The mask is the wrong way round: only the rows whose target is `ignore_index` count. These are the rows to leave out.
 - padding in the denominator:  max(1, counts.sum()) -> targets.size
   Ignored rows are left out of the sum, but not of the number it is divided by: that is the number of targets that
   count, not of all rows. So padding makes the loss smaller.
 - mean of the sentences' means:
     max(1, counts.sum()) -> (np.maximum(1, counts.sum(axis=-1, keepdims=True)) * targets[..., 0].size)
-  Each sentence has a mean of its own first, and then comes the mean of these: a word in a short sentence counts more.
+  It takes the mean of each sentence first, and then the mean of these means: a word in a short sentence counts more.
   The mean is over all targets that count, together.
 - NaN where no target counts:  max(1, counts.sum()) -> counts.sum()
   Where every target is ignored the count is 0, and 0/0 is NaN. The loss is to be 0 there, and its gradient too.
@@ -365,11 +365,11 @@ CROSS_ENTROPY_BACKWARD = Exercise(
 - zero at the target:  (probs - q) -> (probs - q) * (1 - target_distribution(targets, V, 0))
   The logit of the target gets no gradient. It gets p − q, which is negative there.
 - gradient with respect to p:  probs - q -> -q / probs
-  This is −q/p, the gradient with respect to the probabilities. Wanted is that of the logits: the way through the
-  softmax is missing, and after it p − q is left.
+  This is −q/p, the gradient with respect to the probabilities. The gradient with respect to the logits is wanted: the
+  step back through the softmax is missing, and with it p − q remains.
 - diagonal of the softmax only:  probs - q -> -q * (1 - probs)
   This is −q (1 − p): −q/p sent through the diagonal of the softmax alone. Without its off-diagonal terms only the
-  target gets a gradient; with them p − q is left.
+  target gets a gradient; with them p − q remains.
 - softmax backward once more:  probs - q -> F.softmax_backward(probs - q, probs)
   p − q is sent through the softmax backward once more. It is already the gradient of the logits: softmax and logarithm
   together.

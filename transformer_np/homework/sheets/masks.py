@@ -188,7 +188,7 @@ WINDOW_MASK = Exercise(
   its end. Hide |s − t| > window, on both sides alike.
 - causal as well:  return mask -> return mask | (key > query)
   The future is hidden too: this is window_mask | causal_mask. The window is symmetric, a query sees `window` keys on
-  either side; who wants it causal adds the other mask with `|`.
+  either side; to make it causal, combine it with causal_mask: `|`.
 - causal the wrong way round:  return mask -> return mask | (key < query)
   The past is hidden: a query sees only itself and the `window` keys after it. The window is symmetric.
 - no absolute value, past never hidden:  np.abs(key - query) -> key - query
@@ -344,7 +344,8 @@ PADDING_MASK = Exercise(
   keys are to be hidden: (B, 1, 1, S).
 - joined with the causal mask:
     [:, None, None, :] -> [:, None, None, :] | np.triu(np.ones((ids.shape[1], ids.shape[1]), bool), 1)
-  It is joined with the causal mask, (B, 1, S, S). padding_mask hides padding only; who needs both joins them with `|`.
+  It is joined with the causal mask, (B, 1, S, S). padding_mask hides only padding; the caller combines the two with
+  `|`.
 - one entry for a sentence:  [:, None, None, :] -> .any(axis=1)[:, None, None, None]
   There is one entry for a sentence, (B, 1, 1, 1), that says whether it has padding. There must be one for each key, (B,
   1, 1, S): no `any` or `all`.

@@ -111,7 +111,7 @@ SINUSOIDAL_ENCODING = Exercise(
   Positions count from 1. The first is pos = 0, its row is 0, 1, 0, 1, …
 - positions divided by the length:  position / divisor -> position / length / divisor
   Positions are divided by the length and lie between 0 and 1. They are whole numbers, 0, 1, 2, …: the encoding of a
-  position must not hang on the length of the sentence.
+  position must not depend on the length of the sentence.
 - angles in degrees:  position / divisor -> np.radians(position / divisor)
   The angles are turned from degrees to radians (a factor π/180). pos / 10000^(2i/d_model) is in radians already, as
   np.sin wants it.

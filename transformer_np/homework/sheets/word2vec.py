@@ -334,8 +334,8 @@ NEGATIVE_SAMPLING_LOSS_BACKWARD = Exercise(
   All gradients have the wrong sign: these are steps downhill, or the minus before the mean is forgotten. ds = (p − 1) /
   N for the context and ds_k = p_k / N for a negative.
 - 1/p for the context:  p_context - 1 -> -1 / p_context
-  The context's factor is −1/p, the gradient with respect to p. Wanted is that of the score: with the slope p (1 − p) of
-  σ it is p − 1.
+  The context's factor is −1/p, the gradient with respect to p. The gradient with respect to the score is wanted: with
+  the slope p (1 − p) of σ it is p − 1.
 - p taken for the scores:  scale = -> p_context, p_negatives = sigmoid(p_context), sigmoid(p_negatives); scale =
   p_context and p_negatives are put through σ once more, as if they were scores. They are σ's output already.
 - p of the first negative for all:  scale * p_negatives -> scale * p_negatives[:, :1].repeat(negatives.shape[1], axis=1)
@@ -409,13 +409,13 @@ NEGATIVE_SAMPLING_LOSS_BACKWARD = Exercise(
 - dnegatives summed over the negatives:  dcontext, dnegatives -> dcontext, dnegatives.sum(axis=1)
   dnegatives is summed over the negatives, (N, D). Each has its own vector, (N, K, D).
 - dnegatives summed over the pairs:  dcontext, dnegatives -> dcontext, dnegatives.sum(axis=0)
-  dnegatives is summed over the pairs, (K, D). Each pair has negatives of its own, (N, K, D): which rows of the table
-  they are, the embedding's backward knows.
+  dnegatives is summed over the pairs, (K, D). Each pair has negatives of its own, (N, K, D): embedding_backward adds
+  them to the rows of the table.
 - dnegatives (K, N, D):  dcontext, dnegatives -> dcontext, dnegatives.swapaxes(0, 1)
   dnegatives is (K, N, D): pairs and negatives have changed places. It is (N, K, D).
 - gradients summed over the pairs:  dcenter, dcontext -> dcenter.sum(axis=0), dcontext.sum(axis=0)
-  dcenter and dcontext are summed over the pairs, (D,). Each pair has vectors of its own, (N, D): which rows of the
-  table they are, the embedding's backward knows.
+  dcenter and dcontext are summed over the pairs, (D,). Each pair has vectors of its own, (N, D): embedding_backward
+  adds them to the rows of the table.
 - dcenter and dcontext swapped:  dcenter, dcontext -> dcontext, dcenter
   dcenter and dcontext are returned in each other's place. The order is dcenter, dcontext, dnegatives.
 - dcontext and dnegatives swapped:  dcontext, dnegatives -> dnegatives, dcontext
