@@ -7,8 +7,10 @@ from ...functional.activations import erf
 from ..exercise import Case, Exercise, Result, draw_sizes
 from .activations import draw, with_zeros
 
+# --- dropout ----------------------------------------------------------------------------------------------------------
 
-def _dropout_cases(rng):
+
+def dropout_cases(rng):
     def some(*shape):
         """Numbers of that shape, none of them near 0."""
         return rng.choice([-1, 1], shape) * rng.uniform(0.5, 2, shape)
@@ -33,9 +35,9 @@ def _dropout_cases(rng):
     ]
 
 
-def _drive_dropout(answer, x, p, rng):
-    """Call the answer four times, of an int seed twice with the same and twice with the next: [(y, keep), …]. What is
-    no pair is returned as it is."""
+def drive_dropout(answer, x, p, rng):
+    """Call the answer four times, with an int seed twice and with the next one twice: [(y, keep), …]. An output that is
+    not a pair is returned as it is."""
     seeds = [rng, rng, rng + 1, rng + 1] if isinstance(rng, int) else [rng] * 4
     pairs = []
     for seed in seeds:
@@ -49,18 +51,18 @@ def _drive_dropout(answer, x, p, rng):
 _LARGE = 5000  # entries; from there on shares are counted
 
 
-def _view_dropout(case, pairs):
+def view_dropout(case, pairs):
     """What every right answer has in common, whatever its random numbers, as two arrays of x's shape.
 
-    y: x times the factor that the entries have which are not 0; in a large array the last entry is something else
-    unless as many are left as should be. keep: its first entries say what holds of the mask, the others are 0.
+    y: x times the factor of the entries that are not 0; in a large array the last entry is another number unless the
+    right share of entries is left. keep: its first entries are facts about the mask, the others are 0.
     """
     x, p, _ = case.arguments
     if not isinstance(pairs, list) or len(pairs) != 4 or not all(isinstance(pair, list) for pair in pairs):
         raise ValueError("no pairs of y and keep")
     y, keep = pairs[0]
     if y.shape == x.shape and y.dtype.kind in "biuf":
-        y = _view_y(x, p, y, keep)
+        y = view_y(x, p, y, keep)
     if keep.shape == x.shape and keep.dtype.kind in "biuf":
         facts = _facts_about_keep(x, p, pairs)
         keep = np.zeros(x.size)
@@ -69,7 +71,7 @@ def _view_dropout(case, pairs):
     return y, keep
 
 
-def _view_y(x, p, y, keep):
+def view_y(x, p, y, keep):
     seen = np.zeros(x.shape)
     if ((y == 0) | (y == 1)).all():
         return seen + 1  # no numbers but a mask
@@ -135,214 +137,26 @@ def _same_keep(pairs, i, j):
     return np.array_equal(pairs[i][1], pairs[j][1])
 
 
-# axes, from the end, along which one random number counts for all
-_SHARED = {
-    "one mask for all sentences": (-3,),
-    "one mask for all words of a sentence": (-2,),
-    "whole words dropped": (-1,),
-    "whole features dropped": (-3, -2),
-    "whole sentences dropped": (-2, -1),
-    "one mask entry for the same word of all sentences": (-3, -1),
-    "all or nothing": (-3, -2, -1),
-}
+def dropout(x, p, rng):
+    rng = np.random.default_rng(rng)
+    keep = rng.random(x.shape) >= p
+    kept = x * keep
+    y = kept / (1 - p)
+    return y, keep
 
 
-def _wrong_dropout(made, x, p, rng):
-    if isinstance(rng, int) and made("an int seed does not work"):
-        raise AttributeError("'int' object has no attribute 'random'")
-    if not isinstance(rng, int) and made("a Generator does not work"):
-        raise TypeError("SeedSequence expects int")
-    random = np.random.default_rng(rng)
-    if made("the seed not used"):
-        random = np.random.default_rng()
-    if made("always the same mask"):
-        random = np.random.default_rng(0)
-    shared = next((axes for name, axes in _SHARED.items() if made(name)), ())
-    shape = [1 if axis - x.ndim in shared else size for axis, size in enumerate(x.shape)]
-    if made("normal draws"):
-        draws = random.normal(size=shape)
-    else:
-        draws = random.uniform(size=shape)
-    if made("kept with probability ½, whatever p"):
-        keep = draws < 0.5
-    elif made("kept with probability p") or made("p taken for the probability to keep"):
-        keep = draws < p
-    else:
-        keep = draws >= p
-    if made("a fixed number dropped"):
-        order = random.permutation(x.size).reshape(x.shape)
-        keep = order >= round(p * x.size)
-    if made("kept with another probability"):
-        keep = draws >= p / 2
-    keep = np.broadcast_to(keep, x.shape)
-    if made("Gaussian noise for a mask"):
-        keep = random.normal(1, np.sqrt(p / (1 - p)), x.shape)
-        return x * keep, keep
-    applied = np.ones(x.shape, bool) if made("nothing dropped") else keep
-    if made("the kept entries dropped"):
-        applied = ~keep
-    if made("y and keep from different draws"):
-        applied = random.uniform(size=x.shape) >= p
-    y = np.where(applied, x, 0.0)
-    scale = np.float64(1 - p)
-    with np.errstate(all="ignore"):
-        if made("scaled by the share that was kept"):
-            y = y / np.maximum(applied.mean(), 1e-300)
-        elif made("scaled by 1/p") or made("p taken for the probability to keep"):
-            y = y / np.float64(p)
-        elif made("multiplied by 1 − p"):
-            y = y * scale
-        elif made("multiplied by p"):
-            y = y * p
-        elif made("1/√(1 − p)"):
-            y = y / np.sqrt(scale)
-        elif made("1/(1 + p)"):
-            y = y / (1 + p)
-        elif made("1 + p"):
-            y = y * (1 + p)
-        elif made("scaled twice"):
-            y = y / scale**2
-        elif not made("no 1/(1 − p)"):
-            y = y / scale
-    if made("dropped entries stay as they were"):
-        y = np.where(applied, y, x)
-    if made("dropped entries set to another number than 0"):
-        y = np.where(applied, y, 7.0)
-    if made("keep inverted"):
-        keep = ~keep
-    if made("keep read off y"):
-        keep = y != 0
-    if made("the scale in keep"):
-        keep = keep / scale
-    if made("y for keep"):
-        keep = y
-    return (keep, y) if made("y and keep exchanged") else (y, keep)
+def shared_along(axes, rng, shape):
+    """Random numbers of this shape, each shared by all entries along these axes. Used by the mistakes only."""
+    drawn = [1 if axis - len(shape) in axes else size for axis, size in enumerate(shape)]
+    return np.broadcast_to(rng.random(drawn), shape)
 
 
 DROPOUT = Exercise(
     F.dropout,
-    (Result("y"), Result("keep")),
-    _dropout_cases,
-    {
-        "kept with probability p": (
-            "An entry is kept with probability p. p is the probability to drop: keep where a uniform random number is "
-            "≥ p, which happens with probability 1 − p."
-        ),
-        "p taken for the probability to keep": (
-            "p is taken for the probability to keep: kept with p and scaled by 1/p. Here p is the probability to drop; "
-            "1 − p of the entries are kept and scaled by 1/(1 − p)."
-        ),
-        "kept with probability ½, whatever p": (
-            "Half of the entries are kept, whatever p is. The probability to keep is 1 − p."
-        ),
-        "kept with another probability": (
-            "The share of entries that are kept is not 1 − p, nor p. Keep an entry where a uniform random number in "
-            "[0, 1) is ≥ p: that happens with probability 1 − p, the same everywhere in the array."
-        ),
-        "Gaussian noise for a mask": (
-            "x is multiplied by noise of many values. Here an entry is either dropped, 0, or kept and scaled by 1/(1 − "
-            "p)."
-        ),
-        "the kept entries dropped": (
-            "The mask is applied the wrong way around: y is 0 where keep is True. y = x · keep / (1 − p)."
-        ),
-        "normal draws": (
-            "The random numbers are normally distributed (rng.normal). Compared with p they have to be uniform in [0, "
-            "1): rng.random."
-        ),
-        "a fixed number dropped": (
-            "The number of dropped entries is fixed beforehand, p of the whole. Every entry is drawn for itself, with "
-            "probability p, independent of the others."
-        ),
-        "no 1/(1 − p)": (
-            "The scale 1/(1 − p) is missing. With it the mean of each entry stays what it was, and nothing needs to "
-            "change when dropout is off."
-        ),
-        "scaled by 1/p": (
-            "The kept entries are scaled by 1/p. A share 1 − p is kept, so the scale that keeps the mean is 1/(1 − p)."
-        ),
-        "multiplied by 1 − p": (
-            "The kept entries are multiplied by 1 − p where they are to be divided by it: that makes the mean smaller "
-            "still. (The first paper did it at test time.)"
-        ),
-        "multiplied by p": "The kept entries are multiplied by p. The scale that keeps the mean is 1/(1 − p).",
-        "1/√(1 − p)": (
-            "The kept entries are scaled by 1/√(1 − p). The scale that keeps the mean is 1/(1 − p), without root."
-        ),
-        "1/(1 + p)": "The kept entries are scaled by 1/(1 + p): a sign is wrong, 1/(1 − p).",
-        "1 + p": "The kept entries are scaled by 1 + p. The scale that keeps the mean is 1/(1 − p).",
-        "scaled twice": "The kept entries are scaled by 1/(1 − p) twice.",
-        "scaled by the share that was kept": (
-            "The kept entries are divided by the share that happened to be kept. It is the probability, 1/(1 − p), a "
-            "fixed number: the entries are independent, and the backward has to know the scale."
-        ),
-        "nothing dropped": "keep is drawn but not used for y: nothing is set to 0, the mask is not multiplied in.",
-        "dropped entries stay as they were": "The dropped entries stay as they were in x. They become 0.",
-        "dropped entries set to another number than 0": (
-            "The dropped entries become a number that is not 0. They become 0: y = x · keep / (1 − p)."
-        ),
-        "y and keep from different draws": (
-            "y and keep do not belong together: random numbers are drawn twice. The backward needs the very mask that "
-            "made y."
-        ),
-        "keep inverted": "keep is inverted: True where an entry was dropped. It is True where it was kept.",
-        "keep read off y": (
-            "keep is read off the result, y ≠ 0. Where x is 0 already, y is 0 although the entry was kept: return the "
-            "mask that was drawn."
-        ),
-        "the scale in keep": (
-            "The scale 1/(1 − p) is multiplied into keep, which is returned. keep is the mask alone, True or False; "
-            "dropout_backward scales by itself."
-        ),
-        "y for keep": "The second result is y once more. It is keep, the mask: True where an entry was kept.",
-        "y and keep exchanged": "y and keep are returned in each other's place: y comes first.",
-        "one mask for all sentences": (
-            "One mask is drawn for a sentence and shared over the batch (the first axis). Every entry is drawn for "
-            "itself: a random number for each entry of x.shape."
-        ),
-        "one mask for all words of a sentence": (
-            "One mask of features is drawn for each sentence and shared by all its words. Every entry is drawn for "
-            "itself: a random number for each entry of x.shape."
-        ),
-        "whole words dropped": (
-            "One random number is drawn for each row: whole words (rows) are kept or dropped. Every entry is drawn for "
-            "itself: a random number for each entry of x.shape."
-        ),
-        "whole features dropped": (
-            "One random number is drawn for each feature, shared by all rows: whole columns are kept or dropped. Every "
-            "entry is drawn for itself: a random number for each entry of x.shape."
-        ),
-        "whole sentences dropped": (
-            "One random number is drawn for each sentence of the batch. Every entry is drawn for itself: a random "
-            "number for each entry of x.shape."
-        ),
-        "one mask entry for the same word of all sentences": (
-            "One random number is drawn for each place in the sentence, shared by the batch and all features. Every "
-            "entry is drawn for itself: a random number for each entry of x.shape."
-        ),
-        "all or nothing": (
-            "A single random number decides over the whole array: all is kept or all dropped. Every entry is drawn for "
-            "itself: a random number for each entry of x.shape."
-        ),
-        "the seed not used": (
-            "rng is not used: the numbers come from NumPy's global generator (np.random…) or from a new one. The same "
-            "int seed has to give the same mask."
-        ),
-        "always the same mask": (
-            "rng is not used: the seed is a fixed one, and the mask is the same on every call. Draw from rng; another "
-            "seed has to give another mask, and a Generator a new one on every call."
-        ),
-        "an int seed does not work": (
-            "It fails with an int seed, which has no .random(). rng is a Generator or an int; "
-            "np.random.default_rng(rng) makes a Generator of either."
-        ),
-        "a Generator does not work": (
-            "It fails with a Generator for rng, as if it were always a number (np.random.seed). rng is a Generator or "
-            "an int; np.random.default_rng(rng) makes a Generator of either."
-        ),
-    },
-    _wrong_dropout,
-    (
+    results=(Result("y"), Result("keep")),
+    cases=dropout_cases,
+    answer=dropout,
+    hints=(
         "If an entry is 0 with probability p, by what do the others have to grow for the mean to stay?",
         "keep with probability 1 − p, each entry for itself; y = x · keep / (1 − p)",
         "section 3 of the paper on dropout; np.random.default_rng(rng) takes a Generator or an int, .random(shape) is "
@@ -352,12 +166,117 @@ DROPOUT = Exercise(
     section="Srivastava et al. 2014",
     chapter="Feed-forward network and layer norm",
     place=7,
-    drive=_drive_dropout,
-    view=_view_dropout,
+    drive=drive_dropout,
+    view=view_dropout,
+    mistakes="""
+- kept with probability p:  >= p -> < p
+  An entry is kept with probability p. p is the probability to drop: keep where a uniform random number is ≥ p, which
+  happens with probability 1 − p.
+- p taken for the probability to keep:
+    >= p -> < p
+    / (1 - p) -> / p
+  p is taken for the probability to keep: kept with p and scaled by 1/p. Here p is the probability to drop; 1 − p of the
+  entries are kept and scaled by 1/(1 − p).
+- kept with probability ½, whatever p:  >= p -> < 0.5
+  Half of the entries are kept, whatever p is. The probability to keep is 1 − p.
+- kept with another probability:  >= p -> >= p / 2
+  The share of entries that are kept is not 1 − p, nor p. Keep an entry where a uniform random number in [0, 1) is ≥ p:
+  that happens with probability 1 − p, the same everywhere in the array.
+- Gaussian noise for a mask:
+    rng.random(x.shape) >= p -> rng.normal(1, np.sqrt(p / (1 - p)), x.shape)
+    kept / (1 - p) -> kept
+  x is multiplied by noise of many values. Here an entry is either dropped, 0, or kept and scaled by 1/(1 − p).
+- the kept entries dropped:  x * keep -> x * ~keep
+  The mask is applied the wrong way around: y is 0 where keep is True. y = x · keep / (1 − p).
+- normal draws:  rng.random(x.shape) -> rng.normal(size=x.shape)
+  The random numbers are normally distributed (rng.normal). Compared with p they have to be uniform in [0, 1):
+  rng.random.
+- a fixed number dropped:
+    rng.random(x.shape) >= p -> rng.permutation(x.size).reshape(x.shape) >= round(p * x.size)
+  The number of dropped entries is fixed beforehand, p of the whole. Every entry is drawn for itself, with probability
+  p, independent of the others.
+- no 1/(1 − p):  kept / (1 - p) -> kept
+  The scale 1/(1 − p) is missing. With it the mean of each entry stays what it was, and nothing needs to change when
+  dropout is off.
+- scaled by 1/p:  / (1 - p) -> / p
+  The kept entries are scaled by 1/p. A share 1 − p is kept, so the scale that keeps the mean is 1/(1 − p).
+- multiplied by 1 − p:  / (1 - p) -> * (1 - p)
+  The kept entries are multiplied by 1 − p where they are to be divided by it: that makes the mean smaller still. (The
+  first paper did it at test time.)
+- multiplied by p:  / (1 - p) -> * p
+  The kept entries are multiplied by p. The scale that keeps the mean is 1/(1 − p).
+- 1/√(1 − p):  / (1 - p) -> / np.sqrt(1 - p)
+  The kept entries are scaled by 1/√(1 − p). The scale that keeps the mean is 1/(1 − p), without root.
+- 1/(1 + p):  / (1 - p) -> / (1 + p)
+  The kept entries are scaled by 1/(1 + p): a sign is wrong, 1/(1 − p).
+- 1 + p:  / (1 - p) -> * (1 + p)
+  The kept entries are scaled by 1 + p. The scale that keeps the mean is 1/(1 − p).
+- scaled twice:  / (1 - p) -> / (1 - p) ** 2
+  The kept entries are scaled by 1/(1 − p) twice.
+- scaled by the share that was kept:  / (1 - p) -> / keep.mean()
+  The kept entries are divided by the share that happened to be kept. It is the probability, 1/(1 − p), a fixed number:
+  the entries are independent, and the backward has to know the scale.
+- nothing dropped:  x * keep -> x
+  keep is drawn but not used for y: nothing is set to 0, the mask is not multiplied in.
+- dropped entries stay as they were:  kept / (1 - p) -> np.where(keep, x / (1 - p), x)
+  The dropped entries stay as they were in x. They become 0.
+- dropped entries set to another number than 0:  kept / (1 - p) -> np.where(keep, x / (1 - p), 7)
+  The dropped entries become a number that is not 0. They become 0: y = x · keep / (1 − p).
+- y and keep from different draws:  x * keep -> x * (rng.random(x.shape) >= p)
+  y and keep do not belong together: random numbers are drawn twice. The backward needs the very mask that made y.
+- keep inverted:  y, keep -> y, ~keep
+  keep is inverted: True where an entry was dropped. It is True where it was kept.
+- keep read off y:  y, keep -> y, y != 0
+  keep is read off the result, y ≠ 0. Where x is 0 already, y is 0 although the entry was kept: return the mask that was
+  drawn.
+- the scale in keep:  y, keep -> y, keep / (1 - p)
+  The scale 1/(1 − p) is multiplied into keep, which is returned. keep is the mask alone, True or False;
+  dropout_backward scales by itself.
+- y for keep:  y, keep -> y, y
+  The second result is y once more. It is keep, the mask: True where an entry was kept.
+- y and keep exchanged:  y, keep -> keep, y
+  y and keep are returned in each other's place: y comes first.
+- one mask for all sentences:  rng.random(x.shape) -> shared_along([-3], rng, x.shape)
+  One mask is drawn for a sentence and shared over the batch (the first axis). Every entry is drawn for itself: a random
+  number for each entry of x.shape.
+- one mask for all words of a sentence:  rng.random(x.shape) -> shared_along([-2], rng, x.shape)
+  One mask of features is drawn for each sentence and shared by all its words. Every entry is drawn for itself: a random
+  number for each entry of x.shape.
+- whole words dropped:  rng.random(x.shape) -> shared_along([-1], rng, x.shape)
+  One random number is drawn for each row: whole words (rows) are kept or dropped. Every entry is drawn for itself: a
+  random number for each entry of x.shape.
+- whole features dropped:  rng.random(x.shape) -> shared_along([-3, -2], rng, x.shape)
+  One random number is drawn for each feature, shared by all rows: whole columns are kept or dropped. Every entry is
+  drawn for itself: a random number for each entry of x.shape.
+- whole sentences dropped:  rng.random(x.shape) -> shared_along([-2, -1], rng, x.shape)
+  One random number is drawn for each sentence of the batch. Every entry is drawn for itself: a random number for each
+  entry of x.shape.
+- one mask entry for the same word of all sentences:  rng.random(x.shape) -> shared_along([-3, -1], rng, x.shape)
+  One random number is drawn for each place in the sentence, shared by the batch and all features. Every entry is drawn
+  for itself: a random number for each entry of x.shape.
+- all or nothing:  rng.random(x.shape) -> shared_along([-3, -2, -1], rng, x.shape)
+  A single random number decides over the whole array: all is kept or all dropped. Every entry is drawn for itself: a
+  random number for each entry of x.shape.
+- the seed not used:  np.random.default_rng(rng) -> np.random.default_rng()
+  rng is not used: the numbers come from NumPy's global generator (np.random…) or from a new one. The same int seed has
+  to give the same mask.
+- always the same mask:  np.random.default_rng(rng) -> np.random.default_rng(0)
+  rng is not used: the seed is a fixed one, and the mask is the same on every call. Draw from rng; another seed has to
+  give another mask, and a Generator a new one on every call.
+- an int seed does not work:  rng = np.random.default_rng(rng) -> pass
+  It fails with an int seed, which has no .random(). rng is a Generator or an int; np.random.default_rng(rng) makes a
+  Generator of either.
+- a Generator does not work:  np.random.default_rng(rng) -> np.random.RandomState(rng)
+  It fails with a Generator for rng, as if it were always a number (np.random.seed). rng is a Generator or an int;
+  np.random.default_rng(rng) makes a Generator of either.
+""",
 )
 
 
-def _dropout_backward_cases(rng):
+# --- dropout_backward -------------------------------------------------------------------------------------------------
+
+
+def dropout_backward_cases(rng):
     sizes, dy = draw(rng)
     deep_sizes, deep = draw(rng, "B H T S")
     p = float(rng.choice([0.2, 0.3, 0.4]))
@@ -377,86 +296,17 @@ def _dropout_backward_cases(rng):
     ]
 
 
-def _wrong_dropout_backward(made, dy, keep, p):
-    if made("mask inverted"):
-        keep = ~keep
-    if made("mask from dy"):
-        keep = dy > 0
-    if made("mask not used"):
-        keep = np.ones(dy.shape, bool)
-    if made("dy forgotten"):
-        dy = np.ones(dy.shape)
-    dx = np.where(keep, dy, 0.0)
-    scale = np.float64(1 - p)
-    share = keep.mean()
-    with np.errstate(all="ignore"):
-        factors = {
-            "no 1/(1 − p)": 1.0,
-            "scaled by 1/p": 1 / np.float64(p),
-            "multiplied by 1 − p": scale,
-            "multiplied by p": p,
-            "scaled twice": 1 / scale**2,
-            "1/√(1 − p)": 1 / np.sqrt(scale),
-            "1/(1 + p)": 1 / (1 + p),
-            "1 + p": 1 + p,
-            "scaled by the share that was kept": 1 / share,
-            "dy handed on": 1.0,
-        }
-        dx = dx * next((factor for name, factor in factors.items() if made(name)), 1 / scale)
-    if made("dropped entries pass"):
-        dx = np.where(keep, dx, dy)
-    if made("dy handed on"):
-        return dy.copy()
-    return keep.copy() if made("keep returned") else dx
+def dropout_backward(dy, keep, p):
+    dx = dy * keep
+    return dx / (1 - p)
 
 
 DROPOUT_BACKWARD = Exercise(
     F.dropout_backward,
-    (Result("dx"),),
-    _dropout_backward_cases,
-    {
-        "no 1/(1 − p)": (
-            "The scale 1/(1 − p) is missing: the forward multiplied what it kept by it, so the gradient gets the same "
-            "factor."
-        ),
-        "scaled by 1/p": (
-            "The gradient is scaled by 1/p. The forward scaled by 1/(1 − p), so the gradient gets the same factor."
-        ),
-        "multiplied by 1 − p": (
-            "The gradient is multiplied by 1 − p where it is to be divided by it: the forward's factor is 1/(1 − p), "
-            "and the backward has the same, not its inverse."
-        ),
-        "multiplied by p": (
-            "The gradient is multiplied by p. The forward's factor is 1/(1 − p), and the backward has the same."
-        ),
-        "1/√(1 − p)": "The gradient is scaled by 1/√(1 − p). The forward's factor is 1/(1 − p), without root.",
-        "1/(1 + p)": "The gradient is scaled by 1/(1 + p): a sign is wrong, 1/(1 − p).",
-        "1 + p": "The gradient is scaled by 1 + p. The forward's factor is 1/(1 − p), and the backward has the same.",
-        "scaled twice": "The gradient is scaled by 1/(1 − p) twice: once, as in the forward.",
-        "scaled by the share that was kept": (
-            "The gradient is divided by the share that happened to be kept, keep.mean(). The forward's factor is 1/(1 "
-            "− p), with the probability."
-        ),
-        "mask inverted": (
-            "The mask is the wrong way around: the gradient passes where the entry was dropped. It passes where keep "
-            "is True."
-        ),
-        "mask not used": (
-            "keep is not used: dy is scaled but passes everywhere. Where an entry was dropped, x did not reach the "
-            "loss, and dx is 0."
-        ),
-        "mask from dy": "The mask is taken from dy, where it is positive. The forward's mask is keep.",
-        "dropped entries pass": (
-            "Where an entry was dropped, dy passes as it came. x did not reach the loss there: dx is 0."
-        ),
-        "dy handed on": "dy is handed on as it came: dx = dy · keep / (1 − p), the forward's mask and scale.",
-        "dy forgotten": (
-            "It returns keep / (1 − p) alone. The chain rule multiplies it by dy: dx = dy · keep / (1 − p)."
-        ),
-        "keep returned": "It returns keep, the mask. The chain rule multiplies it by dy: dx = dy · keep / (1 − p).",
-    },
-    _wrong_dropout_backward,
-    (
+    results=(Result("dx"),),
+    cases=dropout_backward_cases,
+    answer=dropout_backward,
+    hints=(
         "The forward multiplied each entry by a number. What are the two values of that number, and what is its "
         "gradient?",
         "dx = dy · keep / (1 − p)",
@@ -467,7 +317,43 @@ DROPOUT_BACKWARD = Exercise(
     section="Srivastava et al. 2014",
     chapter="Backpropagation",
     place=6,
+    mistakes="""
+- no 1/(1 − p):  dx / (1 - p) -> dx
+  The scale 1/(1 − p) is missing: the forward multiplied what it kept by it, so the gradient gets the same factor.
+- scaled by 1/p:  / (1 - p) -> / p
+  The gradient is scaled by 1/p. The forward scaled by 1/(1 − p), so the gradient gets the same factor.
+- multiplied by 1 − p:  / (1 - p) -> * (1 - p)
+  The gradient is multiplied by 1 − p where it is to be divided by it: the forward's factor is 1/(1 − p), and the
+  backward has the same, not its inverse.
+- multiplied by p:  / (1 - p) -> * p
+  The gradient is multiplied by p. The forward's factor is 1/(1 − p), and the backward has the same.
+- 1/√(1 − p):  / (1 - p) -> / np.sqrt(1 - p)
+  The gradient is scaled by 1/√(1 − p). The forward's factor is 1/(1 − p), without root.
+- 1/(1 + p):  / (1 - p) -> / (1 + p)
+  The gradient is scaled by 1/(1 + p): a sign is wrong, 1/(1 − p).
+- 1 + p:  / (1 - p) -> * (1 + p)
+  The gradient is scaled by 1 + p. The forward's factor is 1/(1 − p), and the backward has the same.
+- scaled twice:  / (1 - p) -> / (1 - p) ** 2
+  The gradient is scaled by 1/(1 − p) twice: once, as in the forward.
+- scaled by the share that was kept:  / (1 - p) -> / keep.mean()
+  The gradient is divided by the share that happened to be kept, keep.mean(). The forward's factor is 1/(1 − p), with
+  the probability.
+- mask inverted:  dy * keep -> dy * ~keep
+  The mask is the wrong way around: the gradient passes where the entry was dropped. It passes where keep is True.
+- mask not used:  dy * keep -> dy
+  keep is not used: dy is scaled but passes everywhere. Where an entry was dropped, x did not reach the loss, and dx is
+  0.
+- mask from dy:  dy * keep -> dy * (dy > 0)
+  The mask is taken from dy, where it is positive. The forward's mask is keep.
+- dropped entries pass:  return np.where(keep, dy / (1 - p), dy)
+  Where an entry was dropped, dy passes as it came. x did not reach the loss there: dx is 0.
+- dy handed on:  return dy
+  dy is handed on as it came: dx = dy · keep / (1 − p), the forward's mask and scale.
+- dy forgotten:  dy * keep -> keep
+  It returns keep / (1 − p) alone. The chain rule multiplies it by dy: dx = dy · keep / (1 − p).
+- keep returned:  return keep
+  It returns keep, the mask. The chain rule multiplies it by dy: dx = dy · keep / (1 − p).
+""",
 )
-
 
 EXERCISES = [DROPOUT, DROPOUT_BACKWARD]

@@ -5,16 +5,16 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
 from .activations import sigmoid
-from .loss import _FLOORS, _kept_above
+from .loss import FLOORS
 
-# --- negative_sampling_loss ------------------------------------------------------------------------------------------
+# --- negative_sampling_loss -------------------------------------------------------------------------------------------
 
 
-def _vectors(rng, N, K, D):
+def vectors_of_words(rng, N, K, D):
     return rng.normal(size=(N, D)), rng.normal(size=(N, D)), rng.normal(size=(N, K, D))
 
 
-def _with_scores(rng, N, K, D, size):
+def with_scores(rng, N, K, D, size):
     """Vectors whose scores are ±size, of either sign for the context and for the negatives."""
     center = rng.choice([-1, 1], (N, D)) * rng.uniform(0.5, 1.5, (N, D))
     score, noise = size * rng.choice([-1.0, 1.0], N), size * rng.choice([-1.0, 1.0], (N, K))
@@ -23,28 +23,28 @@ def _with_scores(rng, N, K, D, size):
     return center, (score / length)[:, None] * center, (noise / length[:, None])[..., None] * center[:, None]
 
 
-def _loss_cases(rng):
+def negative_sampling_loss_cases(rng):
     sizes = draw_sizes(rng, "N K D", least=3)
     N, K, _ = sizes.values()
 
-    def case(label, vectors=_vectors, **changed):
+    def case(label, vectors=vectors_of_words, **changed):
         new = sizes | changed
         return Case(label, vectors(rng, *new.values()), sizes=new)
 
     def with_context_among(rng, *sizes):
-        center, context, negatives = _vectors(rng, *sizes)
+        center, context, negatives = vectors_of_words(rng, *sizes)
         negatives[:, 1] = context
         negatives[0] = context[0]
         return center, context, negatives
 
     def of_zeros(rng, *sizes):
-        _, context, negatives = _vectors(rng, *sizes)
+        _, context, negatives = vectors_of_words(rng, *sizes)
         return np.zeros_like(context), context, negatives
 
     return [
         case(""),
-        case("scores of ±60", lambda *args: _with_scores(*args, 60.0)),
-        case("scores of ±10,000", lambda *args: _with_scores(*args, 1e4)),
+        case("scores of ±60", lambda *args: with_scores(*args, 60.0)),
+        case("scores of ±10,000", lambda *args: with_scores(*args, 1e4)),
         case("the context among its negatives", with_context_among),
         case("all scores 0", of_zeros),
         case("as many negatives as pairs", K=N),
@@ -55,293 +55,34 @@ def _loss_cases(rng):
     ]
 
 
-def _wrong_scores(made, center, context, negatives):
-    """The scores of the contexts (N,) and of the negatives (N, K)."""
-    D = center.shape[-1]
-    if made("vectors brought to length 1"):
-        center, context, negatives = (
-            x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (center, context, negatives)
-        )
-    if made("only the first negative"):
-        negatives = negatives[:, :1]
-    if made("negatives of the first pair for all"):
-        negatives = np.broadcast_to(negatives[0], negatives.shape)
-    if made("negatives averaged before the product"):
-        negatives = negatives.mean(axis=1, keepdims=True)
-    if made("negatives summed before the product"):
-        negatives = negatives.sum(axis=1, keepdims=True)
-    score = (center * context).sum(axis=-1)
-    partner = context if made("negatives with the context") else center
-    noise = (partner[:, None] * negatives).sum(axis=-1)
-    if made("center with itself"):
-        score = (center**2).sum(axis=-1)
-    if made("distance for the product"):
-        score, noise = -((center - context) ** 2).sum(axis=-1), -((center[:, None] - negatives) ** 2).sum(axis=-1)
-    if made("scores divided by √D"):
-        score, noise = score / np.sqrt(D), noise / np.sqrt(D)
-    if made("mean for the product"):
-        score, noise = score / D, noise / D
-    if made("scores cut off at ±6"):
-        score, noise = np.clip(score, -6, 6), np.clip(noise, -6, 6)
-    return score, noise
-
-
-def _log_sigmoid(x):
+def log_sigmoid(x):
     return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
 
 
-def _wrong_logarithms(made, score, noise):
-    """log σ(score) and log σ(−noise), or what is taken for them."""
-    context_sign = -1 if made("context's score with a minus") or made("both signs turned") else 1
-    noise_sign = 1 if made("negatives' score without the minus") or made("both signs turned") else -1
-    signed, signed_noise = context_sign * score, noise_sign * noise
-    p, p_noise = sigmoid(score), sigmoid(noise)
-    if made("exponential not kept from overflowing"):
-        return np.log(np.exp(signed) / (1 + np.exp(signed))), np.log(np.exp(signed_noise) / (1 + np.exp(signed_noise)))
-    if made("logarithm of the rounded p"):
-        return np.log(sigmoid(signed)), np.log(sigmoid(signed_noise))
-    if made("1 − p for σ(−s)"):
-        return _log_sigmoid(signed), np.log(1 - p_noise)
-    for floor in _FLOORS:
-        if made(_kept_above(floor)):
-            return np.log(p + floor), np.log(1 - p_noise + floor)
-    logarithms = _log_sigmoid(signed), _log_sigmoid(signed_noise)
-    if made("logarithm missing"):
-        logarithms = sigmoid(signed), sigmoid(signed_noise)
-    if made("sigmoid missing"):
-        logarithms = signed, signed_noise
-    if made("squared error"):
-        logarithms = -((1 - p) ** 2), -(p_noise**2)
-    if made("hinge loss"):
-        logarithms = -np.maximum(0, 1 - score), -np.maximum(0, 1 + noise)
-    base = np.log(2) if made("base 2") else np.log(10) if made("base 10") else 1
-    return logarithms[0] / base, logarithms[1] / base
-
-
-def _wrong_loss(made, center, context, negatives):
-    _, K, D = negatives.shape
-    score, noise = _wrong_scores(made, center, context, negatives)
-    log_p, log_q = _wrong_logarithms(made, score, noise)
-    p_context, p_negatives = sigmoid(score), sigmoid(noise)
-    if made("exponential not kept from overflowing"):
-        p_context, p_negatives = np.exp(score) / (1 + np.exp(score)), np.exp(noise) / (1 + np.exp(noise))
+def negative_sampling_loss(center, context, negatives):
+    score = (center * context).sum(axis=-1)  # (N,)
+    noise = (center[:, None] * negatives).sum(axis=-1)  # (N, K)
+    log_p, log_q = log_sigmoid(score), log_sigmoid(-noise)
     of_negatives = log_q.sum(axis=-1)
-    if made("mean over the negatives"):
-        of_negatives = log_q.mean(axis=-1)
-    if made("the worst negative only"):
-        of_negatives = log_q.min(axis=-1)
-    if made("negatives weighted by K"):
-        of_negatives = K * of_negatives
-    if made("negatives subtracted"):
-        of_negatives = -of_negatives
-    if made("negatives left out"):
-        of_negatives = 0
-    if made("context left out"):
-        log_p = 0
-    if made("context once for each negative"):
-        log_p = K * log_p
-    total = -(log_p + of_negatives)  # (N,)
-    if made("softmax over the K + 1 words"):
-        p = F.softmax(np.concatenate([score[:, None], noise], axis=1))
-        p_context, p_negatives = p[:, 0], p[:, 1:]
-        total = np.logaddexp.reduce(np.concatenate([score[:, None], noise], axis=1), axis=1) - score
-    loss = total.mean()
-    if made("negatives not divided by N"):
-        loss = -np.mean(log_p) - np.sum(of_negatives)
-    if made("context not divided by N"):
-        loss = -np.sum(log_p) - np.mean(of_negatives)
-    if made("every center with every context"):
-        loss = -_log_sigmoid(center @ context.T).mean() - np.mean(of_negatives)
-    if made("not averaged"):
-        loss = total
-    if made("sum for mean"):
-        loss = total.sum()
-    for name, number in (("K", K), ("K + 1", K + 1), ("D", D)):
-        if made(f"divided by {name} too"):
-            loss = loss / number
-    if made("minus sign missing"):
-        loss = -loss
-    if made("exponential of the loss"):
-        loss = np.exp(loss)
-    if made("1 − p_context for p_context"):
-        p_context = 1 - p_context
-    if made("1 − p_negatives for p_negatives"):
-        p_negatives = 1 - p_negatives
-    if made("scores for p"):
-        p_context, p_negatives = score, noise
-    if made("logarithms for p"):
-        p_context, p_negatives = log_p, log_q
-    if made("p − 1 for p_context"):
-        p_context = p_context - 1
-    if made("p_context with an axis of length 1"):
-        p_context = p_context[:, None]
-    if made("p_negatives summed over the negatives"):
-        p_negatives = p_negatives.sum(axis=1)
-    if made("p_negatives averaged over the negatives"):
-        p_negatives = p_negatives.mean(axis=1)
-    if made("p_negatives transposed"):
-        p_negatives = p_negatives.T
-    if made("p_negatives flattened"):
-        p_negatives = p_negatives.reshape(-1)
-    if made("p_context and p_negatives swapped"):
-        p_context, p_negatives = p_negatives, p_context
-    return (p_context, p_negatives, loss) if made("loss returned last") else (loss, p_context, p_negatives)
+    loss = -np.mean(log_p + of_negatives)
+    p_context, p_negatives = sigmoid(score), sigmoid(noise)
+    return loss, p_context, p_negatives
 
 
-_FORMULA = "L = −mean of [log σ(c · o) + Σ_k log σ(−c · n_k)]."
+FLOOR_MISTAKE = """
+- p kept above {floor:g}:
+    log_sigmoid(score), log_sigmoid(-noise) ->
+        np.log(sigmoid(score) + {floor!r}), np.log(1 - sigmoid(noise) + {floor!r})
+  p is kept above {floor:g} for the logarithm (clip, or p + {floor:g}), so a word held impossible never costs more than
+  −log({floor:g}). Use log σ(s) = min(s, 0) − log(1 + exp(−|s|)), which needs no such floor.
+"""
 
 NEGATIVE_SAMPLING_LOSS = Exercise(
     F.negative_sampling_loss,
-    (Result("loss", ""), Result("p_context", "N"), Result("p_negatives", "N K")),
-    _loss_cases,
-    {
-        "negatives' score without the minus": (
-            "The minus before the negatives' score is missing: log σ(c · n) instead of log σ(−c · n). As it is, the "
-            "negatives are drawn near like the context, and all words end in one place."
-        ),
-        "context's score with a minus": (
-            "The context's score has a minus: log σ(−c · o) instead of log σ(c · o). The minus belongs to the "
-            "negatives; the context is to be drawn near."
-        ),
-        "both signs turned": (
-            "Both signs are the wrong way round: log σ(−c · o) and log σ(c · n). The context's score is to grow, "
-            "those of the negatives are to fall."
-        ),
-        "minus sign missing": f"The minus sign in front is missing: a logarithm of σ is negative. {_FORMULA}",
-        "negatives subtracted": (
-            f"The sum over the negatives is subtracted from the context's term. Both are added: {_FORMULA}"
-        ),
-        "negatives left out": (
-            "The negatives are left out of the loss. With the context alone the best is one vector for all words, as "
-            f"long as possible. {_FORMULA}"
-        ),
-        "context left out": f"The context is left out of the loss, only the negatives are in it. {_FORMULA}",
-        "only the first negative": f"Only the first negative counts. It is the sum over all K of them: {_FORMULA}",
-        "the worst negative only": (
-            f"Only the negative with the highest score counts (a minimum of the logarithms). It is the sum over all K: "
-            f"{_FORMULA}"
-        ),
-        "negatives of the first pair for all": (
-            "All pairs get the negatives of the first. Each has K of its own: negatives[n], (K, D)."
-        ),
-        "negatives averaged before the product": (
-            "The negatives of a pair are averaged, and their mean is scored once. Each of the K has a score and a "
-            f"logarithm of its own. {_FORMULA}"
-        ),
-        "negatives summed before the product": (
-            "The negatives of a pair are summed, and their sum is scored once. Each of the K has a score and a "
-            f"logarithm of its own. {_FORMULA}"
-        ),
-        "mean over the negatives": (
-            f"The negatives' terms are averaged, a factor 1/K too much. They are summed: {_FORMULA}"
-        ),
-        "negatives weighted by K": (
-            f"The sum over the negatives is multiplied by K once more. The sum has K terms already: {_FORMULA}"
-        ),
-        "context once for each negative": (
-            f"The context's term is in the sum over the negatives, and so counts K times. It counts once: {_FORMULA}"
-        ),
-        "negatives with the context": (
-            "The negatives are scored with the context, o · n. They stand in for the context, so it is the center that "
-            "they are scored with: c · n."
-        ),
-        "center with itself": "The context's score is c · c, the center with itself. It is c · o.",
-        "distance for the product": (
-            "The scores are negative squared distances, −|c − o|². They are dot products, c · o."
-        ),
-        "vectors brought to length 1": (
-            "The vectors are divided by their lengths, so that the scores are cosines. They are dot products, c · o: "
-            "within [−1, 1] σ could never be sure."
-        ),
-        "scores divided by √D": "The scores are divided by √D, as in attention. There is no scale here: c · o.",
-        "mean for the product": "The scores are means over the D features, a factor 1/D too much: c · o is a sum.",
-        "scores cut off at ±6": (
-            "The scores are cut off at ±6 (MAX_EXP of the original program, whose table of σ ends there). They are "
-            "used as they are."
-        ),
-        "every center with every context": (
-            "Every center is scored with the contexts of all pairs, center @ context.T. A pair is one center and its "
-            "own context, row by row: (center * context).sum(axis=-1)."
-        ),
-        "logarithm missing": f"The logarithm is missing: this is σ itself. {_FORMULA}",
-        "sigmoid missing": f"The sigmoid and its logarithm are missing: these are the scores themselves. {_FORMULA}",
-        "base 2": "The logarithm is to base 2, so the loss is in bits. It is the natural logarithm: nats per pair.",
-        "base 10": "The logarithm is to base 10. It is the natural logarithm, np.log: nats per pair.",
-        "squared error": f"This is the squared error (1 − p)² + Σ p², not the logarithm. {_FORMULA}",
-        "hinge loss": f"This is a hinge loss, max(0, 1 − s). It is the logarithm of σ: {_FORMULA}",
-        "softmax over the K + 1 words": (
-            "A softmax over the context and its K negatives is taken, and the logarithm of the context's share. Here "
-            f"each word is a decision of its own, near or not, with a sigmoid: {_FORMULA}"
-        ),
-        "logarithm of the rounded p": (
-            "The logarithm is taken of a σ that was rounded to 0, or exp overflowed to inf: at −10,000 log σ is "
-            "−10,000 and not −inf. Use log σ(s) = min(s, 0) − log(1 + exp(−|s|)), or np.logaddexp(0, −s) with a minus."
-        ),
-        "1 − p for σ(−s)": (
-            "For the negatives it is log(1 − p): 1 − p is rounded to 0 from a score of 37 on, and log 0 is −inf. 1 − "
-            "σ(s) is σ(−s), and log σ(−s) never needs so small a difference."
-        ),
-        "exponential not kept from overflowing": (
-            "σ is exp(s) / (1 + exp(s)): exp(710) overflows, and inf/inf is NaN. exp is to be given nothing large and "
-            "positive: 1 / (1 + exp(−s)) for p, min(s, 0) − log(1 + exp(−|s|)) for log p."
-        ),
-        **{
-            _kept_above(floor): (
-                f"p is kept above {floor:g} for the logarithm (clip, or p + {floor:g}), so a word held impossible "
-                f"never costs more than −log({floor:g}). Use log σ(s) = min(s, 0) − log(1 + exp(−|s|)), which needs no "
-                "such floor."
-            )
-            for floor in _FLOORS
-        },
-        "not averaged": "This is one loss for each pair, (N,). The loss is one number, the mean over the pairs.",
-        "sum for mean": (
-            "The loss is the sum over the pairs, not their mean: it is not divided by N, and grows with the batch."
-        ),
-        "negatives not divided by N": (
-            f"The negatives' part is the sum over all pairs; only the context's is divided by N. {_FORMULA}"
-        ),
-        "context not divided by N": (
-            f"The context's part is the sum over all pairs; only the negatives' is divided by N. {_FORMULA}"
-        ),
-        "divided by K too": (
-            f"The loss is divided by the number of negatives K too. The mean is over the N pairs alone: {_FORMULA}"
-        ),
-        "divided by K + 1 too": (
-            f"The loss is divided by K + 1 too, a mean over all words. The mean is over the N pairs alone: {_FORMULA}"
-        ),
-        "divided by D too": (
-            f"The loss is divided by the number of features D too. The mean is over the N pairs alone: {_FORMULA}"
-        ),
-        "exponential of the loss": "This is exp(loss). The loss is the mean of the negative logarithms itself.",
-        "1 − p_context for p_context": (
-            "What is returned as p_context is 1 − p, or σ(−c · o). It is how sure the model is that the word stood "
-            "near, σ(c · o)."
-        ),
-        "1 − p_negatives for p_negatives": (
-            "What is returned as p_negatives is 1 − p, the σ(−c · n) of the loss. It is how sure the model is that the "
-            "word stood near, σ(c · n), which should become 0."
-        ),
-        "p − 1 for p_context": "p − 1 is returned as p_context, the gradient's factor. It is p = σ(c · o) itself.",
-        "scores for p": "The scores are returned where p belongs: p = σ(score), between 0 and 1.",
-        "logarithms for p": "The logarithms are returned where p belongs: p_context is σ(c · o), p_negatives σ(c · n).",
-        "p_context with an axis of length 1": (
-            "p_context keeps an axis of length 1, (N, 1). It is one number for each pair, (N,)."
-        ),
-        "p_negatives summed over the negatives": (
-            "p_negatives is summed over the negatives, (N,). The backward needs the p of each, (N, K)."
-        ),
-        "p_negatives averaged over the negatives": (
-            "p_negatives is averaged over the negatives, (N,). The backward needs the p of each, (N, K)."
-        ),
-        "p_negatives transposed": "p_negatives is transposed, (K, N). A row is a pair: (N, K).",
-        "p_negatives flattened": "p_negatives has all negatives in one axis. It is (N, K), a row for each pair.",
-        "p_context and p_negatives swapped": (
-            "p_context and p_negatives are returned in each other's place: loss, p_context, p_negatives."
-        ),
-        "loss returned last": "The loss is returned last. The order is loss, p_context, p_negatives.",
-    },
-    _wrong_loss,
-    (
+    results=(Result("loss", ""), Result("p_context", "N"), Result("p_negatives", "N K")),
+    cases=negative_sampling_loss_cases,
+    answer=negative_sampling_loss,
+    hints=(
         "The model is shown a word that stood near and K drawn ones. What should it say to each, and how surprised is "
         "it?",
         "L = −mean over N of [log σ(c · o) + Σ_k log σ(−c · n_k)],  p_context = σ(c · o),  p_negatives = σ(c · n_k)",
@@ -352,15 +93,173 @@ NEGATIVE_SAMPLING_LOSS = Exercise(
     section="Mikolov et al. 2013",
     chapter="Word2Vec",
     place=1,
+    mistakes="""
+- negatives' score without the minus:  log_sigmoid(-noise) -> log_sigmoid(noise)
+  The minus before the negatives' score is missing: log σ(c · n) instead of log σ(−c · n). As it is, the negatives are
+  drawn near like the context, and all words end in one place.
+- context's score with a minus:  log_sigmoid(score) -> log_sigmoid(-score)
+  The context's score has a minus: log σ(−c · o) instead of log σ(c · o). The minus belongs to the negatives; the
+  context is to be drawn near.
+- both signs turned:
+    log_sigmoid(-noise) -> log_sigmoid(noise)
+    log_sigmoid(score) -> log_sigmoid(-score)
+  Both signs are the wrong way round: log σ(−c · o) and log σ(c · n). The context's score is to grow, those of the
+  negatives are to fall.
+- minus sign missing:  -np.mean -> np.mean
+  The minus sign in front is missing: a logarithm of σ is negative. L = −mean of [log σ(c · o) + Σ_k log σ(−c · n_k)].
+- negatives subtracted:  log_p + of_negatives -> log_p - of_negatives
+  The sum over the negatives is subtracted from the context's term. Both are added: L = −mean of [log σ(c · o) + Σ_k log
+  σ(−c · n_k)].
+- negatives left out:  log_p + of_negatives -> log_p
+  The negatives are left out of the loss. With the context alone the best is one vector for all words, as long as
+  possible. L = −mean of [log σ(c · o) + Σ_k log σ(−c · n_k)].
+- context left out:  log_p + of_negatives -> of_negatives
+  The context is left out of the loss, only the negatives are in it. L = −mean of [log σ(c · o) + Σ_k log σ(−c · n_k)].
+- only the first negative:  * negatives -> * negatives[:, :1]
+  Only the first negative counts. It is the sum over all K of them: L = −mean of [log σ(c · o) + Σ_k log σ(−c · n_k)].
+- the worst negative only:  log_q.sum -> log_q.min
+  Only the negative with the highest score counts (a minimum of the logarithms). It is the sum over all K: L = −mean of
+  [log σ(c · o) + Σ_k log σ(−c · n_k)].
+- negatives of the first pair for all:  * negatives -> * negatives[0]
+  All pairs get the negatives of the first. Each has K of its own: negatives[n], (K, D).
+- negatives averaged before the product:  * negatives -> * negatives.mean(axis=1, keepdims=True)
+  The negatives of a pair are averaged, and their mean is scored once. Each of the K has a score and a logarithm of its
+  own. L = −mean of [log σ(c · o) + Σ_k log σ(−c · n_k)].
+- negatives summed before the product:  * negatives -> * negatives.sum(axis=1, keepdims=True)
+  The negatives of a pair are summed, and their sum is scored once. Each of the K has a score and a logarithm of its
+  own. L = −mean of [log σ(c · o) + Σ_k log σ(−c · n_k)].
+- mean over the negatives:  log_q.sum -> log_q.mean
+  The negatives' terms are averaged, a factor 1/K too much. They are summed: L = −mean of [log σ(c · o) + Σ_k log σ(−c ·
+  n_k)].
+- negatives weighted by K:  log_q.sum -> negatives.shape[1] * log_q.sum
+  The sum over the negatives is multiplied by K once more. The sum has K terms already: L = −mean of [log σ(c · o) + Σ_k
+  log σ(−c · n_k)].
+- context once for each negative:  log_p + of_negatives -> negatives.shape[1] * log_p + of_negatives
+  The context's term is in the sum over the negatives, and so counts K times. It counts once: L = −mean of [log σ(c · o)
+  + Σ_k log σ(−c · n_k)].
+- negatives with the context:  center[:, None] -> context[:, None]
+  The negatives are scored with the context, o · n. They stand in for the context, so it is the center that they are
+  scored with: c · n.
+- center with itself:  center * context -> center * center
+  The context's score is c · c, the center with itself. It is c · o.
+- distance for the product:
+    (center * context).sum -> -((center - context) ** 2).sum
+    (center[:, None] * negatives).sum -> -((center[:, None] - negatives) ** 2).sum
+  The scores are negative squared distances, −|c − o|². They are dot products, c · o.
+- vectors brought to length 1:
+    score = (center ->
+        center = center / np.linalg.norm(center, axis=-1, keepdims=True)
+        context = context / np.linalg.norm(context, axis=-1, keepdims=True)
+        negatives = negatives / np.linalg.norm(negatives, axis=-1, keepdims=True)
+        score = (center
+  The vectors are divided by their lengths, so that the scores are cosines. They are dot products, c · o: within [−1, 1]
+  σ could never be sure.
+- scores divided by √D:
+    (center * context).sum(axis=-1) -> (center * context).sum(axis=-1) / np.sqrt(center.shape[1])
+    (center[:, None] * negatives).sum(axis=-1) -> (center[:, None] * negatives).sum(axis=-1) / np.sqrt(center.shape[1])
+  The scores are divided by √D, as in attention. There is no scale here: c · o.
+- mean for the product:
+    (center * context).sum -> (center * context).mean
+    (center[:, None] * negatives).sum -> (center[:, None] * negatives).mean
+  The scores are means over the D features, a factor 1/D too much: c · o is a sum.
+- scores cut off at ±6:  log_p, log_q = -> score, noise = np.clip(score, -6, 6), np.clip(noise, -6, 6); log_p, log_q =
+  The scores are cut off at ±6 (MAX_EXP of the original program, whose table of σ ends there). They are used as they
+  are.
+- every center with every context:
+    np.mean(log_p + of_negatives) -> np.mean(log_sigmoid(center @ context.T)) - np.mean(of_negatives)
+  Every center is scored with the contexts of all pairs, center @ context.T. A pair is one center and its own context,
+  row by row: (center * context).sum(axis=-1).
+- logarithm missing:  log_sigmoid(score), log_sigmoid(-noise) -> sigmoid(score), sigmoid(-noise)
+  The logarithm is missing: this is σ itself. L = −mean of [log σ(c · o) + Σ_k log σ(−c · n_k)].
+- sigmoid missing:  log_sigmoid(score), log_sigmoid(-noise) -> score, -noise
+  The sigmoid and its logarithm are missing: these are the scores themselves. L = −mean of [log σ(c · o) + Σ_k log σ(−c
+  · n_k)].
+- base 2:  log_p + of_negatives -> (log_p + of_negatives) / np.log(2)
+  The logarithm is to base 2, so the loss is in bits. It is the natural logarithm: nats per pair.
+- base 10:  log_p + of_negatives -> (log_p + of_negatives) / np.log(10)
+  The logarithm is to base 10. It is the natural logarithm, np.log: nats per pair.
+- squared error:  log_sigmoid(score), log_sigmoid(-noise) -> -((1 - sigmoid(score)) ** 2), -(sigmoid(noise) ** 2)
+  This is the squared error (1 − p)² + Σ p², not the logarithm. L = −mean of [log σ(c · o) + Σ_k log σ(−c · n_k)].
+- hinge loss:  log_sigmoid(score), log_sigmoid(-noise) -> -np.maximum(0, 1 - score), -np.maximum(0, 1 + noise)
+  This is a hinge loss, max(0, 1 − s). It is the logarithm of σ: L = −mean of [log σ(c · o) + Σ_k log σ(−c · n_k)].
+- softmax over the K + 1 words:
+    loss = -np.mean(log_p + of_negatives) ->
+        words = np.concatenate([score[:, None], noise], axis=1)
+        loss = np.mean(np.logaddexp.reduce(words, axis=1) - score)
+    sigmoid(score), sigmoid(noise) -> F.softmax(words)[:, 0], F.softmax(words)[:, 1:]
+  A softmax over the context and its K negatives is taken, and the logarithm of the context's share. Here each word is a
+  decision of its own, near or not, with a sigmoid: L = −mean of [log σ(c · o) + Σ_k log σ(−c · n_k)].
+- logarithm of the rounded p:
+    log_sigmoid(score), log_sigmoid(-noise) -> np.log(sigmoid(score)), np.log(sigmoid(-noise))
+  The logarithm is taken of a σ that was rounded to 0, or exp overflowed to inf: at −10,000 log σ is −10,000 and not
+  −inf. Use log σ(s) = min(s, 0) − log(1 + exp(−|s|)), or np.logaddexp(0, −s) with a minus.
+- 1 − p for σ(−s):  log_sigmoid(-noise) -> np.log(1 - sigmoid(noise))
+  For the negatives it is log(1 − p): 1 − p is rounded to 0 from a score of 37 on, and log 0 is −inf. 1 − σ(s) is σ(−s),
+  and log σ(−s) never needs so small a difference.
+- exponential not kept from overflowing:
+    log_sigmoid(score), log_sigmoid(-noise) -> np.log(sigmoid(score)), np.log(sigmoid(-noise))
+    in sigmoid: 1 / (1 + np.exp(-x)) -> np.exp(x) / (1 + np.exp(x))
+  σ is exp(s) / (1 + exp(s)): exp(710) overflows, and inf/inf is NaN. exp is to be given nothing large and positive: 1 /
+  (1 + exp(−s)) for p, min(s, 0) − log(1 + exp(−|s|)) for log p.
+"""
+    + "".join(FLOOR_MISTAKE.format(floor=floor) for floor in FLOORS)
+    + """
+- not averaged:  -np.mean(log_p + of_negatives) -> -(log_p + of_negatives)
+  This is one loss for each pair, (N,). The loss is one number, the mean over the pairs.
+- sum for mean:  -np.mean(log_p -> -np.sum(log_p
+  The loss is the sum over the pairs, not their mean: it is not divided by N, and grows with the batch.
+- negatives not divided by N:  np.mean(log_p + of_negatives) -> np.mean(log_p) - np.sum(of_negatives)
+  The negatives' part is the sum over all pairs; only the context's is divided by N. L = −mean of [log σ(c · o) + Σ_k
+  log σ(−c · n_k)].
+- context not divided by N:  np.mean(log_p + of_negatives) -> np.sum(log_p) - np.mean(of_negatives)
+  The context's part is the sum over all pairs; only the negatives' is divided by N. L = −mean of [log σ(c · o) + Σ_k
+  log σ(−c · n_k)].
+- divided by K too:  -np.mean(log_p + of_negatives) -> -np.mean(log_p + of_negatives) / negatives.shape[1]
+  The loss is divided by the number of negatives K too. The mean is over the N pairs alone: L = −mean of [log σ(c · o) +
+  Σ_k log σ(−c · n_k)].
+- divided by K + 1 too:  -np.mean(log_p + of_negatives) -> -np.mean(log_p + of_negatives) / (negatives.shape[1] + 1)
+  The loss is divided by K + 1 too, a mean over all words. The mean is over the N pairs alone: L = −mean of [log σ(c ·
+  o) + Σ_k log σ(−c · n_k)].
+- divided by D too:  -np.mean(log_p + of_negatives) -> -np.mean(log_p + of_negatives) / center.shape[1]
+  The loss is divided by the number of features D too. The mean is over the N pairs alone: L = −mean of [log σ(c · o) +
+  Σ_k log σ(−c · n_k)].
+- exponential of the loss:  -np.mean(log_p + of_negatives) -> np.exp(-np.mean(log_p + of_negatives))
+  This is exp(loss). The loss is the mean of the negative logarithms itself.
+- 1 − p_context for p_context:  sigmoid(score) -> 1 - sigmoid(score)
+  What is returned as p_context is 1 − p, or σ(−c · o). It is how sure the model is that the word stood near, σ(c · o).
+- 1 − p_negatives for p_negatives:  sigmoid(noise) -> 1 - sigmoid(noise)
+  What is returned as p_negatives is 1 − p, the σ(−c · n) of the loss. It is how sure the model is that the word stood
+  near, σ(c · n), which should become 0.
+- p − 1 for p_context:  sigmoid(score) -> sigmoid(score) - 1
+  p − 1 is returned as p_context, the gradient's factor. It is p = σ(c · o) itself.
+- scores for p:  sigmoid(score), sigmoid(noise) -> score, noise
+  The scores are returned where p belongs: p = σ(score), between 0 and 1.
+- logarithms for p:  sigmoid(score), sigmoid(noise) -> log_p, log_q
+  The logarithms are returned where p belongs: p_context is σ(c · o), p_negatives σ(c · n).
+- p_context with an axis of length 1:  sigmoid(score) -> sigmoid(score)[:, None]
+  p_context keeps an axis of length 1, (N, 1). It is one number for each pair, (N,).
+- p_negatives summed over the negatives:  sigmoid(noise) -> sigmoid(noise).sum(axis=1)
+  p_negatives is summed over the negatives, (N,). The backward needs the p of each, (N, K).
+- p_negatives averaged over the negatives:  sigmoid(noise) -> sigmoid(noise).mean(axis=1)
+  p_negatives is averaged over the negatives, (N,). The backward needs the p of each, (N, K).
+- p_negatives transposed:  sigmoid(noise) -> sigmoid(noise).T
+  p_negatives is transposed, (K, N). A row is a pair: (N, K).
+- p_negatives flattened:  sigmoid(noise) -> sigmoid(noise).reshape(-1)
+  p_negatives has all negatives in one axis. It is (N, K), a row for each pair.
+- p_context and p_negatives swapped:  loss, p_context, p_negatives -> loss, p_negatives, p_context
+  p_context and p_negatives are returned in each other's place: loss, p_context, p_negatives.
+- loss returned last:  loss, p_context, p_negatives -> p_context, p_negatives, loss
+  The loss is returned last. The order is loss, p_context, p_negatives.
+""",
 )
 
 
-# --- negative_sampling_loss_backward ---------------------------------------------------------------------------------
+# --- negative_sampling_loss_backward ----------------------------------------------------------------------------------
 
 
-def _loss_backward_cases(rng):
+def negative_sampling_loss_backward_cases(rng):
     cases = []
-    for forward in _loss_cases(rng):
+    for forward in negative_sampling_loss_cases(rng):
         _, p_context, p_negatives = F.negative_sampling_loss(*forward.arguments)
         cases.append(Case(forward.label, (*forward.arguments, p_context, p_negatives), sizes=forward.sizes))
     plain = cases[0]
@@ -371,258 +270,25 @@ def _loss_backward_cases(rng):
     ]
 
 
-def _wrong_loss_backward(made, center, context, negatives, p_context, p_negatives, dloss=1.0):
-    N, K, D = negatives.shape
-    if made("p taken for the scores"):
-        p_context, p_negatives = sigmoid(p_context), sigmoid(p_negatives)
-    slope, slope_noise = p_context * (1 - p_context), p_negatives * (1 - p_negatives)
-    of_context = {
-        "1 not subtracted from p_context": p_context,
-        "1 − p for the context": 1 - p_context,
-        "p + 1 for the context": p_context + 1,
-        "gradient of σ without the logarithm": -slope,
-        "slope of σ too": (p_context - 1) * slope,
-        "1/p for the context": -1 / p_context,
-        "p_context squared": (p_context - 1) ** 2,
-    }
-    of_negatives = {
-        "p − 1 for the negatives": p_negatives - 1,
-        "−p for the negatives": -p_negatives,
-        "1 − p for the negatives": 1 - p_negatives,
-        "gradient of σ without the logarithm": slope_noise,
-        "slope of σ too": p_negatives * slope_noise,
-    }
-    ds = next((factor for name, factor in of_context.items() if made(name)), p_context - 1)  # (N,)
-    noise = next((factor for name, factor in of_negatives.items() if made(name)), p_negatives)  # (N, K)
-    if made("p of the first negative for all"):
-        noise = np.broadcast_to(noise[:, :1], noise.shape)
-    denominators = {
-        "not divided by N": 1,
-        "divided by K instead of N": K,
-        "divided by K too": N * K,
-        "divided by K + 1 too": N * (K + 1),
-        "divided by D too": N * D,
-        "divided by N twice": N * N,
-    }
-    denominator = next((number for name, number in denominators.items() if made(name)), N)
-    if made("dloss not used"):
-        dloss = 1.0
-    if made("divided by dloss"):
-        dloss = 1 / dloss
-    if made("all signs turned"):
-        dloss = -dloss
-    ds, noise = ds * dloss / denominator, noise * dloss / denominator
-    if made("1/N for the context only"):
-        noise = noise * N
-    if made("1/N for the negatives only"):
-        ds = ds * N
-    if made("dloss for the context only"):
-        noise = noise / dloss
-    if made("dloss for the negatives only"):
-        ds = ds / dloss
-    if made("negatives averaged"):
-        noise = noise / K
-
-    beside_context = center if made("center for context in dcenter") else context
-    from_context = ds[:, None] * beside_context
-    from_negatives = (noise[..., None] * negatives).sum(axis=1)
-    if made("negatives averaged in dcenter only"):
-        from_negatives = from_negatives / K
-    if made("negatives not weighted in dcenter"):
-        from_negatives = negatives.sum(axis=1) * dloss / denominator
-    if made("sums of p and of the negatives multiplied"):
-        from_negatives = noise.sum(axis=1, keepdims=True) * negatives.sum(axis=1)
-    if made("only the first negative in dcenter"):
-        from_negatives = noise[:, :1] * negatives[:, 0]
-    if made("only the last negative in dcenter"):
-        from_negatives = noise[:, -1:] * negatives[:, -1]
-    if made("context for the negatives in dcenter"):
-        from_negatives = noise.sum(axis=1, keepdims=True) * context
-    if made("negatives subtracted in dcenter"):
-        from_negatives = -from_negatives
+def negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives, dloss=1.0):
+    N = len(center)
+    scale = dloss / N
+    ds = scale * (p_context - 1)  # (N,)
+    dnoise = scale * p_negatives  # (N, K)
+    from_context = ds[:, None] * context
+    from_negatives = (dnoise[..., None] * negatives).sum(axis=1)
     dcenter = from_context + from_negatives
-    if made("dcenter from the negatives only"):
-        dcenter = from_negatives
-    if made("dcenter from the context only"):
-        dcenter = from_context
-    if made("dcenter not summed over the negatives"):
-        dcenter = from_context[:, None] + noise[..., None] * negatives
+    dcontext = ds[:, None] * center
+    dnegatives = dnoise[..., None] * center[:, None]
+    return dcenter, dcontext, dnegatives
 
-    dcontext = ds[:, None] * (context if made("context for center in dcontext") else center)
-    if made("negatives in dcontext too"):
-        dcontext = dcontext + noise.sum(axis=1, keepdims=True) * center
-    beside = {
-        "negatives for center in dnegatives": negatives,
-        "context for center in dnegatives": context[:, None],
-    }
-    dnegatives = noise[..., None] * next((array for name, array in beside.items() if made(name)), center[:, None])
-    if made("center not used in dnegatives"):
-        dnegatives = noise[..., None] * np.ones_like(negatives)
-    if made("dnegatives summed over the negatives"):
-        dnegatives = dnegatives.sum(axis=1)
-    if made("dnegatives summed over the pairs"):
-        dnegatives = dnegatives.sum(axis=0)
-    if made("dnegatives (K, N, D)"):
-        dnegatives = dnegatives.swapaxes(0, 1)
-    if made("gradients summed over the pairs"):
-        dcenter, dcontext = dcenter.sum(axis=0), dcontext.sum(axis=0)
-    orders = {
-        "dcenter and dcontext swapped": (dcontext, dcenter, dnegatives),
-        "dcontext and dnegatives swapped": (dcenter, dnegatives, dcontext),
-        "dcenter last": (dcontext, dnegatives, dcenter),
-        "in reverse order": (dnegatives, dcontext, dcenter),
-    }
-    return next((order for name, order in orders.items() if made(name)), (dcenter, dcontext, dnegatives))
-
-
-_OF_SCORES = "ds = (p − 1) / N for the context and ds_k = p_k / N for a negative"
-_OF_CENTER = "dc = ds o + Σ_k ds_k n_k."
-_ORDER = "The order is dcenter, dcontext, dnegatives."
 
 NEGATIVE_SAMPLING_LOSS_BACKWARD = Exercise(
     F.negative_sampling_loss_backward,
-    (Result("dcenter", "N D"), Result("dcontext", "N D"), Result("dnegatives", "N K D")),
-    _loss_backward_cases,
-    {
-        "1 not subtracted from p_context": (
-            f"The context's p is used as it is: 1 is to be subtracted. {_OF_SCORES}. As it is, the context is pushed "
-            "away like a negative."
-        ),
-        "1 − p for the context": (
-            "The context's factor is 1 − p; the sign is wrong, it is p − 1. A step against the gradient must raise the "
-            "context's score."
-        ),
-        "p + 1 for the context": f"1 is added to the context's p where it has to be subtracted: {_OF_SCORES}.",
-        "p_context squared": f"The context's factor is squared, (p − 1)², as a loss might be. {_OF_SCORES}.",
-        "p − 1 for the negatives": (
-            f"1 is subtracted from the p of the negatives too, as if they had stood near. {_OF_SCORES}."
-        ),
-        "−p for the negatives": (
-            "The negatives' factor is −p; the sign is wrong, it is p. A step against the gradient must lower the "
-            "scores of the negatives."
-        ),
-        "1 − p for the negatives": (
-            f"The negatives' factor is 1 − p, the σ(−c · n) of the loss. Its logarithm's gradient is p: {_OF_SCORES}."
-        ),
-        "gradient of σ without the logarithm": (
-            f"The factors are p (1 − p), the slope of σ alone. The logarithm divides by p, or by 1 − p: {_OF_SCORES}."
-        ),
-        "slope of σ too": (
-            "The factors are multiplied by p (1 − p), the slope of σ, once more. They are gradients of the scores "
-            f"already, σ and logarithm together: {_OF_SCORES}."
-        ),
-        "all signs turned": (
-            "All gradients have the wrong sign: these are steps downhill, or the minus before the mean is forgotten. "
-            f"{_OF_SCORES}."
-        ),
-        "1/p for the context": (
-            "The context's factor is −1/p, the gradient with respect to p. Wanted is that of the score: with the slope "
-            "p (1 − p) of σ it is p − 1."
-        ),
-        "p taken for the scores": (
-            "p_context and p_negatives are put through σ once more, as if they were scores. They are σ's output "
-            "already."
-        ),
-        "p of the first negative for all": "All negatives get the p of the first. Each has its own, p_negatives[n, k].",
-        "not divided by N": (
-            "The gradients are not divided by N. The loss is a mean over the pairs, so each has a share of 1/N."
-        ),
-        "divided by K instead of N": (
-            "The gradients are divided by K, the number of negatives, instead of by N. The loss is a mean over the "
-            "pairs and a sum over the negatives."
-        ),
-        "divided by K too": (
-            "The gradients are divided by K too. The loss is a mean over the N pairs and a sum over the negatives."
-        ),
-        "divided by K + 1 too": (
-            "The gradients are divided by K + 1 too, as if the loss were a mean over all words. It is a mean over the "
-            "N pairs only."
-        ),
-        "divided by D too": "The gradients are divided by D too. The loss is a mean over the N pairs only.",
-        "divided by N twice": "The gradients are divided by N twice. The loss is one mean over the N pairs.",
-        "1/N for the context only": (
-            "Only the context's factor is divided by N. The mean is over all of the loss: p_k / N for a negative too."
-        ),
-        "1/N for the negatives only": (
-            "Only the negatives' factors are divided by N. The mean is over all of the loss: (p − 1) / N for the "
-            "context too."
-        ),
-        "negatives averaged": (
-            "The negatives' factors are divided by K. The loss has their sum, not their mean: ds_k = p_k / N."
-        ),
-        "negatives averaged in dcenter only": (
-            f"In dcenter the negatives' part is divided by K (a mean). It is their sum: {_OF_CENTER}"
-        ),
-        "dloss not used": ("`dloss` is not used: the gradient from above is a factor of all gradients."),
-        "divided by dloss": "The gradients are divided by `dloss`; they have to be multiplied by it.",
-        "dloss for the context only": "`dloss` is used for the context only. It is a factor of the negatives' too.",
-        "dloss for the negatives only": "`dloss` is used for the negatives only. It is a factor of the context's too.",
-        "dcenter from the context only": (
-            f"dcenter lacks the negatives. The center was in all K + 1 scores, so their gradients add: {_OF_CENTER}"
-        ),
-        "dcenter from the negatives only": (
-            f"dcenter lacks the context. The center was in all K + 1 scores, so their gradients add: {_OF_CENTER}"
-        ),
-        "dcenter not summed over the negatives": (
-            f"dcenter is not summed over the negatives, (N, K, D). The center was in all their scores: {_OF_CENTER}"
-        ),
-        "negatives subtracted in dcenter": (
-            f"In dcenter the negatives' part is subtracted. The sign is in the factors already: {_OF_CENTER}"
-        ),
-        "negatives not weighted in dcenter": (
-            f"In dcenter the negatives are summed without their p. Each counts with its own: {_OF_CENTER}"
-        ),
-        "sums of p and of the negatives multiplied": (
-            f"In dcenter the p and the negatives are summed first, each on its own, and then multiplied. It is the sum "
-            f"of the products: {_OF_CENTER}"
-        ),
-        "only the first negative in dcenter": f"In dcenter only the first negative counts. It is all K: {_OF_CENTER}",
-        "only the last negative in dcenter": (
-            "In dcenter only the last negative counts: in the loop it replaces (=) the others instead of being added "
-            f"(+=). {_OF_CENTER}"
-        ),
-        "context for the negatives in dcenter": (
-            f"In dcenter the context stands in the negatives' part. What stood beside the center was n_k: {_OF_CENTER}"
-        ),
-        "center for context in dcenter": (
-            f"In dcenter the center itself stands in the context's part. What stood beside it was o: {_OF_CENTER}"
-        ),
-        "context for center in dcontext": (
-            "dcontext is made with the context itself. What stood beside it in the score was the center: do = ds c."
-        ),
-        "negatives in dcontext too": (
-            "The negatives' factors are in dcontext too. The context was in its own score only: do = ds c."
-        ),
-        "negatives for center in dnegatives": (
-            "dnegatives is made with the negatives themselves. What stood beside them in the scores was the center: "
-            "dn_k = ds_k c."
-        ),
-        "context for center in dnegatives": (
-            "dnegatives is made with the context. What stood beside the negatives in the scores was the center: dn_k = "
-            "ds_k c."
-        ),
-        "center not used in dnegatives": (
-            "dnegatives holds the factors p_k / N alone. They are to be multiplied by the center: dn_k = ds_k c."
-        ),
-        "dnegatives summed over the negatives": (
-            "dnegatives is summed over the negatives, (N, D). Each has its own vector, (N, K, D)."
-        ),
-        "dnegatives summed over the pairs": (
-            "dnegatives is summed over the pairs, (K, D). Each pair has negatives of its own, (N, K, D): which rows of "
-            "the table they are, the embedding's backward knows."
-        ),
-        "dnegatives (K, N, D)": "dnegatives is (K, N, D): pairs and negatives have changed places. It is (N, K, D).",
-        "gradients summed over the pairs": (
-            "dcenter and dcontext are summed over the pairs, (D,). Each pair has vectors of its own, (N, D): which "
-            "rows of the table they are, the embedding's backward knows."
-        ),
-        "dcenter and dcontext swapped": f"dcenter and dcontext are returned in each other's place. {_ORDER}",
-        "dcontext and dnegatives swapped": f"dcontext and dnegatives are returned in each other's place. {_ORDER}",
-        "dcenter last": f"dcenter is returned last. {_ORDER}",
-        "in reverse order": f"The gradients are returned in reverse order. {_ORDER}",
-    },
-    _wrong_loss_backward,
-    (
+    results=(Result("dcenter", "N D"), Result("dcontext", "N D"), Result("dnegatives", "N K D")),
+    cases=negative_sampling_loss_backward_cases,
+    answer=negative_sampling_loss_backward,
+    hints=(
         "What did the model say of each word, what should it have said, and in how many scores was each vector?",
         "ds = dloss · (p − 1) / N, ds_k = dloss · p_k / N; dc = ds o + Σ_k ds_k n_k, do = ds c, dn_k = ds_k c",
         "notebook 12; it is p − q as in cross_entropy_backward, notebook 06, section 4. [:, None] and [..., None] for "
@@ -632,6 +298,133 @@ NEGATIVE_SAMPLING_LOSS_BACKWARD = Exercise(
     section="Mikolov et al. 2013",
     chapter="Word2Vec",
     place=2,
+    mistakes="""
+- 1 not subtracted from p_context:  p_context - 1 -> p_context
+  The context's p is used as it is: 1 is to be subtracted. ds = (p − 1) / N for the context and ds_k = p_k / N for a
+  negative. As it is, the context is pushed away like a negative.
+- 1 − p for the context:  p_context - 1 -> 1 - p_context
+  The context's factor is 1 − p; the sign is wrong, it is p − 1. A step against the gradient must raise the context's
+  score.
+- p + 1 for the context:  p_context - 1 -> p_context + 1
+  1 is added to the context's p where it has to be subtracted: ds = (p − 1) / N for the context and ds_k = p_k / N for a
+  negative.
+- p_context squared:  (p_context - 1) -> (p_context - 1) ** 2
+  The context's factor is squared, (p − 1)², as a loss might be. ds = (p − 1) / N for the context and ds_k = p_k / N for
+  a negative.
+- p − 1 for the negatives:  scale * p_negatives -> scale * (p_negatives - 1)
+  1 is subtracted from the p of the negatives too, as if they had stood near. ds = (p − 1) / N for the context and ds_k
+  = p_k / N for a negative.
+- −p for the negatives:  scale * p_negatives -> -scale * p_negatives
+  The negatives' factor is −p; the sign is wrong, it is p. A step against the gradient must lower the scores of the
+  negatives.
+- 1 − p for the negatives:  scale * p_negatives -> scale * (1 - p_negatives)
+  The negatives' factor is 1 − p, the σ(−c · n) of the loss. Its logarithm's gradient is p: ds = (p − 1) / N for the
+  context and ds_k = p_k / N for a negative.
+- gradient of σ without the logarithm:
+    p_context - 1 -> -p_context * (1 - p_context)
+    scale * p_negatives -> scale * p_negatives * (1 - p_negatives)
+  The factors are p (1 − p), the slope of σ alone. The logarithm divides by p, or by 1 − p: ds = (p − 1) / N for the
+  context and ds_k = p_k / N for a negative.
+- slope of σ too:
+    (p_context - 1) -> (p_context - 1) * p_context * (1 - p_context)
+    scale * p_negatives -> scale * p_negatives * p_negatives * (1 - p_negatives)
+  The factors are multiplied by p (1 − p), the slope of σ, once more. They are gradients of the scores already, σ and
+  logarithm together: ds = (p − 1) / N for the context and ds_k = p_k / N for a negative.
+- all signs turned:  dloss / N -> -dloss / N
+  All gradients have the wrong sign: these are steps downhill, or the minus before the mean is forgotten. ds = (p − 1) /
+  N for the context and ds_k = p_k / N for a negative.
+- 1/p for the context:  p_context - 1 -> -1 / p_context
+  The context's factor is −1/p, the gradient with respect to p. The gradient with respect to the score is wanted: with
+  the slope p (1 − p) of σ it is p − 1.
+- p taken for the scores:  scale = -> p_context, p_negatives = sigmoid(p_context), sigmoid(p_negatives); scale =
+  p_context and p_negatives are put through σ once more, as if they were scores. They are σ's output already.
+- p of the first negative for all:  scale * p_negatives -> scale * p_negatives[:, :1].repeat(negatives.shape[1], axis=1)
+  All negatives get the p of the first. Each has its own, p_negatives[n, k].
+- not divided by N:  dloss / N -> dloss
+  The gradients are not divided by N. The loss is a mean over the pairs, so each has a share of 1/N.
+- divided by K instead of N:  dloss / N -> dloss / negatives.shape[1]
+  The gradients are divided by K, the number of negatives, instead of by N. The loss is a mean over the pairs and a sum
+  over the negatives.
+- divided by K too:  dloss / N -> dloss / p_negatives.size
+  The gradients are divided by K too. The loss is a mean over the N pairs and a sum over the negatives.
+- divided by K + 1 too:  dloss / N -> dloss / (N * (negatives.shape[1] + 1))
+  The gradients are divided by K + 1 too, as if the loss were a mean over all words. It is a mean over the N pairs only.
+- divided by D too:  dloss / N -> dloss / center.size
+  The gradients are divided by D too. The loss is a mean over the N pairs only.
+- divided by N twice:  dloss / N -> dloss / N**2
+  The gradients are divided by N twice. The loss is one mean over the N pairs.
+- 1/N for the context only:  scale * p_negatives -> dloss * p_negatives
+  Only the context's factor is divided by N. The mean is over all of the loss: p_k / N for a negative too.
+- 1/N for the negatives only:  scale * (p_context -> dloss * (p_context
+  Only the negatives' factors are divided by N. The mean is over all of the loss: (p − 1) / N for the context too.
+- negatives averaged:  scale * p_negatives -> scale * p_negatives / negatives.shape[1]
+  The negatives' factors are divided by K. The loss has their sum, not their mean: ds_k = p_k / N.
+- negatives averaged in dcenter only:  (dnoise[..., None] * negatives).sum -> (dnoise[..., None] * negatives).mean
+  In dcenter the negatives' part is divided by K (a mean). It is their sum: dc = ds o + Σ_k ds_k n_k.
+- dloss not used:  dloss / N -> 1 / N
+  `dloss` is not used: the gradient from above is a factor of all gradients.
+- divided by dloss:  dloss / N -> 1 / (dloss * N)
+  The gradients are divided by `dloss`; they have to be multiplied by it.
+- dloss for the context only:  scale * p_negatives -> p_negatives / N
+  `dloss` is used for the context only. It is a factor of the negatives' too.
+- dloss for the negatives only:  scale * (p_context - 1) -> (p_context - 1) / N
+  `dloss` is used for the negatives only. It is a factor of the context's too.
+- dcenter from the context only:  from_context + from_negatives -> from_context
+  dcenter lacks the negatives. The center was in all K + 1 scores, so their gradients add: dc = ds o + Σ_k ds_k n_k.
+- dcenter from the negatives only:  from_context + from_negatives -> from_negatives
+  dcenter lacks the context. The center was in all K + 1 scores, so their gradients add: dc = ds o + Σ_k ds_k n_k.
+- dcenter not summed over the negatives:
+    from_context + from_negatives -> from_context[:, None] + dnoise[..., None] * negatives
+  dcenter is not summed over the negatives, (N, K, D). The center was in all their scores: dc = ds o + Σ_k ds_k n_k.
+- negatives subtracted in dcenter:  from_context + from_negatives -> from_context - from_negatives
+  In dcenter the negatives' part is subtracted. The sign is in the factors already: dc = ds o + Σ_k ds_k n_k.
+- negatives not weighted in dcenter:  (dnoise[..., None] * negatives).sum(axis=1) -> scale * negatives.sum(axis=1)
+  In dcenter the negatives are summed without their p. Each counts with its own: dc = ds o + Σ_k ds_k n_k.
+- sums of p and of the negatives multiplied:
+    (dnoise[..., None] * negatives).sum(axis=1) -> dnoise.sum(axis=1, keepdims=True) * negatives.sum(axis=1)
+  In dcenter the p and the negatives are summed first, each on its own, and then multiplied. It is the sum of the
+  products: dc = ds o + Σ_k ds_k n_k.
+- only the first negative in dcenter:
+    (dnoise[..., None] * negatives).sum(axis=1) -> dnoise[:, :1] * negatives[:, 0]
+  In dcenter only the first negative counts. It is all K: dc = ds o + Σ_k ds_k n_k.
+- only the last negative in dcenter:
+    (dnoise[..., None] * negatives).sum(axis=1) -> dnoise[:, -1:] * negatives[:, -1]
+  In dcenter only the last negative counts: in the loop it replaces (=) the others instead of being added (+=). dc = ds
+  o + Σ_k ds_k n_k.
+- context for the negatives in dcenter:  * negatives -> * context[:, None]
+  In dcenter the context stands in the negatives' part. What stood beside the center was n_k: dc = ds o + Σ_k ds_k n_k.
+- center for context in dcenter:  * context -> * center
+  In dcenter the center itself stands in the context's part. What stood beside it was o: dc = ds o + Σ_k ds_k n_k.
+- context for center in dcontext:  dcontext = ds[:, None] * center -> dcontext = ds[:, None] * context
+  dcontext is made with the context itself. What stood beside it in the score was the center: do = ds c.
+- negatives in dcontext too:
+    dcontext = ds[:, None] * center -> dcontext = (ds[:, None] + dnoise.sum(axis=1, keepdims=True)) * center
+  The negatives' factors are in dcontext too. The context was in its own score only: do = ds c.
+- negatives for center in dnegatives:  center[:, None] -> negatives
+  dnegatives is made with the negatives themselves. What stood beside them in the scores was the center: dn_k = ds_k c.
+- context for center in dnegatives:  center[:, None] -> context[:, None]
+  dnegatives is made with the context. What stood beside the negatives in the scores was the center: dn_k = ds_k c.
+- center not used in dnegatives:  center[:, None] -> np.ones_like(negatives)
+  dnegatives holds the factors p_k / N alone. They are to be multiplied by the center: dn_k = ds_k c.
+- dnegatives summed over the negatives:  dcontext, dnegatives -> dcontext, dnegatives.sum(axis=1)
+  dnegatives is summed over the negatives, (N, D). Each has its own vector, (N, K, D).
+- dnegatives summed over the pairs:  dcontext, dnegatives -> dcontext, dnegatives.sum(axis=0)
+  dnegatives is summed over the pairs, (K, D). Each pair has negatives of its own, (N, K, D): embedding_backward adds
+  them to the rows of the table.
+- dnegatives (K, N, D):  dcontext, dnegatives -> dcontext, dnegatives.swapaxes(0, 1)
+  dnegatives is (K, N, D): pairs and negatives have changed places. It is (N, K, D).
+- gradients summed over the pairs:  dcenter, dcontext -> dcenter.sum(axis=0), dcontext.sum(axis=0)
+  dcenter and dcontext are summed over the pairs, (D,). Each pair has vectors of its own, (N, D): embedding_backward
+  adds them to the rows of the table.
+- dcenter and dcontext swapped:  dcenter, dcontext -> dcontext, dcenter
+  dcenter and dcontext are returned in each other's place. The order is dcenter, dcontext, dnegatives.
+- dcontext and dnegatives swapped:  dcontext, dnegatives -> dnegatives, dcontext
+  dcontext and dnegatives are returned in each other's place. The order is dcenter, dcontext, dnegatives.
+- dcenter last:  dcenter, dcontext, dnegatives -> dcontext, dnegatives, dcenter
+  dcenter is returned last. The order is dcenter, dcontext, dnegatives.
+- in reverse order:  dcenter, dcontext, dnegatives -> dnegatives, dcontext, dcenter
+  The gradients are returned in reverse order. The order is dcenter, dcontext, dnegatives.
+""",
 )
 
 EXERCISES = [NEGATIVE_SAMPLING_LOSS, NEGATIVE_SAMPLING_LOSS_BACKWARD]
