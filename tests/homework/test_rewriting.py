@@ -247,5 +247,5 @@ def test_notes_are_amended_by_name():
         ("first", "One.", ("x -> y",)),
         ("second", "Another two.", ("y -> z",)),
     ]
-    with pytest.raises(ValueError, match="no such mistakes.*fourth"):
+    with pytest.raises(ValueError, match=r"no such mistakes.*fourth"):
         amended(notes, without=["fourth"])
