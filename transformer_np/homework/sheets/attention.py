@@ -82,27 +82,21 @@ def masked(scores, mask):
     return scores + mask
 
 
-SCALE_MISSING = """
+SCALE_MISTAKES = """
 - no 1/√d_k:  1 / np.sqrt(q.shape[-1]) -> 1
   The scale is missing: the scores are not divided by √d_k (`np.sqrt(q.shape[-1])`). Without it their variance grows
   with d_k, the softmax saturates, and its gradient dies.
 - 1/d_k instead of 1/√d_k:  np.sqrt(q.shape[-1]) -> q.shape[-1]
   The scores are divided by d_k instead of √d_k: the square root (sqrt) is missing, or the scale 1/√d_k is applied
   twice. The scores come out too small, and the weights too even.
-"""
-SCALE_TOO_SMALL = """
 - 1/d_k² instead of 1/√d_k:  np.sqrt(q.shape[-1]) -> q.shape[-1] ** 2
   The scores are divided by d_k², the square, instead of by the square root √d_k (sqrt).
 - 1/√(d_k T) instead of 1/√d_k:  np.sqrt(q.shape[-1]) -> np.sqrt(q.shape[-1] * q.shape[-2])
   The scale is 1/√(d_k · T): the length has no part in it. It is 1/√d_k (sqrt), from the last axis of q.
-"""
-SCALE_INVERTED = """
 - multiplied by √d_k:  1 / np.sqrt(q.shape[-1]) -> np.sqrt(q.shape[-1])
   The scores are multiplied by √d_k instead of divided by it.
 - multiplied by d_k:  1 / np.sqrt(q.shape[-1]) -> q.shape[-1]
   The scores are multiplied by d_k. They have to be divided by √d_k.
-"""
-OTHER_SCALES = """
 - 1/√d_model instead of 1/√d_k:  np.sqrt(q.shape[-1]) -> np.sqrt(np.prod(q.shape[1:-2]) * q.shape[-1])
   The scale is 1/√d_model = 1/√(H · d_k), the width of all heads together. Each dot product is over the d_k features of
   one head, so it is 1/√d_k: the last axis of q.
@@ -129,16 +123,12 @@ OTHER_SCALES = """
   k is scaled by it.
 - √d_k rounded down:  np.sqrt(q.shape[-1]) -> int(np.sqrt(q.shape[-1]))
   √d_k is rounded to a whole number, by `int` or `//`. It is not whole unless d_k is a square.
-"""
-SCALE_CONSTANT = """
 - always 1/8:  np.sqrt(q.shape[-1]) -> 8
   The scores are always divided by 8, which is √64 and right for d_k = 64 only. Divide by √d_k, from `q.shape[-1]`.
 - always 1/2:  np.sqrt(q.shape[-1]) -> 2
   The scores are always divided by 2, which is √4 and right for d_k = 4 only, the lecture's example. Divide by √d_k,
   from `q.shape[-1]`.
 """
-
-SCALE_MISTAKES = SCALE_MISSING + SCALE_TOO_SMALL + SCALE_INVERTED + OTHER_SCALES + SCALE_CONSTANT
 
 PRODUCT_MISTAKES = """
 - K Qᵀ instead of Q Kᵀ:  q @ np.swapaxes(k, -1, -2) -> k @ np.swapaxes(q, -1, -2)

@@ -4,7 +4,8 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from .attention import OTHER_SCALES, SCALE_TOO_SMALL, attention_inputs, some_hidden
+from ..notes import amended
+from .attention import SCALE_MISTAKES, attention_inputs, some_hidden
 from .softmax import softmax_backward
 
 
@@ -45,31 +46,30 @@ def scaled_dot_product_attention_backward(dout, q, k, v, weights):
     return dq, dk, dv
 
 
-SCALED_BACKWARD_MISTAKES = (
-    """
+_SCALES = (
+    amended(
+        SCALE_MISTAKES,
+        instead="""
 - no 1/√d_k:  1 / np.sqrt(q.shape[-1]) -> 1
   The scale is missing: dQ and dK are not divided by √d_k (sqrt). The forward divided the scores by it, so the backward
   divides their gradient by it, once.
 - 1/d_k instead of 1/√d_k:  np.sqrt(q.shape[-1]) -> q.shape[-1]
   dQ and dK are divided by d_k: the square root (sqrt) is missing, or the scale 1/√d_k is applied twice, to the gradient
   of the scores and again later. It is 1/√d_k, once.
-"""
-    + SCALE_TOO_SMALL
-    + """
 - multiplied by √d_k:  1 / np.sqrt(q.shape[-1]) -> np.sqrt(q.shape[-1])
   The gradient of the scores is multiplied by √d_k instead of divided by it. Backward, a factor stays the factor that it
   was: 1/√d_k.
 - multiplied by d_k:  1 / np.sqrt(q.shape[-1]) -> q.shape[-1]
   The gradient of the scores is multiplied by d_k. It has to be divided by √d_k.
-"""
-    + OTHER_SCALES
-    + """
 - always 1/8:  np.sqrt(q.shape[-1]) -> 8
   The gradient of the scores is always divided by 8, which is √64 and right for d_k = 64 only. Divide by √d_k, from
   `q.shape[-1]`.
 - always 1/2:  np.sqrt(q.shape[-1]) -> 2
   The gradient of the scores is always divided by 2, which is √4 and right for d_k = 4 only. Divide by √d_k, from
   `q.shape[-1]`.
+""",
+    )
+    + """
 - 1/√d_v instead of 1/√d_k:  np.sqrt(q.shape[-1]) -> np.sqrt(v.shape[-1])
   The scale is 1/√d_v, from the width of the values, instead of 1/√d_k, the width of queries and keys (`q.shape[-1]`).
 - 1/√d_k on dQ only:
@@ -247,7 +247,7 @@ SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Exercise(
     section="behind §4 steps 3 to 5",
     chapter="Backpropagation",
     place=10,
-    mistakes=SCALED_BACKWARD_MISTAKES + BACKWARD_MISTAKES,
+    mistakes=_SCALES + BACKWARD_MISTAKES,
 )
 
 
