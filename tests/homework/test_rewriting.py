@@ -6,6 +6,7 @@ import pytest
 from transformer_np.homework.exercise import Case, Exercise, Result
 from transformer_np.homework.judging.attempt import attempt
 from transformer_np.homework.judging.judge import Trials, judge
+from transformer_np.homework.notes import amended, read
 from transformer_np.homework.rewriting import Exclusive, Mistakes
 
 # --- an answer with a helper, and one that is a class -----------------------------------------------------------------
@@ -224,3 +225,27 @@ def test_pairs_that_exclude_each_other_are_not_tried():
     assert set(both.split(" and ")) == {"doubled", "not centred"}
     assert verdict(lambda x: np.sin(x)).outcome == "wrong value"
     assert verdict(lambda x: x[7]).outcome == "crashed"
+
+
+def test_notes_are_amended_by_name():
+    notes = """
+- first:  x -> y
+  One.
+- second:
+    x -> y
+    y -> x
+  Two.
+- third:  x -> z
+  Three.
+"""
+    other = """
+- second:  y -> z
+  Another two.
+"""
+    entries = read(amended(notes, instead=other, without=["third"]))
+    assert [(entry.name, entry.text, entry.lines) for entry in entries] == [
+        ("first", "One.", ("x -> y",)),
+        ("second", "Another two.", ("y -> z",)),
+    ]
+    with pytest.raises(ValueError, match=r"no such mistakes.*fourth"):
+        amended(notes, without=["fourth"])

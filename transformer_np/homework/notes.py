@@ -64,3 +64,18 @@ def read(notes):
         elif line.strip() and not line.startswith("#"):
             raise ValueError(f"not part of a mistake: {line!r}; a mistake begins with '- name:'")
     return [Entry(name, " ".join(text), tuple(code)) for name, code, text in entries]
+
+
+def amended(notes, instead="", without=()):
+    """Notes for an answer that much is the same in: those of `instead` take the place of their namesakes, and these
+    names are left out."""
+    entries, others = _by_name(notes), _by_name(instead)
+    if unknown := {*others, *without} - set(entries):
+        raise ValueError(f"there are no such mistakes to amend: {', '.join(sorted(unknown))}")
+    return "\n" + "".join(text for name, text in (entries | others).items() if name not in without)
+
+
+def _by_name(notes):
+    """{name: the lines of a mistake, its first included}"""
+    texts = [text.rstrip("\n") + "\n" for text in re.split(r"^(?=- )", notes, flags=re.MULTILINE)[1:]]
+    return {text[2:].partition("\n")[0].partition(":  ")[0].removesuffix(":"): text for text in texts}
