@@ -279,15 +279,15 @@ RELATIVE_POSITION_BIAS = Exercise(
 - the one-hot matrix itself:  return np.eye(len(table))[buckets]
   It returns the one-hot rows of the buckets. They still have to be multiplied by the table, which picks a row of it
   each.
-- the next bucket:  table[buckets] -> table[buckets + 1]
+- the next bucket:  [buckets] -> [buckets + 1]
   It looks up row bucket + 1. Buckets count from 0, as rows do.
-- buckets counted from 1:  table[buckets] -> table[buckets - 1]
+- buckets counted from 1:  [buckets] -> [buckets - 1]
   It looks up row bucket − 1. Buckets count from 0, as rows do.
-- counted from the end:  table[buckets] -> table[-1 - buckets]
+- counted from the end:  [buckets] -> [-1 - buckets]
   It counts the rows of the table from the end. Bucket 0 is row 0.
-- the key's position taken for the bucket:  table[buckets] -> table[np.broadcast_to(np.arange(S), (T, S))]
+- the key's position taken for the bucket:  [buckets] -> [np.broadcast_to(np.arange(S), (T, S))]
   It looks up the position of the key, 0, 1, 2, …, instead of its bucket: every query gets the same bias.
-- the first query's row for all:  table[buckets] -> table[np.broadcast_to(buckets[0], (T, S))]
+- the first query's row for all:  [buckets] -> [np.broadcast_to(buckets[0], (T, S))]
   The first row of buckets stands for every query. Each query has its own distances, buckets[t].
 - summed over the heads:  return bias -> return bias.sum(axis=0)
   The heads are summed: (T, S). Every head has a bias of its own, (H, T, S).
@@ -309,7 +309,7 @@ RELATIVE_POSITION_BIAS = Exercise(
   A softmax is taken over the keys. The bias is added to the scores before the softmax, as it is.
 - divided by √H:  return bias -> return bias / np.sqrt(H)
   The bias is divided by √H. The lookup scales nothing.
-- sign turned:  return bias -> return -bias
+- sign turned:  by_pair = table -> by_pair = -table
   The sign is turned: the bias is −table[buckets]. It is added as the table has it.
 """,
 )
