@@ -41,7 +41,7 @@ def relative_position_buckets(T, S=None, num_buckets=32, max_distance=128, bidir
     S = T if S is None else S
     t = np.arange(T)[:, None] + S - T
     s = np.arange(S)
-    distance = t - s  # (T, S), how far the key stands before the query
+    distance = t - s
     N = num_buckets // 2 if bidirectional else num_buckets
     half = N // 2
     n = np.abs(distance) if bidirectional else np.maximum(distance, 0)
@@ -152,8 +152,11 @@ RELATIVE_POSITION_BUCKETS = Exercise(
   All distances from N/2 on share the last bucket, N − 1, and those between stay empty. They grow with the logarithm of
   the distance.
 - all distances by their logarithm:
-    above = -> N_log = np.log(np.maximum(n, 1)) / np.log(max_distance) * N; above =
-    np.where(n < half, n, np.minimum(far, N - 1)) -> np.minimum(N_log.astype(int), N - 1)
+    np.maximum(n, 1) / half -> np.maximum(n, 1)
+    max_distance / half -> max_distance
+    * (N - half) -> * N
+    half + np.floor -> np.floor
+    np.where(n < half, n, np.minimum(far, N - 1)) -> np.minimum(far, N - 1)
   All distances go by their logarithm. The first N/2 distances, from 0 on, have a bucket each.
 - the distance itself:  np.where(n < half, n, np.minimum(far, N - 1)) -> n
   This is the distance itself, without a bound: there are only N buckets for a direction, and beyond N/2 they grow with
@@ -235,8 +238,8 @@ def bias_cases(rng):
 
 
 def relative_position_bias(table, buckets):
-    T, S, H = *buckets.shape, table.shape[1]
-    by_pair = table[buckets]  # (T, S, H)
+    (T, S), H = buckets.shape, table.shape[1]
+    by_pair = table[buckets]
     bias = np.moveaxis(by_pair, -1, 0)
     return bias
 
@@ -325,10 +328,10 @@ def bias_backward_cases(rng):
 
 def relative_position_bias_backward(dbias, buckets, num_buckets):
     H, T, S = dbias.shape
-    by_pair = np.moveaxis(dbias, 0, -1)  # (T, S, H)
+    by_pair = np.moveaxis(dbias, 0, -1)
     flat, rows = buckets.reshape(-1), by_pair.reshape(T * S, H)
     dtable = np.zeros((num_buckets, H))
-    np.add.at(dtable, flat, rows)  # += would count a bucket that occurs again once
+    np.add.at(dtable, flat, rows)
     return dtable
 
 
