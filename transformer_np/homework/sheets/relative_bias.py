@@ -238,7 +238,6 @@ def bias_cases(rng):
 
 
 def relative_position_bias(table, buckets):
-    (T, S), H = buckets.shape, table.shape[1]
     by_pair = table[buckets]
     bias = np.moveaxis(by_pair, -1, 0)
     return bias
@@ -265,7 +264,7 @@ RELATIVE_POSITION_BIAS = Exercise(
 - heads in the middle:  np.moveaxis(by_pair, -1, 0) -> by_pair.swapaxes(1, 2)
   The heads are in the middle, (T, H, S). They must stand in front, (H, T, S): move the last axis of table[buckets] to
   the front.
-- reshaped instead of transposed:  np.moveaxis(by_pair, -1, 0) -> by_pair.reshape(H, T, S)
+- reshaped instead of transposed:  np.moveaxis(by_pair, -1, 0) -> by_pair.reshape(-1, *buckets.shape)
   table[buckets] is reshaped to (H, T, S). The shape is right, but reshape keeps the order in memory, so that heads,
   queries and keys are mixed up. Move the last axis to the front: np.moveaxis, or transpose(2, 0, 1).
 - queries and keys exchanged:  np.moveaxis(by_pair, -1, 0) -> by_pair.T
@@ -274,7 +273,7 @@ RELATIVE_POSITION_BIAS = Exercise(
 - an axis for the batch in front:  return bias -> return bias[None]
   There is an axis of length 1 for the batch in front, (1, H, T, S). The bias is (H, T, S), and broadcasts over the
   batch as it is.
-- queries and keys in one axis:  return bias -> return bias.reshape(H, T * S)
+- queries and keys in one axis:  return bias -> return bias.reshape(len(bias), -1)
   Queries and keys are in one axis, (H, T · S). The last step, back to (H, T, S), is missing.
 - the table transposed before it is indexed:  return table.T[buckets]
   It picks columns of the table where rows are meant: a row is a bucket, a column a head. table[buckets], and only then
@@ -288,9 +287,9 @@ RELATIVE_POSITION_BIAS = Exercise(
   It looks up row bucket − 1. Buckets count from 0, as rows do.
 - counted from the end:  [buckets] -> [-1 - buckets]
   It counts the rows of the table from the end. Bucket 0 is row 0.
-- the key's position taken for the bucket:  [buckets] -> [np.broadcast_to(np.arange(S), (T, S))]
+- the key's position taken for the bucket:  [buckets] -> [np.indices(buckets.shape)[1]]
   It looks up the position of the key, 0, 1, 2, …, instead of its bucket: every query gets the same bias.
-- the first query's row for all:  [buckets] -> [np.broadcast_to(buckets[0], (T, S))]
+- the first query's row for all:  [buckets] -> [np.broadcast_to(buckets[0], buckets.shape)]
   The first row of buckets stands for every query. Each query has its own distances, buckets[t].
 - summed over the heads:  return bias -> return bias.sum(axis=0)
   The heads are summed: (T, S). Every head has a bias of its own, (H, T, S).
@@ -298,11 +297,11 @@ RELATIVE_POSITION_BIAS = Exercise(
   The heads are averaged: (T, S). Every head has a bias of its own, (H, T, S).
 - the first head only:  return bias -> return bias[0]
   Only the first head is looked up: (T, S). Every head has a bias of its own, (H, T, S).
-- the first head for all:  return bias -> return np.stack(H * [bias[0]])
+- the first head for all:  return bias -> return np.stack([bias[0]] * len(bias))
   All heads get the bias of the first. Every head has a column of the table.
 - bucket 0 without bias:  return bias -> return np.where(buckets == 0, 0, bias)
   Bucket 0 gets no bias, as if it were padding. It is the distance 0, and has a row like any other.
-- the future hidden:  return bias -> return np.where(np.tri(T, S, S - T), bias, -np.inf)
+- the future hidden:  return bias -> T, S = buckets.shape; return np.where(np.tri(T, S, S - T), bias, -np.inf)
   The future is set to −inf. Hiding is the mask's task: an encoder sees both directions, and the bias is what the table
   says.
 - the bias taken as the distance times a slope:  return bias -> return bias * buckets
@@ -310,7 +309,7 @@ RELATIVE_POSITION_BIAS = Exercise(
   itself.
 - a softmax over the keys:  return bias -> return F.softmax(bias)
   A softmax is taken over the keys. The bias is added to the scores before the softmax, as it is.
-- divided by √H:  return bias -> return bias / np.sqrt(H)
+- divided by √H:  return bias -> return bias / np.sqrt(len(bias))
   The bias is divided by √H. The lookup scales nothing.
 - sign turned:  by_pair = table -> by_pair = -table
   The sign is turned: the bias is −table[buckets]. It is added as the table has it.
