@@ -8,7 +8,7 @@ from ..exercise import Case, Exercise, Result, draw_sizes
 # --- relative_position_buckets ---------------------------------------------------------------------------------------
 
 
-def _no_boundary(N, max_distance, T):
+def no_boundary(N, max_distance, T):
     """Whether no distance below T is just where a bucket begins: there rounding decides, in float32 and float64."""
     half = N // 2
     n = np.arange(half + 1, min(T, max_distance))
@@ -16,12 +16,12 @@ def _no_boundary(N, max_distance, T):
     return bool((np.abs(growth - np.round(growth)) > 1e-4).all())
 
 
-def _buckets_cases(rng):
+def buckets_cases(rng):
     T, S = (int(n) for n in (rng.integers(4, 8), rng.integers(12, 15)))  # below 16, where 32 buckets have a boundary
     while True:
         N, max_distance = 2 * int(rng.integers(3, 7)), int(rng.integers(16, 25))
         far = int(max_distance * (max_distance / (N // 2)) ** (2 / N)) + 4  # reaches a bucket behind N, were there one
-        if _no_boundary(N, max_distance, far) and _no_boundary(2 * N, max_distance, far):
+        if no_boundary(N, max_distance, far) and no_boundary(2 * N, max_distance, far):
             break
     both, one = {"num_buckets": 2 * N, "max_distance": max_distance}, {"bidirectional": False}
     return [
@@ -37,262 +37,30 @@ def _buckets_cases(rng):
     ]
 
 
-def _wrong_buckets(made, T, S=None, num_buckets=32, max_distance=128, bidirectional=None):
-    if bidirectional is None:
-        bidirectional = not made("bidirectional=False by default")
-    if made("always bidirectional"):
-        bidirectional = True
-    if made("never bidirectional"):
-        bidirectional = False
-    if made("num_buckets not used"):
-        num_buckets = 32
-    if made("max_distance not used"):
-        max_distance = 128
-    S = T if S is None or made("S not used") else S
-    offset = S - T
-    if made("queries from the first position on"):
-        offset = 0
-    if made("queries moved by T − S"):
-        offset = T - S
-    before = np.arange(T)[:, None] + offset - np.arange(S)
-    if made("key's position minus query's"):
-        before = -before
-    N = num_buckets
-    if bidirectional or made("halved in one direction too"):
-        N = num_buckets // 2
-    second = N  # where the buckets of the later keys begin
-    if bidirectional and made("num_buckets not halved"):
-        N, second = num_buckets, num_buckets
-    if bidirectional and made("num_buckets halved for the later keys only"):
-        N = num_buckets
-    if made("num_buckets halved once too often"):
-        N, second = N // 2, N // 2
+def relative_position_buckets(T, S=None, num_buckets=32, max_distance=128, bidirectional=True):
+    S = T if S is None else S
+    t = np.arange(T)[:, None] + S - T
+    s = np.arange(S)
+    distance = t - s
+    N = num_buckets // 2 if bidirectional else num_buckets
     half = N // 2
-    if made("a quarter of the buckets exact"):
-        half = max(1, N // 4)
+    n = np.abs(distance) if bidirectional else np.maximum(distance, 0)
+    above = np.log(np.maximum(n, 1) / half)
+    below = np.log(max_distance / half)
+    growth = above / below * (N - half)
+    far = half + np.floor(growth).astype(int)
+    buckets = np.where(n < half, n, np.minimum(far, N - 1))
     if bidirectional:
-        n = before if made("no absolute value") else np.abs(before)
-    elif made("no maximum with 0 in one direction"):
-        n = before
-    elif made("later keys by their distance in one direction"):
-        n = np.abs(before)
-    else:
-        n = np.maximum(-before if made("earlier keys in bucket 0") else before, 0)
-    at_least_1 = np.maximum(n, 1)
-    above, below = np.log(at_least_1 / half), np.log(max_distance / half)
-    if made("n not divided by N/2") or made("neither divided by N/2"):
-        above = np.log(at_least_1)
-    if made("max_distance not divided by N/2") or made("neither divided by N/2"):
-        below = np.log(max_distance)
-    if made("logarithm to base 2 above"):
-        above = above / np.log(2)
-    if made("logarithm to base 2 below"):
-        below = below / np.log(2)
-    if made("no logarithm"):
-        above, below = at_least_1 - half, max_distance - half
-    if made("quotient without logarithm"):
-        above, below = at_least_1 / half, max_distance / half
-    growth = above / below
-    if made("floored before it is multiplied"):
-        growth = np.floor(growth)
-    growth = growth * (N if made("times N instead of N/2") else N - half - made("times N/2 − 1 instead of N/2"))
-    if made("rounded instead of floored"):
-        growth = np.round(growth)
-    if made("rounded up"):
-        growth = np.ceil(growth)
-    far = np.floor(growth).astype(int)
-    if not made("N/2 not added"):
-        far = far + half + made("far buckets one too high")
-    if made("everything beyond N/2 in one bucket"):
-        far = np.full_like(far, half)
-    if made("N buckets, one for each distance"):
-        far = n
-    if made("everything beyond N/2 in the last bucket"):
-        far = np.full_like(far, N - 1)
-    if made("cut off at N"):
-        far = np.minimum(far, N)
-    elif not made("not cut off"):
-        far = np.minimum(far, N - 1)
-    buckets = np.where(n < half, n, far)
-    if made("the distance itself"):
-        buckets = n
-    if made("all distances by their logarithm"):
-        growth = np.log(at_least_1) / np.log(max_distance) * N
-        buckets = np.minimum(np.floor(growth).astype(int), N - 1)
-    if bidirectional and not made("no second half for later keys"):
-        later = before < 0
-        if made("earlier keys in the second half"):
-            later = before > 0
-        if made("distance 0 in the second half"):
-            later = before <= 0
-        buckets = buckets + (second - made("later keys one bucket lower")) * later
-    if made("buckets from 1"):
-        buckets = buckets + 1
-    return buckets.T if made("transposed") else buckets
+        buckets = buckets + N * (distance < 0)
+    return buckets
 
 
 RELATIVE_POSITION_BUCKETS = Exercise(
     F.relative_position_buckets,
-    (Result("buckets", "T S"),),
-    _buckets_cases,
-    {
-        "key's position minus query's": (
-            "The sign of the distance is wrong: past and future have changed places. Here the distance is the query's "
-            "position minus the key's, so keys before the query have the first half of the buckets, and with "
-            "bidirectional=False it is the keys after it that share bucket 0."
-        ),
-        "earlier keys in the second half": (
-            "The two halves have changed places: keys before the query (and itself) have the buckets 0 … N − 1, keys "
-            "after it N … 2N − 1."
-        ),
-        "earlier keys in bucket 0": (
-            "With bidirectional=False the keys before the query share bucket 0. It is the keys after it, which the "
-            "causal mask hides; the past is what the buckets are for."
-        ),
-        "distance 0 in the second half": (
-            "The query itself, distance 0, is in the second half of the buckets. It belongs to the first, bucket 0: "
-            "the second half is for keys after the query, s > t, not ≥."
-        ),
-        "no second half for later keys": (
-            "Keys after the query have the same buckets as keys as far before it: with bidirectional=True they have "
-            "the second half, + N, so that the model can tell past from future."
-        ),
-        "later keys one bucket lower": (
-            "The buckets of later keys begin one too low, so that none stays empty. They are N + the bucket of the "
-            "distance; bucket N, distance 0 after the query, is never used."
-        ),
-        "no absolute value": (
-            "With bidirectional=True the distance of later keys is negative and never far: the absolute value is "
-            "missing, n = |distance|."
-        ),
-        "no maximum with 0 in one direction": (
-            "With bidirectional=False later keys have negative buckets: the maximum with 0 is missing. They share "
-            "bucket 0 with the query itself."
-        ),
-        "later keys by their distance in one direction": (
-            "With bidirectional=False later keys have the bucket of their distance, |distance|, as if they stood "
-            "before the query. They share bucket 0 with the query itself: max(distance, 0)."
-        ),
-        "always bidirectional": (
-            "It does not use `bidirectional`: keys after the query always have buckets of their own. With False all "
-            "buckets are for the past."
-        ),
-        "never bidirectional": (
-            "It does not use `bidirectional`: all buckets are always for the past. With True the second half is for "
-            "keys after the query."
-        ),
-        "bidirectional=False by default": "The default is bidirectional=False. It is True, as in the encoder.",
-        "num_buckets not used": "It does not use `num_buckets`: there are always 32.",
-        "max_distance not used": "It does not use `max_distance`: it is always 128.",
-        "num_buckets not halved": (
-            "With bidirectional=True each direction has all num_buckets buckets, so that there are twice as many. Each "
-            "has half of them, N = num_buckets // 2: the table has num_buckets rows."
-        ),
-        "num_buckets halved for the later keys only": (
-            "The later keys begin at num_buckets // 2, but the formula still has all num_buckets, so that the two "
-            "directions overlap. With bidirectional=True N is num_buckets // 2 in the formula too."
-        ),
-        "halved in one direction too": (
-            "num_buckets is halved with bidirectional=False too. There is one direction then, and it has all of them."
-        ),
-        "num_buckets halved once too often": (
-            "num_buckets is halved twice before N is put in: N = num_buckets // 2 with bidirectional=True, num_buckets "
-            "with False; of these N half are exact."
-        ),
-        "a quarter of the buckets exact": (
-            "Only N/4 buckets hold one distance each. It is half of the N buckets of a direction, N/2."
-        ),
-        "S not used": (
-            "It does not use `S`: there are always as many keys as queries. A decoder with a cache has one query and "
-            "S keys."
-        ),
-        "queries from the first position on": (
-            "Query t is taken to stand at position t. The queries are the last T of S positions, so it stands at t + "
-            "(S − T), as in causal_mask(T, S). With T = S it makes no difference; a decoder with a cache needs it."
-        ),
-        "queries moved by T − S": (
-            "Query t is taken to stand at t − (S − T): the sign is wrong. The queries are the last T of S positions, t "
-            "+ (S − T)."
-        ),
-        "no logarithm": (
-            "Beyond N/2 the buckets are all equally wide: (n − N/2) / (max_distance − N/2). They grow with the "
-            "logarithm, log(n / (N/2)) / log(max_distance / (N/2))."
-        ),
-        "quotient without logarithm": (
-            "The two logarithms are missing: it is log(n / (N/2)) / log(max_distance / (N/2)), not the quotient of the "
-            "numbers."
-        ),
-        "N buckets, one for each distance": (
-            "Every distance has a bucket of its own until they are used up: beyond N/2 they grow with the logarithm, "
-            "so that they reach to max_distance."
-        ),
-        "everything beyond N/2 in one bucket": (
-            "All distances from N/2 on share bucket N/2, and the others stay empty. They grow with the logarithm of "
-            "the distance."
-        ),
-        "everything beyond N/2 in the last bucket": (
-            "All distances from N/2 on share the last bucket, N − 1, and those between stay empty. They grow with the "
-            "logarithm of the distance."
-        ),
-        "all distances by their logarithm": (
-            "All distances go by their logarithm. The first N/2 distances, from 0 on, have a bucket each."
-        ),
-        "the distance itself": (
-            "This is the distance itself, without a bound: there are only N buckets for a direction, and beyond N/2 "
-            "they grow with the logarithm."
-        ),
-        "n not divided by N/2": (
-            "The logarithm above is log n. It is log(n / (N/2)), which is 0 where the second half of the N begins."
-        ),
-        "max_distance not divided by N/2": (
-            "The logarithm below is log max_distance. It is log(max_distance / (N/2)), so that the quotient is 1 at "
-            "max_distance."
-        ),
-        "neither divided by N/2": (
-            "This is log n / log max_distance. Both are divided by N/2 first: log(n / (N/2)) / log(max_distance / "
-            "(N/2)) goes from 0 to 1 over the second half of the N buckets."
-        ),
-        "logarithm to base 2 above": (
-            "The two logarithms have different bases (np.log2 above, np.log below). Any base will do, but the same for "
-            "both."
-        ),
-        "logarithm to base 2 below": (
-            "The two logarithms have different bases (np.log above, np.log2 below). Any base will do, but the same for "
-            "both."
-        ),
-        "times N instead of N/2": (
-            "The quotient of the logarithms is multiplied by N. Half of the N buckets are left for it: N/2."
-        ),
-        "times N/2 − 1 instead of N/2": (
-            "The quotient of the logarithms is multiplied by N/2 − 1, so that the last bucket begins at max_distance. "
-            "It is multiplied by N/2, and what would be bucket N goes to the last."
-        ),
-        "far buckets one too high": (
-            "The logarithmic buckets are one too high, off by one: the first of them is N/2, since 0 … N/2 − 1 are "
-            "taken."
-        ),
-        "floored before it is multiplied": (
-            "The quotient of the logarithms is made a whole number before it is multiplied by N/2, so it is 0 up to "
-            "max_distance. Multiply first, then floor."
-        ),
-        "rounded instead of floored": "The logarithmic bucket is rounded to the nearest. It is rounded down: ⌊…⌋.",
-        "rounded up": "The logarithmic bucket is rounded up (ceil). It is rounded down: ⌊…⌋, as astype(int) does.",
-        "N/2 not added": (
-            "The logarithmic buckets begin at 0 again and share those of the near keys. N/2 is to be added: the first "
-            "N/2 are taken."
-        ),
-        "not cut off": (
-            "Distances from max_distance on get buckets beyond the last, which the table does not have. They share the "
-            "last one: the minimum with N − 1."
-        ),
-        "cut off at N": (
-            "Distances from max_distance on get bucket N, off by one: counted from 0 the last of N is N − 1."
-        ),
-        "buckets from 1": "The buckets count from 1. They count from 0, as the rows of a table do.",
-        "transposed": "It is transposed, a row for each key. A row is a query: (T, S).",
-    },
-    _wrong_buckets,
-    (
+    results=(Result("buckets", "T S"),),
+    cases=buckets_cases,
+    answer=relative_position_buckets,
+    hints=(
         "Which distances does a model have to tell apart exactly, and for which is a rough idea enough?",
         "n < N/2: n;  else min(N − 1, N/2 + ⌊log(n / (N/2)) / log(max_distance / (N/2)) · N/2⌋);  N = num_buckets // 2 "
         "and + N for keys after the query, if bidirectional; N = num_buckets and n = 0 for them, if not",
@@ -303,13 +71,143 @@ RELATIVE_POSITION_BUCKETS = Exercise(
     section="Raffel et al. 2020, §2.1",
     chapter="T5",
     place=3,
-)  # fmt: skip
+    mistakes="""
+- key's position minus query's:  t - s -> s - t
+  The sign of the distance is wrong: past and future have changed places. Here the distance is the query's position
+  minus the key's, so keys before the query have the first half of the buckets, and with bidirectional=False it is the
+  keys after it that share bucket 0.
+- earlier keys in the second half:  distance < 0 -> distance > 0
+  The two halves have changed places: keys before the query (and itself) have the buckets 0 … N − 1, keys after it N …
+  2N − 1.
+- earlier keys in bucket 0:  np.maximum(distance, 0) -> np.maximum(-distance, 0)
+  With bidirectional=False the keys before the query share bucket 0. It is the keys after it, which the causal mask
+  hides; the past is what the buckets are for.
+- distance 0 in the second half:  distance < 0 -> distance <= 0
+  The query itself, distance 0, is in the second half of the buckets. It belongs to the first, bucket 0: the second half
+  is for keys after the query, s > t, not ≥.
+- no second half for later keys:  if bidirectional: buckets = buckets + N * (distance < 0) -> pass
+  Keys after the query have the same buckets as keys as far before it: with bidirectional=True they have the second
+  half, + N, so that the model can tell past from future.
+- later keys one bucket lower:  N * (distance < 0) -> (N - 1) * (distance < 0)
+  The buckets of later keys begin one too low, so that none stays empty. They are N + the bucket of the distance; bucket
+  N, distance 0 after the query, is never used.
+- no absolute value:  np.abs(distance) -> distance
+  With bidirectional=True the distance of later keys is negative and never far: the absolute value is missing, n =
+  |distance|.
+- no maximum with 0 in one direction:  np.maximum(distance, 0) -> distance
+  With bidirectional=False later keys have negative buckets: the maximum with 0 is missing. They share bucket 0 with the
+  query itself.
+- later keys by their distance in one direction:  np.maximum(distance, 0) -> np.abs(distance)
+  With bidirectional=False later keys have the bucket of their distance, |distance|, as if they stood before the query.
+  They share bucket 0 with the query itself: max(distance, 0).
+- always bidirectional:  s = np.arange(S) -> s = np.arange(S); bidirectional = True
+  It does not use `bidirectional`: keys after the query always have buckets of their own. With False all buckets are for
+  the past.
+- never bidirectional:  s = np.arange(S) -> s = np.arange(S); bidirectional = False
+  It does not use `bidirectional`: all buckets are always for the past. With True the second half is for keys after the
+  query.
+- bidirectional=False by default:  bidirectional=True -> bidirectional=False
+  The default is bidirectional=False. It is True, as in the encoder.
+- num_buckets not used:  num_buckets // 2 if bidirectional else num_buckets -> 16 if bidirectional else 32
+  It does not use `num_buckets`: there are always 32.
+- max_distance not used:  max_distance / half -> 128 / half
+  It does not use `max_distance`: it is always 128.
+- num_buckets not halved:  num_buckets // 2 if bidirectional else num_buckets -> num_buckets
+  With bidirectional=True each direction has all num_buckets buckets, so that there are twice as many. Each has half of
+  them, N = num_buckets // 2: the table has num_buckets rows.
+- num_buckets halved for the later keys only:
+    num_buckets // 2 if bidirectional else num_buckets -> num_buckets
+    N * (distance < 0) -> num_buckets // 2 * (distance < 0)
+  The later keys begin at num_buckets // 2, but the formula still has all num_buckets, so that the two directions
+  overlap. With bidirectional=True N is num_buckets // 2 in the formula too.
+- halved in one direction too:  num_buckets // 2 if bidirectional else num_buckets -> num_buckets // 2
+  num_buckets is halved with bidirectional=False too. There is one direction then, and it has all of them.
+- num_buckets halved once too often:  half = N // 2 -> N = N // 2; half = N // 2
+  num_buckets is halved twice before N is put in: N = num_buckets // 2 with bidirectional=True, num_buckets with False;
+  of these N half are exact.
+- a quarter of the buckets exact:  N // 2 -> N // 4
+  Only N/4 buckets hold one distance each. It is half of the N buckets of a direction, N/2.
+- S not used:  S = T if S is None else S -> S = T
+  It does not use `S`: there are always as many keys as queries. A decoder with a cache has one query and S keys.
+- queries from the first position on:  [:, None] + S - T -> [:, None]
+  Query t is taken to stand at position t. The queries are the last T of S positions, so it stands at t + (S − T), as in
+  causal_mask(T, S). With T = S it makes no difference; a decoder with a cache needs it.
+- queries moved by T − S:  + S - T -> + T - S
+  Query t is taken to stand at t − (S − T): the sign is wrong. The queries are the last T of S positions, t + (S − T).
+- no logarithm:
+    np.log(np.maximum(n, 1) / half) -> np.maximum(n, 1) - half
+    np.log(max_distance / half) -> max_distance - half
+  Beyond N/2 the buckets are all equally wide: (n − N/2) / (max_distance − N/2). They grow with the logarithm, log(n /
+  (N/2)) / log(max_distance / (N/2)).
+- quotient without logarithm:
+    np.log(np.maximum(n, 1) / half) -> np.maximum(n, 1) / half
+    np.log(max_distance / half) -> max_distance / half
+  The two logarithms are missing: it is log(n / (N/2)) / log(max_distance / (N/2)), not the quotient of the numbers.
+- N buckets, one for each distance:  np.minimum(far, N - 1) -> np.minimum(n, N - 1)
+  Every distance has a bucket of its own until they are used up: beyond N/2 they grow with the logarithm, so that they
+  reach to max_distance.
+- everything beyond N/2 in one bucket:  np.minimum(far, N - 1) -> half
+  All distances from N/2 on share bucket N/2, and the others stay empty. They grow with the logarithm of the distance.
+- everything beyond N/2 in the last bucket:  np.minimum(far, N - 1) -> N - 1
+  All distances from N/2 on share the last bucket, N − 1, and those between stay empty. They grow with the logarithm of
+  the distance.
+- all distances by their logarithm:
+    np.maximum(n, 1) / half -> np.maximum(n, 1)
+    max_distance / half -> max_distance
+    * (N - half) -> * N
+    half + np.floor -> np.floor
+    np.where(n < half, n, np.minimum(far, N - 1)) -> np.minimum(far, N - 1)
+  All distances go by their logarithm. The first N/2 distances, from 0 on, have a bucket each.
+- the distance itself:  np.where(n < half, n, np.minimum(far, N - 1)) -> n
+  This is the distance itself, without a bound: there are only N buckets for a direction, and beyond N/2 they grow with
+  the logarithm.
+- n not divided by N/2:  np.maximum(n, 1) / half -> np.maximum(n, 1)
+  The logarithm above is log n. It is log(n / (N/2)), which is 0 where the second half of the N begins.
+- max_distance not divided by N/2:  max_distance / half -> max_distance
+  The logarithm below is log max_distance. It is log(max_distance / (N/2)), so that the quotient is 1 at max_distance.
+- neither divided by N/2:
+    np.maximum(n, 1) / half -> np.maximum(n, 1)
+    max_distance / half -> max_distance
+  This is log n / log max_distance. Both are divided by N/2 first: log(n / (N/2)) / log(max_distance / (N/2)) goes from
+  0 to 1 over the second half of the N buckets.
+- logarithm to base 2 above:  np.log(np.maximum -> np.log2(np.maximum
+  The two logarithms have different bases (np.log2 above, np.log below). Any base will do, but the same for both.
+- logarithm to base 2 below:  np.log(max_distance -> np.log2(max_distance
+  The two logarithms have different bases (np.log above, np.log2 below). Any base will do, but the same for both.
+- times N instead of N/2:  * (N - half) -> * N
+  The quotient of the logarithms is multiplied by N. Half of the N buckets are left for it: N/2.
+- times N/2 − 1 instead of N/2:  * (N - half) -> * (N - half - 1)
+  The quotient of the logarithms is multiplied by N/2 − 1, so that the last bucket begins at max_distance. It is
+  multiplied by N/2, and what would be bucket N goes to the last.
+- far buckets one too high:  half + np.floor -> half + 1 + np.floor
+  The logarithmic buckets are one too high, off by one: the first of them is N/2, since 0 … N/2 − 1 are taken.
+- floored before it is multiplied:  above / below -> np.floor(above / below)
+  The quotient of the logarithms is made a whole number before it is multiplied by N/2, so it is 0 up to max_distance.
+  Multiply first, then floor.
+- rounded instead of floored:  np.floor -> np.round
+  The logarithmic bucket is rounded to the nearest. It is rounded down: ⌊…⌋.
+- rounded up:  np.floor -> np.ceil
+  The logarithmic bucket is rounded up (ceil). It is rounded down: ⌊…⌋, as astype(int) does.
+- N/2 not added:  half + np.floor -> np.floor
+  The logarithmic buckets begin at 0 again and share those of the near keys. N/2 is to be added: the first N/2 are
+  taken.
+- not cut off:  np.minimum(far, N - 1) -> far
+  Distances from max_distance on get buckets beyond the last, which the table does not have. They share the last one:
+  the minimum with N − 1.
+- cut off at N:  np.minimum(far, N - 1) -> np.minimum(far, N)
+  Distances from max_distance on get bucket N, off by one: counted from 0 the last of N is N − 1.
+- buckets from 1:  np.where( -> 1 + np.where(
+  The buckets count from 1. They count from 0, as the rows of a table do.
+- transposed:  return buckets -> return buckets.T
+  It is transposed, a row for each key. A row is a query: (T, S).
+""",
+)
 
 
 # --- relative_position_bias ------------------------------------------------------------------------------------------
 
 
-def _bias_sizes(rng):
+def bias_sizes(rng):
     """What is special about each case of both, its sizes and its buckets."""
     sizes = draw_sizes(rng, "T S R H", least=3)
     T, S, R, _ = sizes.values()
@@ -332,134 +230,25 @@ def _bias_sizes(rng):
     yield "one query", sizes | {"T": 1}, F.relative_position_buckets(1, S, R + R % 2, 20, bidirectional=False) % R
 
 
-def _bias_cases(rng):
+def bias_cases(rng):
     return [
         Case(label, (rng.normal(size=(sizes["R"], sizes["H"])), buckets), sizes=sizes)
-        for label, sizes, buckets in _bias_sizes(rng)
+        for label, sizes, buckets in bias_sizes(rng)
     ]
 
 
-def _wrong_bias(made, table, buckets):
-    R, H = table.shape
-    T, S = buckets.shape
-    if made("the next bucket"):
-        buckets = buckets + 1
-    if made("buckets counted from 1"):
-        buckets = buckets - 1
-    if made("counted from the end"):
-        buckets = -1 - buckets
-    if made("the key's position taken for the bucket"):
-        buckets = np.broadcast_to(np.arange(S), (T, S))
-    if made("the first query's row for all"):
-        buckets = np.broadcast_to(buckets[0], (T, S))
-    if made("the one-hot matrix itself"):
-        return np.eye(R)[buckets]
-    if made("the table transposed before it is indexed"):
-        return table.T[buckets]
-    by_pair = np.stack([table[row] for row in buckets])  # (T, S, H)
-    if made("heads last"):
-        return by_pair
-    if made("heads in the middle"):
-        return by_pair.swapaxes(1, 2)
-    if made("reshaped instead of transposed"):
-        return by_pair.reshape(H, T, S)
-    bias = np.stack([by_pair[..., h] for h in range(H)])
-    if made("queries and keys exchanged"):
-        bias = bias.swapaxes(1, 2)
-    if made("an axis for the batch in front"):
-        bias = bias[None]
-    if made("queries and keys in one axis"):
-        bias = bias.reshape(H, T * S)
-    if made("summed over the heads"):
-        bias = bias.sum(axis=0)
-    if made("averaged over the heads"):
-        bias = bias.mean(axis=0)
-    if made("the first head only"):
-        bias = bias[0]
-    if made("the first head for all"):
-        bias = np.broadcast_to(bias[0], bias.shape)
-    if made("bucket 0 without bias"):
-        bias = np.where(buckets == 0, 0, bias)
-    if made("the future hidden"):
-        bias = np.where(np.arange(S) > np.arange(T)[:, None] + S - T, -np.inf, bias)
-    if made("the bias taken as the distance times a slope"):
-        bias = bias * buckets
-    if made("a softmax over the keys"):
-        bias = F.softmax(bias)
-    if made("divided by √H"):
-        bias = bias / np.sqrt(H)
-    return -bias if made("sign turned") else bias
+def relative_position_bias(table, buckets):
+    by_pair = table[buckets]
+    bias = np.moveaxis(by_pair, -1, 0)
+    return bias
 
 
 RELATIVE_POSITION_BIAS = Exercise(
     F.relative_position_bias,
-    (Result("bias", "H T S"),),
-    _bias_cases,
-    {
-        "heads last": (
-            "The heads are the last axis, (T, S, H), as table[buckets] gives it. They must stand in front, (H, T, S), "
-            "as in the scores: move the last axis to the front."
-        ),
-        "heads in the middle": (
-            "The heads are in the middle, (T, H, S). They must stand in front, (H, T, S): move the last axis of "
-            "table[buckets] to the front."
-        ),
-        "reshaped instead of transposed": (
-            "table[buckets] is reshaped to (H, T, S). The shape is right, but reshape keeps the order in memory, so "
-            "that heads, queries and keys are mixed up. Move the last axis to the front: np.moveaxis, or transpose(2, "
-            "0, 1)."
-        ),
-        "queries and keys exchanged": (
-            "Queries and keys have changed places, (H, S, T): the bias is transposed, from `.T` or swapaxes(0, 2) of "
-            "(T, S, H). The order of the other two stays: np.moveaxis(…, -1, 0), or transpose(2, 0, 1)."
-        ),
-        "an axis for the batch in front": (
-            "There is an axis of length 1 for the batch in front, (1, H, T, S). The bias is (H, T, S), and broadcasts "
-            "over the batch as it is."
-        ),
-        "queries and keys in one axis": (
-            "Queries and keys are in one axis, (H, T · S). The last step, back to (H, T, S), is missing."
-        ),
-        "the table transposed before it is indexed": (
-            "It picks columns of the table where rows are meant: a row is a bucket, a column a head. table[buckets], "
-            "and only then the heads to the front."
-        ),
-        "the one-hot matrix itself": (
-            "It returns the one-hot rows of the buckets. They still have to be multiplied by the table, which picks a "
-            "row of it each."
-        ),
-        "the next bucket": "It looks up row bucket + 1. Buckets count from 0, as rows do.",
-        "buckets counted from 1": "It looks up row bucket − 1. Buckets count from 0, as rows do.",
-        "counted from the end": "It counts the rows of the table from the end. Bucket 0 is row 0.",
-        "the key's position taken for the bucket": (
-            "It looks up the position of the key, 0, 1, 2, …, instead of its bucket: every query gets the same bias."
-        ),
-        "the first query's row for all": (
-            "The first row of buckets stands for every query. Each query has its own distances, buckets[t]."
-        ),
-        "summed over the heads": "The heads are summed: (T, S). Every head has a bias of its own, (H, T, S).",
-        "averaged over the heads": "The heads are averaged: (T, S). Every head has a bias of its own, (H, T, S).",
-        "the first head only": "Only the first head is looked up: (T, S). Every head has a bias of its own, (H, T, S).",
-        "the first head for all": "All heads get the bias of the first. Every head has a column of the table.",
-        "bucket 0 without bias": (
-            "Bucket 0 gets no bias, as if it were padding. It is the distance 0, and has a row like any other."
-        ),
-        "the future hidden": (
-            "The future is set to −inf. Hiding is the mask's task: an encoder sees both directions, and the bias is "
-            "what the table says."
-        ),
-        "the bias taken as the distance times a slope": (
-            "The number of the table is multiplied by the bucket, a slope times the distance. The number of the "
-            "bucket is the bias itself."
-        ),
-        "a softmax over the keys": (
-            "A softmax is taken over the keys. The bias is added to the scores before the softmax, as it is."
-        ),
-        "divided by √H": "The bias is divided by √H. The lookup scales nothing.",
-        "sign turned": "The sign is turned: the bias is −table[buckets]. It is added as the table has it.",
-    },
-    _wrong_bias,
-    (
+    results=(Result("bias", "H T S"),),
+    cases=bias_cases,
+    answer=relative_position_bias,
+    hints=(
         "Two keys are as far from their queries. What have they in common in every head?",
         "bias[h, t, s] = table[buckets[t, s], h]",
         "notebook 13; your own embedding of notebook 01, and np.moveaxis to bring the heads to the front.",
@@ -468,168 +257,89 @@ RELATIVE_POSITION_BIAS = Exercise(
     section="Raffel et al. 2020, §2.1",
     chapter="T5",
     place=4,
+    mistakes="""
+- heads last:  np.moveaxis(by_pair, -1, 0) -> by_pair
+  The heads are the last axis, (T, S, H), as table[buckets] gives it. They must stand in front, (H, T, S), as in the
+  scores: move the last axis to the front.
+- heads in the middle:  np.moveaxis(by_pair, -1, 0) -> by_pair.swapaxes(1, 2)
+  The heads are in the middle, (T, H, S). They must stand in front, (H, T, S): move the last axis of table[buckets] to
+  the front.
+- reshaped instead of transposed:  np.moveaxis(by_pair, -1, 0) -> by_pair.reshape(-1, *buckets.shape)
+  table[buckets] is reshaped to (H, T, S). The shape is right, but reshape keeps the order in memory, so that heads,
+  queries and keys are mixed up. Move the last axis to the front: np.moveaxis, or transpose(2, 0, 1).
+- queries and keys exchanged:  np.moveaxis(by_pair, -1, 0) -> by_pair.T
+  Queries and keys have changed places, (H, S, T): the bias is transposed, from `.T` or swapaxes(0, 2) of (T, S, H). The
+  order of the other two stays: np.moveaxis(…, -1, 0), or transpose(2, 0, 1).
+- an axis for the batch in front:  return bias -> return bias[None]
+  There is an axis of length 1 for the batch in front, (1, H, T, S). The bias is (H, T, S), and broadcasts over the
+  batch as it is.
+- queries and keys in one axis:  return bias -> return bias.reshape(len(bias), -1)
+  Queries and keys are in one axis, (H, T · S). The last step, back to (H, T, S), is missing.
+- the table transposed before it is indexed:  return table.T[buckets]
+  It picks columns of the table where rows are meant: a row is a bucket, a column a head. table[buckets], and only then
+  the heads to the front.
+- the one-hot matrix itself:  return np.eye(len(table))[buckets]
+  It returns the one-hot rows of the buckets. They still have to be multiplied by the table, which picks a row of it
+  each.
+- the next bucket:  [buckets] -> [buckets + 1]
+  It looks up row bucket + 1. Buckets count from 0, as rows do.
+- buckets counted from 1:  [buckets] -> [buckets - 1]
+  It looks up row bucket − 1. Buckets count from 0, as rows do.
+- counted from the end:  [buckets] -> [-1 - buckets]
+  It counts the rows of the table from the end. Bucket 0 is row 0.
+- the key's position taken for the bucket:  [buckets] -> [np.indices(buckets.shape)[1]]
+  It looks up the position of the key, 0, 1, 2, …, instead of its bucket: every query gets the same bias.
+- the first query's row for all:  [buckets] -> [np.broadcast_to(buckets[0], buckets.shape)]
+  The first row of buckets stands for every query. Each query has its own distances, buckets[t].
+- summed over the heads:  return bias -> return bias.sum(axis=0)
+  The heads are summed: (T, S). Every head has a bias of its own, (H, T, S).
+- averaged over the heads:  return bias -> return bias.mean(axis=0)
+  The heads are averaged: (T, S). Every head has a bias of its own, (H, T, S).
+- the first head only:  return bias -> return bias[0]
+  Only the first head is looked up: (T, S). Every head has a bias of its own, (H, T, S).
+- the first head for all:  return bias -> return np.stack([bias[0]] * len(bias))
+  All heads get the bias of the first. Every head has a column of the table.
+- bucket 0 without bias:  return bias -> return np.where(buckets == 0, 0, bias)
+  Bucket 0 gets no bias, as if it were padding. It is the distance 0, and has a row like any other.
+- the future hidden:  return bias -> T, S = buckets.shape; return np.where(np.tri(T, S, S - T), bias, -np.inf)
+  The future is set to −inf. Hiding is the mask's task: an encoder sees both directions, and the bias is what the table
+  says.
+- the bias taken as the distance times a slope:  return bias -> return bias * buckets
+  The number of the table is multiplied by the bucket, a slope times the distance. The number of the bucket is the bias
+  itself.
+- a softmax over the keys:  return bias -> return F.softmax(bias)
+  A softmax is taken over the keys. The bias is added to the scores before the softmax, as it is.
+- divided by √H:  return bias -> return bias / np.sqrt(len(bias))
+  The bias is divided by √H. The lookup scales nothing.
+- sign turned:  by_pair = table -> by_pair = -table
+  The sign is turned: the bias is −table[buckets]. It is added as the table has it.
+""",
 )
 
 
-def _bias_backward_cases(rng):
+def bias_backward_cases(rng):
     cases = []
-    for label, sizes, buckets in _bias_sizes(rng):
+    for label, sizes, buckets in bias_sizes(rng):
         dbias = rng.normal(size=(sizes["H"], *buckets.shape))
         cases.append(Case(label, (dbias, buckets, sizes["R"]), sizes=sizes))
     return cases
 
 
-def _wrong_bias_backward(made, dbias, buckets, num_buckets):
+def relative_position_bias_backward(dbias, buckets, num_buckets):
     H, T, S = dbias.shape
-    R = num_buckets
-    if made("dbias handed on"):
-        return dbias.copy()
-    if made("buckets counted from 1"):
-        buckets = buckets - 1
-    if made("the next bucket"):
-        buckets = buckets + 1
-    if made("rows only up to the largest bucket"):
-        R = int(buckets.max()) + 1
-    if made("queries and keys exchanged"):
-        dbias = dbias.swapaxes(1, 2)
-    if made("reshaped instead of transposed"):
-        by_pair = dbias.reshape(T, S, H)
-    else:
-        by_pair = np.stack(list(dbias), axis=-1)  # (T, S, H)
-    if made("future left out"):
-        by_pair = by_pair * np.tri(T, S, S - T)[..., None]
-    flat, rows = buckets.reshape(-1), by_pair.reshape(-1, H)
-    one_hot = np.eye(R)[flat]
-    count = np.maximum(one_hot.sum(axis=0), 1)[:, None]
-    dtable = np.zeros((R, H))
-    if made("repeated buckets not added"):
-        dtable[flat] = rows
-    elif made("only the first pair counts"):
-        dtable[flat[::-1]] = rows[::-1]
-    elif made("repeated buckets of a query not added"):
-        for bucket, row in zip(buckets, by_pair, strict=True):
-            dtable[bucket] += row
-    elif made("repeated buckets of a key not added"):
-        for s in range(S):
-            dtable[buckets[:, s]] += by_pair[:, s]
-    elif made("the last query only"):
-        np.add.at(dtable, buckets[-1], by_pair[-1])
-    elif made("pairs counted, dbias not used"):
-        dtable += one_hot.sum(axis=0)[:, None]
-    else:
-        dtable = one_hot.T @ rows
-    if made("averaged over the pairs of a bucket"):
-        dtable = dtable / count
-    if made("multiplied by the number of pairs"):
-        dtable = dtable * count
-    for name, number in (("queries", T), ("keys", S), ("pairs", T * S), ("heads", H), ("buckets", R)):
-        if made(f"divided by the number of {name}"):
-            dtable = dtable / number
-    if made("no gradient for bucket 0"):
-        dtable[0] = 0
-    if made("only the rows that occur"):
-        dtable = dtable[np.unique(flat)]
-    if made("summed over the heads"):
-        dtable = dtable.sum(axis=1)
-    if made("summed over the heads, in all columns"):
-        dtable = np.broadcast_to(dtable.sum(axis=1, keepdims=True), dtable.shape)
-    return dtable.T if made("heads first") else dtable
+    by_pair = np.moveaxis(dbias, 0, -1)
+    flat, rows = buckets.reshape(-1), by_pair.reshape(T * S, H)
+    dtable = np.zeros((num_buckets, H))
+    np.add.at(dtable, flat, rows)
+    return dtable
 
 
 RELATIVE_POSITION_BIAS_BACKWARD = Exercise(
     F.relative_position_bias_backward,
-    (Result("dtable", "R H"),),
-    _bias_backward_cases,
-    {
-        "repeated buckets not added": (
-            "A bucket that many pairs share counts once: only its last pair is left. `dtable[buckets] += …` reads all "
-            "rows, adds, and writes all back, so of equal buckets the last one wins; the same holds for `=`. The "
-            "gradients of all pairs that far apart have to be added up."
-        ),
-        "only the first pair counts": (
-            "A bucket that many pairs share counts once, with its first pair. The gradients of all pairs have to be "
-            "added up."
-        ),
-        "repeated buckets of a query not added": (
-            "It goes query by query with `dtable[buckets[t]] += …`: a bucket that one query has for two keys counts "
-            "once there, since `+=` with repeated indices keeps the last one only."
-        ),
-        "repeated buckets of a key not added": (
-            "It goes key by key with `dtable[buckets[:, s]] += …`: a bucket that two queries have for one key counts "
-            "once, since `+=` with repeated indices keeps the last one only."
-        ),
-        "the last query only": (
-            "Only the last query is counted: in the loop over queries the gradient is replaced (=) instead of added to "
-            "(+=)."
-        ),
-        "averaged over the pairs of a bucket": (
-            "The gradients of a bucket are averaged over its pairs. It is a sum, without division by the count: a "
-            "number that was added to many scores moved the loss as often."
-        ),
-        "multiplied by the number of pairs": (
-            "The sum over the pairs of a bucket is multiplied by their number once more: each pair counts once."
-        ),
-        "pairs counted, dbias not used": (
-            "It counts how often each bucket occurs and does not use dbias. Each pair adds its own gradient, not a 1."
-        ),
-        "reshaped instead of transposed": (
-            "dbias (H, T, S) is reshaped to (T, S, H). The shape is right, but reshape keeps the order in memory, so "
-            "that heads, queries and keys are mixed up. Move the first axis to the end: np.moveaxis, or transpose(1, "
-            "2, 0)."
-        ),
-        "queries and keys exchanged": (
-            "Queries and keys are exchanged: dbias is turned around by `.T` or swapaxes(0, 2), (S, T, H), and meets "
-            "the buckets of other pairs. With T ≠ S NumPy refuses; it is np.moveaxis(dbias, 0, -1)."
-        ),
-        "heads first": "dtable is transposed, (H, R). A gradient has the shape of its array: (num_buckets, H).",
-        "summed over the heads": (
-            "The heads are summed, one number for each bucket. Each head has a column of the table, (num_buckets, H)."
-        ),
-        "summed over the heads, in all columns": (
-            "Every column holds the sum over all heads. Each head has a column of the table, and its gradient comes "
-            "from dbias[h] alone."
-        ),
-        "future left out": (
-            "Pairs whose key stands after the query are left out. Where a mask hid them, their gradient is 0 already; "
-            "an encoder needs them."
-        ),
-        "no gradient for bucket 0": (
-            "Bucket 0 gets no gradient, as if it were padding. It is the distance 0, and has a row like any other."
-        ),
-        "divided by the number of queries": (
-            "The gradient is divided by T, the number of queries. It is a plain sum: any mean is the loss's doing and "
-            "is in dbias already."
-        ),
-        "divided by the number of keys": (
-            "The gradient is divided by S, the number of keys. It is a plain sum: any mean is the loss's doing and is "
-            "in dbias already."
-        ),
-        "divided by the number of pairs": (
-            "The gradient is divided by T · S, a mean for a sum. Any mean is the loss's doing and is in dbias already."
-        ),
-        "divided by the number of heads": (
-            "The gradient is divided by the number of heads. Each head has a column of its own, and nothing is shared."
-        ),
-        "divided by the number of buckets": (
-            "The gradient is divided by the number of buckets. It is a plain sum over the pairs of each."
-        ),
-        "buckets counted from 1": "The gradient goes to row bucket − 1 (off by one). Buckets count from 0, as rows do.",
-        "the next bucket": "The gradient goes to row bucket + 1 (off by one). Buckets count from 0, as rows do.",
-        "rows only up to the largest bucket": (
-            "dtable has as many rows as the largest bucket asks for, buckets.max() + 1. It has num_buckets rows, the "
-            "shape of the table; buckets that do not occur get a row of zeros."
-        ),
-        "only the rows that occur": (
-            "dtable has rows only for the buckets that occur. It has the shape of the table, num_buckets rows, with "
-            "zeros where a bucket does not occur."
-        ),
-        "dbias handed on": (
-            "dbias is returned as it came, a gradient for every pair. dtable is the gradient of the table, "
-            "(num_buckets, H): each number of dbias has to go to the row of its bucket."
-        ),
-    },
-    _wrong_bias_backward,
-    (
+    results=(Result("dtable", "R H"),),
+    cases=bias_backward_cases,
+    answer=relative_position_bias_backward,
+    hints=(
         "To how many scores of a head was one number of the table added?",
         "dtable[r, h] = Σ dbias[h, t, s] over all pairs (t, s) with buckets[t, s] = r",
         "notebook 13; your own embedding_backward of notebook 06, section 7, after np.moveaxis.",
@@ -638,6 +348,84 @@ RELATIVE_POSITION_BIAS_BACKWARD = Exercise(
     section="Raffel et al. 2020, §2.1",
     chapter="T5",
     place=5,
+    mistakes="""
+- repeated buckets not added:  np.add.at(dtable, flat, rows) -> dtable[flat] += rows
+  A bucket that many pairs share counts once: only its last pair is left. `dtable[buckets] += …` reads all rows, adds,
+  and writes all back, so of equal buckets the last one wins; the same holds for `=`. The gradients of all pairs that
+  far apart have to be added up.
+- only the first pair counts:  np.add.at(dtable, flat, rows) -> dtable[flat[::-1]] = rows[::-1]
+  A bucket that many pairs share counts once, with its first pair. The gradients of all pairs have to be added up.
+- repeated buckets of a query not added:
+    np.add.at(dtable, flat, rows) ->
+        for t in range(T):
+            dtable[buckets[t]] += by_pair[t]
+  It goes query by query with `dtable[buckets[t]] += …`: a bucket that one query has for two keys counts once there,
+  since `+=` with repeated indices keeps the last one only.
+- repeated buckets of a key not added:
+    np.add.at(dtable, flat, rows) ->
+        for s in range(S):
+            dtable[buckets[:, s]] += by_pair[:, s]
+  It goes key by key with `dtable[buckets[:, s]] += …`: a bucket that two queries have for one key counts once, since
+  `+=` with repeated indices keeps the last one only.
+- the last query only:  np.add.at(dtable, flat, rows) -> np.add.at(dtable, buckets[-1], by_pair[-1])
+  Only the last query is counted: in the loop over queries the gradient is replaced (=) instead of added to (+=).
+- averaged over the pairs of a bucket:
+    return dtable ->
+        count = np.bincount(flat, minlength=num_buckets)
+        return dtable / np.maximum(count, 1)[:, None]
+  The gradients of a bucket are averaged over its pairs. It is a sum, without division by the count: a number that was
+  added to many scores moved the loss as often.
+- multiplied by the number of pairs:
+    return dtable ->
+        count = np.bincount(flat, minlength=num_buckets)
+        return dtable * count[:, None]
+  The sum over the pairs of a bucket is multiplied by their number once more: each pair counts once.
+- pairs counted, dbias not used:  flat, rows) -> flat, 1)
+  It counts how often each bucket occurs and does not use dbias. Each pair adds its own gradient, not a 1.
+- reshaped instead of transposed:  np.moveaxis(dbias, 0, -1) -> dbias.reshape(T, S, H)
+  dbias (H, T, S) is reshaped to (T, S, H). The shape is right, but reshape keeps the order in memory, so that heads,
+  queries and keys are mixed up. Move the first axis to the end: np.moveaxis, or transpose(1, 2, 0).
+- queries and keys exchanged:  np.moveaxis(dbias, 0, -1) -> dbias.T
+  Queries and keys are exchanged: dbias is turned around by `.T` or swapaxes(0, 2), (S, T, H), and meets the buckets of
+  other pairs. With T ≠ S NumPy refuses; it is np.moveaxis(dbias, 0, -1).
+- heads first:  return dtable -> return dtable.T
+  dtable is transposed, (H, R). A gradient has the shape of its array: (num_buckets, H).
+- summed over the heads:  return dtable -> return dtable.sum(axis=1)
+  The heads are summed, one number for each bucket. Each head has a column of the table, (num_buckets, H).
+- summed over the heads, in all columns:  return dtable -> return dtable.sum(axis=1, keepdims=True) * np.ones(H)
+  Every column holds the sum over all heads. Each head has a column of the table, and its gradient comes from dbias[h]
+  alone.
+- future left out:  np.moveaxis(dbias, 0, -1) -> np.moveaxis(dbias * np.tri(T, S, S - T), 0, -1)
+  Pairs whose key stands after the query are left out. Where a mask hid them, their gradient is 0 already; an encoder
+  needs them.
+- no gradient for bucket 0:  return dtable -> dtable[0] = 0; return dtable
+  Bucket 0 gets no gradient, as if it were padding. It is the distance 0, and has a row like any other.
+- divided by the number of queries:  return dtable -> return dtable / T
+  The gradient is divided by T, the number of queries. It is a plain sum: any mean is the loss's doing and is in dbias
+  already.
+- divided by the number of keys:  return dtable -> return dtable / S
+  The gradient is divided by S, the number of keys. It is a plain sum: any mean is the loss's doing and is in dbias
+  already.
+- divided by the number of pairs:  return dtable -> return dtable / (T * S)
+  The gradient is divided by T · S, a mean for a sum. Any mean is the loss's doing and is in dbias already.
+- divided by the number of heads:  return dtable -> return dtable / H
+  The gradient is divided by the number of heads. Each head has a column of its own, and nothing is shared.
+- divided by the number of buckets:  return dtable -> return dtable / num_buckets
+  The gradient is divided by the number of buckets. It is a plain sum over the pairs of each.
+- buckets counted from 1:  buckets.reshape(-1) -> buckets.reshape(-1) - 1
+  The gradient goes to row bucket − 1 (off by one). Buckets count from 0, as rows do.
+- the next bucket:  buckets.reshape(-1) -> buckets.reshape(-1) + 1
+  The gradient goes to row bucket + 1 (off by one). Buckets count from 0, as rows do.
+- rows only up to the largest bucket:  (num_buckets, H) -> (buckets.max() + 1, H)
+  dtable has as many rows as the largest bucket asks for, buckets.max() + 1. It has num_buckets rows, the shape of the
+  table; buckets that do not occur get a row of zeros.
+- only the rows that occur:  return dtable -> return dtable[np.unique(buckets)]
+  dtable has rows only for the buckets that occur. It has the shape of the table, num_buckets rows, with zeros where a
+  bucket does not occur.
+- dbias handed on:  return dbias
+  dbias is returned as it came, a gradient for every pair. dtable is the gradient of the table, (num_buckets, H): each
+  number of dbias has to go to the row of its bucket.
+""",
 )
 
 
