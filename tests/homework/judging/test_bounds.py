@@ -15,9 +15,9 @@ from transformer_np.homework.judging.describe import shapes
 from transformer_np.homework.judging.judge import Trials, judge
 
 PAIRS = {
-    "layer_norm_backward": ("dgamma with γ", "dgamma summed over the features"),
+    "layer_norm_backward": ("dgamma with γ", "mean(dx̂) missing"),
     "feed_forward_backward": ("db1 and db2 exchanged", "bias gradient of zeros"),
-    "gated_feed_forward": ("divided by √d_model", "W₁ᵀ for W₂"),
+    "gated_feed_forward": ("sum for product", "W₁ᵀ for W₂"),
 }
 
 
