@@ -1,6 +1,7 @@
 """What the tests of the core share."""
 
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -10,6 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 import pytest
 
+from transformer_np.data import english_portuguese
 from transformer_np.models import Transformer, TransformerConfig
 
 
@@ -28,17 +30,43 @@ def pytest_collection_modifyitems(config, items):
         config.hook.pytest_deselected(items=list(others))
 
 
+@pytest.fixture(autouse=True)
+def python_handles_interrupts():
+    """Also where the tests run in the background of a script, which has SIGINT ignored; and no test leaves another
+    handler behind."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    after = signal.signal(signal.SIGINT, before)
+    assert after is signal.default_int_handler
+
+
+@pytest.fixture(scope="session")
+def corpus():
+    """The built-in English–Portuguese pairs, made once."""
+    return tuple(english_portuguese())
+
+
+@pytest.fixture
+def few_pairs(corpus, monkeypatch):
+    """The built-in translator learns from one pair in 40."""
+    monkeypatch.setattr("transformer_np.data.english_portuguese", lambda: list(corpus[::40]))
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(0)
 
 
-@pytest.fixture
-def interruptible():
-    """SIGINT as in a shell's foreground: in the background of a script it is ignored, also in child processes."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+def stderr_until(process, pattern):
+    """What a process says on stderr until the pattern is in it; for ever if it says something else."""
+    said = b""
+    while not re.search(pattern, said):
+        assert process.poll() is None, said
+        said += os.read(process.stderr.fileno(), 1000)
+    return said
+
+
+A_STEP_IS_DONE = rb" [1-9]\d*/\d+ \["  # on the bar of a training run
 
 
 def randomize(module, rng, scale=1.0):

@@ -304,14 +304,14 @@ def test_ctrl_c_ends_the_contestants_and_their_workers():
         child = int(parent.stdout.readline())
         wait_until(lambda: len(list(memory._members(child))) == 2)
         os.killpg(parent.pid, signal.SIGINT)
-        _, err = parent.communicate(timeout=20)
+        _, err = parent.communicate(timeout=300)
     assert parent.returncode and err.count(b"Traceback") == err.count(b"KeyboardInterrupt") == 1
     assert not alive(child)
     wait_until(lambda: memory.held(child) is None)
 
 
 def wait_until(condition):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)

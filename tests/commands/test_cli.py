@@ -10,11 +10,11 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import A_STEP_IS_DONE, stderr_until
 
 from transformer_np import cli
 from transformer_np import functional as F
@@ -281,13 +281,9 @@ def test_ctrl_c_in_a_process_of_its_own_and_resume(capsys, here):
     options = map(str, train("--steps", 1_000_000, "--out", "my run", "--dropout", 0.2))
     command = [sys.executable, "-m", "transformer_np", *options]
     with subprocess.Popen(command, bufsize=0, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        err = b""
-        while b"training:" not in err:  # the bar
-            assert process.poll() is None
-            err += process.stderr.read(1000)
-        time.sleep(0.2)  # some steps
+        stderr_until(process, A_STEP_IS_DONE)
         process.send_signal(signal.SIGINT)
-        out, rest = process.communicate(timeout=60)
+        out, rest = process.communicate(timeout=300)
     assert (process.returncode, out) == (130, b"") and b"Traceback" not in rest
     *_, first, second = rest.decode().splitlines()
     step = int(re.fullmatch(r"interrupted after step (\d+); everything is saved. Continue with", first)[1])
@@ -308,13 +304,9 @@ def test_a_second_ctrl_c_stops_at_once(capsys, run, monkeypatch):
         os.kill(os.getpid(), signal.SIGINT)
         os.kill(os.getpid(), signal.SIGINT)
 
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        monkeypatch.setattr(Seq2SeqBatches, "batch", batch)
-        content = (run / CHECKPOINT).read_bytes()
-        message = fails(capsys, "train", "translate", "--out", "run", "--resume", "--steps", 9, code=130)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    monkeypatch.setattr(Seq2SeqBatches, "batch", batch)
+    content = (run / CHECKPOINT).read_bytes()
+    message = fails(capsys, "train", "translate", "--out", "run", "--resume", "--steps", 9, code=130)
     assert message == "interrupted" and (run / CHECKPOINT).read_bytes() == content
 
 

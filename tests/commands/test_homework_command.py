@@ -248,7 +248,7 @@ def test_bad_use(capsys, here, written, args, told):
     written("x = 1\n", "nothing.py")
     written("from transformer_np.functional import softmax\n", "imports.py")
     written(RIGHT, "right.py")
-    written(stub_file(list(all_exercises().values())), "stubs.py")
+    written(stub_file(list(all_exercises().values())[:5]), "stubs.py")
     code, out, err = call(capsys, *args)
     assert (code, out) == (2, "")
     assert told in err
@@ -288,7 +288,7 @@ def test_the_solution_is_for_those_who_have_one(capsys, written):
     assert call(capsys, "solution", "softmax")[0] == 0
 
 
-def test_run_trains_with_the_answers(capsys, written, here):
+def test_run_trains_with_the_answers(capsys, written, here, few_pairs):
     written(WRONG)
     code, out, err = call(capsys, "run", "homework.py", "train", "--steps", 6, "-o", "losses.png")
     assert (code, err) == (0, "")
@@ -305,7 +305,7 @@ def test_run_trains_with_the_answers(capsys, written, here):
     assert "not right" not in out
 
 
-def test_run_stops_in_the_students_code(capsys, written):
+def test_run_stops_in_the_students_code(capsys, written, few_pairs):
     written(RIGHT.replace("return y * (dy", "return undefined * (dy"))
     code, _, err = call(capsys, "run", "homework.py", "train", "--steps", 3)
     assert code == 1
@@ -334,7 +334,7 @@ def test_watch_checks_at_every_save_and_survives_a_broken_one(written, here):
                 written(text)
             _wait_for(here / "out.txt", told, watching)
         watching.send_signal(signal.SIGINT)
-        assert watching.wait(timeout=20) == 130
+        assert watching.wait(timeout=300) == 130
     finally:
         watching.kill()
         watching.wait()
@@ -342,7 +342,7 @@ def test_watch_checks_at_every_save_and_survives_a_broken_one(written, here):
 
 
 def _wait_for(file, told, process):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while True:
         text = file.read_text(encoding="utf-8")
         if told in " ".join(text.split()) and text.rstrip().endswith("with Ctrl-C."):

@@ -10,9 +10,9 @@ from transformer_np.data.corpus import language
 from transformer_np.data.portuguese import agree, gerund, preterite, with_em
 
 
-@pytest.fixture(scope="module")
-def pairs():
-    return english_portuguese()
+@pytest.fixture
+def pairs(corpus):
+    return list(corpus)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from transformer_np.data import LECTURE_SENTENCE, english_portuguese, read_pairs, split_pairs
+from transformer_np.data import LECTURE_SENTENCE, read_pairs, split_pairs
 
 # --- reading ---------------------------------------------------------------------------------------------------------
 
@@ -71,8 +71,8 @@ def test_not_utf8(write, mark, end):
     error(ValueError, write(data), "line 2:", "0xe9 at column 10")
 
 
-def test_reading_gives_back_the_built_in_corpus(write):
-    pairs = english_portuguese()[:50]
+def test_reading_gives_back_the_built_in_corpus(write, corpus):
+    pairs = list(corpus[:50])
     assert read_pairs(write("".join(f"{a}\t{b}\n" for a, b in pairs))) == pairs
 
 
@@ -121,8 +121,8 @@ def test_held_out_sentences_are_tested():
         assert len(split.test) == 5 + 2 and len(split.validation) == 5
 
 
-def test_the_lecture_sentence_can_be_held_out():
-    split = split_pairs(english_portuguese(), held_out=[LECTURE_SENTENCE])
+def test_the_lecture_sentence_can_be_held_out(corpus):
+    split = split_pairs(corpus, held_out=[LECTURE_SENTENCE])
     assert LECTURE_SENTENCE in {source for source, _ in split.test}
     assert not sources(split.train) & (sources(split.validation) | sources(split.test))
 

