@@ -49,6 +49,12 @@ def test_sizes_that_there_are_not(size, error):
         sentiment_sentences(size)
 
 
+def test_the_article_fits_the_word_behind_it(sentences):
+    articles = {tuple(found) for sentence, _ in sentences for found in re.findall(r"\b(an?) (\w)", sentence)}
+    assert {article for article, letter in articles if letter in "aeiou"} == {"an"}
+    assert {article for article, letter in articles if letter not in "aeiou"} == {"a"}
+
+
 PRAISE = "good|nice|pleasant|interesting|charming|impressive|great|wonderful|excellent|superb|fantastic|brilliant"
 FAULT = "bad|poor|unpleasant|boring|dull|disappointing|terrible|awful|horrible|dreadful|dismal|hopeless"
 TURNS = r"not(?! only)|never|far from|anything but"

@@ -116,6 +116,14 @@ def test_windows_start_everywhere_and_end_at_the_end():
     assert (TextBatches(np.arange(8), block_size=7, batch_size=2).batch(0).targets[:, -1] == 7).all()
 
 
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64"])
+def test_ids_are_int64_whatever_they_came_as(dtype):
+    """A batch is computed with: in uint8, 255 + 1 is 0 and 0 − 1 is 255."""
+    ids = np.arange(20, dtype=dtype)
+    for batch in (TextBatches(ids, 7, 2).batch(0), *validation_batches(ids, 7, 2)):
+        assert batch.ids.dtype == batch.targets.dtype == np.int64
+
+
 @pytest.mark.parametrize("length, block_size, batch_size", [(50, 7, 3), (50, 7, 7), (43, 7, 3), (5, 7, 3), (2, 7, 1)])
 def test_validation_asks_for_every_token_once_in_order(length, block_size, batch_size):
     batches = validation_batches(np.arange(length), block_size, batch_size)
