@@ -317,7 +317,6 @@ def test_run_stops_in_the_students_code(capsys, written, few_pairs):
 # --- watching --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_watch_checks_at_every_save_and_survives_a_broken_one(written, here):
     written(WRONG)
     command = [sys.executable, "-u", "-m", "transformer_np", "homework", "check", "homework.py", "softmax_backward"]

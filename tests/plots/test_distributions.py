@@ -1,0 +1,214 @@
+"""Functions and distributions: wavelengths, saturation, what a model hesitates between, sampling."""
+
+import numpy as np
+import pytest
+from matplotlib.patches import Rectangle
+from reading import check_layout
+
+from transformer_np import functional as F
+from transformer_np import plots
+from transformer_np.decoding import sampling_distribution
+
+# --- wavelengths ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("length", "d_model"), [(50, 64), (200, 512), (12, 5), (2, 2)])
+def test_wavelengths(length, d_model):
+    figure = plots.wavelengths(length, d_model)
+    left, right = figure.axes
+    encoding = F.sinusoidal_encoding(length, d_model, np.float64)
+    period = right.lines[0].get_xydata()  # 2i, λ
+    np.testing.assert_array_equal(period[:, 0], np.arange(0, d_model, 2))
+    np.testing.assert_allclose(
+        np.sin(2 * np.pi * 3 / period[:, 1]), F.sinusoidal_encoding(4, d_model)[3, 0::2], atol=1e-6
+    )
+    dots = right.collections[0].get_offsets().data
+    shown = dots[:, 0].astype(int)
+    assert shown[0] == 0 and shown[-1] == (d_model - 1) // 2 * 2
+    assert set(map(tuple, dots)) <= set(map(tuple, period))
+    curves = [line for line in left.lines if line.get_alpha() is None and line.get_linestyle() == "-"]
+    for place, (curve, dimension) in enumerate(zip(curves, shown, strict=True)):
+        positions, values = curve.get_data()
+        at = np.interp(np.arange(length), positions, values) + 2.6 * place
+        np.testing.assert_allclose(at, encoding[:, dimension], atol=0.03)
+    names = [f"{d}, {d + 1}" if d + 1 < d_model else str(d) for d in shown]
+    assert [label.get_text() for label in left.get_yticklabels()] == names
+    assert right.get_legend().get_texts()[0].get_text() == f"{length} positions"
+    check_layout(figure)
+
+
+def test_wavelengths_need_a_pair_and_two_positions():
+    with pytest.raises(ValueError, match="length must be at least 2, got 1"):
+        plots.wavelengths(1)
+    with pytest.raises(ValueError, match="d_model must be at least 2, got 1"):
+        plots.wavelengths(8, 1)
+
+
+# --- the scale of the scores ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("d_k", [1, 4, 64, 4096])
+def test_softmax_saturation(d_k):
+    scores = np.array([0.3, -1.2, 1.1, 0.0])
+    figure = plots.softmax_saturation(scores, d_k)
+    left, right = figure.axes
+    curves = {line.get_label(): line for line in left.lines}
+    for score in scores:
+        scales, weights = curves[f"score {score:.2g}".replace("-", "−")].get_data()
+        expected = np.exp(score * scales) / np.exp(np.outer(scales, scores)).sum(axis=1)
+        np.testing.assert_allclose(weights, expected, rtol=1e-9)
+    scales, norms = right.lines[0].get_data()
+    for i in (0, 100, 200):
+        y = F.softmax(scales[i] * scores)
+        np.testing.assert_allclose(norms[i], np.linalg.norm(np.diag(y) - np.outer(y, y)), rtol=1e-6)
+    (marks,) = [line for line in right.lines if line.get_marker() == "o"]
+    np.testing.assert_allclose(marks.get_xdata(), [1, d_k**0.5])
+    np.testing.assert_allclose(
+        np.log(marks.get_ydata()), np.interp(marks.get_xdata(), scales, np.log(norms)), atol=0.05
+    )
+    low, high = right.get_ylim()
+    assert (low < marks.get_ydata()).all() and norms.max() < high
+    for axes in (left, right):
+        assert {text.get_text(): text.xy[0] for text in axes.texts} == {"÷ √d_k": 1, "not divided": d_k**0.5}
+    check_layout(figure, on_panels=True)
+
+
+def test_the_gradient_is_exact_where_it_is_almost_dead():
+    scores = np.array([0.0, 1.0])
+    scales, norms = plots.softmax_saturation(scores, 64).axes[1].lines[0].get_data()
+    exact = 2 / (np.exp(scales[-1] / 2) + np.exp(-scales[-1] / 2)) ** 2  # 2 y (1 − y) for two scores
+    np.testing.assert_allclose(norms[-1], exact, rtol=1e-6)
+
+
+def test_softmax_saturation_refuses_what_makes_no_sense():
+    for wrong, message in (
+        ([1.0], "have .*two numbers"),
+        ([[1.0, 2.0]], "have .*shape"),
+        ([2.0, 2.0], "not all be equal"),
+    ):
+        with pytest.raises(ValueError, match=f"scores must {message}"):
+            plots.softmax_saturation(wrong)
+    with pytest.raises(ValueError, match="d_k must be at least 1, got 0"):
+        plots.softmax_saturation(d_k=0)
+
+
+# --- decoding steps ---------------------------------------------------------------------------------------------------
+
+
+def test_likeliest(rng):
+    logits, words = rng.normal(size=(3, 6)), list("abcdef")
+    steps = plots.likeliest(logits, words, count=4)
+    for row, step in zip(logits, steps, strict=True):
+        p = np.exp(row) / np.exp(row).sum()
+        assert [word for word, _ in step] == [words[i] for i in np.argsort(-p)[:4]]
+        np.testing.assert_allclose([log_p for _, log_p in step], np.sort(np.log(p))[::-1][:4])
+    assert plots.likeliest(logits)[0][0][0] == str(logits[0].argmax())
+    assert len(plots.likeliest(logits, count=20)[0]) == 6
+    with pytest.raises(ValueError, match=r"logits must have the axes \(T, V\), got shape \(6,\)"):
+        plots.likeliest(logits[0])
+    with pytest.raises(ValueError, match="words must be 6 words, one for each token of the vocabulary; got 5"):
+        plots.likeliest(logits, words[:5])
+    with pytest.raises(ValueError, match="count must be at least 1"):
+        plots.likeliest(logits, words, 0)
+
+
+def bars(axes):
+    return [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+
+
+def test_decoding_steps():
+    steps = [[("Lucas", np.log(0.9)), ("$A$", np.log(0.06))], [("vai", np.log(0.5)), ("foi", np.log(0.5)), ("e", -9.0)]]
+    figure = plots.decoding_steps(steps, chosen=["Lucas", "foi"], title="Two steps")
+    assert [axes.get_title() for axes in figure.axes] == ["step 1", "step 2"]
+    for axes, step, taken in zip(figure.axes, steps, ("Lucas", "foi"), strict=True):
+        np.testing.assert_allclose([bar.get_width() for bar in bars(axes)], [np.exp(log_p) for _, log_p in step])
+        assert axes.get_xlim() == (0, 1)
+        texts = [text.get_text() for text in axes.texts]
+        assert texts[0::2] == [token for token, _ in step]
+        colours = {bar.get_facecolor(): text for bar, text in zip(bars(axes), texts[0::2], strict=True)}
+        (bold,) = {text.get_text() for text in axes.texts[0::2] if text.get_weight() == "bold"}
+        assert bold == taken and len(colours) == 2
+        (marked,) = [
+            token
+            for bar, token in zip(bars(axes), texts[0::2], strict=True)
+            if [b.get_facecolor() for b in bars(axes)].count(bar.get_facecolor()) == 1 and token == taken
+        ]
+        assert marked == taken
+    assert [text.get_text() for text in figure.axes[1].texts[1::2]] == ["50 %", "50 %", "< 0.1 %"]
+    assert [text.get_text() for text in figure.axes[0].texts[1::2]] == ["90 %", "6.0 %"]
+    assert figure.get_suptitle() == "Two steps"
+    assert {t.get_text() for t in plots.decoding_steps(steps).axes[1].texts if t.get_weight() == "bold"} == {
+        "vai",
+        "50 %",
+    }
+
+
+@pytest.mark.parametrize(("T", "count"), [(1, 1), (6, 5), (30, 3)])
+def test_decoding_steps_layout(rng, T, count):
+    words = [*(f"word {i}" for i in range(30)), "antidisestablishmentarianism"]
+    logits = rng.normal(size=(T, 31)) * 3
+    logits[-1, -1] += 9
+    figure = plots.decoding_steps(plots.likeliest(logits, words, count))
+    check_layout(figure, on_panels=True)
+    assert figure.get_size_inches()[0] < 9
+    assert len(figure.axes) == T
+
+
+def test_decoding_steps_refuses_what_makes_no_sense():
+    for steps in ([], [[("a", -1.0)], []]):
+        with pytest.raises(ValueError, match="steps must have a non-empty list of pairs"):
+            plots.decoding_steps(steps)
+    for value in (0.5, np.nan):
+        with pytest.raises(ValueError, match=r"steps\[1\] must hold log-probabilities, 0 or below, got"):
+            plots.decoding_steps([[("a", -1.0)], [("b", value)]])
+    for chosen in ("a", ["a", "b"]):
+        with pytest.raises(ValueError, match="chosen must be 1 tokens, one for each step; got"):
+            plots.decoding_steps([[("a", -1.0)]], chosen)
+
+
+# --- sampling ---------------------------------------------------------------------------------------------------------
+
+
+def test_sampling_shows_the_distributions_that_are_drawn_from(rng):
+    logits, words = rng.normal(size=9) * 2, [f"w{i}" for i in range(9)]
+    settings = [{}, {"temperature": 0.5}, {"top_k": 3}, {"top_p": 0.8, "temperature": 2.0}]
+    figure = plots.sampling(logits, words, settings, most=6, title="One distribution")
+    order = np.argsort(-logits)[:6]
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [words[i] for i in order]
+    assert [axes.get_title() for axes in figure.axes] == [
+        "as it is",
+        "temperature 0.5",
+        "top-k 3",
+        "top-p 0.8\ntemperature 2",
+    ]
+    for axes, setting in zip(figure.axes, settings, strict=True):
+        drawn, plain = axes.containers
+        np.testing.assert_allclose([bar.get_width() for bar in drawn], sampling_distribution(logits, **setting)[order])
+        np.testing.assert_allclose([bar.get_width() for bar in plain], F.softmax(logits)[order])
+        assert axes.get_xlim() == figure.axes[0].get_xlim()
+    assert [text.get_text() for text in figure.axes[2].texts].count("0") == 3
+    check_layout(figure, on_panels=True)
+
+
+@pytest.mark.parametrize(
+    "words", [["a"], ["antidisestablishmentarianism", " the", "$x$"], [f"word {i}" for i in range(40)]]
+)
+def test_sampling_layout(rng, words):
+    figure = plots.sampling(rng.normal(size=len(words)) * 3, words)
+    check_layout(figure, on_panels=True)
+    assert len(figure.axes) == 5 and figure.get_size_inches()[0] < 9
+
+
+def test_sampling_refuses_what_makes_no_sense(rng):
+    with pytest.raises(ValueError, match=r"logits must have the axes \(V,\), got shape \(2, 3\)"):
+        plots.sampling(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="words must be 3 words, one for each token of the vocabulary; got 2"):
+        plots.sampling(np.ones(3), ["a", "b"])
+    with pytest.raises(ValueError, match=r"settings must be dicts with temperature, top_k, top_p; got \{'k': 3\}"):
+        plots.sampling(np.ones(3), settings=[{"k": 3}])
+    with pytest.raises(ValueError, match="settings must have at least one"):
+        plots.sampling(np.ones(3), settings=[])
+    with pytest.raises(ValueError, match="top_p must lie in"):
+        plots.sampling(np.ones(3), settings=[{"top_p": 2}])
+    with pytest.raises(ValueError, match="logits must be finite"):
+        plots.sampling([1.0, np.inf])

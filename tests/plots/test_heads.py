@@ -1,0 +1,102 @@
+"""Attention as lines between words."""
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgb
+from reading import ENGLISH, PORTUGUESE, TWELVE, check_layout, weights_of
+
+from transformer_np import plots
+
+# --- head view --------------------------------------------------------------------------------------------------------
+
+
+def bundles(figure):
+    """The lines of each head: a list of {(y at the left, y at the right): (width, alpha)}."""
+    (axes,) = figure.axes
+    found = [child for child in axes.get_children() if isinstance(child, LineCollection)]
+    heads = []
+    for lines in found:
+        ends = [tuple(points[:, 1]) for points in lines.get_segments()]
+        heads.append(dict(zip(ends, zip(lines.get_linewidths(), lines.get_alpha(), strict=True), strict=True)))
+    return heads
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (1, 5, 4), (8, 5, 4), (12, 5, 4), (16, 5, 4)])
+def test_lines_are_as_thick_as_the_weights(rng, shape):
+    weights = weights_of(rng, *shape)
+    weights[..., 2, 1] = 0  # behind a mask: no line
+    figure = plots.head_view(weights, PORTUGUESE, ENGLISH[1:])
+    heads = bundles(figure)
+    panels = weights.reshape(-1, 5, 4)
+    assert len(heads) == len(panels)
+    thickest = None
+    for h, (lines, head) in enumerate(zip(heads, panels, strict=True)):
+        assert len(lines) == 19
+        shift = (h - (len(panels) - 1) / 2) * 0.7 / len(panels)
+        for (left, right), (width, alpha) in lines.items():
+            t, s = round(left - shift, 6), round(right - shift, 6)
+            assert t == int(t) and s == int(s)
+            weight = head[int(t), int(s)]
+            thickest = thickest or width / weight
+            np.testing.assert_allclose(width, thickest * weight)
+            np.testing.assert_allclose(alpha, 0.3 + 0.7 * weight)
+    assert 72 * 0.3 * 0.7 / len(panels) >= thickest > 0.5  # heads do not cover each other, and can be seen
+
+
+def test_head_view_names_words_and_heads(rng):
+    figure = plots.head_view(weights_of(rng, 3, 5, 4), ["$x$", *PORTUGUESE[1:]], ENGLISH[1:], title="Cost: $5")
+    (axes,) = figure.axes
+    texts = [text.get_text() for text in axes.texts]
+    assert texts == ["$x$", *PORTUGUESE[1:], *ENGLISH[1:], "query (looking)", "key (looked at)"]
+    assert not any(text.get_parse_math() for text in axes.texts)
+    assert figure.get_suptitle() == "Cost: $5"
+    legend = axes.get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["head 1", "head 2", "head 3"]
+    lines = [child for child in axes.get_children() if isinstance(child, LineCollection)]
+    for entry, drawn in zip(legend.legend_handles, lines, strict=True):
+        np.testing.assert_allclose(to_rgb(entry.get_color()), drawn.get_colors()[0][:3])
+    assert len({tuple(drawn.get_colors()[0][:3]) for drawn in lines}) == 3
+    assert plots.head_view(weights_of(rng, 5, 4), PORTUGUESE, ENGLISH[1:]).axes[0].get_legend() is None
+
+
+def test_head_view_follows_one_query(rng):
+    weights = weights_of(rng, 2, 5, 4)
+    figure = plots.head_view(weights, PORTUGUESE, ENGLISH[1:], query=3)
+    for h, lines in enumerate(bundles(figure)):
+        assert len(lines) == 4
+        assert {round(left - (h - 0.5) * 0.35, 6) for left, _ in lines} == {3.0}
+    assert [text.get_text() for text in figure.axes[0].texts if text.get_weight() == "bold"] == ["em"]
+    for wrong in (5, -1, "em", 1.0):
+        with pytest.raises(ValueError, match="query must be None or a whole number in 0 … 4, got"):
+            plots.head_view(weights, PORTUGUESE, ENGLISH[1:], query=wrong)
+
+
+HEAD_VIEWS = {
+    "5 words": ((5, 5), PORTUGUESE, ENGLISH),
+    "8 heads of 12": ((8, 12, 12), TWELVE, TWELVE),
+    "1 × 1": ((1, 1), ["a"], ["antidisestablishmentarianism"]),
+    "12 heads, one word": ((12, 1, 5), ["a"], ENGLISH),
+    "16 heads of 100 × 1": ((16, 100, 1), [f"word {i}" for i in range(100)], ["a"]),
+}
+
+
+@pytest.mark.parametrize("size", HEAD_VIEWS)
+def test_head_view_layout(rng, size):
+    shape, queries, keys = HEAD_VIEWS[size]
+    figure = plots.head_view(weights_of(rng, *shape), queries, keys, title="Where each word looks, all heads in one")
+    check_layout(figure)
+    assert figure.get_size_inches()[0] < 10
+
+
+def test_head_view_refuses_what_does_not_fit(rng):
+    with pytest.raises(
+        ValueError, match=r"weights must have the axes \(T, S\) or \(H, T, S\), got shape \(1, 1, 1, 1\)"
+    ):
+        plots.head_view(np.ones((1, 1, 1, 1)), ["a"], ["b"])
+    with pytest.raises(ValueError, match="weights must lie in 0 … 1"):
+        plots.head_view([[2.0]], ["a"], ["b"])
+    with pytest.raises(ValueError, match="queries must be 5 words, one for each row; got 4"):
+        plots.head_view(weights_of(rng, 5, 4), PORTUGUESE[:4], ENGLISH[:4])
+    with pytest.raises(ValueError, match="keys must be 4 words, one for each column; got 5"):
+        plots.head_view(weights_of(rng, 5, 4), PORTUGUESE, ENGLISH)

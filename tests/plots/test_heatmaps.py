@@ -1,0 +1,303 @@
+"""Heatmaps: positional encoding, attention, masks."""
+
+import math
+import re
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from reading import ENGLISH, PORTUGUESE, check_layout, colour_bar, heatmaps, weights_of, words_on
+
+from transformer_np import functional as F
+from transformer_np import masks, plots
+from transformer_np.models import (
+    Transformer,
+    TransformerConfig,
+)
+
+# --- positional encoding ----------------------------------------------------------------------------------------------
+
+
+def test_positional_encoding():
+    figure = plots.positional_encoding(20, 30)
+    (axes,) = heatmaps(figure)
+    np.testing.assert_array_equal(axes.images[0].get_array(), F.sinusoidal_encoding(20, 30))
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("dimension", "position")
+    assert axes.get_ylim() == (19.5, -0.5) and axes.get_xlim() == (-0.5, 29.5)  # position 0 on top
+    assert axes.images[0].get_clim() == (-1, 1)
+    assert colour_bar(figure).get_ylabel() == "value"
+    assert not axes.texts
+
+
+@pytest.mark.parametrize(("scale", "limit"), [(0.3, 0.3), (7.0, 7.0), (0.0, 1.0), (0.95, 1.0)])
+def test_a_table_of_ones_own_has_zero_in_the_middle(scale, limit):
+    table = scale * np.array([[0.5, -0.25, 1.0], [0.0, 0.125, -0.5]])
+    (axes,) = heatmaps(plots.positional_encoding(table=table))
+    np.testing.assert_array_equal(axes.images[0].get_array(), table)
+    assert axes.images[0].get_clim() == (-limit, limit)
+    white = axes.images[0].to_rgba(np.zeros(1))[0, :3]
+    assert white.min() > 0.95
+    assert axes.images[0].to_rgba(np.array([limit]))[0, 0] > axes.images[0].to_rgba(np.array([limit]))[0, 2]  # red
+
+
+def test_a_small_table_shows_its_values():
+    (axes,) = heatmaps(plots.positional_encoding(3, 4))
+    assert [text.get_text() for text in axes.texts] == [
+        *("0", "1.00", "0", "1.00"),
+        *("0.84", "0.54", "0.01", "1.00"),
+        *("0.91", "−0.42", "0.02", "1.00"),
+    ]
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 3, 4), (0, 4)])
+def test_positional_encoding_refuses_another_shape(shape):
+    with pytest.raises(
+        ValueError, match=rf"table must have the axes \(length, d_model\), got shape {re.escape(str(shape))}"
+    ):
+        plots.positional_encoding(table=np.ones(shape))
+
+
+def test_positional_encoding_refuses_what_is_no_number():
+    with pytest.raises(ValueError, match=r"table must be finite, got nan at index \(1, 0\)"):
+        plots.positional_encoding(table=[[0.0, 1.0], [np.nan, np.inf]])
+    with pytest.raises(TypeError, match="table must be an array of numbers"):
+        plots.positional_encoding(table=[["a"]])
+    with pytest.raises(ValueError, match="length"):
+        plots.positional_encoding(0, 4)
+
+
+# --- attention --------------------------------------------------------------------------------------------------------
+
+
+def test_one_head(rng):
+    weights = weights_of(rng, 5, 4)
+    figure = plots.attention(weights, PORTUGUESE, ENGLISH[1:], title="Cost: $5 or $6")
+    (axes,) = heatmaps(figure)
+    np.testing.assert_array_equal(axes.images[0].get_array(), weights)
+    assert axes.images[0].get_clim() == (0, 1)
+    assert words_on(axes.yaxis) == dict(enumerate(PORTUGUESE))
+    assert words_on(axes.xaxis) == dict(enumerate(ENGLISH[1:]))
+    assert axes.get_ylim() == (4.5, -0.5)  # the first query on top
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("key (looked at)", "query (looking)")
+    assert figure.get_suptitle() == "Cost: $5 or $6" and not figure._suptitle.get_parse_math()
+    assert colour_bar(figure).get_ylabel() == "attention weight"
+    assert colour_bar(figure).get_ylim() == (0, 1)
+    assert axes.get_title() == ""
+
+
+@pytest.mark.parametrize(("heads", "rows"), [(1, 1), (4, 1), (5, 2), (9, 3)])
+def test_all_heads_of_a_layer(rng, heads, rows):
+    weights = weights_of(rng, heads, 5, 4)
+    figure = plots.attention(weights, PORTUGUESE, ENGLISH[1:])
+    panels = heatmaps(figure)
+    assert len(panels) == heads and len({round(axes.get_position().y0, 6) for axes in panels}) == rows
+    for h, axes in enumerate(panels):
+        np.testing.assert_array_equal(axes.images[0].get_array(), weights[h])
+        assert axes.get_title() == f"head {h + 1}"
+        assert axes.images[0].get_clim() == (0, 1)
+    first_column = [axes for axes in panels if words_on(axes.yaxis)]
+    assert len(first_column) == rows
+    assert all(words_on(axes.yaxis) == dict(enumerate(PORTUGUESE)) for axes in first_column)
+    with_keys = [axes for axes in panels if words_on(axes.xaxis)]
+    assert with_keys == panels[-math.ceil(heads / rows) :]  # the last panel of every column
+    assert all(words_on(axes.xaxis) == dict(enumerate(ENGLISH[1:])) for axes in with_keys)
+    if heads > 1:
+        assert (figure.get_supxlabel(), figure.get_supylabel()) == ("key (looked at)", "query (looking)")
+    colour_bar(figure)
+
+
+def test_all_layers(rng):
+    weights = weights_of(rng, 2, 3, 5, 4)
+    figure = plots.attention(weights, PORTUGUESE, ENGLISH[1:])
+    panels = heatmaps(figure)
+    for axes, panel in zip(panels, weights.reshape(6, 5, 4), strict=True):
+        np.testing.assert_array_equal(axes.images[0].get_array(), panel)
+        assert axes.images[0].get_clim() == (0, 1)
+    assert [axes.get_title() for axes in panels] == ["head 1", "head 2", "head 3", "", "", ""]
+    strips = [[text.get_text() for text in axes.texts if "layer" in text.get_text()] for axes in panels]
+    assert strips == [[], [], ["layer 1"], [], [], ["layer 2"]]
+    places = np.array([axes.get_position().p0 for axes in panels]).reshape(2, 3, 2)
+    assert (np.diff(places[..., 0], axis=1) > 0).all() and (np.diff(places[..., 1], axis=0) < 0).all()
+    assert [bool(words_on(axes.yaxis)) for axes in panels] == [True, False, False] * 2
+    assert [bool(words_on(axes.xaxis)) for axes in panels] == [False] * 3 + [True] * 3
+    colour_bar(figure)
+
+
+def test_values_are_printed_where_there_is_room(rng):
+    (axes,) = heatmaps(plots.attention([[1, 0], [0.004, 0.996]], ["a", "b"], ["c", "d"]))
+    assert {text.get_position(): text.get_text() for text in axes.texts} == {
+        (0, 0): "1.00",
+        (1, 0): "0",
+        (0, 1): "0.00",
+        (1, 1): "1.00",
+    }
+    (axes,) = heatmaps(plots.attention(weights_of(rng, 30, 30), range(30), range(30)))
+    assert not axes.texts
+
+
+def test_values_stand_out_from_their_cell():
+    def light(colour):
+        colour = np.array(to_rgb(colour))
+        return np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4) @ (0.2126, 0.7152, 0.0722)
+
+    ramp = np.linspace(0, 1, 36).reshape(6, 6)
+    for figure in (plots.attention(ramp, range(6), range(6)), plots.positional_encoding(table=2 * ramp - 1)):
+        (axes,) = heatmaps(figure)
+        cells = axes.images[0].to_rgba(axes.images[0].get_array())
+        assert len(axes.texts) == 36
+        for text in axes.texts:
+            s, t = text.get_position()
+            dark, bright = sorted([light(text.get_color()), light(cells[t, s, :3])])
+            assert (bright + 0.05) / (dark + 0.05) > 4.4  # WCAG AA asks for 4.5
+
+
+def test_many_words_are_thinned_and_stay_in_place(rng):
+    words = [f"word {i}" for i in range(100)]
+    figure = plots.attention(weights_of(rng, 100, 40), words, words[:40])
+    (axes,) = heatmaps(figure)
+    assert words_on(axes.yaxis) == {i: f"word {i}" for i in range(0, 100, 2)}
+    assert words_on(axes.xaxis) == {i: f"word {i}" for i in range(0, 40, 2)}
+    check_layout(figure)
+    (axes,) = heatmaps(plots.attention(weights_of(rng, 2, 40), words[:2], words[:40]))
+    assert words_on(axes.xaxis) == dict(enumerate(words[:40]))
+
+
+def test_words_are_shown_as_they_are(rng):
+    words = ["$x$", " the", "a b", "\n", "x" * 50, 7]
+    figure = plots.attention(weights_of(rng, 6, 6), words, words)
+    (axes,) = heatmaps(figure)
+    shown = ["$x$", "␣the", "a b", "⏎", "x" * 19 + "…", "7"]
+    for axis in (axes.xaxis, axes.yaxis):
+        assert list(words_on(axis).values()) == shown
+        assert not any(label.get_parse_math() for label in axis.get_ticklabels())
+    check_layout(figure)  # a missing glyph is a warning, and so an error here
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (3, 5, 4), (2, 3, 5, 4)])
+def test_the_words_must_fit_the_weights(rng, shape):
+    weights = weights_of(rng, *shape)
+    with pytest.raises(ValueError, match="queries must be 5 words, one for each row; got 4: Lucas, vai"):
+        plots.attention(weights, PORTUGUESE[:4], ENGLISH[:4])
+    with pytest.raises(ValueError, match="keys must be 4 words, one for each column; got 5: Lucas, will"):
+        plots.attention(weights, PORTUGUESE, ENGLISH)
+    with pytest.raises(TypeError, match="queries must be a list of words, got the string 'abcde'"):
+        plots.attention(weights, "abcde", ENGLISH[:4])
+
+
+@pytest.mark.parametrize("shape", [(5,), (1, 2, 3, 5, 5), (0, 5), (2, 0, 5, 5)])
+def test_attention_refuses_another_shape(shape):
+    with pytest.raises(ValueError, match=rf"weights must have the axes .*, got shape {re.escape(str(shape))}"):
+        plots.attention(np.ones(shape), PORTUGUESE, ENGLISH)
+
+
+def test_attention_refuses_what_are_no_weights(rng):
+    with pytest.raises(ValueError, match=r"weights must lie in 0 … 1.*got -2 … 3"):
+        plots.attention([[-2.0, 3.0]], ["a"], ["b", "c"])
+    with pytest.raises(ValueError, match="weights must be finite"):
+        plots.attention([[0.0, np.nan]], ["a"], ["b", "c"])
+    plots.attention(np.float32([[0.0, 1 + 1e-6]]), ["a"], ["b", "c"])  # rounding
+
+
+# --- attention of a model ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def model():
+    config = TransformerConfig(11, 13, d_model=12, num_heads=3, num_encoder_layers=2, num_decoder_layers=4, d_ff=10)
+    return Transformer(config).eval()
+
+
+def test_attention_maps(model, rng):
+    model(rng.integers(3, 11, (2, 5)), rng.integers(3, 13, (2, 6)))
+    for kind, shape in {"encoder": (2, 2, 3, 5, 5), "decoder": (4, 2, 3, 6, 6), "cross": (4, 2, 3, 6, 5)}.items():
+        maps = plots.attention_maps(model, kind)
+        assert maps.shape == shape
+        np.testing.assert_allclose(maps.sum(-1), 1, rtol=1e-5)
+    for i in range(4):
+        np.testing.assert_array_equal(
+            plots.attention_maps(model, "decoder")[i], model.decoder[i].self_attention.weights
+        )
+        np.testing.assert_array_equal(plots.attention_maps(model, "cross")[i], model.decoder[i].cross_attention.weights)
+    np.testing.assert_array_equal(plots.attention_maps(model)[1], model.encoder[1].attention.weights)
+    assert len(heatmaps(plots.attention(plots.attention_maps(model, "cross")[:, 0], range(6), ENGLISH))) == 12
+
+
+def test_attention_maps_before_a_forward(model, rng):
+    for kind in ("encoder", "decoder", "cross"):
+        with pytest.raises(RuntimeError, match=r"call model\(src, tgt_in\) first"):
+            plots.attention_maps(model, kind)
+    model.encode(rng.integers(3, 11, (2, 5)))
+    assert plots.attention_maps(model).shape == (2, 2, 3, 5, 5)
+    with pytest.raises(RuntimeError, match="the decoder has no attention weights"):
+        plots.attention_maps(model, "cross")
+
+
+def test_attention_maps_says_what_it_cannot_show(model):
+    with pytest.raises(ValueError, match="kind must be one of encoder, decoder, cross; got 'self'"):
+        plots.attention_maps(model, "self")
+    with pytest.raises(ValueError, match=r"model must have encoder layers.* SimpleNamespace has none"):
+        plots.attention_maps(SimpleNamespace())
+    config = TransformerConfig(11, 13, d_model=12, num_heads=3, num_encoder_layers=0, num_decoder_layers=1, d_ff=10)
+    with pytest.raises(ValueError, match="model must have encoder layers"):
+        plots.attention_maps(Transformer(config))
+
+
+# --- masks ------------------------------------------------------------------------------------------------------------
+
+MASKS = {
+    "causal": masks.causal_mask(5),
+    "window": masks.window_mask(6, 1) | masks.causal_mask(6),
+    "padding": masks.padding_mask(np.array([[3, 4, 0, 0]]), 0)[0, 0],
+    "none": np.zeros((2, 3), bool),
+    "all": np.ones((2, 3), bool),
+    "holes": np.array([[True, False, True, True, False], [False, True, True, False, True]]),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_mask_shows_what_is_hidden_in_colour_and_hatch(name):
+    hidden = MASKS[name]
+    figure = plots.mask(hidden)
+    (axes,) = heatmaps(figure)
+    image = axes.images[0]
+    np.testing.assert_array_equal(image.get_array(), hidden)
+    assert image.get_clim() == (0, 1)
+    cells = [(s, t) for t in range(hidden.shape[0]) for s in range(hidden.shape[1])]
+    (hatched,) = [patch for patch in axes.patches if patch.get_hatch()]
+    np.testing.assert_array_equal(hatched.get_path().contains_points(cells).reshape(hidden.shape), hidden)
+    for entry, is_hidden in zip(axes.get_legend().get_patches(), (False, True), strict=True):
+        np.testing.assert_allclose(entry.get_facecolor(), image.to_rgba(np.array([is_hidden]))[0])
+        assert bool(entry.get_hatch()) == is_hidden
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["seen", "hidden"]
+
+
+@pytest.mark.parametrize(
+    "form", [masks.additive, lambda m: m * -1e8, lambda m: m * -1e4, lambda m: m[None, None]], ids=range(4)
+)
+def test_mask_takes_every_form_of_a_mask(form):
+    hidden = MASKS["window"]
+    (axes,) = heatmaps(plots.mask(form(hidden)))
+    np.testing.assert_array_equal(axes.images[0].get_array(), hidden)
+
+
+def test_mask_is_labelled_with_words_or_positions():
+    figure = plots.mask(masks.causal_mask(3, 5), keys=ENGLISH)
+    (axes,) = heatmaps(figure)
+    assert words_on(axes.xaxis) == dict(enumerate(ENGLISH))
+    assert words_on(axes.yaxis) == {0: "0", 1: "1", 2: "2"}
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("key (looked at)", "query (looking)")
+    with pytest.raises(ValueError, match="queries must be 3 words, one for each row; got 5"):
+        plots.mask(masks.causal_mask(3, 5), queries=ENGLISH)
+
+
+def test_mask_refuses_what_is_no_mask():
+    with pytest.raises(ValueError, match=r"mask must have the axes \(T, S\), got shape \(2, 3, 3\)"):
+        plots.mask(np.zeros((2, 3, 3), bool))
+    with pytest.raises(ValueError, match=r"mask must have the axes \(T, S\), got shape \(3,\)"):
+        plots.mask(np.zeros(3, bool))
+    with pytest.raises(TypeError, match=r"mask must be Boolean .* got int"):
+        plots.mask(np.eye(3, dtype=int))
+    for value in (0.5, -3.0, np.nan, np.inf):
+        with pytest.raises(ValueError, match=r"mask must be 0 .* or −inf"):
+            plots.mask(np.array([[0.0, value]]))

@@ -1,0 +1,149 @@
+"""The architecture of any model, as boxes and arrows."""
+
+import re
+
+import pytest
+from matplotlib.patches import FancyBboxPatch, Rectangle
+from reading import check_layout
+
+from transformer_np import plots
+from transformer_np.models import (
+    GPT,
+    T5,
+    Bert,
+    BertConfig,
+    GPTConfig,
+    T5Config,
+    Transformer,
+    TransformerConfig,
+    TransformerXL,
+    TransformerXLConfig,
+)
+
+# --- architecture -----------------------------------------------------------------------------------------------------
+
+SMALL = {"d_model": 12, "num_heads": 3, "d_ff": 10}
+
+
+def texts_of(figure):
+    return [text.get_text() for text in figure.axes[0].texts]
+
+
+def boxes_of(figure):
+    """{title: (detail, parameters)} of the boxes of each column, in the order in which they were drawn."""
+    (axes,) = figure.axes
+    found = []
+    for patch in axes.patches:
+        if isinstance(patch, FancyBboxPatch):
+            x, y, w, h = patch.get_bbox().bounds
+            inside = [t for t in axes.texts if x < t.get_position()[0] < x + w and y < t.get_position()[1] < y + h]
+            found.append([text.get_text() for text in inside])
+    return found
+
+
+def drawn_parameters(figure, model):
+    """The sum of the numbers in the boxes, those in a block as often as there are blocks."""
+    (axes,) = figure.axes
+    frames = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    labels = [re.match(r"(\d+) (\w+) blocks?, ([\d,]+) parameters", text) for text in texts_of(figure)]
+    times = [int(label[1]) for label in labels if label]
+    total = 0
+    for text in axes.texts:
+        if re.fullmatch(r"\d{1,3}(,\d{3})*", text.get_text()):
+            inside = [
+                n for frame, n in zip(frames, times, strict=True) if frame.get_bbox().contains(*text.get_position())
+            ]
+            total += int(text.get_text().replace(",", "")) * (inside[0] if inside else 1)
+    return total
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("tied", [False, True])
+def test_architecture_of_an_encoder_decoder(rng, norm_first, tied):
+    size = 13 if tied else 11
+    config = TransformerConfig(
+        size, 13, num_encoder_layers=2, num_decoder_layers=4, norm_first=norm_first, tie_embeddings=tied, **SMALL
+    )
+    model = Transformer(config)
+    before = texts_of(plots.architecture(model))
+    assert {"(B, S)", "(B, T)", "(B, S, 12)", "(B, T, 12)", "(B, T, 13)"} <= set(before)
+    assert {"weights (B, 3, S, S)", "weights (B, 3, T, T)", "weights (B, 3, T, S)"} <= set(before)
+    model(rng.integers(3, 11, (2, 5)), rng.integers(3, 13, (2, 6)))
+    figure = plots.architecture(model)
+    texts = texts_of(figure)
+    shapes = {name: array.shape for name, array in model.intermediates().items()}
+    for name in (
+        "encoder.1.attention.weights",
+        "decoder.3.self_attention.weights",
+        "decoder.0.cross_attention.weights",
+    ):
+        assert texts.count(f"weights {shapes[name]}") == 1
+    assert f"{shapes['src_input.embedding.ids']}" in texts and f"{shapes['tgt_input.embedding.ids']}" in texts
+    assert texts.count(f"{shapes['encoder.0.attention.x']}") == texts.count("(2, 5, 12)") >= 5
+    assert texts.count(f"{shapes['output.x']}") >= 7 and texts.count("(2, 6, 13)") == 1
+    assert not any(letter in text for text in texts for letter in ("B,", "T,", "S,"))
+    assert texts.count("tied") == (2 if tied else 0)
+    blocks = {block.num_parameters() for block in (*model.encoder, *model.decoder)}
+    for number in blocks:
+        assert sum(f"{number:,} parameters each" in text for text in texts) == 1
+    assert sum(text.startswith("Add") for text in texts) == 5 and ("Add" in texts) == norm_first
+    assert drawn_parameters(figure, model) == model.num_parameters()
+    assert figure.get_suptitle() == f"Transformer: {model.num_parameters():,} parameters"
+    check_layout(figure, on_panels=True)
+
+
+def test_architecture_of_a_t5():
+    model = T5(T5Config(11, 12, 3, 5, 2, 4, 10, num_buckets=6, max_distance=5))
+    figure = plots.architecture(model)
+    texts = texts_of(figure)
+    assert drawn_parameters(figure, model) == model.num_parameters()
+    assert texts.count("RMS norm") == 2 + 3 + 2 and "11 × 12; 6 × 3" in texts  # the bias counts once
+    own = model.encoder[0].num_parameters() - 6 * 3
+    assert f"2 encoder blocks, {own:,} parameters each" in texts
+    check_layout(figure, on_panels=True)
+
+
+MODELS = {
+    "gpt": lambda: GPT(GPTConfig(11, max_len=8, num_layers=2, **SMALL)),
+    "gpt, one layer": lambda: GPT(GPTConfig(11, max_len=8, num_layers=1, tie_embeddings=False, bias=False, **SMALL)),
+    "bert": lambda: Bert(BertConfig(11, max_len=8, num_layers=3, num_classes=3, **SMALL)),
+    "bert, no classes": lambda: Bert(BertConfig(11, max_len=8, num_layers=1, **SMALL)),
+    "bert, pooler": lambda: Bert(BertConfig(11, max_len=8, num_layers=2, mlm_head=False, **SMALL)),
+    "bert, bare": lambda: Bert(BertConfig(11, max_len=8, num_layers=2, mlm_head=False, pooler=False, **SMALL)),
+    "xl": lambda: TransformerXL(TransformerXLConfig(11, mem_len=4, num_layers=2, **SMALL)),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_architecture_of_its_relatives(rng, name):
+    model = MODELS[name]()
+    letters = texts_of(plots.architecture(model))
+    assert any("(B, " in text for text in letters) and not any("(2, " in text for text in letters)
+    out = model(rng.integers(3, 11, (2, 5)))
+    figure = plots.architecture(model)
+    texts = texts_of(figure)
+    weights = model.blocks[0].attention.weights
+    assert f"weights {weights.shape}" in texts and "(2, 5)" in texts and texts.count("(2, 5, 12)") >= 5
+    if not name.startswith("bert"):
+        assert f"{(out[0] if name == 'xl' else out).shape}" in texts
+    assert drawn_parameters(figure, model) == model.num_parameters()
+    assert any("(2, 3)" in text for text in texts) == (name == "bert")
+    each = " each" if len(model.blocks) > 1 else ""
+    (label,) = [text for text in texts if "block" in text]
+    assert label.startswith(f"{len(model.blocks)} ") and label.endswith(
+        f"{model.blocks[0].num_parameters():,} parameters{each}"
+    )
+    check_layout(figure, on_panels=True)
+
+
+def test_architecture_of_the_base_model_fits_its_boxes():
+    config = TransformerConfig(37_000, 37_000, num_encoder_layers=1, num_decoder_layers=1, tie_embeddings=True)
+    figure = plots.architecture(Transformer(config))
+    check_layout(figure, on_panels=True)
+    assert max(map(len, boxes_of(figure))) == 3  # title, detail, parameters; nothing of another box
+    assert ["Feed-forward", "512 → 2048 → 512", "2,099,712"] in boxes_of(figure)
+
+
+def test_architecture_of_something_else():
+    with pytest.raises(TypeError, match="model must be a Transformer, T5, GPT, Bert or TransformerXL, got int"):
+        plots.architecture(3)
