@@ -93,27 +93,36 @@ def test_only_plots_imports_matplotlib_and_never_pyplot():
     assert {file.relative_to(package).parts[0] for file in importing} == {"plots"}
 
 
-def test_the_readers_style_is_neither_used_nor_changed(rng):
-    def pictures():
-        history = history_of(np.random.default_rng(1), 60)
-        yield plots.attention(np.eye(2), ["a", "b"], ["c", "d"], "t")
-        yield plots.mask(masks.causal_mask(2))
-        yield plots.positional_encoding(3, 4)
-        yield plots.training_curve(history)
-        yield plots.wavelengths(20, 8)
-        yield plots.head_view(np.eye(2)[None], ["a", "b"], ["c", "d"], title="t")
-        yield plots.softmax_saturation()
-        yield plots.decoding_steps([[("a", -0.5), ("b", -2.0)]], title="t")
-        yield plots.sampling([1.0, 2.0], title="t")
-        yield plots.gradient_flow(trained)
-        yield plots.architecture(trained)
+PICTURES = {
+    "attention": lambda: plots.attention(np.eye(2), ["a", "b"], ["c", "d"], "t"),
+    "training curve": lambda: plots.training_curve(history_of(np.random.default_rng(1), 60)),
+    "architecture": lambda: plots.architecture(after_backward()),
+}
+MORE_PICTURES = {
+    "mask": lambda: plots.mask(masks.causal_mask(2)),
+    "positional encoding": lambda: plots.positional_encoding(3, 4),
+    "wavelengths": lambda: plots.wavelengths(20, 8),
+    "head view": lambda: plots.head_view(np.eye(2)[None], ["a", "b"], ["c", "d"], title="t"),
+    "saturation": plots.softmax_saturation,
+    "decoding steps": lambda: plots.decoding_steps([[("a", -0.5), ("b", -2.0)]], title="t"),
+    "sampling": lambda: plots.sampling([1.0, 2.0], title="t"),
+    "gradient flow": lambda: plots.gradient_flow(after_backward()),
+}
 
-    trained = after_backward()
-    expected = [png(figure) for figure in pictures()]
+
+@pytest.mark.parametrize(
+    "picture",
+    [
+        *(pytest.param(draw, id=name) for name, draw in PICTURES.items()),
+        *(pytest.param(draw, id=name, marks=pytest.mark.long) for name, draw in MORE_PICTURES.items()),
+    ],
+)
+def test_the_readers_style_is_neither_used_nor_changed(picture):
+    expected = png(picture())
     own = {"font.size": 17, "font.family": "serif", "axes.grid": True, "xtick.direction": "in", "figure.dpi": 60}
     with matplotlib.style.context(["dark_background", own]):
         before = dict(matplotlib.rcParams)
-        assert [png(figure) for figure in pictures()] == expected
+        assert png(picture()) == expected
         assert dict(matplotlib.rcParams) == before
 
 
