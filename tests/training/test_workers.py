@@ -55,8 +55,7 @@ from transformer_np.training import (
 )
 from transformer_np.training import trainer as trainer_module
 from transformer_np.training import workers as workers_module
-from transformer_np.training.share import RowDraws, number_of_rows, take_rows
-from transformer_np.training.team import Team
+from transformer_np.training.share import number_of_rows, take_rows
 from transformer_np.training.workers import Workers, can_fork
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="this system does not copy processes")
@@ -396,41 +395,6 @@ def test_processes_do_not_pile_up_nor_grow():
 # --- dropout by rows -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [np.random.PCG64, np.random.PCG64DXSM])
-@pytest.mark.parametrize("size", [1, 2, 3])
-def test_draws_by_rows_are_those_of_the_whole_batch(kind, size):
-    rng = np.random.default_rng(size)
-    for seed in range(60):
-        whole = np.random.Generator(kind(seed))
-        members = [RowDraws(np.random.Generator(kind(seed))) for _ in range(size)]
-        for _ in range(rng.integers(1, 6)):
-            rows = int(rng.integers(1, 6))
-            per_row = tuple(rng.integers(1, 4, rng.integers(3)).tolist())
-            drawn = whole.random((rows, *per_row), dtype=np.float32)
-            for rank, member in enumerate(members):
-                team = Team()
-                team.rank, team.size = rank, size
-                own = team.rows(rows)
-                own = own if own.start < own.stop else slice(0, 1)
-                member.place = (own.start, own.stop - own.start, rows - own.stop)
-                part = member.random((own.stop - own.start, *per_row), dtype=np.float32)
-                assert np.array_equal(part, drawn[own])
-                states = member.bit_generator.state, whole.bit_generator.state
-                assert states[0]["state"] == states[1]["state"]
-                assert states[0]["has_uint32"] == states[1]["has_uint32"]
-                if states[0]["has_uint32"]:
-                    assert states[0]["uinteger"] == states[1]["uinteger"]
-
-
-def test_draws_that_are_not_by_rows_are_refused():
-    draws = RowDraws(np.random.default_rng(0))
-    draws.place = (1, 2, 3)
-    with pytest.raises(ValueError, match=r"drew \(3, 4\) of .*float32.*, expected 2 rows"):
-        draws.random((3, 4), dtype=np.float32)
-    with pytest.raises(ValueError, match="expected 2 rows of float32"):
-        draws.random((2, 4), dtype=np.float64)
-
-
 @pytest.mark.parametrize("kind", [np.random.MT19937, np.random.SFC64, np.random.Philox])  # Philox skips in fours
 def test_generators_that_cannot_skip_one_by_one_are_refused(kind):
     objective, optimizer, batches = translation()
@@ -439,18 +403,6 @@ def test_generators_that_cannot_skip_one_by_one_are_refused(kind):
             module.rng = np.random.Generator(kind(0))
     with pytest.raises(ValueError, match=f"must draw from a PCG64, which can skip, not {kind.__name__}"):
         Trainer(objective.model, optimizer, objective, workers=2).fit(batches, 1, progress=False)
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 5])
-def test_rows_are_dealt_out_once_and_evenly(size):
-    for number in range(12):
-        dealt = []
-        for rank in range(size):
-            team = Team()
-            team.rank, team.size = rank, size
-            dealt.append(range(number)[team.rows(number)])
-        assert [i for part in dealt for i in part] == list(range(number))
-        assert max(map(len, dealt)) - min(map(len, dealt)) <= 1
 
 
 # --- what cannot be --------------------------------------------------------------------------------------------------
