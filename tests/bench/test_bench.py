@@ -536,6 +536,7 @@ def test_profile_and_pytorch_exclude_each_other(capsys, no_measurement, monkeypa
     assert "leave out --against" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_the_command(capsys, tmp_path):
     path = tmp_path / "bench.json"
     assert cli.main(["bench", "small", "--quick", "--rounds", "1", "--workers", "1", "--json", str(path)]) == 0

@@ -266,6 +266,7 @@ def test_picture_of_the_gradient():
 # --- command ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_command(capsys, tmp_path):
     curves, gradients = tmp_path / "curves.png", tmp_path / "gradients.svg"
     assert cli.main(["complexity", "--quick", "-o", str(curves), "--gradients", str(gradients)]) == 0

@@ -72,7 +72,7 @@ def nothing_hangs_or_is_left_behind():
         raise TimeoutError("it hangs")
 
     before = signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(300)
+    signal.alarm(120)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
@@ -208,7 +208,7 @@ def alone():
 # --- the same losses -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("workers", [pytest.param(2, marks=pytest.mark.long), 3])
 @pytest.mark.parametrize("make", KINDS)
 def test_workers_come_to_what_one_process_comes_to(alone, make, workers):
     together = values(train(make, workers))
@@ -249,8 +249,15 @@ def test_same_seed_and_workers_same_bits(make):
     assert_close(first, second, 0)
 
 
-@pytest.mark.parametrize("make", [translation, recurrence])
-@pytest.mark.parametrize("stop", [4, 7])  # of translation, the batch of step 5, the next, has two rows
+@pytest.mark.parametrize(
+    ("make", "stop"),
+    [
+        (translation, 4),  # the batch of step 5, the next, has two rows
+        (recurrence, 7),
+        pytest.param(translation, 7, marks=pytest.mark.long),
+        pytest.param(recurrence, 4, marks=pytest.mark.long),
+    ],
+)
 def test_resume(alone, tmp_path, make, stop):
     """With as many workers as before to the bit, with more or fewer to rounding."""
     path = tmp_path / "file"
@@ -848,7 +855,7 @@ def test_a_process_whose_matrix_library_has_threads():
 TINY = "--batch-size 4 --layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9 --warmup 5 --workers 2".split()
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_ctrl_c_on_the_command_line(tmp_path, times):
     """A terminal sends it to all processes."""
     words = ("Ana", "Maria", "Pedro", "Rita"), ("sings", "reads", "sleeps"), ("now", "today")

@@ -166,7 +166,6 @@ HOSTILE = {
 FEW = (
     "os_exit",
     "numpy",
-    "frames",
     "kill",
     "called",
     "read",

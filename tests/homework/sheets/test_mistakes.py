@@ -1,6 +1,6 @@
 """The exercises: complete, in order, and every mistake recognised as itself.
 
-Each of some 2,600 mistakes is tried in the long run; the default run tries one in 20 of each exercise, one at least.
+Each of some 2,600 mistakes is tried in the long run; the default run tries one in 40 of each exercise, one at least.
 """
 
 import inspect
@@ -17,7 +17,7 @@ from transformer_np.homework.judging.judge import Trials, judge
 from transformer_np.homework.path import chapters
 
 EXERCISES = all_exercises()
-ONE_IN = 20  # of an exercise's mistakes, rounded up: the default run
+ONE_IN = 40  # of an exercise's mistakes, rounded up: the default run
 
 
 def mistakes():
