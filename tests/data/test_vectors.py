@@ -90,6 +90,7 @@ def test_only_some_words(path, content):
         (b"", "is empty"),
         (b"\n", "line 1: expected the header"),
         (b"the 1.5 -2.0 0.1\n", r"line 1: expected the header.*got 'the 1\.5 -2\.0 0\.1'; GloVe files have no header"),
+        (b"the 1.5 -2.0\n", r"line 1: expected the header.*got 'the 1\.5 -2\.0'; GloVe files have no header"),
         (b"3\n", "line 1: expected the header"),
         (b"three 3\n", "line 1: expected the header"),
         (b"-3 3\n", "line 1: expected the header"),

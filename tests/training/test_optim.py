@@ -116,6 +116,15 @@ def test_parameters_and_gradients_are_views_of_the_buffers():
     assert all((parameter.grad == 0).all() for parameter in optimizer.parameters)
 
 
+def test_parameters_move_along_into_other_memory():
+    parameters = make_parameters()
+    before, optimizer = [p.data.copy() for p in parameters], Adam(parameters)
+    optimizer.move(np.empty)
+    for p, values in zip(parameters, before, strict=True):
+        assert np.array_equal(p.data, values) and np.shares_memory(p.data, optimizer.data)
+        assert np.shares_memory(p.grad, optimizer.grad)
+
+
 def test_a_gradient_that_is_there_already_is_kept():
     parameter = Parameter(np.zeros(2))
     parameter.grad = np.array([1.0, 2.0])

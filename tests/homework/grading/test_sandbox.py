@@ -8,7 +8,9 @@ import textwrap
 import numpy as np
 import pytest
 
+from transformer_np.homework import all_exercises
 from transformer_np.homework.grading.sandbox import isolation, wire
+from transformer_np.homework.grading.sandbox.answers import needs_library
 
 LINUX = sys.platform == "linux"
 
@@ -283,3 +285,30 @@ def test_of_a_block_only_itself_is_emptied():
     print(outcome(lambda: gpt(np.array([[1, 2]]))))
     """
     assert in_a_process(code) == ["done", "done", "done", "refused", "refused", "refused"]
+
+
+def test_of_a_search_its_helpers_are_emptied_too():
+    code = """
+    import numpy as np
+    from types import SimpleNamespace
+    from transformer_np.homework.grading.sandbox import answers
+    answers.load_library()
+    from transformer_np import decoding, functional
+    exercises = [SimpleNamespace(reference=r, name=r.__name__, parts=())
+                 for r in (decoding.beam_search, decoding.greedy_decode)]
+    search, row = decoding.beam_search, decoding._search_row
+    answers.empty_one(exercises[0], [], exercises)
+    for do in (lambda: search(None, None), lambda: row(None), lambda: functional.softmax(np.ones(2))):
+        try:
+            do()
+            print("done")
+        except answers.LibrarySolution:
+            print("refused")
+    """
+    assert in_a_process(code) == ["refused", "refused", "done"]
+
+
+def test_which_drives_need_more_of_the_library_than_parameters():
+    drives = {name: exercise.drive for name, exercise in all_exercises().items()}
+    needing = {name for name, drive in drives.items() if needs_library(drive)}
+    assert needing == {"AddNorm", "EncoderBlock", "DecoderBlock"}
