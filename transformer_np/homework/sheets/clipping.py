@@ -5,7 +5,7 @@ import numpy as np
 from ... import training
 from ...module import Parameter
 from ..exercise import Case, Exercise, Result, draw_sizes
-from .adam import _flat
+from .adam import flat
 
 
 def _clip_cases(rng):
@@ -15,7 +15,7 @@ def _clip_cases(rng):
     def case(label, norm, max_norm):
         values, gradients = ([rng.normal(size=shape) for shape in shapes] for _ in range(2))
         gradients[1] = 5 * gradients[1]  # the longest is neither the first nor the last
-        factor = norm / np.linalg.norm(_flat(gradients))
+        factor = norm / np.linalg.norm(flat(gradients))
         return Case(label, (values, [factor * g for g in gradients], max_norm), sizes=sizes)
 
     return [
@@ -34,8 +34,8 @@ def _drive_clip(answer, values, gradients, max_norm):
     norm = answer(parameters, max_norm)
     return (
         np.nan if norm is None else norm,  # to be recognised like any other wrong number
-        _flat([parameter.grad for parameter in parameters]),
-        _flat([parameter.data for parameter in parameters]),
+        flat([parameter.grad for parameter in parameters]),
+        flat([parameter.data for parameter in parameters]),
     )
 
 
@@ -43,7 +43,7 @@ def _wrong_clip_grad_norm(made, parameters, max_norm):
     arrays = [p.data if made("norm of the parameters") else p.grad for p in parameters]
     lengths = [float(np.sqrt((g * g).sum())) for g in arrays]
     norm = sum(length**2 for length in lengths) ** 0.5
-    everything = _flat(arrays)
+    everything = flat(arrays)
     if made("root forgotten"):
         norm = norm**2
     if made("norms added"):
