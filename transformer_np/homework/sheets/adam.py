@@ -173,7 +173,7 @@ ADAM = Exercise(
         for p, m, v in zip(self.parameters, self.m, self.v, strict=True):
             self.t += 1
             self.update(p, p.grad, m, v)
-  t grows with every parameter instead of once a step: the second parameter has t = 2 in the first step already.
+  t grows with every parameter instead of once per step: the second parameter has t = 2 in the first step already.
 - eps not used:  + self.eps -> + 1e-8
   The argument `eps` is not used: the ε beside the root is always the same.
 - eps forgotten:  (np.sqrt(v_hat) + self.eps) -> np.sqrt(v_hat)
@@ -273,7 +273,7 @@ ADAM = Exercise(
 - lr divided by √t:  self.lr * m_hat -> self.lr / self.t**0.5 * m_hat
   The learning rate falls with 1/√t. A schedule is set from outside; here lr is used as it is.
 - lr fixed at 0.001:  self.lr * m_hat -> 1e-3 * m_hat
-  The learning rate is always 0.001, the default; it is the argument `lr`.
+  The learning rate is always 0.001, the default. Use the argument `lr`.
 - ascent:  p.data -= -> p.data +=
   The update is added, so the loss grows: p −= lr · m̂ / (√v̂ + ε), against the gradient.
 - parameters not changed:  p.data -= -> p = p.data -

@@ -196,8 +196,8 @@ BEAM_SEARCH = Exercise(
   A beginning is ranked by the log p of its last token alone. The log p of all its tokens add up: new total = old total
   + log p.
 - greedy, whatever beam_size:  beam_size - len(ended) -> 1 - len(ended)
-  What comes out is greedy decoding's. Either beam_size is not used, or all beams start as equal copies of the start
-  token and stay equal: at the first step there is one beginning only.
+  The output is the same as with greedy decoding. Either beam_size is not used, or all beams start as equal copies of
+  the start token and stay equal: at the first step there is one beginning only.
 - one beam too few:  beam_size - len(ended) -> beam_size - 1 - len(ended)
   It keeps beam_size − 1 beginnings at every step, not beam_size.
 - one beam too many:  beam_size - len(ended) -> beam_size + 1 - len(ended)

@@ -329,7 +329,7 @@ PATH_MISTAKES = """
 CLEARED = """
 - gradients cleared before they are added:  FIRST -> self.zero_grad(); FIRST
   backward clears the gradients of the parameters, by zero_grad() or by = instead of +=. They must be added to: several
-  backward passes may pile up before an optimizer's step.
+  backward passes may accumulate before an optimizer step.
 """
 
 ADD_NORM = Exercise(
@@ -577,12 +577,12 @@ ENCODER_BLOCK = Exercise(
     + CLEARED.replace("FIRST", "da = self")
     + """
 - mask ignored:  self.attention(x, mask=mask) -> self.attention(x)
-  The mask is not handed to the attention: padding and the future are looked at.
+  The mask is not handed to the attention, which looks at padding and at the future.
 """
     + SELF_ATTENTION_MISTAKES
     + """
 - mask inverted:  mask=mask -> mask=None if mask is None else ~mask
-  The mask is inverted, ~mask: True hides, here it is what is seen.
+  The mask is inverted, ~mask. True has to mean hidden; here it means seen.
 - feed-forward before attention:
     self.add_norm1(x, attention) -> self.add_norm1(x, self.feed_forward)
     self.add_norm2(a, self.feed_forward) -> self.add_norm2(a, attention)
@@ -787,13 +787,13 @@ DECODER_BLOCK = Exercise(
   The masks are swapped: `mask`, (B, H, T, T), belongs to the self-attention, `memory_mask`, (B, H, T, S), to the
   cross-attention.
 - mask ignored:  self.self_attention(x, mask=mask) -> self.self_attention(x)
-  `mask` is not handed to the self-attention: every place of the target sees the future, and the model copies what it is
-  asked for.
+  `mask` is not handed to the self-attention: every place of the target sees the future, and the model copies the token
+  that it has to predict.
 - memory_mask ignored:  self.cross_attention(a, memory, memory_mask) -> self.cross_attention(a, memory)
   `memory_mask` is not handed to the cross-attention: the target looks at the padding of the source.
 - mask in both attentions:  self.cross_attention(a, memory, memory_mask) -> self.cross_attention(a, memory, mask)
-  `mask` is used in the cross-attention too. The source is known as a whole, so no future is hidden in it; what is
-  hidden there is `memory_mask`.
+  `mask` is used in the cross-attention too. The source is known as a whole, so no future is hidden in it. The
+  cross-attention takes `memory_mask`.
 """
     + SELF_ATTENTION_MISTAKES.replace("self.attention", "self.self_attention")
     + """
@@ -809,13 +809,13 @@ DECODER_BLOCK = Exercise(
 - second norm used twice:
     in DecoderBlock.forward: self.add_norm3 -> self.add_norm2
     in DecoderBlock.backward: self.add_norm3 -> self.add_norm2
-  The LayerNorm of the cross-attention is used for the feed-forward sub-layer too. That one has its own, the third.
+  The LayerNorm of the cross-attention is used for the feed-forward sub-layer too, which has its own, the third.
 - masks inverted:
     def self_attention(x): ->
         if mask is not None:
             mask, memory_mask = ~mask, ~memory_mask
         def self_attention(x):
-  The masks are inverted, ~mask: True hides, here it is what is seen.
+  The masks are inverted, ~mask. True has to mean hidden; here it means seen.
 - self-attention over the memory:
     self.self_attention(x, mask=mask) -> self.self_attention(x, memory, memory_mask)
   The first attention looks at the memory. It is self-attention: queries, keys and values all come from x. Only the

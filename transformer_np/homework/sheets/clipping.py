@@ -113,7 +113,7 @@ CLIP_GRAD_NORM = Exercise(
 - norm of the first parameter:  sum(squares) -> squares[0]
   This is the norm of the first parameter alone; the sum runs over all parameters.
 - norm of the parameters:  p.grad**2 -> p.data**2
-  This is the norm of the parameters' values, `.data`; it is that of their gradients, `.grad`.
+  This is the norm of the parameters' values, `.data`. Take the norm of their gradients, `.grad`.
 - factor upside down:  max_norm / norm -> norm / max_norm
   The factor is norm / max_norm, upside down: the gradients grow. It is max_norm / norm.
 - divided by the norm only:  max_norm / norm -> 1 / norm
@@ -146,7 +146,7 @@ CLIP_GRAD_NORM = Exercise(
 - parameters scaled:  p.grad *= factor -> p.data *= factor
   The parameters' values, `.data`, are scaled; it is their gradients, `.grad`, that are too large.
 - norm after clipping returned:  return norm -> return min(norm, max_norm)
-  The norm after the clipping is returned. The one before it says more: how often, and how much, was clipped.
+  The norm after clipping is returned. Return the norm before clipping: it shows how often and how much was clipped.
 - factor returned:  return norm -> return factor
   max_norm / norm is returned; it is the norm before clipping.
 - smaller factor returned:  return norm -> return min(1, factor)

@@ -1,4 +1,4 @@
-"""Learning rates over the steps of a training."""
+"""Learning rate schedules."""
 
 from math import cos, pi, sin  # noqa: F401 - sin for the mistakes
 
@@ -71,7 +71,7 @@ NOAM_SCHEDULE = Exercise(
 - falling with 1/step from the peak:  step**-0.5 -> warmup**0.5 / step
   After the warm-up the rate falls with 1/step, from the right height. It falls with 1/√step: the exponent is −1/2.
 - falling from step 1 after the warm-up:  step**-0.5 -> max(1, step - warmup) ** -0.5
-  After the warm-up the steps are counted anew, (step − warmup)^(−1/2). step goes on: step^(−1/2).
+  After the warm-up the steps are counted from 1 again, (step − warmup)^(−1/2). Use the step itself: step^(−1/2).
 - warm-up with warmup^(−1/2):  warmup**-1.5 -> warmup**-0.5
   The warm-up is step · warmup^(−1/2); the exponent is −3/2, so that both terms are equal at step = warmup.
 - warm-up with warmup^(−1):  step * warmup**-1.5 -> step / warmup
@@ -104,7 +104,7 @@ NOAM_SCHEDULE = Exercise(
 - 1/√d_model in the second term only:  d_model**-0.5 * min(rise, fall) -> min(d_model**-0.5 * rise, fall)
   1/√d_model stands before the warm-up only: it belongs before the minimum, as a factor of both terms.
 - highest rate 1:  d_model**-0.5 -> warmup**0.5
-  The rate is scaled so that its highest value is 1. That of the paper is 1/√(d_model · warmup).
+  The rate is scaled so that its highest value is 1. In the paper the highest value is 1/√(d_model · warmup).
 - steps counted from 0:  rise = -> step = step - 1; rise =
   It counts with step − 1. The first step is 1: step^(−1/2) and step · warmup^(−3/2) as they are.
 - rate 0 at the first step:

@@ -8,7 +8,7 @@ MARGIN = 2e-3  # between what is chosen and what is not, in nats: no rounding de
 
 
 class ScriptedTransformer(Transformer):
-    """Looks like a Transformer from outside and answers at once: the logits of the next token are drawn anew for every
+    """Looks like a Transformer from outside and answers at once: the logits of the next token are drawn for every
     source and every beginning of the target. Padding and the start token never are likely.
 
     It is never changed, so that a copy of it is the model itself.
