@@ -5,9 +5,9 @@ from inspect import signature
 
 import numpy as np
 
-from ...layers.blocks import AddNorm, DecoderBlock, EncoderBlock
+from ...layers import Dropout, FeedForward, LayerNorm, MultiHeadAttention, blocks
 from ...masks import causal_mask, padding_mask
-from ...support.checks import trusting
+from ...module import Module
 from ..exercise import Case, Exercise, Result
 from ..judging.compare import close
 
@@ -148,249 +148,6 @@ def _of(part, gradients):
     return np.concatenate([gradient.ravel() for name, gradient in gradients.items() if name.startswith(part)])
 
 
-# --- one sub-layer with residual path, norm and dropout, right or wrong ----------------------------------------------
-
-
-class _Path:
-    """What is around one sub-layer, done again without AddNorm. `around`: what the names of mistakes in it end with."""
-
-    def __init__(self, made, norm, dropout, norm_first, around="", before=""):
-        self.made, self.norm, self.dropout = made, norm, dropout
-        self.around, self.before = around, before
-        self.norm_first = norm_first
-        if made("norm_first ignored"):
-            self.norm_first = False
-        if made("always norm first"):
-            self.norm_first = True
-        if made("norm_first the wrong way round"):
-            self.norm_first = not norm_first
-
-    def forward(self, x, sublayer, residual=None):
-        made = self.made
-        norm = (lambda x: x) if made(f"no norm{self.around}") or made("no norm at all") else self.norm
-        dropout = (lambda x: x) if made("dropout forgotten") else self.dropout
-        residual = x if residual is None else residual
-        if self.norm_first:
-            inner = norm(x)
-            out = sublayer(inner)
-            if made("residual from behind the norm"):
-                residual = inner
-            if made("norm behind the sub-layer"):
-                out = norm(sublayer(x))
-        else:
-            out = sublayer(x)
-            if made("norm of the sub-layer alone"):
-                out = norm(out)
-        if made("residual normalised, the sub-layer's input not"):
-            return norm(residual) + dropout(sublayer(x))
-        if made("norm of each summand"):
-            return norm(residual) + norm(dropout(out))
-        if made(f"no residual{self.around}") or made("no residual at all"):
-            residual = 0
-        if made("sub-layer's output subtracted"):
-            out = -out
-        if made("residual added twice") or (self.around and made(f"residual added twice{self.around}")):
-            residual = 2 * residual
-        if made("product instead of sum"):
-            total = residual * dropout(out)
-        elif made(f"input overwritten by +={self.around}"):
-            x += dropout(out)
-            total = x
-        elif made("dropout of the sum"):
-            total = dropout(residual + out)
-        else:
-            total = residual + dropout(out)
-        if made("mean instead of sum"):
-            total = total / 2
-        if (self.norm_first and not made("norm before and after")) or made("norm of the sub-layer alone"):
-            return total
-        return norm(total)
-
-    def backward(self, dout, sublayer_backward):
-        made, norm = self.made, self.norm
-        norm_first = self.norm_first
-        if made("norm_first ignored in backward"):
-            norm_first = False
-        if made("always norm first in backward"):
-            norm_first = True
-        dropout = (lambda d: d) if made("no backward of the dropout") else self.dropout.backward
-        if made("norm's backward last"):
-            return norm.backward(dout + sublayer_backward(dropout(dout)))
-        norm_backward = (lambda d: d) if made(f"no backward of the norm{self.around}") else norm.backward
-        if made("norm's backward run twice"):
-            norm.backward(dout)
-        if made(f"no backward of the {self.before or 'sub-layer'}"):
-            sublayer_backward = np.zeros_like
-        if made("dropout's backward behind the sub-layer's"):
-            before_it, after_it, dropout = dropout, sublayer_backward, lambda d: d
-            sublayer_backward = lambda d: before_it(after_it(d))  # noqa: E731
-        if norm_first and made("norm's backward before the sub-layer's"):
-            through = sublayer_backward(norm_backward(dropout(dout)))
-            residual = dout
-        elif norm_first:
-            through = norm_backward(sublayer_backward(dropout(dout)))
-            residual = dout
-        else:
-            residual = norm_backward(dout)
-            through = sublayer_backward(dropout(dout if made("sub-layer's backward past the norm") else residual))
-            if made("residual path past the norm in backward"):
-                residual = dout
-        if made(f"no residual{self.around} in backward") or made("no residual at all in backward"):
-            return through
-        if made("sub-layer's gradient subtracted in backward"):
-            return residual - through
-        if made("residual counted twice in backward"):
-            return 2 * residual + through
-        return residual + through
-
-
-_PATH_MISTAKES = {
-    "norm_first ignored": (
-        "norm_first is not used: with norm_first=True it still computes post-norm, LayerNorm(x + sublayer(x)). "
-        "Pre-norm is x + sublayer(LayerNorm(x))."
-    ),
-    "always norm first": (
-        "This is pre-norm, x + sublayer(LayerNorm(x)), though norm_first is False. The default is the paper's "
-        "post-norm: LayerNorm(x + sublayer(x)), the norm after the residual sum."
-    ),
-    "norm_first the wrong way round": (
-        "Pre-norm and post-norm are swapped: norm_first=True must be x + sublayer(LayerNorm(x)), norm_first=False "
-        "LayerNorm(x + sublayer(x))."
-    ),
-    "norm of the sub-layer alone": (
-        "This is x + LayerNorm(sublayer(x)): only the sub-layer's output is normalised. Post-norm normalises the sum, "
-        "LayerNorm(x + sublayer(x))."
-    ),
-    "residual from behind the norm": (
-        "With norm_first the residual path starts behind the norm: LayerNorm(x) + sublayer(LayerNorm(x)). It must "
-        "carry x itself, x + sublayer(LayerNorm(x)), so that nothing is normalised on the way along the residual path."
-    ),
-    "norm before and after": (
-        "With norm_first the sum is normalised once more: LayerNorm(x + sublayer(LayerNorm(x))). In pre-norm the norm "
-        "stands before the sub-layer only."
-    ),
-    "residual normalised, the sub-layer's input not": (
-        "This is LayerNorm(x) + sublayer(x): the residual path is normalised. Post-norm is LayerNorm(x + sublayer(x)), "
-        "pre-norm x + sublayer(LayerNorm(x))."
-    ),
-    "norm of each summand": (
-        "This is LayerNorm(x) + LayerNorm(sublayer(x)), each summand normalised on its own. Post-norm normalises the "
-        "sum, LayerNorm(x + sublayer(x))."
-    ),
-    "sub-layer's output subtracted": (
-        "The sub-layer's output is subtracted, x − sublayer(x): a wrong sign. The residual connection adds it."
-    ),
-    "norm behind the sub-layer": (
-        "With norm_first this is x + LayerNorm(sublayer(x)): the norm stands behind the sub-layer. Pre-norm normalises "
-        "the sub-layer's input, x + sublayer(LayerNorm(x))."
-    ),
-    "mean instead of sum": (
-        "x and the sub-layer's output are averaged, (x + sublayer(x)) / 2: a factor ½ too many. The residual "
-        "connection is their sum."
-    ),
-    "product instead of sum": (
-        "x and the sub-layer's output are multiplied, x · sublayer(x). The residual connection is a sum: x + "
-        "sublayer(x)."
-    ),
-    "sub-layer's gradient subtracted in backward": (
-        "In backward the gradient that comes through the sub-layer is subtracted: a wrong sign. The two ways to x add "
-        "up."
-    ),
-    "residual added twice": (
-        "The residual x is added twice, 2x + sublayer(x): once here, and once more by hand or inside the sub-layer. "
-        "Add & Norm adds it once."
-    ),
-    "dropout forgotten": (
-        "Dropout is not used: the sub-layer's output must go through it before it is added to x, x + "
-        "Dropout(sublayer(x))."
-    ),
-    "dropout of the sum": (
-        "Dropout hits the whole sum, Dropout(x + sublayer(x)), and so the residual path too. It belongs to the "
-        "sub-layer's output alone: x + Dropout(sublayer(x))."
-    ),
-    "norm_first ignored in backward": (
-        "backward is that of post-norm also where norm_first is True. The forward was x + sublayer(LayerNorm(x)): "
-        "there dout itself takes the residual path, and the norm's backward comes last on the path through the "
-        "sub-layer."
-    ),
-    "always norm first in backward": (
-        "backward is that of pre-norm though the forward was post-norm. The norm stood at the end of LayerNorm(x + "
-        "sublayer(x)), so its backward comes first, and both paths get what it returns."
-    ),
-    "norm's backward last": (
-        "The norm's backward comes last, over the sum of both paths: norm.backward(dout + sublayer_backward(dout)). In "
-        "post-norm the norm is the last step of the forward, so its backward is the first; in pre-norm it is on the "
-        "path through the sub-layer only, and the residual path goes around it."
-    ),
-    "norm's backward before the sub-layer's": (
-        "With norm_first the norm's backward is run before that of the sub-layer, in the order of the forward. The "
-        "forward was x + sublayer(LayerNorm(x)): the gradient comes through the sub-layer first, then through the norm."
-    ),
-    "dropout's backward behind the sub-layer's": (
-        "The dropout's backward is run behind that of the sub-layer. Dropout was the last step of the path, "
-        "Dropout(sublayer(x)), so its backward comes first: sublayer_backward(dropout.backward(…))."
-    ),
-    "norm's backward run twice": (
-        "The norm's backward is run twice for one forward. What it returns is the same, but each run adds to the "
-        "gradients of γ and β, which are now too large. Keep its result in a variable."
-    ),
-    "sub-layer's backward past the norm": (
-        "The sub-layer's backward gets dout itself. In LayerNorm(x + sublayer(x)) the gradient reaches the sum through "
-        "the norm: the sub-layer must get norm.backward(dout)."
-    ),
-    "residual path past the norm in backward": (
-        "The residual path in backward carries dout itself, around the norm. In LayerNorm(x + sublayer(x)) the norm "
-        "comes after the sum: x gets norm.backward(dout) over the residual path, not dout."
-    ),
-    "residual counted twice in backward": (
-        "The gradient of the residual path is counted twice. x reaches the sum x + sublayer(x) in two ways, so dx is "
-        "the gradient of the sum once plus what the sub-layer's backward returns."
-    ),
-    "no backward of the dropout": (
-        "The dropout's backward is left out: where an output of the sub-layer was dropped, no gradient may pass into "
-        "it. The sub-layer's backward must get dropout.backward(…) of the gradient."
-    ),
-    "eps not handed to the norm": "eps is not handed to the LayerNorm, which then works with its default 1e-5.",
-    "gradients cleared before they are added": (
-        "backward clears the gradients of the parameters, by zero_grad() or by = instead of +=. They must be added to: "
-        "several backward passes may pile up before an optimizer's step."
-    ),
-}
-
-
-def _for_the(place, formula):
-    """The mistakes around one sub-layer of a block, by its name."""
-    return {
-        f"no residual around the {place}": (
-            f"The residual connection around the {place} is missing: {formula} must add the sub-layer's input to its "
-            "output, x + sublayer(x)."
-        ),
-        f"residual added twice around the {place}": (
-            f"The residual is added twice around the {place}, 2x + {place}(x): once here, and once more by hand or "
-            f"inside the sub-layer. {formula} adds it once."
-        ),
-        f"no norm around the {place}": (
-            f"The LayerNorm that belongs to the {place} is missing: each sub-layer has one of its own, {formula}."
-        ),
-        f"input overwritten by += around the {place}": (
-            f"x += {place}(x) writes the sum into the array that the sub-layer was given and keeps for its backward: y "
-            f"is right, the gradients of its weights are not. Make a new array, x + sublayer(x)."
-        ),
-        f"no residual around the {place} in backward": (
-            f"The residual path around the {place} is missing in backward: a sum hands its gradient to both terms, so "
-            f"dx is the gradient of the sum plus what the {place}'s backward returns."
-        ),
-        f"no backward of the norm around the {place}": (
-            f"The backward of the LayerNorm that belongs to the {place} is left out: the gradient goes past it, and "
-            f"its γ and β get none."
-        ),
-        f"no backward of the {place}": (
-            f"The {place}'s backward is not run: only the residual path hands the gradient on, and the weights of the "
-            f"{place} get none."
-        ),
-    }
-
-
 # --- AddNorm ---------------------------------------------------------------------------------------------------------
 
 
@@ -410,12 +167,12 @@ class _Tanh:
         return (dy @ self.w.T) * (1 - self.hidden**2)
 
 
-def _add_norm_cases(rng):
+def add_norm_cases(rng):
     sizes = _sizes(rng, "B T")
     sizes = {letter: sizes[letter] for letter in "BTD"}
     x, dout = rng.normal(size=(2, *sizes.values()))
     sublayer = _values(rng, [("w", (sizes["D"], sizes["D"])), ("b", (sizes["D"],))])
-    values = _values(rng, _shapes(AddNorm(sizes["D"])))
+    values = _values(rng, _shapes(blocks.AddNorm(sizes["D"])))
     before = {name: rng.normal(size=value.shape) for name, value in values.items()}
     eps = _eps(rng)
 
@@ -432,7 +189,7 @@ def _add_norm_cases(rng):
     ]
 
 
-def _drive_add_norm(
+def drive_add_norm(
     answer, x, dout, *, sublayer, values, before=None, norm_first=False, eps=1e-5, dropout=0.0
 ):  # fmt: skip
     around = []
@@ -445,87 +202,148 @@ def _drive_add_norm(
         return block.backward(dout, around[-1].backward)
 
     options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
-    y, dx, gradients = _run(answer, (x.shape[-1],), options, values, before, forward, backward, AddNorm)
+    y, dx, gradients = _run(answer, (x.shape[-1],), options, values, before, forward, backward, blocks.AddNorm)
     return y, dx, around[0].dw, gradients["norm.gamma"], gradients["norm.beta"]
 
 
-def _wrong_add_norm(made):
-    class Answer(AddNorm):
-        def __init__(self, d_model, dropout=0.0, norm_first=False, eps=1e-5, bias=True, rng=None, dtype=np.float32):
-            eps = 1e-5 if made("eps not handed to the norm") else eps
-            super().__init__(d_model, dropout, norm_first, eps, bias, rng, dtype)
+class AddNorm(Module):
+    def __init__(self, d_model, dropout=0.0, norm_first=False, eps=1e-5, rng=None, dtype=np.float32):
+        self.norm = LayerNorm(d_model, eps, dtype=dtype)
+        self.dropout = Dropout(dropout, rng=rng)
+        self.norm_first = norm_first
 
-        def _path(self):
-            return _Path(made, self.norm, self.dropout, self.norm_first)
+    def forward(self, x, sublayer):
+        inner = self.norm(x) if self.norm_first else x
+        out = self.dropout(sublayer(inner))
+        total = x + out
+        return total if self.norm_first else self.norm(total)
 
-        def forward(self, x, sublayer):
-            if made("sub-layer not called"):
-                return self._path().forward(x, np.zeros_like)
-            if made("dropout before the sub-layer"):
-                plain = _Path(made, self.norm, lambda x: x, self.norm_first)
-                return plain.forward(x, lambda x: sublayer(self.dropout(x)))
-            if made("dropout after the norm") and not self.norm_first:
-                return self.dropout(self.norm(x + sublayer(x)))
-            if made("sub-layer called twice"):
-                return self._path().forward(x, lambda x: sublayer(sublayer(x)))
-            return self._path().forward(x, sublayer)
+    def backward(self, dout, sublayer_backward):
+        dtotal = dout if self.norm_first else self.norm.backward(dout)
+        dinner = sublayer_backward(self.dropout.backward(dtotal))
+        dx = self.norm.backward(dinner) if self.norm_first else dinner
+        return dtotal + dx
 
-        def backward(self, dout, sublayer_backward):
-            if made("gradients cleared before they are added"):
-                self.zero_grad()
-            if made("chain without the sum"):
-                return sublayer_backward(self.norm.backward(dout))
-            return self._path().backward(dout, sublayer_backward)
 
-    return Answer
+PATH_MISTAKES = """
+- norm_first ignored:  self.norm_first = norm_first -> self.norm_first = False
+  norm_first is not used: with norm_first=True it still computes post-norm, LayerNorm(x + sublayer(x)). Pre-norm is x +
+  sublayer(LayerNorm(x)).
+- always norm first:  self.norm_first = norm_first -> self.norm_first = True
+  This is pre-norm, x + sublayer(LayerNorm(x)), though norm_first is False. The default is the paper's post-norm:
+  LayerNorm(x + sublayer(x)), the norm after the residual sum.
+- norm_first the wrong way round:  self.norm_first = norm_first -> self.norm_first = not norm_first
+  Pre-norm and post-norm are swapped: norm_first=True must be x + sublayer(LayerNorm(x)), norm_first=False LayerNorm(x +
+  sublayer(x)).
+- norm of the sub-layer alone:
+    sublayer(inner) -> sublayer(inner) if self.norm_first else self.norm(sublayer(inner))
+    return total if self.norm_first else self.norm(total) -> return total
+  This is x + LayerNorm(sublayer(x)): only the sub-layer's output is normalised. Post-norm normalises the sum,
+  LayerNorm(x + sublayer(x)).
+- residual from behind the norm:  total = x + out -> total = inner + out
+  With norm_first the residual path starts behind the norm: LayerNorm(x) + sublayer(LayerNorm(x)). It must carry x
+  itself, x + sublayer(LayerNorm(x)), so that nothing is normalised on the way along the residual path.
+- norm before and after:  return total if self.norm_first else self.norm(total) -> return self.norm(total)
+  With norm_first the sum is normalised once more: LayerNorm(x + sublayer(LayerNorm(x))). In pre-norm the norm stands
+  before the sub-layer only.
+- residual normalised, the sub-layer's input not:
+    in AddNorm.forward: return self.norm(x) + self.dropout(sublayer(x))
+  This is LayerNorm(x) + sublayer(x): the residual path is normalised. Post-norm is LayerNorm(x + sublayer(x)), pre-norm
+  x + sublayer(LayerNorm(x)).
+- norm of each summand:
+    total = x + out -> total = self.norm(x) + self.norm(out)
+    return total if self.norm_first else self.norm(total) -> return total
+  This is LayerNorm(x) + LayerNorm(sublayer(x)), each summand normalised on its own. Post-norm normalises the sum,
+  LayerNorm(x + sublayer(x)).
+- sub-layer's output subtracted:  total = x + out -> total = x - out
+  The sub-layer's output is subtracted, x − sublayer(x): a wrong sign. The residual connection adds it.
+- norm behind the sub-layer:
+    inner = self.norm(x) if self.norm_first else x -> inner = x
+    sublayer(inner) -> self.norm(sublayer(inner)) if self.norm_first else sublayer(inner)
+  With norm_first this is x + LayerNorm(sublayer(x)): the norm stands behind the sub-layer. Pre-norm normalises the
+  sub-layer's input, x + sublayer(LayerNorm(x)).
+- mean instead of sum:  total = x + out -> total = (x + out) / 2
+  x and the sub-layer's output are averaged, (x + sublayer(x)) / 2: a factor ½ too many. The residual connection is
+  their sum.
+- product instead of sum:  total = x + out -> total = x * out
+  x and the sub-layer's output are multiplied, x · sublayer(x). The residual connection is a sum: x + sublayer(x).
+- sub-layer's gradient subtracted in backward:  return dtotal + dx -> return dtotal - dx
+  In backward the gradient that comes through the sub-layer is subtracted: a wrong sign. The two ways to x add up.
+- residual added twice:  total = x + out -> total = 2 * x + out
+  The residual x is added twice, 2x + sublayer(x): once here, and once more by hand or inside the sub-layer. Add & Norm
+  adds it once.
+- dropout forgotten:  self.dropout(sublayer(inner)) -> sublayer(inner)
+  Dropout is not used: the sub-layer's output must go through it before it is added to x, x + Dropout(sublayer(x)).
+- dropout of the sum:
+    self.dropout(sublayer(inner)) -> sublayer(inner)
+    total = x + out -> total = self.dropout(x + out)
+  Dropout hits the whole sum, Dropout(x + sublayer(x)), and so the residual path too. It belongs to the sub-layer's
+  output alone: x + Dropout(sublayer(x)).
+- norm_first ignored in backward:
+    dtotal = dout if self.norm_first else self.norm.backward(dout) -> dtotal = self.norm.backward(dout)
+    dx = self.norm.backward(dinner) if self.norm_first else dinner -> dx = dinner
+  backward is that of post-norm also where norm_first is True. The forward was x + sublayer(LayerNorm(x)): there dout
+  itself takes the residual path, and the norm's backward comes last on the path through the sub-layer.
+- always norm first in backward:
+    dtotal = dout if self.norm_first else self.norm.backward(dout) -> dtotal = dout
+    dx = self.norm.backward(dinner) if self.norm_first else dinner -> dx = self.norm.backward(dinner)
+  backward is that of pre-norm though the forward was post-norm. The norm stood at the end of LayerNorm(x +
+  sublayer(x)), so its backward comes first, and both paths get what it returns.
+- norm's backward last:
+    in AddNorm.backward: return self.norm.backward(dout + sublayer_backward(self.dropout.backward(dout)))
+  The norm's backward comes last, over the sum of both paths: norm.backward(dout + sublayer_backward(dout)). In
+  post-norm the norm is the last step of the forward, so its backward is the first; in pre-norm it is on the path
+  through the sub-layer only, and the residual path goes around it.
+- norm's backward before the sub-layer's:
+    dinner = sublayer_backward(self.dropout.backward(dtotal)) ->
+        dout_of_sublayer = self.dropout.backward(dtotal)
+        if self.norm_first:
+            dout_of_sublayer = self.norm.backward(dout_of_sublayer)
+        dinner = sublayer_backward(dout_of_sublayer)
+    dx = self.norm.backward(dinner) if self.norm_first else dinner -> dx = dinner
+  With norm_first the norm's backward is run before that of the sub-layer, in the order of the forward. The forward was
+  x + sublayer(LayerNorm(x)): the gradient comes through the sub-layer first, then through the norm.
+- dropout's backward behind the sub-layer's:
+    sublayer_backward(self.dropout.backward(dtotal)) -> self.dropout.backward(sublayer_backward(dtotal))
+  The dropout's backward is run behind that of the sub-layer. Dropout was the last step of the path,
+  Dropout(sublayer(x)), so its backward comes first: sublayer_backward(dropout.backward(…)).
+- norm's backward run twice:  dtotal = dout if -> self.norm.backward(dout); dtotal = dout if
+  The norm's backward is run twice for one forward. What it returns is the same, but each run adds to the gradients of γ
+  and β, which are now too large. Keep its result in a variable.
+- sub-layer's backward past the norm:  self.dropout.backward(dtotal) -> self.dropout.backward(dout)
+  The sub-layer's backward gets dout itself. In LayerNorm(x + sublayer(x)) the gradient reaches the sum through the
+  norm: the sub-layer must get norm.backward(dout).
+- residual path past the norm in backward:  return dtotal + dx -> return dout + dx
+  The residual path in backward carries dout itself, around the norm. In LayerNorm(x + sublayer(x)) the norm comes after
+  the sum: x gets norm.backward(dout) over the residual path, not dout.
+- residual counted twice in backward:  return dtotal + dx -> return 2 * dtotal + dx
+  The gradient of the residual path is counted twice. x reaches the sum x + sublayer(x) in two ways, so dx is the
+  gradient of the sum once plus what the sub-layer's backward returns.
+- no backward of the dropout:  self.dropout.backward(dtotal) -> dtotal
+  The dropout's backward is left out: where an output of the sub-layer was dropped, no gradient may pass into it. The
+  sub-layer's backward must get dropout.backward(…) of the gradient.
+- eps not handed to the norm:  LayerNorm(d_model, eps, dtype=dtype) -> LayerNorm(d_model, dtype=dtype)
+  eps is not handed to the LayerNorm, which then works with its default 1e-5.
+"""
 
+CLEARED = """
+- gradients cleared before they are added:  FIRST -> self.zero_grad(); FIRST
+  backward clears the gradients of the parameters, by zero_grad() or by = instead of +=. They must be added to: several
+  backward passes may accumulate before an optimizer step.
+"""
 
 ADD_NORM = Exercise(
-    AddNorm,
-    (
+    blocks.AddNorm,
+    results=(
         Result("y", "B T D", gradient=False),
         Result("dx", "B T D", gradient=True),
         Result("gradient of the sub-layer's weights", "D D", gradient=True),
         Result("dgamma", "D", gradient=True),
         Result("dbeta", "D", gradient=True),
     ),
-    _add_norm_cases,
-    {
-        "no residual": (
-            "The residual connection is missing: only the sub-layer's output goes on. The sum is x + sublayer(x), the "
-            '"Add" of Add & Norm.'
-        ),
-        "no norm": "The LayerNorm is missing: this is x + sublayer(x), the Add of Add & Norm without the Norm.",
-        "sub-layer not called": "The sub-layer is not called: x alone goes on, nothing is added to it.",
-        "sub-layer called twice": (
-            "The sub-layer is put on its own output, sublayer(sublayer(x)): it must be called once."
-        ),
-        "dropout before the sub-layer": (
-            "Dropout hits the sub-layer's input, sublayer(Dropout(x)). It belongs to its output: Dropout(sublayer(x))."
-        ),
-        "dropout after the norm": (
-            "Dropout comes last, Dropout(LayerNorm(x + sublayer(x))). It belongs to the sub-layer's output, before the "
-            "sum: LayerNorm(x + Dropout(sublayer(x)))."
-        ),
-        "no residual in backward": (
-            "The residual path is missing in backward: a sum hands its gradient to both terms, so dx is the gradient "
-            "of the sum x + sublayer(x) itself plus what the sub-layer's backward returns."
-        ),
-        "no backward of the norm": (
-            "The norm's backward is left out: dout goes past the LayerNorm, and γ and β get no gradient."
-        ),
-        "no backward of the sub-layer": (
-            "The sub-layer's backward is not run: only the residual path hands the gradient on, and the sub-layer's "
-            "weights get none."
-        ),
-        "chain without the sum": (
-            "backward is sublayer_backward(norm.backward(dout)) whatever norm_first says, as if the block were a plain "
-            "chain: the residual path is missing, and in pre-norm the order is wrong too."
-        ),
-        **_PATH_MISTAKES,
-    },
-    _wrong_add_norm,
-    (
+    cases=add_norm_cases,
+    answer=AddNorm,
+    hints=(
         "In which two ways does x reach the sum, and where does the LayerNorm stand: behind the sum or before the "
         "sub-layer?",
         "post-norm: y = LN(x + s(x)), dsum = LN.backward(dout), dx = dsum + s.backward(dsum);   pre-norm: y = x + "
@@ -536,19 +354,117 @@ ADD_NORM = Exercise(
     section="§8.1",
     chapter="The blocks",
     place=1,
-    drive=_drive_add_norm,
+    drive=drive_add_norm,
     parts=("forward", "backward"),
+    mistakes="""
+- no residual:  total = x + out -> total = out
+  The residual connection is missing: only the sub-layer's output goes on. The sum is x + sublayer(x), the "Add" of Add
+  & Norm.
+- no norm:
+    inner = self.norm(x) if self.norm_first else x -> inner = x
+    return total if self.norm_first else self.norm(total) -> return total
+  The LayerNorm is missing: this is x + sublayer(x), the Add of Add & Norm without the Norm.
+- sub-layer not called:  sublayer(inner) -> np.zeros_like(inner)
+  The sub-layer is not called: x alone goes on, nothing is added to it.
+- sub-layer called twice:  sublayer(inner) -> sublayer(sublayer(inner))
+  The sub-layer is put on its own output, sublayer(sublayer(x)): it must be called once.
+- dropout before the sub-layer:  self.dropout(sublayer(inner)) -> sublayer(self.dropout(inner))
+  Dropout hits the sub-layer's input, sublayer(Dropout(x)). It belongs to its output: Dropout(sublayer(x)).
+- dropout after the norm:
+    inner = self.norm(x) ->
+        if not self.norm_first:
+            return self.dropout(self.norm(x + sublayer(x)))
+        inner = self.norm(x)
+  Dropout comes last, Dropout(LayerNorm(x + sublayer(x))). It belongs to the sub-layer's output, before the sum:
+  LayerNorm(x + Dropout(sublayer(x))).
+- no residual in backward:  return dtotal + dx -> return dx
+  The residual path is missing in backward: a sum hands its gradient to both terms, so dx is the gradient of the sum x +
+  sublayer(x) itself plus what the sub-layer's backward returns.
+- no backward of the norm:
+    dtotal = dout if self.norm_first else self.norm.backward(dout) -> dtotal = dout
+    dx = self.norm.backward(dinner) if self.norm_first else dinner -> dx = dinner
+  The norm's backward is left out: dout goes past the LayerNorm, and γ and β get no gradient.
+- no backward of the sub-layer:  sublayer_backward(self.dropout.backward(dtotal)) -> np.zeros_like(dtotal)
+  The sub-layer's backward is not run: only the residual path hands the gradient on, and the sub-layer's weights get
+  none.
+- chain without the sum:  in AddNorm.backward: return sublayer_backward(self.norm.backward(dout))
+  backward is sublayer_backward(norm.backward(dout)) whatever norm_first says, as if the block were a plain chain: the
+  residual path is missing, and in pre-norm the order is wrong too.
+"""
+    + PATH_MISTAKES
+    + CLEARED.replace("FIRST", "dtotal = dout if"),
 )
+
+# --- mistakes around one sub-layer of a block -------------------------------------------------------------------------
+
+
+def with_residual(residual, add_norm, x, sublayer):
+    """Add & Norm whose residual path carries something else than x."""
+    if add_norm.norm_first:
+        return residual + add_norm.dropout(sublayer(add_norm.norm(x)))
+    return add_norm.norm(residual + add_norm.dropout(sublayer(x)))
+
+
+def added_in_place(add_norm, x, sublayer):
+    """Add & Norm that writes its sum into x."""
+    x += add_norm.dropout(sublayer(add_norm.norm(x) if add_norm.norm_first else x))
+    return x if add_norm.norm_first else add_norm.norm(x)
+
+
+def backward_without_residual(add_norm, dout, sublayer_backward):
+    if add_norm.norm_first:
+        return add_norm.norm.backward(sublayer_backward(add_norm.dropout.backward(dout)))
+    return sublayer_backward(add_norm.dropout.backward(add_norm.norm.backward(dout)))
+
+
+def around_the(place, formula, add_norm, forward, backward, more=""):
+    """The mistakes around one sub-layer of a block, by its name.
+
+    add_norm, forward, backward: how the answer calls its Add & Norm, `add_norm(x, sublayer)` and
+        `add_norm.backward(dout, sublayer_backward)`; more: a further rewrite where its backward is not run
+    """
+    x, sublayer = forward.split(", ")
+    dout, its_backward = backward.split(", ")
+    return f"""
+- no residual around the {place}:
+    {add_norm}({forward}) -> with_residual(0, {add_norm}, {forward})
+  The residual connection around the {place} is missing: {formula} must add the sub-layer's input to its output, x +
+  sublayer(x).
+- residual added twice around the {place}:
+    {add_norm}({forward}) -> with_residual(2 * {x}, {add_norm}, {forward})
+  The residual is added twice around the {place}, 2x + {place}(x): once here, and once more by hand or inside the
+  sub-layer. {formula} adds it once.
+- no norm around the {place}:
+    {add_norm}({forward}) -> {x} + {add_norm}.dropout({sublayer}({x}))
+  The LayerNorm that belongs to the {place} is missing: each sub-layer has one of its own, {formula}.
+- input overwritten by += around the {place}:
+    {add_norm}({forward}) -> added_in_place({add_norm}, {forward})
+  x += {place}(x) writes the sum into the array that the sub-layer was given and keeps for its backward: y is right, the
+  gradients of its weights are not. Make a new array, x + sublayer(x).
+- no residual around the {place} in backward:
+    {add_norm}.backward({backward}) -> backward_without_residual({add_norm}, {backward})
+  The residual path around the {place} is missing in backward: a sum hands its gradient to both terms, so dx is the
+  gradient of the sum plus what the {place}'s backward returns.
+- no backward of the norm around the {place}:
+    {add_norm}.backward({backward}) ->
+        {dout} + {its_backward}({add_norm}.dropout.backward({dout}))
+  The backward of the LayerNorm that belongs to the {place} is left out: the gradient goes past it, and its γ and β get
+  none.
+- no backward of the {place}:
+    {add_norm}.backward({backward}) -> {add_norm}.backward({dout}, np.zeros_like){more}
+  The {place}'s backward is not run: only the residual path hands the gradient on, and the weights of the {place} get
+  none.
+"""
 
 
 # --- EncoderBlock ----------------------------------------------------------------------------------------------------
 
 
-def _encoder_cases(rng):
+def encoder_cases(rng):
     sizes = _sizes(rng, "B T F")
     x, dout = rng.normal(size=(2, *(sizes[letter] for letter in "BTD")))
     made = sizes["D"], sizes["H"], sizes["F"]
-    values = _values(rng, _shapes(EncoderBlock(*made)))
+    values = _values(rng, _shapes(blocks.EncoderBlock(*made)))
     before = {name: rng.normal(size=value.shape) for name, value in values.items()}
     padding = _padding(rng, sizes["B"], sizes["T"])
 
@@ -563,7 +479,7 @@ def _encoder_cases(rng):
     ]
 
 
-def _drive_encoder(
+def drive_encoder(
     answer, x, dout, mask=None, *, sizes, values, before=None, norm_first=False, eps=1e-5, dropout=0.0
 ):  # fmt: skip
     if dropout and not _takes(answer, "dropout"):
@@ -572,108 +488,47 @@ def _drive_encoder(
     options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     y, dx, gradients = _run(
         answer, sizes, options, values, before,
-        lambda block: block.forward(x, *masks), lambda block: block.backward(dout), EncoderBlock,
+        lambda block: block.forward(x, *masks), lambda block: block.backward(dout), blocks.EncoderBlock,
     )  # fmt: skip
     return y, dx, *(_of(part, gradients) for part in ("attention", "add_norm1", "feed_forward", "add_norm2"))
 
 
-class _Quick:
-    """A wrong variant: there are many, and their shapes need no check."""
+class EncoderBlock(Module):
+    def __init__(self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, eps=1e-5, rng=None, dtype=np.float32):
+        rng = np.random.default_rng(rng)
+        self.attention = MultiHeadAttention(d_model, num_heads, rng=rng, dtype=dtype)
+        self.add_norm1 = AddNorm(d_model, dropout, norm_first, eps, rng, dtype)
+        self.feed_forward = FeedForward(d_model, d_ff, rng=rng, dtype=dtype)
+        self.add_norm2 = AddNorm(d_model, dropout, norm_first, eps, rng, dtype)
 
-    def __init_subclass__(cls):
-        for name in ("forward", "backward"):
-            setattr(cls, name, _unchecked(cls.__dict__[name]))
+    def forward(self, x, mask=None):
+        def attention(x):
+            return self.attention(x, mask=mask)
 
+        a = self.add_norm1(x, attention)
+        return self.add_norm2(a, self.feed_forward)
 
-def _unchecked(method):
-    def run(*arguments):
-        with trusting():
-            return method(*arguments)
+    def backward(self, dout):
+        def attention(d):
+            return self.attention.backward(d)[0]
 
-    return run
-
-
-def _paths(made, block, places):
-    """The sub-layers' surroundings, in order."""
-    add_norms = [getattr(block, f"add_norm{i + 1}") for i in range(len(places))]
-    norms = [add_norm.norm for add_norm in add_norms]
-    if made("first norm used for all"):
-        norms = [norms[0]] * len(norms)
-    if made("second norm used twice"):
-        norms[-1] = norms[-2]
-    if made("norms in the wrong order"):
-        norms = norms[::-1]
-    return [
-        _Path(made, norm, add_norm.dropout, add_norm.norm_first, f" around the {place}", place)
-        for norm, add_norm, place in zip(norms, add_norms, places, strict=True)
-    ]
+        da = self.add_norm2.backward(dout, self.feed_forward.backward)
+        return self.add_norm1.backward(da, attention)
 
 
-def _wrong_encoder(made):
-    class Answer(_Quick, EncoderBlock):
-        def __init__(self, d_model, num_heads, d_ff, **options):
-            if made("eps not handed to the norm"):
-                options["eps"] = 1e-5
-            EncoderBlock.__init__(self, d_model, num_heads, d_ff, **options)
-
-        def forward(self, x, mask=None):
-            first, second = _paths(made, self, ("attention", "feed-forward"))
-            if made("mask ignored"):
-                mask = None
-            if made("mask inverted") and mask is not None:
-                mask = ~mask
-            attention, feed_forward = (lambda x: self.attention(x, None, mask)), self.feed_forward
-            if made("mask in the place of the memory"):
-                attention = lambda x: self.attention(x, mask)  # noqa: E731
-            if made("x handed in as its own memory"):
-                attention = lambda x: self.attention(x, x, mask)  # noqa: E731
-            if made("feed-forward before attention"):
-                return second.forward(first.forward(x, feed_forward), attention)
-            if made("no attention"):
-                return second.forward(x, feed_forward)
-            a = first.forward(x, attention)
-            if made("no feed-forward"):
-                return a
-            if made("feed-forward of the block's input"):
-                return second.forward(a, lambda a: feed_forward(x))
-            if made("residual of the block's input"):
-                return second.forward(a, feed_forward, residual=x)
-            if made("sub-layers side by side"):
-                return second.forward(x, feed_forward, residual=a)
-            return second.forward(a, feed_forward)
-
-        def backward(self, dout):
-            if made("gradients cleared before they are added"):
-                self.zero_grad()
-            first, second = _paths(made, self, ("attention", "feed-forward"))
-            if made("norms in the wrong order in backward"):
-                first.norm, second.norm = second.norm, first.norm
-            if made("pair of the attention not unpacked"):
-                attention = self.attention.backward
-            else:
-                attention = lambda d: self.attention.backward(d)[0]  # noqa: E731
-            if made("backward in the order of the forward"):
-                return second.backward(first.backward(dout, attention), self.feed_forward.backward)
-            da = second.backward(dout, self.feed_forward.backward)
-            if made("dout for both sub-layers"):
-                return first.backward(dout, attention)
-            return first.backward(da, attention)
-
-    return Answer
-
-
-_BLOCK_MISTAKES = {
-    "first norm used for all": (
-        "One LayerNorm is used for every sub-layer. Each Add & Norm has parameters of its own: γ and β of the others "
-        "are never used, and what the first keeps for its backward is overwritten."
-    ),
-    "norms in the wrong order": "The LayerNorms are in the wrong order: the first sub-layer uses that of the last.",
-    "gradients cleared before they are added": _PATH_MISTAKES["gradients cleared before they are added"],
-}
+SELF_ATTENTION_MISTAKES = """
+- mask in the place of the memory:  self.attention(x, mask=mask) -> self.attention(x, mask)
+  The mask is handed to the attention in the place of the memory, its second argument: MultiHeadAttention(x,
+  memory=None, mask=None). Say mask=mask.
+- x handed in as its own memory:  self.attention(x, mask=mask) -> self.attention(x, x, mask)
+  The self-attention is given x as its memory too. y is the same, but its backward then returns the gradient of x in two
+  parts, through the queries and through keys and values, of which the second is dropped. Without a memory it returns
+  their sum.
+"""
 
 ENCODER_BLOCK = Exercise(
-    EncoderBlock,
-    (
+    blocks.EncoderBlock,
+    results=(
         Result("y", "B T D", gradient=False),
         Result("dx", "B T D", gradient=True),
         Result("gradients of the attention", gradient=True),
@@ -681,62 +536,9 @@ ENCODER_BLOCK = Exercise(
         Result("gradients of the feed-forward network", gradient=True),
         Result("gradients of norm 2", gradient=True),
     ),
-    _encoder_cases,
-    {
-        **_for_the("attention", "A = LayerNorm(X + MultiHeadAttention(X))"),
-        **_for_the("feed-forward", "O = LayerNorm(A + FFN(A))"),
-        **_BLOCK_MISTAKES,
-        "mask ignored": "The mask is not handed to the attention: padding and the future are looked at.",
-        "mask in the place of the memory": (
-            "The mask is handed to the attention in the place of the memory, its second argument: "
-            "MultiHeadAttention(x, memory=None, mask=None). Say mask=mask."
-        ),
-        "x handed in as its own memory": (
-            "The self-attention is given x as its memory too. y is the same, but its backward then returns the "
-            "gradient of x in two parts, through the queries and through keys and values, of which the second is "
-            "dropped. Without a memory it returns their sum."
-        ),
-        "mask inverted": "The mask is inverted, ~mask: True hides, here it is what is seen.",
-        "feed-forward before attention": (
-            "The sub-layers are in the wrong order: the feed-forward network comes first, then attention. It must be "
-            "attention first, then feed-forward."
-        ),
-        "no attention": "The attention sub-layer is missing: this is LayerNorm(X + FFN(X)) alone.",
-        "no feed-forward": (
-            "The feed-forward sub-layer is missing: it ends after A = LayerNorm(X + MultiHeadAttention(X))."
-        ),
-        "feed-forward of the block's input": (
-            "The feed-forward network is given the block's input X: A + FFN(X). Its input is the result of the first "
-            "sub-layer: A + FFN(A)."
-        ),
-        "residual of the block's input": (
-            "The second residual path starts at the block's input X: X + FFN(A). It must carry the feed-forward "
-            "sub-layer's own input: A + FFN(A)."
-        ),
-        "sub-layers side by side": (
-            "Attention and feed-forward both read the block's input, side by side. They come one after the other: the "
-            "feed-forward network, and its norm in pre-norm, must read A, the result of the first sub-layer."
-        ),
-        "norms in the wrong order in backward": (
-            "backward uses the LayerNorms in the order of the forward: the norm of the attention for the feed-forward "
-            "sub-layer and the other way round. Each belongs to its own sub-layer."
-        ),
-        "pair of the attention not unpacked": (
-            "MultiHeadAttention.backward returns a pair, dx and dmemory (None for self-attention). Here the pair as a "
-            "whole is used as if it were the gradient: take its first part, [0]."
-        ),
-        "backward in the order of the forward": (
-            "backward goes through the sub-layers in the order of the forward, attention first. It must go from the "
-            "end to the start: feed-forward first, then attention."
-        ),
-        "dout for both sub-layers": (
-            "The attention's part of backward starts from dout again. It must start from what the feed-forward "
-            "sub-layer's backward returned, the gradient of A."
-        ),
-        **_PATH_MISTAKES,
-    },
-    _wrong_encoder,
-    (
+    cases=encoder_cases,
+    answer=EncoderBlock,
+    hints=(
         "Which two sub-layers does an encoder block have, and what is around each of them?",
         "A = LN(X + MHA(X)), O = LN(A + FFN(A));   dA = dsum₂ + FFN.backward(dsum₂), dsum₂ = LN₂.backward(dout), and "
         "the same once more for X",
@@ -746,9 +548,80 @@ ENCODER_BLOCK = Exercise(
     section="§8.1",
     chapter="The blocks",
     place=2,
-    drive=_drive_encoder,
-    view=_view(_drive_encoder, EncoderBlock),
+    drive=drive_encoder,
+    view=_view(drive_encoder, blocks.EncoderBlock),
     parts=("forward", "backward"),
+    mistakes=around_the(
+        "attention", "A = LayerNorm(X + MultiHeadAttention(X))", "self.add_norm1", "x, attention", "da, attention"
+    )
+    + around_the(
+        "feed-forward",
+        "O = LayerNorm(A + FFN(A))",
+        "self.add_norm2",
+        "a, self.feed_forward",
+        "dout, self.feed_forward.backward",
+    )
+    + """
+- first norm used for all:
+    in EncoderBlock.forward: self.add_norm2 -> self.add_norm1
+    in EncoderBlock.backward: self.add_norm2 -> self.add_norm1
+  One LayerNorm is used for every sub-layer. Each Add & Norm has parameters of its own: γ and β of the others are never
+  used, and what the first keeps for its backward is overwritten.
+- norms in the wrong order:
+    in EncoderBlock.forward: self.add_norm1 -> self.add_norm2
+    in EncoderBlock.forward: self.add_norm2 -> self.add_norm1
+    in EncoderBlock.backward: self.add_norm1 -> self.add_norm2
+    in EncoderBlock.backward: self.add_norm2 -> self.add_norm1
+  The LayerNorms are in the wrong order: the first sub-layer uses that of the last.
+"""
+    + CLEARED.replace("FIRST", "da = self")
+    + """
+- mask ignored:  self.attention(x, mask=mask) -> self.attention(x)
+  The mask is not handed to the attention, which looks at padding and at the future.
+"""
+    + SELF_ATTENTION_MISTAKES
+    + """
+- mask inverted:  mask=mask -> mask=None if mask is None else ~mask
+  The mask is inverted, ~mask. True has to mean hidden; here it means seen.
+- feed-forward before attention:
+    self.add_norm1(x, attention) -> self.add_norm1(x, self.feed_forward)
+    self.add_norm2(a, self.feed_forward) -> self.add_norm2(a, attention)
+  The sub-layers are in the wrong order: the feed-forward network comes first, then attention. It must be attention
+  first, then feed-forward.
+- no attention:  a = self.add_norm1(x, attention) -> a = x
+  The attention sub-layer is missing: this is LayerNorm(X + FFN(X)) alone.
+- no feed-forward:  return self.add_norm2(a, self.feed_forward) -> return a
+  The feed-forward sub-layer is missing: it ends after A = LayerNorm(X + MultiHeadAttention(X)).
+- feed-forward of the block's input:
+    self.add_norm2(a, self.feed_forward) -> self.add_norm2(a, lambda a: self.feed_forward(x))
+  The feed-forward network is given the block's input X: A + FFN(X). Its input is the result of the first sub-layer: A +
+  FFN(A).
+- residual of the block's input:
+    self.add_norm2(a, self.feed_forward) -> with_residual(x, self.add_norm2, a, self.feed_forward)
+  The second residual path starts at the block's input X: X + FFN(A). It must carry the feed-forward sub-layer's own
+  input: A + FFN(A).
+- sub-layers side by side:
+    self.add_norm2(a, self.feed_forward) -> with_residual(a, self.add_norm2, x, self.feed_forward)
+  Attention and feed-forward both read the block's input, side by side. They come one after the other: the feed-forward
+  network, and its norm in pre-norm, must read A, the result of the first sub-layer.
+- norms in the wrong order in backward:
+    in EncoderBlock.backward: self.add_norm1 -> self.add_norm2
+    in EncoderBlock.backward: self.add_norm2 -> self.add_norm1
+  backward uses the LayerNorms in the order of the forward: the norm of the attention for the feed-forward sub-layer and
+  the other way round. Each belongs to its own sub-layer.
+- pair of the attention not unpacked:  self.attention.backward(d)[0] -> self.attention.backward(d)
+  MultiHeadAttention.backward returns a pair, dx and dmemory (None for self-attention). Here the pair as a whole is used
+  as if it were the gradient: take its first part, [0].
+- backward in the order of the forward:
+    self.add_norm2.backward(dout, self.feed_forward.backward) -> self.add_norm1.backward(dout, attention)
+    self.add_norm1.backward(da, attention) -> self.add_norm2.backward(da, self.feed_forward.backward)
+  backward goes through the sub-layers in the order of the forward, attention first. It must go from the end to the
+  start: feed-forward first, then attention.
+- dout for both sub-layers:  self.add_norm1.backward(da -> self.add_norm1.backward(dout
+  The attention's part of backward starts from dout again. It must start from what the feed-forward sub-layer's backward
+  returned, the gradient of A.
+"""
+    + PATH_MISTAKES,
 )
 
 # --- DecoderBlock ----------------------------------------------------------------------------------------------------
@@ -756,10 +629,10 @@ ENCODER_BLOCK = Exercise(
 _DECODER_PLACES = ("self-attention", "cross-attention", "feed-forward")
 
 
-def _decoder_cases(rng):
+def decoder_cases(rng):
     sizes = _sizes(rng, "B T S F")
     made = sizes["D"], sizes["H"], sizes["F"]
-    values = _values(rng, _shapes(DecoderBlock(*made)))
+    values = _values(rng, _shapes(blocks.DecoderBlock(*made)))
     before = {name: rng.normal(size=value.shape) for name, value in values.items()}
     x, dout = rng.normal(size=(2, *(sizes[letter] for letter in "BTD")))
     memory = rng.normal(size=(sizes["B"], sizes["S"], sizes["D"]))
@@ -779,7 +652,7 @@ def _decoder_cases(rng):
     ]
 
 
-def _drive_decoder(
+def drive_decoder(
     answer, x, memory, dout, mask=None, memory_mask=None, *,
     sizes, values, before=None, norm_first=False, eps=1e-5, dropout=0.0,
 ):  # fmt: skip
@@ -789,7 +662,7 @@ def _drive_decoder(
     options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     y, back, gradients = _run(
         answer, sizes, options, values, before,
-        lambda block: block.forward(x, memory, *masks), lambda block: block.backward(dout), DecoderBlock,
+        lambda block: block.forward(x, memory, *masks), lambda block: block.backward(dout), blocks.DecoderBlock,
     )  # fmt: skip
     dx, dmemory = back if isinstance(back, tuple | list) and len(back) == 2 else (back, None)
     if dmemory is None:
@@ -798,122 +671,50 @@ def _drive_decoder(
     return y, dx, dmemory, *(_of(part, gradients) for part in parts)
 
 
-def _wrong_decoder(made):
-    class Answer(_Quick, DecoderBlock):
-        def __init__(self, d_model, num_heads, d_ff, **options):
-            if made("eps not handed to the norm"):
-                options["eps"] = 1e-5
-            DecoderBlock.__init__(self, d_model, num_heads, d_ff, **options)
+class DecoderBlock(Module):
+    def __init__(self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, eps=1e-5, rng=None, dtype=np.float32):
+        rng = np.random.default_rng(rng)
+        self.self_attention = MultiHeadAttention(d_model, num_heads, rng=rng, dtype=dtype)
+        self.add_norm1 = AddNorm(d_model, dropout, norm_first, eps, rng, dtype)
+        self.cross_attention = MultiHeadAttention(d_model, num_heads, rng=rng, dtype=dtype)
+        self.add_norm2 = AddNorm(d_model, dropout, norm_first, eps, rng, dtype)
+        self.feed_forward = FeedForward(d_model, d_ff, rng=rng, dtype=dtype)
+        self.add_norm3 = AddNorm(d_model, dropout, norm_first, eps, rng, dtype)
 
-        def forward(self, x, memory, mask=None, memory_mask=None):
-            if made("the two masks swapped"):
-                mask, memory_mask = memory_mask, mask
-            if made("mask ignored"):
-                mask = None
-            if made("memory_mask ignored"):
-                memory_mask = None
-            if made("mask in both attentions"):
-                memory_mask = mask
-            if made("masks inverted") and mask is not None:
-                mask, memory_mask = ~mask, ~memory_mask
-            first, second, third = _paths(made, self, _DECODER_PLACES)
+    def forward(self, x, memory, mask=None, memory_mask=None):
+        def self_attention(x):
+            return self.self_attention(x, mask=mask)
 
-            def self_attention(x):
-                if made("self-attention over the memory"):
-                    return self.self_attention(x, memory, memory_mask)
-                if made("mask in the place of the memory"):
-                    return self.self_attention(x, mask)
-                return self.self_attention(x, x if made("x handed in as its own memory") else None, mask)
+        def cross_attention(a):
+            return self.cross_attention(a, memory, memory_mask)
 
-            def cross_attention(a):
-                attention = self.self_attention if made("one attention used for both") else self.cross_attention
-                if made("cross-attention without memory"):
-                    return attention(a, None, mask)
-                if made("query and memory swapped"):
-                    return attention(memory, a, memory_mask)
-                if made("query of the cross-attention is the block's input"):
-                    return attention(x, memory, memory_mask)
-                if made("memory normalised in pre-norm") and second.norm_first:
-                    return attention(a, second.norm(memory), memory_mask)
-                return attention(a, memory, memory_mask)
+        a = self.add_norm1(x, self_attention)
+        b = self.add_norm2(a, cross_attention)
+        return self.add_norm3(b, self.feed_forward)
 
-            if made("cross-attention before self-attention"):
-                a = first.forward(x, cross_attention)
-                b = second.forward(a, self_attention)
-            elif made("feed-forward before cross-attention"):
-                a = first.forward(x, self_attention)
-                return third.forward(second.forward(a, self.feed_forward), cross_attention)
-            elif made("no cross-attention"):
-                b = first.forward(x, self_attention)
-            elif made("no self-attention"):
-                b = second.forward(x, cross_attention)
-            else:
-                a = first.forward(x, self_attention)
-                residual = x if made("residual of the block's input around the cross-attention") else a
-                if made("residual of the memory"):
-                    residual = memory
-                b = second.forward(a, cross_attention, residual)
-            if made("no feed-forward"):
-                return b
-            if made("attentions side by side"):
-                return third.forward(a + second.forward(x, cross_attention), self.feed_forward)
-            if made("residual of the block's input around the feed-forward"):
-                return third.forward(b, self.feed_forward, x)
-            if made("feed-forward of the self-attention's result"):
-                return third.forward(b, lambda b: self.feed_forward(a))
-            return third.forward(b, self.feed_forward)
+    def backward(self, dout):
+        dmemory = None
 
-        def backward(self, dout):
-            if made("gradients cleared before they are added"):
-                self.zero_grad()
-            first, second, third = _paths(made, self, _DECODER_PLACES)
-            found = []
+        def self_attention(d):
+            return self.self_attention.backward(d)[0]
 
-            def self_attention(d):
-                if made("pair of the self-attention not unpacked"):
-                    return self.self_attention.backward(d)
-                return self.self_attention.backward(d)[0]
+        def cross_attention(d):
+            nonlocal dmemory
+            da, dmemory = self.cross_attention.backward(d)
+            return da
 
-            def cross_attention(d):
-                da, dmemory = self.cross_attention.backward(d)
-                if made("cross-attention's backward run twice"):
-                    self.cross_attention.backward(d)
-                if made("gradients of query and memory swapped"):
-                    da, dmemory = dmemory, da
-                found.append(dmemory)
-                if made("gradient of the memory added to dx"):
-                    return da + dmemory
-                if made("residual added to the memory's gradient"):
-                    found[0] = dmemory + d
-                return da
+        db = self.add_norm3.backward(dout, self.feed_forward.backward)
+        da = self.add_norm2.backward(db, cross_attention)
+        dx = self.add_norm1.backward(da, self_attention)
+        return dx, dmemory
 
-            if made("backward in the order of the forward"):
-                d = second.backward(first.backward(dout, self_attention), cross_attention)
-                return third.backward(d, self.feed_forward.backward), found[0]
-            db = third.backward(dout, self.feed_forward.backward)
-            if made("no backward of the cross-attention"):
-                found.append(np.zeros_like(self.cross_attention.kept("memory")))
-            da = second.backward(dout if made("dout for each sub-layer") else db, cross_attention)
-            if made("gradient of B for the self-attention too"):
-                da = db
-            dx = first.backward(dout if made("dout for each sub-layer") else da, self_attention)
-            dmemory = found[0]
-            if made("dmemory from a second run with dA"):
-                dmemory = self.cross_attention.backward(da)[1]
-            if made("gradient of the memory not returned"):
-                return dx, None
-            if made("gradient of the memory is zeros"):
-                dmemory = np.zeros_like(dmemory)
-            if made("dmemory is dx once more"):
-                dmemory = dx
-            return (dmemory, dx) if made("dmemory before dx") else (dx, dmemory)
 
-    return Answer
-
+NO_DMEMORY = """
+    dmemory = None -> dmemory = np.zeros_like(self.cross_attention.kept("memory"))"""
 
 DECODER_BLOCK = Exercise(
-    DecoderBlock,
-    (
+    blocks.DecoderBlock,
+    results=(
         Result("y", "B T D", gradient=False),
         Result("dx", "B T D", gradient=True),
         Result("dmemory", "B S D", gradient=True),
@@ -924,162 +725,9 @@ DECODER_BLOCK = Exercise(
         Result("gradients of the feed-forward network", gradient=True),
         Result("gradients of norm 3", gradient=True),
     ),
-    _decoder_cases,
-    {
-        **_for_the("self-attention", "A = LayerNorm(Y + MaskedMultiHeadAttention(Y))"),
-        **_for_the("cross-attention", "B = LayerNorm(A + MultiHeadAttention(A, C))"),
-        **_for_the("feed-forward", "O = LayerNorm(B + FFN(B))"),
-        **_BLOCK_MISTAKES,
-        "the two masks swapped": (
-            "The masks are swapped: `mask`, (B, H, T, T), belongs to the self-attention, `memory_mask`, (B, H, T, S), "
-            "to the cross-attention."
-        ),
-        "mask ignored": (
-            "`mask` is not handed to the self-attention: every place of the target sees the future, and the model "
-            "copies what it is asked for."
-        ),
-        "memory_mask ignored": (
-            "`memory_mask` is not handed to the cross-attention: the target looks at the padding of the source."
-        ),
-        "mask in both attentions": (
-            "`mask` is used in the cross-attention too. The source is known as a whole, so no future is hidden in it; "
-            "what is hidden there is `memory_mask`."
-        ),
-        "mask in the place of the memory": (
-            "The mask is handed to the attention in the place of the memory, its second argument: "
-            "MultiHeadAttention(x, memory=None, mask=None). Say mask=mask."
-        ),
-        "x handed in as its own memory": (
-            "The self-attention is given x as its memory too. y is the same, but its backward then returns the "
-            "gradient of x in two parts, through the queries and through keys and values, of which the second is "
-            "dropped. Without a memory it returns their sum."
-        ),
-        "no norm at all": (
-            "The LayerNorms are missing: each of the three sub-layers has one, LayerNorm(x + sublayer(x))."
-        ),
-        "no residual at all": (
-            "The residual connections are missing: each of the three sub-layers adds its input to its output, x + "
-            "sublayer(x)."
-        ),
-        "no residual at all in backward": (
-            "The residual paths are missing in backward: each sum hands its gradient to both terms, so each "
-            "sub-layer's part is the gradient of the sum plus what the sub-layer's backward returns."
-        ),
-        "second norm used twice": (
-            "The LayerNorm of the cross-attention is used for the feed-forward sub-layer too. That one has its own, "
-            "the third."
-        ),
-        "masks inverted": "The masks are inverted, ~mask: True hides, here it is what is seen.",
-        "self-attention over the memory": (
-            "The first attention looks at the memory. It is self-attention: queries, keys and values all come from x. "
-            "Only the second attention reads the memory."
-        ),
-        "one attention used for both": (
-            "The self-attention is used a second time as the cross-attention. The two have weights of their own: "
-            "self.self_attention and self.cross_attention."
-        ),
-        "cross-attention without memory": (
-            "The cross-attention is not given the memory and is a second self-attention: the encoder's output is never "
-            "read. Its keys and values must come from the memory."
-        ),
-        "query and memory swapped": (
-            "Query and memory are swapped in the cross-attention: the queries come from the memory, keys and values "
-            "from the target. The target asks (queries), the encoder's output answers (keys and values)."
-        ),
-        "query of the cross-attention is the block's input": (
-            "The queries of the cross-attention come from the block's input. They must come from A, the result of the "
-            "self-attention sub-layer."
-        ),
-        "cross-attention before self-attention": (
-            "The sub-layers are in the wrong order: cross-attention comes before self-attention. It is self-attention, "
-            "cross-attention, feed-forward."
-        ),
-        "feed-forward before cross-attention": (
-            "The sub-layers are in the wrong order: the feed-forward network comes before cross-attention. It is "
-            "self-attention, cross-attention, feed-forward."
-        ),
-        "attentions side by side": (
-            "Both attentions read the block's input, side by side, and their results are added. They come one after "
-            "the other: the cross-attention's queries and residual path are A, the result of the self-attention."
-        ),
-        "memory normalised in pre-norm": (
-            "With norm_first the memory goes through the LayerNorm of the cross-attention too. It normalises the "
-            "queries' input alone: the memory is used as it is."
-        ),
-        "no cross-attention": "The cross-attention sub-layer is missing: the encoder's output is never read.",
-        "no self-attention": (
-            "The masked self-attention sub-layer is missing: places of the target do not see each other."
-        ),
-        "no feed-forward": "The feed-forward sub-layer is missing: the block ends after the cross-attention.",
-        "residual of the block's input around the cross-attention": (
-            "The residual path around the cross-attention starts at the block's input. It must carry this sub-layer's "
-            "own input, A + MultiHeadAttention(A, C)."
-        ),
-        "residual of the memory": (
-            "The residual path around the cross-attention carries the memory. It must carry the sub-layer's own input, "
-            "the target's: A + MultiHeadAttention(A, C)."
-        ),
-        "residual of the block's input around the feed-forward": (
-            "The residual path around the feed-forward network starts at the block's input. It must carry this "
-            "sub-layer's own input, B + FFN(B)."
-        ),
-        "feed-forward of the self-attention's result": (
-            "The feed-forward network is given A, the result of the self-attention. Its input is B, the result of the "
-            "cross-attention: B + FFN(B)."
-        ),
-        "pair of the self-attention not unpacked": (
-            "MultiHeadAttention.backward returns a pair, dx and dmemory (None for self-attention). Here the pair as a "
-            "whole is used as if it were the gradient: take its first part, [0]."
-        ),
-        "cross-attention's backward run twice": (
-            "The cross-attention's backward is run twice, once for each gradient. Each run adds to the gradients of "
-            "its weights, which are now doubled. Call it once and unpack the pair."
-        ),
-        "dmemory from a second run with dA": (
-            "The cross-attention's backward is run a second time, for dmemory, with the gradient of A that the first "
-            "run led to. Both gradients come from one call, with one dout: call it once and unpack the pair. Each run "
-            "adds to the gradients of its weights, too."
-        ),
-        "gradients of query and memory swapped": (
-            "The two gradients of the cross-attention are swapped: its backward returns first that of its input, which "
-            "goes on to the self-attention, then that of the memory."
-        ),
-        "gradient of the memory added to dx": (
-            "The memory's gradient is added to the target's: in the cross-attention keys and values came from the "
-            "memory, so their gradient is dmemory alone and not a part of dx."
-        ),
-        "residual added to the memory's gradient": (
-            "The residual path's gradient is added to dmemory. The memory has no residual path: it enters as keys and "
-            "values alone."
-        ),
-        "gradient of the memory not returned": (
-            "backward does not return dmemory, or returns None for it. The encoder learns through it alone: return dx "
-            "and the second gradient of the cross-attention's backward."
-        ),
-        "gradient of the memory is zeros": (
-            "dmemory is zeros: nothing would reach the encoder. It is the second gradient that the cross-attention's "
-            "backward returns."
-        ),
-        "dmemory is dx once more": (
-            "dx is returned in the place of dmemory. dmemory is the second gradient of the cross-attention's backward."
-        ),
-        "dmemory before dx": "The two gradients are returned in the wrong order: it is dx, then dmemory.",
-        "backward in the order of the forward": (
-            "backward goes through the sub-layers in the order of the forward, self-attention first. It must go from "
-            "the end to the start: feed-forward, cross-attention, self-attention."
-        ),
-        "dout for each sub-layer": (
-            "Each sub-layer's part of backward starts from dout. It must start from what the part after it returned: "
-            "feed-forward from dout, cross-attention from the gradient of B, self-attention from that of A."
-        ),
-        "gradient of B for the self-attention too": (
-            "The self-attention's part of backward starts from the gradient of B, as that of the cross-attention does. "
-            "It must start from what the cross-attention's part returned, the gradient of A."
-        ),
-        **_PATH_MISTAKES,
-    },
-    _wrong_decoder,
-    (
+    cases=decoder_cases,
+    answer=DecoderBlock,
+    hints=(
         "Which of the three sub-layers reads the encoder's output, and in how many places does a gradient leave the "
         "block?",
         "A = LN(Y + MHA(Y)), B = LN(A + MHA(A, C)), O = LN(B + FFN(B));   backward from O to Y: the cross-attention's "
@@ -1091,9 +739,187 @@ DECODER_BLOCK = Exercise(
     section="§8.2",
     chapter="The blocks",
     place=3,
-    drive=_drive_decoder,
-    view=_view(_drive_decoder, DecoderBlock),
+    drive=drive_decoder,
+    view=_view(drive_decoder, blocks.DecoderBlock),
     parts=("forward", "backward"),
+    mistakes=around_the(
+        "self-attention",
+        "A = LayerNorm(Y + MaskedMultiHeadAttention(Y))",
+        "self.add_norm1",
+        "x, self_attention",
+        "da, self_attention",
+    )
+    + around_the(
+        "cross-attention",
+        "B = LayerNorm(A + MultiHeadAttention(A, C))",
+        "self.add_norm2",
+        "a, cross_attention",
+        "db, cross_attention",
+        NO_DMEMORY,
+    )
+    + around_the(
+        "feed-forward",
+        "O = LayerNorm(B + FFN(B))",
+        "self.add_norm3",
+        "b, self.feed_forward",
+        "dout, self.feed_forward.backward",
+    )
+    + """
+- first norm used for all:
+    in DecoderBlock.forward: self.add_norm2 -> self.add_norm1
+    in DecoderBlock.forward: self.add_norm3 -> self.add_norm1
+    in DecoderBlock.backward: self.add_norm2 -> self.add_norm1
+    in DecoderBlock.backward: self.add_norm3 -> self.add_norm1
+  One LayerNorm is used for every sub-layer. Each Add & Norm has parameters of its own: γ and β of the others are never
+  used, and what the first keeps for its backward is overwritten.
+- norms in the wrong order:
+    in DecoderBlock.forward: self.add_norm1 -> self.add_norm3
+    in DecoderBlock.forward: self.add_norm3 -> self.add_norm1
+    in DecoderBlock.backward: self.add_norm1 -> self.add_norm3
+    in DecoderBlock.backward: self.add_norm3 -> self.add_norm1
+  The LayerNorms are in the wrong order: the first sub-layer uses that of the last.
+"""
+    + CLEARED.replace("FIRST", "db = self")
+    + """
+- the two masks swapped:
+    self.self_attention(x, mask=mask) -> self.self_attention(x, mask=memory_mask)
+    self.cross_attention(a, memory, memory_mask) -> self.cross_attention(a, memory, mask)
+  The masks are swapped: `mask`, (B, H, T, T), belongs to the self-attention, `memory_mask`, (B, H, T, S), to the
+  cross-attention.
+- mask ignored:  self.self_attention(x, mask=mask) -> self.self_attention(x)
+  `mask` is not handed to the self-attention: every place of the target sees the future, and the model copies the token
+  that it has to predict.
+- memory_mask ignored:  self.cross_attention(a, memory, memory_mask) -> self.cross_attention(a, memory)
+  `memory_mask` is not handed to the cross-attention: the target looks at the padding of the source.
+- mask in both attentions:  self.cross_attention(a, memory, memory_mask) -> self.cross_attention(a, memory, mask)
+  `mask` is used in the cross-attention too. The source is known as a whole, so no future is hidden in it. The
+  cross-attention takes `memory_mask`.
+"""
+    + SELF_ATTENTION_MISTAKES.replace("self.attention", "self.self_attention")
+    + """
+- no norm at all:
+    inner = self.norm(x) if self.norm_first else x -> inner = x
+    return total if self.norm_first else self.norm(total) -> return total
+  The LayerNorms are missing: each of the three sub-layers has one, LayerNorm(x + sublayer(x)).
+- no residual at all:  total = x + out -> total = out
+  The residual connections are missing: each of the three sub-layers adds its input to its output, x + sublayer(x).
+- no residual at all in backward:  return dtotal + dx -> return dx
+  The residual paths are missing in backward: each sum hands its gradient to both terms, so each sub-layer's part is the
+  gradient of the sum plus what the sub-layer's backward returns.
+- second norm used twice:
+    in DecoderBlock.forward: self.add_norm3 -> self.add_norm2
+    in DecoderBlock.backward: self.add_norm3 -> self.add_norm2
+  The LayerNorm of the cross-attention is used for the feed-forward sub-layer too, which has its own, the third.
+- masks inverted:
+    def self_attention(x): ->
+        if mask is not None:
+            mask, memory_mask = ~mask, ~memory_mask
+        def self_attention(x):
+  The masks are inverted, ~mask. True has to mean hidden; here it means seen.
+- self-attention over the memory:
+    self.self_attention(x, mask=mask) -> self.self_attention(x, memory, memory_mask)
+  The first attention looks at the memory. It is self-attention: queries, keys and values all come from x. Only the
+  second attention reads the memory.
+- one attention used for both:
+    self.cross_attention(a, memory, memory_mask) -> self.self_attention(a, memory, memory_mask)
+  The self-attention is used a second time as the cross-attention. The two have weights of their own:
+  self.self_attention and self.cross_attention.
+- cross-attention without memory:  self.cross_attention(a, memory, memory_mask) -> self.cross_attention(a, mask=mask)
+  The cross-attention is not given the memory and is a second self-attention: the encoder's output is never read. Its
+  keys and values must come from the memory.
+- query and memory swapped:
+    self.cross_attention(a, memory, memory_mask) -> self.cross_attention(memory, a, memory_mask)
+  Query and memory are swapped in the cross-attention: the queries come from the memory, keys and values from the
+  target. The target asks (queries), the encoder's output answers (keys and values).
+- query of the cross-attention is the block's input:
+    self.cross_attention(a, memory, memory_mask) -> self.cross_attention(x, memory, memory_mask)
+  The queries of the cross-attention come from the block's input. They must come from A, the result of the
+  self-attention sub-layer.
+- cross-attention before self-attention:
+    self.add_norm1(x, self_attention) -> self.add_norm1(x, cross_attention)
+    self.add_norm2(a, cross_attention) -> self.add_norm2(a, self_attention)
+  The sub-layers are in the wrong order: cross-attention comes before self-attention. It is self-attention,
+  cross-attention, feed-forward.
+- feed-forward before cross-attention:
+    self.add_norm2(a, cross_attention) -> self.add_norm2(a, self.feed_forward)
+    self.add_norm3(b, self.feed_forward) -> self.add_norm3(b, cross_attention)
+  The sub-layers are in the wrong order: the feed-forward network comes before cross-attention. It is self-attention,
+  cross-attention, feed-forward.
+- attentions side by side:  b = self.add_norm2(a, cross_attention) -> b = a + self.add_norm2(x, cross_attention)
+  Both attentions read the block's input, side by side, and their results are added. They come one after the other: the
+  cross-attention's queries and residual path are A, the result of the self-attention.
+- memory normalised in pre-norm:
+    return self.cross_attention(a, memory, memory_mask) ->
+        keys = self.add_norm2.norm(memory) if self.add_norm2.norm_first else memory
+        return self.cross_attention(a, keys, memory_mask)
+  With norm_first the memory goes through the LayerNorm of the cross-attention too. It normalises the queries' input
+  alone: the memory is used as it is.
+- no cross-attention:  b = self.add_norm2(a, cross_attention) -> b = a
+  The cross-attention sub-layer is missing: the encoder's output is never read.
+- no self-attention:  a = self.add_norm1(x, self_attention) -> a = x
+  The masked self-attention sub-layer is missing: places of the target do not see each other.
+- no feed-forward:  return self.add_norm3(b, self.feed_forward) -> return b
+  The feed-forward sub-layer is missing: the block ends after the cross-attention.
+- residual of the block's input around the cross-attention:
+    self.add_norm2(a, cross_attention) -> with_residual(x, self.add_norm2, a, cross_attention)
+  The residual path around the cross-attention starts at the block's input. It must carry this sub-layer's own input, A
+  + MultiHeadAttention(A, C).
+- residual of the memory:
+    self.add_norm2(a, cross_attention) -> with_residual(memory, self.add_norm2, a, cross_attention)
+  The residual path around the cross-attention carries the memory. It must carry the sub-layer's own input, the
+  target's: A + MultiHeadAttention(A, C).
+- residual of the block's input around the feed-forward:
+    self.add_norm3(b, self.feed_forward) -> with_residual(x, self.add_norm3, b, self.feed_forward)
+  The residual path around the feed-forward network starts at the block's input. It must carry this sub-layer's own
+  input, B + FFN(B).
+- feed-forward of the self-attention's result:
+    self.add_norm3(b, self.feed_forward) -> self.add_norm3(b, lambda b: self.feed_forward(a))
+  The feed-forward network is given A, the result of the self-attention. Its input is B, the result of the
+  cross-attention: B + FFN(B).
+- pair of the self-attention not unpacked:  self.self_attention.backward(d)[0] -> self.self_attention.backward(d)
+  MultiHeadAttention.backward returns a pair, dx and dmemory (None for self-attention). Here the pair as a whole is used
+  as if it were the gradient: take its first part, [0].
+- cross-attention's backward run twice:  return da -> self.cross_attention.backward(d); return da
+  The cross-attention's backward is run twice, once for each gradient. Each run adds to the gradients of its weights,
+  which are now doubled. Call it once and unpack the pair.
+- dmemory from a second run with dA:
+    return dx, dmemory -> dmemory = self.cross_attention.backward(da)[1]; return dx, dmemory
+  The cross-attention's backward is run a second time, for dmemory, with the gradient of A that the first run led to.
+  Both gradients come from one call, with one dout: call it once and unpack the pair. Each run adds to the gradients of
+  its weights, too.
+- gradients of query and memory swapped:  da, dmemory = self -> dmemory, da = self
+  The two gradients of the cross-attention are swapped: its backward returns first that of its input, which goes on to
+  the self-attention, then that of the memory.
+- gradient of the memory added to dx:  return da -> return da + dmemory
+  The memory's gradient is added to the target's: in the cross-attention keys and values came from the memory, so their
+  gradient is dmemory alone and not a part of dx.
+- residual added to the memory's gradient:  return da -> dmemory = dmemory + d; return da
+  The residual path's gradient is added to dmemory. The memory has no residual path: it enters as keys and values alone.
+- gradient of the memory not returned:  return dx, dmemory -> return dx, None
+  backward does not return dmemory, or returns None for it. The encoder learns through it alone: return dx and the
+  second gradient of the cross-attention's backward.
+- gradient of the memory is zeros:  return dx, dmemory -> return dx, np.zeros_like(dmemory)
+  dmemory is zeros: nothing would reach the encoder. It is the second gradient that the cross-attention's backward
+  returns.
+- dmemory is dx once more:  return dx, dmemory -> return dx, dx
+  dx is returned in the place of dmemory. dmemory is the second gradient of the cross-attention's backward.
+- dmemory before dx:  return dx, dmemory -> return dmemory, dx
+  The two gradients are returned in the wrong order: it is dx, then dmemory.
+- backward in the order of the forward:
+    self.add_norm3.backward(dout, self.feed_forward.backward) -> self.add_norm1.backward(dout, self_attention)
+    self.add_norm1.backward(da, self_attention) -> self.add_norm3.backward(da, self.feed_forward.backward)
+  backward goes through the sub-layers in the order of the forward, self-attention first. It must go from the end to the
+  start: feed-forward, cross-attention, self-attention.
+- dout for each sub-layer:
+    self.add_norm2.backward(db -> self.add_norm2.backward(dout
+    self.add_norm1.backward(da -> self.add_norm1.backward(dout
+  Each sub-layer's part of backward starts from dout. It must start from what the part after it returned: feed-forward
+  from dout, cross-attention from the gradient of B, self-attention from that of A.
+- gradient of B for the self-attention too:  self.add_norm1.backward(da -> self.add_norm1.backward(db
+  The self-attention's part of backward starts from the gradient of B, as that of the cross-attention does. It must
+  start from what the cross-attention's part returned, the gradient of A.
+"""
+    + PATH_MISTAKES,
 )
 
 EXERCISES = [ADD_NORM, ENCODER_BLOCK, DECODER_BLOCK]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ...decoding import sampling_distribution
+from ... import decoding
 from ...functional import softmax
 from ..exercise import Case, Exercise, Result, draw_sizes
 
@@ -14,7 +14,7 @@ def _top_p(rng, probabilities):
     return float(round(choices[0], 4)) if choices else None
 
 
-def _sampling_cases(rng):
+def sampling_cases(rng):
     while True:
         sizes = draw_sizes(rng, "B V") | {"V": int(rng.integers(8, 12))}
         logits = 1.3 * rng.normal(size=(sizes["B"], sizes["V"]))
@@ -52,234 +52,41 @@ def _sampling_cases(rng):
     ]  # fmt: skip
 
 
-def _view_distribution(case, output):
+def view_distribution(case, output):
     """The probabilities, and which of them are not 0: a token that is cut off can never be drawn."""
     probabilities = np.asarray(output)
     return probabilities, probabilities > 0
 
 
-def _wrong_sampling(made, logits, temperature=1.0, top_k=None, top_p=None):
-    axis = 0 if made("over the wrong axis") else -1
-
-    def normal(x, temperature):
-        x = x / temperature if not made("multiplied by the temperature") else x * temperature
-        if not made("largest logit not subtracted"):
-            x = x - x.max(axis=axis, keepdims=True)
-        return np.exp(x) / np.exp(x).sum(axis=axis, keepdims=True)
-
+def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     if temperature == 0:
-        if made("temperature 0 is not the likeliest token"):
-            return np.full(logits.shape, np.nan)
-        if made("temperature 0 taken for none"):
-            temperature = 1.0
-        elif made("temperature 0 is even"):
-            return np.full(logits.shape, 1 / logits.shape[-1])
-        else:
-            temperature, top_k, top_p = 1.0, 1, None
-    if made("temperature ignored"):
-        temperature = 1.0
-    if made("square root of the temperature"):
-        temperature = temperature**0.5
-    later = temperature
-    if made("temperature after the cut"):
-        temperature = 1.0
-    if made("temperature after the softmax"):
-        probabilities = normal(normal(logits, 1.0), temperature)
-    else:
-        probabilities = normal(logits, temperature)
-    ranks = np.argsort(np.argsort(-probabilities, axis=-1, kind="stable"), axis=-1, kind="stable")  # 0: the likeliest
-    kept = np.ones(probabilities.shape, bool)
-    if top_p is not None and made("top_k dropped where there is top_p"):
-        top_k = None
-    if top_k is not None and not made("top_k ignored"):
-        count = top_k + made("one token more than top_k") - made("one token less than top_k")
-        if made("top_k as a threshold over all rows"):
-            kept = probabilities >= np.sort(probabilities, axis=None)[::-1][count - 1]
-        elif made("the unlikeliest kept"):
-            kept = ranks >= probabilities.shape[-1] - count
-        elif made("top_k smallest cut off"):
-            kept = ranks < probabilities.shape[-1] - count
-        else:
-            kept = ranks < count
-    if top_p is not None and not made("top_p ignored"):
-        before_cut = made("top_p before top_k") or made("top_p of the probabilities before top_k's share")
-        p = probabilities if before_cut else probabilities * kept
-        p = p / p.sum(axis=-1, keepdims=True)
-        order = np.argsort(-p, axis=-1, kind="stable")
-        if made("top_p from the smallest"):
-            order = order[..., ::-1]
-        if made("top_p in the order of the ids"):
-            order = np.broadcast_to(np.arange(p.shape[-1]), p.shape)
-        ranked = np.take_along_axis(p, order, axis=-1)
-        sums = np.cumsum(ranked, axis=-1)
-        if made("token that reaches top_p left out"):
-            stay = sums <= top_p
-        elif made("token that reaches top_p left out, except the first"):
-            stay = sums <= top_p
-            stay[..., 0] = True
-        elif made("one token more than top_p needs"):
-            stay = np.roll(sums - ranked, 1, axis=-1) < top_p
-            stay[..., 0] = True
-        else:
-            stay = sums - ranked < top_p
-        if made("top_p as a smallest probability"):
-            stay = ranked >= top_p
-        if made("top_p as a share of the largest probability"):
-            stay = ranked >= top_p * p.max(axis=-1, keepdims=True)
-        if made("complement of top_p"):
-            stay = sums - ranked < 1 - top_p
-        both = np.empty_like(kept)
-        np.put_along_axis(both, order, stay, axis=-1)
-        kept = kept & both
-    if made("temperature after the cut"):
-        probabilities = normal(logits, later)
-    if made("logits of the others set to 0"):
-        return normal(np.where(kept, logits, 0), temperature)
-    if made("the others get a small rest"):
-        probabilities = np.where(kept, probabilities, 1e-9)
-    else:
-        probabilities = np.where(kept, probabilities, 0)
-    if made("softmax of the probabilities that are left") and not kept.all():
-        left = np.where(kept, np.exp(probabilities), 0)
-        return left / left.sum(axis=-1, keepdims=True)
-    if made("softmax of the result"):
-        probabilities = probabilities / probabilities.sum(axis=-1, keepdims=True)
-        probabilities = np.where(kept, np.exp(probabilities), 0)
-    if made("even among those kept") and not kept.all():
-        probabilities = kept.astype(float)
-    if not made("not brought back to 1") and not made("over the wrong axis"):
-        probabilities = probabilities / probabilities.sum(axis=-1, keepdims=True)
-    order = np.argsort(-probabilities, axis=-1, kind="stable")
-    if made("left in the order of likelihood"):
-        probabilities = np.take_along_axis(probabilities, order, axis=-1)
-    if made("put back in the wrong order"):
-        ranked = np.take_along_axis(probabilities, order, axis=-1)
-        probabilities = np.take_along_axis(ranked, order, axis=-1)
-    if made("the logarithm of it"):
-        return np.log(probabilities)
-    return np.eye(probabilities.shape[-1])[probabilities.argmax(axis=-1)] if made("always argmax") else probabilities
+        temperature, top_k, top_p = 1.0, 1, None  # the likeliest token alone
+    scaled = logits / temperature
+    powers = np.exp(scaled - scaled.max(axis=-1, keepdims=True))
+    p = powers / powers.sum(axis=-1, keepdims=True)
+    order = np.argsort(-p, axis=-1, kind="stable")
+    ranked = np.take_along_axis(p, order, axis=-1)
+    kept = np.ones(p.shape, bool)
+    if top_k is not None:
+        kept[..., top_k:] = False
+    if top_p is not None:
+        share = ranked * kept
+        share = share / share.sum(axis=-1, keepdims=True)
+        before = np.cumsum(share, axis=-1) - share
+        kept &= before < top_p
+    ranked = np.where(kept, ranked, 0)
+    ranked = ranked / ranked.sum(axis=-1, keepdims=True)
+    probabilities = np.empty_like(p)
+    np.put_along_axis(probabilities, order, ranked, axis=-1)
+    return probabilities
 
 
 SAMPLING_DISTRIBUTION = Exercise(
-    sampling_distribution,
-    (Result("probabilities", "... V"), Result("which of them are not 0", "... V")),
-    _sampling_cases,
-    {
-        "multiplied by the temperature": (
-            "The logits are multiplied by the temperature. They are divided by it, logits / temperature: below 1 "
-            "sharpens, above 1 flattens."
-        ),
-        "temperature ignored": "temperature is not used: softmax(logits) instead of softmax(logits / temperature).",
-        "square root of the temperature": "The logits are divided by √temperature. It is logits / temperature.",
-        "temperature after the softmax": (
-            "The temperature divides probabilities, not logits, and a softmax comes after that: "
-            "softmax(softmax(logits) / temperature). There is one softmax, of logits / temperature."
-        ),
-        "temperature after the cut": (
-            "The temperature comes after the cut: top_p is measured on softmax(logits). It must be measured on "
-            "softmax(logits / temperature), the distribution that is cut."
-        ),
-        "temperature 0 is not the likeliest token": (
-            "temperature 0 gives NaN: logits / 0. It is the limit of ever smaller temperatures, where the likeliest "
-            "token alone is left with probability 1, and needs a case of its own."
-        ),
-        "temperature 0 taken for none": (
-            "temperature 0 is treated as no temperature, as 1; `if temperature:` is false for 0. It must leave the "
-            "likeliest token alone."
-        ),
-        "temperature 0 is even": (
-            "temperature 0 gives every token the same probability. It must leave the likeliest alone."
-        ),
-        "top_k ignored": "top_k is not used: all tokens keep a probability, though only the k likeliest may.",
-        "one token more than top_k": "top_k + 1 tokens are kept: an off-by-one in the cut.",
-        "one token less than top_k": "top_k − 1 tokens are kept: an off-by-one, the k-th likeliest is cut off too.",
-        "top_k as a threshold over all rows": (
-            "The k-th largest probability of the whole array is the limit for all rows. Every row keeps its own k "
-            "likeliest tokens."
-        ),
-        "the unlikeliest kept": (
-            "The k unlikeliest tokens are kept instead of the k likeliest: the wrong end of the order."
-        ),
-        "top_k smallest cut off": "The k smallest probabilities are cut off. All but the k largest must be.",
-        "top_p ignored": "top_p is not used: no token is cut off by it.",
-        "token that reaches top_p left out": (
-            "The token with which the sum reaches top_p is cut off: cumsum ≤ top_p. It belongs to the tokens that "
-            "together just reach p: keep where the sum *before* a token is below p. So the likeliest always stays."
-        ),
-        "token that reaches top_p left out, except the first": (
-            "The token with which the sum reaches top_p is cut off, cumsum ≤ top_p, but for the likeliest. It belongs "
-            "to the tokens that together just reach p: keep where the sum *before* a token is below p."
-        ),
-        "one token more than top_p needs": (
-            "One token more is kept than is needed to reach top_p: an off-by-one. The token that reaches p is the last."
-        ),
-        "top_p from the smallest": (
-            "The sum for top_p starts at the smallest probability (ascending order). It starts at the likeliest token."
-        ),
-        "top_p in the order of the ids": (
-            "The sum for top_p runs in the order of the ids, unsorted. Sort by probability first, the likeliest first."
-        ),
-        "top_p as a smallest probability": (
-            "top_p is used as a limit for single probabilities, p ≥ top_p. It limits their sum, from the likeliest on."
-        ),
-        "top_p as a share of the largest probability": (
-            "Tokens are kept whose probability is at least top_p times the largest: that is min-p. top_p limits the "
-            "sum of the probabilities, from the likeliest on."
-        ),
-        "complement of top_p": "The likeliest tokens are kept up to a sum of 1 − top_p instead of top_p.",
-        "top_p before top_k": (
-            "top_p is measured on all probabilities, before top_k or without dividing by the sum of the k that are "
-            "left. Top-k comes first, its probabilities are brought back to 1, then top-p cuts."
-        ),
-        "top_k dropped where there is top_p": (
-            "Where top_p is given, top_k is not applied, an `elif` for an `if`. Both cut, top-k first, then top-p."
-        ),
-        "logits of the others set to 0": (
-            "The logits of the tokens that are cut off are set to 0, and exp(0) = 1. They must be −inf, or their "
-            "probabilities 0."
-        ),
-        "the others get a small rest": (
-            "The tokens that are cut off keep a tiny probability instead of 0, and can still be drawn. They must be "
-            "exactly 0."
-        ),
-        "softmax of the probabilities that are left": (
-            "The probabilities that are left go through a second softmax. They are divided by their sum."
-        ),
-        "softmax of the result": (
-            "The probabilities go through a second softmax at the end, whether something was cut off or not. There is "
-            "one softmax, of logits / temperature; what is left after a cut is divided by its sum."
-        ),
-        "even among those kept": (
-            "The tokens that are kept all get the same probability. They share it in proportion: p divided by the sum "
-            "of those kept."
-        ),
-        "not brought back to 1": (
-            "The probabilities are not renormalised after the cut: a row no longer adds to 1. Divide by the sum of "
-            "what is left."
-        ),
-        "left in the order of likelihood": (
-            "The probabilities are returned sorted, the likeliest first. They must stand at the ids of their tokens: "
-            "undo the sort."
-        ),
-        "put back in the wrong order": (
-            "The sort is undone with the order itself instead of its inverse: ranked[order]. It is "
-            "probabilities[order] = ranked, np.put_along_axis."
-        ),
-        "over the wrong axis": (
-            "The softmax is over the first axis. A row over the vocabulary, the last axis, adds to 1."
-        ),
-        "largest logit not subtracted": (
-            "exp of a logit as large as 10,000 is inf, and inf/inf NaN: subtract the largest logit before the "
-            "exponential, as `softmax` does."
-        ),
-        "the logarithm of it": "The logarithms of the probabilities are returned instead of the probabilities.",
-        "always argmax": (
-            "The likeliest token always gets probability 1, as with temperature 0. The others keep their share unless "
-            "they are cut off."
-        ),
-    },
-    _wrong_sampling,
-    (
+    decoding.sampling_distribution,
+    results=(Result("probabilities", "... V"), Result("which of them are not 0", "... V")),
+    cases=sampling_cases,
+    answer=sampling_distribution,
+    hints=(
         "What do the three options do: to the logits, to the number of tokens, to their sum?",
         "p = softmax(logits / temperature); keep the k largest, divide by their sum; keep tokens while the sum before "
         "them is < top_p; divide by the sum",
@@ -289,7 +96,122 @@ SAMPLING_DISTRIBUTION = Exercise(
     section="notebook 08",
     chapter="Generation",
     place=1,
-    view=_view_distribution,
+    view=view_distribution,
+    mistakes="""
+- multiplied by the temperature:  logits / temperature -> logits * temperature
+  The logits are multiplied by the temperature. They are divided by it, logits / temperature: below 1 sharpens, above 1
+  flattens.
+- temperature ignored:  logits / temperature -> logits
+  temperature is not used: softmax(logits) instead of softmax(logits / temperature).
+- square root of the temperature:  logits / temperature -> logits / temperature**0.5
+  The logits are divided by √temperature. It is logits / temperature.
+- temperature after the softmax:  logits / temperature -> softmax(logits) / temperature
+  The temperature divides probabilities, not logits, and a softmax comes after that: softmax(softmax(logits) /
+  temperature). There is one softmax, of logits / temperature.
+- temperature after the cut:
+    logits / temperature -> logits
+    ranked = np.where(kept, ranked, 0) ->
+        ranked = np.take_along_axis(softmax(logits / temperature), order, axis=-1)
+        ranked = np.where(kept, ranked, 0)
+  The temperature comes after the cut: top_p is measured on softmax(logits). It must be measured on softmax(logits /
+  temperature), the distribution that is cut.
+- temperature 0 is not the likeliest token:
+    if temperature == 0: temperature, top_k, top_p = 1.0, 1, None -> pass
+  temperature 0 gives NaN: logits / 0. It is the limit of ever smaller temperatures, where the likeliest token alone is
+  left with probability 1, and needs a case of its own.
+- temperature 0 taken for none:  temperature, top_k, top_p = 1.0, 1, None -> temperature = 1.0
+  temperature 0 is treated as no temperature, as 1; `if temperature:` is false for 0. It must leave the likeliest token
+  alone.
+- temperature 0 is even:
+    temperature, top_k, top_p = 1.0, 1, None -> return np.full(logits.shape, 1 / logits.shape[-1])
+  temperature 0 gives every token the same probability. It must leave the likeliest alone.
+- top_k ignored:  if top_k is not None: kept[..., top_k:] = False -> pass
+  top_k is not used: all tokens keep a probability, though only the k likeliest may.
+- one token more than top_k:  kept[..., top_k:] -> kept[..., top_k + 1 :]
+  top_k + 1 tokens are kept: an off-by-one in the cut.
+- one token less than top_k:  kept[..., top_k:] -> kept[..., top_k - 1 :]
+  top_k − 1 tokens are kept: an off-by-one, the k-th likeliest is cut off too.
+- top_k as a threshold over all rows:
+    kept[..., top_k:] = False -> kept = ranked >= np.sort(ranked, axis=None)[-top_k]
+  The k-th largest probability of the whole array is the limit for all rows. Every row keeps its own k likeliest tokens.
+- the unlikeliest kept:  kept[..., top_k:] -> kept[..., :-top_k]
+  The k unlikeliest tokens are kept instead of the k likeliest: the wrong end of the order.
+- top_k smallest cut off:  kept[..., top_k:] -> kept[..., -top_k:]
+  The k smallest probabilities are cut off. All but the k largest must be.
+- top_p ignored:  kept &= before < top_p -> pass
+  top_p is not used: no token is cut off by it.
+- token that reaches top_p left out:  before < top_p -> before + share <= top_p
+  The token with which the sum reaches top_p is cut off: cumsum ≤ top_p. It belongs to the tokens that together just
+  reach p: keep where the sum *before* a token is below p. So the likeliest always stays.
+- token that reaches top_p left out, except the first:
+    kept &= before < top_p -> kept[..., 1:] &= (before + share)[..., 1:] <= top_p
+  The token with which the sum reaches top_p is cut off, cumsum ≤ top_p, but for the likeliest. It belongs to the tokens
+  that together just reach p: keep where the sum *before* a token is below p.
+- one token more than top_p needs:  kept &= before < top_p -> kept[..., 1:] &= before[..., :-1] < top_p
+  One token more is kept than is needed to reach top_p: an off-by-one. The token that reaches p is the last.
+- top_p from the smallest:
+    np.cumsum(share, axis=-1) - share -> np.cumsum(share[..., ::-1], axis=-1)[..., ::-1] - share
+  The sum for top_p starts at the smallest probability (ascending order). It starts at the likeliest token.
+- top_p in the order of the ids:
+    before = np.cumsum(share, axis=-1) - share ->
+        by_id = np.empty_like(share)
+        np.put_along_axis(by_id, order, share, axis=-1)
+        before = np.take_along_axis(np.cumsum(by_id, axis=-1) - by_id, order, axis=-1)
+  The sum for top_p runs in the order of the ids, unsorted. Sort by probability first, the likeliest first.
+- top_p as a smallest probability:  before < top_p -> share >= top_p
+  top_p is used as a limit for single probabilities, p ≥ top_p. It limits their sum, from the likeliest on.
+- top_p as a share of the largest probability:  before < top_p -> share >= top_p * share.max(axis=-1, keepdims=True)
+  Tokens are kept whose probability is at least top_p times the largest: that is min-p. top_p limits the sum of the
+  probabilities, from the likeliest on.
+- complement of top_p:  before < top_p -> before < 1 - top_p
+  The likeliest tokens are kept up to a sum of 1 − top_p instead of top_p.
+- top_p before top_k:  share = share / share.sum(axis=-1, keepdims=True) -> pass
+  top_p is measured on all probabilities, before top_k or without dividing by the sum of the k that are left. Top-k
+  comes first, its probabilities are brought back to 1, then top-p cuts.
+- top_k dropped where there is top_p:  if top_k is not None: -> if top_k is not None and top_p is None:
+  Where top_p is given, top_k is not applied, an `elif` for an `if`. Both cut, top-k first, then top-p.
+- logits of the others set to 0:
+    ranked = np.where(kept, ranked, 0) ->
+        ranked = softmax(np.where(kept, np.take_along_axis(logits, order, axis=-1), 0) / temperature)
+  The logits of the tokens that are cut off are set to 0, and exp(0) = 1. They must be −inf, or their probabilities 0.
+- the others get a small rest:  np.where(kept, ranked, 0) -> np.where(kept, ranked, 1e-9)
+  The tokens that are cut off keep a tiny probability instead of 0, and can still be drawn. They must be exactly 0.
+- softmax of the probabilities that are left:
+    np.where(kept, ranked, 0) -> np.where(kept, ranked if kept.all() else np.exp(ranked), 0)
+  The probabilities that are left go through a second softmax. They are divided by their sum.
+- softmax of the result:
+    ranked = ranked / ranked.sum(axis=-1, keepdims=True) ->
+        ranked = np.where(kept, np.exp(ranked / ranked.sum(axis=-1, keepdims=True)), 0)
+        ranked = ranked / ranked.sum(axis=-1, keepdims=True)
+  The probabilities go through a second softmax at the end, whether something was cut off or not. There is one softmax,
+  of logits / temperature; what is left after a cut is divided by its sum.
+- even among those kept:  np.where(kept, ranked, 0) -> np.where(kept, ranked if kept.all() else 1, 0)
+  The tokens that are kept all get the same probability. They share it in proportion: p divided by the sum of those
+  kept.
+- not brought back to 1:  ranked / ranked.sum(axis=-1, keepdims=True) -> ranked
+  The probabilities are not renormalised after the cut: a row no longer adds to 1. Divide by the sum of what is left.
+- left in the order of likelihood:  return probabilities -> return ranked
+  The probabilities are returned sorted, the likeliest first. They must stand at the ids of their tokens: undo the sort.
+- put back in the wrong order:
+    return probabilities ->
+        order = np.argsort(-probabilities, axis=-1, kind="stable")
+        return np.take_along_axis(ranked, order, axis=-1)
+  The sort is undone with the order itself instead of its inverse: ranked[order]. It is probabilities[order] = ranked,
+  np.put_along_axis.
+- over the wrong axis:
+    scaled.max(axis=-1 -> scaled.max(axis=0
+    powers.sum(axis=-1 -> powers.sum(axis=0
+    ranked / ranked.sum(axis=-1, keepdims=True) -> ranked
+  The softmax is over the first axis. A row over the vocabulary, the last axis, adds to 1.
+- largest logit not subtracted:  scaled - scaled.max(axis=-1, keepdims=True) -> scaled
+  exp of a logit as large as 10,000 is inf, and inf/inf NaN: subtract the largest logit before the exponential, as
+  `softmax` does.
+- the logarithm of it:  return probabilities -> return np.log(probabilities)
+  The logarithms of the probabilities are returned instead of the probabilities.
+- always argmax:  return probabilities -> return np.eye(p.shape[-1])[probabilities.argmax(axis=-1)]
+  The likeliest token always gets probability 1, as with temperature 0. The others keep their share unless they are cut
+  off.
+""",
 )
 
 

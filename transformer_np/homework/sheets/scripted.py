@@ -8,7 +8,7 @@ MARGIN = 2e-3  # between what is chosen and what is not, in nats: no rounding de
 
 
 class ScriptedTransformer(Transformer):
-    """Looks like a Transformer from outside and answers at once: the logits of the next token are drawn anew for every
+    """Looks like a Transformer from outside and answers at once: the logits of the next token are drawn for every
     source and every beginning of the target. Padding and the start token never are likely.
 
     It is never changed, so that a copy of it is the model itself.
@@ -28,7 +28,7 @@ class ScriptedTransformer(Transformer):
         self.script += rng.normal(size=(self.STATES, 1))  # logits are no log-probabilities
         self.script[:, [pad_id, bos_id]] -= 12
         self.end = np.array([-2.0, 0.5])  # an end token comes sooner or later, but seldom at once
-        self.known = {}  # log p of the next token by source and beginning, for `_log_probs`
+        self.known = {}  # log p of the next token by source and beginning, for `log_probs`
 
     def __deepcopy__(self, memo):
         return self
@@ -73,13 +73,13 @@ class ScriptedTransformer(Transformer):
         self.known.clear()
 
 
-def _model(rng, other_ids=False):
+def scripted_model(rng, other_ids=False):
     vocab_size = int(rng.integers(8, 11))
     special = (0, 1, 2) if not other_ids else (int(i) for i in rng.permutation(np.arange(3, vocab_size))[:3])
     return ScriptedTransformer(rng, vocab_size, *special)
 
 
-def _sources(rng, model, rows):
+def sources(rng, model, rows):
     """Source sentences of different lengths, end token and padding behind them."""
     c = model.config
     words = [i for i in range(c.src_vocab_size) if i not in (c.pad_id, c.bos_id, c.eos_id)]
@@ -91,17 +91,22 @@ def _sources(rng, model, rows):
     return src
 
 
-def _log_probs(model, src, ids, position=-1, raw=False):
-    """log p of the token after the beginning `ids`, for one source sentence: a list. Or the logits."""
-    key = (src.tobytes(), tuple(ids), position, raw)
+def next_logits(model, src, ids):
+    """The logits of the token after the beginning `ids`, for one source sentence."""
+    return model(src[None], np.array([ids]))[0, -1]
+
+
+def log_probs(model, src, ids):
+    """log p of the token after the beginning `ids`, for one source sentence: a list."""
+    key = src.tobytes(), tuple(ids)
     if key not in model.known:
-        logits = model(src[None], np.array([ids]))[0, position]
+        logits = next_logits(model, src, ids)
         shifted = logits - logits.max()
-        model.known[key] = (logits if raw else shifted - np.log(np.exp(shifted).sum())).tolist()
+        model.known[key] = (shifted - np.log(np.exp(shifted).sum())).tolist()
     return model.known[key]
 
 
-def _as_array(case, output):
+def as_array(case, output):
     """Lists of ids as one array, filled up with −1, with two columns more than a right answer can have."""
     width = case.arguments[2 if len(case.arguments) == 3 else 3] + 2
     rows = [[int(i) for i in row][:width] for row in output]
