@@ -3,6 +3,7 @@
 import argparse
 import io
 import itertools
+import json
 import os
 import re
 import shlex
@@ -292,7 +293,8 @@ def test_ctrl_c_in_a_process_of_its_own_and_resume(capsys, here):
 
     steps = step + 5
     assert call(capsys, "train", "translate", "--out", "my run", "--resume", "--steps", steps)[0] == 0
-    assert call(capsys, *train("--steps", steps, "--out", "straight", "--dropout", 0.2))[0] == 0
+    workers = json.loads((here / "my run" / "run.json").read_text(encoding="utf-8"))["workers"]
+    assert call(capsys, *train("--steps", steps, "--out", "straight", "--dropout", 0.2, "--workers", workers))[0] == 0
     resumed, straight = (load_checkpoint(here / name / CHECKPOINT)[0] for name in ("my run", "straight"))
     different = [name for name in straight if not np.array_equal(resumed[name], straight[name])]
     assert len(straight["history.losses"]) == steps

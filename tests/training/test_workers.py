@@ -509,6 +509,51 @@ def test_auto_decides_again_at_each_fit_and_uses_its_team_again(monkeypatch):
         assert (trainer.team is three) == (size == 3)
 
 
+@pytest.mark.parametrize("make", [translation, recurrence])
+def test_auto_measures_which_is_faster_and_leaves_no_trace(monkeypatch, alone, make):
+    monkeypatch.setattr(choice, "cores", lambda: 2)
+    asked, time_step = [], Trainer._time_step
+
+    def timed(self, batches, team):
+        before = values(self)
+        assert time_step(self, batches, team) > 0
+        assert_close(values(self), before, 0)
+        asked.append(team.size)
+        return seconds.pop(0)
+
+    monkeypatch.setattr(Trainer, "_time_step", timed)
+    seconds = [1.0, 0.94, 1.0, 0.96]
+    for size in (2, 1):
+        trainer = train(make, workers="auto")
+        assert trainer.team.size == size
+        assert_close(values(trainer), alone(make), 0 if size == 1 else 1e-9)
+        assert trainer.team.reason.startswith(f"processes: {size} (a step takes 1000.0 ms with one process, 9")
+    assert asked == [1, 2, 1, 2]
+    assert train(make, workers="auto", steps=trainer_module.LEAST_TO_MEASURE - 1).team.size == 2  # not worth measuring
+    assert asked == [1, 2, 1, 2]
+
+
+def test_saved_by_the_clock_of_the_first(tmp_path, monkeypatch):
+    saved, save = [], Trainer.save
+    monkeypatch.setattr(Trainer, "save", lambda self: saved.append(self.step) or save(self))
+    for workers in (1, 2):
+        train(workers=workers, steps=4, path=tmp_path / f"{workers}", save_seconds=0)
+        assert saved == [1, 2, 3, 4]  # of this process; the other one takes part in it
+        saved.clear()
+        train(workers=workers, steps=4, path=tmp_path / f"{workers} late", save_seconds=1e9)
+        assert saved == [4]
+        saved.clear()
+
+
+def test_a_sample_in_between_and_everything_at_the_end():
+    batches = translation()[2]
+    validation = [batches.batch(step) for step in range(4)]
+    options = {"steps": 5, "validation": validation, "validate_every": 2}
+    (_, two), (_, four), (_, end) = train(sample=validation[::3], **options).history.validation
+    (_, all_two), (_, all_four), (_, all_end) = train(**options).history.validation
+    assert two != all_two and four != all_four and end == all_end
+
+
 def test_a_team_stands_for_itself(alone):
     team = Workers(2)
     trainer = train(workers=team)

@@ -64,7 +64,7 @@ def _train_and_draw(out, figures):
 
     print(_heading("A translator, trained from nothing"), flush=True)
     trained = TranslationTask().train(
-        TranslationOptions(), out, overwrite=True, report=lambda line: print(line, flush=True)
+        TranslationOptions(), out, overwrite=True, report=lambda line: print(line, flush=True), workers="auto"
     )
     if trained.trainer.interrupted:
         raise KeyboardInterrupt

@@ -5,9 +5,9 @@ from typing import get_args
 
 from .. import tasks
 from ..tasks import runs
-from ..training.choice import team_of
+from ..tasks.task import SAVE_SECONDS
 from ..training.mpi import MPITeam, launched_by_mpi
-from . import add_command, number_of_workers
+from . import add_command, number_of_workers, positive_number
 
 
 def add_parser(subparsers):
@@ -29,7 +29,21 @@ def _add_kind(kinds, task):
         "--workers",
         type=number_of_workers,
         metavar="N|auto",
-        help="processes that share each step; auto: one per core (default: 1, or as many as mpiexec started)",
+        help="processes that share each step; auto: one per core if a few measured steps are faster so; 1: the same "
+        "numbers to the last bit in every run (default: auto; with --resume as before; with mpiexec what it started)",
+    )
+    add(
+        "--validate-every",
+        type=positive_number,
+        metavar="N",
+        help="steps between validations (default: a tenth of all steps, at least 100)",
+    )
+    add(
+        "--save-every",
+        type=float,
+        default=SAVE_SECONDS,
+        metavar="SECONDS",
+        help="seconds between saves of the run; it is also saved at the end and at Ctrl-C (default: %(default).0f)",
     )
     for field in fields(task.Options):
         kind = (*get_args(field.type), field.type)[0]  # the float of `float | None`
@@ -48,7 +62,9 @@ def _add_kind(kinds, task):
 
 
 def run(args):
-    team = MPITeam() if launched_by_mpi() else team_of(args.workers or 1)
+    workers = args.workers or (None if args.resume else "auto")
+    if launched_by_mpi():
+        workers = MPITeam()
     if args.workers and launched_by_mpi():
         raise ValueError("--workers and mpiexec exclude each other: let mpiexec start more processes")
     if args.resume and not args.out:
@@ -58,7 +74,13 @@ def run(args):
     folder = args.out or runs.free_folder(task.kind)
     options = asked if args.resume else task.Options(**asked)
     trained = task.train(
-        options, folder, resume=args.resume, report=lambda line: print(line, file=sys.stderr), workers=team
+        options,
+        folder,
+        resume=args.resume,
+        report=lambda line: print(line, file=sys.stderr),
+        workers=workers,
+        validate_every=args.validate_every,
+        save_seconds=args.save_every,
     )
     trainer = trained.trainer
     if not trainer.leads:

@@ -2,14 +2,19 @@
 
 import hashlib
 import json
+import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 
 from ..data import Tokenizer
 from ..module import Module
 from ..training import Trainer
+from ..training.mpi import MPITeam
 from ..training.optim import Optimizer
 from . import runs
+
+SAVE_SECONDS = 60.0
+VALIDATION_SHARE = 0.04  # of the time of training
 
 
 @dataclass(frozen=True)
@@ -89,15 +94,30 @@ class Task:
         """{name: number} for the speed of the training, if the task has a measure of its own."""
         return {}
 
-    def train(self, options, folder, resume=False, overwrite=False, progress=True, report=None, workers=1):
+    def train(
+        self,
+        options,
+        folder,
+        resume=False,
+        overwrite=False,
+        progress=True,
+        report=None,
+        workers=None,
+        validate_every=None,
+        save_seconds=SAVE_SECONDS,
+    ):
         """Train in the folder of a run, or resume the run in it.
 
         options: the task's Options; with resume a dict of the options that the user gave, which must agree with the
             run's (`steps` may be larger)
         overwrite: discard an existing run in the folder
         report: called with a line of text before the training starts
-        workers: processes that share each batch, as in `Trainer`. With "mpi" all of them call this method and read the
-            data and, to resume, the folder; only the first writes, measures and reports
+        workers: processes that share each batch, as in `Trainer`; default: 1, on resume as many as before. With "mpi"
+            all of them call this method and read the data and, to resume, the folder; only the first writes, measures
+            and reports
+        validate_every: steps between validations; default: a tenth of all steps, at least 100. Before the end they use
+            a sample of the validation data, which costs at most about 5 % of the training time
+        save_seconds: save the run after so many seconds, and at the end
 
         Raises OSError and ValueError before the training for data or a folder that cannot be used; TrainingError during
         the training.
@@ -105,6 +125,7 @@ class Task:
         if resume:
             description, stored, tokenizers = self.read(folder)
             options = self._resumed(stored, options)
+            workers = description.get("workers", 1) if workers is None else workers
         data = self.load(options)
         fingerprint = hashlib.sha256(json.dumps(data, default=asdict).encode()).hexdigest()
         if not resume:
@@ -121,7 +142,7 @@ class Task:
             clip_norm=setup.clip_norm,
             checkpoint=Path(folder) / runs.CHECKPOINT,
             header={"kind": self.kind},
-            workers=workers,
+            workers=1 if workers is None else workers,
         )
         if resume:
             trainer.resume()
@@ -134,16 +155,25 @@ class Task:
             write = runs.replace_run if overwrite else runs.create_run
         if trainer.leads:
             write(folder, description)
-        if report and trainer.leads:
-            report(setup.note)
+        every = validate_every or max(100, options.steps // 10)
+        sample = _sample(setup, every)
+        team = trainer.choose_team(setup.batches, options.steps)
+        if trainer.leads:
+            if not isinstance(team, MPITeam):
+                runs.write_description(folder, {**description, "workers": team.size})
+            lines = [setup.note, team.reason]
+            if len(sample) < len(setup.validation) and every < options.steps:
+                lines.append(f"validation: {len(sample)} of {len(setup.validation)} batches, at the end all of them")
+            for line in filter(None, lines if report else []):
+                report(line)
 
-        every = max(100, options.steps // 10)
         trainer.fit(
             setup.batches,
             options.steps,
             setup.validation,
             validate_every=every,
-            checkpoint_every=every,
+            sample=sample,
+            save_seconds=save_seconds,
             progress=progress,
         )
         setup.model.eval()
@@ -187,3 +217,14 @@ class Task:
         if done and done[-1][0] == trainer.step:
             return done[-1][1]
         return trainer.validate(validation)  # resumed at its very end
+
+
+def _sample(setup, every):
+    """One batch in n of the validation data: so few that measuring the loss on them costs about VALIDATION_SHARE of the
+    `every` training steps in between. A forward is a third of a step."""
+    count = setup.objective.count
+    most = 3 * VALIDATION_SHARE * every * count(setup.batches.batch(0))  # tokens
+    n = max(1, math.ceil(sum(map(count, setup.validation)) / max(1, most)))
+    if hasattr(setup.objective, "state_dict"):  # what it carries from batch to batch needs batches in a row
+        return setup.validation[: math.ceil(len(setup.validation) / n)]
+    return setup.validation[::n]

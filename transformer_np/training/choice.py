@@ -23,18 +23,29 @@ def team_of(workers):
     return Workers(workers) if workers > 1 else Team()
 
 
+WORTH = 0.95  # of the time of one process: a team that saves less stays away
+
+
 class OnePerCore(Team):
     """A team whose size is still open. `for_batches` decides: one process per core, but at most one per row of a batch,
-    and a single process if this system cannot run several."""
+    and a single process where several would be no faster, or where this system cannot run several."""
 
     def __init__(self):
         self._team = Team()  # of the last `fit`: the next one uses its shared memory again
+        self._most = 1  # processes that could have been in it
 
-    def for_batches(self, ahead):
+    def for_batches(self, ahead, time_step=None):
         rows = most_rows(ahead)
         if not rows:
             return Team()
         size = min(cores(), rows) if can_fork() and blas_threads() else 1
-        if size != self._team.size:
-            self._team = team_of(size)
+        if size == self._most:
+            return self._team
+        self._team, self._most = team_of(size), size
+        if size > 1 and time_step is not None:
+            alone, shared = time_step(Team()), time_step(self._team)
+            if shared > WORTH * alone:
+                self._team = Team()
+            times = f"a step takes {1000 * alone:.1f} ms with one process, {1000 * shared:.1f} ms with {size}"
+            self._team.reason = f"processes: {self._team.size} ({times})"
         return self._team

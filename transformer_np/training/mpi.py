@@ -48,7 +48,7 @@ class MPITeam(Team):
         self.comm = self._mpi.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
 
-    def for_batches(self, ahead):
+    def for_batches(self, ahead, time_step=None):
         if rows := most_rows(ahead):
             check_enough_rows(self.size, rows)
         return self

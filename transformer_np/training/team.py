@@ -10,15 +10,19 @@ class Team:
     """A team of one process, which does everything. Subclasses are teams of several processes.
 
     rank: 0 for the leader, which shows progress, measures and saves; size: the number of members
+    reason: why the team has this size, a line of text, if it was left open
     """
 
     rank, size = 0, 1
+    reason = ""
 
-    def for_batches(self, ahead):
+    def for_batches(self, ahead, time_step=None):
         """The team that trains on batches like these: this one, unless its size was left open.
 
-        ahead: an iterator over the next batches, empty if no step is left. Raises ValueError if the team has more
-        members than a batch has rows, or if this system cannot run it.
+        ahead: an iterator over the next batches, empty if no step is left
+        time_step: time_step(team) -> seconds that a step takes with a team, measured; None if it is not worth measuring
+
+        Raises ValueError if the team has more members than a batch has rows, or if this system cannot run it.
         """
         return self
 

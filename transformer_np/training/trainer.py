@@ -2,11 +2,13 @@
 
 import math
 import signal
+import statistics
 import sys
 import threading
 import time
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,9 @@ from .checkpoint import load_checkpoint, load_model_tensors, model_header, model
 from .choice import team_of
 from .optim import clip_arrays
 from .share import Share
+
+LEAST_TO_MEASURE = 20  # steps to come: with fewer, timing some would not pay
+MOST_REHEARSALS, REHEARSAL_SECONDS = 6, 0.5
 
 
 class TrainingError(RuntimeError):
@@ -66,6 +71,7 @@ class Trainer:
         self.team = self._chosen = team_of(workers)
         self._share = Share(model, objective)  # of this process; in `fit` it may be one of several
         self._asked_to_stop, self._stop = lambda: False, False  # in this process, in any of the team
+        self._save = False  # whether the first of the team finds that it is time to save
 
     @property
     def leads(self):
@@ -77,11 +83,35 @@ class Trainer:
         """The number of steps done so far."""
         return len(self.history.losses)
 
-    def fit(self, batches, steps, validation=None, validate_every=None, checkpoint_every=None, progress=True):
+    def choose_team(self, batches, steps):
+        """Decide how many processes share these batches, if `workers` left it open  ->  the Team.
+
+        With enough steps to come, a few are timed with one process and with several. They leave no trace.
+        """
+        measure = partial(self._time_step, batches) if steps - self.step >= LEAST_TO_MEASURE else None
+        self.team = self._chosen.for_batches(self._ahead(batches, steps), measure)
+        if self.team.size == 1 and self.team.reason:
+            self.optimizer.move(np.zeros)  # out of the memory that was shared, whose small pages are slower
+            self.optimizer.move_gradients(np.zeros_like(self.optimizer.grad))
+        return self.team
+
+    def fit(
+        self,
+        batches,
+        steps,
+        validation=None,
+        validate_every=None,
+        checkpoint_every=None,
+        progress=True,
+        sample=None,
+        save_seconds=None,
+    ):
         """Train until `steps` steps are done in total, including earlier ones; step n uses `batches.batch(n − 1)`.
 
         validation: batches to measure the loss on, every `validate_every` steps and at the end
-        checkpoint_every: save every so many steps; with a checkpoint path, `fit` always saves at the end
+        sample: batches to measure it on before the end; default: all of `validation`
+        checkpoint_every: save every so many steps; save_seconds: save after so many seconds. With a checkpoint path,
+            `fit` always saves at the end
         progress: show a bar on stderr
 
         Ctrl-C finishes the step, saves, and returns with `interrupted` set; a second Ctrl-C stops at once.
@@ -96,24 +126,26 @@ class Trainer:
         with quiet, self._stopping_softly():
 
             def train(team):
+                saved = time.perf_counter()
                 with self._sharing(team, batches), self._bar(steps, progress and team.rank == 0) as bar:
                     while self.step < steps and not self._stop:
                         started = time.perf_counter()
-                        loss, tokens = self._one_step(batches.batch(self.step))
+                        due = save_seconds is not None and started - saved >= save_seconds
+                        loss, tokens = self._one_step(batches.batch(self.step), due and team.rank == 0)
                         seconds = time.perf_counter() - started
                         self.history.seconds += seconds
                         bar.set_postfix_str(f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s", refresh=False)
                         bar.update()
                         last = self.step == steps
                         if validation and (last or _due(self.step, validate_every)):
-                            self._record_validation(validation)
-                        if self.checkpoint and _due(self.step, checkpoint_every) and not last:
+                            self._record_validation(validation if last or sample is None else sample)
+                        if self.checkpoint and (self._save or _due(self.step, checkpoint_every)) and not last:
                             self.save()
+                            saved = time.perf_counter()
                     if self.checkpoint:
                         self.save()
 
-            self.team = self._chosen.for_batches(self._ahead(batches, steps))
-            self.team.run(self.optimizer, train)
+            self.choose_team(batches, steps).run(self.optimizer, train)
         self.interrupted = self.step < steps
         return self.history
 
@@ -131,14 +163,47 @@ class Trainer:
         finally:
             self._share = alone
 
-    def _one_step(self, batch):
-        """->  loss and number of tokens of the whole batch"""
+    def _time_step(self, batches, team):
+        """The seconds that a step takes with a team: the median of a few that change nothing but gradients, which every
+        step clears."""
+        generators = self._generators()
+        states = [generator.bit_generator.state for generator in generators]
+        carried = {name: array.copy() for name, array in self.objective.state_dict().items()} if self._carries else {}
+
+        def rehearse(member):
+            seconds = []
+            with self._sharing(member, batches):
+                batch = batches.batch(self.step)
+                while len(seconds) < 2 or (len(seconds) < MOST_REHEARSALS and sum(seconds) < REHEARSAL_SECONDS):
+                    started = time.perf_counter()
+                    self.optimizer.zero_grad()
+                    part, share = self._share.of(batch)
+                    self.objective.forward(part)
+                    self.objective.backward(share)
+                    member.total(0.0)
+                    member.add_gradients(self.optimizer)
+                    member.updated()
+                    seconds += member.total(time.perf_counter() - started)  # the same for all: they stop together
+            return statistics.median(seconds[1:]) / member.size  # the first step warms up
+
+        try:
+            self.model.train()
+            return team.run(self.optimizer, rehearse)
+        finally:
+            for generator, state in zip(generators, states, strict=True):
+                generator.bit_generator.state = state
+            if self._carries:
+                self.objective.load_state_dict(carried)
+
+    def _one_step(self, batch, due=False):
+        """->  loss and number of tokens of the whole batch; due: whether this member finds that it is time to save"""
         number, team = self.step + 1, self._share.team
         self.optimizer.zero_grad()
         part, share = self._share.of(batch)
         loss, tokens = self.objective.forward(part)
         self.objective.backward(share)  # the loss is the mean over the tokens of all members
-        loss, tokens, asked_to_stop = team.total(loss * share, tokens if share else 0, self._asked_to_stop())
+        asked = self._asked_to_stop()
+        loss, tokens, asked_to_stop, due = team.total(loss * share, tokens if share else 0, asked, due)
         if not math.isfinite(loss):
             raise self._diverged(f"the loss is {loss}", number)
         own = team.add_gradients(self.optimizer)
@@ -152,7 +217,7 @@ class Trainer:
         team.updated()
         self.history.losses.append(loss)
         self.history.learning_rates.append(self.optimizer.lr)
-        self._stop = bool(asked_to_stop)
+        self._stop, self._save = bool(asked_to_stop), bool(due)
         return loss, tokens
 
     def _record_validation(self, batches):

@@ -43,7 +43,7 @@ class Workers(Team):
         self.size = size
         self._gradients, self._moved = [], None
 
-    def for_batches(self, ahead):
+    def for_batches(self, ahead, time_step=None):
         rows = most_rows(ahead)
         if not rows:
             return Team()  # no step is left to share
