@@ -9,7 +9,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from transformer_np.models.layouts import weights
-from transformer_np.models.layouts.weights import find_tensors
+from transformer_np.models.layouts.weights import check_kind, find_tensors
 
 
 def bfloat16(values):
@@ -158,7 +158,7 @@ def test_a_kind_that_is_not_supported(tmp_path, kind):
     write_safetensors(tmp_path / "model.safetensors", {"x": (kind, np.zeros(6, np.uint8))})
     message = rf"x is {kind}, which is not supported; supported are F64, F32, F16, BF16"
     with pytest.raises(ValueError, match=message) as info:
-        find_tensors(tmp_path)
+        check_kind("x", find_tensors(tmp_path)[1]["x"])
     assert one_line(info)
 
 

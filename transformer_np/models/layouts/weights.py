@@ -54,24 +54,31 @@ def find_tensors(folder):
     """The file that lists the weights of a folder, and {name: Tensor}: model.safetensors, or the index of its shards.
 
     Raises FileNotFoundError without weights or with a shard missing; ValueError for damaged files, an index that does
-    not fit its shards, a kind of number that is not supported, and weights in a pickle, which is never read.
+    not fit its shards, and weights in a pickle, which is never read.
     """
     folder = Path(folder)
     if (folder / WEIGHTS).is_file():
-        path = folder / WEIGHTS
-        tensors = _in_file(path)
-    elif (folder / INDEX).is_file():
-        path = folder / INDEX
-        tensors = _in_shards(path)
-    else:
-        _refuse_other_weights(folder)
-    for name, tensor in tensors.items():
-        if tensor.kind not in STORED:
-            raise ValueError(
-                f"{tensor.path}: {name} is {tensor.kind}, which is not supported; supported are {', '.join(STORED)}. "
-                "Convert it where torch is installed: AutoModel.from_pretrained(folder).float().save_pretrained(new)"
-            )
-    return path, tensors
+        return folder / WEIGHTS, _in_file(folder / WEIGHTS)
+    if (folder / INDEX).is_file():
+        return folder / INDEX, _in_shards(folder / INDEX)
+    pickles = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLES)
+    if pickles:
+        raise ValueError(
+            f"{folder} has its weights only in a pickle ({', '.join(pickles)}), which is never read here, because it "
+            f"can run any code. Look for a {WEIGHTS} of the same model, or convert it on a machine without secrets: "
+            "AutoModel.from_pretrained(folder).save_pretrained(new folder)"
+        )
+    raise FileNotFoundError(f"there is no {WEIGHTS} in {folder}")
+
+
+def check_kind(name, tensor):
+    """The tensor; ValueError if its numbers are of a kind that is not supported."""
+    if tensor.kind not in STORED:
+        raise ValueError(
+            f"{tensor.path}: {name} is {tensor.kind}, which is not supported; supported are {', '.join(STORED)}. "
+            "Convert it where torch is installed: AutoModel.from_pretrained(folder).float().save_pretrained(new folder)"
+        )
+    return tensor
 
 
 def _in_file(path):
@@ -115,15 +122,3 @@ def _in_shards(index):
             raise ValueError(f"{index} names {absent[0]} in {path.name}, which has no such tensor: download both again")
         tensors |= {name: inside[name] for name in promised}
     return tensors
-
-
-def _refuse_other_weights(folder):
-    """Raise the error that fits a folder without safetensors: it has a pickle or nothing."""
-    pickles = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLES)
-    if pickles:
-        raise ValueError(
-            f"{folder} has its weights only in a pickle ({', '.join(pickles)}), which is never read here, because it "
-            f"can run any code. Look for a {WEIGHTS} of the same model, or convert it on a machine without secrets: "
-            "AutoModel.from_pretrained(folder).save_pretrained(new folder)"
-        )
-    raise FileNotFoundError(f"there is no {WEIGHTS} in {folder}")
