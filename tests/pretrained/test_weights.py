@@ -39,7 +39,7 @@ def write_shards(folder, *shards):
 
 
 @pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 3, 4), (1, 9)])
-@pytest.mark.parametrize("piece", [1, 4, 1 << 20])
+@pytest.mark.parametrize("piece", [1, 4, 1 << 18])
 def test_every_kind_is_widened(tmp_path, rng, monkeypatch, shape, piece):
     monkeypatch.setattr(weights, "PIECE", piece)
     values = np.asarray(rng.normal(size=shape))

@@ -16,7 +16,7 @@ WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
 PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 STORED = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}  # a bfloat16 is the upper half of a float32
-PIECE = 1 << 20  # numbers that are read at once
+PIECE = 1 << 18  # numbers that are read at once
 
 
 @dataclass(frozen=True)
