@@ -369,7 +369,8 @@ def test_a_stop_of_one_token_saves_the_rest(learned, monkeypatch):
 def test_special_tokens_are_no_text(learned, monkeypatch):
     generator = TextGenerator.of(learned[1])
     written = np.array([[*generator.encode("one"), 3, 0, *generator.encode(" two"), 2, 1]])
-    monkeypatch.setattr(text, "generate", lambda *args, **options: written)
+    steps = (written[:, :end] for end in range(3, written.shape[1] + 1))
+    monkeypatch.setattr(text, "generate_steps", lambda *args, **options: steps)
     assert generator.generate("one") == "one two"
 
 
