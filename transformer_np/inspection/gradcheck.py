@@ -255,6 +255,8 @@ def standard_checks(seed=0):
         T5,
         Bert,
         BertConfig,
+        Llama,
+        LlamaConfig,
         T5Config,
         Transformer,
         TransformerConfig,
@@ -286,6 +288,7 @@ def standard_checks(seed=0):
     t5_config = T5Config(
         V + 2, D, H, 5, 2, 2, d_ff=5, num_buckets=6, max_distance=4, activation="gated_gelu", dropout=0.2
     )
+    llama_config = LlamaConfig(V, 9, D, 4, 2, d_head=8, num_layers=2, d_ff=5, window=2, qkv_bias=True)
     bert = randomised(Bert(BertConfig(V, 9, D, H, num_layers=2, d_ff=5, num_classes=3, dropout=0.2)))
     mems = [normal(B, S, D), normal(B, S, D)]
     src, tgt_in = np.array([[4, 5, 6, 3], [5, 4, 0, 0]]), np.array([[1, 4, 8], [1, 4, 0]])
@@ -349,6 +352,7 @@ def standard_checks(seed=0):
         ),
         "Transformer": (randomised(Transformer(config)), src, tgt_in),
         "T5": (randomised(T5(t5_config)), src, tgt_in),
+        "Llama": (randomised(Llama(llama_config)), ids),
         "Bert": (bert, src),
         "Bert.classify": (OutputOf(bert, "classify"), src),
         "Bert.mlm_logits": (OutputOf(bert, "mlm_logits"), src),
