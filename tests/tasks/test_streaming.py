@@ -177,8 +177,12 @@ def test_the_text_is_shown_as_it_is_written_and_ctrl_c_ends_it(folder_with):
     """The process would write for hours; what it has written is in the pipe before it is interrupted."""
     command = "import sys; from transformer_np.cli import main; sys.exit(main())"
     options = ["generate", "--pretrained", folder_with(llama()), "--max-new-tokens", "100000000", "one two"]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     process = subprocess.Popen(
-        [sys.executable, "-c", command, *map(str, options)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", command, *map(str, options)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=buffered,
     )
     try:
         start = os.read(process.stdout.fileno(), 1 << 16)  # all there is when something is there
