@@ -94,7 +94,7 @@ def test_activations(cls):
     for value in (3, None, ["relu"]):
         refused(TypeError, "^activation must be a string, got ", cls, "activation", value)
     for value in ("elu", "", "ReLU"):
-        names = r'"relu"(, "\w+")* or "(gelu_tanh|gated_gelu|gated_silu)"'
+        names = r'"relu"(, "\w+")* or "(silu|gated_gelu|gated_silu)"'
         refused(ValueError, f"^activation must be {names}, got {value!r}$", cls, "activation", value)
     for value in cls.activations:
         options = {"bias": False} if cls is models.GPTConfig else {}

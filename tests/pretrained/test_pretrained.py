@@ -443,7 +443,7 @@ def test_the_other_model(folder_of):
         ("gpt2_tied", {"n_embd": "12"}, "d_model must be a whole number, got '12'"),
         ("gpt2_tied", {"n_head": 5}, "num_heads must divide d_model"),
         ("gpt2_tied", {"layer_norm_epsilon": "small"}, "small"),
-        ("bert_classifier", {"hidden_act": "silu"}, "hidden_act is 'silu'"),
+        ("bert_classifier", {"hidden_act": "swish"}, "hidden_act is 'swish'"),
         ("bert_classifier", {"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
         ("bert_classifier", {"is_decoder": True}, "is_decoder is True"),
         ("bert_classifier", {"num_hidden_layers": None}, "num_hidden_layers is missing"),

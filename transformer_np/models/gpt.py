@@ -5,7 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding
+from ..layers.activations import ACTIVATIONS
 from ..layers.blocks import EncoderBlock
+from ..layers.feed_forward import GATED
 from .base import ModelConfig
 from .decoder_only import INIT_STD, DecoderOnly
 from .layouts import gpt2
@@ -38,13 +40,13 @@ class GPTConfig(ModelConfig):
     dtype: str = "float32"
     seed: int = 0
 
-    activations = ("relu", "gelu", "gelu_tanh", "silu", "gated_gelu", "gated_silu")
+    activations = (*ACTIVATIONS, *GATED)
 
     def __post_init__(self):
         super().__post_init__()
         if self.d_ff is None:
             self._set(d_ff=4 * self.d_model)
-        if self.activation.startswith("gated") and self.bias:
+        if self.activation in GATED and self.bias:
             raise ValueError(f'activation is "{self.activation}", which needs bias=False')
 
 
