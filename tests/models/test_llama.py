@@ -235,7 +235,7 @@ def test_gradients_of_feed_forward_with_silu(random_module, rng, activation):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"num_kv_heads": 4}, "num_kv_heads must divide num_heads: 6 heads cannot share 4"),
+        ({"num_kv_heads": 4}, "num_kv_heads must divide num_heads, got 4 for num_heads = 6"),
         ({"num_kv_heads": 0}, "num_kv_heads must be at least 1, got 0"),
         ({"bias": "kv"}, "bias must be True, False or \"qkv\", got 'kv'"),
         ({"d_head": 3, "rotary": {}}, "K must be even, got 3"),

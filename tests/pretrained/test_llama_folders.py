@@ -266,6 +266,7 @@ def test_models_that_hugging_face_cannot_have(tmp_path):
     [
         ("llama", {"rope_parameters": {"rope_type": "yarn"}}, "rope_type is 'yarn', .* default, linear, llama3"),
         ("smollm", {"rope_scaling": {"type": "dynamic"}}, "rope_type is 'dynamic', .* default, linear, llama3"),
+        ("llama", {"rope_parameters": {"full_attention": {"rope_type": "default"}}}, "rope_parameters differ by layer"),
         ("smollm", {"rope_scaling": "linear"}, "rope_scaling must be a JSON object with a rope_type, got 'linear'"),
         ("smollm", {"rope_scaling": {"type": "linear"}}, "factor of the rope_type 'linear' must be a positive number"),
         ("llama", {"num_key_value_heads": 4}, "num_kv_heads must divide num_heads, got 4 for num_heads = 6"),

@@ -2,7 +2,7 @@ import numpy as np
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least, check_heads, shapes
+from ..support.checks import check_at_least, check_heads, check_kv_heads, shapes
 from .initial import glorot_uniform
 
 # From both of these sizes on, attention is computed tile by tile: that is faster once the scores outgrow the cache.
@@ -56,14 +56,9 @@ class MultiHeadAttention(Module):
         d_head = d_model // num_heads if d_head is None else d_head
         check_at_least("d_head", d_head, 1)
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        check_at_least("num_kv_heads", num_kv_heads, 1)
-        if num_heads % num_kv_heads:
-            raise ValueError(
-                f"num_kv_heads must divide num_heads: {num_heads} heads cannot share {num_kv_heads} heads of keys and "
-                "values evenly"
-            )
+        check_kv_heads(num_kv_heads, num_heads)
         if rotary is not None:
-            F.rotary(np.zeros((1, d_head)), [0], **rotary)  # wrong choices show now
+            F.rotary(np.zeros((1, d_head)), [0], **rotary)  # raises errors now, not in the first forward
         biased = {True: "qkvo", False: "", "qkv": "qkv"}.get(bias)
         if biased is None:
             raise ValueError(f'bias must be True, False or "qkv", got {bias!r}')

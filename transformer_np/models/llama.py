@@ -7,6 +7,7 @@ import numpy as np
 from ..functional import rotary_frequencies
 from ..layers import Embedding, FeedForward, MultiHeadAttention, RMSNorm
 from ..layers.blocks import AddNorm, EncoderBlock
+from ..support.checks import check_kv_heads
 from .base import ModelConfig
 from .decoder_only import INIT_STD, DecoderOnly
 from .layouts import llama as layout
@@ -49,15 +50,12 @@ class LlamaConfig(ModelConfig):
         super().__post_init__()
         if self.num_kv_heads is None:
             self._set(num_kv_heads=self.num_heads)
-        if self.num_heads % self.num_kv_heads:
-            raise ValueError(
-                f"num_kv_heads must divide num_heads, got {self.num_kv_heads} for num_heads = {self.num_heads}"
-            )
+        check_kv_heads(self.num_kv_heads, self.num_heads)
         if self.d_head is None:
             self._set(d_head=self.d_model // self.num_heads)
         if self.d_ff is None:
             self._set(d_ff=8 * -(-self.d_model // 3))
-        rotary_frequencies(self.d_head, self.rope_theta, self.rope_scaling)  # ValueError for what it cannot be
+        rotary_frequencies(self.d_head, self.rope_theta, self.rope_scaling)  # raises errors
 
 
 class LlamaBlock(EncoderBlock):

@@ -1,4 +1,4 @@
-"""Read and write a folder of a pretrained model: config.json and model.safetensors."""
+"""Read and write a folder of a pretrained model: config.json and the weights (see `weights`)."""
 
 import json
 import shutil
@@ -77,7 +77,7 @@ def load_pretrained(cls, folder, dtype=None):
 
 
 def save_pretrained(model, folder, tokenizer=None):
-    """Write a GPT, Bert or T5 into a folder that Hugging Face loads: config.json, model.safetensors, tokenizer.json.
+    """Write a GPT, Llama, Bert or T5 into a folder that Hugging Face loads: config.json, weights, tokenizer.json.
 
     tokenizer: a tokenizer.json to copy, or the folder of one; None copies the tokenizer of the folder that the model
         was read from, if it has one

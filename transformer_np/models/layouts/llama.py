@@ -50,15 +50,17 @@ def _rotary(settings):
     given = settings.get("rope_scaling") or settings.get("rope_parameters") or {}
     if not isinstance(given, dict):
         raise ValueError(f"rope_scaling must be a JSON object with a rope_type, got {given!r}")
+    if any(isinstance(value, dict) for value in given.values()):
+        raise ValueError("rope_parameters differ by layer, which is not supported; supported is one set for all layers")
     refuse(given, {"partial_rotary_factor": 1.0})
-    scaling = {"rope_type": given.get("rope_type", given.get("type", "default"))}
-    scaling |= {
-        key: value for key, value in given.items() if key not in ("type", "rope_theta", "partial_rotary_factor")
-    }
     theta = float(given.get("rope_theta") or settings.get("rope_theta") or 10000.0)
-    if scaling["rope_type"] == "llama3":
-        scaling.setdefault("original_max_position_embeddings", settings.get("max_position_embeddings"))
-    return theta, None if scaling["rope_type"] == "default" else scaling
+    kind = given.get("rope_type", given.get("type", "default"))
+    if kind == "default":
+        return theta, None
+    numbers = {key: value for key, value in given.items() if key not in ("rope_type", "type", "rope_theta")}
+    if kind == "llama3":
+        numbers.setdefault("original_max_position_embeddings", settings.get("max_position_embeddings"))
+    return theta, {"rope_type": kind, **numbers}
 
 
 def _window(settings, num_layers):
