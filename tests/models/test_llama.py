@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np.decoding import DecoderCache, generate
+from transformer_np.decoding import DecoderCache, KeyValueCache, generate
 from transformer_np.inspection.explorer import explore
 from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.inspection.tracing import trace
@@ -138,6 +138,11 @@ def test_logits_with_a_cache_are_those_without(make, kind, dtype, tolerance, par
     assert cache.blocks[0][0].keys.shape == (2, model.config.num_kv_heads, 6, model.config.d_head)  # not repeated
 
 
+def test_logits_of_the_last_token_alone(make):
+    model = make().eval()
+    np.testing.assert_allclose(model(IDS, last=True), model(IDS)[:, -1:], rtol=1e-12, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_generation_with_a_cache_is_that_without(make, kind):
     """Beyond the context too, where the text goes on from its last max_len tokens."""
@@ -223,6 +228,18 @@ def test_tiled_attention_with_groups_and_rotary(random_module, rng, monkeypatch)
     assert "log_total" not in vars(module) and module.kept("tiled") is not None
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
+
+
+def test_alibi_on_shared_keys_and_a_cache(random_module, rng):
+    """A bias of its own for each head, also when the heads of a group are the queries of one."""
+    x = rng.normal(size=(2, 5, D))
+    module = random_module(MultiHeadAttention(D, H, d_head=K, num_kv_heads=G, dtype="float64")).eval()
+    whole = module(x, mask=(causal_mask(5), F.alibi_bias(H, 5, dtype="float64")))
+    cache = KeyValueCache()
+    module(x[:, :4], mask=causal_mask(4), cache=cache)
+    newest = module(x[:, 4:], mask=F.alibi_bias(H, 1, 5, "float64"), cache=cache)
+    np.testing.assert_allclose(newest, whole[:, 4:], rtol=1e-12)
+    assert not np.allclose(module(x, mask=causal_mask(5))[:, 4:], newest)
 
 
 @pytest.mark.parametrize("activation", ["silu", "gated_silu"])

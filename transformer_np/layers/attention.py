@@ -103,7 +103,10 @@ class MultiHeadAttention(Module):
             if cache is not None:
                 k, v = cache.append(k, v)
         repeats = self.num_heads // self.num_kv_heads
-        if repeats > 1:
+        is_folded = repeats > 1 and q.shape[2] == 1 and mask is None and self.scaled and not self.keeping
+        if is_folded:  # decoding: the heads of a group are queries of the one head they share, and nothing is copied
+            q = q.reshape(*k.shape[:2], repeats, q.shape[3])  # (B, G, H/G, K)
+        elif repeats > 1:
             k, v = F.repeat_heads(k, repeats), F.repeat_heads(v, repeats)  # (B, H, S, K)
         weights = tiled = None  # a forward has one or the other
         if not self.scaled:
@@ -114,6 +117,8 @@ class MultiHeadAttention(Module):
             heads = tiled.forward(v)  # (B, H, T, K)
         else:
             heads, weights = F.scaled_dot_product_attention(q, k, v, mask)  # (B, H, T, K), (B, H, T, S)
+        if is_folded:
+            heads, weights = (a.reshape(len(x), self.num_heads, 1, a.shape[3]) for a in (heads, weights))
         concat = F.merge_heads(heads)  # (B, T, D)
         self.keep(x=x, memory=memory, q=q, k=k, v=v, weights=weights, tiled=tiled, concat=concat)
         return self._project("o", concat)

@@ -42,8 +42,8 @@ class DecoderOnly(Pretrained, Module):
     def _positioned_backward(self, dx):
         return dx
 
-    def forward(self, ids, cache=None):
-        """ids (B, T)  ->  logits (B, T, V)
+    def forward(self, ids, cache=None, last=False):
+        """ids (B, T)  ->  logits (B, T, V), or with `last` those of the last token alone, (B, 1, V)
 
         cache: a decoding.DecoderCache; ids then holds only the tokens that are new since the last call with it
         """
@@ -60,7 +60,7 @@ class DecoderOnly(Pretrained, Module):
             x = block(x, mask, None if cache is None else cache.blocks[i][0])
         if cache is not None:
             cache.extend(ids)
-        return self.output(self.norm(x))  # (B, T, V)
+        return self.output(self.norm(x[:, -1:] if last else x))  # (B, T, V)
 
     def _mask(self, T, S):
         """What T new tokens may not see of S in all: None, a mask, or two in a tuple, each (T, S)."""
