@@ -112,7 +112,7 @@ def silu_backward(dy, x):
 
 
 def _sigmoid(x):
-    """σ(x) = 1 / (1 + e⁻ˣ). Where e⁻ˣ is too large for the dtype it becomes inf, and σ the 0 it should be."""
+    """σ(x) = 1 / (1 + e⁻ˣ). If e⁻ˣ is too large for the dtype, it becomes inf, and σ correctly 0."""
     with np.errstate(over="ignore"):
         y = np.asarray(np.exp(-x))  # a single number stays an array
     y += 1

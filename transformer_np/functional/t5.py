@@ -1,5 +1,5 @@
 """The functions of T5 (Raffel et al. 2020; v1.1: Shazeer 2020): RMSNorm, a learned bias for each distance instead of
-positions, attention without 1/√d_k, a gated feed-forward network."""
+positions, attention without 1/√d_k, a gated feed-forward network. Beside T5's bias stands ALiBi's, which is fixed."""
 
 import numpy as np
 
@@ -96,20 +96,20 @@ def relative_position_bias_backward(dbias, buckets, num_buckets):
 
 
 def alibi_bias(num_heads, T, S=None, dtype=np.float32):
-    """A bias that is not learned: each head lowers the score of a key by its distance times a slope, ALiBi (Press et
-    al. 2022).
+    """A fixed bias: each head lowers the score of a key by its distance times a slope, ALiBi (Press et al. 2022).
 
         bias_hts = −m_h · |t − s|,    m_h = 2^(−8 (h + 1)/H)
 
-    Where H is no power of two, the slopes are those of the power below, then every second one of the power above.
+    If H is not a power of two, the first slopes are those of the power below, and the others every second slope of the
+    power above.
 
-    ->  bias (H, T, S), aligned to the end like causal_mask: to be used as a float mask; S is T unless given
+    ->  bias (H, T, S), a float mask for any attention, aligned to the end like causal_mask; S is T unless given
     """
     S = T if S is None else S
     check_at_least("num_heads", num_heads, 1)
     check_at_least("T", T, 1)
     check_at_least("S", S, T)
-    power = 1 << (num_heads.bit_length() - 1)  # not above H
+    power = 1 << (int(num_heads).bit_length() - 1)  # the power of two below H, or H itself
     exponents = [*np.arange(1, power + 1) / power, *np.arange(1, 2 * power, 2) / (2 * power)][:num_heads]
     slopes = 2.0 ** (-8 * np.array(exponents, dtype))  # (H,)
     distances = np.abs(np.arange(S - T, S)[:, None] - np.arange(S)).astype(dtype)  # (T, S)

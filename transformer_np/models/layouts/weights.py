@@ -21,7 +21,7 @@ PIECE = 1 << 18  # numbers that are read at once
 
 @dataclass(frozen=True)
 class Tensor:
-    """Where a tensor stands: the file, the first byte, the kind in the words of safetensors, and the shape."""
+    """The place of a tensor: file and first byte, its kind of number as safetensors names it, and its shape."""
 
     path: Path
     start: int
@@ -29,9 +29,9 @@ class Tensor:
     shape: tuple
 
     def read(self, out=None):
-        """The numbers, written into `out` of the same shape where it is given; half precision becomes float32.
+        """The numbers, written into `out` if it is given, an array of the same shape; half precision becomes float32.
 
-        No more than PIECE numbers or one row are in memory besides `out`.
+        Besides `out`, at most PIECE numbers or one row are in memory.
         """
         if out is None:
             out = np.empty(self.shape, "float64" if self.kind == "F64" else "float32")
