@@ -73,9 +73,13 @@ class LlamaBlock(EncoderBlock):
             num_kv_heads=c.num_kv_heads,
             rotary={"theta": c.rope_theta, "scaling": c.rope_scaling},
         )
-        self.add_norm1 = AddNorm(c.d_model, norm_first=True, norm=RMSNorm(c.d_model, c.eps, dtype=c.dtype))
+        self.add_norm1 = _add_norm(c, rng)
         self.feed_forward = FeedForward(c.d_model, c.d_ff, "gated_silu", bias=False, rng=rng, dtype=c.dtype)
-        self.add_norm2 = AddNorm(c.d_model, norm_first=True, norm=RMSNorm(c.d_model, c.eps, dtype=c.dtype))
+        self.add_norm2 = _add_norm(c, rng)
+
+
+def _add_norm(c, rng):
+    return AddNorm(c.d_model, norm_first=True, rng=rng, norm=RMSNorm(c.d_model, c.eps, dtype=c.dtype))
 
 
 class Llama(DecoderOnly):
@@ -84,9 +88,9 @@ class Llama(DecoderOnly):
         model = Llama(LlamaConfig(vocab_size=11, max_len=8, d_model=16, num_heads=4, num_kv_heads=2, num_layers=2))
         logits = model(np.array([[4, 5, 6]]))             # (1, 3, 11): row t scores the token after token t
 
-    It differs from GPT-2 in four parts: RMSNorm instead of LayerNorm; no positions are added, queries and keys are
-    turned by them (Su et al. 2021); several heads of queries share one of keys and values (Ainslie et al. 2023); the
-    feed-forward network has a gate, SwiGLU (Shazeer 2020). There are no biases and no dropout.
+    It differs from GPT-2 in four parts. RMSNorm replaces LayerNorm. Positions are not added to the embeddings; they
+    turn the queries and keys (Su et al. 2021). Several heads of queries share one head of keys and values (Ainslie et
+    al. 2023). The feed-forward network has a gate, SwiGLU (Shazeer 2020). There are no biases and no dropout.
 
     Raises ValueError for ids out of range and for a sequence that is empty or longer than max_len.
     """
