@@ -23,7 +23,7 @@ SUBJECTS = {
     "functional": "the mathematics: every forward beside its backward",
     "layers": "parameters around the functions",
     "decoding": "greedy, beam, sampling",
-    "models": "Transformer, GPT, BERT, T5, Transformer-XL, Word2Vec",
+    "models": "Transformer, GPT, Llama, BERT, T5, Transformer-XL, Word2Vec",
     "training": "optimizers, loop, checkpoints",
     "pretrained": "tokenizers, sentence vectors",
     "inspection": "gradients checked, steps traced",

@@ -152,7 +152,7 @@ LAYERS = [
     (ValueError, "num_embeddings must be at least 1", lambda: Embedding(0, 3)),
     (ValueError, "d_model must be at least 1", lambda: LayerNorm(0)),
     (ValueError, "d_ff must be at least 1", lambda: FeedForward(3, 0)),
-    (ValueError, '"gelu_tanh" or "gated_gelu", got .tanh', lambda: FeedForward(3, 4, "tanh")),
+    (ValueError, '"gated_gelu" or "gated_silu", got .tanh', lambda: FeedForward(3, 4, "tanh")),
     (ValueError, r"p must lie in \[0, 1\), got 1", lambda: Dropout(1)),
     (ValueError, "max_len must be at least 1", lambda: PositionalEncoding(4, 0)),
     (ValueError, "max_len must be at least 1", lambda: LearnedPositionalEmbedding(0, 4)),

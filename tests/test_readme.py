@@ -79,7 +79,8 @@ def test_every_row_of_a_table_has_the_cells_of_its_head(page):
 
 
 OF_THE_READER = {  # files that a command writes or a reader brings
-    *("run.json", "checkpoint.safetensors", "config.json", "model.safetensors", "tokenizer.json"),
+    *("run.json", "checkpoint.safetensors", "config.json", "model.safetensors", "model.safetensors.index.json"),
+    "tokenizer.json",
     *("work/homework.py", "grades.csv", "grades_reports/", "overview.md"),
 }
 

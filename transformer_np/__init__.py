@@ -33,6 +33,8 @@ _HOMES = {
     "BertConfig": "models",
     "GPT": "models",
     "GPTConfig": "models",
+    "Llama": "models",
+    "LlamaConfig": "models",
     "T5": "models",
     "T5Config": "models",
     "TeacherForcing": "training",

@@ -275,6 +275,26 @@ def generate(
     ->  ids (B, longest prompt + max_new_tokens), or fewer columns if all rows stopped early. Shorter prompts get more
     new tokens, so that all rows have the same length.
     """
+    *_, ids = generate_steps(model, prompt, max_new_tokens, temperature, top_k, top_p, rng, use_cache, stop_ids, pad_id)
+    return ids
+
+
+def generate_steps(
+    model,
+    prompt,
+    max_new_tokens,
+    temperature=1.0,
+    top_k=None,
+    top_p=None,
+    rng=None,
+    use_cache=True,
+    stop_ids=(),
+    pad_id=0,
+):
+    """Continue a text like `generate` and yield it after every token: ids (B, length), not to be written to.
+
+    The first is the prompt, cut to the shortest row; the last is the result of `generate`.
+    """
     check_at_least("max_new_tokens", max_new_tokens, 0)
     sampling_distribution(np.zeros(1), temperature, top_k, top_p)  # raises for wrong options before the work begins
     config, rng = model.config, np.random.default_rng(rng)
@@ -293,15 +313,16 @@ def generate(
     stopped = np.zeros(len(rows), bool)
     with model.evaluating():
         read = model.reader(use_cache) if hasattr(model, "reader") else _reader(model, use_cache)
+        yield ids[:, : lengths.min()]
         for end in range(lengths.min(), ids.shape[1]):
             logits = read(ids[:, :end])  # (B, V)
             drawn = _draw(sampling_distribution(logits, temperature, top_k, top_p), rng)
             writing = (end >= lengths) & ~stopped  # inside a longer prompt, its own token comes next
             ids[writing, end] = drawn[writing]
             stopped |= writing & np.isin(drawn, list(stop_ids))
+            yield ids[:, : end + 1]
             if stopped.all():
-                return ids[:, : max(end + 1, lengths.max())]
-    return ids
+                return
 
 
 def _reader(model, use_cache):
@@ -311,9 +332,9 @@ def _reader(model, use_cache):
 
     def read(ids):
         if cache is None or ids.shape[1] > max_len:
-            return model(ids[:, -max_len:])[:, -1]
+            return model(ids[:, -max_len:], last=True)[:, -1]
         if cache.length == 0:
-            return model(ids, cache)[:, -1]
+            return model(ids, cache, last=True)[:, -1]
         with trusting():  # for a single token the checks would take a fifth of the time
             return model(ids[:, cache.length :], cache)[:, -1]
 

@@ -34,6 +34,8 @@ ARGUMENTS = {
     "tanh_backward": lambda n: (n(2, 3), n(2, 3)),
     "gelu": lambda n: (n(2, 3),),
     "gelu_backward": lambda n: (n(2, 3), n(2, 3)),
+    "silu": lambda n: (n(2, 3),),
+    "silu_backward": lambda n: (n(2, 3), n(2, 3)),
     "layer_norm": lambda n: (n(2, 3, 4), n(4), n(4)),
     "layer_norm_backward": lambda n: (n(2, 3, 4), n(2, 3, 4), n(2, 3, 1), n(4)),
     "rms_norm": lambda n: (n(2, 3, 4), n(4)),
@@ -61,6 +63,11 @@ ARGUMENTS = {
     "unscaled_attention_backward": lambda n: (
         *(n(2, 3, 4, 7), n(2, 3, 4, 5), n(2, 3, 6, 5), n(2, 3, 6, 7), n(2, 3, 4, 6)),
     ),
+    "alibi_bias": lambda n: (3, 2, 5, n(1).dtype),
+    "rotary": lambda n: (n(2, 3, 4, 6), np.array([0, 1, 2, 7])),
+    "rotary_backward": lambda n: (n(2, 3, 4, 6), np.array([0, 1, 2, 7])),
+    "repeat_heads": lambda n: (n(2, 3, 4, 5), 2),
+    "repeat_heads_backward": lambda n: (n(2, 6, 4, 5), 3),
     "split_heads": lambda n: (n(2, 3, 8), 4),
     "merge_heads": lambda n: (n(2, 4, 3, 5),),
     "feed_forward": lambda n: (n(2, 3, 4), n(4, 5), n(5), n(5, 6), n(6)),
@@ -88,7 +95,7 @@ KINDS_OF_GELU = {
 
 def test_no_function_is_forgotten():
     public = set(F.__all__)
-    assert public == {*ARGUMENTS, "relative_position_buckets"}  # of whole numbers alone
+    assert public == {*ARGUMENTS, "relative_position_buckets", "rotary_frequencies"}  # take no array of floats
     assert set(BACKWARDS) == {name for name in public if f"{name}_backward" in public} | {"split_heads", "merge_heads"}
 
 

@@ -267,7 +267,7 @@ def test_dtype_and_checkpoint(tmp_path, make):
         ({"num_classes": 2.0}, TypeError, "num_classes must be a whole number"),
         ({"pooler": False}, ValueError, "num_classes is 4, but a classifier needs pooler=True"),
         ({"dropout": 1.0}, ValueError, r"dropout must lie in \[0, 1\)"),
-        ({"activation": "tanh"}, ValueError, 'activation must be "relu", "gelu" or "gelu_tanh"'),
+        ({"activation": "tanh"}, ValueError, 'activation must be "relu", "gelu", "gelu_tanh" or "silu"'),
         ({"dtype": "int64"}, ValueError, "dtype must be a floating type"),
         ({"pad_id": -1}, ValueError, "pad_id must be at least 0"),
     ],

@@ -11,8 +11,17 @@ from transformer_np.module import Module
 
 CLASSES = [getattr(models, name) for name in models.__all__ if name.endswith("Config")]
 SIZES = {"src_vocab_size": 11, "tgt_vocab_size": 13, "vocab_size": 11}
-MAY_BE_ZERO = {"num_encoder_layers", "num_decoder_layers", "mem_len", "pad_id", "bos_id", "eos_id", "seed"}
-OPTIONAL = {(models.GPTConfig, "d_ff"), (models.TransformerXLConfig, "d_ff"), (models.BertConfig, "num_classes")}
+MAY_BE_ZERO = {"num_encoder_layers", "num_decoder_layers", "mem_len", "window", "pad_id", "bos_id", "eos_id", "seed"}
+OPTIONAL = {  # a field that may be None: what it is then
+    (models.GPTConfig, "d_ff"): 4 * 768,
+    (models.GPTConfig, "window"): None,
+    (models.TransformerXLConfig, "d_ff"): 4 * models.TransformerXLConfig(11).d_model,
+    (models.BertConfig, "num_classes"): None,
+    (models.LlamaConfig, "num_kv_heads"): 8,
+    (models.LlamaConfig, "d_head"): 64,
+    (models.LlamaConfig, "d_ff"): 1368,
+    (models.LlamaConfig, "window"): None,
+}
 
 
 def make(cls, **changes):
@@ -29,6 +38,7 @@ WHOLE = of_kind(int, int | None)
 NUMBERS = of_kind(float)
 FLAGS = of_kind(bool)
 NAMES = of_kind(str)  # dtype and activation
+DICTIONARIES = of_kind(dict | None)
 
 
 def refused(error, message, cls, name, value):
@@ -41,7 +51,7 @@ def test_every_model_has_a_configuration_and_every_field_a_kind():
     assert {cls.__name__.removesuffix("Config") for cls in CLASSES} == {
         name for name in models.__all__ if issubclass(getattr(models, name), Module)
     }
-    assert len(WHOLE + NUMBERS + FLAGS + NAMES) == sum(len(fields(cls)) for cls in CLASSES)
+    assert len(WHOLE + NUMBERS + FLAGS + NAMES + DICTIONARIES) == sum(len(fields(cls)) for cls in CLASSES)
     assert {name for _, name in NAMES} == {"dtype", "activation"}
 
 
@@ -84,7 +94,7 @@ def test_activations(cls):
     for value in (3, None, ["relu"]):
         refused(TypeError, "^activation must be a string, got ", cls, "activation", value)
     for value in ("elu", "", "ReLU"):
-        names = r'"relu"(, "\w+")* or "(gelu_tanh|gated_gelu)"'
+        names = r'"relu"(, "\w+")* or "(silu|gated_gelu|gated_silu)"'
         refused(ValueError, f"^activation must be {names}, got {value!r}$", cls, "activation", value)
     for value in cls.activations:
         options = {"bias": False} if cls is models.GPTConfig else {}
@@ -109,9 +119,16 @@ def test_the_gated_network_has_no_biases():
     refused(ValueError, "gated_gelu.*needs bias=False", models.GPTConfig, "activation", "gated_gelu")
 
 
-@pytest.mark.parametrize(("cls", "name"), sorted(OPTIONAL, key=str))
+@pytest.mark.parametrize(("cls", "name"), OPTIONAL)
 def test_none_where_it_has_a_meaning(cls, name):
-    assert getattr(make(cls, **{name: None}), name) == (4 * make(cls).d_model if name == "d_ff" else None)
+    assert getattr(make(cls, **{name: None}), name) == OPTIONAL[cls, name]
+
+
+@pytest.mark.parametrize(("cls", "name"), DICTIONARIES)
+def test_dictionaries(cls, name):
+    for value in ("linear", 3, [("rope_type", "linear")]):
+        refused(TypeError, f"^{name} must be a dict, got ", cls, name, value)
+    assert getattr(make(cls), name) is None
 
 
 @pytest.mark.parametrize("cls", CLASSES)

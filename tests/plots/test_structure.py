@@ -13,6 +13,8 @@ from transformer_np.models import (
     Bert,
     BertConfig,
     GPTConfig,
+    Llama,
+    LlamaConfig,
     T5Config,
     Transformer,
     TransformerConfig,
@@ -106,6 +108,7 @@ def test_architecture_of_a_t5():
 MODELS = {
     "gpt": lambda: GPT(GPTConfig(11, max_len=8, num_layers=2, **SMALL)),
     "gpt, one layer": lambda: GPT(GPTConfig(11, max_len=8, num_layers=1, tie_embeddings=False, bias=False, **SMALL)),
+    "llama": lambda: Llama(LlamaConfig(11, max_len=8, num_layers=2, num_kv_heads=1, d_head=6, **SMALL)),
     "bert": lambda: Bert(BertConfig(11, max_len=8, num_layers=3, num_classes=3, **SMALL)),
     "bert, no classes": lambda: Bert(BertConfig(11, max_len=8, num_layers=1, **SMALL)),
     "bert, pooler": lambda: Bert(BertConfig(11, max_len=8, num_layers=2, mlm_head=False, **SMALL)),
@@ -136,6 +139,12 @@ def test_architecture_of_its_relatives(rng, name):
     check_layout(figure, on_panels=True)
 
 
+def test_architecture_of_a_llama_says_what_is_different():
+    texts = texts_of(plots.architecture(MODELS["llama"]()))
+    assert texts.count("RMS norm") == 3 and not any("position" in text for text in texts)
+    assert {"Embedding", "Rotary self-attention, 3/1 heads", "Gated feed-forward"} <= set(texts)
+
+
 def test_architecture_of_the_base_model_fits_its_boxes():
     config = TransformerConfig(37_000, 37_000, num_encoder_layers=1, num_decoder_layers=1, tie_embeddings=True)
     figure = plots.architecture(Transformer(config))
@@ -145,5 +154,5 @@ def test_architecture_of_the_base_model_fits_its_boxes():
 
 
 def test_architecture_of_something_else():
-    with pytest.raises(TypeError, match="model must be a Transformer, T5, GPT, Bert or TransformerXL, got int"):
+    with pytest.raises(TypeError, match="model must be a Transformer, T5, GPT, Llama, Bert or TransformerXL, got int"):
         plots.architecture(3)

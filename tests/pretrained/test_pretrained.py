@@ -5,7 +5,6 @@ The numbers compared with were made by tests/reference/make_pretrained.py; neith
 
 import json
 import pickle
-import struct
 import sys
 import warnings
 from types import SimpleNamespace
@@ -388,7 +387,7 @@ def test_the_tokenizer_goes_along(folder_of, tmp_path):
 
 def test_other_models_are_not_written(tmp_path):
     model = Transformer(TransformerConfig(5, 5, 4, 2, 1, 1, 6))
-    with pytest.raises(TypeError, match="must be one of Bert, GPT, T5, got Transformer"):
+    with pytest.raises(TypeError, match="must be one of Bert, GPT, Llama, T5, got Transformer"):
         save_pretrained(model, tmp_path)
 
 
@@ -419,9 +418,10 @@ def test_a_damaged_config(folder_of, text):
         GPT.from_pretrained(folder)
 
 
-@pytest.mark.parametrize("model_type", ["llama", None, "", 3, ["gpt2"]])
+@pytest.mark.parametrize("model_type", ["mixtral", None, "", 3, ["gpt2"]])
 def test_an_unsupported_model_type(folder_of, model_type):
-    with pytest.raises(ValueError, match=r"model_type is .* not supported; supported are bert, gpt2, t5$"):
+    supported = "bert, gpt2, llama, mistral, qwen2, t5"
+    with pytest.raises(ValueError, match=rf"model_type is .* not supported; supported are {supported}$"):
         GPT.from_pretrained(folder_of("gpt2_tied", model_type=model_type))
 
 
@@ -443,7 +443,7 @@ def test_the_other_model(folder_of):
         ("gpt2_tied", {"n_embd": "12"}, "d_model must be a whole number, got '12'"),
         ("gpt2_tied", {"n_head": 5}, "num_heads must divide d_model"),
         ("gpt2_tied", {"layer_norm_epsilon": "small"}, "small"),
-        ("bert_classifier", {"hidden_act": "silu"}, "hidden_act is 'silu'"),
+        ("bert_classifier", {"hidden_act": "swish"}, "hidden_act is 'swish'"),
         ("bert_classifier", {"position_embedding_type": "relative_key"}, "position_embedding_type is 'relative_key'"),
         ("bert_classifier", {"is_decoder": True}, "is_decoder is True"),
         ("bert_classifier", {"num_hidden_layers": None}, "num_hidden_layers is missing"),
@@ -508,20 +508,6 @@ def test_wrong_shapes_are_listed_together(folder_of):
         GPT.from_pretrained(folder_of("gpt2_untied", vocab_size=14))
 
 
-def test_dtypes_that_numpy_does_not_have(folder_of):
-    folder = folder_of("gpt2_tied")
-    path = folder / "model.safetensors"
-    content = path.read_bytes()
-    (length,) = struct.unpack("<Q", content[:8])
-    header = json.loads(content[8 : 8 + length])
-    for entry in header.values():
-        entry["dtype"], entry["data_offsets"] = "BF16", [x // 2 for x in entry["data_offsets"]]
-    text = json.dumps(header).encode()
-    path.write_bytes(struct.pack("<Q", len(text)) + text + bytes((len(content) - 8 - length) // 2))
-    with pytest.raises(ValueError, match=r"is BF16, expected F16, F32, F64; convert the file"):
-        GPT.from_pretrained(folder)
-
-
 @pytest.mark.parametrize("spoil", [lambda c: c[:-1], lambda c: c[:100], lambda c: b"", lambda c: b"\x80" + c])
 def test_a_damaged_file(folder_of, spoil):
     folder = folder_of("gpt2_tied")
@@ -548,13 +534,10 @@ def test_a_pickle_is_never_read(folder_of, name):
         GPT.from_pretrained(folder)
 
 
-def test_no_weights_or_several_files(folder_of):
+def test_no_weights(folder_of):
     folder = folder_of("gpt2_tied")
     (folder / "model.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=r"there is no model\.safetensors in"):
-        GPT.from_pretrained(folder)
-    (folder / "model.safetensors.index.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"weights in several files.*max_shard_size"):
         GPT.from_pretrained(folder)
 
 

@@ -1,7 +1,7 @@
 import sys
 
 from ..tasks import runs
-from . import add_command
+from . import add_command, add_model
 
 START = "\n"  # the default prompt: the beginning of a line
 
@@ -11,13 +11,15 @@ def add_parser(subparsers):
         subparsers,
         "generate",
         run,
-        "continue a text with a trained GPT or Transformer-XL",
+        "continue a text with a trained GPT or Transformer-XL, or a pretrained GPT or Llama",
         'transformer-np generate --prompt "The statement " --max-new-tokens 200 --temperature 0.8',
     )
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="beginnings of texts, each in quotes (default: a new line)")
     add("--prompt", nargs="+", metavar="TEXT", action="extend", default=[], help="the same as TEXT, as an option")
-    add("--model", metavar="DIR", help="folder of the run (default: the newest below this folder)")
+    add_model(
+        parser, "folder of the run (default: the newest below this folder)", "a pretrained GPT or Llama", minilm=False
+    )
     add("--max-new-tokens", type=int, default=500, metavar="N", help="tokens to generate (default: 500)")
     add(
         "--temperature",
@@ -36,13 +38,18 @@ def add_parser(subparsers):
 
 def run(args):
     from ..tasks import text, xl
+    from ..tasks.pretrained_text import PretrainedTextGenerator
 
     if args.seed < 0:
         raise ValueError(f"--seed must not be negative, got {args.seed}")
     generators = {text.KIND: text.TextGenerator, xl.KIND: xl.XLTextGenerator}
-    folder = args.model or runs.newest_run(*generators)
-    generator = generators[runs.read_run(folder, *generators)["kind"]].load(folder)
-    prompts = [*args.text, *args.prompt] or [START]
+    if args.pretrained is not None:
+        generator = PretrainedTextGenerator.load(args.pretrained)
+    else:
+        folder = args.model or runs.newest_run(*generators)
+        generator = generators[runs.read_run(folder, *generators)["kind"]].load(folder)
+    given = [*args.text, *args.prompt]
+    prompts = given or [START]
     for prompt in prompts:
         length = len(generator.encode(prompt))  # reports a bad prompt before any text is generated
         if length > generator.context:
@@ -54,8 +61,15 @@ def run(args):
     for i, prompt in enumerate(prompts):
         if i:
             print("-" * 20)
-        written = generator.generate(
+        pieces = generator.stream(
             prompt, args.max_new_tokens, args.temperature, args.top_k, args.top_p, rng=args.seed, stop=args.stop
         )
-        print(written if args.text or args.prompt else written.removeprefix(START), flush=True)
+        try:
+            for piece in pieces:
+                if given or piece is not prompt:  # the default prompt is not shown
+                    print(piece, end="", flush=True)
+        except KeyboardInterrupt:
+            print(flush=True)  # the text ends here, and so does its line
+            raise
+        print(flush=True)
     return 0

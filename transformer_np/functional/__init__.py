@@ -1,14 +1,15 @@
 """The mathematics as pure functions, each forward beside its backward: `from transformer_np import functional as F`.
 
 `core` is the lecture, to be read from top to bottom. Beside it stands one file per subject: `activations`, `t5`,
-`transformer_xl`, `word2vec`, `comparison` (recurrence and convolution), `window` and `tiled` (long sequences); `fast`
-and `special` hold what the formulas are computed with. Every function is reached as F.name.
+`transformer_xl`, `word2vec`, `rotary` and `grouped` (Llama), `comparison` (recurrence and convolution), `window` and
+`tiled` (long sequences); `fast` and `special` hold what the formulas are computed with. Every function is reached as
+F.name.
 """
 
 import sys
 from types import ModuleType
 
-from .activations import gelu, gelu_backward, tanh, tanh_backward
+from .activations import gelu, gelu_backward, silu, silu_backward, tanh, tanh_backward
 from .comparison import (
     causal_conv1d,
     causal_conv1d_backward,
@@ -39,7 +40,10 @@ from .core import (
     softmax_backward,
     split_heads,
 )
+from .grouped import repeat_heads, repeat_heads_backward
+from .rotary import rotary, rotary_backward, rotary_frequencies
 from .t5 import (
+    alibi_bias,
     gated_feed_forward,
     gated_feed_forward_backward,
     relative_position_bias,
@@ -62,6 +66,7 @@ from .window import window_attention, window_attention_backward
 from .word2vec import negative_sampling_loss, negative_sampling_loss_backward
 
 __all__ = [
+    "alibi_bias",
     "attention_scores",
     "causal_conv1d",
     "causal_conv1d_backward",
@@ -93,12 +98,19 @@ __all__ = [
     "relative_shift_backward",
     "relu",
     "relu_backward",
+    "repeat_heads",
+    "repeat_heads_backward",
     "rms_norm",
     "rms_norm_backward",
     "rnn",
     "rnn_backward",
+    "rotary",
+    "rotary_backward",
+    "rotary_frequencies",
     "scaled_dot_product_attention",
     "scaled_dot_product_attention_backward",
+    "silu",
+    "silu_backward",
     "sinusoidal_encoding",
     "softmax",
     "softmax_backward",

@@ -1,4 +1,4 @@
-"""Activations beyond the ReLU: tanh and GELU."""
+"""Activations beyond the ReLU: tanh, GELU and SiLU."""
 
 import numpy as np
 
@@ -80,3 +80,40 @@ def _gelu_gate(x, approximate):
         inner *= _SQRT_2_OVER_PI
         return np.tanh(inner, out=inner)
     raise ValueError(f'approximate must be "tanh" or "none", got {approximate!r}')
+
+
+# --- SiLU -------------------------------------------------------------------------------------------------------------
+
+
+@shapes(x="...")
+@blocked
+def silu(x):
+    """Sigmoid linear unit, or Swish (Elfwing et al. 2018): y = x σ(x), where σ(x) = 1/(1 + e⁻ˣ).
+
+    x (...)  ->  y (...)
+    """
+    return _sigmoid(x) * x
+
+
+@shapes(dy="...", x="...")
+@blocked
+def silu_backward(dy, x):
+    """Backward of silu, by the product rule: dx = dy · σ(x) (1 + x (1 − σ(x))).
+
+    dy (...), x (...) the forward's input  ->  dx (...)
+    """
+    gate = _sigmoid(x)
+    slope = 1 - gate
+    slope *= x
+    slope += 1
+    slope *= gate
+    slope *= dy
+    return slope
+
+
+def _sigmoid(x):
+    """σ(x) = 1 / (1 + e⁻ˣ). If e⁻ˣ is too large for the dtype, it becomes inf, and σ correctly 0."""
+    with np.errstate(over="ignore"):
+        y = np.asarray(np.exp(-x))  # a single number stays an array
+    y += 1
+    return np.reciprocal(y, out=y)

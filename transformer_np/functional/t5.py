@@ -1,11 +1,11 @@
 """The functions of T5 (Raffel et al. 2020; v1.1: Shazeer 2020): RMSNorm, a learned bias for each distance instead of
-positions, attention without 1/√d_k, a gated feed-forward network."""
+positions, attention without 1/√d_k, a gated feed-forward network. Beside T5's bias stands ALiBi's, which is fixed."""
 
 import numpy as np
 
 from ..masks import hide
 from ..support.checks import as_masks, check_at_least, shapes
-from .activations import gelu, gelu_backward
+from .activations import gelu, gelu_backward, silu, silu_backward
 from .core import embedding, embedding_backward, linear, linear_backward, softmax, softmax_backward
 from .fast import sum_of_rows
 
@@ -95,6 +95,27 @@ def relative_position_bias_backward(dbias, buckets, num_buckets):
     return embedding_backward(np.ascontiguousarray(np.moveaxis(dbias, 0, -1)), buckets, num_buckets)
 
 
+def alibi_bias(num_heads, T, S=None, dtype=np.float32):
+    """A fixed bias: each head lowers the score of a key by its distance times a slope, ALiBi (Press et al. 2022).
+
+        bias_hts = −m_h · |t − s|,    m_h = 2^(−8 (h + 1)/H)
+
+    If H is not a power of two, the first slopes are those of the power below, and the others every second slope of the
+    power above.
+
+    ->  bias (H, T, S), a float mask for any attention, aligned to the end like causal_mask; S is T unless given
+    """
+    S = T if S is None else S
+    check_at_least("num_heads", num_heads, 1)
+    check_at_least("T", T, 1)
+    check_at_least("S", S, T)
+    power = 1 << (int(num_heads).bit_length() - 1)  # the power of two below H, or H itself
+    exponents = [*np.arange(1, power + 1) / power, *np.arange(1, 2 * power, 2) / (2 * power)][:num_heads]
+    slopes = 2.0 ** (-8 * np.array(exponents, dtype))  # (H,)
+    distances = np.abs(np.arange(S - T, S)[:, None] - np.arange(S)).astype(dtype)  # (T, S)
+    return -slopes[:, None, None] * distances
+
+
 @shapes(q="B H T K", k="B H S K", v="B H S K_v", bias="H T S")
 def unscaled_attention(q, k, v, bias=None, mask=None):
     """Attention as in T5: no 1/√d_k, and a bias on the scores, the same for the whole batch (Raffel et al. 2020, §2.1).
@@ -133,26 +154,38 @@ def unscaled_attention_backward(dout, q, k, v, weights):
 
 
 @shapes(x="... D", w_gate="D F", w1="D F", w2="F D_out")
-def gated_feed_forward(x, w_gate, w1, w2):
-    """Feed-forward network with a gate, GEGLU (Shazeer 2020), as in T5 v1.1: FFN(x) = (GELU(x W_g) · x W₁) W₂.
+def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
+    """Feed-forward network with a gate (Shazeer 2020): FFN(x) = (act(x W_g) · x W₁) W₂.
 
-    x (..., D), w_gate (D, F), w1 (D, F), w2 (F, D)  ->  y (..., D), gate (..., F) before the GELU, value (..., F)
+    x (..., D), w_gate (D, F), w1 (D, F), w2 (F, D)  ->  y (..., D), gate (..., F) before act, value (..., F)
 
-    The GELU is the "tanh" one. Instead of only being cut off, each of the F features is multiplied by another.
+    activation: "gelu_tanh", GEGLU as in T5 v1.1, or "silu", SwiGLU as in Llama. Instead of only being cut off, each of
+    the F features is multiplied by another.
     """
+    act, _ = _gate(activation)
     gate, value = linear(x, w_gate), linear(x, w1)  # (..., F)
-    return linear(gelu(gate) * value, w2), gate, value
+    return linear(act(gate) * value, w2), gate, value
 
 
 @shapes(dy="... D_out", x="... D", gate="... F", value="... F", w_gate="D F", w1="D F", w2="F D_out")
-def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2):
+def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation="gelu_tanh"):
     """Backward of gated_feed_forward: each factor of the product gets the gradient times the other.
 
     dy (..., D)  ->  dx (..., D), dw_gate (D, F), dw1 (D, F), dw2 (F, D)
     """
-    opened = gelu(gate)  # (..., F)
+    act, act_backward = _gate(activation)
+    opened = act(gate)  # (..., F)
     dhidden, dw2, _ = linear_backward(dy, opened * value, w2)  # (..., F)
-    dx_gate, dw_gate, _ = linear_backward(gelu_backward(dhidden * value, gate), x, w_gate)
+    dx_gate, dw_gate, _ = linear_backward(act_backward(dhidden * value, gate), x, w_gate)
     dx, dw1, _ = linear_backward(dhidden * opened, x, w1)
     dx += dx_gate
     return dx, dw_gate, dw1, dw2
+
+
+def _gate(activation):
+    """The activation of the gate and its backward."""
+    if activation == "gelu_tanh":
+        return gelu, gelu_backward
+    if activation == "silu":
+        return silu, silu_backward
+    raise ValueError(f'activation must be "gelu_tanh" or "silu", got {activation!r}')

@@ -17,6 +17,7 @@ BACKWARDS = {
     "softmax": lambda dy, x, axis=-1: F.softmax_backward(dy, F.softmax(x, axis), axis),
     "relu": lambda dy, x: F.relu_backward(dy, x),
     "tanh": lambda dy, x: F.tanh_backward(dy, F.tanh(x)),
+    "silu": lambda dy, x: F.silu_backward(dy, x),
     "gelu": lambda dy, x, approximate="tanh": F.gelu_backward(dy, x, approximate),
     "layer_norm": lambda dy, x, gamma, beta, eps=1e-5: F.layer_norm_backward(
         dy, *F.layer_norm(x, gamma, beta, eps)[1:], gamma
@@ -44,9 +45,13 @@ BACKWARDS = {
     "unscaled_attention": lambda dout, q, k, v, bias=None, mask=None: F.unscaled_attention_backward(
         dout, q, k, v, F.unscaled_attention(q, k, v, bias, mask)[1]
     )[: 3 if bias is None else 4],
-    "gated_feed_forward": lambda dy, x, w_gate, w1, w2: F.gated_feed_forward_backward(
-        dy, x, *F.gated_feed_forward(x, w_gate, w1, w2)[1:], w_gate, w1, w2
+    "gated_feed_forward": lambda dy, x, w_gate, w1, w2, activation="gelu_tanh": F.gated_feed_forward_backward(
+        dy, x, *F.gated_feed_forward(x, w_gate, w1, w2, activation)[1:], w_gate, w1, w2, activation
     ),
+    "rotary": lambda dy, x, positions, theta=10000.0, scaling=None, adjacent=False: F.rotary_backward(
+        dy, positions, theta, scaling, adjacent
+    ),
+    "repeat_heads": lambda dy, x, repeats: F.repeat_heads_backward(dy, repeats),
     "rnn": lambda dh, x, w_x, w_h, b=None: F.rnn_backward(dh, x, F.rnn(x, w_x, w_h, b), w_x, w_h)[
         : 3 if b is None else 4
     ],
@@ -250,6 +255,8 @@ def standard_checks(seed=0):
         T5,
         Bert,
         BertConfig,
+        Llama,
+        LlamaConfig,
         T5Config,
         Transformer,
         TransformerConfig,
@@ -281,6 +288,7 @@ def standard_checks(seed=0):
     t5_config = T5Config(
         V + 2, D, H, 5, 2, 2, d_ff=5, num_buckets=6, max_distance=4, activation="gated_gelu", dropout=0.2
     )
+    llama_config = LlamaConfig(V, 9, D, 4, 2, d_head=8, num_layers=2, d_ff=5, window=2, qkv_bias=True)
     bert = randomised(Bert(BertConfig(V, 9, D, H, num_layers=2, d_ff=5, num_classes=3, dropout=0.2)))
     mems = [normal(B, S, D), normal(B, S, D)]
     src, tgt_in = np.array([[4, 5, 6, 3], [5, 4, 0, 0]]), np.array([[1, 4, 8], [1, 4, 0]])
@@ -291,6 +299,7 @@ def standard_checks(seed=0):
         "relu": (F.relu, normal(B, T, D)),
         "tanh": (F.tanh, normal(B, T, D)),
         "gelu": (F.gelu, normal(B, T, D)),
+        "silu": (F.silu, normal(B, T, D)),
         "layer_norm": (F.layer_norm, normal(B, T, D), normal(D), normal(D)),
         "rms_norm": (F.rms_norm, normal(B, T, D), normal(D)),
         "dropout": (F.dropout, normal(B, T, D), 0.3, seed),
@@ -315,6 +324,8 @@ def standard_checks(seed=0):
         "gated_feed_forward": (
             F.gated_feed_forward, normal(B, T, D), normal(D, 5), normal(D, 5), normal(5, D),
         ),
+        "rotary": (F.rotary, normal(B, H, T, D), [3, 0, 8], 5.0),
+        "repeat_heads": (F.repeat_heads, normal(B, H, S, 5), 3),
         "feed_forward": (F.feed_forward, normal(B, T, D), normal(D, 5), normal(5), normal(5, D), normal(D)),
         "rnn": (F.rnn, normal(B, T, D), normal(D, 5), normal(5, 5), normal(5)),
         "causal_conv1d": (F.causal_conv1d, normal(B, 7, D), normal(3, D, 5), normal(5), 2),
@@ -341,6 +352,7 @@ def standard_checks(seed=0):
         ),
         "Transformer": (randomised(Transformer(config)), src, tgt_in),
         "T5": (randomised(T5(t5_config)), src, tgt_in),
+        "Llama": (randomised(Llama(llama_config)), ids),
         "Bert": (bert, src),
         "Bert.classify": (OutputOf(bert, "classify"), src),
         "Bert.mlm_logits": (OutputOf(bert, "mlm_logits"), src),

@@ -17,4 +17,5 @@ ACTIVATIONS = {
     "relu": Activation(lambda x: F.relu(x), lambda dy, x: F.relu_backward(dy, x)),
     "gelu": Activation(lambda x: F.gelu(x, "none"), lambda dy, x: F.gelu_backward(dy, x, "none")),  # exact, as in BERT
     "gelu_tanh": Activation(lambda x: F.gelu(x, "tanh"), lambda dy, x: F.gelu_backward(dy, x, "tanh")),  # as in GPT-2
+    "silu": Activation(lambda x: F.silu(x), lambda dy, x: F.silu_backward(dy, x)),
 }

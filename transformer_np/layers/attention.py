@@ -2,7 +2,7 @@ import numpy as np
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least, check_heads, shapes
+from ..support.checks import check_at_least, check_heads, check_kv_heads, shapes
 from .initial import glorot_uniform
 
 # From both of these sizes on, attention is computed tile by tile: that is faster once the scores outgrow the cache.
@@ -23,8 +23,13 @@ class MultiHeadAttention(Module):
     unless eval(keep=True) requests all intermediates.
 
     d_head: K, if it is not D/H: the matrices are then (D, H·K), and w_o (H·K, D)
+    bias: of all four linear maps; "qkv" leaves the output without, as in Qwen2
     scaled: whether the scores are divided by √d_k; T5 scales its initial weights instead
     relative_bias: a RelativePositionBias added to unscaled scores; several layers may share one
+    num_kv_heads: G heads of keys and values, each shared by H/G heads of queries (Ainslie et al. 2023); w_k and w_v are
+        then (D, G·K). None is H
+    rotary: how queries and keys are turned by their positions (Su et al. 2021): the arguments of functional.rotary
+        after the positions, such as {"theta": 10000.0}; None leaves them as they are. For self-attention only
     """
 
     always_kept = ("weights", "tiled")
@@ -39,6 +44,8 @@ class MultiHeadAttention(Module):
         d_head=None,
         scaled=True,
         relative_bias=None,
+        num_kv_heads=None,
+        rotary=None,
     ):
         check_at_least("d_model", d_model, 1)
         check_at_least("num_heads", num_heads, 1)
@@ -48,12 +55,21 @@ class MultiHeadAttention(Module):
             raise ValueError("a relative_bias is added to unscaled scores: pass scaled=False")
         d_head = d_model // num_heads if d_head is None else d_head
         check_at_least("d_head", d_head, 1)
+        num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        check_kv_heads(num_kv_heads, num_heads)
+        if rotary is not None:
+            F.rotary(np.zeros((1, d_head)), [0], **rotary)  # raises errors now, not in the first forward
+        biased = {True: "qkvo", False: "", "qkv": "qkv"}.get(bias)
+        if biased is None:
+            raise ValueError(f'bias must be True, False or "qkv", got {bias!r}')
         rng = np.random.default_rng(rng)
-        self.num_heads, self.scaled, self.relative_bias = num_heads, scaled, relative_bias
-        inner = num_heads * d_head
-        for name, (d_in, d_out) in zip("qkvo", [(d_model, inner)] * 3 + [(inner, d_model)], strict=True):
+        self.num_heads, self.num_kv_heads = num_heads, num_kv_heads
+        self.scaled, self.relative_bias, self.rotary = scaled, relative_bias, rotary
+        inner, shared = num_heads * d_head, num_kv_heads * d_head
+        sizes = {"q": (d_model, inner), "k": (d_model, shared), "v": (d_model, shared), "o": (inner, d_model)}
+        for name, (d_in, d_out) in sizes.items():
             setattr(self, f"w_{name}", Parameter(glorot_uniform(rng, d_in, d_out, dtype)))
-            setattr(self, f"b_{name}", Parameter(np.zeros(d_out, dtype)) if bias else None)
+            setattr(self, f"b_{name}", Parameter(np.zeros(d_out, dtype)) if name in biased else None)
 
     @property
     def weights(self):
@@ -76,10 +92,22 @@ class MultiHeadAttention(Module):
             k, v = cache.keys, cache.values  # the memory is the same at every step
         else:
             source = x if memory is None else memory
-            k = F.split_heads(self._project("k", source), self.num_heads)  # (B, H, S, K)
-            v = F.split_heads(self._project("v", source), self.num_heads)  # (B, H, S, K)
+            k = F.split_heads(self._project("k", source), self.num_kv_heads)  # (B, G, S, K)
+            v = F.split_heads(self._project("v", source), self.num_kv_heads)  # (B, G, S, K)
+            if self.rotary is not None:
+                if memory is not None:
+                    raise ValueError("rotary positions are those of one sequence: memory must be None")
+                start = 0 if cache is None else cache.length
+                positions = np.arange(start, start + x.shape[1])
+                q, k = F.rotary(q, positions, **self.rotary), F.rotary(k, positions, **self.rotary)
             if cache is not None:
                 k, v = cache.append(k, v)
+        repeats = self.num_heads // self.num_kv_heads
+        is_folded = repeats > 1 and q.shape[2] == 1 and mask is None and self.scaled and not self.keeping
+        if is_folded:  # decoding: the heads of a group are queries of the one head they share, and nothing is copied
+            q = q.reshape(*k.shape[:2], repeats, q.shape[3])  # (B, G, H/G, K)
+        elif repeats > 1:
+            k, v = F.repeat_heads(k, repeats), F.repeat_heads(v, repeats)  # (B, H, S, K)
         weights = tiled = None  # a forward has one or the other
         if not self.scaled:
             bias = None if self.relative_bias is None else self.relative_bias(q.shape[2], k.shape[2])  # (H, T, S)
@@ -89,6 +117,8 @@ class MultiHeadAttention(Module):
             heads = tiled.forward(v)  # (B, H, T, K)
         else:
             heads, weights = F.scaled_dot_product_attention(q, k, v, mask)  # (B, H, T, K), (B, H, T, S)
+        if is_folded:
+            heads, weights = (a.reshape(len(x), self.num_heads, 1, a.shape[3]) for a in (heads, weights))
         concat = F.merge_heads(heads)  # (B, T, D)
         self.keep(x=x, memory=memory, q=q, k=k, v=v, weights=weights, tiled=tiled, concat=concat)
         return self._project("o", concat)
@@ -114,6 +144,12 @@ class MultiHeadAttention(Module):
                 self.relative_bias.backward(dbias)
         else:
             dq, dk, dv = F.scaled_dot_product_attention_backward(dheads, q, k, v, weights)
+        repeats = self.num_heads // self.num_kv_heads
+        if repeats > 1:
+            dk, dv = F.repeat_heads_backward(dk, repeats), F.repeat_heads_backward(dv, repeats)  # (B, G, S, K)
+        if self.rotary is not None:
+            positions = np.arange(x.shape[1])
+            dq, dk = F.rotary_backward(dq, positions, **self.rotary), F.rotary_backward(dk, positions, **self.rotary)
         source = x if memory is None else memory
         dx = self._project_backward("q", F.merge_heads(dq), x)
         dsource = self._project_backward("k", F.merge_heads(dk), source)  # the source became keys and values

@@ -6,26 +6,27 @@ from ..support.checks import check_at_least
 from .activations import ACTIVATIONS
 from .initial import glorot_uniform
 
-GATED = "gated_gelu"
+GATED = {"gated_gelu": (), "gated_silu": ("silu",)}  # what F.gated_feed_forward is told about the gate
 
 
 class FeedForward(Module):
     """Two linear maps with an activation between them, applied to each position: (B, T, D) -> (B, T, F) -> (B, T, D).
 
-    activation: "relu" as in the paper (§3.3), "gelu" (exact) as in BERT, "gelu_tanh" as in GPT-2; "gated_gelu" as in T5
-        v1.1, which adds a third matrix, w_gate, and has no biases.
+    activation: "relu" as in the paper (§3.3), "gelu" (exact) as in BERT, "gelu_tanh" as in GPT-2, "silu"; "gated_gelu"
+        as in T5 v1.1 and "gated_silu" as in Llama, which add a third matrix, w_gate, and have no biases.
     """
 
     def __init__(self, d_model, d_ff, activation="relu", bias=True, rng=None, dtype=np.float32):
         check_at_least("d_model", d_model, 1)
         check_at_least("d_ff", d_ff, 1)
-        if activation not in (*ACTIVATIONS, GATED):
-            raise ValueError(f'activation must be "relu", "gelu", "gelu_tanh" or "gated_gelu", got {activation!r}')
-        if activation == GATED and bias:
+        if activation not in (*ACTIVATIONS, *GATED):
+            *names, last = (f'"{name}"' for name in (*ACTIVATIONS, *GATED))
+            raise ValueError(f"activation must be {', '.join(names)} or {last}, got {activation!r}")
+        if activation in GATED and bias:
             raise ValueError("a gated feed-forward network has no biases: pass bias=False")
         rng = np.random.default_rng(rng)
         self.activation = activation
-        self.w_gate = Parameter(glorot_uniform(rng, d_model, d_ff, dtype)) if activation == GATED else None
+        self.w_gate = Parameter(glorot_uniform(rng, d_model, d_ff, dtype)) if activation in GATED else None
         self.w1 = Parameter(glorot_uniform(rng, d_model, d_ff, dtype))
         self.b1 = Parameter(np.zeros(d_ff, dtype)) if bias else None
         self.w2 = Parameter(glorot_uniform(rng, d_ff, d_model, dtype))
@@ -39,7 +40,7 @@ class FeedForward(Module):
     def forward(self, x):
         w1, w2 = self.w1.data, self.w2.data
         if self.w_gate is not None:
-            y, gate, value = F.gated_feed_forward(x, self.w_gate.data, w1, w2)
+            y, gate, value = F.gated_feed_forward(x, self.w_gate.data, w1, w2, *GATED[self.activation])
             self.keep(x=x, gate=gate, value=value)
             return y
         b1, b2 = (None if b is None else b.data for b in (self.b1, self.b2))
@@ -56,7 +57,8 @@ class FeedForward(Module):
         w1, w2 = self.w1.data, self.w2.data
         if self.w_gate is not None:
             x, gate, value = self.kept("x", "gate", "value")
-            dx, dw_gate, dw1, dw2 = F.gated_feed_forward_backward(dy, x, gate, value, self.w_gate.data, w1, w2)
+            arrays = dy, x, gate, value, self.w_gate.data, w1, w2
+            dx, dw_gate, dw1, dw2 = F.gated_feed_forward_backward(*arrays, *GATED[self.activation])
             self.w_gate.grad += dw_gate
         elif self._is_the_papers:
             x, hidden = self.kept("x", "hidden")

@@ -2,6 +2,7 @@
 
 from .bert import Bert, BertConfig
 from .gpt import GPT, GPTConfig
+from .llama import Llama, LlamaConfig
 from .t5 import T5, T5Config
 from .transformer import Transformer, TransformerConfig
 from .transformer_xl import TransformerXL, TransformerXLConfig
@@ -13,6 +14,8 @@ __all__ = [
     "Bert",
     "BertConfig",
     "GPTConfig",
+    "Llama",
+    "LlamaConfig",
     "T5Config",
     "Transformer",
     "TransformerConfig",

@@ -11,7 +11,7 @@ from ..layers.activations import ACTIVATIONS
 from ..support.checks import check_at_least, check_heads, check_number, check_probability, floating_dtype
 from .layouts.folder import load_pretrained, register, save_pretrained
 
-MAY_BE_ZERO = ("num_encoder_layers", "num_decoder_layers", "mem_len", "pad_id", "bos_id", "eos_id", "seed")
+MAY_BE_ZERO = ("num_encoder_layers", "num_decoder_layers", "mem_len", "window", "pad_id", "bos_id", "eos_id", "seed")
 
 
 class ModelConfig:

@@ -25,7 +25,8 @@ class BertConfig(ModelConfig):
     type_vocab_size: the number of segments a text may have; BERT's two are the sentences of a pair
     num_classes: the number of classes for `classify`; None makes no classifier
     pooler, mlm_head: whether the model has the layers for `pool` and `mlm_logits`; a classifier needs the pooler
-    activation: of the feed-forward networks and the masked-language-model head, "gelu" (exact), "gelu_tanh" or "relu"
+    activation: of the feed-forward networks and the masked-language-model head, "gelu" (exact), "gelu_tanh",
+        "relu" or "silu"
     """
 
     vocab_size: int

@@ -4,13 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding, Linear, TiedLinear
+from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding
+from ..layers.activations import ACTIVATIONS
 from ..layers.blocks import EncoderBlock
-from ..layers.initial import normal
-from ..masks import causal_mask
-from ..module import Module
-from ..support.checks import as_ids
-from .base import ModelConfig, Pretrained
+from ..layers.feed_forward import GATED
+from .base import ModelConfig
+from .decoder_only import INIT_STD, DecoderOnly
 from .layouts import gpt2
 
 
@@ -20,9 +19,10 @@ class GPTConfig(ModelConfig):
 
     max_len: the context, in tokens
     d_ff: the width of the feed-forward network; None is 4 · d_model
-    activation: "relu", "gelu" (exact), "gelu_tanh", or "gated_gelu" with bias=False
+    activation: "relu", "gelu" (exact), "gelu_tanh", "silu", or with bias=False "gated_gelu" or "gated_silu"
     tie_embeddings: whether the output projection is the token embedding transposed
     bias: whether the linear maps and the LayerNorms have biases
+    window: how many tokens before it a token sees; None is all
     """
 
     vocab_size: int
@@ -36,20 +36,21 @@ class GPTConfig(ModelConfig):
     tie_embeddings: bool = True
     bias: bool = True
     layer_norm_eps: float = 1e-5
+    window: int | None = None
     dtype: str = "float32"
     seed: int = 0
 
-    activations = ("relu", "gelu", "gelu_tanh", "gated_gelu")
+    activations = (*ACTIVATIONS, *GATED)
 
     def __post_init__(self):
         super().__post_init__()
         if self.d_ff is None:
             self._set(d_ff=4 * self.d_model)
-        if self.activation == "gated_gelu" and self.bias:
-            raise ValueError('activation is "gated_gelu", which needs bias=False')
+        if self.activation in GATED and self.bias:
+            raise ValueError(f'activation is "{self.activation}", which needs bias=False')
 
 
-class GPT(Pretrained, Module):
+class GPT(DecoderOnly):
     """A stack of pre-norm blocks under a causal mask, from ids to scores of the next token.
 
         model = GPT(GPTConfig(vocab_size=11, max_len=8, d_model=16, num_heads=2, num_layers=2))
@@ -68,8 +69,8 @@ class GPT(Pretrained, Module):
     def __init__(self, config):
         c = self.config = config
         rng = np.random.default_rng(c.seed)
-        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=0.02)
-        self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=0.02)
+        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
         self.dropout = Dropout(c.dropout, rng=rng)
         self.blocks = [
             EncoderBlock(
@@ -87,44 +88,11 @@ class GPT(Pretrained, Module):
             for _ in range(c.num_layers)
         ]
         self.norm = LayerNorm(c.d_model, c.layer_norm_eps, bias=c.bias, dtype=c.dtype)
-        if c.tie_embeddings:
-            self.output = TiedLinear(self.embedding)
-        else:
-            self.output = Linear(c.d_model, c.vocab_size, bias=False, rng=rng, dtype=c.dtype, init_std=0.02)
+        self.output = self._output(rng)
         self._draw(rng)
 
-    def _draw(self, rng):
-        residual = 0.02 / (2 * self.config.num_layers) ** 0.5
-        for block in self.blocks:
-            attention, feed_forward = block.attention, block.feed_forward
-            for w in (attention.w_q, attention.w_k, attention.w_v, feed_forward.w1):
-                w.data = normal(rng, w.shape, 0.02, w.dtype)
-            for w in (attention.w_o, feed_forward.w2):
-                w.data = normal(rng, w.shape, residual, w.dtype)
+    def _positioned(self, x, start):
+        return self.dropout(self.position(x, start))
 
-    def forward(self, ids, cache=None):
-        """ids (B, T)  ->  logits (B, T, V)
-
-        cache: a decoding.DecoderCache; ids then holds only the tokens that are new since the last call with it
-        """
-        ids = as_ids(ids, self.config.vocab_size)
-        if ids.ndim != 2:
-            raise ValueError(f"ids must have the axes (batch, length), got shape {ids.shape}")
-        T = ids.shape[1]
-        start = 0 if cache is None else cache.length
-        if start + T > self.config.max_len:
-            raise ValueError(f"ids is {start + T} tokens long, more than max_len = {self.config.max_len}")
-        mask = causal_mask(T, start + T) if T > 1 else None  # (T, S); one token sees all before it
-        x = self.dropout(self.position(self.embedding(ids), start))  # (B, T, D)
-        for i, block in enumerate(self.blocks):
-            x = block(x, mask, None if cache is None else cache.blocks[i][0])
-        if cache is not None:
-            cache.extend(ids)
-        return self.output(self.norm(x))  # (B, T, V)
-
-    def backward(self, dlogits):
-        """From dlogits (B, T, V) to the gradients of all parameters. Ids have no gradient: returns None."""
-        dx = self.norm.backward(self.output.backward(dlogits))  # (B, T, D)
-        for block in reversed(self.blocks):
-            dx = block.backward(dx)
-        self.embedding.backward(self.position.backward(self.dropout.backward(dx)))
+    def _positioned_backward(self, dx):
+        return self.position.backward(self.dropout.backward(dx))

@@ -15,7 +15,7 @@ class TransformerConfig(ModelConfig):
     """Sizes and choices of a Transformer. The defaults are the paper's base model (Vaswani et al. 2017, table 3).
 
     norm_first: whether LayerNorm stands before each sub-layer and at the end of a stack, or after each residual sum
-    activation: of the feed-forward network, "relu", "gelu" or "gelu_tanh"
+    activation: of the feed-forward network, "relu", "gelu", "gelu_tanh" or "silu"
     tie_embeddings: whether the output projection is the target embedding transposed; if source and target vocabulary
         have the same size, they count as one vocabulary, as in the paper, and the source embedding is tied too
     max_len: the longest sequence, source or target, in tokens

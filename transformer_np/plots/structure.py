@@ -6,7 +6,8 @@ from itertools import chain, pairwise
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from ..layers import RMSNorm
-from ..models import GPT, Bert, TransformerXL
+from ..models import Bert, TransformerXL
+from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
 from .style import EDGE, HATCH, LABEL, TEXT, Picture, styled
 
@@ -54,8 +55,8 @@ class _Words:
 def architecture(model):
     """A model as boxes and arrows, from its ids at the bottom to its output at the top.
 
-    model: a Transformer, T5, GPT, Bert or TransformerXL. After a forward the arrows show the shapes of that forward;
-        otherwise B, S and T stand for batch size, source and target length.
+    model: a Transformer, T5, GPT, Llama, Bert or TransformerXL. After a forward the arrows show the shapes of that
+        forward; otherwise B, S and T stand for batch size, source and target length.
 
     How to read it: an arrow carries an array of the shape beside it. A box is a layer, with the number of its
     parameters at the lower right ("tied": it shares those of the embedding). The frame stands for a stack of equal
@@ -65,11 +66,11 @@ def architecture(model):
 
     Raises TypeError for anything but these models.
     """
-    kinds = {EncoderDecoder: _encoder_decoder, GPT: _gpt, Bert: _bert, TransformerXL: _transformer_xl}
+    kinds = {EncoderDecoder: _encoder_decoder, DecoderOnly: _decoder_only, Bert: _bert, TransformerXL: _transformer_xl}
     for kind, draw in kinds.items():
         if isinstance(model, kind):
             return _draw(f"{type(model).__name__}: {model.num_parameters():,} parameters", *draw(model))
-    raise TypeError(f"model must be a Transformer, T5, GPT, Bert or TransformerXL, got {type(model).__name__}")
+    raise TypeError(f"model must be a Transformer, T5, GPT, Llama, Bert or TransformerXL, got {type(model).__name__}")
 
 
 # --- the contents of each model's picture -----------------------------------------------------------------------------
@@ -108,17 +109,22 @@ def _encoder_decoder(model):
     return encoder, decoder
 
 
-def _gpt(model):
+def _decoder_only(model):
     c = model.config
     B, T = _sizes("B", "T", model, [block.attention for block in model.blocks])
     S = _keys(model.blocks[0].attention, T)
     x = _shape(B, T, c.d_model)
-    detail = f"{c.vocab_size} × {c.d_model} and {c.max_len} × {c.d_model}"
+    table = f"{c.vocab_size} × {c.d_model}"
+    if hasattr(model, "position"):
+        modules = model.embedding, model.position
+        entrance = _Box("Embedding + position", f"{table} and {c.max_len} × {c.d_model}", modules, EMBED)
+    else:
+        entrance = _Box("Embedding", table, (model.embedding,), EMBED)
     return (
         [
             _Words("ids"),
             _shape(B, T),
-            _Box("Embedding + position", detail, (model.embedding, model.position), EMBED),
+            entrance,
             x,
             _block("decoder", model.blocks, ("attention", "feed_forward"), x, (B, T, S), masked=True),
             x,
@@ -209,13 +215,16 @@ def _block(name, blocks, layers, shape, *weights, masked=False, kind=None):
         module, add_norm = getattr(block, layer), getattr(block, f"add_norm{i}")
         if layer == "feed_forward":
             D, F = module.w1.shape
-            box = _Box("Feed-forward", f"{D} → {F} → {D}", (module,), FEED)
+            title = "Feed-forward" if module.w_gate is None else "Gated feed-forward"
+            box = _Box(title, f"{D} → {F} → {D}", (module,), FEED)
         else:
             B, T, S = weights.pop(0)
             cross, hidden = layer == "cross_attention", masked or layer == "self_attention"
             title = kind or ("Cross-attention" if cross else "Masked self-attention" if hidden else "Self-attention")
+            if getattr(module, "rotary", None) is not None:
+                title = "Rotary self-attention"
             detail = f"weights {_shape(B, module.num_heads, T, S)}"
-            box = _Box(f"{title}, {_heads(module.num_heads)}", detail, (module,), ATTEND)
+            box = _Box(f"{title}, {_heads(module)}", detail, (module,), ATTEND)
         if add_norm.norm_first:
             norm, add = _norm("Layer norm", add_norm.norm), _Box("Add", "", (), NORM, residual=True)
             parts.append([norm, box, add])
@@ -224,7 +233,11 @@ def _block(name, blocks, layers, shape, *weights, masked=False, kind=None):
     return _Block(name, blocks, parts, shape)
 
 
-def _heads(count):
+def _heads(attention):
+    """How many heads; 6/2 heads are six of queries that share two of keys and values."""
+    count = attention.num_heads
+    if getattr(attention, "num_kv_heads", count) != count:
+        return f"{count}/{attention.num_kv_heads} heads"
     return "1 head" if count == 1 else f"{count} heads"
 
 

@@ -193,6 +193,13 @@ def check_heads(num_heads, d_model):
         raise ValueError(f"num_heads must divide d_model, got {num_heads} heads for d_model = {d_model}")
 
 
+def check_kv_heads(num_kv_heads, num_heads):
+    """Heads of keys and values, each shared by the same number of heads of queries."""
+    check_at_least("num_kv_heads", num_kv_heads, 1)
+    if num_heads % num_kv_heads:
+        raise ValueError(f"num_kv_heads must divide num_heads, got {num_kv_heads} for num_heads = {num_heads}")
+
+
 def floating_dtype(name, value):
     """The name of a floating dtype, such as "float32", given as a name, a type or a dtype."""
     if not isinstance(value, str | type | np.dtype):

@@ -8,11 +8,12 @@ import numpy as np
 from .. import data
 from ..data.bpe import FIRST_MERGE
 from ..data.tokenizers import UNK
-from ..decoding import generate
+from ..decoding import generate_steps
 from ..models import GPT, GPTConfig
 from ..support.checks import check_at_least, check_probability
 from ..training import AdamW, NextToken, cosine_schedule, is_matrix, load_model
 from . import runs
+from .streaming import text_pieces, until
 from .task import Setup, Task, option
 
 KIND = "gpt"
@@ -76,6 +77,8 @@ class TextGenerator:
     generator.generate("The statement ", max_new_tokens=200, temperature=0.8, top_k=20, rng=0)
     """
 
+    end_ids = ()  # tokens that end a text
+
     def __init__(self, model, tokenizer):
         self.model, self.tokenizer = model, tokenizer
 
@@ -118,27 +121,22 @@ class TextGenerator:
         Raises ValueError for a prompt that is empty or has pieces unknown to the tokenizer, for an empty `stop`, and
         for values of temperature, top_k or top_p out of range.
         """
+        return "".join(self.stream(prompt, max_new_tokens, temperature, top_k, top_p, rng, stop))
+
+    def stream(self, prompt, max_new_tokens=500, temperature=1.0, top_k=None, top_p=None, rng=None, stop=None):
+        """Yield the text of `generate` in pieces, each as soon as it is certain: the prompt, then a token or a few."""
         if stop == "":
             raise ValueError("stop is empty: the text would end before it begins")
         ids = self.encode(prompt)[-self.context :]
-        written = generate(
-            self.model,
-            [ids],
-            max_new_tokens,
-            temperature,
-            top_k,
-            top_p,
-            rng,
-            stop_ids=() if stop is None else self._holding(stop),
-        )
-        new = [int(i) for i in written[0, len(ids) :] if i > UNK]  # without special tokens, which never occur in a text
-        text = self.tokenizer.decode(new)
-        return prompt + (text if stop is None else text.partition(stop)[0])
+        steps = generate_steps(self.model, [ids], max_new_tokens, temperature, top_k, top_p, rng, stop_ids=self.end_ids)
+        next(steps)  # the prompt itself
+        yield prompt
+        pieces = text_pieces(self.decode, ids, (int(step[0, -1]) for step in steps))
+        yield from pieces if stop is None else until(stop, pieces)
 
-    def _holding(self, stop):
-        """The ids of the tokens that contain this text: generation can stop once one is drawn. A text that spans
-        several tokens is found only after generation."""
-        return [i for i in range(UNK + 1, len(self.tokenizer)) if stop in self.tokenizer.decode([i])]
+    def decode(self, ids):
+        """The text of the ids, without special tokens, which never occur in a text."""
+        return self.tokenizer.decode([i for i in ids if i > UNK])
 
 
 class GPTTask(Task):

@@ -18,7 +18,8 @@ import numpy as np
 from ... import functional as F
 from ...decoding import greedy_decode
 from ...layers import MultiHeadAttention
-from ...models import GPT, Bert, Transformer
+from ...models import Bert, Transformer
+from ...models.decoder_only import DecoderOnly
 from ...support.checks import as_ids
 
 MOST_TOKENS = 64  # on either side: more words would not be readable
@@ -81,7 +82,7 @@ class Explorer:
 def explore(model, tokens, targets=None, labels=None):
     """A page to click through the attention heads of a model for `tokens`: weights, scores, q, k, v, gradients.
 
-    model: a Transformer, GPT or Bert
+    model: a Transformer, GPT, Llama or Bert
     tokens: the ids of one sequence; for a Transformer, of the source
     targets: for a Transformer, the ids of the target, without start and end token (default: its greedy translation);
         for a Bert with classifier, the class (default: the likeliest)
@@ -90,7 +91,8 @@ def explore(model, tokens, targets=None, labels=None):
 
     The loss depends on the model, which is in eval mode (no dropout):
 
-        Transformer, GPT     cross-entropy of the next token, mean over the tokens, with teacher forcing
+        Transformer, GPT,    cross-entropy of the next token, mean over the tokens, with teacher forcing
+        Llama
         Bert with classifier cross-entropy of the class
         Bert with mlm_head   cross-entropy of each token at its own position, nothing masked
         another Bert         ½ ‖h‖², h the mean of the tokens' output vectors, the basis of sentence vectors
@@ -102,10 +104,10 @@ def explore(model, tokens, targets=None, labels=None):
     Raises TypeError for another model or ids that are not whole numbers; ValueError for ids out of range, a wrong
     number of labels, more than MOST_TOKENS tokens on a side, or more than MOST_NUMBERS numbers in all.
     """
-    readers = {Transformer: _read_transformer, GPT: _read_gpt, Bert: _read_bert}
+    readers = {Transformer: _read_transformer, DecoderOnly: _read_decoder_only, Bert: _read_bert}
     read = next((reader for kind, reader in readers.items() if isinstance(model, kind)), None)
     if read is None:
-        raise TypeError(f"model must be a Transformer, a GPT or a Bert, got {type(model).__name__}")
+        raise TypeError(f"model must be a Transformer, a GPT, a Llama or a Bert, got {type(model).__name__}")
     ids = _sequence("tokens", tokens)
     with _left_as_it_was(model):
         reading = read(model, ids, targets, labels)
@@ -168,9 +170,10 @@ def _read_transformer(model, src, targets, labels):
     return _Reading(words, loss, "cross-entropy of the next target token, teacher forcing, nats per token")
 
 
-def _read_gpt(model, ids, targets, labels):
+def _read_decoder_only(model, ids, targets, labels):
     if targets is not None:
-        raise ValueError("targets are for a Transformer or a classifier: the targets of a GPT are its next tokens")
+        kind = type(model).__name__
+        raise ValueError(f"targets are for a Transformer or a classifier: the targets of a {kind} are its next tokens")
     if len(ids) < 2:
         raise ValueError("tokens must be at least 2 ids: a single one has no next token, so there is no loss")
     names = _labels("labels", labels, ids)

@@ -1,9 +1,8 @@
-"""Read and write a folder of a pretrained model: config.json and model.safetensors."""
+"""Read and write a folder of a pretrained model: config.json and the weights (see `weights`)."""
 
 import json
 import shutil
 import warnings
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,9 +11,9 @@ import numpy as np
 from ...layers.initial import blank
 from ...support.checks import floating_dtype
 from ...support.files import write_atomically
+from .weights import WEIGHTS, check_kind, find_tensors
 
-CONFIG, WEIGHTS, TOKENIZER = "config.json", "model.safetensors", "tokenizer.json"
-PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
+CONFIG, TOKENIZER = "config.json", "tokenizer.json"
 KEPT_SETTINGS = ("bos_token_id", "eos_token_id", "id2label", "label2id")  # which our configurations lack
 KEPT_FILES = (TOKENIZER, "tokenizer_config.json", "special_tokens_map.json", "vocab.txt", "vocab.json", "merges.txt")
 
@@ -37,12 +36,13 @@ def load_any(folder, dtype=None):
 def load_pretrained(cls, folder, dtype=None):
     """The model in a folder, in eval mode.
 
-    cls: GPT for the model_type gpt2, Bert for bert, T5 for t5
-    dtype: of the model; None takes the file's, or float32 for a file in half precision
+    cls: GPT for the model_type gpt2, Llama for llama, mistral and qwen2, Bert for bert, T5 for t5
+    dtype: of the model; None takes the file's, or float32 for a file in half precision (float16 or bfloat16)
 
-    The file is mapped into memory, and each tensor is copied from there into its parameter. Names may have the prefix
-    ("transformer." or "bert.") or lack it. Buffers, which are not learned, are ignored. Weights of a task for which the
-    model has no head are ignored with a warning.
+    The weights are in model.safetensors or in the shards of model.safetensors.index.json. They are read piece by piece
+    into the parameters, so that little more memory is used than the model needs. Names may have the prefix
+    ("transformer.", "model." or "bert.") or lack it. Buffers, which are not learned, are ignored. Weights of a task for
+    which the model has no head are ignored with a warning.
 
     Raises FileNotFoundError or NotADirectoryError if the folder, its config.json or its model.safetensors is missing;
     ValueError for another model_type, an unsupported setting, missing or unexpected tensors, wrong shapes or dtypes, a
@@ -59,27 +59,25 @@ def load_pretrained(cls, folder, dtype=None):
             f"{folder} holds a model of type {model_type!r}, not a {cls.__name__}: "
             f"read it with {MODELS[model_type].__name__}.from_pretrained"
         )
-    with _open_weights(folder, layout) as weights:
-        try:
-            config = cls.config_class(**layout.read_config(settings, weights), dtype=dtype or weights.dtype)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{folder / CONFIG}: {error}") from None
-        wanted = layout.body(config) | layout.heads(config)
-        _check_names(weights, wanted, layout, config)
-        with blank():
-            model = cls(config)
-        parameters = dict(model.named_parameters())
-        _check_shapes(weights, wanted, parameters)
-        for name, stored in wanted.items():
-            values = weights.read(name)
-            for part, ours in zip(_split(values, stored), stored.parameters, strict=True):
-                parameters[ours].data = part
+    weights = _Weights(folder, layout)
+    try:
+        config = cls.config_class(**layout.read_config(settings, weights), dtype=dtype or weights.dtype)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{folder / CONFIG}: {error}") from None
+    wanted = layout.body(config) | layout.heads(config)
+    _check_names(weights, wanted, layout, config)
+    with blank():
+        model = cls(config)
+    parameters = dict(model.named_parameters())
+    _check_shapes(weights, wanted, parameters)
+    for name, stored in wanted.items():
+        _fill([parameters[ours].data for ours in stored.parameters], weights.tensors[name], stored)
     model.pretrained_folder = folder
     return model.eval()
 
 
 def save_pretrained(model, folder, tokenizer=None):
-    """Write a GPT, Bert or T5 into a folder that Hugging Face loads: config.json, model.safetensors, tokenizer.json.
+    """Write a GPT, Llama, Bert or T5 into a folder that Hugging Face loads: config.json, weights, tokenizer.json.
 
     tokenizer: a tokenizer.json to copy, or the folder of one; None copies the tokenizer of the folder that the model
         was read from, if it has one
@@ -118,9 +116,14 @@ def save_pretrained(model, folder, tokenizer=None):
     _copy_tokenizer(origin if tokenizer is None else Path(tokenizer), folder, needed=tokenizer is not None)
 
 
-def _split(values, stored):
-    """The parameters that a tensor of the file holds."""
-    return np.split(values.T if stored.transposed else values, len(stored.parameters), axis=-1)
+def _fill(arrays, tensor, stored):
+    """Read a tensor of the file into the arrays that it holds."""
+    if len(arrays) == 1:  # without a copy in between
+        tensor.read(arrays[0].T if stored.transposed else arrays[0])
+        return
+    values = tensor.read()
+    for array, part in zip(arrays, np.split(values.T if stored.transposed else values, len(arrays), -1), strict=True):
+        array[...] = part
 
 
 def _joined(parameters, stored):
@@ -177,77 +180,32 @@ def _model_type(folder, settings):
 
 
 class _Weights:
-    """The open file: tensors by their standard name, which has no prefix, and without the buffers."""
+    """The tensors of a folder by their standard name, which has no prefix, and without the buffers.
 
-    def __init__(self, file, path, layout):
-        self._file, self.path, self.in_file = file, path, {}
-        for name in file.keys():
+    path: the file that lists them;  in_file: {standard name: name in the file};  tensors: {standard name: Tensor}
+    """
+
+    def __init__(self, folder, layout):
+        self.path, tensors = find_tensors(folder)
+        self.in_file, self.tensors = {}, {}
+        for name, tensor in tensors.items():
             standard = layout.standard_name(name)
             if layout.BUFFERS.fullmatch(standard):
                 continue
             if standard in self.in_file:
-                raise ValueError(f"{path} has both {self.in_file[standard]} and {name}, two names of one tensor")
-            self.in_file[standard] = name
-        dtypes = {self._slice(name).get_dtype(): name for name in self.in_file}
-        unknown = [f"{self.in_file[name]} is {dtype}" for dtype, name in dtypes.items() if dtype not in _DTYPES]
-        if unknown:
-            raise ValueError(
-                f"{path}: {unknown[0]}, expected {', '.join(_DTYPES)}; convert the file where torch is installed: "
-                "AutoModel.from_pretrained(folder).float().save_pretrained(new folder)"
-            )
-        self.dtype = "float64" if "F64" in dtypes else "float32"
+                raise ValueError(f"{self.path} has both {self.in_file[standard]} and {name}, two names of one tensor")
+            self.in_file[standard], self.tensors[standard] = name, check_kind(name, tensor)
+        self.dtype = "float64" if any(tensor.kind == "F64" for tensor in self.tensors.values()) else "float32"
 
     def __contains__(self, name):
-        return name in self.in_file
-
-    def _slice(self, name):
-        return self._file.get_slice(self.in_file[name])
+        return name in self.tensors
 
     def shape(self, name):
-        return tuple(self._slice(name).get_shape())
-
-    def read(self, name):
-        return self._file.get_tensor(self.in_file[name])
+        return self.tensors[name].shape
 
     def equal(self, one, other):
         """Whether two tensors are equal; True if the file lacks the second."""
-        return other not in self or np.array_equal(self.read(one), self.read(other))
-
-
-_DTYPES = ("F16", "F32", "F64")
-
-
-@contextmanager
-def _open_weights(folder, layout):
-    """The weights of a folder, open while the `with` block runs."""
-    from safetensors import SafetensorError, safe_open
-
-    path = folder / WEIGHTS
-    if not path.is_file():
-        _refuse_other_weights(folder)
-    try:
-        with safe_open(path, framework="numpy") as file:
-            yield _Weights(file, path, layout)
-    except SafetensorError as error:
-        raise ValueError(f"{path} is truncated, damaged or not a safetensors file: {error}") from None
-
-
-def _refuse_other_weights(folder):
-    """Raise the error that fits a folder without model.safetensors: several files, a pickle or nothing."""
-    index = folder / f"{WEIGHTS}.index.json"
-    if index.is_file():
-        raise ValueError(
-            f"{folder} has its weights in several files, which is not supported; write one file where torch is "
-            'installed: AutoModel.from_pretrained(folder).save_pretrained(new folder, max_shard_size="100GB")'
-        )
-    pickles = sorted(path.name for path in folder.iterdir() if path.suffix in PICKLES)
-    if pickles:
-        raise ValueError(
-            f"{folder} has its weights only in a pickle ({', '.join(pickles)}), which is never read here, because it "
-            f"can run any code. Look for a {WEIGHTS} of the same model, or, if you trust the pickle, convert it: "
-            "AutoModel.from_pretrained(folder).save_pretrained(new folder)"
-        )
-    raise FileNotFoundError(f"there is no {WEIGHTS} in {folder}")
+        return other not in self or np.array_equal(self.tensors[one].read(), self.tensors[other].read())
 
 
 def _check_names(weights, wanted, layout, config):

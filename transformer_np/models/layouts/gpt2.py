@@ -4,11 +4,10 @@ Its matrices are (d_in, d_out) like ours; queries, keys and values lie side by s
 """
 
 import re
-import warnings
 from dataclasses import replace
 
 from ...layers.initial import blank
-from .layout import ACTIVATION_NAMES, Stored, activation, refuse, required
+from .layout import ACTIVATION_NAMES, Stored, activation, is_tied, refuse, required
 
 MODEL_TYPES, PREFIX = ("gpt2",), "transformer."
 BUFFERS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # the causal mask
@@ -27,13 +26,6 @@ def read_config(settings, weights):
     """
     refuse(settings, {"scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False})
     refuse(settings, {"add_cross_attention": False})
-    tied = bool(settings.get("tie_word_embeddings", True))
-    if tied and "lm_head.weight" in weights and not weights.equal("lm_head.weight", "wte.weight"):
-        warnings.warn(
-            "config.json ties lm_head to the embedding, but the file has another lm_head.weight, which is used",
-            stacklevel=4,
-        )
-        tied = False
     return dict(
         vocab_size=required(settings, "vocab_size"),
         max_len=required(settings, "n_positions", "n_ctx", "max_position_embeddings"),
@@ -43,7 +35,7 @@ def read_config(settings, weights):
         d_ff=settings.get("n_inner"),
         dropout=settings.get("resid_pdrop", 0.1),
         activation=activation(settings, "activation_function", "gelu_new"),
-        tie_embeddings=tied,
+        tie_embeddings=is_tied(settings, weights, "wte.weight", default=True),
         layer_norm_eps=float(settings.get("layer_norm_epsilon", 1e-5)),
     )
 
@@ -104,8 +96,10 @@ def heads(config):
 def writable(model):
     """The model, or without biases an equal one whose biases are 0, because GPT-2 has biases.
 
-    Raises ValueError for an activation that GPT-2 lacks.
+    Raises ValueError for an activation that GPT-2 lacks, and for a window.
     """
+    if model.config.window is not None:
+        raise ValueError(f"window is {model.config.window}, but GPT-2 has none: each token sees all before it")
     name = model.config.activation
     if name not in ACTIVATION_NAMES:
         raise ValueError(f"activation is {name!r}, which GPT-2 cannot have; it can have {', '.join(ACTIVATION_NAMES)}")

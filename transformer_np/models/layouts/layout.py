@@ -1,5 +1,6 @@
 """Helpers of the layouts: activations, stored tensors, and settings that are missing or unsupported."""
 
+import warnings
 from dataclasses import dataclass
 
 # Hugging Face's names of the activations; gelu_new, gelu_pytorch_tanh and gelu_fast are one formula
@@ -9,8 +10,9 @@ ACTIVATIONS = {
     "gelu_pytorch_tanh": "gelu_tanh",
     "gelu_fast": "gelu_tanh",
     "relu": "relu",
+    "silu": "silu",
 }
-ACTIVATION_NAMES = {"gelu": "gelu", "gelu_tanh": "gelu_new", "relu": "relu"}
+ACTIVATION_NAMES = {"gelu": "gelu", "gelu_tanh": "gelu_new", "relu": "relu", "silu": "silu"}
 
 
 @dataclass(frozen=True)
@@ -45,3 +47,19 @@ def refuse(settings, supported):
     for key, value in supported.items():
         if settings.get(key, value) not in (value, None):
             raise ValueError(f"{key} is {settings[key]!r}, which is not supported; supported is {value!r}")
+
+
+def is_tied(settings, weights, embedding, default):
+    """Whether the output projection is the embedding transposed. A file that says so but has another lm_head.weight is
+    believed over config.json, with a warning.
+
+    embedding: the standard name of the table;  default: where config.json does not say
+    """
+    tied = bool(settings.get("tie_word_embeddings", default))
+    if tied and "lm_head.weight" in weights and not weights.equal("lm_head.weight", embedding):
+        warnings.warn(
+            "config.json ties lm_head to the embedding, but the file has another lm_head.weight, which is used",
+            stacklevel=5,
+        )
+        tied = False
+    return tied

@@ -1,0 +1,185 @@
+"""What Llama's attention and feed-forward are made of: rotary positions, shared keys and values, SiLU, ALiBi."""
+
+import math
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np.inspection.gradcheck import check_gradients
+
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 4.0,
+    "low_freq_factor": 1.5,
+    "high_freq_factor": 3.0,
+    "original_max_position_embeddings": 64,
+}
+POSITIONS = np.array([0, 1, 5, 2, 40])
+
+
+def turned(x, positions, frequencies, pairs):
+    """Every pair as a complex number, times e^(i p ω)."""
+    y = np.empty_like(x)
+    for t, p in enumerate(positions):
+        for (i, j), omega in zip(pairs, frequencies, strict=True):
+            z = (x[..., t, i] + 1j * x[..., t, j]) * np.exp(1j * p * omega)
+            y[..., t, i], y[..., t, j] = z.real, z.imag
+    return y
+
+
+@pytest.mark.parametrize("adjacent", [False, True])
+@pytest.mark.parametrize("scaling", [None, {"rope_type": "linear", "factor": 3.0}, LLAMA3])
+def test_rotary_turns_every_pair_by_its_angle(rng, adjacent, scaling):
+    x = rng.normal(size=(2, 3, 5, 8))
+    pairs = [(0, 1), (2, 3), (4, 5), (6, 7)] if adjacent else [(0, 4), (1, 5), (2, 6), (3, 7)]
+    frequencies = F.rotary_frequencies(8, 50.0, scaling)
+    expected = turned(x, POSITIONS, frequencies, pairs)
+    np.testing.assert_allclose(F.rotary(x, POSITIONS, 50.0, scaling, adjacent), expected, rtol=1e-12, atol=1e-12)
+    report = check_gradients(F.rotary, x, list(POSITIONS), theta=50.0, scaling=scaling, adjacent=adjacent)
+    assert report.passed, report
+
+
+def test_the_frequencies_are_those_of_the_paper():
+    expected = [math.pow(10000, -2 * i / 10) for i in range(5)]
+    np.testing.assert_allclose(F.rotary_frequencies(10), expected, rtol=1e-14)
+    linear = {"type": "linear", "factor": 4}  # as older files write it
+    np.testing.assert_allclose(F.rotary_frequencies(10, scaling=linear), np.divide(expected, 4), rtol=1e-14)
+    assert np.array_equal(F.rotary_frequencies(10, scaling={"rope_type": "default"}), F.rotary_frequencies(10))
+
+
+def test_llama3_keeps_fast_pairs_and_slows_down_slow_ones():
+    """The three cases of the original, each present: wavelengths below, between and above the two bounds."""
+    plain, scaled = F.rotary_frequencies(16, 100.0), F.rotary_frequencies(16, 100.0, LLAMA3)
+    cases = set()
+    for before, after in zip(plain, scaled, strict=True):
+        wavelength = 2 * math.pi / before
+        if wavelength < 64 / 3.0:
+            case, expected = "kept", before
+        elif wavelength > 64 / 1.5:
+            case, expected = "slowed", before / 4
+        else:
+            smooth = (64 / wavelength - 1.5) / (3.0 - 1.5)
+            case, expected = "between", (1 - smooth) * before / 4 + smooth * before
+        cases.add(case)
+        assert after == pytest.approx(expected, rel=1e-13)
+    assert cases == {"kept", "slowed", "between"}
+
+
+@pytest.mark.parametrize("adjacent", [False, True])
+def test_a_score_depends_on_the_distance_alone(rng, adjacent):
+    q, k = rng.normal(size=(2, 4, 6)), rng.normal(size=(2, 7, 6))
+
+    def scores(shift):
+        turn = {"theta": 30.0, "adjacent": adjacent}
+        return F.attention_scores(
+            F.rotary(q, np.arange(3, 7) + shift, **turn), F.rotary(k, np.arange(7) + shift, **turn)
+        )
+
+    np.testing.assert_allclose(scores(11), scores(0), rtol=1e-10, atol=1e-10)
+    assert abs(scores(0) - F.attention_scores(q, k)).max() > 0.1
+
+
+def test_rotary_keeps_lengths_and_position_0(rng):
+    x = rng.normal(size=(3, 5, 6))
+    y = F.rotary(x, POSITIONS)
+    np.testing.assert_allclose(np.linalg.norm(y, axis=-1), np.linalg.norm(x, axis=-1), rtol=1e-12)
+    assert np.array_equal(y[:, 0], x[:, 0])
+    assert np.array_equal(F.rotary(x[:, 2:3], 5), y[:, 2:3])  # one position for all rows
+
+
+def test_far_positions_are_exact_in_float32(rng):
+    x = rng.normal(size=(1, 2, 8))
+    far = np.array([100_001, 131_071])
+    expected = F.rotary(x, far)
+    assert abs(F.rotary(x.astype(np.float32), far) - expected).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((5, 10000.0, None), r"K must be even, got 5"),
+        ((6, 0.0, None), r"theta must be positive, got 0.0"),
+        ((6, 9.0, {"rope_type": "yarn"}), r"rope_type is 'yarn', .* supported are default, linear, llama3"),
+        ((6, 9.0, {"factor": 2.0}), r"rope_type is None"),
+        ((6, 9.0, "linear"), r"scaling must be a dictionary with a rope_type, got 'linear'"),
+        ((6, 9.0, {"rope_type": "linear"}), r"factor of the rope_type 'linear' must be a positive number, got None"),
+        ((6, 9.0, {**LLAMA3, "factor": -1}), r"factor of the rope_type 'llama3' .* got -1"),
+        ((6, 9.0, {**LLAMA3, "high_freq_factor": 1.5}), r"high_freq_factor must be more than low_freq_factor = 1.5"),
+    ],
+)
+def test_what_rotary_frequencies_cannot_be(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        F.rotary_frequencies(*arguments)
+
+
+def test_positions_must_fit_the_rows(rng):
+    with pytest.raises(ValueError, match=r"positions must be numbers of shape \(4,\).* got int64 of shape \(3,\)"):
+        F.rotary(rng.normal(size=(2, 4, 6)), np.arange(3))
+
+
+# --- grouped queries -------------------------------------------------------------------------------------------------
+
+
+def test_repeat_heads_lays_the_copies_side_by_side(rng):
+    x = rng.normal(size=(2, 3, 4, 5))
+    y = F.repeat_heads(x, 2)
+    assert y.shape == (2, 6, 4, 5)
+    for head in range(6):
+        assert np.array_equal(y[:, head], x[:, head // 2])
+    assert np.array_equal(F.repeat_heads(x, 1), x)
+    for repeats in (1, 3):
+        assert check_gradients(F.repeat_heads, x, repeats).passed
+
+
+def test_repeat_heads_backward_wants_whole_groups(rng):
+    with pytest.raises(ValueError, match="repeats must divide the heads of dy: got repeats = 4 for 6 heads"):
+        F.repeat_heads_backward(rng.normal(size=(2, 6, 4, 5)), 4)
+    with pytest.raises(ValueError, match="repeats must be at least 1, got 0"):
+        F.repeat_heads(rng.normal(size=(2, 6, 4, 5)), 0)
+
+
+# --- SiLU and SwiGLU -------------------------------------------------------------------------------------------------
+
+
+def test_silu(rng):
+    x = np.concatenate([np.linspace(-30, 30, 1001), [-700.0, 0.0, 1e4]])
+    np.testing.assert_allclose(F.silu(x), [v / (1 + math.exp(-v)) for v in x], rtol=1e-12, atol=1e-15)
+    assert F.silu(np.array([-1e4]))[0] == 0
+    assert check_gradients(F.silu, 2 * rng.normal(size=(3, 4, 5))).passed
+    assert F.silu(0.5) == pytest.approx(0.5 / (1 + math.exp(-0.5)))
+
+
+def test_swiglu(rng):
+    x, w_gate, w1, w2 = (rng.normal(size=shape) for shape in [(2, 3, 4), (4, 5), (4, 5), (5, 6)])
+    y, gate, value = F.gated_feed_forward(x, w_gate, w1, w2, "silu")
+    np.testing.assert_allclose(y, (gate / (1 + np.exp(-gate)) * value) @ w2, rtol=1e-12)
+    np.testing.assert_allclose(gate, x @ w_gate, rtol=1e-12)
+    np.testing.assert_allclose(value, x @ w1, rtol=1e-12)
+    assert check_gradients(F.gated_feed_forward, x, w_gate, w1, w2, "silu").passed
+    with pytest.raises(ValueError, match='activation must be "gelu_tanh" or "silu", got \'relu\''):
+        F.gated_feed_forward(x, w_gate, w1, w2, "relu")
+
+
+# --- ALiBi -----------------------------------------------------------------------------------------------------------
+
+
+def test_alibi_is_the_distance_times_the_slope_of_the_head():
+    bias = F.alibi_bias(4, 3, 5, np.float64)
+    for h, t, s in np.ndindex(4, 3, 5):
+        assert bias[h, t, s] == -(2.0 ** (-2 * (h + 1))) * abs(t + 2 - s)
+
+
+def test_alibi_slopes_of_six_heads_are_those_of_the_paper():
+    """Four of the power of two below, then the first and the third of eight (Press et al. 2022, appendix A)."""
+    slopes = -F.alibi_bias(6, 2, dtype=np.float64)[:, 1, 0]
+    np.testing.assert_allclose(slopes, [2**-2, 2**-4, 2**-6, 2**-8, 2**-1, 2**-3], rtol=1e-14)
+
+
+def test_alibi_is_a_mask_of_attention(rng):
+    """The scores of a model with ALiBi are those without, plus the bias: no attention of its own is needed."""
+    q, k, v = (rng.normal(size=(2, 4, 5, 6)) for _ in range(3))
+    bias = F.alibi_bias(4, 5, dtype=np.float64)
+    _, weights = F.scaled_dot_product_attention(q, k, v, bias)
+    expected = F.softmax(q @ k.swapaxes(-1, -2) / 6**0.5 + bias)
+    np.testing.assert_allclose(weights, expected, rtol=1e-12)

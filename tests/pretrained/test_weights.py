@@ -1,0 +1,175 @@
+"""The tensors of a folder: half precision, shards, damage, and how much memory reading takes."""
+
+import json
+import struct
+import tracemalloc
+
+import numpy as np
+import pytest
+from safetensors.numpy import save_file
+
+from transformer_np.models.layouts import weights
+from transformer_np.models.layouts.weights import check_kind, find_tensors
+
+
+def bfloat16(values):
+    """The upper halves of float32: what a file in bfloat16 holds, cut off instead of rounded."""
+    return (np.asarray(values, np.float32).view("u4") >> 16).astype("u2")
+
+
+def write_safetensors(path, tensors):
+    """{name: (kind, array)} as a file; the arrays are written as they are, whatever the kind."""
+    header, start = {}, 0
+    for name, (kind, array) in tensors.items():
+        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [start, start + array.nbytes]}
+        start += array.nbytes
+    text = json.dumps({"__metadata__": {"format": "pt"}, **header}).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(array.tobytes() for _, array in tensors.values()))
+
+
+def write_shards(folder, *shards):
+    """Each {name: array} as a file, and the index."""
+    shard_of = {}
+    for i, tensors in enumerate(shards, 1):
+        name = f"model-{i:05}-of-{len(shards):05}.safetensors"
+        save_file(tensors, folder / name)
+        shard_of |= dict.fromkeys(tensors, name)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {}, "weight_map": shard_of}))
+    return shard_of
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 3, 4), (1, 9)])
+@pytest.mark.parametrize("piece", [1, 4, 1 << 18])
+def test_every_kind_is_widened(tmp_path, rng, monkeypatch, shape, piece):
+    monkeypatch.setattr(weights, "PIECE", piece)
+    values = np.asarray(rng.normal(size=shape))
+    write_safetensors(
+        tmp_path / "model.safetensors",
+        {
+            "double": ("F64", values),
+            "single": ("F32", values.astype(np.float32)),
+            "half": ("F16", values.astype(np.float16)),
+            "brain": ("BF16", bfloat16(values)),
+        },
+    )
+    path, found = find_tensors(tmp_path)
+    assert path == tmp_path / "model.safetensors"
+    read = {name: tensor.read() for name, tensor in found.items()}
+    assert {name: str(array.dtype) for name, array in read.items()} == {
+        "double": "float64",
+        "single": "float32",
+        "half": "float32",
+        "brain": "float32",
+    }
+    assert np.array_equal(read["double"], values)
+    assert np.array_equal(read["single"], values.astype(np.float32))
+    assert np.array_equal(read["half"], values.astype(np.float16).astype(np.float32))
+    cut = (values.astype(np.float32).view("u4") & np.uint32(0xFFFF0000)).view(np.float32)
+    assert np.array_equal(read["brain"], cut)
+
+
+def test_bfloat16_keeps_the_range_of_float32(tmp_path):
+    numbers = np.array([1.0, -2.5, 3.0e38, 2e-38, np.inf, -np.inf, np.nan, 0.0, -0.0], np.float32)
+    write_safetensors(tmp_path / "model.safetensors", {"x": ("BF16", bfloat16(numbers))})
+    read = find_tensors(tmp_path)[1]["x"].read()
+    np.testing.assert_allclose(read, numbers, rtol=2**-7)
+    assert np.array_equal(np.signbit(read), np.signbit(numbers))
+
+
+def test_a_tensor_is_read_into_an_array_that_is_there(tmp_path, rng, monkeypatch):
+    monkeypatch.setattr(weights, "PIECE", 8)
+    values = rng.normal(size=(7, 5)).astype(np.float32)
+    save_file({"before": np.ones(3, np.float32), "w": values}, tmp_path / "model.safetensors")
+    target = np.zeros((5, 7))
+    tensor = find_tensors(tmp_path)[1]["w"]
+    assert tensor.read(target.T).base is target
+    assert np.array_equal(target, values.T)
+
+
+def test_shards_are_one_folder(tmp_path, rng):
+    first = {"a": rng.normal(size=(2, 3)), "b": rng.normal(size=4)}
+    second = {"c": rng.normal(size=(3, 2))}
+    shard_of = write_shards(tmp_path, first, second)
+    path, found = find_tensors(tmp_path)
+    assert path.name == "model.safetensors.index.json"
+    assert {name: tensor.path.name for name, tensor in found.items()} == shard_of
+    for name, values in (first | second).items():
+        assert np.array_equal(found[name].read(), values)
+    save_file({"a": first["b"]}, tmp_path / "model.safetensors")  # one file goes before the index
+    assert list(find_tensors(tmp_path)[1]) == ["a"]
+
+
+def test_a_tensor_outside_the_index_is_not_read(tmp_path):
+    shard_of = write_shards(tmp_path, {"a": np.ones(2), "b": np.ones(3)})
+    del shard_of["b"]
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": shard_of}))
+    assert list(find_tensors(tmp_path)[1]) == ["a"]
+
+
+def one_line(info):
+    return "\n" not in str(info.value)
+
+
+def test_a_missing_shard(tmp_path):
+    write_shards(tmp_path, {"a": np.ones(2)}, {"b": np.ones(3)})
+    (tmp_path / "model-00002-of-00002.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=r"names model-00002-of-00002\.safetensors, which .* lacks") as info:
+        find_tensors(tmp_path)
+    assert one_line(info)
+
+
+def test_a_damaged_shard_is_named(tmp_path):
+    write_shards(tmp_path, {"a": np.ones(2)}, {"b": np.ones(3)})
+    path = tmp_path / "model-00002-of-00002.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(ValueError, match=r"model-00002-of-00002\.safetensors is truncated, damaged"):
+        find_tensors(tmp_path)
+
+
+def test_an_index_that_names_a_tensor_that_no_shard_has(tmp_path):
+    shard_of = write_shards(tmp_path, {"a": np.ones(2)}, {"b": np.ones(3)})
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": shard_of | {"c": shard_of["b"]}}))
+    with pytest.raises(ValueError, match=r"names c in model-00002-of-00002\.safetensors, which has no such") as info:
+        find_tensors(tmp_path)
+    assert one_line(info)
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"weight_map": 3}', '{"weight_map": {"a": 3}}', '{"weight_map": []}'])
+def test_a_damaged_index(tmp_path, text):
+    (tmp_path / "model.safetensors.index.json").write_text(text)
+    with pytest.raises(ValueError, match=r'index\.json is damaged: expected JSON with {"weight_map"') as info:
+        find_tensors(tmp_path)
+    assert one_line(info)
+
+
+def test_an_index_stays_in_its_folder(tmp_path):
+    save_file({"a": np.ones(2)}, tmp_path / "secret.safetensors")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    index = folder / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": {"a": "../secret.safetensors"}}))
+    with pytest.raises(ValueError, match=r"names '\.\./secret\.safetensors', expected the name of a file beside it"):
+        find_tensors(folder)
+
+
+@pytest.mark.parametrize("kind", ["F8_E4M3", "F8_E5M2", "I8"])
+def test_a_kind_that_is_not_supported(tmp_path, kind):
+    write_safetensors(tmp_path / "model.safetensors", {"x": (kind, np.zeros(6, np.uint8))})
+    message = rf"x is {kind}, which is not supported; supported are F64, F32, F16, BF16"
+    with pytest.raises(ValueError, match=message) as info:
+        check_kind("x", find_tensors(tmp_path)[1]["x"])
+    assert one_line(info)
+
+
+def test_reading_takes_no_memory_besides_the_array(tmp_path, monkeypatch):
+    monkeypatch.setattr(weights, "PIECE", 1 << 16)
+    shape = (4096, 1024)  # 16 MB in float32
+    write_safetensors(tmp_path / "model.safetensors", {"x": ("BF16", np.zeros(shape, "u2"))})
+    tensor, target = find_tensors(tmp_path)[1]["x"], np.ones(shape[::-1], np.float32)
+    tracemalloc.start()
+    tensor.read(target.T)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert not target.any()
+    assert peak < 16 * weights.PIECE  # 1 MB: a piece of half precision, the same in single, and what lies between

@@ -1,0 +1,197 @@
+"""Text while it is generated: pieces that are certain, the stop, and `generate --pretrained`."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from conftest import randomize
+
+from transformer_np import cli
+from transformer_np.models import GPT, T5, GPTConfig, Llama, LlamaConfig, T5Config
+from transformer_np.tasks.pretrained_text import PretrainedTextGenerator
+from transformer_np.tasks.streaming import text_pieces, until
+
+tokenizers = pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
+
+# --- pieces ----------------------------------------------------------------------------------------------------------
+
+BYTES = ["Zw", "ö".encode()[:1], "ö".encode()[1:], "lf", " B", "🙂".encode()[:2], "🙂".encode()[2:], ""]
+
+
+def decode_bytes(ids):
+    parts = (BYTES[i] if isinstance(BYTES[i], bytes) else BYTES[i].encode() for i in ids)
+    return b"".join(parts).decode("utf-8", errors="replace")
+
+
+def decode_words(ids):
+    """As Llama's tokenizer: every word brings its blank, and the first loses it."""
+    return "".join(f" {i}" for i in ids)[1:]
+
+
+def test_a_character_waits_for_all_its_bytes():
+    assert list(text_pieces(decode_bytes, [0], [1, 2, 3, 4, 5, 6])) == ["ö", "lf", " B", "🙂"]
+    assert list(text_pieces(decode_bytes, [0, 1], [2, 3])) == ["lf"]  # the first half was in the prompt
+    assert list(text_pieces(decode_bytes, [0], [3, 1])) == ["lf", "\ufffd"]  # half a character at the end
+    assert list(text_pieces(decode_bytes, [0], [7, 3, 7])) == ["lf"]  # tokens without a text
+
+
+def test_a_word_keeps_its_blank():
+    assert list(text_pieces(decode_words, [5, 6], [7, 8])) == [" 7", " 8"]
+    assert list(text_pieces(decode_words, [5], [])) == []
+
+
+def test_pieces_come_as_soon_as_they_are_certain():
+    drawn = []
+
+    def tokens():
+        for token in (0, 1, 2, 3):
+            drawn.append(token)
+            yield token
+
+    pieces = text_pieces(decode_bytes, [4], tokens())
+    assert next(pieces) == "Zw" and drawn == [0]
+    assert next(pieces) == "ö" and drawn == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "stop", "expected"),
+    [
+        (["ab", "c", "def"], "x", "abcdef"),
+        (["ab", "c", "def"], "c", "ab"),
+        (["ab", "c", "def"], "bcd", "a"),
+        (["ab", "c", "def"], "f", "abcde"),
+        (["aab", "aac"], "aac", "aab"),
+        (["abc"], "abcd", "abc"),
+        ([], "x", ""),
+    ],
+)
+def test_until(pieces, stop, expected):
+    assert "".join(until(stop, pieces)) == expected
+
+
+def test_until_reads_no_further_than_the_stop():
+    pieces = iter(["ab", "cd", "ef"])
+    assert "".join(until("c", pieces)) == "ab"
+    assert next(pieces) == "ef"
+
+
+# --- a pretrained folder ---------------------------------------------------------------------------------------------
+
+WORDS = ["one", "two", "three", "four"]
+
+
+@pytest.fixture
+def folder_with(tmp_path, rng):
+    """folder_with(model, **config) -> its folder with a tokenizer of bytes, and settings of config.json changed."""
+
+    def make(model, **settings):
+        library = tokenizers.Tokenizer(tokenizers.models.BPE())
+        library.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+        library.decoder = tokenizers.decoders.ByteLevel()
+        alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
+        trainer = tokenizers.trainers.BpeTrainer(
+            vocab_size=270, special_tokens=["<end>"], initial_alphabet=alphabet, show_progress=False
+        )
+        library.train_from_iterator([" ".join(WORDS)] * 9, trainer)
+        assert library.get_vocab_size() <= 270
+        randomize(model, rng).save_pretrained(tmp_path)
+        library.save(str(tmp_path / "tokenizer.json"))
+        config = tmp_path / "config.json"
+        config.write_text(json.dumps({**json.loads(config.read_text()), **settings}))
+        return tmp_path
+
+    return make
+
+
+def llama():
+    return Llama(LlamaConfig(270, 16, 16, 4, 2, num_layers=2))
+
+
+def gpt():
+    return GPT(GPTConfig(270, 16, 16, 4, 2))
+
+
+def call(capsys, *args):
+    code = cli.main([str(arg) for arg in args])
+    return code, *capsys.readouterr()
+
+
+@pytest.mark.parametrize("make", [llama, gpt])
+def test_generate_goes_on_with_a_pretrained_model(folder_with, capsys, make):
+    folder = folder_with(make())
+    generator = PretrainedTextGenerator.load(folder)
+    written = generator.generate("one two", 30, temperature=0)  # beyond the context
+    assert written.startswith("one two") and len(written) > 20
+    pieces = list(generator.stream("one two", 30, temperature=0))
+    assert pieces[0] == "one two" and "".join(pieces) == written and len(pieces) > 10
+    options = ("--pretrained", folder, "--max-new-tokens", 30, "--temperature", 0)
+    assert call(capsys, "generate", *options, "one two") == (0, written + "\n", "")
+    code, out, _ = call(capsys, "generate", *options, "one two", "three")
+    assert code == 0 and out.startswith(f"{written}\n{'-' * 20}\nthree")
+    assert call(capsys, "generate", *options, "one two", "--seed", 3) == (0, written + "\n", "")
+
+
+def test_a_prompt_beyond_the_context(folder_with, capsys):
+    folder = folder_with(llama())
+    code, out, err = call(capsys, "generate", "--pretrained", folder, "--max-new-tokens", 2, "x" * 20)
+    assert code == 0 and out.startswith("x" * 20)
+    assert err == "the prompt has 20 tokens, but the model sees at most 16: the first 4 are ignored\n"
+
+
+@pytest.mark.parametrize("name", ["config.json", "generation_config.json"])
+@pytest.mark.parametrize("form", [lambda i: i, lambda i: [i, 3]])
+def test_the_text_ends_at_its_end_token(folder_with, name, form):
+    folder = folder_with(llama())
+    generator = PretrainedTextGenerator.load(folder)
+    assert generator.end_ids == ()
+    ids = generator.tokenizer.encode(generator.generate("one two", 30, temperature=0))
+    start = len(generator.tokenizer.encode("one two"))
+    end = ids[start + 4]
+    settings = json.loads((folder / "config.json").read_text()) if name == "config.json" else {}
+    (folder / name).write_text(json.dumps({**settings, "eos_token_id": form(end)}))
+    ended = PretrainedTextGenerator.load(folder)
+    assert ended.end_ids == ((end,) if isinstance(form(0), int) else (end, 3))
+    written = ended.tokenizer.encode(ended.generate("one two", 30, temperature=0))
+    assert len(written) <= ids.index(end, start) + 1 < len(ids)
+
+
+def test_models_and_files_that_will_not_do(folder_with, capsys):
+    t5 = T5(T5Config(270, 16, 2, 8, 1, 1, 12))
+    code, out, err = call(capsys, "generate", "--pretrained", folder_with(t5), "one")
+    assert (code, out) == (2, "") and "holds a T5, which cannot continue a text" in err
+    folder = folder_with(llama())
+    code, out, err = call(capsys, "generate", "--pretrained", folder, "")
+    assert (code, out) == (2, "") and "the prompt is empty" in err
+    code, out, err = call(capsys, "generate", "--pretrained", folder, "one", "--top-p", 7)
+    assert (code, out) == (2, "") and "top_p must lie in (0, 1]" in err
+    (folder / "generation_config.json").write_text("[")
+    code, out, err = call(capsys, "generate", "--pretrained", folder, "one")
+    assert (code, out) == (2, "") and "generation_config.json is damaged" in err
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
+def test_the_text_is_shown_as_it_is_written_and_ctrl_c_ends_it(folder_with):
+    """The process would write for hours; what it has written is in the pipe before it is interrupted."""
+    command = "import sys; from transformer_np.cli import main; sys.exit(main())"
+    options = ["generate", "--pretrained", folder_with(llama()), "--max-new-tokens", "100000000", "one two"]
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    process = subprocess.Popen(
+        [sys.executable, "-c", command, *map(str, options)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=buffered,
+    )
+    try:
+        start = os.read(process.stdout.fileno(), 1 << 16)  # all there is when something is there
+        assert start.startswith(b"one two") and len(start) < 8192  # which a buffer would fill first
+        assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        rest, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert rest.endswith(b"\n") and b"Traceback" not in errors
+    assert errors.decode().splitlines() == ["transformer-np: error: interrupted"]

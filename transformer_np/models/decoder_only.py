@@ -1,0 +1,79 @@
+"""The parts that decoder-only models share: a stack of blocks under a causal mask, from ids to the next token."""
+
+from ..layers import Linear, TiedLinear
+from ..layers.initial import normal
+from ..masks import causal_mask, window_mask
+from ..module import Module
+from ..support.checks import as_ids
+from .base import Pretrained
+
+INIT_STD = 0.02  # of every matrix, as in GPT-2
+
+
+class DecoderOnly(Pretrained, Module):
+    """Embedding, blocks, norm and output projection of a model that reads from left to right.
+
+    A subclass makes `embedding`, `blocks`, `norm` and `output`. It may add positions to the embeddings (`_positioned`
+    and its backward). Its config has vocab_size, max_len, d_model, num_layers, window and tie_embeddings.
+    """
+
+    def _output(self, rng):
+        """The projection to the scores: the embedding transposed, or a matrix of its own."""
+        c = self.config
+        if c.tie_embeddings:
+            return TiedLinear(self.embedding)
+        return Linear(c.d_model, c.vocab_size, bias=False, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+
+    def _draw(self, rng):
+        """Start the matrices of the blocks; those that write into the residual path smaller (GPT-2)."""
+        residual = INIT_STD / (2 * self.config.num_layers) ** 0.5
+        for block in self.blocks:
+            attention, feed_forward = block.attention, block.feed_forward
+            read = [attention.w_q, attention.w_k, attention.w_v, feed_forward.w1, feed_forward.w_gate]
+            for w in filter(None, read):
+                w.data = normal(rng, w.shape, INIT_STD, w.dtype)
+            for w in (attention.w_o, feed_forward.w2):
+                w.data = normal(rng, w.shape, residual, w.dtype)
+
+    def _positioned(self, x, start):
+        """x (B, T, D), the embeddings of the tokens from position `start` on  ->  what enters the blocks."""
+        return x
+
+    def _positioned_backward(self, dx):
+        return dx
+
+    def forward(self, ids, cache=None, last=False):
+        """ids (B, T)  ->  logits (B, T, V), or with `last` those of the last token alone, (B, 1, V)
+
+        cache: a decoding.DecoderCache; ids then holds only the tokens that are new since the last call with it
+        """
+        ids = as_ids(ids, self.config.vocab_size)
+        if ids.ndim != 2:
+            raise ValueError(f"ids must have the axes (batch, length), got shape {ids.shape}")
+        T = ids.shape[1]
+        start = 0 if cache is None else cache.length
+        if start + T > self.config.max_len:
+            raise ValueError(f"ids is {start + T} tokens long, more than max_len = {self.config.max_len}")
+        mask = self._mask(T, start + T)
+        x = self._positioned(self.embedding(ids), start)  # (B, T, D)
+        for i, block in enumerate(self.blocks):
+            x = block(x, mask, None if cache is None else cache.blocks[i][0])
+        if cache is not None:
+            cache.extend(ids)
+        return self.output(self.norm(x[:, -1:] if last else x))  # (B, T, V)
+
+    def _mask(self, T, S):
+        """What T new tokens may not see of S in all: None, a mask, or two in a tuple, each (T, S)."""
+        causal = causal_mask(T, S) if T > 1 else None  # one token sees all before it
+        window = self.config.window
+        if window is None or window >= S - 1:
+            return causal
+        near = window_mask(T, window, S)
+        return near if causal is None else (causal, near)
+
+    def backward(self, dlogits):
+        """From dlogits (B, T, V) to the gradients of all parameters. Ids have no gradient: returns None."""
+        dx = self.norm.backward(self.output.backward(dlogits))  # (B, T, D)
+        for block in reversed(self.blocks):
+            dx = block.backward(dx)
+        self.embedding.backward(self._positioned_backward(dx))
