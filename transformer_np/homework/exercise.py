@@ -1,4 +1,4 @@
-"""What an exercise is: a function or class of the library that a student writes anew, the calls that try it, and the
+"""What an exercise is: a function or class of the library that a student reimplements, the calls that test it, and the
 mistakes people make in it."""
 
 from collections.abc import Callable, Mapping
