@@ -78,7 +78,7 @@ def pyright(folder, **files):
         pytest.skip("needs pyright")
     for name, code in files.items():
         (folder / f"{name}.py").write_text(code, encoding="utf-8")
-    settings = {"extraPaths": [str(ROOT)], "reportPossiblyUnbound": False, "reportMissingImports": False}
+    settings = {"extraPaths": [str(ROOT)], "reportPossiblyUnboundVariable": False, "reportMissingImports": False}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
     command = [program, "--outputjson", "--pythonpath", sys.executable, "--project", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")

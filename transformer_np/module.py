@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from .support.outline import Outline
+
 
 class Parameter:
     """A learned array, `.data`, and its accumulated gradient, `.grad`, of the same shape and dtype.
@@ -162,6 +164,28 @@ class Module:
     def zero_grad(self) -> None:
         for parameter in self.parameters():
             parameter.grad[...] = 0
+
+    def outline(self) -> Outline:
+        """The tree of modules with their parameters, as `print(model)` shows it."""
+        return self._outline("", set())
+
+    def _outline(self, name, seen):
+        named, size = {}, 0  # {shape: names}
+        for own, value in vars(self).items():
+            if isinstance(value, Parameter):
+                named.setdefault(f"{value.shape}{' tied' if id(value) in seen else ''}", []).append(own)
+                size += 0 if id(value) in seen else value.data.size
+                seen.add(id(value))
+        parameters = tuple(f"{' '.join(names)} {shape}" for shape, names in named.items())
+        inside = tuple(child._outline(path, seen) for path, child in self.children())
+        size += sum(part.size for part in inside)
+        return Outline(name, type(self).__name__, parameters, size, inside)
+
+    def __repr__(self) -> str:
+        return str(self.outline())
+
+    def _repr_html_(self) -> str:
+        return self.outline().html()
 
     # --- modes ---------------------------------------------------------------------------------------------------
 
