@@ -2,8 +2,9 @@
 
     python tests/make_stubs.py
 
-Annotations would hide the formulas of `functional`. So its types stand in a stub: those of the arguments come from
-`@shapes`, from the defaults and from TYPES below, and those of the results from a call of each function.
+Annotations would hide the formulas of `functional`. So its types stand in a stub. The types of the arguments come from
+`@shapes`, from the defaults and from TYPES below, where an argument with a new name needs a line; the types of the
+results come from a call of each function.
 """
 
 import inspect
@@ -18,6 +19,7 @@ PACKAGE = Path(transformer_np.__file__).parent
 HEAD = '"""Made by tests/make_stubs.py for editors and type checkers; the docstrings are in the .py files."""\n'
 TYPES = {  # of the arguments that `@shapes` does not name and that have no default, or one that is not of their type
     "T": "int",
+    "K": "int",
     "S": "int | None",
     "approximate": 'Literal["tanh", "none"]',
     "buckets": "ArrayLike",
@@ -33,7 +35,10 @@ TYPES = {  # of the arguments that `@shapes` does not name and that have no defa
     "num_embeddings": "int",
     "num_heads": "int",
     "p": "float",
+    "positions": "ArrayLike",
+    "repeats": "int",
     "rng": "np.random.Generator | int",
+    "scaling": "Mapping[str, str | float] | None",
     "targets": "ArrayLike",
     "window": "int",
 }
@@ -71,7 +76,8 @@ def signature(name, returned):
 def stub_of_functions(calls):
     """functional/__init__.pyi; calls: {name: arguments of a call}."""
     lines = [signature(name, getattr(F, name)(*calls[name])) for name in F.__all__]
-    imports = "from typing import Literal\n\nimport numpy as np\nfrom numpy.typing import ArrayLike, DTypeLike\n"
+    imports = "from collections.abc import Mapping\nfrom typing import Literal\n\n"
+    imports += "import numpy as np\nfrom numpy.typing import ArrayLike, DTypeLike\n"
     names = "".join(f'    "{name}",\n' for name in F.__all__)
     return "\n".join([HEAD + "\n" + imports, "TILE: int\n", f"__all__ = [\n{names}]\n", *lines, ""])
 
@@ -97,7 +103,7 @@ def stubs():
 
     rng = np.random.default_rng(0)
     calls = {name: make(lambda *shape: rng.normal(size=shape)) for name, make in ARGUMENTS.items()}
-    calls["relative_position_buckets"] = (2,)
+    calls |= {"relative_position_buckets": (2,), "rotary_frequencies": (2,)}
     return {
         PACKAGE / "__init__.pyi": stub_of_the_package(),
         PACKAGE / "functional" / "__init__.pyi": stub_of_functions(calls),

@@ -1,5 +1,6 @@
 """Made by tests/make_stubs.py for editors and type checkers; the docstrings are in the .py files."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import ArrayLike, DTypeLike
 TILE: int
 
 __all__ = [
+    "alibi_bias",
     "attention_scores",
     "causal_conv1d",
     "causal_conv1d_backward",
@@ -39,12 +41,19 @@ __all__ = [
     "relative_shift_backward",
     "relu",
     "relu_backward",
+    "repeat_heads",
+    "repeat_heads_backward",
     "rms_norm",
     "rms_norm_backward",
     "rnn",
     "rnn_backward",
+    "rotary",
+    "rotary_backward",
+    "rotary_frequencies",
     "scaled_dot_product_attention",
     "scaled_dot_product_attention_backward",
+    "silu",
+    "silu_backward",
     "sinusoidal_encoding",
     "softmax",
     "softmax_backward",
@@ -59,6 +68,7 @@ __all__ = [
     "window_attention_backward",
 ]
 
+def alibi_bias(num_heads: int, T: int, S: int | None = None, dtype: DTypeLike = np.float32) -> np.ndarray: ...
 def attention_scores(
     q: ArrayLike,
     k: ArrayLike,
@@ -107,6 +117,7 @@ def gated_feed_forward(
     w_gate: ArrayLike,
     w1: ArrayLike,
     w2: ArrayLike,
+    activation: str = "gelu_tanh",
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 def gated_feed_forward_backward(
     dy: ArrayLike,
@@ -116,6 +127,7 @@ def gated_feed_forward_backward(
     w_gate: ArrayLike,
     w1: ArrayLike,
     w2: ArrayLike,
+    activation: str = "gelu_tanh",
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
 def gelu(x: ArrayLike, approximate: Literal["tanh", "none"] = "tanh") -> np.ndarray: ...
 def gelu_backward(dy: ArrayLike, x: ArrayLike, approximate: Literal["tanh", "none"] = "tanh") -> np.ndarray: ...
@@ -179,6 +191,8 @@ def relative_shift(x: ArrayLike) -> np.ndarray: ...
 def relative_shift_backward(dy: ArrayLike) -> np.ndarray: ...
 def relu(x: ArrayLike) -> np.ndarray: ...
 def relu_backward(dy: ArrayLike, x: ArrayLike) -> np.ndarray: ...
+def repeat_heads(x: ArrayLike, repeats: int) -> np.ndarray: ...
+def repeat_heads_backward(dy: ArrayLike, repeats: int) -> np.ndarray: ...
 def rms_norm(x: ArrayLike, gamma: ArrayLike, eps: float = 1e-06) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 def rms_norm_backward(
     dy: ArrayLike,
@@ -194,6 +208,25 @@ def rnn_backward(
     w_x: ArrayLike,
     w_h: ArrayLike,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]: ...
+def rotary(
+    x: ArrayLike,
+    positions: ArrayLike,
+    theta: float = 10000.0,
+    scaling: Mapping[str, str | float] | None = None,
+    adjacent: bool = False,
+) -> np.ndarray: ...
+def rotary_backward(
+    dy: ArrayLike,
+    positions: ArrayLike,
+    theta: float = 10000.0,
+    scaling: Mapping[str, str | float] | None = None,
+    adjacent: bool = False,
+) -> np.ndarray: ...
+def rotary_frequencies(
+    K: int,
+    theta: float = 10000.0,
+    scaling: Mapping[str, str | float] | None = None,
+) -> np.ndarray: ...
 def scaled_dot_product_attention(
     q: ArrayLike,
     k: ArrayLike,
@@ -207,6 +240,8 @@ def scaled_dot_product_attention_backward(
     v: ArrayLike,
     weights: ArrayLike,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+def silu(x: ArrayLike) -> np.ndarray: ...
+def silu_backward(dy: ArrayLike, x: ArrayLike) -> np.ndarray: ...
 def sinusoidal_encoding(length: int, d_model: int, dtype: DTypeLike = np.float32) -> np.ndarray: ...
 def softmax(x: ArrayLike, axis: int = -1) -> np.ndarray: ...
 def softmax_backward(dy: ArrayLike, y: ArrayLike, axis: int = -1) -> np.ndarray: ...
