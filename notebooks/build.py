@@ -22,6 +22,9 @@ For whoever writes a notebook:
   100 characters in one, an output on stderr, an error, an absolute path, a size of 1.5 MB or more. The build says so
   and ends with 1; the tests look again.
 
+If pyproject.toml names the address of a repository, every notebook begins with a badge that opens it in Colab, and with
+a cell that installs the package from there where it is missing. Without an address it has neither.
+
 Exit codes: 0 done, 1 something failed or differs, 2 bad use.
 """
 
@@ -32,6 +35,7 @@ import re
 import sys
 import tempfile
 import time
+import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -47,6 +51,13 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+
+INSTALL = """# Installs the package where it is missing, as in Colab.
+from importlib.util import find_spec
+
+if find_spec("transformer_np") is None:
+    %pip install --quiet git+{address}"""
+_GITHUB, _COLAB = "https://github.com/", "https://colab.research.google.com"
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -84,7 +95,28 @@ def read_text(text):
     """The notebook of a text file, not executed, tidied as `tidy` does."""
     import jupytext
 
-    return tidy(jupytext.read(text, fmt="md"), number(text))
+    notebook = jupytext.read(text, fmt="md")
+    if address := repository():
+        notebook.cells[:0] = first_cells(address, target(text).name)
+    return tidy(notebook, number(text))
+
+
+def repository():
+    """The address that pyproject.toml has for the package index, too; "" while there is none."""
+    project = tomllib.loads((HERE.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    return project["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
+
+
+def first_cells(address, name):
+    """For a reader in Colab: the badge, if the code host is one that Colab opens, and the installation."""
+    from nbformat.v4 import new_code_cell, new_markdown_cell
+
+    cells = [new_code_cell(INSTALL.format(address=address))]
+    if address.startswith(_GITHUB):
+        place = f"{address.removeprefix(_GITHUB)}/blob/main/notebooks/{name}"
+        badge = f"[![Open in Colab]({_COLAB}/assets/colab-badge.svg)]({_COLAB}/github/{place})"
+        cells.insert(0, new_markdown_cell(badge))
+    return cells
 
 
 def read_notebook(path):

@@ -220,6 +220,26 @@ def test_what_may_vary_and_what_may_not(text):
     ]
 
 
+def test_with_a_repository_a_notebook_installs_the_package(text, monkeypatch):
+    before = build.read_text(text)
+    monkeypatch.setattr(build, "repository", lambda: "https://host.example/owner/name")
+    install, *others = build.read_text(text).cells
+    assert install.source.endswith("%pip install --quiet git+https://host.example/owner/name")
+    assert [cell.source for cell in others] == [cell.source for cell in before.cells]
+
+    monkeypatch.setattr(build, "repository", lambda: "https://github.com/owner/name")
+    badge, install, *_ = build.read_text(text).cells
+    assert badge.source.endswith("colab.research.google.com/github/owner/name/blob/main/notebooks/01_title.ipynb)")
+    assert (badge.cell_type, install.cell_type) == ("markdown", "code")
+
+
+@pytest.mark.notebooks
+def test_the_cell_that_installs_runs_where_the_package_is_there(text, monkeypatch):
+    pytest.importorskip("nbclient", reason="needs the notebooks extra: nbclient")
+    monkeypatch.setattr(build, "repository", lambda: "https://host.example/owner/name")
+    assert build.build(text) == []
+
+
 def test_which_notebooks(text):
     folder = text.parent.parent
     assert build.sources(folder=folder) == [text]

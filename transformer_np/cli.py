@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from difflib import get_close_matches
 
 # Before NumPy is loaded. The models here are small: splitting one small matrix product among threads gains nothing, and
 # the threads wait for each other while another program runs. `train --workers` uses the other cores.
@@ -48,8 +49,21 @@ COMMANDS = (
 DONE, CHECK_FAILED, BAD_USE, INTERRUPTED = 0, 1, 2, 130
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser that suggests the command or value that was probably meant."""
+
+    def _check_value(self, action, value):
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            near = get_close_matches(str(value), map(str, action.choices), 1)
+            if near:
+                error.message += f"; did you mean {near[0]}?"
+            raise
+
+
 def build_parser():
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="transformer-np",
         description="The Transformer in plain NumPy: the lecture's worked examples, training, translation, pictures.",
         epilog="example: transformer-np lecture",
@@ -66,7 +80,14 @@ def main(argv=None):
 
     Results go to stdout; progress and errors to stderr.
     """
-    args = build_parser().parse_args(argv)
+    for stream in (sys.stdout, sys.stderr):  # a console without "→" shows "?" for it, rather than nothing at all
+        if hasattr(stream, "reconfigure") and stream.encoding.lower().replace("-", "") != "utf8":
+            stream.reconfigure(errors="replace")
+    parser = build_parser()
+    if not (sys.argv[1:] if argv is None else argv):
+        parser.print_help()
+        return DONE
+    args = parser.parse_args(argv)
     try:
         code = args.run(args) or DONE
         _flush()

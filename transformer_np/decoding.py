@@ -127,9 +127,9 @@ def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False
     src (B, S)  ->  one list of ids per row, without start and end tokens; with return_log_probs also log p of each
     whole output in nats, including the end token, (B,)
     """
-    outputs = None
+    outputs = []
     for tokens, log_probs in greedy_steps(model, src, max_len, use_cache):
-        if outputs is None:
+        if not outputs:
             outputs = [[] for _ in tokens]
             totals = np.zeros(len(tokens))
             alive = np.ones(len(tokens), bool)

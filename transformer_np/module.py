@@ -1,10 +1,14 @@
 """Parameter and Module: the parts of a model, by name."""
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+
+from .support.outline import Outline
 
 
 class Parameter:
@@ -25,7 +29,7 @@ class Parameter:
         self._data, self._grad = data, grad
 
     @property
-    def data(self):
+    def data(self) -> np.ndarray:
         return self._data
 
     @data.setter
@@ -33,7 +37,7 @@ class Parameter:
         self._assign(self._data, values)
 
     @property
-    def grad(self):
+    def grad(self) -> np.ndarray:
         return self._grad
 
     @grad.setter
@@ -41,11 +45,11 @@ class Parameter:
         self._assign(self._grad, 0 if values is None else values)
 
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         return self._data.shape
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype:
         return self._data.dtype
 
     def _assign(self, array, values):
@@ -57,7 +61,7 @@ class Parameter:
             raise ValueError(f"a parameter of shape {array.shape} cannot take values of shape {np.shape(values)}")
         array[...] = values
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
         return np.array(self._data, dtype=dtype, copy=copy)
 
     def __repr__(self):
@@ -74,18 +78,22 @@ class Module:
     training = True
     keeping = True
     always_kept = ()  # names of the values that are kept even in eval()
-    _kept = MappingProxyType({})
+    _kept: Any = MappingProxyType({})
 
-    def forward(self, *inputs):
+    if TYPE_CHECKING:  # the attributes that a subclass makes by name
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def forward(self, *inputs: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
-    def backward(self, dout):
+    def backward(self, dout: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no backward")
 
-    def __call__(self, *inputs, **options):
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
         return self.forward(*inputs, **options)
 
-    def __setattr__(self, name, value):
+    def __setattr__(self, name: str, value: Any) -> None:
         """`layer.w = array` sets the values of the parameter w; it stays the same Parameter."""
         current = self.__dict__.get(name)
         if isinstance(current, Parameter) and not isinstance(value, Parameter):
@@ -109,7 +117,7 @@ class Module:
             )
         return tuple(self._kept[name] for name in names) if len(names) > 1 else self._kept[names[0]]
 
-    def intermediates(self):
+    def intermediates(self) -> dict[str, np.ndarray]:
         """Every named value of the last forward, {dotted name: array}: q, k, v, weights, hidden, x_hat, …
 
         eval() keeps the attention weights only; eval(keep=True) keeps everything. The weights of long sequences are
@@ -124,7 +132,7 @@ class Module:
 
     # --- parameters and modules by name --------------------------------------------------------------------------
 
-    def children(self):
+    def children(self) -> Iterator[tuple[str, "Module"]]:
         """(name, module) for the modules directly inside; modules in a list are numbered."""
         for name, value in vars(self).items():
             if isinstance(value, Module):
@@ -132,13 +140,13 @@ class Module:
             elif isinstance(value, list):
                 yield from ((f"{name}.{i}", item) for i, item in enumerate(value) if isinstance(item, Module))
 
-    def named_modules(self, prefix=""):
+    def named_modules(self, prefix: str = "") -> Iterator[tuple[str, "Module"]]:
         """(dotted name, module) for this module, whose name is "", and all modules inside it."""
         yield prefix, self
         for name, child in self.children():
             yield from child.named_modules(f"{prefix}.{name}" if prefix else name)
 
-    def named_parameters(self):
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """(dotted name, parameter). A tied parameter with several names appears once, under the first."""
         seen = set()
         for path, module in self.named_modules():
@@ -147,23 +155,45 @@ class Module:
                     seen.add(id(value))
                     yield f"{path}.{name}" if path else name, value
 
-    def parameters(self):
+    def parameters(self) -> list[Parameter]:
         return [parameter for _, parameter in self.named_parameters()]
 
-    def num_parameters(self):
+    def num_parameters(self) -> int:
         return sum(parameter.data.size for parameter in self.parameters())
 
-    def zero_grad(self):
+    def zero_grad(self) -> None:
         for parameter in self.parameters():
             parameter.grad[...] = 0
 
+    def outline(self) -> Outline:
+        """The tree of modules with their parameters, as `print(model)` shows it."""
+        return self._outline("", set())
+
+    def _outline(self, name, seen):
+        named, size = {}, 0  # {shape: names}
+        for own, value in vars(self).items():
+            if isinstance(value, Parameter):
+                named.setdefault(f"{value.shape}{' tied' if id(value) in seen else ''}", []).append(own)
+                size += 0 if id(value) in seen else value.data.size
+                seen.add(id(value))
+        parameters = tuple(f"{' '.join(names)} {shape}" for shape, names in named.items())
+        inside = tuple(child._outline(path, seen) for path, child in self.children())
+        size += sum(part.size for part in inside)
+        return Outline(name, type(self).__name__, parameters, size, inside)
+
+    def __repr__(self) -> str:
+        return str(self.outline())
+
+    def _repr_html_(self) -> str:
+        return self.outline().html()
+
     # --- modes ---------------------------------------------------------------------------------------------------
 
-    def train(self):
+    def train(self) -> Self:
         """Dropout on; every forward keeps the arrays for the backward pass."""
         return self._set_mode(training=True, keeping=True)
 
-    def eval(self, keep=False):
+    def eval(self, keep: bool = False) -> Self:
         """Dropout off; a forward keeps nothing for the backward pass, unless `keep`."""
         return self._set_mode(training=False, keeping=keep)
 
@@ -173,7 +203,7 @@ class Module:
         return self
 
     @contextmanager
-    def evaluating(self):
+    def evaluating(self) -> Iterator[Self]:
         """`with model.evaluating():` runs in eval() mode; afterwards every module has its earlier mode again."""
         modes = [(module, module.training, module.keeping) for _, module in self.named_modules()]
         if self.training:
@@ -186,7 +216,7 @@ class Module:
 
     # --- state ---------------------------------------------------------------------------------------------------
 
-    def astype(self, dtype):
+    def astype(self, dtype) -> Self:
         """Convert every parameter and every constant table, in place; gradients are cleared. Returns the module.
 
         An optimizer that was created before raises an error at its next step: create a new one.
@@ -205,11 +235,11 @@ class Module:
                 module.config = replace(module.config, dtype=dtype.name)
         return self
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, np.ndarray]:
         """{dotted name: a copy of the parameter's values}"""
         return {name: parameter.data.copy() for name, parameter in self.named_parameters()}
 
-    def load_state_dict(self, state, strict=True):
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
         """Copy values into the parameters by name. All values are checked before the first one is copied.
 
         Returns (missing, unexpected) names; with `strict` such names raise ValueError, as does a wrong shape. Raises

@@ -132,11 +132,30 @@ def test_every_example_is_a_command_that_would_be_accepted(path):
 
 def test_version_and_bad_use(capsys):
     assert call(capsys, "--version") == (0, "transformer-np 0.1.0\n", "")
-    assert "required: COMMAND" in fails(capsys)
+    assert "invalid choice: 'trian'" in (said := fails(capsys, "trian")) and said.endswith("; did you mean train?")
+    assert fails(capsys, "train", "gtp").endswith("; did you mean gpt?")
+    assert fails(capsys, "train", "translate", "--tokens", "wrod").endswith("; did you mean word?")
+    assert "did you mean" not in fails(capsys, "dance")
     assert "required: KIND" in fails(capsys, "train")
     assert "required: PICTURE" in fails(capsys, "plot")
     assert "invalid choice: 'dance'" in fails(capsys, "dance")
     assert "unrecognized arguments: --colour" in fails(capsys, "gradcheck", "--colour")
+
+
+def test_without_a_command_it_shows_what_there_is(capsys):
+    code, out, err = call(capsys)
+    assert (code, err) == (0, "") and out == cli.build_parser().format_help()
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+def test_a_console_without_utf8(here, encoding):
+    result = subprocess.run(
+        [sys.executable, "-m", "transformer_np", "homework", "hint", "softmax_backward", "--level", "2"],
+        capture_output=True,
+        env=os.environ | {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"},
+    )
+    assert (result.returncode, result.stderr) == (0, b"")
+    assert "?" in result.stdout.decode(encoding)
 
 
 # --- train -----------------------------------------------------------------------------------------------------------
@@ -349,6 +368,22 @@ def test_unknown_words_are_named_and_the_rest_translated(capsys):
     assert (code, len(out.splitlines())) == (0, 1)
     assert err == "the model does not know: zigzags, <, pad, >\n"
     assert call(capsys, "translate", "Xyzzy plugh")[0] == 0
+
+
+@pytest.mark.usefixtures("run")
+def test_translations_for_a_program(capsys):
+    code, out, err = call(capsys, "translate", "--json", "Ana zigzags now", "Ana reads now")
+    first, second = map(json.loads, out.splitlines())
+    assert (code, err, first["unknown"], second["unknown"]) == (0, "", ["zigzags"], [])
+    assert second == {"text": "Ana reads now", "translation": call(capsys, "translate", second["text"])[1][:-1]} | {
+        "unknown": []
+    }
+    assert "exclude each other" in fails_at_once(capsys, "translate", "--json", "--show-steps", "Ana")
+
+
+def test_quiet_training_says_only_its_results(capsys, here):
+    code, out, err = call(capsys, "train", "translate", "-q", *TINY, "--steps", 3, "--out", "quiet")
+    assert (code, err) == (0, "") and out.endswith("saved in quiet\n")
 
 
 @pytest.mark.usefixtures("run")

@@ -631,6 +631,10 @@ def test_embed(capsys, text_folder):
     vectors = SentenceEncoder.load(text_folder).encode(sentences)
     np.testing.assert_allclose(similarities, vectors @ vectors.T, atol=6e-5)
     assert similarities[0, 2] == 1 and rows[2].endswith("  a dog barks")
+    answer = json.loads(call(capsys, "embed", "--json", "--model", text_folder, *sentences)[1])
+    assert answer["sentences"] == sentences
+    np.testing.assert_allclose(answer["vectors"], vectors, atol=1e-6)
+    np.testing.assert_allclose(answer["cosine_similarities"], vectors @ vectors.T, atol=1e-6)
 
 
 def test_without_the_package(capsys, tmp_path, monkeypatch):

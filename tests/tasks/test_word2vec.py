@@ -582,6 +582,13 @@ def test_the_neighbours_command(here, capsys):
         assert len(block) == 3 and all(re.fullmatch(r"  [ -]\d\.\d{3}  \w+", line) for line in block[1:])
 
 
+def test_neighbours_for_a_program(here, capsys):
+    (answer,) = call(capsys, "neighbours ana --count 2 --json")[1].splitlines()
+    shown = call(capsys, "neighbours ana --count 2")[1].splitlines()
+    answer = json.loads(answer)
+    assert [answer["question"], *(f"  {n['cosine']:6.3f}  {n['word']}" for n in answer["neighbours"])] == shown
+
+
 @pytest.mark.parametrize("flag", ["", "--binary"])
 def test_vectors_saved_are_vectors_read(here, capsys, flag):
     assert call(capsys, f"neighbours --model run --save vectors.x {flag}") == (0, "vectors.x\n", "")

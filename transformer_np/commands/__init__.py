@@ -4,6 +4,7 @@ This file holds what several commands share; they do not import each other.
 """
 
 import argparse
+import json
 import os
 import sys
 from pathlib import Path
@@ -20,6 +21,16 @@ def add_command(subparsers, name, run, summary, example):
     )
     parser.set_defaults(run=run)
     return parser
+
+
+def add_json(parser, what):
+    """--json, for programs that read the result."""
+    parser.add_argument("--json", action="store_true", help=f"print {what} as JSON")
+
+
+def print_json(value):
+    """One line of JSON. Raises ValueError for NaN and infinity."""
+    print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
 
 
 def positive_number(text, what="a whole number, 1 or larger"):

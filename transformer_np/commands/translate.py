@@ -1,7 +1,7 @@
 import sys
 
 from ..tasks import runs
-from . import add_command, given_texts
+from . import add_command, add_json, given_texts, print_json
 
 
 def add_parser(subparsers):
@@ -22,6 +22,7 @@ def add_parser(subparsers):
         action="store_true",
         help="print the token, its log-probability and the runners-up of each time step",
     )
+    add_json(parser, "one line per sentence, with its translation and unknown words,")
 
 
 def run(args):
@@ -29,14 +30,20 @@ def run(args):
 
     if args.show_steps and args.beam != 1:
         raise ValueError("--show-steps works only with greedy decoding: leave out --beam")
+    if args.show_steps and args.json:
+        raise ValueError("--show-steps and --json exclude each other: leave out one")
     if not 0 <= args.length_penalty <= 10:
         raise ValueError(f"--length-penalty must lie in 0 … 10, got {args.length_penalty}")
     translator = Translator.load(args.model or runs.newest_run(KIND))
     for sentence in given_texts(args.text):
         unknown = translator.src_tokenizer.unknown(sentence)
-        if unknown:
+        if unknown and not args.json:
             print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)
         if args.show_steps:
             print("\n".join(format_steps(sentence, translator)))
-        print(translator.translate(sentence, args.beam, args.length_penalty), flush=True)
+        translation = translator.translate(sentence, args.beam, args.length_penalty)
+        if args.json:
+            print_json({"text": sentence, "translation": translation, "unknown": unknown})
+        else:
+            print(translation, flush=True)
     return 0

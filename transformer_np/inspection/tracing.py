@@ -13,6 +13,7 @@ import re
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from html import escape
+from typing import overload
 
 import numpy as np
 
@@ -132,6 +133,10 @@ class Trace:
     def __iter__(self):
         return iter(self.steps)
 
+    @overload
+    def __getitem__(self, key: int) -> Step: ...
+    @overload
+    def __getitem__(self, key: str | slice) -> "Trace": ...
     def __getitem__(self, key):
         if isinstance(key, str):
             return Trace(self._named(key), self.output)

@@ -1,4 +1,5 @@
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
@@ -40,7 +41,7 @@ class MultiHeadAttention(Module):
         num_heads,
         bias=True,
         rng=None,
-        dtype=np.float32,
+        dtype: DTypeLike = np.float32,
         d_head=None,
         scaled=True,
         relative_bias=None,
@@ -72,7 +73,7 @@ class MultiHeadAttention(Module):
             setattr(self, f"b_{name}", Parameter(np.zeros(d_out, dtype)) if name in biased else None)
 
     @property
-    def weights(self):
+    def weights(self) -> np.ndarray:
         """The attention weights of the last forward, (B, H, T, S): row t holds the weights of query t. None before the
         first forward.
 

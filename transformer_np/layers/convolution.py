@@ -1,4 +1,5 @@
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
@@ -13,7 +14,7 @@ class CausalConv1d(Module):
     before the start. b (d_out,) starts at 0.
     """
 
-    def __init__(self, d_in, d_out, kernel_size, dilation=1, bias=True, rng=None, dtype=np.float32):
+    def __init__(self, d_in, d_out, kernel_size, dilation=1, bias=True, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("d_in", d_in, 1)
         check_at_least("d_out", d_out, 1)
         check_at_least("kernel_size", kernel_size, 1)

@@ -1,4 +1,5 @@
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module
@@ -11,7 +12,7 @@ class Dropout(Module):
     The random numbers come from `rng`, which other layers may share.
     """
 
-    def __init__(self, p, rng=None, dtype=np.float32):
+    def __init__(self, p, rng=None, dtype: DTypeLike = np.float32):
         check_probability("p", p)
         self.p = p
         self.rng = np.random.default_rng(rng)

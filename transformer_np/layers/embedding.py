@@ -1,4 +1,5 @@
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
@@ -16,7 +17,7 @@ class Embedding(Module):
 
     frozen = False
 
-    def __init__(self, num_embeddings, d_model, rng=None, dtype=np.float32, init_std=None):
+    def __init__(self, num_embeddings, d_model, rng=None, dtype: DTypeLike = np.float32, init_std=None):
         check_at_least("num_embeddings", num_embeddings, 1)
         check_at_least("d_model", d_model, 1)
         std = d_model**-0.5 if init_std is None else init_std

@@ -1,4 +1,5 @@
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
@@ -16,7 +17,7 @@ class FeedForward(Module):
         as in T5 v1.1 and "gated_silu" as in Llama, which add a third matrix, w_gate, and have no biases.
     """
 
-    def __init__(self, d_model, d_ff, activation="relu", bias=True, rng=None, dtype=np.float32):
+    def __init__(self, d_model, d_ff, activation="relu", bias=True, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("d_model", d_model, 1)
         check_at_least("d_ff", d_ff, 1)
         if activation not in (*ACTIVATIONS, *GATED):

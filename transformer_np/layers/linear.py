@@ -1,4 +1,5 @@
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
@@ -12,7 +13,7 @@ class Linear(Module):
     W starts uniform in ±√(6/(d_in + d_out)), or normal with standard deviation `init_std` if that is given.
     """
 
-    def __init__(self, d_in, d_out, bias=True, rng=None, dtype=np.float32, init_std=None):
+    def __init__(self, d_in, d_out, bias=True, rng=None, dtype: DTypeLike = np.float32, init_std=None):
         check_at_least("d_in", d_in, 1)
         check_at_least("d_out", d_out, 1)
         if init_std is None:

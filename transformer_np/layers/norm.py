@@ -1,4 +1,5 @@
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
@@ -12,7 +13,7 @@ class LayerNorm(Module):
     bias=False: without β
     """
 
-    def __init__(self, d_model, eps=1e-5, bias=True, rng=None, dtype=np.float32):
+    def __init__(self, d_model, eps=1e-5, bias=True, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("d_model", d_model, 1)
         self.gamma = Parameter(np.ones(d_model, dtype))
         self.beta = Parameter(np.zeros(d_model, dtype)) if bias else None
@@ -35,7 +36,7 @@ class LayerNorm(Module):
 class RMSNorm(Module):
     """Scale each row to a mean square of 1, then by γ (Zhang & Sennrich 2019). γ starts at 1."""
 
-    def __init__(self, d_model, eps=1e-6, rng=None, dtype=np.float32):
+    def __init__(self, d_model, eps=1e-6, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("d_model", d_model, 1)
         self.gamma = Parameter(np.ones(d_model, dtype))
         self.eps = eps

@@ -1,4 +1,5 @@
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
@@ -12,7 +13,7 @@ class PositionalEncoding(Module):
     x (B, T, D), start: the position of the first row  ->  x + PE[start : start + T]
     """
 
-    def __init__(self, d_model, max_len, rng=None, dtype=np.float32):
+    def __init__(self, d_model, max_len, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("max_len", max_len, 1)
         self.table = F.sinusoidal_encoding(max_len, d_model, dtype)  # (max_len, D)
 
@@ -29,7 +30,7 @@ class LearnedPositionalEmbedding(Module):
     x (B, T, D), start: the position of the first row  ->  x + table[start : start + T]
     """
 
-    def __init__(self, max_len, d_model, rng=None, dtype=np.float32, init_std=0.02):
+    def __init__(self, max_len, d_model, rng=None, dtype: DTypeLike = np.float32, init_std=0.02):
         check_at_least("max_len", max_len, 1)
         check_at_least("d_model", d_model, 1)
         self.table = Parameter(normal(rng, (max_len, d_model), init_std, dtype))

@@ -1,4 +1,5 @@
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
@@ -12,7 +13,7 @@ class RNN(Module):
     x (B, T, d_in)  ->  h (B, T, d_out). w_x is (d_in, d_out), w_h (d_out, d_out), b (d_out,) starts at 0.
     """
 
-    def __init__(self, d_in, d_out, bias=True, rng=None, dtype=np.float32):
+    def __init__(self, d_in, d_out, bias=True, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("d_in", d_in, 1)
         check_at_least("d_out", d_out, 1)
         rng = np.random.default_rng(rng)

@@ -1,6 +1,7 @@
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
@@ -22,7 +23,7 @@ class RelativeMultiHeadAttention(Module):
 
     always_kept = ("weights",)
 
-    def __init__(self, d_model, num_heads, rng=None, dtype=np.float32):
+    def __init__(self, d_model, num_heads, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("d_model", d_model, 1)
         check_at_least("num_heads", num_heads, 1)
         check_heads(num_heads, d_model)
@@ -34,7 +35,7 @@ class RelativeMultiHeadAttention(Module):
             setattr(self, name, Parameter(np.zeros((num_heads, d_model // num_heads), dtype)))
 
     @property
-    def weights(self):
+    def weights(self) -> np.ndarray:
         """The attention weights of the last forward, (B, H, T, M + T), the memory first. None before it."""
         return self._kept.get("weights")
 

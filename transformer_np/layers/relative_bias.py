@@ -1,6 +1,7 @@
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
@@ -21,7 +22,7 @@ class RelativePositionBias(Module):
         max_distance=128,
         bidirectional=True,
         rng=None,
-        dtype=np.float32,
+        dtype: DTypeLike = np.float32,
         init_std=0.1,
     ):
         check_at_least("num_heads", num_heads, 1)

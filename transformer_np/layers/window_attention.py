@@ -1,4 +1,5 @@
 import numpy as np
+from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..support.checks import check_at_least, shapes
@@ -15,13 +16,13 @@ class WindowAttention(MultiHeadAttention):
 
     always_kept = ("weights",)
 
-    def __init__(self, d_model, num_heads, window, causal=False, bias=True, rng=None, dtype=np.float32):
+    def __init__(self, d_model, num_heads, window, causal=False, bias=True, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("window", window, 0)
         super().__init__(d_model, num_heads, bias, rng, dtype)
         self.window, self.causal = window, causal
 
     @property
-    def weights(self):
+    def weights(self) -> np.ndarray:
         """The attention weights of the last forward by distance, (B, H, T, R): weights[..., t, j] is the weight that
         query t gives to key t − window + j (window: at most T − 1). None before the first forward."""
         return self._kept.get("weights")

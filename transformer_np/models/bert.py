@@ -124,7 +124,7 @@ class Bert(Pretrained, Module):
     config_class = BertConfig
     layouts = (layout,)
 
-    def __init__(self, config):
+    def __init__(self, config: BertConfig):
         c = self.config = config
         rng = np.random.default_rng(c.seed)
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)

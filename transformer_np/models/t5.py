@@ -132,7 +132,7 @@ class T5(Pretrained, EncoderDecoder):
     pads_target = False  # the decoder starts with pad_id
     limited = False
 
-    def __init__(self, config):
+    def __init__(self, config: T5Config):
         c = self.config = config
         rng = np.random.default_rng(c.seed)
         embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=0.5)

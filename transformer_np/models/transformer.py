@@ -61,7 +61,7 @@ class Transformer(EncoderDecoder):
     Raises ValueError for ids out of range, and for sequences that are empty, only padding, or longer than max_len.
     """
 
-    def __init__(self, config):
+    def __init__(self, config: TransformerConfig):
         c = self.config = config
         rng = np.random.default_rng(c.seed)
         # 1/(2√D): times √D, the embeddings are as large as the positional encoding, and the first logits are small

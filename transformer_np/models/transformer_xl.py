@@ -101,7 +101,7 @@ class TransformerXL(Module):
     Raises ValueError for ids out of range, an empty segment, or memories of another model or batch.
     """
 
-    def __init__(self, config):
+    def __init__(self, config: TransformerXLConfig):
         c = self.config = config
         self.mem_len = c.mem_len
         rng = np.random.default_rng(c.seed)

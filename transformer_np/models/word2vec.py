@@ -37,7 +37,7 @@ class Word2Vec(Module):
     (K + 1) ln 2, and the first gradient depends only on which words occur together.
     """
 
-    def __init__(self, config):
+    def __init__(self, config: Word2VecConfig):
         c = self.config = config
         self.center = Parameter(uniform(c.seed, (c.vocab_size, c.d_model), 0.5 / c.d_model, c.dtype))
         self.context = Parameter(np.zeros((c.vocab_size, c.d_model), c.dtype))

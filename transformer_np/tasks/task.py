@@ -5,6 +5,7 @@ import json
 import math
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 from ..data import Tokenizer
 from ..module import Module
@@ -25,11 +26,11 @@ class Setup:
     """
 
     model: Module
-    objective: object
+    objective: Any
     optimizer: Optimizer
-    batches: object
+    batches: Any
     validation: list
-    schedule: object = None
+    schedule: Any = None
     clip_norm: float | None = 1.0
     note: str = ""
 
@@ -42,8 +43,8 @@ class Run:
     measured: {name: share in [0, 1]} of the task's own measurements on unseen data
     """
 
-    options: object
-    data: object
+    options: Any
+    data: Any
     tokenizers: dict
     setup: Setup = field(repr=False)
     trainer: Trainer = field(repr=False)

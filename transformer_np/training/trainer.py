@@ -36,6 +36,12 @@ class History:
     validation: list = field(default_factory=list)
     seconds: float = 0.0
 
+    def __repr__(self):
+        steps = f"{len(self.losses)} steps in {self.seconds:.1f} s"
+        loss = f", loss {self.losses[0]:.4f} → {self.losses[-1]:.4f}" if self.losses else ""
+        validation = f", validation {self.validation[-1][1]:.4f}" if self.validation else ""
+        return f"<History: {steps}{loss}{validation}>"
+
 
 class Trainer:
     """The training loop: forward, backward, clip, update; it also validates, saves and resumes.

@@ -1,0 +1,115 @@
+"""Make the stubs that editors read: of the package, whose parts are loaded on first use, and of its functions.
+
+    python tests/make_stubs.py
+
+Annotations would hide the formulas of `functional`. So its types stand in a stub. The types of the arguments come from
+`@shapes`, from the defaults and from TYPES below, where an argument with a new name needs a line; the types of the
+results come from a call of each function.
+"""
+
+import inspect
+from pathlib import Path
+
+import numpy as np
+
+import transformer_np
+from transformer_np import functional as F
+
+PACKAGE = Path(transformer_np.__file__).parent
+HEAD = '"""Made by tests/make_stubs.py for editors and type checkers; the docstrings are in the .py files."""\n'
+TYPES = {  # of the arguments that `@shapes` does not name and that have no default, or one that is not of their type
+    "T": "int",
+    "K": "int",
+    "S": "int | None",
+    "approximate": 'Literal["tanh", "none"]',
+    "buckets": "ArrayLike",
+    "d_model": "int",
+    "dloss": "float | np.floating | np.ndarray",
+    "dtype": "DTypeLike",
+    "ids": "ArrayLike",
+    "ignore_index": "int | None",
+    "keep": "np.ndarray",
+    "length": "int",
+    "mask": "np.ndarray | tuple[np.ndarray, ...] | None",
+    "num_buckets": "int",
+    "num_embeddings": "int",
+    "num_heads": "int",
+    "p": "float",
+    "positions": "ArrayLike",
+    "repeats": "int",
+    "rng": "np.random.Generator | int",
+    "scaling": "Mapping[str, str | float] | None",
+    "targets": "ArrayLike",
+    "window": "int",
+}
+
+
+def argument(parameter, stated):
+    """An argument as the stub has it: "b: ArrayLike | None = None"."""
+    name, default = parameter.name, parameter.default
+    if default is inspect.Parameter.empty:
+        return f"{name}: {'ArrayLike' if name in stated else TYPES[name]}"
+    kind = "ArrayLike | None" if name in stated else TYPES.get(name, type(default).__name__)
+    shown = f"np.{default.__name__}" if isinstance(default, type) else repr(default).replace("'", '"')
+    return f"{name}: {kind} = {shown}"
+
+
+def result(value):
+    """The type of a result as the stub has it."""
+    if isinstance(value, tuple):
+        return f"tuple[{', '.join(map(result, value))}]"
+    return "np.ndarray" if isinstance(value, np.ndarray) else "np.floating"
+
+
+def signature(name, returned):
+    """One line of the stub; returned: the result of a call."""
+    function = getattr(F, name)
+    stated = inspect.getclosurevars(function).nonlocals.get("specs", {})
+    arguments = [argument(parameter, stated) for parameter in inspect.signature(function).parameters.values()]
+    line = f"def {name}({', '.join(arguments)}) -> {result(returned)}: ..."
+    if len(line) > 120:
+        rows = "".join(f"    {argument},\n" for argument in arguments)
+        line = f"def {name}(\n{rows}) -> {result(returned)}: ..."
+    return line
+
+
+def stub_of_functions(calls):
+    """functional/__init__.pyi; calls: {name: arguments of a call}."""
+    lines = [signature(name, getattr(F, name)(*calls[name])) for name in F.__all__]
+    imports = "from collections.abc import Mapping\nfrom typing import Literal\n\n"
+    imports += "import numpy as np\nfrom numpy.typing import ArrayLike, DTypeLike\n"
+    names = "".join(f'    "{name}",\n' for name in F.__all__)
+    return "\n".join([HEAD + "\n" + imports, "TILE: int\n", f"__all__ = [\n{names}]\n", *lines, ""])
+
+
+def aliased(names):
+    """Names for an import in a stub: Jedi takes `name as name` alone for public."""
+    return ", ".join(f"{name} as {name}" for name in names)
+
+
+def stub_of_the_package():
+    """transformer_np/__init__.pyi: every name with the place where it lives."""
+    lines = [f"from . import {aliased(transformer_np._MODULES)}"]
+    for home in sorted(set(transformer_np._HOMES.values())):
+        names = [name for name, lives in transformer_np._HOMES.items() if lives == home]
+        lines.append(f"from .{home} import {aliased(names)}")
+    names = "".join(f'    "{name}",\n' for name in transformer_np.__all__)
+    return "\n".join([HEAD, *lines, "", "__version__: str", f"__all__ = [\n{names}]", ""])
+
+
+def stubs():
+    """{file: text}"""
+    from functional.test_functional import ARGUMENTS
+
+    rng = np.random.default_rng(0)
+    calls = {name: make(lambda *shape: rng.normal(size=shape)) for name, make in ARGUMENTS.items()}
+    calls |= {"relative_position_buckets": (2,), "rotary_frequencies": (2,)}
+    return {
+        PACKAGE / "__init__.pyi": stub_of_the_package(),
+        PACKAGE / "functional" / "__init__.pyi": stub_of_functions(calls),
+    }
+
+
+if __name__ == "__main__":
+    for file, text in stubs().items():
+        file.write_text(text, encoding="utf-8")

@@ -1,0 +1,131 @@
+"""What an editor knows about the package: types, completions and docstrings, for the code of the documentation."""
+
+import importlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import transformer_np
+from transformer_np import functional as F
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("README.md", "docs/homework.md", "docs/looking-inside.md", "docs/pretrained.md")
+FIRST = "import transformer_np\nfrom transformer_np import Transformer, TransformerConfig, functional as F, models\n"
+
+
+def test_the_stubs_are_current(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    for file, text in importlib.import_module("make_stubs").stubs().items():
+        assert file.read_text(encoding="utf-8") == text, "run python tests/make_stubs.py"
+    assert (Path(transformer_np.__file__).parent / "py.typed").exists()
+
+
+# --- Jedi: Jupyter, IPython, many editors ----------------------------------------------------------------------------
+
+
+def script(code):
+    return pytest.importorskip("jedi").Script(FIRST + code, path=ROOT / "example.py")
+
+
+@pytest.mark.parametrize(
+    ("code", "public"),
+    [("transformer_np.", transformer_np.__all__), ("F.", F.__all__), ("models.", ["Transformer", "GPT", "Bert"])],
+)
+def test_completion_finds_what_is_public(code, public):
+    assert set(public) <= {completion.name for completion in script(code).complete()}
+
+
+def test_completion_knows_a_model():
+    model = "model = Transformer(TransformerConfig(src_vocab_size=5, tgt_vocab_size=5))\nmodel."
+    found = {completion.name for completion in script(model).complete()}
+    assert {"encoder", "decoder", "parameters", "backward", "eval", "state_dict"} <= found
+
+
+@pytest.mark.parametrize(
+    ("code", "signature"),
+    [
+        ("F.softmax(", "softmax(x: ArrayLike, axis: int=-1) -> np.ndarray"),
+        ("F.linear(", "linear(x: ArrayLike, w: ArrayLike, b: ArrayLike | None=None) -> np.ndarray"),
+        ("Transformer(", "Transformer(config: TransformerConfig)"),
+    ],
+)
+def test_the_signature(code, signature):
+    (found,) = script(code).get_signatures()
+    assert found.to_string() == signature
+
+
+@pytest.mark.parametrize(
+    ("code", "documented"), [("F.softmax", F.softmax), ("Transformer", transformer_np.Transformer)]
+)
+def test_hover_shows_the_docstring(code, documented):
+    line = FIRST.count("\n") + 1
+    (found,) = script(code).help(line, len(code))
+    assert documented.__doc__.splitlines()[0] in found.docstring()
+
+
+# --- pyright: Pylance in VS Code -------------------------------------------------------------------------------------
+
+
+def pyright(folder, **files):
+    """What pyright says about these files: [(file, severity, message)]."""
+    program = shutil.which("pyright", path=str(Path(sys.executable).parent)) or shutil.which("pyright")
+    if program is None:
+        pytest.skip("needs pyright")
+    for name, code in files.items():
+        (folder / f"{name}.py").write_text(code, encoding="utf-8")
+    settings = {"extraPaths": [str(ROOT)], "reportPossiblyUnboundVariable": False, "reportMissingImports": False}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings), encoding="utf-8")
+    command = [program, "--outputjson", "--pythonpath", sys.executable, "--project", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")
+    if not done.stdout.startswith("{"):
+        pytest.skip(f"pyright does not start: {done.stdout}{done.stderr}")
+    said = json.loads(done.stdout)
+    assert said["summary"]["filesAnalyzed"] == len(files)
+    return [(Path(one["file"]).stem, one["severity"], one["message"]) for one in said["generalDiagnostics"]]
+
+
+TYPES = {
+    "F.softmax([[1.0]])": "ndarray",
+    "F.layer_norm": "tuple[ndarray",
+    "F.attention_scores(1.0, 2.0, mask=None)": "ndarray",
+    "model": "Transformer",
+    "model.encoder[0]": "EncoderBlock",
+    "model.eval()": "Transformer",
+    "model.parameters()": "list[Parameter]",
+    "transformer_np.Adam(model.parameters())": "Adam",
+    "transformer_np.plots.attention": "Picture",
+}
+WRONG = {  # what an editor should underline
+    'F.softmax([1.0], axis="rows")': '"axis"',
+    "F.sofmax([1.0])": '"sofmax"',
+    "model.load_state_dict(3)": '"state"',
+    "TransformerConfig(src_vocab_size=5)": '"tgt_vocab_size"',
+}
+
+
+@pytest.mark.long
+def test_pyright_has_no_false_errors_and_knows_the_types(tmp_path):
+    blocks = {
+        Path(page).stem.replace("-", "_"): re.findall(
+            r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+        )
+        for page in PAGES
+    }
+    assert all(blocks.values())
+    model = "model = Transformer(TransformerConfig(src_vocab_size=5, tgt_vocab_size=5))\n"
+    files = {name: "import numpy as np\n" + "\n".join(codes) for name, codes in blocks.items()}
+    files["types"] = FIRST + model + "".join(f"reveal_type({code})\n" for code in TYPES)
+    files["wrong"] = FIRST + model + "\n".join(WRONG)
+    found = pyright(tmp_path, **files)
+    assert [one for one in found if one[1] == "error" and one[0] != "wrong"] == []
+    revealed = [message for file, _, message in found if file == "types"]
+    for (code, expected), message in zip(TYPES.items(), revealed, strict=True):
+        assert expected in message.split(" is ")[1], code
+    underlined = [message for file, severity, message in found if file == "wrong" and severity == "error"]
+    for expected, message in zip(WRONG.values(), underlined, strict=True):
+        assert expected in message
