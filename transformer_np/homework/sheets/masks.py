@@ -376,6 +376,7 @@ def additive_cases(rng):
     return [
         Case("", (draw(T, S),), sizes=sizes),
         Case("dtype=np.float64", (draw(T, S),), {"dtype": np.float64}, sizes),
+        Case("dtype=np.float32", (draw(T, S),), {"dtype": np.float32}, sizes),
         Case("a mask of shape (B, 1, 1, S)", (draw(B, 1, 1, S),), sizes=sizes),
         Case("a mask of shape (B, H, T, S)", (draw(B, H, T, S),), sizes=sizes),
         Case("a row hidden whole", (draw(T, S) | (np.arange(T) == 1)[:, None],), sizes=sizes),

@@ -18,6 +18,7 @@ def sinusoidal_encoding_cases(rng):
         case("", length, even),
         case("an odd d_model", length + 1, odd),
         case("dtype=float64", length, even, dtype=np.float64),
+        case("dtype=float32", length, even, dtype=np.float32),
         case("more dimensions than positions", 3, 2 * even),
         case("d_model = 4", 5, 4),
     ]
