@@ -26,6 +26,7 @@ class Verdict:
     outcome: one of OUTCOMES
     misconception: the name of the mistake that explains the answer, or None; several names are joined by "and"
     message: the text for the student; share: the fraction of cases that are right
+    core: whether all core cases are right: the answer is right for the lecture, though extended cases may fail
     seed: check(name, answer, seed=verdict.seed) repeats the check with the same inputs
     """
 
@@ -35,6 +36,7 @@ class Verdict:
     misconception: str | None = None
     share: float = 0.0
     seed: int | None = None
+    core: bool = False
 
     @property
     def passed(self):
@@ -111,8 +113,9 @@ def judge(trials, attempts):
         found.append(Finding(exercise, case, tried, trials.results(case, tried), expected, tuple(found)))
     failed = [finding for finding in found if not finding.right]
     if not failed:
-        return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed)
-    first = failed[0]
+        return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed, core=True)
+    core = all(finding.case.extended for finding in failed)
+    first = failed[0] if core else next(finding for finding in failed if not finding.case.extended)
     if first is found[0] and first.tried.crash and first.tried.crash.not_started:
         return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
     also = {}
@@ -127,15 +130,17 @@ def judge(trials, attempts):
         texts += [f"Also: {text}" for text in also.values()]
         misconception = misconception or " and ".join(also) or None
     summary, trace = first.fact()
-    message = [
-        fill(f"{exercise.name}: {first.outcome}. {summary}{_where(failed, found)}", WIDTH, break_long_words=False)
-    ]
+    if core:
+        lead = f"right for the lecture; still to do: {_listed(_labels(failed))}. {summary}"
+    else:
+        lead = f"{first.outcome}. {summary}{_where(failed, found)}"
+    message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False)]
     message += [trace] if trace else []
     message += [
         fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in texts[:MOST_TEXTS] if text
     ]
-    share = 1 - len({finding.case.label for finding in failed}) / len({finding.case.label for finding in found})
-    return Verdict(exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed)
+    share = 1 - len(_labels(failed)) / len(_labels(found))
+    return Verdict(exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core)
 
 
 def _not_started(exercise, crash):
@@ -148,13 +153,17 @@ def _not_started(exercise, crash):
 
 def _where(failed, found):
     """The cases in which the answer is wrong, unless it is wrong in all."""
-    labels = list(dict.fromkeys(finding.case.label for finding in failed))
-    if len(labels) == len({finding.case.label for finding in found}):
+    labels = _labels(failed)
+    right = [label for label in _labels(found) if label not in labels]
+    if not right:
         return ""
     if all(labels):
         return f" The plain case is right; it fails with {_listed(labels)}."
-    right = list(dict.fromkeys(f.case.label for f in found if f.case.label not in labels))
     return f" It is right with {_listed(right)}."
+
+
+def _labels(findings):
+    return list(dict.fromkeys(finding.case.label for finding in findings))
 
 
 def _listed(labels):

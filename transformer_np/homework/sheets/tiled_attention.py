@@ -5,7 +5,7 @@ import numpy as np
 from ... import functional as F
 from ...functional.tiled import TILE
 from ...masks import causal_mask
-from ..exercise import Case, Exercise, Result
+from ..exercise import Case, Exercise, Result, extended
 from ..notes import amended
 from .attention import masked
 from .draws import far_apart, sizes_without_squares
@@ -41,9 +41,10 @@ def tiled_cases(rng):
         Case("a Boolean mask", plain, {"mask": hidden, **small}, sizes),
         Case("a float mask to be added", plain, {"mask": bias, **small}, sizes),
         Case("keys hidden from everyone", plain, {"mask": padding, "tile": 3}, sizes),
+        extended(Case("a tuple of masks", plain, {"mask": (padding, bias, hidden), "tile": 3}, sizes)),
         Case("a causal mask, as many keys as queries", square, {"mask": causal_mask(S), **small}, sizes | {"T": S}),
-        Case("rows that are hidden whole", plain, {"mask": empty, **small}, sizes),
-        Case("a first tile that is hidden whole", plain, {"mask": start, **small}, sizes),
+        extended(Case("rows that are hidden whole", plain, {"mask": empty, **small}, sizes)),
+        extended(Case("a first tile that is hidden whole", plain, {"mask": start, **small}, sizes)),
         Case("scores of ±10,000", large, small, sizes),
         Case("all scores far below 0, −10,000", far_below, small, sizes),
         Case("heads, q of shape (B, H, T, K)", qkv(B, H), {"tile": 4}, sizes),
