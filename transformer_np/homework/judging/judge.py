@@ -131,7 +131,7 @@ def judge(trials, attempts):
         misconception = misconception or " and ".join(also) or None
     summary, trace = first.fact()
     if core:
-        lead = f"right for the lecture; still to do: {_listed(_labels(failed))}. {summary}"
+        lead = f"right for the lecture; still to do: {'; '.join(_labels(failed))}. {summary}"
     else:
         lead = f"{first.outcome}. {summary}{_where(failed, found)}"
     message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False)]

@@ -230,6 +230,8 @@ DROPOUT = Exercise(
 - keep read off y:  y, keep -> y, y != 0
   keep is read off the result, y ≠ 0. Where x is 0 already, y is 0 although the entry was kept: return the mask that was
   drawn.
+- keep as numbers:  y, keep -> y, keep.astype(int)
+  keep holds the numbers 1 and 0. It must be Boolean: return the comparison with p as it is.
 - the scale in keep:  y, keep -> y, keep / (1 - p)
   The scale 1/(1 − p) is multiplied into keep, which is returned. keep is the mask alone, True or False;
   dropout_backward scales by itself.

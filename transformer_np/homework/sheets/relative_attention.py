@@ -372,7 +372,7 @@ RELATIVE_ATTENTION = Exercise(
 - the token itself hidden:  np.tri(T, S, S - T, dtype=bool) -> np.tri(T, S, S - T - 1, dtype=bool)
   The token itself is hidden too, off by one: distance 0 is seen, only what is behind it is the future.
 """
-    + MASK_MISTAKES
+    + amended(MASK_MISTAKES, without=["only the first of several masks"])
     + """
 - mask after the softmax:
     scores = masked(scores, mask) -> pass

@@ -67,6 +67,8 @@ SCALE_MISTAKES = """
 MASK_MISTAKES = """
 - mask ignored:  in masked: return scores
   The mask is ignored: hidden keys are seen.
+- only the first of several masks:  in masked: for part in mask: -> for part in mask[:1]:
+  Of a tuple of masks only the first is applied. All of them are: go through the tuple.
 - Boolean mask the other way round:  np.where(mask, -np.inf -> np.where(~mask, -np.inf
   The mask is read the other way round: True hides, here it shows.
 - Boolean mask added as a number:  np.where(mask, -np.inf, scores) -> scores + mask
