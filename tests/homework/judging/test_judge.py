@@ -363,6 +363,16 @@ def test_a_mistake_that_a_right_case_contradicts_is_not_named():
     assert "The plain case is right; it fails with scale=3." in flat(found)
 
 
+def test_a_change_that_not_all_cases_show_is_told_with_its_case():
+    def answer(x, w, scale=1.0):
+        y, total = scaled_sums(x, w, scale)
+        return (-y if scale == 1 else np.sin(y)), total
+
+    message = flat(verdict(answer))
+    assert "In the plain case: y has the wrong sign" in message
+    assert "With scale=3: something else is also wrong." in message
+
+
 def test_several_mistakes_that_explain_all_cases_are_told_with_their_cases():
     """Of an answer that ignores the arguments, one case alone looks like the result of an earlier call."""
 

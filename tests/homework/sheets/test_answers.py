@@ -43,7 +43,7 @@ def scores_of(q, k, mask):
     return scores if mask is None else np.where(mask, -np.inf, scores)
 
 
-FLOAT_MASKS = ("a finite float mask", "a float mask of 0 and −inf", "a float mask, finite and −inf", "a tuple of masks")
+FLOAT_MASKS = ("a finite float mask", "a float mask, finite and −inf", "a tuple of masks")
 
 
 @lecture("attention_scores", *FLOAT_MASKS, "a row hidden whole by −inf")

@@ -332,6 +332,8 @@ class _Search:
         if not reason.mistakes:
             left = labels if self._is_exact(i, first, reason) else []
             left = [label for label in left if not self._is_exact(i, label, reason)]
+            if left:  # it holds for this case, and not for all
+                self.said = [replace(s, led=True) if s.name == reason.description else s for s in self.said]
         elif reason.description:
             return
         else:
