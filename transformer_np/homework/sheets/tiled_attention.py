@@ -1,5 +1,7 @@
 """Attention by tiles and its backward."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ... import functional as F
@@ -274,7 +276,7 @@ def tiled_backward_cases(rng):
         q, k, v = forward.arguments
         out, log_total = F.tiled_attention(q, k, v, **forward.options)
         arguments = rng.normal(size=out.shape), q, k, v, out, log_total
-        cases.append(Case(forward.label, arguments, forward.options, forward.sizes))
+        cases.append(replace(forward, arguments=arguments))
     return cases
 
 
