@@ -518,6 +518,16 @@ def test_a_known_mistake_times_a_factor_is_told_as_both():
     assert verdict(answer).misconception == "weights squared and constant factor 1/T"
 
 
+def test_a_mistake_that_a_change_hides_is_not_named():
+    """tanh makes −1 of every large number that may stand for −inf."""
+
+    def answer(q, k, mask=None):
+        scores = F.attention_scores(q, k, mask)
+        return scores if mask is None else np.tanh(scores)
+
+    assert "−inf" not in check("attention_scores", answer, seed=3, quiet=True).message
+
+
 def test_a_simple_change_goes_before_a_pair_of_mistakes():
     pair = {"half": "It is halved, as one mistake.", "turned": "Its sign is turned."}
 

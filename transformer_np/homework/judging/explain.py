@@ -296,8 +296,9 @@ class _Search:
         return {i for i, right in enumerate(expected) if variant is None or not close(variant[i], right)}
 
     def _by_mistake_and_change(self, i):
-        """A known mistake whose result is changed as well: in sign, by a factor, …"""
-        numbers = self._wrong_draws(i, self.failing[i][0])
+        """The known mistake whose result is changed as well: in sign, by a factor, … If several would fit, the change
+        hides the mistake."""
+        found, numbers = [], self._wrong_draws(i, self.failing[i][0])
         for name in self.mistakes:
             variants = [self._try((name,), n)[0] for n in numbers]
             if not all(self._changes_numbers(variant, i, n) for variant, n in zip(variants, numbers, strict=True)):
@@ -305,9 +306,12 @@ class _Search:
             draws = [self._against(variant, i, n) for variant, n in zip(variants, numbers, strict=True)]
             description = describe_exactly(draws)
             if description:
-                text = f"In addition to this mistake: {description.text}"
-                self._give(i, _Reason((name,), description.name), text)
-                return
+                found.append((name, description))
+                if len(found) > 1:
+                    return
+        for name, description in found:
+            text = f"In addition to this mistake: {description.text}"
+            self._give(i, _Reason((name,), description.name), text)
 
     def _changes_numbers(self, variant, i, number):
         """Whether a variant's numbers differ from the reference, have the shape of the student's, and are not numbers
