@@ -76,9 +76,10 @@ def sinusoidal_encoding(length, d_model, dtype=np.float32):
 
         PE(pos, 2i) = sin(pos / 10000^(2i/d_model)),    PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model))
 
-    i counts pairs of dimensions. The wavelengths grow geometrically from 2π to 10000·2π positions.
+    i counts pairs of dimensions. The wavelengths grow geometrically from 2π to 10000·2π positions. If d_model is odd,
+    the last dimension is a sine.
 
-    ->  (length, d_model)
+    ->  (length, d_model) of the given dtype
     """
     if length < 1 or d_model < 1:
         raise ValueError(f"length and d_model must be at least 1, got {length} and {d_model}")
@@ -315,7 +316,8 @@ def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
     """Mean surprise at the target class, in nats per counted target: −Σ q log p / count,  p = softmax(logits).
 
     q is 1 at the target and 0 elsewhere. With label smoothing ε it is 1 − ε + ε/V at the target and ε/V elsewhere
-    (Szegedy et al. 2016). Rows whose target is `ignore_index` do not count; if no row counts, the loss is 0.
+    (Szegedy et al. 2016). Rows whose target is `ignore_index` do not count; if no row counts, the loss is 0. Logits may
+    be of any size: the loss is computed without exp(x) or log 0.
 
     logits (..., V), targets (...) whole numbers  ->  loss (a Python float), probs (..., V)
     """

@@ -171,7 +171,7 @@ def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
 def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation="gelu_tanh"):
     """Backward of gated_feed_forward: each factor of the product gets the gradient times the other.
 
-    dy (..., D)  ->  dx (..., D), dw_gate (D, F), dw1 (D, F), dw2 (F, D)
+    dy (..., D), the forward's activation  ->  dx (..., D), dw_gate (D, F), dw1 (D, F), dw2 (F, D)
     """
     act, act_backward = _gate(activation)
     opened = act(gate)  # (..., F)

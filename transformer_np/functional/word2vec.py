@@ -15,7 +15,7 @@ def negative_sampling_loss(center, context, negatives):
     ->  loss in nats per pair (a Python float), p_context (N,), p_negatives (N, K)
 
     p = σ(score) is the model's probability that the word is a context word. It should become 1 for the context and 0
-    for the negatives. If all scores are 0, the loss is (K + 1) ln 2.
+    for the negatives. If all scores are 0, the loss is (K + 1) ln 2. It is finite for scores of any size.
     """
     surprise, p_not_context = _softplus(-np.vecdot(center, context))  # (N,)
     noise_surprise, p_negatives = _softplus(np.vecdot(center[:, None], negatives))  # (N, K)

@@ -2,7 +2,7 @@
 mistakes people make in it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
@@ -33,12 +33,19 @@ class Case:
 
     label: what is special about it, as it reads after "with": "logits of ±10,000"; "" for the plain case
     sizes: the letters of the shapes, {"B": 2, "T": 3}, in which a message names shapes and factors
+    extended: more than the lecture teaches; an answer that is right in all other cases is right for the lecture
     """
 
     label: str
     arguments: tuple
     options: dict = field(default_factory=dict)
     sizes: dict = field(default_factory=dict)
+    extended: bool = False
+
+
+def extended(case):
+    """The case as an extended one."""
+    return replace(case, extended=True)
 
 
 def call(answer, *arguments, **options):

@@ -1,16 +1,18 @@
 """The judging of answers: outcomes, findings about any wrong array, explanations, attempts."""
 
 import sys
+from dataclasses import replace
+from inspect import Parameter, signature
 
 import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np.homework import check
-from transformer_np.homework.exercise import Case, Exercise, Result, draw_sizes
+from transformer_np.homework import all_exercises, check
+from transformer_np.homework.exercise import Case, Exercise, Result, call, draw_sizes
 from transformer_np.homework.judging.attempt import attempt, guarded_numpy, unwritten
 from transformer_np.homework.judging.describe import Draw, describe_exactly, describe_roughly
-from transformer_np.homework.judging.judge import CHANGED, OUTCOMES, WIDTH, Trials, judge
+from transformer_np.homework.judging.judge import CHANGED, OTHER_DTYPE, OUTCOMES, WIDTH, Trials, judge
 
 # --- an exercise of our own ------------------------------------------------------------------------------------------
 
@@ -341,14 +343,139 @@ def test_a_second_mistake_in_an_edge_case_is_told_with_the_case():
     assert "With a row of zeros: A row of zeros gives NaN." in flat(found)
 
 
-def test_an_unknown_deviation_in_an_edge_case_is_described():
+def test_a_mistake_that_a_failing_case_contradicts_is_not_named():
     def answer(x, w, scale=1.0):
         y, total = wrong({"weights squared"}.__contains__, x, w, scale)
         return (np.sin(y) if scale != 1 else y), total
 
     found = verdict(answer)
-    assert found.misconception == "weights squared"
-    assert "With scale=3: something else is also wrong." in flat(found)
+    assert found.misconception is None
+    assert "Wrong: y (total right)." in flat(found)
+    assert "squared" not in flat(found)
+
+
+def test_a_mistake_that_a_right_case_contradicts_is_not_named():
+    def answer(x, w, scale=1.0):
+        return wrong(({"weights squared"} if scale != 1 else set()).__contains__, x, w, scale)
+
+    found = verdict(answer)
+    assert found.misconception is None
+    assert "The plain case is right; it fails with scale=3." in flat(found)
+
+
+def test_a_change_that_not_all_cases_show_is_told_with_its_case():
+    def answer(x, w, scale=1.0):
+        y, total = scaled_sums(x, w, scale)
+        return (-y if scale == 1 else np.sin(y)), total
+
+    message = flat(verdict(answer))
+    assert "In the plain case: y has the wrong sign" in message
+    assert "With scale=3: something else is also wrong." in message
+
+
+def test_several_mistakes_that_explain_all_cases_are_told_with_their_cases():
+    """Of an answer that ignores the arguments, one case alone looks like the result of an earlier call."""
+
+    def answer(logits, temperature=1.0, top_k=None, top_p=None):
+        return F.softmax(logits / temperature)
+
+    found = check("sampling_distribution", answer, seed=5, quiet=True)
+    assert set(found.misconception.split(" and ")) == {
+        "top_k ignored",
+        "top_p ignored",
+        "temperature 0 is not the likeliest token",
+    }
+    assert "With temperature=0: temperature 0 gives NaN" in flat(found)
+
+    found = check(
+        "sampling_distribution", lambda x, temperature=1.0, **_: F.softmax(x * temperature), seed=5, quiet=True
+    )
+    assert set(found.misconception.split(" and ")) == {
+        "top_k ignored",
+        "top_p ignored",
+        "multiplied by the temperature",
+        "temperature 0 is even",
+    }
+
+
+def test_the_inverted_mask_without_its_axes_is_both():
+    found = check("padding_mask", lambda ids, pad_id: ids != pad_id, seed=5, quiet=True)
+    assert found.misconception == "(B, S) and inverted"
+    assert "keepdims" not in found.message
+
+
+def test_greedy_decoding_that_keeps_the_end_token_and_counts_the_start_token():
+    def answer(model, src, max_len=64, use_cache=True, return_log_probs=False):
+        config, memory = model.config, model.encode(src)
+        ids = np.full((len(src), 1), config.bos_id)
+        while ids.shape[1] < max_len and not (ids == config.eos_id).any(1).all():
+            new = model.decode(ids, memory, src)[:, -1].argmax(-1)
+            ids = np.concatenate([ids, new[:, None]], axis=1)
+        rows = ids[:, 1:].tolist()
+        return [row[: row.index(config.eos_id) + 1] if config.eos_id in row else row for row in rows]
+
+    found = check("greedy_decode", answer, seed=5, quiet=True)
+    assert found.misconception == "end token kept and one token too few"
+
+
+# --- arguments that are not used --------------------------------------------------------------------------------------
+
+
+def _unused(name):
+    """The arguments of an exercise with a default, and their defaults; not those that only change how it computes."""
+    exercise = all_exercises()[name]
+    for argument, parameter in signature(exercise.reference).parameters.items():
+        if parameter.default is not Parameter.empty and argument not in ("use_cache", "return_hypotheses", "tile"):
+            yield argument, parameter.default
+
+
+UNUSED = [
+    (name, *unused) for name, exercise in all_exercises().items() if exercise.drive is call for unused in _unused(name)
+]
+
+
+@pytest.mark.parametrize(("name", "argument", "default"), UNUSED, ids=[f"{n}: {a}" for n, a, _ in UNUSED])
+def test_an_argument_that_is_not_used_is_named(name, argument, default):
+    exercise = all_exercises()[name]
+
+    def answer(*arguments, **options):
+        bound = signature(exercise.reference).bind(*arguments, **options)
+        return exercise.variant()(**bound.arguments | {argument: default})
+
+    found = check(name, answer, seed=5, quiet=True)
+    assert found.misconception
+    assert argument in found.message
+
+
+def test_an_ignored_argument_without_a_mistake_of_its_own_is_named():
+    found = check("softmax", lambda x, axis=-1: F.softmax(x), seed=5, quiet=True)
+    assert found.misconception == "always over the last axis"  # a mistake of the exercise goes first
+    plain = replace(EXERCISE, mistakes={name: text for name, text in MISTAKES.items() if name != "no scale"})
+    trials = Trials(plain, 0)
+    found = judge(trials, [attempt(plain, lambda x, w, scale=1.0: scaled_sums(x, w), case) for case in trials.cases])
+    assert found.misconception == "scale not used"
+    assert "`scale` is not used: the results are those for scale=1.0 in every call." in flat(found)
+
+
+def test_an_answer_that_remembers_its_first_result_for_each_shape():
+    kept = {}
+
+    def answer(x, axis=-1):
+        return kept.setdefault((x.shape, axis), F.softmax(x, axis))
+
+    found = check("softmax", answer, seed=5, quiet=True)
+    assert found.misconception == "the result of an earlier call"
+
+
+@pytest.mark.parametrize("name", ["sinusoidal_encoding", "additive"])
+def test_an_answer_that_ignores_dtype(name):
+    reference = all_exercises()[name].reference
+    found = check(name, lambda *arguments, dtype=None: reference(*arguments), seed=5, quiet=True)
+    assert found.misconception == OTHER_DTYPE
+    assert "must have dtype float64, got float32" in flat(found)
+    found = check(name, lambda *arguments, dtype=None: reference(*arguments, np.float64), seed=5, quiet=True)
+    assert found.misconception == OTHER_DTYPE
+    assert "must have dtype float32, got float64" in flat(found)
 
 
 def test_a_crash_in_an_edge_case_is_told_beside_the_mistake():
@@ -389,6 +516,16 @@ def test_a_known_mistake_times_a_factor_is_told_as_both():
         return y / x.shape[1], total
 
     assert verdict(answer).misconception == "weights squared and constant factor 1/T"
+
+
+def test_a_mistake_that_a_change_hides_is_not_named():
+    """tanh makes −1 of every large number that may stand for −inf."""
+
+    def answer(q, k, mask=None):
+        scores = F.attention_scores(q, k, mask)
+        return scores if mask is None else np.tanh(scores)
+
+    assert "−inf" not in check("attention_scores", answer, seed=3, quiet=True).message
 
 
 def test_a_simple_change_goes_before_a_pair_of_mistakes():

@@ -5,6 +5,11 @@ simplest explanations first: one known mistake; a change that can happen to any 
 known mistakes; a known mistake and such a change; and at the end a description of the numbers. An explanation must
 reproduce the student's numbers in every draw of the first failing case. The other failing cases come after it.
 
+At the end the named mistakes are tried against all cases and results, the right ones too: where a mistake changes the
+numbers, the answer has to show that change, from this mistake alone or together with other named ones. If it does not,
+or if something stays open, the search looks for a few mistakes that explain all cases, each some of them; and if there
+are none, it starts again without the mistakes that were contradicted.
+
 If a case's forward results are wrong, its gradients are usually skipped: even a correct backward pass of a wrong
 forward pass returns different gradients. A gradient is explained only if the mistake in the forward pass does not
 change it.
@@ -26,6 +31,7 @@ from .describe import describe_exactly, describe_roughly
 _MORE = "something else is also wrong."
 MOST_PAIR_TRIALS = 1000  # a trial is one variant on one case, and takes 0.1 to 4 ms
 MOST_CASE_TRIALS = 1000  # for the cases that the first explanation leaves open
+MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
 
 
@@ -34,14 +40,29 @@ def explain(trials, found):
 
     found: a Finding for each case, at least one of them not right
     """
-    search = _Search(trials, found)
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # wrong numbers overflow
         warnings.simplefilter("ignore")
-        if search.open_results:
-            search.explain_results()
-        else:
-            search.explain_crash()
+        search = _explained(trials, found)
     return " and ".join(search.names) or None, list(search.texts)
+
+
+def _explained(trials, found):
+    """The search that found an explanation, or the last one."""
+    struck_out = set()
+    while True:
+        search = _Search(trials, found, struck_out)
+        if not search.open_results:
+            search.explain_crash()
+            return search
+        search.explain_results()
+        contradicted = search.contradicted()
+        if not struck_out and (contradicted or search.is_incomplete):
+            whole = _Search(trials, found)
+            if whole.explain_all_cases():
+                return whole
+        if not contradicted:
+            return search
+        struck_out |= contradicted if len(struck_out) < MOST_STRUCK_OUT else set(search.mistakes)
 
 
 @dataclass(frozen=True)
@@ -75,9 +96,10 @@ def _without_numbers(text):
 
 
 class _Search:
-    def __init__(self, trials, found):
+    def __init__(self, trials, found, without=()):
         self.trials, self.found = trials, found
-        self.mistakes = trials.exercise.mistakes
+        texts = dict(trials.exercise.mistakes) | {name: ignored.text for name, ignored in trials.ignored.items()}
+        self.mistakes = {name: text for name, text in texts.items() if name not in without}
         self.said = []
         self.tried = set()  # the trials so far; cached ones count too, so that an earlier answer changes nothing
         self.labels = {}  # {label: numbers of its cases}
@@ -219,7 +241,7 @@ class _Search:
 
     def _fits(self, mistakes, i, label):
         """Whether the mistakes give the student's numbers in every draw of a case."""
-        possible = self.trials.exercise.compatible(mistakes)
+        possible = self.trials.compatible(mistakes)
         return possible and all(self._agrees(mistakes, i, number) for number in self.labels[label])
 
     def _agrees(self, mistakes, i, number):
@@ -274,21 +296,22 @@ class _Search:
         return {i for i, right in enumerate(expected) if variant is None or not close(variant[i], right)}
 
     def _by_mistake_and_change(self, i):
-        """A known mistake whose result is changed as well: in sign, by a factor, …"""
-        numbers = self._wrong_draws(i, self.failing[i][0])
+        """The known mistake whose result is changed as well: in sign, by a factor, … If several would fit, the change
+        hides the mistake."""
+        found, numbers = [], self._wrong_draws(i, self.failing[i][0])
         for name in self.mistakes:
             variants = [self._try((name,), n)[0] for n in numbers]
             if not all(self._changes_numbers(variant, i, n) for variant, n in zip(variants, numbers, strict=True)):
                 continue
-            draws = [
-                replace(self.found[n].draw(i), expected=variant[i], inputs={}, others={}, earlier=())
-                for variant, n in zip(variants, numbers, strict=True)
-            ]
+            draws = [self._against(variant, i, n) for variant, n in zip(variants, numbers, strict=True)]
             description = describe_exactly(draws)
             if description:
-                text = f"In addition to this mistake: {description.text}"
-                self._give(i, _Reason((name,), description.name), text)
-                return
+                found.append((name, description))
+                if len(found) > 1:
+                    return
+        for name, description in found:
+            text = f"In addition to this mistake: {description.text}"
+            self._give(i, _Reason((name,), description.name), text)
 
     def _changes_numbers(self, variant, i, number):
         """Whether a variant's numbers differ from the reference, have the shape of the student's, and are not numbers
@@ -313,6 +336,8 @@ class _Search:
         if not reason.mistakes:
             left = labels if self._is_exact(i, first, reason) else []
             left = [label for label in left if not self._is_exact(i, label, reason)]
+            if left:  # it holds for this case, and not for all
+                self.said = [replace(s, led=True) if s.name == reason.description else s for s in self.said]
         elif reason.description:
             return
         else:
@@ -378,11 +403,104 @@ class _Search:
             fact = finding.fact()[0]
             self._say(None, f"{fact} {finding.description().text}", finding.case.label, led=True)
 
+    # --- several mistakes, each in some of the cases ------------------------------------------------------------------
+
+    @property
+    def is_incomplete(self):
+        """Whether a text describes numbers that nothing explains."""
+        return any(not said.sure or said.text.startswith(_MORE) for said in self.said)
+
+    def explain_all_cases(self):
+        """Name a few mistakes that explain all results of all cases, each case by some of them; returns whether there
+        are such."""
+        labels = [label for label, numbers in self.labels.items() if any(self._is_wrong(n) for n in numbers)]
+        right = [label for label in self.labels if label not in labels]
+        covered = {}
+        for name in self.mistakes:
+            here = [label for label in labels if self._explains((name,), label)]
+            if here and all(self._explains((name,), label) for label in right):
+                covered[name] = here
+        left, chosen = list(labels), []
+        while left and covered and len(chosen) < MOST_TEXTS:
+            best = max(covered, key=lambda name: len(set(covered[name]) & set(left)))
+            here = [label for label in covered.pop(best) if label in left]
+            if not here:
+                break
+            chosen.append(best)
+            led = here if len(here) < len(labels) else [""]
+            self._say(best, self.mistakes[best], " and with ".join(led), led=all(led))
+            left = [label for label in left if not self._is_explained_by_some(chosen, label)]
+        return not left and not self.contradicted()
+
+    def _is_wrong(self, number):
+        return bool(self.found[number].wrong)
+
+    def _explains(self, mistakes, label):
+        """Whether mistakes give all that the answer returns in a case."""
+        return self.trials.compatible(mistakes) and all(
+            self._agrees(mistakes, i, number) or self._follows(i, self.found[number])
+            for number in self.labels[label]
+            for i in range(len(self.found[number].expected))
+        )
+
+    def _is_explained_by_some(self, names, label):
+        return any(self._explains(some, label) for n in range(1, len(names) + 1) for some in combinations(names, n))
+
+    # --- mistakes that something contradicts --------------------------------------------------------------------------
+
+    def contradicted(self):
+        """The named mistakes that change numbers in a way that the answer does not show."""
+        named = [said.name for said in self.said if said.name in self.mistakes]
+        return {name for name in named if any(self._contradicts(n, name, named) for n in range(len(self.found)))}
+
+    def _contradicts(self, number, name, named):
+        """Whether an attempt contradicts a mistake: no set of the named ones with it gives the same numbers."""
+        finding = self.found[number]
+        if finding.results is None:
+            return False
+        alone = self._try((name,), number)[0]
+        for i, right in enumerate(finding.expected):
+            if self._follows(i, finding) or (alone is not None and close(alone[i], right)):
+                continue
+            if i in finding.wrong and finding.case.extended:
+                continue  # more may be missing there than this mistake
+            if i in finding.wrong and alone is not None and alone[i].shape != finding.results[i].shape:
+                continue  # the shape is another mistake, behind which this one may or may not be
+            if not self._is_explained_with(name, named, i, number):
+                return True
+        return False
+
+    def _follows(self, i, finding):
+        """Whether a result is a gradient of a wrong forward pass, which proves nothing."""
+        return i in self.following and bool(self.astray[finding.case.label]) and finding.case.label in self.following[i]
+
+    def _is_explained_with(self, name, named, i, number):
+        others = [other for other in dict.fromkeys(named) if other != name]
+        for n in range(len(others) + 1):
+            for some in combinations(others, n):
+                if self.trials.compatible((name, *some)) and self._agrees((name, *some), i, number):
+                    return True
+        reason = self.reasons.get(i)
+        return bool(reason and reason.description and name in reason.mistakes and self._is_changed(name, i, number))
+
+    def _is_changed(self, name, i, number):
+        """Whether a simple change explains the difference between a result and the one with a mistake."""
+        variant = self._try((name,), number)[0]
+        if not self._changes_numbers(variant, i, number):
+            return False
+        return describe_exactly([self._against(variant, i, number)]) is not None
+
+    def _against(self, variant, i, number):
+        """Result i next to that of a variant."""
+        return replace(self.found[number].draw(i), expected=variant[i], inputs={}, others={}, earlier=())
+
     # --- answers that only crash, or return the wrong kind of value ---------------------------------------------------
 
     def explain_crash(self):
         """Name the one mistake that fails in the same cases in the same way, or else describe the exception."""
-        fits = [name for name in self.mistakes if self._fails_alike(name)]
+        own = self.trials.exercise.mistakes
+        fits = [name for name in own if self._fails_alike(name)]
+        fits = fits or [name for name in self.mistakes if name not in own and self._fails_alike(name)]
         if len(fits) == 1:
             self._say(fits[0], self.mistakes[fits[0]])
         else:

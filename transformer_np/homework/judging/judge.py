@@ -1,18 +1,21 @@
 """From an answer's outputs to a verdict: its outcome and its explanation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from textwrap import fill
 
 import numpy as np
 
+from ..exercise import call
 from .attempt import argument_names, attempt
 from .compare import as_results, close, wrong_structure
 from .describe import Draw, about_crash, about_structure
 from .explain import MOST_TEXTS, explain
+from .ignored import arrays_of, ignored_arguments
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
 CHANGED = "changes its input"
+OTHER_DTYPE = "dtype not used"
 WIDTH = 100  # of a message; the student's own lines are not wrapped
 
 
@@ -23,6 +26,7 @@ class Verdict:
     outcome: one of OUTCOMES
     misconception: the name of the mistake that explains the answer, or None; several names are joined by "and"
     message: the text for the student; share: the fraction of cases that are right
+    core: whether all core cases are right: the answer is right for the lecture, though extended cases may fail
     seed: check(name, answer, seed=verdict.seed) repeats the check with the same inputs
     """
 
@@ -32,6 +36,7 @@ class Verdict:
     misconception: str | None = None
     share: float = 0.0
     seed: int | None = None
+    core: bool = False
 
     @property
     def passed(self):
@@ -53,6 +58,7 @@ class Trials:
             case for child in np.random.SeedSequence(seed).spawn(self.DRAWS)
             for case in exercise.cases(np.random.default_rng(child))
         ]  # fmt: skip
+        self.cases += _with_other_numbers(self.cases[0])
 
     @cached_property
     def expected(self):
@@ -60,12 +66,24 @@ class Trials:
         reference = self.exercise.reference
         return [self.results(case, attempt(self.exercise, reference, case)) for case in self.cases]
 
+    @cached_property
+    def ignored(self):
+        """{name of a mistake: Ignored} for every argument that an answer may leave unused."""
+        return ignored_arguments(self.exercise, self.cases)
+
+    def compatible(self, mistakes):
+        """Whether these mistakes can be made together."""
+        return self.exercise.compatible([name for name in mistakes if name not in self.ignored])
+
     def variant_on(self, mistakes, number):
         """The results of a wrong variant on one case, or None, and its attempt."""
         key = frozenset(mistakes), number
         if key not in self._of_variant:
-            case = self.cases[number]
-            tried = attempt(self.exercise, self.exercise.variant(mistakes), case)
+            case = called = self.cases[number]
+            for name in mistakes:
+                called = self.ignored[name].applied(called) if name in self.ignored else called
+            answer = self.exercise.variant([name for name in mistakes if name not in self.ignored])
+            tried = attempt(self.exercise, answer, called)
             self._of_variant[key] = self.results(case, tried), tried
         return self._of_variant[key]
 
@@ -76,6 +94,17 @@ class Trials:
         return as_results(self.exercise, case, tried.output)
 
 
+def _with_other_numbers(case):
+    """[the case with the rows of its first array in reverse order]: other numbers of the same shapes, for an answer
+    that remembers what it returned for a shape. [] for a case without such an array."""
+    arguments = list(case.arguments)
+    for i, array in enumerate(arguments):
+        if isinstance(array, np.ndarray) and array.ndim and not np.array_equal(array, array[::-1]):
+            arguments[i] = array[::-1].copy()
+            return [replace(case, arguments=tuple(arguments))]
+    return []
+
+
 def judge(trials, attempts):
     """The verdict on an answer, from its attempts at all cases of the trials."""
     exercise = trials.exercise
@@ -84,27 +113,34 @@ def judge(trials, attempts):
         found.append(Finding(exercise, case, tried, trials.results(case, tried), expected, tuple(found)))
     failed = [finding for finding in found if not finding.right]
     if not failed:
-        return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed)
-    first = failed[0]
+        return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed, core=True)
+    core = all(finding.case.extended for finding in failed)
+    first = failed[0] if core else next(finding for finding in failed if not finding.case.extended)
     if first is found[0] and first.tried.crash and first.tried.crash.not_started:
         return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
-    if first.only_changed and all(finding.only_changed for finding in failed):
-        misconception, texts = CHANGED, [_about_change(failed)]
+    also = {}
+    if any(finding.tried.changed for finding in failed):
+        also[CHANGED] = _about_change(failed)
+    if any(finding.other_dtype for finding in failed):
+        also[OTHER_DTYPE] = "`dtype` is not used: the result must have the dtype that the caller asks for."
+    if all(finding.wrong == [] for finding in failed):
+        misconception, texts = " and ".join(also), list(also.values())
     else:
         misconception, texts = explain(trials, found)
-        if any(finding.tried.changed for finding in failed):
-            texts.append("Also: " + _about_change(failed))
-            misconception = misconception or CHANGED
+        texts += [f"Also: {text}" for text in also.values()]
+        misconception = misconception or " and ".join(also) or None
     summary, trace = first.fact()
-    message = [
-        fill(f"{exercise.name}: {first.outcome}. {summary}{_where(failed, found)}", WIDTH, break_long_words=False)
-    ]
+    if core:
+        lead = f"right for the lecture; still to do: {'; '.join(_labels(failed))}. {summary}"
+    else:
+        lead = f"{first.outcome}. {summary}{_where(failed, found)}"
+    message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False)]
     message += [trace] if trace else []
     message += [
         fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in texts[:MOST_TEXTS] if text
     ]
-    share = 1 - len(failed) / len(found)
-    return Verdict(exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed)
+    share = 1 - len(_labels(failed)) / len(_labels(found))
+    return Verdict(exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core)
 
 
 def _not_started(exercise, crash):
@@ -117,13 +153,17 @@ def _not_started(exercise, crash):
 
 def _where(failed, found):
     """The cases in which the answer is wrong, unless it is wrong in all."""
-    labels = list(dict.fromkeys(finding.case.label for finding in failed))
-    if len(labels) == len({finding.case.label for finding in found}):
+    labels = _labels(failed)
+    right = [label for label in _labels(found) if label not in labels]
+    if not right:
         return ""
     if all(labels):
         return f" The plain case is right; it fails with {_listed(labels)}."
-    right = list(dict.fromkeys(f.case.label for f in found if f.case.label not in labels))
     return f" It is right with {_listed(right)}."
+
+
+def _labels(findings):
+    return list(dict.fromkeys(finding.case.label for finding in findings))
 
 
 def _listed(labels):
@@ -159,13 +199,20 @@ class Finding:
         pairs = zip(self.results, self.expected, strict=True)
         return [i for i, pair in enumerate(pairs) if not close(*pair)]
 
-    @property
-    def only_changed(self):
-        return self.wrong == [] and bool(self.tried.changed)
+    @cached_property
+    def other_dtype(self):
+        """A sentence on a result whose dtype is not the one that the call asks for, or ""."""
+        wanted = self.case.options.get("dtype")
+        if wanted is None or self.results is None or self.exercise.drive is not call:
+            return ""
+        for result, array in zip(self.exercise.results, self.results, strict=True):
+            if array.dtype != wanted:
+                return f"{result.name} must have dtype {np.dtype(wanted)}, got {array.dtype}."
+        return ""
 
     @property
     def right(self):
-        return self.wrong == [] and not self.tried.changed
+        return self.wrong == [] and not self.tried.changed and not self.other_dtype
 
     @property
     def _worst(self):
@@ -179,7 +226,7 @@ class Finding:
             return "crashed"
         if self.wrong is None:
             return "wrong shape"
-        if self.only_changed:
+        if not self.wrong:
             return "wrong value"
         i = self._worst
         if self.results[i].shape != self.expected[i].shape:
@@ -194,8 +241,8 @@ class Finding:
             return f"{crash.kind}: {text}".removesuffix(": ").rstrip(".") + ".", crash.trace
         if self.wrong is None:
             return wrong_structure(self.exercise, self.case, self.tried.output), ""
-        if self.only_changed:
-            return "The returned values are right.", ""
+        if not self.wrong:
+            return self.other_dtype or "The returned values are right.", ""
         i = self._worst
         names = " and ".join(self.exercise.results[i].name for i in self.wrong)
         right = [r.name for i, r in enumerate(self.exercise.results) if i not in self.wrong]
@@ -214,6 +261,7 @@ class Finding:
     def draw(self, i):
         """Result i next to the right one, for a description."""
         results, arguments = self.exercise.results, self._arguments
+        earlier = [before for before in self.before if before.wrong is not None and i not in before.wrong]
         names = [result.name for result in results]
         return Draw(
             results[i].name,
@@ -225,7 +273,15 @@ class Finding:
             {name: float(v) for name, v in arguments.items() if isinstance(v, int | float) and not isinstance(v, bool)},
             dict(zip(names, self.expected, strict=True)),
             dict(zip(names, self.results, strict=True)),
-            tuple(before.results[i] for before in self.before if before.wrong is not None and i not in before.wrong),
+            tuple(before.results[i] for before in earlier),
+            tuple(before.results[i] for before in earlier if self._has_other_inputs(before)),
+        )
+
+    def _has_other_inputs(self, before):
+        """Whether an earlier case has other arrays; if it has the same, an equal result says nothing."""
+        return not all(
+            np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+            for a, b in zip(*(arrays_of(finding.case) for finding in (self, before)), strict=False)
         )
 
     @property

@@ -29,16 +29,17 @@ def adam_cases(rng):
 
 
 def drive_adam(answer, values, gradients, **options):
-    """How far every number has moved after each step, (steps, numbers)."""
+    """How far every number has moved after each step, and the gradients after it, (steps, numbers) each."""
     parameters = [Parameter(array) for array in values]
     optimizer = answer(parameters, **options)
-    moved = []
+    moved, left = [], []
     for of_step in gradients:
         for parameter, gradient in zip(parameters, of_step, strict=True):
             parameter.grad[...] = gradient  # in place: an optimizer may hold the gradients in a buffer
         optimizer.step()
         moved.append(flat([p.data - array for p, array in zip(parameters, values, strict=True)]))
-    return np.array(moved)
+        left.append(flat([p.grad for p in parameters]))
+    return np.array(moved), np.array(left)
 
 
 def flat(arrays):
@@ -68,7 +69,7 @@ class Adam:
 
 ADAM = Exercise(
     training.Adam,
-    results=(Result("change of the parameters", "step number"),),
+    results=(Result("change of the parameters", "step number"), Result("gradients after the step", "step number")),
     cases=adam_cases,
     answer=Adam,
     hints=(
@@ -92,6 +93,10 @@ ADAM = Exercise(
     drive=drive_adam,
     parts=("_update",),
     mistakes="""
+- gradients cleared:  self.update(p, p.grad, m, v) -> self.update(p, p.grad, m, v); p.grad[...] = 0
+  The step sets the gradients to 0. That is the task of zero_grad: after a step the caller may still read them.
+- gradients squared in place:  v[...] = -> g **= 2; v[...] =
+  g is changed in place, and g is the parameter's own gradient. Compute g² as a new array: g * g.
 - no bias correction:
     m / (1 - beta1**self.t) -> m
     v / (1 - beta2**self.t) -> v

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
+from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from ..notes import amended
 from .softmax import softmax
 
@@ -59,22 +59,27 @@ def attention_cases(rng, only_scores):
         case(""),
         case("a Boolean mask (T, S)", hidden),
         case("a Boolean mask (B, 1, 1, S)", padding),
-        case("a finite float mask", rng.normal(size=(T, S))),
-        case("a float mask of 0 and −inf", np.where(some_hidden(rng, T, S), -np.inf, 0)),
-        case("a float mask, finite and −inf", np.where(padding, -np.inf, rng.normal(size=(H, T, S)))),
+        extended(case("a finite float mask", rng.normal(size=(T, S)))),
+        extended(case("a float mask of 0 and −inf", np.where(some_hidden(rng, T, S), -np.inf, 0))),
+        extended(case("a float mask, finite and −inf", np.where(padding, -np.inf, rng.normal(size=(H, T, S))))),
+        extended(case("a tuple of masks", (padding, rng.normal(size=(T, S)), hidden))),
         case("inputs (T, K) and (S, K)", some_hidden(rng, T, S), axes=2, sizes=wide),
         case("inputs (B, T, K) and (B, S, K)", axes=3),
         case("all sizes equal", some_hidden(rng, n, n), sizes=equal),
         case("all sizes equal and a mask (B, 1, 1, S)", some_hidden(rng, B, 1, 1, n), sizes=equal),
         case("inputs (T, K) and all sizes equal", axes=2, sizes=equal),
         call("scores of ±10,000", *far),
-        case("a row hidden whole", whole_row),
-        case("a row hidden whole by −inf", np.where(whole_row, -np.inf, rng.normal(size=(T, S)))),
+        extended(case("a row hidden whole", whole_row)),
+        extended(case("a row hidden whole by −inf", np.where(whole_row, -np.inf, rng.normal(size=(T, S))))),
         *([] if only_scores else [call("a hidden score far above all others", *high, high_mask)]),
     ]
 
 
 def masked(scores, mask):
+    if isinstance(mask, tuple):
+        for part in mask:
+            scores = masked(scores, part)
+        return scores
     if mask is None:
         return scores
     if mask.dtype == bool:
@@ -169,6 +174,8 @@ MASK_MISTAKES = """
   The mask is not used: hidden keys keep their scores.
 - Boolean mask ignored:  np.where(mask, -np.inf, scores) -> scores
   A Boolean mask is not used, only a float one. Where it is True, the score must become −inf.
+- only the first of several masks:  in masked: for part in mask: -> for part in mask[:1]:
+  Of a tuple of masks only the first is applied. All of them are: go through the tuple.
 - mask inverted:  np.where(mask, -np.inf -> np.where(~mask, -np.inf
   The mask is inverted: it hides where the mask is False and shows where it is True. True means hidden.
 - mask transposed:

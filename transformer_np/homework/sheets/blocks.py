@@ -5,10 +5,11 @@ from inspect import signature
 
 import numpy as np
 
+from ...decoding import KeyValueCache
 from ...layers import Dropout, FeedForward, LayerNorm, MultiHeadAttention, blocks
 from ...masks import causal_mask, padding_mask
 from ...module import Module
-from ..exercise import Case, Exercise, Result
+from ..exercise import Case, Exercise, Result, extended
 from ..judging.compare import close
 
 ALL_DROPPED = 1 - 1e-9  # a dropout that leaves nothing, whatever is drawn and however
@@ -181,11 +182,13 @@ def add_norm_cases(rng):
 
     return [
         case(""),
-        case("norm_first=True", norm_first=True),
+        extended(case("norm_first=True", norm_first=True)),
         case("a larger eps", eps=eps),
         case("gradients that are not 0 before", before=before),
-        case("a dropout that drops nearly all", dropout=ALL_DROPPED),
-        case("norm_first=True and a dropout that drops nearly all", norm_first=True, dropout=ALL_DROPPED, eps=eps),
+        extended(case("a dropout that drops nearly all", dropout=ALL_DROPPED)),
+        extended(
+            case("norm_first=True and a dropout that drops nearly all", norm_first=True, dropout=ALL_DROPPED, eps=eps)
+        ),
     ]
 
 
@@ -473,22 +476,31 @@ def encoder_cases(rng):
 
     return [
         case("", padding),
-        case("norm_first=True", causal_mask(sizes["T"]), norm_first=True),
+        extended(case("norm_first=True", causal_mask(sizes["T"]), norm_first=True)),
         case("a larger eps, no mask and gradients that are not 0 before", eps=_eps(rng), before=before),
-        case("a dropout that drops nearly all", padding, dropout=ALL_DROPPED),
+        extended(case("a dropout that drops nearly all", padding, dropout=ALL_DROPPED)),
+        extended(case("a key/value cache", causal_mask(sizes["T"]), cached=True)),
     ]
 
 
 def drive_encoder(
-    answer, x, dout, mask=None, *, sizes, values, before=None, norm_first=False, eps=1e-5, dropout=0.0
+    answer, x, dout, mask=None, *, sizes, values, before=None, norm_first=False, eps=1e-5, dropout=0.0, cached=False
 ):  # fmt: skip
     if dropout and not _takes(answer, "dropout"):
         return NOT_ASKED
     masks = () if mask is None else (mask,)
+
+    def forward(block):
+        steps, cache = [], KeyValueCache()
+        for t in range(x.shape[1] if cached else 0):
+            steps.append(block.forward(x[:, t : t + 1], cache=cache))
+        y = block.forward(x, *masks)  # the backward pass needs all tokens at once
+        return np.concatenate(steps, axis=1) if cached else y
+
     options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     y, dx, gradients = _run(
         answer, sizes, options, values, before,
-        lambda block: block.forward(x, *masks), lambda block: block.backward(dout), blocks.EncoderBlock,
+        forward, lambda block: block.backward(dout), blocks.EncoderBlock,
     )  # fmt: skip
     return y, dx, *(_of(part, gradients) for part in ("attention", "add_norm1", "feed_forward", "add_norm2"))
 
@@ -501,9 +513,9 @@ class EncoderBlock(Module):
         self.feed_forward = FeedForward(d_model, d_ff, rng=rng, dtype=dtype)
         self.add_norm2 = AddNorm(d_model, dropout, norm_first, eps, rng, dtype)
 
-    def forward(self, x, mask=None):
+    def forward(self, x, mask=None, cache=None):
         def attention(x):
-            return self.attention(x, mask=mask)
+            return self.attention(x, mask=mask, cache=cache)
 
         a = self.add_norm1(x, attention)
         return self.add_norm2(a, self.feed_forward)
@@ -517,10 +529,10 @@ class EncoderBlock(Module):
 
 
 SELF_ATTENTION_MISTAKES = """
-- mask in the place of the memory:  self.attention(x, mask=mask) -> self.attention(x, mask)
+- mask in the place of the memory:  self.attention(x, mask=mask -> self.attention(x, mask
   The mask is handed to the attention in the place of the memory, its second argument: MultiHeadAttention(x,
   memory=None, mask=None). Say mask=mask.
-- x handed in as its own memory:  self.attention(x, mask=mask) -> self.attention(x, x, mask)
+- x handed in as its own memory:  self.attention(x, mask=mask -> self.attention(x, x, mask
   The self-attention is given x as its memory too. y is the same, but its backward then returns the gradient of x in two
   parts, through the queries and through keys and values, of which the second is dropped. Without a memory it returns
   their sum.
@@ -576,7 +588,10 @@ ENCODER_BLOCK = Exercise(
 """
     + CLEARED.replace("FIRST", "da = self")
     + """
-- mask ignored:  self.attention(x, mask=mask) -> self.attention(x)
+- cache ignored:  self.attention(x, mask=mask, cache=cache) -> self.attention(x, mask=mask)
+  `cache` is not used. During decoding x is only the newest token: hand the cache to the attention, which has the keys
+  and values of the earlier ones.
+- mask ignored:  self.attention(x, mask=mask -> self.attention(x
   The mask is not handed to the attention, which looks at padding and at the future.
 """
     + SELF_ATTENTION_MISTAKES
@@ -646,23 +661,32 @@ def decoder_cases(rng):
     return [
         case("", masks=masks),
         case("as many source as target places", *square),
-        case("norm_first=True", masks=masks, norm_first=True),
+        extended(case("norm_first=True", masks=masks, norm_first=True)),
         case("a larger eps, no masks and gradients that are not 0 before", eps=_eps(rng), before=before),
-        case("a dropout that drops nearly all", masks=masks, dropout=ALL_DROPPED),
+        extended(case("a dropout that drops nearly all", masks=masks, dropout=ALL_DROPPED)),
+        extended(case("key/value caches", masks=masks, cached=True)),
     ]
 
 
 def drive_decoder(
     answer, x, memory, dout, mask=None, memory_mask=None, *,
-    sizes, values, before=None, norm_first=False, eps=1e-5, dropout=0.0,
+    sizes, values, before=None, norm_first=False, eps=1e-5, dropout=0.0, cached=False,
 ):  # fmt: skip
     if dropout and not _takes(answer, "dropout"):
         return NOT_ASKED
     masks = () if mask is None else (mask, memory_mask)
+
+    def forward(block):
+        steps, caches = [], (KeyValueCache(), KeyValueCache())
+        for t in range(x.shape[1] if cached else 0):
+            steps.append(block.forward(x[:, t : t + 1], memory, memory_mask=memory_mask, cache=caches))
+        y = block.forward(x, memory, *masks)  # the backward pass needs all tokens at once
+        return np.concatenate(steps, axis=1) if cached else y
+
     options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     y, back, gradients = _run(
         answer, sizes, options, values, before,
-        lambda block: block.forward(x, memory, *masks), lambda block: block.backward(dout), blocks.DecoderBlock,
+        forward, lambda block: block.backward(dout), blocks.DecoderBlock,
     )  # fmt: skip
     dx, dmemory = back if isinstance(back, tuple | list) and len(back) == 2 else (back, None)
     if dmemory is None:
@@ -681,12 +705,12 @@ class DecoderBlock(Module):
         self.feed_forward = FeedForward(d_model, d_ff, rng=rng, dtype=dtype)
         self.add_norm3 = AddNorm(d_model, dropout, norm_first, eps, rng, dtype)
 
-    def forward(self, x, memory, mask=None, memory_mask=None):
+    def forward(self, x, memory, mask=None, memory_mask=None, cache=(None, None)):
         def self_attention(x):
-            return self.self_attention(x, mask=mask)
+            return self.self_attention(x, mask=mask, cache=cache[0])
 
         def cross_attention(a):
-            return self.cross_attention(a, memory, memory_mask)
+            return self.cross_attention(a, memory, memory_mask, cache=cache[1])
 
         a = self.add_norm1(x, self_attention)
         b = self.add_norm2(a, cross_attention)
@@ -782,16 +806,19 @@ DECODER_BLOCK = Exercise(
     + CLEARED.replace("FIRST", "db = self")
     + """
 - the two masks swapped:
-    self.self_attention(x, mask=mask) -> self.self_attention(x, mask=memory_mask)
-    self.cross_attention(a, memory, memory_mask) -> self.cross_attention(a, memory, mask)
+    self.self_attention(x, mask=mask -> self.self_attention(x, mask=memory_mask
+    self.cross_attention(a, memory, memory_mask -> self.cross_attention(a, memory, mask
   The masks are swapped: `mask`, (B, H, T, T), belongs to the self-attention, `memory_mask`, (B, H, T, S), to the
   cross-attention.
-- mask ignored:  self.self_attention(x, mask=mask) -> self.self_attention(x)
+- caches ignored:  self.self_attention(x, mask=mask, cache=cache[0]) -> self.self_attention(x, mask=mask)
+  `cache` is not used in the self-attention. During decoding x is only the newest token: hand its first part to the
+  self-attention, which has the keys and values of the earlier ones.
+- mask ignored:  self.self_attention(x, mask=mask -> self.self_attention(x
   `mask` is not handed to the self-attention: every place of the target sees the future, and the model copies the token
   that it has to predict.
-- memory_mask ignored:  self.cross_attention(a, memory, memory_mask) -> self.cross_attention(a, memory)
+- memory_mask ignored:  self.cross_attention(a, memory, memory_mask -> self.cross_attention(a, memory
   `memory_mask` is not handed to the cross-attention: the target looks at the padding of the source.
-- mask in both attentions:  self.cross_attention(a, memory, memory_mask) -> self.cross_attention(a, memory, mask)
+- mask in both attentions:  self.cross_attention(a, memory, memory_mask -> self.cross_attention(a, memory, mask
   `mask` is used in the cross-attention too. The source is known as a whole, so no future is hidden in it. The
   cross-attention takes `memory_mask`.
 """
@@ -817,22 +844,22 @@ DECODER_BLOCK = Exercise(
         def self_attention(x):
   The masks are inverted, ~mask. True has to mean hidden; here it means seen.
 - self-attention over the memory:
-    self.self_attention(x, mask=mask) -> self.self_attention(x, memory, memory_mask)
+    self.self_attention(x, mask=mask -> self.self_attention(x, memory, memory_mask
   The first attention looks at the memory. It is self-attention: queries, keys and values all come from x. Only the
   second attention reads the memory.
 - one attention used for both:
-    self.cross_attention(a, memory, memory_mask) -> self.self_attention(a, memory, memory_mask)
+    self.cross_attention(a, memory, memory_mask -> self.self_attention(a, memory, memory_mask
   The self-attention is used a second time as the cross-attention. The two have weights of their own:
   self.self_attention and self.cross_attention.
-- cross-attention without memory:  self.cross_attention(a, memory, memory_mask) -> self.cross_attention(a, mask=mask)
+- cross-attention without memory:  self.cross_attention(a, memory, memory_mask -> self.cross_attention(a, mask=mask
   The cross-attention is not given the memory and is a second self-attention: the encoder's output is never read. Its
   keys and values must come from the memory.
 - query and memory swapped:
-    self.cross_attention(a, memory, memory_mask) -> self.cross_attention(memory, a, memory_mask)
+    self.cross_attention(a, memory, memory_mask -> self.cross_attention(memory, a, memory_mask
   Query and memory are swapped in the cross-attention: the queries come from the memory, keys and values from the
   target. The target asks (queries), the encoder's output answers (keys and values).
 - query of the cross-attention is the block's input:
-    self.cross_attention(a, memory, memory_mask) -> self.cross_attention(x, memory, memory_mask)
+    self.cross_attention(a, memory, memory_mask -> self.cross_attention(x, memory, memory_mask
   The queries of the cross-attention come from the block's input. They must come from A, the result of the
   self-attention sub-layer.
 - cross-attention before self-attention:
@@ -849,9 +876,9 @@ DECODER_BLOCK = Exercise(
   Both attentions read the block's input, side by side, and their results are added. They come one after the other: the
   cross-attention's queries and residual path are A, the result of the self-attention.
 - memory normalised in pre-norm:
-    return self.cross_attention(a, memory, memory_mask) ->
+    return self.cross_attention(a, memory, memory_mask, cache=cache[1]) ->
         keys = self.add_norm2.norm(memory) if self.add_norm2.norm_first else memory
-        return self.cross_attention(a, keys, memory_mask)
+        return self.cross_attention(a, keys, memory_mask, cache=cache[1])
   With norm_first the memory goes through the LayerNorm of the cross-attention too. It normalises the queries' input
   alone: the memory is used as it is.
 - no cross-attention:  b = self.add_norm2(a, cross_attention) -> b = a

@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ...functional.activations import erf
-from ..exercise import Case, Exercise, Result, draw_sizes
+from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from .activations import draw, with_zeros
 
 # --- dropout ----------------------------------------------------------------------------------------------------------
@@ -26,7 +26,7 @@ def dropout_cases(rng):
     zeros = np.where(rng.random(small.shape) < 0.5, 0.0, small)
     return [
         Case("", (x, p, generator()), sizes=sizes),
-        Case("an int seed", (small, p, int(rng.integers(2**31))), sizes=few),
+        extended(Case("an int seed", (small, p, int(rng.integers(2**31))), sizes=few)),
         Case("p above ½", (small, 0.7, generator()), sizes=few),
         Case("p = 0", (small, 0.0, generator()), sizes=few),
         Case("some x exactly 0", (zeros, p, generator()), sizes=few),
@@ -126,6 +126,7 @@ def _facts_about_keep(x, p, pairs):
     facts.append(
         float(large and 0 < p and len(counts) == 1 and not _same_keep(pairs, 0, 1))
     )  # a number fixed beforehand
+    facts.append(float(keep.dtype == bool))
     facts.append(float(p > 0 and (x == 0).any() and not kept[x == 0].any()))  # read off y
     if p > 0 and x.size >= 100 and not any(shared):
         facts.append(float(_same_keep(pairs, 0, 1)))
@@ -229,6 +230,8 @@ DROPOUT = Exercise(
 - keep read off y:  y, keep -> y, y != 0
   keep is read off the result, y ≠ 0. Where x is 0 already, y is 0 although the entry was kept: return the mask that was
   drawn.
+- keep as numbers:  y, keep -> y, keep.astype(int)
+  keep holds the numbers 1 and 0. It must be Boolean: return the comparison with p as it is.
 - the scale in keep:  y, keep -> y, keep / (1 - p)
   The scale 1/(1 − p) is multiplied into keep, which is returned. keep is the mask alone, True or False;
   dropout_backward scales by itself.

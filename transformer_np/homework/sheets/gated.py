@@ -1,9 +1,11 @@
 """The feed-forward network with a gate, and its backward."""
 
+from dataclasses import replace
+
 import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
+from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from .activations import sigmoid  # noqa: F401 - for the mistakes
 from .linear import WEIGHT_MISTAKES, gradients, without_heads
 
@@ -28,13 +30,16 @@ def gated_cases(rng):
         Case("x of four axes", (x, *w), sizes=deep),
         Case("one row, x of shape (D,)", (x[0, 0, 0], *w), sizes=sizes),
         Case("d_ff = d_model", (x[:, 0], *matrices(D, D)), sizes=sizes | {"F": D}),
+        extended(Case('activation="silu"', (x[:, 0], *w), {"activation": "silu"}, sizes)),
     ]
 
 
-def gated_feed_forward(x, w_gate, w1, w2):
+def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
     gate = x @ w_gate
     value = x @ w1
     hidden = F.gelu(gate) * value
+    if activation == "silu":
+        hidden = F.silu(gate) * value
     y = hidden @ w2
     return y, gate, value
 
@@ -142,12 +147,14 @@ def gated_backward_cases(rng):
     cases = []
     for case in gated_cases(rng):
         x, *matrices = case.arguments
-        y, gate, value = F.gated_feed_forward(*case.arguments)
-        cases.append(Case(case.label, (rng.normal(size=y.shape), x, gate, value, *matrices), sizes=case.sizes))
+        y, gate, value = F.gated_feed_forward(*case.arguments, **case.options)
+        cases.append(replace(case, arguments=(rng.normal(size=y.shape), x, gate, value, *matrices)))
     return cases
 
 
-def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2):
+def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation="gelu_tanh"):
+    if activation == "silu":
+        return F.gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation)
     opened = F.gelu(gate)
     dw2, _ = gradients(dy, opened * value)
     dhidden = dy @ w2.T

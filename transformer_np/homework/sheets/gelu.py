@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ...functional.activations import erf
-from ..exercise import Case, Exercise, Result
+from ..exercise import Case, Exercise, Result, extended
 from .activations import of_every_rank, sigmoid, with_zeros  # noqa: F401 - for the mistakes
 
 
@@ -15,9 +15,10 @@ def gelu_cases(rng, backward=False):
     sizes, x, cases = of_every_rank(rng, arguments)
     return [
         *cases,
-        Case('approximate="none"', arguments(x), {"approximate": "none"}, sizes),
+        extended(Case('approximate="none"', arguments(x), {"approximate": "none"}, sizes)),
         Case('approximate="tanh" given', arguments(x), {"approximate": "tanh"}, sizes),
-        Case('approximate="none", x of one axis', arguments(x[0, 0]), {"approximate": "none"}, sizes),
+        extended(Case('approximate="none", x of one axis', arguments(x[0, 0]), {"approximate": "none"}, sizes)),
+        Case("x from −2.5 to −1.5", arguments(rng.uniform(-2.5, -1.5, x.shape)), sizes=sizes),
         Case("some x exactly 0", arguments(with_zeros(rng, x)), sizes=sizes),
     ]
 
@@ -68,6 +69,8 @@ GATE_MISTAKES = """
   The constant before x³ is rounded to 0.04. It is 0.044715.
 - 0.044 for 0.044715:  cubic = 0.044715 -> cubic = 0.044
   The constant before x³ is cut off to 0.044. It is 0.044715.
+- 0.0447 for 0.044715:  cubic = 0.044715 -> cubic = 0.0447
+  The constant before x³ is rounded to 0.0447. It is 0.044715.
 - 0.045 for 0.044715:  cubic = 0.044715 -> cubic = 0.045
   The constant before x³ is rounded to 0.045. It is 0.044715.
 - 0.047715 for 0.044715:  cubic = 0.044715 -> cubic = 0.047715

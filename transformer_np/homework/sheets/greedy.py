@@ -3,7 +3,7 @@
 import numpy as np
 
 from ... import decoding
-from ..exercise import Case, Exercise, Result
+from ..exercise import Case, Exercise, Result, extended
 from .scripted import MARGIN, as_array, log_probs, scripted_model, sources
 
 
@@ -44,11 +44,14 @@ def greedy_cases(rng):
         src = np.array([row for _, row in chosen])
         sizes = {"B": len(src), "S": src.shape[1], "V": model.config.tgt_vocab_size}
         cases.append(Case(label, (model, src, max_len), sizes=sizes))
-    return cases
+    asked = {"return_log_probs": True}
+    return [*cases, extended(Case("return_log_probs=True", cases[0].arguments, asked, cases[0].sizes))]
 
 
-def drive_greedy(answer, model, src, max_len):
+def drive_greedy(answer, model, src, max_len, return_log_probs=False):
     """Greedy decoding twice: what is drawn at random is not the same twice, and then comes out as −2."""
+    if return_log_probs:
+        return answer(model, src, max_len, return_log_probs=True)
     first, second = answer(model, src, max_len), answer(model, src, max_len)
     try:
         same = [list(map(int, row)) for row in first] == [list(map(int, row)) for row in second]
@@ -57,7 +60,23 @@ def drive_greedy(answer, model, src, max_len):
     return first if same else [[-2]] * len(src)
 
 
-def greedy_decode(model, src, max_len=64):
+def ids_and_log_p(case, output):
+    """The ids as one array, and log p of each output; 0 where it is not asked for."""
+    if not case.options:
+        return *as_array(case, output), np.zeros(len(output))
+    if not isinstance(output, tuple | list) or len(output) != 2:
+        raise ValueError("no pair")
+    outputs, totals = output
+    return *as_array(case, outputs), np.asarray(totals)
+
+
+def log_p_of(model, source, output, max_len):
+    """log p of an output and of the end token after it, unless it was cut off before."""
+    start, whole = model.config.bos_id, output + [model.config.eos_id] * (len(output) < max_len)
+    return sum(log_probs(model, source, [start, *whole[:t]])[token] for t, token in enumerate(whole))
+
+
+def greedy_decode(model, src, max_len=64, return_log_probs=False):
     bos_id, eos_id = model.config.bos_id, model.config.eos_id
     outputs = []
     for row in src:
@@ -69,6 +88,9 @@ def greedy_decode(model, src, max_len=64):
         if eos_id in written:
             written = written[: written.index(eos_id)]
         outputs.append(written)
+    if return_log_probs:
+        totals = [log_p_of(model, source, output, max_len) for source, output in zip(src, outputs, strict=True)]
+        return (outputs, np.array(totals))
     return outputs
 
 
@@ -105,7 +127,7 @@ START_AND_END = """
 
 GREEDY_DECODE = Exercise(
     decoding.greedy_decode,
-    results=(Result("ids", "B T"),),
+    results=(Result("ids", "B T"), Result("log p of each output", "B")),
     cases=greedy_cases,
     answer=greedy_decode,
     hints=(
@@ -119,8 +141,16 @@ GREEDY_DECODE = Exercise(
     chapter="Training and decoding",
     place=7,
     drive=drive_greedy,
-    view=as_array,
+    view=ids_and_log_p,
     mistakes="""
+- return_log_probs ignored:  return (outputs, np.array(totals)) -> pass
+  `return_log_probs` is not used: the outputs are returned alone. With it they come as a pair, with log p of each
+  output.
+- log p without the end token:  [model.config.eos_id] * (len(output) < max_len) -> []
+  log p of the end token is missing in the sum. The output ends with it, so its probability is a factor like all
+  others.
+- probability for log p:  np.array(totals) -> np.exp(totals)
+  It returns the probabilities of the outputs. It is log p in nats, the sum of the log p of all tokens.
 - drawn at random:  following.argmax() -> np.random.default_rng().choice(len(following), p=np.exp(following))
   Two calls with the same source give two outputs: a token is drawn at random (sampled). Greedy takes the likeliest
   token, the argmax.

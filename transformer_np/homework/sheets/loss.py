@@ -3,7 +3,7 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
+from ..exercise import Case, Exercise, Result, draw_sizes, extended
 
 # --- what both have in common -----------------------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ def cross_entropy_cases(rng):
         Case("label smoothing and padding", (logits, padded), {"ignore_index": 0, "label_smoothing": 0.2}, sizes),
         Case("logits of shape (T, V)", (logits[0], targets[0]), sizes=rows),
         Case("logits of ±10,000", (large, targets), sizes=sizes),
-        Case("all targets ignored", (logits[0], np.full_like(targets[0], 2)), {"ignore_index": 2}, rows),
+        extended(Case("all targets ignored", (logits[0], np.full_like(targets[0], 2)), {"ignore_index": 2}, rows)),
     ]
 
 
@@ -287,7 +287,7 @@ def cross_entropy_backward_cases(rng):
         Case("dloss=-0.7", (probs, with_zero), {"dloss": -0.7}, sizes),
         Case("probs of shape (T, V)", (probs[0], targets[0]), {"dloss": 2.0}, rows),
         Case("some probabilities exactly 0", (certain, targets), sizes=sizes),
-        Case("all targets ignored", (probs[0], np.full_like(targets[0], 2)), {"ignore_index": 2}, rows),
+        extended(Case("all targets ignored", (probs[0], np.full_like(targets[0], 2)), {"ignore_index": 2}, rows)),
     ]
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ... import masks as M
-from ..exercise import Case, Exercise, Result, draw_sizes
+from ..exercise import Case, Exercise, Result, draw_sizes, extended
 
 # --- the form of a Boolean mask ---------------------------------------------------------------------------------------
 
@@ -70,10 +70,10 @@ def causal_mask_cases(rng):
     sizes = {"T": T, "S": S}
     return [
         Case("", (S,), sizes={"T": S, "S": S}),
-        Case("S > T", (T, S), sizes=sizes),
+        extended(Case("S > T", (T, S), sizes=sizes)),
         Case("S = T given", (T, T), sizes={"T": T, "S": T}),
-        Case("one query, T = 1", (1, S), sizes={"T": 1, "S": S}),
-        Case("S twice as large as T", (T, 2 * T), sizes={"T": T, "S": 2 * T}),
+        extended(Case("one query, T = 1", (1, S), sizes={"T": 1, "S": S})),
+        extended(Case("S twice as large as T", (T, 2 * T), sizes={"T": T, "S": 2 * T})),
     ]
 
 
@@ -134,12 +134,12 @@ def window_mask_cases(rng):
     sizes = {"T": T, "S": T}
     return [
         Case("", (T, 4), sizes=sizes),
-        Case("S > T", (T, window, S), sizes={"T": T, "S": S}),
+        extended(Case("S > T", (T, window, S), sizes={"T": T, "S": S})),
         Case("window 0", (T, 0), sizes=sizes),
         Case("window 1", (T, 1), sizes=sizes),
         Case("window 3", (T + 1, 3), sizes={"T": T + 1, "S": T + 1}),
         Case("a window that covers all", (T, T + 1), sizes=sizes),
-        Case("one query, T = 1", (1, window, S), sizes={"T": 1, "S": S}),
+        extended(Case("one query, T = 1", (1, window, S), sizes={"T": 1, "S": S})),
     ]
 
 
@@ -375,7 +375,8 @@ def additive_cases(rng):
 
     return [
         Case("", (draw(T, S),), sizes=sizes),
-        Case("dtype=np.float64", (draw(T, S),), {"dtype": np.float64}, sizes),
+        extended(Case("dtype=np.float64", (draw(T, S),), {"dtype": np.float64}, sizes)),
+        extended(Case("dtype=np.float32", (draw(T, S),), {"dtype": np.float32}, sizes)),
         Case("a mask of shape (B, 1, 1, S)", (draw(B, 1, 1, S),), sizes=sizes),
         Case("a mask of shape (B, H, T, S)", (draw(B, H, T, S),), sizes=sizes),
         Case("a row hidden whole", (draw(T, S) | (np.arange(T) == 1)[:, None],), sizes=sizes),

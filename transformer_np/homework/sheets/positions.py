@@ -3,7 +3,7 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result
+from ..exercise import Case, Exercise, Result, extended
 
 
 def sinusoidal_encoding_cases(rng):
@@ -16,8 +16,9 @@ def sinusoidal_encoding_cases(rng):
 
     return [
         case("", length, even),
-        case("an odd d_model", length + 1, odd),
-        case("dtype=float64", length, even, dtype=np.float64),
+        extended(case("an odd d_model", length + 1, odd)),
+        extended(case("dtype=float64", length, even, dtype=np.float64)),
+        extended(case("dtype=float32", length, even, dtype=np.float32)),
         case("more dimensions than positions", 3, 2 * even),
         case("d_model = 4", 5, 4),
     ]

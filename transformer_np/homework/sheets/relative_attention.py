@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
+from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from ..notes import amended
 from .attention import masked
 from .draws import far_apart, sizes_without_squares
@@ -241,7 +241,7 @@ def relative_cases(rng):
         Case("a Boolean mask", plain, {"mask": hidden}, sizes),
         Case("a float mask to be added", plain, {"mask": bias}, sizes),
         Case("keys hidden from everyone", plain, {"mask": padding}, sizes),
-        Case("rows that are hidden whole", plain, {"mask": empty}, sizes),
+        extended(Case("rows that are hidden whole", plain, {"mask": empty}, sizes)),
         Case("scores of ±10,000", large, sizes=sizes),
         Case("as many queries as heads", heads, sizes=heads_sizes),
         Case("K_v = K", same, sizes=same_sizes),
@@ -372,7 +372,7 @@ RELATIVE_ATTENTION = Exercise(
 - the token itself hidden:  np.tri(T, S, S - T, dtype=bool) -> np.tri(T, S, S - T - 1, dtype=bool)
   The token itself is hidden too, off by one: distance 0 is seen, only what is behind it is the future.
 """
-    + MASK_MISTAKES
+    + amended(MASK_MISTAKES, without=["only the first of several masks"])
     + """
 - mask after the softmax:
     scores = masked(scores, mask) -> pass

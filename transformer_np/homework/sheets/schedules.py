@@ -5,7 +5,7 @@ from math import cos, pi, sin  # noqa: F401 - sin for the mistakes
 import numpy as np
 
 from ... import training
-from ..exercise import Case, Exercise, Result
+from ..exercise import Case, Exercise, Result, extended
 
 
 def drive_schedule(answer, calls):
@@ -137,7 +137,7 @@ def cosine_cases(rng):
     return [
         Case("", ([(step, *rates, warmup, total) for step in within],)),
         Case("steps after `total`", ([(total + n, *rates, warmup, total) for n in (1, 3, after, 2 * after + 5)],)),
-        Case("warmup=0", ([(step, *rates, 0, total) for step in (1, total // 3, total // 2, total - 1)],)),
+        extended(Case("warmup=0", ([(step, *rates, 0, total) for step in (1, total // 3, total // 2, total - 1)],))),
         Case("min_lr=0", ([(step, max_lr, 0.0, warmup, total) for step in within],)),
     ]
 

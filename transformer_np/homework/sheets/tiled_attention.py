@@ -1,11 +1,13 @@
 """Attention by tiles and its backward."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ... import functional as F
 from ...functional.tiled import TILE
 from ...masks import causal_mask
-from ..exercise import Case, Exercise, Result
+from ..exercise import Case, Exercise, Result, extended
 from ..notes import amended
 from .attention import masked
 from .draws import far_apart, sizes_without_squares
@@ -41,9 +43,10 @@ def tiled_cases(rng):
         Case("a Boolean mask", plain, {"mask": hidden, **small}, sizes),
         Case("a float mask to be added", plain, {"mask": bias, **small}, sizes),
         Case("keys hidden from everyone", plain, {"mask": padding, "tile": 3}, sizes),
+        extended(Case("a tuple of masks", plain, {"mask": (padding, bias, hidden), "tile": 3}, sizes)),
         Case("a causal mask, as many keys as queries", square, {"mask": causal_mask(S), **small}, sizes | {"T": S}),
-        Case("rows that are hidden whole", plain, {"mask": empty, **small}, sizes),
-        Case("a first tile that is hidden whole", plain, {"mask": start, **small}, sizes),
+        extended(Case("rows that are hidden whole", plain, {"mask": empty, **small}, sizes)),
+        extended(Case("a first tile that is hidden whole", plain, {"mask": start, **small}, sizes)),
         Case("scores of ±10,000", large, small, sizes),
         Case("all scores far below 0, −10,000", far_below, small, sizes),
         Case("heads, q of shape (B, H, T, K)", qkv(B, H), {"tile": 4}, sizes),
@@ -66,6 +69,8 @@ SCALE_MISTAKES = """
 MASK_MISTAKES = """
 - mask ignored:  in masked: return scores
   The mask is ignored: hidden keys are seen.
+- only the first of several masks:  in masked: for part in mask: -> for part in mask[:1]:
+  Of a tuple of masks only the first is applied. All of them are: go through the tuple.
 - Boolean mask the other way round:  np.where(mask, -np.inf -> np.where(~mask, -np.inf
   The mask is read the other way round: True hides, here it shows.
 - Boolean mask added as a number:  np.where(mask, -np.inf, scores) -> scores + mask
@@ -271,7 +276,7 @@ def tiled_backward_cases(rng):
         q, k, v = forward.arguments
         out, log_total = F.tiled_attention(q, k, v, **forward.options)
         arguments = rng.normal(size=out.shape), q, k, v, out, log_total
-        cases.append(Case(forward.label, arguments, forward.options, forward.sizes))
+        cases.append(replace(forward, arguments=arguments))
     return cases
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
+from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from .activations import sigmoid
 from .loss import FLOORS
 
@@ -43,8 +43,8 @@ def negative_sampling_loss_cases(rng):
 
     return [
         case(""),
-        case("scores of ±60", lambda *args: with_scores(*args, 60.0)),
-        case("scores of ±10,000", lambda *args: with_scores(*args, 1e4)),
+        extended(case("scores of ±60", lambda *args: with_scores(*args, 60.0))),
+        extended(case("scores of ±10,000", lambda *args: with_scores(*args, 1e4))),
         case("the context among its negatives", with_context_among),
         case("all scores 0", of_zeros),
         case("as many negatives as pairs", K=N),

@@ -232,7 +232,7 @@ def _signature(function):
 class _Checked:
     """The result of `check` in the sandbox, where nothing can be checked."""
 
-    passed, outcome, message, misconception, share, seed = True, "", "", None, 0.0, None
+    passed, core, outcome, message, misconception, share, seed = True, True, "", "", None, 0.0, None
 
 
 def _say(name, *args, **kwargs):

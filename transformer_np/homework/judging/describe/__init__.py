@@ -4,11 +4,13 @@ A finder takes one Draw and yields the descriptions that hold for it. The studen
 of a case: sizes and numbers differ between the draws, so little holds three times by chance.
 """
 
+from dataclasses import replace
+
 from .crashes import about_crash
 from .draw import Description, Draw
 from .exact import EXACT_FINDERS, an_earlier_result
 from .partial import PARTIAL_FINDERS, worst
-from .shapes import SHAPE_FINDERS, about_shape, is_searchable
+from .shapes import SHAPE_FINDERS, about_shape, axes_of_length_1, is_searchable
 from .structures import about_structure
 
 __all__ = ["Description", "Draw", "about_crash", "about_structure", "describe_exactly", "describe_roughly"]
@@ -21,12 +23,13 @@ def describe_exactly(draws):
     if any(0 in (draw.actual.size, draw.expected.size) for draw in draws):
         return None
     kept = _first_that_holds([an_earlier_result], draws)
-    if kept:
+    if kept and any(any(True for _ in an_earlier_result(replace(draw, earlier=draw.elsewhere))) for draw in draws):
         return kept
     if any(draw.actual.shape != draw.expected.shape for draw in draws):
         draws = [draw for draw in draws if draw.actual.shape != draw.expected.shape]
-        return _first_that_holds(SHAPE_FINDERS, draws) if all(map(is_searchable, draws)) else None
-    found = _first_that_holds(EXACT_FINDERS, draws)
+        found = _first_that_holds(SHAPE_FINDERS, draws) if all(map(is_searchable, draws)) else None
+    else:
+        found = _first_that_holds(EXACT_FINDERS, draws)
     return found if found and found.exact else None
 
 
@@ -36,7 +39,8 @@ def describe_roughly(draws):
         return Description("an empty array", f"{draws[0].name} is an empty array.", exact=False)
     different = [draw for draw in draws if draw.actual.shape != draw.expected.shape]
     if different:
-        return about_shape(different)
+        known = _first_that_holds([axes_of_length_1], different) if all(map(is_searchable, different)) else None
+        return known or about_shape(different)
     return _first_that_holds(PARTIAL_FINDERS, draws) or worst(draws[0])
 
 

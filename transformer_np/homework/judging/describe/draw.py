@@ -15,7 +15,7 @@ class Draw:
     name, axes: of the Result; sizes: the letters of the case
     inputs: the array arguments by name; numbers: the single numbers among the arguments
     others: all right results of the call by name; returned: all results of the answer by name
-    earlier: this result in the earlier calls that were right
+    earlier: this result in the earlier calls that were right; elsewhere: in those of them that had other arrays
     """
 
     name: str
@@ -28,6 +28,7 @@ class Draw:
     others: dict = field(default_factory=dict)
     returned: dict = field(default_factory=dict)
     earlier: tuple = ()
+    elsewhere: tuple = ()
 
     @property
     def letters(self):

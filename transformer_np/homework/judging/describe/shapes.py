@@ -31,16 +31,23 @@ def axes_in_another_order(draw):
 def axes_of_length_1(draw):
     if draw.actual.size != draw.expected.size or _without_ones(draw.actual) != _without_ones(draw.expected):
         return
-    more = draw.actual.ndim > draw.expected.ndim
     known = close(draw.actual.reshape(draw.expected.shape), draw.expected)
-    if more:
-        name, text = "extra axis of length 1", "has an extra axis of length 1. Does it come from keepdims=True or None?"
-    elif draw.actual.ndim < draw.expected.ndim:
-        name, text = "missing axis of length 1", "lacks an axis of length 1. Is keepdims=True missing?"
+    more = draw.actual.ndim - draw.expected.ndim
+    advice = ""
+    if more > 0:
+        name, text = "extra axis of length 1", f"has {_of_length_1(more, 'an extra', 'extra ')}."
+        advice = " Does it come from keepdims=True or None?"
+    elif more < 0:
+        name, text = "missing axis of length 1", f"lacks {_of_length_1(-more, 'an', '')}."
+        advice = "" if draw.is_boolean else " Is keepdims=True missing?"
     else:
         name, text = "axis of length 1 in the wrong place", "has an axis of length 1 in the wrong place."
-    numbers = " The numbers are right." if known else " The numbers are also wrong."
+    numbers = f"{advice} The numbers are right." if known else " The numbers are also wrong."
     yield Description(name, f"{draw.name} {text}{numbers}", exact=known)
+
+
+def _of_length_1(number, article, adjective):
+    return f"{article} axis of length 1" if number == 1 else f"{number} {adjective}axes of length 1"
 
 
 def _without_ones(array):

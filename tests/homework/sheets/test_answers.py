@@ -1,0 +1,190 @@
+"""Answers from the lecture that are right as far as it goes, and wrong ones that only a special call shows."""
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np.homework import all_exercises, check
+from transformer_np.layers import blocks
+from transformer_np.training import Adam
+
+LECTURE, WRONG = {}, {}
+
+
+def lecture(name, *still_to_do):
+    """Registers an answer that is right for the lecture, with the cases that it fails."""
+    return lambda answer: LECTURE.setdefault(f"{name}: {answer.__name__}", (name, answer, still_to_do))[1]
+
+
+def wrong(name, mistake):
+    """Registers a wrong answer, with the mistake that it is told."""
+    return lambda answer: WRONG.setdefault(f"{name}: {mistake}", (name, answer, mistake))[1]
+
+
+# --- right for the lecture -------------------------------------------------------------------------------------------
+
+
+@lecture("softmax", "a row of nothing but −inf")
+def as_the_notebook_writes_it(x, axis=-1):
+    exponentials = np.exp(x - x.max(axis=axis, keepdims=True))
+    return exponentials / exponentials.sum(axis=axis, keepdims=True)
+
+
+@lecture("sinusoidal_encoding", "an odd d_model", "dtype=float64")
+def for_an_even_d_model(length, d_model, dtype=np.float32):
+    angle = np.arange(length)[:, None] / 10000 ** (np.arange(0, d_model, 2) / d_model)
+    encoding = np.zeros((length, d_model), np.float32)
+    encoding[:, 0::2], encoding[:, 1::2] = np.sin(angle), np.cos(angle)
+    return encoding
+
+
+def scores_of(q, k, mask):
+    scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
+    return scores if mask is None else np.where(mask, -np.inf, scores)
+
+
+FLOAT_MASKS = ("a finite float mask", "a float mask, finite and −inf", "a tuple of masks")
+
+
+@lecture("attention_scores", *FLOAT_MASKS, "a row hidden whole by −inf")
+def with_boolean_masks(q, k, mask=None):
+    return scores_of(q, k, mask)
+
+
+@lecture("scaled_dot_product_attention", *FLOAT_MASKS, "a row hidden whole", "a row hidden whole by −inf")
+def with_boolean_masks_only(q, k, v, mask=None):
+    weights = as_the_notebook_writes_it(scores_of(q, k, mask))
+    return weights @ v, weights
+
+
+@lecture("causal_mask", "S > T", "one query, T = 1", "S twice as large as T")
+def square(T, S=None):
+    return np.triu(np.ones((T, T), bool), k=1)
+
+
+@lecture("gelu", 'approximate="none"', 'approximate="none", x of one axis')
+def by_tanh(x, approximate="tanh"):
+    return F.gelu(x)
+
+
+@lecture("negative_sampling_loss", "scores of ±60", "scores of ±10,000")
+def as_the_formula_stands(center, context, negatives):
+    p_context, p_negatives = (
+        1 / (1 + np.exp(-scores)) for scores in ((center * context).sum(-1), (center[:, None] * negatives).sum(-1))
+    )
+    surprise = np.log1p(-p_negatives).sum(1) + np.log(p_context)
+    return float(-surprise.mean()), p_context, p_negatives
+
+
+@lecture("greedy_decode", "return_log_probs=True")
+def ids_alone(model, src, max_len=64, use_cache=True, return_log_probs=False):
+    return all_exercises()["greedy_decode"].reference(model, src, max_len)
+
+
+@lecture("EncoderBlock", "a key/value cache")
+class WithoutACache(blocks.EncoderBlock):
+    def forward(self, x, mask=None, cache=None):
+        return super().forward(x, mask)
+
+
+@pytest.mark.parametrize("key", LECTURE)
+def test_right_for_the_lecture(key):
+    name, answer, still_to_do = LECTURE[key]
+    verdict = check(name, answer, seed=3, quiet=True)
+    assert verdict.core, verdict.message
+    assert not verdict.passed
+    first, _, _ = verdict.message.replace("\n", " ").partition(". ")
+    assert first == f"{name}: right for the lecture; still to do: {'; '.join(still_to_do)}"
+
+
+def test_a_mistake_in_a_core_case_is_not_right_for_the_lecture():
+    verdict = check("softmax", lambda x, axis=-1: as_the_notebook_writes_it(2 * x, axis), seed=3, quiet=True)
+    assert not verdict.core
+    assert "right for the lecture" not in verdict.message
+
+
+def test_a_mistake_is_named_although_extended_cases_are_not_done():
+    def answer(q, k, mask=None):
+        return scores_of(q, k, mask if mask is None else ~mask if mask.dtype == bool else mask)
+
+    verdict = check("attention_scores", answer, seed=3, quiet=True)
+    assert "mask inverted" in verdict.misconception
+    assert not verdict.core
+
+
+# --- wrong, though nearly all calls give the right result ------------------------------------------------------------
+
+
+@wrong("dropout", "keep as numbers")
+def _(x, p, rng):
+    y, keep = F.dropout(x, p, rng)
+    return y, keep.astype(int)
+
+
+@wrong("attention_scores", "only the first of several masks")
+def _(q, k, mask=None):
+    return F.attention_scores(q, k, mask[0] if isinstance(mask, tuple) else mask)
+
+
+@wrong("scaled_dot_product_attention", "only the first of several masks")
+def _(q, k, v, mask=None):
+    return F.scaled_dot_product_attention(q, k, v, mask[0] if isinstance(mask, tuple) else mask)
+
+
+@wrong("tiled_attention", "only the first of several masks")
+def _(q, k, v, mask=None, tile=256):
+    return F.tiled_attention(q, k, v, mask[0] if isinstance(mask, tuple) else mask, tile)
+
+
+@wrong("Adam", "gradients cleared")
+class ClearsTheGradients(Adam):
+    def step(self):
+        super().step()
+        self.zero_grad()
+
+
+@wrong("DecoderBlock", "caches ignored")
+class IgnoresItsCaches(blocks.DecoderBlock):
+    def forward(self, x, memory, mask=None, memory_mask=None, cache=(None, None)):
+        return super().forward(x, memory, mask, memory_mask)
+
+
+@wrong("EncoderBlock", "cache ignored")
+class IgnoresItsCache(blocks.EncoderBlock):
+    def forward(self, x, mask=None, cache=None):
+        return super().forward(x, mask)
+
+
+@wrong("greedy_decode", "return_log_probs ignored")
+def _(model, src, max_len=64, use_cache=True, return_log_probs=False):
+    return all_exercises()["greedy_decode"].reference(model, src, max_len)
+
+
+@wrong("greedy_decode", "log p without the end token")
+def _(model, src, max_len=64, use_cache=True, return_log_probs=False):
+    return all_exercises()["greedy_decode"].variant({"log p without the end token"})(
+        model, src, max_len, return_log_probs=return_log_probs
+    )
+
+
+@wrong("gelu", "0.0447 for 0.044715")
+def _(x, approximate="tanh"):
+    if approximate == "none":
+        return F.gelu(x, approximate)
+    return x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.0447 * x**3)))
+
+
+@wrong("gelu_backward", "0.0447 for 0.044715")
+def _(dy, x, approximate="tanh"):
+    if approximate == "none":
+        return F.gelu_backward(dy, x, approximate)
+    g = np.tanh(np.sqrt(2 / np.pi) * (x + 0.0447 * x**3))
+    return dy * (1 + g + x * (1 - g**2) * np.sqrt(2 / np.pi) * (1 + 3 * 0.0447 * x**2)) / 2
+
+
+@pytest.mark.parametrize("key", WRONG)
+def test_a_wrong_answer_that_nearly_all_calls_pass(key):
+    name, answer, mistake = WRONG[key]
+    verdict = check(name, answer, seed=3, quiet=True)
+    assert not verdict.passed
+    assert verdict.misconception == mistake, verdict.message
