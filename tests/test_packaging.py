@@ -17,7 +17,7 @@ HOST = "https://host.example/owner/name"
 @pytest.fixture
 def hook(monkeypatch):
     pytest.importorskip("hatchling")
-    monkeypatch.syspath_prepend(ROOT)
+    monkeypatch.syspath_prepend(ROOT / "docs")
     return importlib.import_module("hatch_build")
 
 
