@@ -1,8 +1,7 @@
-import argparse
 import sys
 from textwrap import indent
 
-from . import add_command, check_writable, number_of_workers, positive_number
+from . import add_command, check_writable, number_above_0, number_of_workers, positive_number
 
 EXAMPLE = """\
 # The exercises that count, and their points. Every line is optional.
@@ -44,8 +43,14 @@ def add_grade_parser(subparsers):
     add("--rubric", metavar="FILE.toml", help="exercises and their points (default: every exercise, 1 point)")
     add("--rubric-example", action="store_true", help="print an example rubric and exit")
     add("--reports", metavar="DIR", help="folder for the reports (default: grades_reports, next to the table)")
-    add("--seconds", type=_positive, default=10.0, metavar="N", help="time limit per exercise in seconds (default: 10)")
-    add("--memory", type=_positive, default=2.0, metavar="GiB", help="memory limit per submission (default: 2)")
+    add(
+        "--seconds",
+        type=number_above_0,
+        default=10.0,
+        metavar="N",
+        help="time limit per exercise (default: 10 s)",
+    )
+    add("--memory", type=number_above_0, default=2.0, metavar="GiB", help="memory limit per submission (default: 2)")
     add(
         "--workers", type=number_of_workers, default="auto", metavar="N|auto",
         help="submissions graded in parallel (default: auto, one per core)",
@@ -94,15 +99,6 @@ def run(args):
     print(grading.sentence(grades))
     print(f"Grades: {args.out}, reports: {grading.reports}")
     return 0
-
-
-def _positive(text):
-    try:
-        if 0 < float(text) < float("inf"):
-            return float(text)
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"must be a number above 0, got {text!r}")
 
 
 def _seed(text):

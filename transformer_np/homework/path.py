@@ -42,14 +42,22 @@ def _notebooks():
 
 
 def find(name):
-    """The exercise with this name; case and underscores are ignored. ValueError with the nearest name for any other."""
-    exercises = all_exercises()
-    plain = {_plain(known): exercise for known, exercise in exercises.items()}
+    """The exercise with this name; case and underscores are ignored. ValueError with near names for others."""
+    plain = {_plain(known): exercise for known, exercise in all_exercises().items()}
     if _plain(name) in plain:
         return plain[_plain(name)]
-    near = get_close_matches(_plain(name), plain, n=1)
-    advice = f"; did you mean {plain[near[0]].name}?" if near else f"; the exercises are {', '.join(exercises)}"
-    raise ValueError(f"there is no exercise {name!r}{advice}")
+    raise ValueError(f"there is no exercise {name!r}{did_you_mean(_plain(name), plain, lambda near: plain[near].name)}")
+
+
+def did_you_mean(word, known, shown=str):
+    """The end of a sentence about an unknown word: "; did you mean softmax?"."""
+    near = get_close_matches(word, known, n=1, cutoff=0.8)
+    near = near or [one for one in known if len(word) > 2 and word in one][:3]
+    near = near or get_close_matches(word, known, n=3, cutoff=0.5)
+    if not near:
+        return "; `transformer-np homework list` shows all"
+    *first, last = map(shown, near)
+    return f"; did you mean {', '.join(first)}{' or ' if first else ''}{last}?"
 
 
 def _plain(name):
