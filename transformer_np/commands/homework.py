@@ -7,6 +7,7 @@ from .homework_check import (
     WIDTH,
     checks_of,
     counted,
+    course_of,
     found_file,
     limit_of,
     load_submission,
@@ -17,6 +18,7 @@ from .homework_check import (
 )
 from .homework_grade import add_grade_parser
 from .homework_run import run_training
+from .homework_teach import add_teaching_parsers
 
 
 def add_parser(subparsers):
@@ -30,7 +32,12 @@ def add_parser(subparsers):
 
     start = _add_action(actions, "start", run_start, "create a file with the functions to write", "work --only softmax")
     start.add_argument("folder", metavar="FOLDER", help=f"folder for {FILE}; created if necessary")
-    start.add_argument("--only", nargs="+", metavar="NAME", help="include only these exercises (default: all)")
+    which = start.add_mutually_exclusive_group()
+    which.add_argument(
+        "--only", nargs="+", metavar="NAME", help="only these: names, or numbers of notebooks (--only 02,03,softmax)"
+    )
+    which.add_argument("--course", metavar="FILE.toml", help="only the exercises of this course, as `grade` reads it")
+    _add_exercises(start)
 
     check = _add_action(actions, "check", run_check, "check the answers and explain mistakes", f"{FILE} softmax")
     _add_file(check)
@@ -38,7 +45,7 @@ def add_parser(subparsers):
     check.add_argument("--all", action="store_true", help="explain every wrong answer, not only the first")
     check.add_argument("--watch", action="store_true", help="check again at every save, until Ctrl-C")
     check.add_argument("--seed", type=_seed, metavar="N", help="seed of the inputs (default: new inputs every time)")
-    _add_limit(check)
+    _add_for_check(check)
 
     hint = _add_action(actions, "hint", run_hint, "show a hint for an exercise, in three levels", "softmax --level 2")
     hint.add_argument("name", metavar="NAME", help="the exercise")
@@ -50,11 +57,14 @@ def add_parser(subparsers):
         help="1: a question; 2: also the equation; 3: also where to look (default: 1)",
     )
 
+    _add_course(hint)
+
     status = _add_action(actions, "status", run_status, "show a table of all exercises", FILE)
     _add_file(status, optional=True)
-    _add_limit(status)
+    _add_for_check(status)
 
-    _add_action(actions, "list", run_list, "list all exercises by chapter", "")
+    listing = _add_action(actions, "list", run_list, "list all exercises by chapter", "")
+    _add_exercises(listing)
 
     solution = _add_action(
         actions,
@@ -67,6 +77,7 @@ def add_parser(subparsers):
     default = f"(default: {FILE} in this folder or in its only subfolder with one)"
     solution.add_argument("--file", metavar="FILE", help=f"the file with the answers {default}")
     _add_limit(solution)
+    _add_course(solution)
 
     run = _add_action(
         actions,
@@ -82,6 +93,7 @@ def add_parser(subparsers):
     _add_limit(run)
 
     add_grade_parser(actions)
+    add_teaching_parsers(actions)
 
 
 def _add_action(actions, name, run, summary, arguments):
@@ -94,6 +106,22 @@ def _add_file(parser, optional=False):
     parser.add_argument(
         "file", nargs=nargs, metavar="FILE", help=f"the file with the answers, or a folder of files{default}"
     )
+
+
+def _add_exercises(parser):
+    parser.add_argument("--exercises", metavar="DIR", help="use the exercises in this folder, too (see `homework new`)")
+
+
+def _add_course(parser):
+    default = "course.toml beside the file, or all exercises"
+    parser.add_argument("--course", metavar="FILE.toml", help=f"the course (default: {default})")
+    _add_exercises(parser)
+
+
+def _add_for_check(parser):
+    _add_course(parser)
+    _add_limit(parser)
+    parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
 
 
 def _add_limit(parser):
@@ -114,22 +142,23 @@ def _seed(text):
 
 
 def run_start(args):
-    from ..homework import all_exercises, find
-    from ..homework.stubs import stub_file
+    from ..homework.course import FILE as COURSE
 
-    exercises = [find(name) for name in args.only] if args.only else list(all_exercises().values())
     folder = Path(args.folder)
-    path = folder / FILE
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; name a folder")
-    text = stub_file(exercises)
+    names, stubs, course = _chosen(args, folder)
+    texts = {folder / FILE: stubs}
+    if course is not None and not _holds(folder / COURSE, course):
+        texts[folder / COURSE] = course
+    for path in texts:
+        if path.exists():
+            raise ValueError(f"{path} already exists and was not overwritten; choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    try:
+    for path, text in texts.items():
         with open(path, "x", encoding="utf-8") as file:
             file.write(text)
-    except FileExistsError:
-        raise ValueError(f"{path} already exists and was not overwritten; choose another folder") from None
-    names = [name for name in all_exercises() if name in {exercise.name for exercise in exercises}]
+    path = folder / FILE
     print(f"{path}: {counted(len(names))}, the first is {names[0]}. Implement it, save the file, then check it:")
     print(f"  transformer-np homework check {quoted(path)}")
     print(f"  transformer-np homework check {quoted(path)} --watch    (again at every save)")
@@ -137,14 +166,43 @@ def run_start(args):
     return 0
 
 
+def _chosen(args, folder):
+    """The names of the exercises to start with, their stubs, and the text of the course.toml beside them; None for all
+    exercises of the library."""
+    from ..homework.course import folder_in, moved, opened, written
+    from ..homework.path import all_exercises, chosen
+    from ..homework.stubs import stub_file
+
+    with opened(args.course, args.exercises) as course:
+        names, text = list(course.points), None
+        if args.only:
+            words = [word for text in args.only for word in text.split(",") if word]
+            wanted = {exercise.name for word in words for exercise in chosen(word)}
+            names = [name for name in all_exercises() if name in wanted]
+            if not names:
+                raise ValueError("--only names no exercise; for example --only 02,softmax")
+        if args.course:
+            text = Path(args.course).read_text(encoding="utf-8")
+            text = moved(text, folder, args.exercises or folder_in(args.course))
+        elif args.only or args.exercises:
+            text = moved(written(names), folder, args.exercises)
+        return names, stub_file([all_exercises()[name] for name in names]), text
+
+
+def _holds(path, text):
+    return path.exists() and path.read_text(encoding="utf-8") == text
+
+
 def run_hint(args):
     from ..homework import find
-    from ..homework.path import chapters
+    from ..homework.path import chapter_line, chapters
     from ..homework.stubs import difficulty
 
-    exercise = find(args.name)
-    ((title, notebook, _),) = chapters([exercise])
-    print(f"{exercise.name}: {difficulty(exercise)}; {exercise.section}; {title}, notebook {notebook}")
+    with course_of(args, found_file(None, required=False)):
+        exercise = find(args.name)
+        ((title, notebook, _),) = chapters([exercise])
+    chapter = chapter_line(title, notebook).replace(" (", ", ").rstrip(")")
+    print("; ".join(filter(None, [f"{exercise.name}: {difficulty(exercise)}", exercise.section, chapter])))
     titles = ("A question", "The equation", "Where to look")
     for heading, text in list(zip(titles, exercise.hints, strict=True))[: args.level]:
         print(f"\n{heading}\n{_filled(text)}")
@@ -155,12 +213,14 @@ def run_hint(args):
 
 def run_list(args):
     from ..homework import all_exercises
-    from ..homework.path import chapters
+    from ..homework.course import opened
+    from ..homework.path import chapter_line, chapters
 
-    for title, notebook, here in chapters(all_exercises().values()):
-        print(f"{title} (notebook {notebook})" if notebook else title)
-        names = ", ".join(exercise.name for exercise in here)
-        print(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))
+    with opened(None, args.exercises):
+        for title, notebook, here in chapters(all_exercises().values()):
+            print(chapter_line(title, notebook))
+            names = ", ".join(exercise.name for exercise in here)
+            print(textwrap.fill(names, WIDTH, initial_indent="  ", subsequent_indent="  "))
     return 0
 
 
@@ -173,9 +233,15 @@ def _filled(text):
 
 
 def run_solution(args):
+    with course_of(args, found_file(args.file, required=False)):
+        return _solution(args)
+
+
+def _solution(args):
     import inspect
 
     from ..homework import find
+    from ..homework.path import own_exercises
 
     exercise, file = find(args.name), found_file(args.file)
     submission = load_submission(file, limit_of(args))
@@ -186,6 +252,7 @@ def run_solution(args):
         print(message(standing))
         print(f"The library's code is shown once {exercise.name} in {file} is right.")
         return 1
-    print(f"# {exercise.reference.__module__.replace('.', '/')}.py")
+    home = f"{exercise.reference.__module__.replace('.', '/')}.py"
+    print(f"# {Path(home).name if exercise.name in own_exercises() else home}")
     print(inspect.getsource(exercise.reference), end="")
     return 0

@@ -3,6 +3,7 @@
 import sys
 import textwrap
 import time
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 
 FILE = "homework.py"
@@ -14,8 +15,11 @@ WIDTH = 100
 # --- the student's file ----------------------------------------------------------------------------------------------
 
 
-def found_file(path):
-    """The file that is meant if none is named: homework.py in this folder, or in the only subfolder that has one."""
+def found_file(path, required=True):
+    """The file that is meant if none is named: homework.py in this folder, or in the only subfolder that has one.
+
+    Raises ValueError if there is none or if there are several; None if it is not required.
+    """
     if path is not None:
         return path
     if Path(FILE).exists():
@@ -23,6 +27,8 @@ def found_file(path):
     found = sorted(Path().glob(f"*/{FILE}"))
     if len(found) == 1:
         return str(found[0])
+    if not required:
+        return None
     if found:
         raise ValueError(f"name the file: {', '.join(map(str, found))}")
     raise ValueError(
@@ -53,6 +59,21 @@ def load_submission(path, limit):
     return submission
 
 
+@contextmanager
+def course_of(args, file):
+    """Inside, the exercises of the course are at hand; yields the Course: that of --course, or else of the course.toml
+    beside the student's file."""
+    from ..homework.course import FILE as COURSE
+    from ..homework.course import opened
+
+    path = args.course
+    if path is None and file is not None:
+        beside = (Path(file) if Path(file).is_dir() else Path(file).parent) / COURSE
+        path = beside if beside.exists() else None
+    with opened(path, args.exercises) as course:
+        yield course
+
+
 def checks_of(args, submission):
     from ..homework.submission import Checks
 
@@ -69,16 +90,21 @@ def limit_of(args):
 
 
 def run_check(args):
+    with course_of(args, args.file) as course:
+        return _check(args, course)
+
+
+def _check(args, course):
     from ..homework import find
 
     name = find(args.name).name if args.name else None
     if not args.watch:
-        return _check_once(args, name)
+        return _check_once(args, course, name)
     try:
         while True:
             seen = _stamps(args.file)
             try:
-                _check_once(args, name)
+                _check_once(args, course, name)
             except (OSError, ValueError) as error:
                 if not seen:  # nothing to watch: the file never existed
                     raise
@@ -107,27 +133,29 @@ def _stamps(path):
     return stamps
 
 
-def _check_once(args, name):
-    submission = load_submission(args.file, limit_of(args))
+def _check_once(args, course, name):
+    with redirect_stdout(sys.stderr) if args.json else nullcontext():  # what the file prints
+        submission = load_submission(args.file, limit_of(args))
     if submission is None:
         return 1
     checks = checks_of(args, submission)
+    if args.json:
+        return _print_json(args, course, checks, [name] if name else course.points)
     if name:
         standing = checks.of(name)
         print(message(standing))
         if not standing.passed:
             _show_ways_on(args.file, standing, checks.seed)
         return 0 if standing.passed else 1
-    return _check_all(args, submission, checks)
+    return _check_all(args, course, submission, checks)
 
 
-def _check_all(args, submission, checks):
-    from ..homework import all_exercises
-    from ..homework.path import chapters
+def _check_all(args, course, submission, checks):
+    from ..homework.path import chapter_line, chapters
 
     standings = []
-    for title, _, exercises in chapters(all_exercises().values()):
-        lines = _List(title)
+    for title, _, exercises in chapters(course.exercises):
+        lines = _List(chapter_line(title, ""))
         for exercise in exercises:
             standing = checks.of(exercise.name)
             standings.append(standing)
@@ -196,27 +224,66 @@ def _show_ways_on(file, standing, seed):
 
 
 def run_status(args):
-    from ..homework import all_exercises
-    from ..homework.path import chapters
+    args.file = found_file(args.file)
+    with course_of(args, args.file) as course:
+        with redirect_stdout(sys.stderr) if args.json else nullcontext():
+            submission = load_submission(args.file, limit_of(args))
+        if submission is None:
+            return 1
+        checks = checks_of(args, submission)
+        if args.json:
+            _print_json(args, course, checks, course.points)
+        else:
+            _show_status(course, checks)
+        return 0
+
+
+def _show_status(course, checks):
+    from ..homework.path import chapter_line, chapters
     from ..homework.stubs import difficulty
 
-    submission = load_submission(found_file(args.file), limit_of(args))
-    if submission is None:
-        return 1
-    checks, exercises = checks_of(args, submission), all_exercises()
-    width = max(map(len, exercises))
-    sections = max(len(exercise.section) for exercise in exercises.values())
+    exercises = course.exercises
+    width = max(len(exercise.name) for exercise in exercises)
+    sections = max(len(exercise.section) for exercise in exercises)
     right = 0
-    for title, notebook, here in chapters(exercises.values()):
-        print(f"{title} (notebook {notebook})")
+    if course.title:
+        print(course.title)
+    if course.deadline:
+        print(f"Deadline: {course.deadline}")
+    for title, notebook, here in chapters(exercises):
+        print(chapter_line(title, notebook))
         for exercise in here:
             standing = checks.of(exercise.name)
             right += standing.passed
             mark, text = state(standing)
             about = f"{exercise.name:<{width}}  {difficulty(exercise):<13}  {exercise.section:<{sections}}"
-            print(f"  {mark} {about}  {text}", flush=True)
+            worth = f"{course.points[exercise.name]:g} points" if course.points[exercise.name] != 1 else ""
+            extra = ", ".join(filter(None, [worth, "extended" if exercise.name in course.extended else ""]))
+            print(f"  {mark} {about}  {text}" + (f" ({extra})" if extra else ""), flush=True)
     print(f"{right} of {counted(len(exercises))} right")
-    return 0
+
+
+def _print_json(args, course, checks, names):
+    """Print the verdicts as JSON; returns the exit code."""
+    import json
+
+    from ..homework.grading.formats import verdict_as_dict
+
+    with redirect_stdout(sys.stderr):  # what the answers print
+        standings = [checks.of(name) for name in names]
+    exercises = [
+        {
+            **verdict_as_dict(standing.verdict),
+            "waits for": list(standing.waits_for),
+            "points": course.points.get(standing.exercise.name),
+            "extended": standing.exercise.name in course.extended,
+        }
+        for standing in standings
+    ]
+    right = sum(standing.passed for standing in standings)
+    about = {"file": str(args.file), "title": course.title, "deadline": course.deadline, "seed": checks.seed}
+    print(json.dumps({**about, "right": right, "exercises": exercises}, indent=1, ensure_ascii=False), flush=True)
+    return 0 if right == len(standings) else 1
 
 
 def state(standing):
