@@ -111,6 +111,8 @@ def _quoted(text):
 def _read(path):
     try:
         return Path(path).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise FileNotFoundError(f"there is no file {path}") from None
     except UnicodeDecodeError:
         raise CourseError(f"{path} is not UTF-8") from None
 
