@@ -81,7 +81,7 @@ def test_every_row_of_a_table_has_the_cells_of_its_head(page):
 OF_THE_READER = {  # files that a command writes or a reader brings
     *("run.json", "checkpoint.safetensors", "config.json", "model.safetensors", "model.safetensors.index.json"),
     "tokenizer.json",
-    *("work/homework.py", "grades.csv", "grades_reports/", "overview.md"),
+    *("work/homework.py", "course.toml", "grades.csv", "grades_reports/", "overview.md", "my_exercises/center.py"),
 }
 
 
@@ -185,6 +185,31 @@ def test_the_answer_that_is_checked(capsys):
     (shown,) = [text for text in fences("README.md", "") if text.startswith("softmax_backward")]
     (comment,) = re.findall(r"# (.*)", block)
     assert capsys.readouterr().out == f"{shown}{comment.replace(', ', ' ', 1)}\n"
+
+
+def test_the_exercise_that_is_written(tmp_path, monkeypatch, capsys):
+    page = "docs/write-an-exercise.md"
+    monkeypatch.chdir(tmp_path)
+    new, *_ = [words[1:] for where, words in COMMANDS if where == page]
+    assert cli.main(new) == 0
+    exercise, used = fences(page, "python")
+    file = Path("my_exercises/center.py")
+    file.write_text(exercise, encoding="utf-8")
+    capsys.readouterr()
+    for words in [words[1:] for where, words in COMMANDS if where == page and words[2] in ("verify", "start")]:
+        assert cli.main(words) == 0
+    assert capsys.readouterr().out.count("nothing is wrong") == 2
+    exec(used, {})
+    assert "There is one mean for the whole array." in " ".join(capsys.readouterr().out.split())
+
+    hints = re.search(r"hints=\(.*?\n        \),", exercise, re.DOTALL)[0]
+    file.write_text(exercise.replace(hints, "hints=(),"), encoding="utf-8")
+    assert cli.main(["homework", "verify", "my_exercises"]) == 1
+    assert [capsys.readouterr().out] == fences(page, "")
+    wrong = exercise.replace("np.mean(x, axis=axis, keepdims=True) ->", "np.mean(y) ->")
+    file.write_text(wrong, encoding="utf-8")
+    assert cli.main(["homework", "verify", "my_exercises"]) == 1
+    assert "'np.mean(y)' is not in the answer" in capsys.readouterr().out
 
 
 def test_the_trace(capsys):

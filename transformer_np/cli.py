@@ -98,8 +98,8 @@ def main(argv=None):
         return DONE
     except (OSError, ValueError, MemoryError, ModuleNotFoundError) as error:
         return _fail(error, BAD_USE)
-    except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
+    except KeyboardInterrupt as stop:
+        return _fail(str(stop) or "interrupted", INTERRUPTED)
     finally:
         try:
             _flush()

@@ -40,6 +40,16 @@ def positive_number(text, what="a whole number, 1 or larger"):
     raise argparse.ArgumentTypeError(f"must be {what}, got {text!r}")
 
 
+def number_above_0(text):
+    """The `type` of an argument in seconds or GiB."""
+    try:
+        if 0 < float(text) < float("inf"):
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"must be a number above 0, got {text!r}")
+
+
 def number_of_workers(text):
     """The `type` of an argument N|auto."""
     return text if text == "auto" else positive_number(text, "a number of processes or auto")

@@ -1,17 +1,22 @@
-import argparse
 import sys
 from textwrap import indent
 
-from . import add_command, check_writable, number_of_workers, positive_number
+from . import add_command, check_writable, number_above_0, number_of_workers, positive_number
 
 EXAMPLE = """\
-# The exercises that count, and their points. Every line is optional.
+# The exercises of a course, and their points. Every line is optional.
+
+title = "Attention, sheet 2"
+deadline = "Friday 12 June, 12:00"
+
+# the exercises: names, numbers of notebooks such as "02", titles of chapters (default: all)
+exercises = ["softmax", "softmax_backward"]
+
+# extended = ["softmax_backward"]   # exercises beyond the core: their points are counted apart
+# folder = "exercises"              # with exercises of your own, seen from this file
 
 partial = true      # points in proportion to the right cases; false: all or nothing
-pass_mark = 50      # percent of the points, for the column "passed"
-
-# the exercises that count (default: all)
-exercises = ["softmax", "softmax_backward"]
+pass_mark = 50      # percent of the core's points, for the column "passed"
 
 [points]            # 1 for each exercise not named here; 0: checked and reported, but without points
 softmax_backward = 2.5
@@ -24,7 +29,9 @@ or to other files. Submissions must be self-contained: they can import the funct
 layers and models are available only for the blocks, Adam and decoding. The inputs are drawn once, from the seed, and
 are the same for all students. Run the command again to grade only new or changed submissions.
 
-A rubric names the exercises that count and their points (--rubric-example prints this one):
+With --format gradescope, FOLDER is one submission, as /autograder/submission is.
+
+A course names the exercises that count and their points. --course-example prints this one:
 
 """
 
@@ -35,17 +42,29 @@ def add_grade_parser(subparsers):
         "grade",
         run,
         "grade a folder of submissions: one table, and one report per student",
-        "transformer-np homework grade submissions --out grades.csv --rubric rubric.toml",
+        "transformer-np homework grade submissions --out grades.csv --course course.toml",
     )
     parser.description += _ABOUT + indent(EXAMPLE, "    ")
     add = parser.add_argument
     add("folder", nargs="?", metavar="FOLDER", help="the submissions: one file or folder per student")
-    add("--out", default="grades.csv", metavar="FILE", help="the table of grades (default: grades.csv)")
-    add("--rubric", metavar="FILE.toml", help="exercises and their points (default: every exercise, 1 point)")
-    add("--rubric-example", action="store_true", help="print an example rubric and exit")
+    add("--out", metavar="FILE", help="the table of grades (default: grades.csv)")
+    add(
+        "--format", choices=("csv", "json", "gradescope", "otter"), default="csv",
+        help="grades.csv, grades.json, Gradescope's results.json or Otter's final_grades.csv (default: csv)",
+    )  # fmt: skip
+    help_text = "exercises and their points (default: every exercise, 1 point)"
+    add("--course", "--rubric", metavar="FILE.toml", help=help_text)
+    add("--course-example", "--rubric-example", action="store_true", help="print an example course and exit")
+    add("--exercises", metavar="DIR", help="exercises of your own, from `homework new`")
     add("--reports", metavar="DIR", help="folder for the reports (default: grades_reports, next to the table)")
-    add("--seconds", type=_positive, default=10.0, metavar="N", help="time limit per exercise in seconds (default: 10)")
-    add("--memory", type=_positive, default=2.0, metavar="GiB", help="memory limit per submission (default: 2)")
+    add(
+        "--seconds",
+        type=number_above_0,
+        default=10.0,
+        metavar="N",
+        help="time limit per exercise (default: 10 s)",
+    )
+    add("--memory", type=number_above_0, default=2.0, metavar="GiB", help="memory limit per submission (default: 2)")
     add(
         "--workers", type=number_of_workers, default="auto", metavar="N|auto",
         help="submissions graded in parallel (default: auto, one per core)",
@@ -61,48 +80,39 @@ def add_grade_parser(subparsers):
 def run(args):
     from tqdm import tqdm
 
+    from ..homework.course import opened
+    from ..homework.grading.formats import FORMATS
     from ..homework.grading.report import number
-    from ..homework.grading.rubric import default_rubric, read_rubric
     from ..homework.grading.run import Grading
     from ..homework.grading.sandbox.session import Limits
     from ..support.processes import cores
 
-    if args.rubric_example:
+    if args.course_example:
         print(EXAMPLE, end="")
         return 0
     if args.folder is None:
         raise ValueError("name the folder with the submissions: transformer-np homework grade FOLDER")
-    check_writable("--out", args.out)
-    rubric = read_rubric(args.rubric) if args.rubric else default_rubric()
-    grading = Grading(
-        args.folder,
-        args.out,
-        rubric,
-        args.reports,
-        Limits(args.seconds, int(args.memory * 2**30)),
-        cores() if args.workers == "auto" else args.workers,
-        args.seed,
-    )
-    with tqdm(total=len(grading.submissions), unit="submission", file=sys.stderr) as bar:
-        grades = grading.run(bar)
+    table, out = FORMATS[args.format]
+    out = args.out or out
+    check_writable("--out", out)
+    limits = Limits(args.seconds, int(args.memory * 2**30))
+    workers = cores() if args.workers == "auto" else args.workers
+    with opened(args.course, args.exercises) as course:
+        single = args.format == "gradescope"
+        grading = Grading(args.folder, out, course, args.reports, limits, workers, args.seed, table, single)
+        with tqdm(total=len(grading.submissions), unit="submission", file=sys.stderr) as bar:
+            grades = grading.run(bar)
     width = max(len(grade.student) for grade in grades)
     for grade in grades:
-        points = f"{number(grade.points(rubric))} of {number(rubric.possible)}"
+        points = f"{number(grade.points(course))} of {number(course.possible)}"
+        if course.extended:
+            points += f" + {number(grade.extended_points(course))} of {number(course.possible_extended)}"
         print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(grade.remarks)}" if grade.remarks else ""))
     if grading.reused:
         print(f"{grading.reused} of {len(grades)} submissions are unchanged and keep their grade")
     print(grading.sentence(grades))
-    print(f"Grades: {args.out}, reports: {grading.reports}")
+    print(f"Grades: {out}, reports: {grading.reports}")
     return 0
-
-
-def _positive(text):
-    try:
-        if 0 < float(text) < float("inf"):
-            return float(text)
-    except ValueError:
-        pass
-    raise argparse.ArgumentTypeError(f"must be a number above 0, got {text!r}")
 
 
 def _seed(text):

@@ -2,13 +2,16 @@
 
 import numpy as np
 
-from .judging.attempt import attempt, guarded_numpy
-from .judging.judge import Trials, judge
+from .judging.attempt import attempt, crash_of, guarded_numpy
+from .judging.judge import Trials, Verdict, judge
+from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
 from .swap import refuse_inside_using
 
+TOO_LONG = "takes too long"
 
-def check(name, answer, *, seed=None, quiet=False):
+
+def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
     """Check an answer to an exercise, print the verdict and return it.
 
         check("softmax_backward", my_softmax_backward)
@@ -17,19 +20,48 @@ def check(name, answer, *, seed=None, quiet=False):
     answer: a function or class with the same signature
     seed: of the inputs; None draws new inputs every time
     quiet: print nothing
+    time_limit: seconds after which the answer is stopped; the verdict then shows the line that was running
 
-    ->  a Verdict: .passed, .outcome, .misconception, .message. Raises ValueError for an unknown name, TypeError for an
-    answer that is not callable, RuntimeError inside `using`.
+    ->  a Verdict: .passed, .outcome, .misconception, .message. Raises ValueError for an unknown name, RuntimeError
+    inside `using`.
     """
-    exercise = find(name)
-    refuse_inside_using("check")
-    if not callable(answer):
-        raise TypeError(f"the answer to {exercise.name} must be a function or a class, got {type(answer).__name__}")
-    trials = Trials(exercise, np.random.SeedSequence().entropy % 2**32 if seed is None else seed)
-    _ = trials.expected  # before the answer runs: it may change what the reference uses
-    with guarded_numpy():
-        attempts = [attempt(exercise, answer, case) for case in trials.cases]
-    verdict = judge(trials, attempts)
+    verdict = verdict_on(find(name), answer, seed, TimeLimit(time_limit))
     if not quiet:
         print(verdict.message)
     return verdict
+
+
+def verdict_on(exercise, answer, seed, limit):
+    """The verdict on an answer, which may run for as long as the TimeLimit allows."""
+    refuse_inside_using("check")
+    seed = np.random.SeedSequence().entropy % 2**32 if seed is None else seed
+    if not callable(answer):
+        return _crashed(exercise, seed, f"It must be a function or a class, got {type(answer).__name__}.")
+    trials, attempts = Trials(exercise, seed), []
+    _ = trials.expected  # before the answer runs: it may change what the reference uses
+    try:
+        with guarded_numpy(), limit(exercise.name) as over:
+            for case in trials.cases:
+                attempts.append(attempt(exercise, answer, case))
+                if over():  # and the answer went on
+                    break
+    except Stopped as stopped:
+        return _crashed(exercise, seed, _about_time(stopped, case), TOO_LONG)
+    try:
+        return judge(trials, attempts)
+    except Exception as error:  # the answer returned an object that raises when it is read
+        return _crashed(exercise, seed, f"It returned an object that cannot be read: {crash_of(error).kind}.")
+
+
+def _crashed(exercise, seed, text, misconception=None):
+    return Verdict(exercise.name, "crashed", f"{exercise.name}: crashed. {text}", misconception, seed=seed)
+
+
+def _about_time(stopped, case):
+    """What a student reads about an answer that was stopped."""
+    of = f" with {case.label}" if case.label else ""
+    running = f" This line was running:\n{stopped.trace}\n" if stopped.trace else "\n"
+    return (
+        f"It took longer than {stopped.seconds:g} s{of}.{running}"
+        "Does every loop come to an end? If the answer is only slow, raise the time limit."
+    )

@@ -1,38 +1,68 @@
 """All exercises, in the order of the notebooks.
 
 Every file in sheets/ that has a list EXERCISES is a sheet. An exercise says which chapter it belongs to and where it
-stands there; sheets/chapters.toml has the chapters in order.
+stands there; sheets/chapters.toml has the chapters in order. A teacher's folder of such files can stand beside them.
 """
 
+import hashlib
+import sys
 import tomllib
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
+
+from .judging.attempt import crash_of, files_of_the_teacher
 
 _SHEETS = Path(__file__).parent / "sheets"
+_OWN = f"{__package__}.sheets.own"  # the package that a teacher's files are loaded into
+_folder, _own, _all = None, {}, None  # a teacher's folder, the exercises in it, and all exercises with them
+
+
+class ExercisesError(ValueError):
+    """A folder of exercises cannot be used."""
+
+
+def all_exercises():
+    """{name: Exercise}, in the order of the path."""
+    return _of_library() if _all is None else _all
 
 
 @cache
-def all_exercises():
-    """{name: Exercise}, in the order of the path."""
-    modules = (import_module(f".sheets.{file.stem}", __package__) for file in sorted(_SHEETS.glob("*.py")))
-    found = [exercise for module in modules for exercise in getattr(module, "EXERCISES", ())]
-    exercises = {exercise.name: exercise for _, _, here in chapters(found) for exercise in here}
-    if len(exercises) < len(found):
-        names = [exercise.name for exercise in found]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"exercises that are in the sheets twice: {', '.join(twice)}")
-    return exercises
+def _of_library():
+    modules = [import_module(f".sheets.{file.stem}", __package__) for file in sorted(_SHEETS.glob("*.py"))]
+    return _in_order(_exercises_of(modules), "the sheets")
+
+
+def _exercises_of(modules):
+    return [exercise for module in modules for exercise in getattr(module, "EXERCISES", ())]
+
+
+def _in_order(found, where):
+    """{name: Exercise} of these exercises, sorted."""
+    names = [exercise.name for exercise in found]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise ExercisesError(f"exercises that are in {where} twice: {', '.join(twice)}")
+    return {exercise.name: exercise for _, _, here in chapters(found) for exercise in here}
 
 
 def chapters(exercises):
-    """(title, notebook, exercises) of every chapter that has some of these exercises, in the order of the path."""
+    """(title, notebook, exercises) of every chapter that has some of these exercises, in the order of the path.
+
+    The notebook of a teacher's chapter is "".
+    """
     exercises, notebooks = list(exercises), _notebooks()
     for title in dict.fromkeys([*notebooks, *(exercise.chapter for exercise in exercises)]):
         here = [exercise for exercise in exercises if exercise.chapter == title]
         if here:
             yield title, notebooks.get(title, ""), sorted(here, key=lambda exercise: exercise.place)
+
+
+def chapter_line(title, notebook):
+    """A chapter as a heading."""
+    return f"{title or 'Exercises'} (notebook {notebook})" if notebook else title or "Exercises"
 
 
 @cache
@@ -41,15 +71,125 @@ def _notebooks():
     return tomllib.loads((_SHEETS / "chapters.toml").read_text(encoding="utf-8"))["notebooks"]
 
 
+# --- a teacher's exercises -------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def exercises_in(folder):
+    """Inside, the exercises of a folder stand beside the library's, or in the place of those with the same names.
+
+    folder: with files that have a list EXERCISES; None for the library's alone. Raises ExercisesError if a file cannot
+    be imported or none has exercises.
+    """
+    before = _folder
+    use_exercises(folder)
+    try:
+        yield
+    finally:
+        use_exercises(before)
+
+
+def use_exercises(folder):
+    """As `exercises_in`, until the next call."""
+    global _folder, _own, _all
+    for name in [name for name in sys.modules if name == _OWN or name.startswith(f"{_OWN}.")]:
+        del sys.modules[name]
+    files_of_the_teacher.clear()
+    _folder, _own, _all = None, {}, None
+    if folder is None:
+        return
+    own = _in_order(_exercises_of(_loaded(Path(folder).resolve())), folder)
+    if not own:
+        raise ExercisesError(
+            f"{folder} has no exercises: no .py file in it has a list EXERCISES. "
+            f"`transformer-np homework new NAME --in {folder}` writes the first"
+        )
+    _folder, _own, _all = Path(folder).resolve(), own, _in_order((_of_library() | own).values(), folder)
+
+
+def _loaded(folder):
+    if not folder.is_dir():
+        raise NotADirectoryError(f"there is no folder {folder} with exercises")
+    package = ModuleType(_OWN)
+    package.__path__ = [str(folder)]
+    sys.modules[_OWN] = package
+    write, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        modules = [_imported(file) for file in _files(folder)]
+    finally:
+        sys.dont_write_bytecode = write
+    files_of_the_teacher.update(
+        getattr(module, "__file__", "") for name, module in sys.modules.items() if name.startswith(f"{_OWN}.")
+    )
+    return modules
+
+
+def _files(folder):
+    """The files with exercises; a student's file in the same folder is none."""
+    return [file for file in sorted(folder.glob("[!._]*.py")) if b"EXERCISES" in file.read_bytes()]
+
+
+def _imported(file):
+    try:
+        return import_module(f"{_OWN}.{file.stem}")
+    except Exception as error:
+        crash = crash_of(error)
+        lines = f"\n{crash.trace}" if crash.trace else ""
+        raise ExercisesError(f"{file.name} cannot be imported. {crash.kind}: {crash.text}{lines}") from None
+
+
+def own_folder():
+    """The teacher's folder in use, or None."""
+    return _folder
+
+
+def own_exercises():
+    """{name: Exercise} of the teacher's folder in use; empty without one."""
+    return _own
+
+
+def own_content():
+    """A hash of the teacher's folder in use, "" without one."""
+    if _folder is None:
+        return ""
+    files = [file.name.encode() + file.read_bytes() for file in sorted(_folder.glob("*.py"))]
+    return hashlib.sha256(b"\0".join(files)).hexdigest()
+
+
+# --- names -----------------------------------------------------------------------------------------------------------
+
+
 def find(name):
-    """The exercise with this name; case and underscores are ignored. ValueError with the nearest name for any other."""
-    exercises = all_exercises()
-    plain = {_plain(known): exercise for known, exercise in exercises.items()}
+    """The exercise with this name; case and underscores are ignored. ValueError with near names for others."""
+    plain = {_plain(known): exercise for known, exercise in all_exercises().items()}
     if _plain(name) in plain:
         return plain[_plain(name)]
-    near = get_close_matches(_plain(name), plain, n=1)
-    advice = f"; did you mean {plain[near[0]].name}?" if near else f"; the exercises are {', '.join(exercises)}"
-    raise ValueError(f"there is no exercise {name!r}{advice}")
+    raise ValueError(f"there is no exercise {name!r}{_did_you_mean(_plain(name), plain)}")
+
+
+def chosen(word):
+    """The exercises that a word stands for: the number of a notebook, the title of a chapter or a name."""
+    known = list(chapters(all_exercises().values()))
+    for title, _, here in known:
+        if _plain(word) == _plain(title):
+            return here
+    if word.isdecimal():
+        here = [exercise for _, notebook, here in known if notebook == word.zfill(2) for exercise in here]
+        if not here:
+            raise ValueError(f"there are no exercises of notebook {word}; `transformer-np homework list` shows all")
+        return here
+    return [find(word)]
+
+
+def _did_you_mean(word, known):
+    """The end of a sentence about an unknown name: "; did you mean softmax?"."""
+    near = get_close_matches(word, known, n=1, cutoff=0.8)
+    near = near or [one for one in known if len(word) > 2 and word in one][:3]
+    near = near or get_close_matches(word, known, n=3, cutoff=0.5)
+    if not near:
+        return "; `transformer-np homework list` shows all"
+    *first, last = (known[one].name for one in near)
+    return f"; did you mean {', '.join(first)}{' or ' if first else ''}{last}?"
 
 
 def _plain(name):

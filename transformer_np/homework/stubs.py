@@ -7,7 +7,7 @@ import sys
 import textwrap
 
 from .exercise import public_home
-from .path import chapters
+from .path import chapter_line, chapters
 
 _PACKAGE = __package__.partition(".")[0]
 _DIFFICULTY = {1: "a line or two", 2: "a few lines", 3: "takes thought"}
@@ -41,7 +41,7 @@ def stub_file(exercises):
     before = f"{_head(exercises[0].name)}\n\n{_imports(exercises, stubs)}\n"
     pieces = []
     for title, notebook, here in chapters(exercises):
-        heading = f"# --- {title} (notebook {notebook}) "
+        heading = f"# --- {chapter_line(title, notebook)} "
         pieces.append(heading + "-" * (_WIDTH - 1 - len(heading)) + "\n")
         for exercise in here:
             about = f"{difficulty(exercise)}, {exercise.section}; hint: transformer-np homework hint {exercise.name}"

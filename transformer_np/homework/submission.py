@@ -12,10 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from .checking import check
+from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
-from .judging.attempt import attempt, crash_of, is_students
+from .judging.attempt import Crash, attempt, crash_of, is_students
 from .judging.judge import Verdict
+from .limit import SECONDS, Stopped, TimeLimit
 from .path import all_exercises
 from .swap import stand_in
 
@@ -35,33 +36,39 @@ class Submission:
 
     path: the file or folder; answers: {name of an exercise: the student's function or class}, in the path's order
     imported: {name of an exercise: its module} for functions that the student imports instead of writing them
+    others: {name of an exercise: what has its name but is no function}
     """
 
     path: Path
     answers: dict
     imported: dict = field(default_factory=dict)
+    others: dict = field(default_factory=dict)
     modules: tuple = field(default=(), repr=False)
 
 
 # --- loading ---------------------------------------------------------------------------------------------------------
 
 
-def load(path):
+def load(path, time_limit=SECONDS):
     """Execute a .py file, or all .py files of a folder, and return the Submission with the answers in them.
 
-    Files may import others of their folder. Raises FileNotFoundError; ValueError if the path is no .py file or folder
-    of such files, or if two files answer the same exercise; LoadError if a file raises an exception.
+    Files may import others of their folder; each may run for `time_limit` seconds. Raises FileNotFoundError; ValueError
+    if the path is no .py file or folder of such files, or if two files answer the same exercise; LoadError if a file
+    raises an exception or is stopped.
     """
     path = Path(path)
-    files = files_of(path)
+    files, limit = files_of(path), TimeLimit(time_limit)
     with _importable(path if path.is_dir() else path.parent) as of_students:
-        modules = tuple(_execute(file) for file in files)
+        modules = tuple(_execute(file, limit) for file in files)
         names = of_students()
-    answers, imported, homes = {}, {}, {}
+    answers, imported, others, homes = {}, {}, {}, {}
     for name in all_exercises():
         for module in modules:
-            found = vars(module).get(name)
+            if name not in vars(module):
+                continue
+            found = vars(module)[name]
             if not callable(found):
+                others[name] = found
                 continue
             home = _home(found)
             if home is not None and home not in names:
@@ -71,7 +78,8 @@ def load(path):
             else:
                 answers[name], homes[name] = found, Path(module.__file__).name
     imported = {name: home for name, home in imported.items() if name not in answers}
-    return Submission(path, answers, imported, modules)
+    others = {name: found for name, found in others.items() if name not in answers}
+    return Submission(path, answers, imported, others, modules)
 
 
 def files_of(path):
@@ -133,7 +141,7 @@ def _is_below(file, root):
     return bool(file) and file.startswith(os.path.join(root, "")) and is_students(file)
 
 
-def _execute(file):
+def _execute(file, limit):
     """The module of a file. A private name hides none of Python's modules and does not run `__main__` blocks; a module
     that another file has imported is used again."""
     known = sys.modules.get(file.stem)
@@ -144,9 +152,11 @@ def _execute(file):
     sys.modules[module.__name__] = module
     sys.modules.setdefault(file.stem, module)
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), limit(str(file)):
             warnings.simplefilter("default")  # visible even if the caller hides warnings
             exec(compile(file.read_bytes(), str(file), "exec"), vars(module))
+    except Stopped as stopped:
+        raise LoadError(file, Crash("TimeoutError", str(stopped), "", stopped.trace)) from None
     except (Exception, SystemExit) as error:
         raise LoadError(file, crash_of(error)) from None
     return module
@@ -187,8 +197,8 @@ class Checks:
     their place: this tells which of them has the mistake.
     """
 
-    def __init__(self, submission, seed=None):
-        self.submission = submission
+    def __init__(self, submission, seed=None, limit=None):
+        self.submission, self.limit = submission, limit or TimeLimit()
         self.seed = np.random.SeedSequence().entropy % 2**32 if seed is None else seed
         self._done = {}
 
@@ -200,6 +210,8 @@ class Checks:
 
     def _check(self, exercise):
         name = exercise.name
+        if name in self.submission.others:
+            return Standing(exercise, self._verdict(exercise, self.submission.others[name]))
         if name not in self.submission.answers:
             return Standing(exercise, Verdict(name, "not started", self._missing(name), seed=self.seed))
         answer = self.submission.answers[name]
@@ -207,6 +219,8 @@ class Checks:
         if verdict.passed:
             return Standing(exercise, verdict)
         others = self.submission.answers.keys() - {name}
+        if verdict.misconception == TOO_LONG and not others & self.limit.stopped_in:
+            return Standing(exercise, verdict)  # it was stopped in its own code
         with library_instead(self.submission, others) as called:
             alone = self._verdict(exercise, answer) if self._runs(exercise, answer) else None
         if alone is None or not called:
@@ -224,11 +238,15 @@ class Checks:
         return Standing(exercise, replace(alone, message=message))
 
     def _verdict(self, exercise, answer):
-        return check(exercise.name, answer, seed=self.seed, quiet=True)
+        return verdict_on(exercise, answer, self.seed, self.limit)
 
     def _runs(self, exercise, answer):
-        """Whether an answer is started. Called with the library's functions in place of the other answers."""
-        crash = attempt(exercise, answer, exercise.cases(np.random.default_rng(self.seed))[0]).crash
+        """Whether an answer is started and ends. Called with the library's functions in place of the other answers."""
+        try:
+            with self.limit(exercise.name):
+                crash = attempt(exercise, answer, exercise.cases(np.random.default_rng(self.seed))[0]).crash
+        except Stopped:
+            return False
         return not (crash and crash.not_started)
 
     def _missing(self, name):

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from ..support.checks import check_at_least
 from ..training.optim import Optimizer
-from .judging.attempt import crash_of
+from .judging.attempt import Crash, crash_of
+from .limit import Stopped
 from .swap import started_answers, using
 
 ROUNDING = 1e-6  # relative to the loss: more than the error of float32 inside an answer after a few hundred steps
@@ -40,17 +41,19 @@ class LossCurves:
         return next((i for i, (a, b) in enumerate(pairs, 1) if not abs(a - b) <= ROUNDING * abs(a)), None)
 
 
-def train_both(answers, steps=200, every=10, seed=0, report=lambda step, library, yours: None, in_both=()):
+def train_both(answers, steps=200, every=10, seed=0, report=lambda step, library, yours: None, in_both=(), limit=None):
     """Train a small built-in translator in float64 with the library's functions, then with the answers in their place.
 
     answers: as for `using`
     report: called with a step and its two losses, at step 1 and every `every` steps
     in_both: names of answers that both runs use: a right dropout may draw other random numbers than the library's,
         which changes the losses
+    limit: a TimeLimit for each step with the answers
 
     The translator uses dropout only if the answers contain one of the two dropout functions.
 
-    ->  LossCurves. Raises TrainingCrash if the student's code raises an exception or a loss is not finite.
+    ->  LossCurves. Raises TrainingCrash if the student's code raises an exception or takes too long, or if a loss is
+    not finite.
     """
     check_at_least("steps", steps, 1)
     check_at_least("every", every, 1)
@@ -69,9 +72,13 @@ def train_both(answers, steps=200, every=10, seed=0, report=lambda step, library
         trainer = None
         try:
             trainer, batches = _prepare(dropout, steps, seed)
-            for step in sorted({1, *range(every, steps + 1, every), steps}):
-                _fit(trainer, batches, step)
-                report(step, library[step - 1], trainer.history.losses[-1])
+            for step in range(1, steps + 1):
+                with limit(f"step {step}") if limit else nullcontext():
+                    _fit(trainer, batches, step)
+                if step in (1, steps) or step % every == 0:
+                    report(step, library[step - 1], trainer.history.losses[-1])
+        except Stopped as stopped:
+            raise TrainingCrash(step, Crash("TimeoutError", str(stopped), "", stopped.trace)) from None
         except (Exception, SystemExit) as error:
             raise TrainingCrash(trainer.step + 1 if trainer else 1, crash_of(error)) from None
         finally:

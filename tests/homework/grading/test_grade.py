@@ -15,11 +15,11 @@ import pytest
 
 from transformer_np.commands.homework_grade import EXAMPLE, add_grade_parser
 from transformer_np.homework import all_exercises
-from transformer_np.homework.grading.rubric import RubricError, default_rubric, parse_rubric
+from transformer_np.homework.course import CourseError, default_course, parse_course
 from transformer_np.homework.grading.run import Grading, find_submissions, read_submission
 from transformer_np.homework.grading.sandbox.session import Limits
 
-TWO = parse_rubric('exercises = ["softmax", "softmax_backward"]')
+TWO = parse_course('exercises = ["softmax", "softmax_backward"]')
 PATIENT = Limits(seconds=60)  # right answers are right on a busy machine too
 
 SOFTMAX = """
@@ -325,7 +325,7 @@ class AddNorm(Module):
 )
 def test_classes_and_decoding_have_the_layers_but_not_the_answer(tmp_path, names):
     folder = hand_in(tmp_path / "in", {"inherits": BLOCKS, "own": OWN_BLOCK})
-    grades = grade(folder, tmp_path / "grades.csv", parse_rubric(f"exercises = {names}"))
+    grades = grade(folder, tmp_path / "grades.csv", parse_course(f"exercises = {names}"))
     for name in names:
         verdict = grades["inherits"].verdicts[name]
         assert (verdict.outcome, verdict.misconception) == ("crashed", "calls the library's solution")
@@ -337,7 +337,7 @@ def test_all_exercises_can_be_sent_and_tried(tmp_path):
     """Every exercise with the library's own: each one is called, and none is there."""
     lines = [f"from {e.reference.__module__} import {name}\n" for name, e in all_exercises().items()]
     folder = hand_in(tmp_path / "in", {"imports": "".join(lines)})
-    (got,) = grade(folder, tmp_path / "grades.csv", default_rubric()).values()
+    (got,) = grade(folder, tmp_path / "grades.csv", default_course()).values()
     assert {name: v.misconception for name, v in got.verdicts.items()} == dict.fromkeys(
         all_exercises(), "calls the library's solution"
     )
@@ -420,7 +420,7 @@ def test_too_many_files(tmp_path):
 
 def test_points_and_partial_credit(tmp_path):
     folder = hand_in(tmp_path / "in", {name: HONEST[name] for name in ("ada", "dana")})
-    rubric = parse_rubric(EXAMPLE)
+    rubric = parse_course(EXAMPLE)
     assert rubric.possible == 3.5
     grades = grade(folder, tmp_path / "grades.csv", rubric)
     rows = rows_of(tmp_path / "grades.csv")
@@ -429,7 +429,7 @@ def test_points_and_partial_credit(tmp_path):
     assert 0 < share < 1
     assert float(rows["dana"]["softmax_backward"]) == pytest.approx(2.5 * share, abs=1e-4)
     assert rows["ada"]["passed"] == rows["dana"]["passed"] == "yes"
-    other = parse_rubric(EXAMPLE.replace("partial = true ", "partial = false").replace("50", "80"))
+    other = parse_course(EXAMPLE.replace("partial = true ", "partial = false").replace("50", "80"))
     grade(folder, tmp_path / "grades.csv", other)
     rows = rows_of(tmp_path / "grades.csv")
     assert rows["dana"]["softmax_backward"] == "0"
@@ -437,7 +437,7 @@ def test_points_and_partial_credit(tmp_path):
 
 
 def test_without_a_rubric_everything_counts_one():
-    assert default_rubric().points == dict.fromkeys(all_exercises(), 1.0) == parse_rubric("").points
+    assert default_course().points == dict.fromkeys(all_exercises(), 1.0) == parse_course("").points
 
 
 @pytest.mark.parametrize(
@@ -461,8 +461,8 @@ def test_without_a_rubric_everything_counts_one():
     ],
 )
 def test_an_error_in_a_rubric_names_its_place(text, message):
-    with pytest.raises(RubricError, match=message):
-        parse_rubric(text, "rubric.toml")
+    with pytest.raises(CourseError, match=message):
+        parse_course(text, "rubric.toml")
 
 
 # --- again, and broken off -------------------------------------------------------------------------------------------
@@ -568,7 +568,7 @@ def test_the_command(tmp_path, capsys):
 def test_the_example_of_a_rubric(capsys):
     args = parse("--rubric-example")
     assert args.run(args) == 0
-    assert parse_rubric(capsys.readouterr().out).possible == 3.5
+    assert parse_course(capsys.readouterr().out).possible == 3.5
 
 
 def test_bad_use(tmp_path, capsys):

@@ -24,17 +24,21 @@ def grades_csv(grades, rubric):
     columns = ["student", "points", "points possible", "percent", *names, "remarks"]
     if rubric.pass_mark is not None:
         columns.insert(4, "passed")
+    if rubric.extended:
+        columns.insert(columns.index("percent") + 1, "extended points")
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
     table.writerow(columns)
     for grade in grades:
         points = grade.points(rubric)
         share = percent(points, rubric.possible)
-        row = [_cell(grade.student), number(points), number(rubric.possible), share]
+        row = [cell(grade.student), number(points), number(rubric.possible), share]
+        if rubric.extended:
+            row.append(number(grade.extended_points(rubric)))
         if rubric.pass_mark is not None:
             row.append("yes" if _has_passed(points, rubric) else "no")
         row += [number(rubric.points_for(grade.verdicts[name])) for name in names]
-        table.writerow([*row, _cell("; ".join(grade.remarks))])
+        table.writerow([*row, cell("; ".join(grade.remarks))])
     return text.getvalue()
 
 
@@ -42,7 +46,7 @@ def _has_passed(points, rubric):
     return 100 * points >= rubric.pass_mark * rubric.possible - 1e-9
 
 
-def _cell(text):
+def cell(text):
     text = " ".join(text.split())
     return f"'{text}" if text.startswith(_RISKY) else text
 
@@ -51,7 +55,11 @@ def student_report(grade, rubric, run):
     """The report on one student, in Markdown. run: a sentence on the settings of the grading."""
     points = grade.points(rubric)
     lines = [f"# {_plain(grade.student)}", ""]
+    lines += [f"{_plain(rubric.title)}", ""] if rubric.title else []
     lines.append(f"{number(points)} of {number(rubric.possible)} points, {percent(points, rubric.possible)} %.")
+    if rubric.extended:
+        more = f"{number(grade.extended_points(rubric))} of {number(rubric.possible_extended)}"
+        lines[-1] += f" Beyond the core: {more} points."
     if rubric.pass_mark is not None:
         lines[-1] += (
             f" {'Passed' if _has_passed(points, rubric) else 'Not passed'} (from {number(rubric.pass_mark)} %)."
@@ -62,6 +70,7 @@ def student_report(grade, rubric, run):
     for name, worth in rubric.points.items():
         verdict = grade.verdicts[name]
         got = f"{number(rubric.points_for(verdict))} of {number(worth)}"
+        got += " (extended)" if name in rubric.extended else ""
         lines.append(f"| {name} | {got} | {verdict.outcome} | {_plain(verdict.misconception or '')} |")
     for name in rubric.points:
         verdict = grade.verdicts[name]

@@ -16,7 +16,7 @@ import numpy as np
 from ... import __version__
 from ...support.files import write_atomically
 from ..judging.judge import OUTCOMES, Trials, Verdict, judge
-from ..path import all_exercises
+from ..path import all_exercises, own_content
 from .report import grades_csv, overview, student_report
 from .sandbox.session import Limits, Stopped, Task, try_submission
 from .sandbox.wire import plain_text
@@ -126,21 +126,31 @@ class Grade:
     layers: tuple[str, ...] = ()
 
     def points(self, rubric):
-        return sum(rubric.points_for(self.verdicts[name]) for name in rubric.points)
+        """The points for the core."""
+        return sum(rubric.points_for(self.verdicts[name]) for name in rubric.core)
+
+    def extended_points(self, rubric):
+        return sum(rubric.points_for(self.verdicts[name]) for name in rubric.extended)
 
 
 class Grading:
-    """A folder of submissions, graded into a CSV file and a folder of reports.
+    """A folder of submissions, graded into a table and a folder of reports.
 
+    table: from grades and rubric to the text of the table; single: the folder itself is the only submission
     seed: of the inputs, the same for all students; None takes the seed of the last run, or draws one. A grade in the
     folder of reports is used again if submission, seed, limits and library are unchanged.
     """
 
-    def __init__(self, folder, out, rubric, reports=None, limits=None, workers=1, seed=None):
+    def __init__(
+        self, folder, out, rubric, reports=None, limits=None, workers=1, seed=None, table=grades_csv, single=False
+    ):
+        self.table = table
         self.folder, self.out, self.rubric = Path(folder), Path(out), rubric
         self.reports = Path(reports) if reports else self.out.with_name(f"{self.out.stem}_reports")
         self.limits, self.workers = limits or Limits(), workers
         self.submissions = find_submissions(folder)
+        if single:
+            self.submissions = [("submission", self.folder)]
         self.reports.mkdir(parents=True, exist_ok=True)
         self.seed = self._seed_of_last_run() if seed is None else seed
         self._stop, self._judging = threading.Event(), threading.Lock()
@@ -178,7 +188,7 @@ class Grading:
         finally:
             self._stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
-        _write(self.out, grades_csv(grades, self.rubric))
+        _write(self.out, self.table(grades, self.rubric))
         _write(self.reports / "overview.md", overview(grades, self.rubric, self.sentence(grades)))
         return grades
 
@@ -249,6 +259,7 @@ class Grading:
         """A hash of everything that a grade depends on."""
         key = hashlib.sha256(_library().encode())
         parts = [self.seed, asdict(self.limits), sorted(self.rubric.points), handed_in.student, handed_in.remarks]
+        key.update(own_content().encode())
         key.update(json.dumps(parts).encode())
         for name, content in handed_in.files.items():
             key.update(json.dumps([name, len(content)]).encode() + content)

@@ -20,6 +20,7 @@ _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
 _NOT_THE_STUDENT = tuple(f"{folder}{sep}" for folder in (_LIBRARY, *_PACKAGES, sysconfig.get_path("stdlib")))
 _NOT_THE_STUDENT += ("<frozen ", "<__array_function__")
+files_of_the_teacher = set()  # with exercises
 
 
 @dataclass(frozen=True)
@@ -61,14 +62,16 @@ def attempt(exercise, answer, case):
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            output = exercise.drive(answer, *arguments, **options)
-    except (Exception, SystemExit) as error:
+            output = _as_it_is_now(exercise.drive(answer, *arguments, **options))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # SystemExit, or one of the student's own
         return Attempt(crash=crash_of(error, exercise, answer))
     names = argument_names(exercise)
     given = dict(zip(names, case.arguments, strict=False)) | case.options
     after = dict(zip(names, arguments, strict=False)) | options
     changed = tuple(name for name in given if not _same(after[name], given[name]))
-    return Attempt(_as_it_is_now(output), changed=changed)
+    return Attempt(output, changed=changed)
 
 
 def argument_names(exercise):
@@ -117,7 +120,7 @@ def crash_of(error, exercise=None, answer=None):
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_students(frame.filename)]
     lines = "".join(traceback.format_list(frames[-8:]))  # an endless recursion repeats itself
     kind = type(error).__name__
-    text = str(error).strip()
+    text = _text_of(error)
     if isinstance(error, SystemExit):
         text = "it ended the program (exit, quit or sys.exit)"
     elif isinstance(error, KeyError):
@@ -130,6 +133,13 @@ def crash_of(error, exercise=None, answer=None):
         advice = _parameters_that_do_not_fit(exercise, answer)
     where = frames[-1].name if frames else ""
     return Crash(kind, text, "" if where == getattr(answer, "__name__", None) else where, lines.rstrip(), advice)
+
+
+def _text_of(error):
+    try:
+        return str(error).strip()
+    except Exception as second:
+        return f"its text cannot be shown: str() of it raises {type(second).__name__}"
 
 
 def _parameters_that_do_not_fit(exercise, answer):
@@ -160,8 +170,9 @@ def _listed(parameters):
 
 
 def is_students(filename):
-    """Whether a file is the student's: not part of the library, of Python or of an installed package."""
-    return not filename.startswith(_NOT_THE_STUDENT)
+    """Whether a file is the student's: not part of the library, of Python, of an installed package, nor a teacher's."""
+    of_teacher = filename.removesuffix(", rewritten") in files_of_the_teacher
+    return not of_teacher and not filename.startswith(_NOT_THE_STUDENT)
 
 
 # --- answers that return ----------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from types import FunctionType
 from ....support.processes import THREADS, interrupts_blocked
 from ...exercise import call
 from ...judging.attempt import Attempt, Crash
+from ...path import own_folder
 from . import answers
 from .wire import HEADER, MOST_BYTES, MOST_JSON, plain_text, unpack
 
@@ -192,7 +193,7 @@ class _Session:
         self.names = names
         self.files, self.tasks, self.limits, self.tried, self.stopped = files, tasks, limits, tried, stopped
         self.left_out = left_out
-        self.hidden = [*map(str, hidden), *_copies_of_the_library()]
+        self.hidden = [*map(str, [*hidden, *filter(None, [own_folder()])]), *_copies_of_the_library()]
         self.lost, self.file = False, None
 
     def run(self):
@@ -226,6 +227,7 @@ class _Session:
             "left_out": sorted(self.left_out),
             "tasks": tasks,
             "names": self.names,
+            "exercises": own_folder(),
             "library": any(task.alone for task in self.tasks),
             "scratch": scratch,
             "hidden": self.hidden,

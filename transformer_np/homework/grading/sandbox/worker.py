@@ -139,8 +139,10 @@ def _prepare(job, answers):
     from importlib import import_module
 
     from ...exercise import Exercise, call
+    from ...path import use_exercises
 
     answers.load_library()
+    use_exercises(job["exercises"])
     tasks, drives = [], []
     for task in job["tasks"]:
         drive, cases = call, None

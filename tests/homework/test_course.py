@@ -1,0 +1,205 @@
+"""A course decides what `start` writes, what `check` and `status` show, and which columns `grade` has."""
+
+import csv
+import json
+import re
+
+import pytest
+
+from transformer_np import cli
+from transformer_np.homework import all_exercises
+from transformer_np.homework.course import CourseError, default_course, parse_course
+from transformer_np.homework.grading.formats import FORMATS
+from transformer_np.homework.grading.run import Grade
+from transformer_np.homework.judging.judge import Verdict
+from transformer_np.homework.path import chosen
+
+COURSE = """
+title = "Sheet 2"
+deadline = "Friday, 12:00"
+exercises = ["02", "relu"]
+extended = ["relu"]
+pass_mark = 50
+[points]
+softmax = 3
+"""
+
+LOUD = """
+print('loud')
+
+
+def relu(x):
+    print('loud')
+    return x * (x > 0)
+
+
+def softmax(x, axis=-1):
+    return x
+"""
+
+
+@pytest.fixture
+def call(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sheet2.toml").write_text(COURSE, encoding="utf-8")
+
+    def call(*args):
+        try:
+            code = cli.main(["homework", *args])
+        except SystemExit as stop:
+            code = stop.code
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def test_the_words_of_a_list():
+    assert [exercise.name for exercise in chosen("02")] == [exercise.name for exercise in chosen("self-attention")]
+    assert [exercise.name for exercise in chosen("2")] == [exercise.name for exercise in chosen("02")]
+    assert [exercise.name for exercise in chosen("Softmax")] == ["softmax"]
+    assert len({exercise.chapter for exercise in chosen("05")}) == 2
+    assert list(default_course().points) == list(all_exercises())
+
+
+def test_a_course_of_two_parts():
+    course = parse_course(COURSE)
+    assert [name for name in course.points if name not in course.core] == ["relu"]
+    assert (course.possible, course.possible_extended) == (len(chosen("02")) + 2, 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('exercises = ["02", "softmax"]', "line 1: exercises names softmax twice"),
+        ('\nexercises = ["99"]', "line 2: there are no exercises of notebook 99"),
+        ('exercises = ["sofmax"]', "did you mean softmax?"),
+        ('exercises = ["softmax"]\nextended = ["relu"]', "line 2: relu is extended, but relu is not in exercises"),
+        ('exercises = ["softmax"]\nextended = ["softmax"]', "no exercise of the core gives points"),
+        ("deadline = 2026-06-12", "deadline must be a text in quotes"),
+        ("folder = 3", "folder must be a text in quotes"),
+        ('exercise = ["softmax"]', "did you mean exercises?"),
+    ],
+)
+def test_what_is_wrong_with_a_course(text, told):
+    with pytest.raises(CourseError, match=re.escape(told)):
+        parse_course(text)
+
+
+def test_only_decides_what_is_shown(call, tmp_path):
+    code, out, _ = call("start", "work", "--only", "02,relu")
+    names = [exercise.name for exercise in chosen("02")] + ["relu"]
+    assert (code, f"work/homework.py: {len(names)} exercises" in out) == (0, True)
+    assert call("check", "work")[1].count("not started") == 2  # a line for each of two chapters
+    out = call("status")[1]
+    assert f"0 of {len(names)} exercises right" in out
+    assert "embedding" not in out
+    assert call("start", "work", "--only", "03")[0] == 2
+    (tmp_path / "work" / "homework.py").unlink()
+    code, _, err = call("start", "work", "--only", "03")
+    assert (code, "course.toml already exists" in err) == (2, True)
+    assert not (tmp_path / "work" / "homework.py").exists()
+    assert call("start", "work", "--only", "02,relu")[0] == 0  # the same course
+
+
+@pytest.mark.parametrize("words", [["zzz"], ["99"], [","], ["softmax,sofmax"]])
+def test_only_with_a_wrong_word(call, tmp_path, words):
+    code, out, err = call("start", "work", "--only", *words)
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    assert not (tmp_path / "work").exists()
+
+
+def test_a_course_file_goes_along(call, tmp_path):
+    assert call("start", "work", "--course", "sheet2.toml")[0] == 0
+    assert (tmp_path / "work" / "course.toml").read_text(encoding="utf-8") == COURSE
+    out = call("status", "work")[1]
+    assert out.startswith("Sheet 2\nDeadline: Friday, 12:00\n")
+    assert "not started (3 points)" in out
+    assert "not started (extended)" in out
+    assert call("start", "more", "--course", "missing.toml")[0] == 2
+    assert "--only" in call("start", "more", "--course", "sheet2.toml", "--only", "02")[2]
+
+
+def test_json(call, tmp_path):
+    (tmp_path / "homework.py").write_text(LOUD, encoding="utf-8")
+    code, out, err = call("check", "homework.py", "--course", "sheet2.toml", "--json", "--seed", "3")
+    found = json.loads(out)
+    assert (code, "loud" in err) == (1, True)
+    assert (found["title"], found["seed"], found["right"]) == ("Sheet 2", 3, 1)
+    of = {exercise["exercise"]: exercise for exercise in found["exercises"]}
+    assert list(of) == [*(exercise.name for exercise in chosen("02")), "relu"]
+    assert (of["relu"]["outcome"], of["relu"]["extended"]) == ("passed", True)
+    assert of["softmax"]["outcome"] == "wrong value"
+    assert of["softmax"]["message"].startswith("softmax: wrong value.")
+    code, out, _ = call("check", "homework.py", "relu", "--json")
+    assert (code, [exercise["exercise"] for exercise in json.loads(out)["exercises"]]) == (0, ["relu"])
+    assert call("status", "homework.py", "--json")[0] == 0
+
+
+# --- the formats of the grades ----------------------------------------------------------------------------------------
+
+
+def grades(course):
+    verdicts = {name: Verdict(name, "not started", f"{name}: not started.") for name in course.points}
+    right = Verdict("softmax", "passed", "softmax: right.", share=1.0)
+    wrong = Verdict("relu", "wrong value", "relu: wrong value.", "no sign", share=0.5)
+    return [
+        Grade("ada", {**verdicts, "softmax": right, "relu": Verdict("relu", "passed", "relu: right.", share=1.0)}),
+        Grade("=ben", {**verdicts, "relu": wrong}, ("timed out: softmax",)),
+    ]
+
+
+def table(name, course, of=None):
+    return FORMATS[name][0](of or grades(course), course)
+
+
+def test_csv_has_the_columns_of_the_course():
+    course = parse_course(COURSE)
+    head, ada, ben = csv.reader(table("csv", course).splitlines())
+    assert head == [
+        "student", "points", "points possible", "percent", "extended points", "passed", *course.points, "remarks"
+    ]  # fmt: skip
+    assert ada[:6] == ["ada", "3", "5", "60.0", "1", "yes"]
+    assert ben[:6] == ["'=ben", "0", "5", "0.0", "0", "no"]
+
+
+def test_json_has_every_verdict():
+    course = parse_course(COURSE)
+    ada, ben = json.loads(table("json", course))["students"]
+    assert (ada["points"], ada["points possible"], ada["extended points"]) == (3, 5, 1)
+    assert ben["remarks"] == ["timed out: softmax"]
+    assert [exercise["exercise"] for exercise in ben["exercises"]] == list(course.points)
+    assert ben["exercises"][-1]["misconception"] == "no sign"
+
+
+def test_gradescope_has_the_points_of_every_test():
+    course = parse_course(COURSE)
+    result = json.loads(table("gradescope", course, grades(course)[:1]))
+    assert result["score"] == 4
+    tests = {test["name"]: test for test in result["tests"]}
+    assert sum(test["max_score"] for test in tests.values()) == course.possible
+    assert sum(test["score"] for test in tests.values()) == result["score"]
+    assert (tests["softmax"]["status"], tests["relu (extended)"]["max_score"]) == ("passed", 0)
+
+
+def test_otter_has_its_own_columns():
+    course = parse_course(COURSE)
+    head, possible, ada, ben = csv.reader(table("otter", course).splitlines())
+    assert head == ["file", *sorted(course.points), "total_points_earned", "percent_correct", "grading_status"]
+    assert possible[0] == "points-per-question"
+    assert possible[-3:] == ["5", "1", "--"]
+    assert ada[-3:] == ["4", "0.8", "Completed"]
+    assert ben[-1] == "timed out: softmax"
+
+
+def test_gradescope_grades_one_submission_of_several_files(call, tmp_path):
+    folder = tmp_path / "submission"
+    folder.mkdir()
+    (folder / "homework.py").write_text(
+        "from helper import sign\n\n\ndef relu(x):\n    return x * sign(x)\n", encoding="utf-8"
+    )
+    (folder / "helper.py").write_text("def sign(x):\n    return x > 0\n", encoding="utf-8")
+    (tmp_path / "relu.toml").write_text('exercises = ["relu"]', encoding="utf-8")
+    code, _, _ = call("grade", "submission", "--course", "relu.toml", "--format", "gradescope", "--seed", "1")
+    assert code == 0
+    assert json.loads((tmp_path / "results.json").read_text(encoding="utf-8"))["score"] == 1

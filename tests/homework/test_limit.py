@@ -1,0 +1,139 @@
+"""A check ends: answers that loop, sleep, catch everything, or raise what cannot be shown."""
+
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from transformer_np.homework import check, load
+from transformer_np.homework.limit import Interrupted, Stopped, TimeLimit
+from transformer_np.homework.submission import Checks, LoadError
+
+RIGHT = "import numpy as np\n\n\ndef sigmoid(x):\n    return 1 / (1 + np.exp(-x))\n"
+LOOPS = """
+def relu(x):
+    n = 0
+    while True:
+        n += 1
+"""
+CATCHES = """
+def relu(x):
+    while True:
+        try:
+            relu_of(x)
+        except:
+            pass
+
+
+def relu_of(x):
+    return x
+"""
+RETURNS = """
+def relu(x):
+    try:
+        while True:
+            x = x + 0
+    except:
+        return x * (x > 0)
+"""
+
+
+def loaded(folder, text):
+    file = folder / "homework.py"
+    file.write_text(text, encoding="utf-8")
+    return load(file)
+
+
+@pytest.mark.parametrize("text", [LOOPS, CATCHES, RETURNS, "def relu(x):\n    import time\n    time.sleep(1000)\n"])
+def test_an_answer_that_does_not_end(tmp_path, text):
+    verdict = check("relu", loaded(tmp_path, text).answers["relu"], quiet=True, time_limit=0.2)
+    assert (verdict.outcome, verdict.misconception) == ("crashed", "takes too long")
+    assert verdict.message.startswith("relu: crashed. It took longer than 0.2 s. This line was running:\n  File ")
+    assert "homework.py" in verdict.message
+    assert "transformer_np" not in verdict.message
+
+
+def test_in_another_thread_too(tmp_path):
+    answer, found = loaded(tmp_path, LOOPS).answers["relu"], []
+    thread = threading.Thread(target=lambda: found.append(check("relu", answer, quiet=True, time_limit=0.2)))
+    thread.start()
+    thread.join(60)
+    assert [verdict.misconception for verdict in found] == ["takes too long"]
+    assert "n += 1" in found[0].message or "while True" in found[0].message
+
+
+def test_the_limit_leaves_nothing_behind():
+    import signal
+
+    before = signal.getsignal(signal.SIGALRM)
+    limit = TimeLimit(0.05)
+    with pytest.raises(Stopped), limit("it"):
+        while True:
+            pass
+    with limit("it"):
+        pass
+    assert signal.getsignal(signal.SIGALRM) is before
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+    time.sleep(0.1)  # no alarm is left: SIGALRM would end the process
+
+
+def test_a_right_answer_that_calls_one_that_does_not_end(tmp_path):
+    submission = loaded(tmp_path, LOOPS + "\n\ndef relu_backward(dy, x):\n    relu(x)\n    return dy * (x > 0)\n")
+    standing = Checks(submission, seed=0, limit=TimeLimit(0.2)).of("relu_backward")
+    assert standing.waits_for == ("relu",)
+    assert standing.verdict.message.endswith("It is right as soon as your relu is.")
+
+
+def test_a_file_that_does_not_end(tmp_path):
+    file = tmp_path / "homework.py"
+    file.write_text("x = 1\nwhile True:\n    x = 1\n", encoding="utf-8")
+    with pytest.raises(LoadError, match=r"it took longer than 0\.2 s\n  File .*homework\.py"):
+        load(file, time_limit=0.2)
+
+
+def test_ctrl_c_says_what_was_running(tmp_path):
+    text = "def relu(x):\n    stop()\n\n\ndef stop():\n    raise KeyboardInterrupt\n"
+    with pytest.raises(Interrupted, match=r"^relu: interrupted\. This line was running:\n  File .*\n    stop\(\)\n"):
+        check("relu", loaded(tmp_path, text).answers["relu"], quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("class Odd(Exception):\n    def __str__(self): return 1 / 0\n\n\ndef relu(x): raise Odd\n", "Odd: its text"),
+        ("class Odd(BaseException): pass\n\n\ndef relu(x): raise Odd('me')\n", "relu: crashed. Odd: me."),
+        ("import numpy as np\n\n\nclass E:\n    __class__ = np.ndarray\n\n\ndef relu(x): return E()\n", "relu: c"),
+        ("relu = 3\n", "relu: crashed. It must be a function or a class, got int."),
+        ("relu = None\n", "got NoneType."),
+    ],
+)  # fmt: skip
+def test_whatever_is_handed_in_gets_a_verdict(tmp_path, text, told):
+    verdict = Checks(loaded(tmp_path, text), seed=0).of("relu").verdict
+    assert verdict.outcome == "crashed"
+    assert told in verdict.message
+
+
+def test_the_verdict_on_a_slow_answer_is_that_on_a_fast_one():
+    def relu(x):
+        time.sleep(0.001)
+        return np.abs(x)
+
+    found = [check("relu", answer, seed=0, quiet=True) for answer in (relu, np.abs)]
+    assert found[0].message == found[1].message
+
+
+@pytest.mark.parametrize("seconds", [0, -1, float("nan")])
+def test_a_limit_is_above_0(seconds):
+    with pytest.raises(ValueError, match="a number of seconds above 0"):
+        TimeLimit(seconds)
+
+
+def test_c_code_that_does_not_return_ends_the_command(tmp_path):
+    (tmp_path / "homework.py").write_text("def relu(x):\n    return sum(range(10**12))\n", encoding="utf-8")
+    command = [sys.executable, "-m", "transformer_np", "homework", "check", "homework.py", "--time-limit", "0.2"]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert ended.returncode == 1
+    assert 'File "homework.py", line 2 in relu' in ended.stderr

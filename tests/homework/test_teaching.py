@@ -1,0 +1,243 @@
+"""A teacher's own exercises: a new file, what is wrong with a file, and their way to the students and back."""
+
+import sys
+
+import pytest
+
+from transformer_np import cli
+from transformer_np.homework import all_exercises, check, load
+from transformer_np.homework.course import default_course
+from transformer_np.homework.grading.run import Grading
+from transformer_np.homework.new import write_new
+from transformer_np.homework.path import ExercisesError, exercises_in, own_exercises
+from transformer_np.homework.verify import problems
+
+CLASS = '''
+import numpy as np
+
+from transformer_np.homework.exercise import Case, Exercise, Result
+
+from .helpers import total
+
+
+class Counter:
+    """Add up numbers."""
+
+    def __init__(self, start=0.0):
+        self.value = start
+
+    def add(self, x):
+        """Add the sum of x and return the value so far."""
+        self.value = self.value + total(x)
+        return self.value
+
+
+def use(answer, start, x):
+    counter = answer(start)
+    return np.array([counter.add(part) for part in x])
+
+
+def cases(rng):
+    return [Case("", (1.0, rng.normal(size=(3, 4)))), Case("a start of 0", (0.0, rng.normal(size=(3, 4))))]
+
+
+class Plain(Counter):
+    def __init__(self, start=0.0):
+        self.value = start
+
+    def add(self, x):
+        self.value = self.value + np.sum(x)
+        return self.value
+
+
+EXERCISES = [
+    Exercise(
+        reference=Counter,
+        results=(Result("values", "T"),),
+        cases=cases,
+        drive=use,
+        parts=("add",),
+        answer=Plain,
+        hints=("What must be kept between calls?", "v = v + sum x", "self.value"),
+        difficulty=1,
+        section="",
+        mistakes="""
+- nothing kept:  self.value = self.value + np.sum(x) -> self.value = np.sum(x)
+  The sum replaces the value. It must be added to it.
+- mean for sum:  np.sum -> np.mean
+  The mean is added, not the sum.
+""",
+    )
+]
+'''
+
+
+@pytest.fixture
+def own(tmp_path):
+    """A folder with the exercise of a new file."""
+    return write_new("scaled", tmp_path / "mine").parent
+
+
+def found(folder):
+    with exercises_in(folder):
+        return [problem for exercise in own_exercises().values() for problem in problems(exercise, 2.0)]
+
+
+def test_a_new_file_works(own):
+    assert found(own) == []
+    with exercises_in(own):
+        assert list(all_exercises())[-1] == "scaled"
+        exercise = all_exercises()["scaled"]
+        for mistake in exercise.mistakes:
+            assert check("scaled", exercise.variant({mistake}), quiet=True, seed=1).misconception == mistake
+    assert "scaled" not in all_exercises()
+    assert not any(name.startswith("transformer_np.homework.sheets.own") for name in sys.modules)
+    assert not (own / "__pycache__").exists()
+
+
+@pytest.mark.parametrize("name", ["a-b", "class", "softmax", "_x", "plain", ""])
+def test_a_name_that_cannot_be_used(tmp_path, name):
+    with pytest.raises(ValueError, match=r"name"):
+        write_new(name, tmp_path / "mine")
+    assert not (tmp_path / "mine").exists()
+
+
+WRONG = {
+    "its answer is not right: wrong value": ("return x / largest", "return 2 * x / largest"),
+    "'np.mean(x)' is not in the answer": ("np.abs(x) -> x", "np.mean(x) -> x"),
+    "is in the answer 3 times": ("np.abs(x) -> x", "x -> y"),
+    "it has no hints: write three": ('''hints=(
+            "Which number do you divide by, and how many of them are there?",
+            "y = x / max |x|",
+            "np.abs, np.max with axis and keepdims.",
+        )''', "hints=()"),
+    "hints must be three texts": ('            "y = x / max |x|",\n', ""),
+    "'divided by the sum' is no mistake": ("np.max(np.abs -> np.sum(np.abs", "np.max(np.abs -> np.amax(np.abs"),
+    "'without the absolute value' and 'again' look alike": (
+        "- along the last", "- again:  np.abs(x) -> 1 * x\n  The same.\n- along the last"
+    ),
+    "the text of 'not written' is never read": (
+        "- along the last", "- not written:  return x / largest -> raise NotImplementedError\n  W.\n- along the last"
+    ),
+    "has no text for the student": (
+        "  `axis` is ignored: the maximum is always taken along the last axis. Pass it on to np.max.\n", ""
+    ),
+    "'without the absolute value' does not end": ("np.abs(x) -> x", "np.abs(x) -> [0 for _ in iter(int, 1)]"),
+    "its cases cannot be drawn. ZeroDivisionError": ("    sizes = draw", "    1 / 0\n    sizes = draw"),
+    "its inputs are the same every time": (
+        'rng.normal(size=(sizes["B"], sizes["T"], sizes["D"]))', "np.arange(60.0).reshape(3, 4, 5)"
+    ),
+    "its reference crashes": ("return x / np.abs(x).max(axis, keepdims=True)", "return x / y"),
+    "its reference has no docstring": ('    """Scale x so that', '    ""\n    """Scale x so that'),
+    "but its axes are 'T D'": ('Result("y", "B T D")', 'Result("y", "T D")'),
+    "difficulty must be 1, 2 or 3": ("difficulty=1", "difficulty=7"),
+    "it has no mistakes": ('mistakes="""', 'mistakes="""""" and """'),
+    "begin with the plain one": ('Case("", (x,)', 'Case("b", (x,)'),
+    "uses HALF of this file": ("def scaled(x, axis=-1)", "HALF = 0.5\n\n\ndef scaled(x, axis=-1, by=HALF)"),
+    "its reference changes x": ("    return x / np.abs(x).max(axis", "    x *= 1.5\n    return x / np.abs(x).max(axis"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("told", WRONG)
+def test_what_is_wrong_is_said(own, told):
+    file, (old, new) = own / "scaled.py", WRONG[told]
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new, 1), encoding="utf-8")
+    said = found(own)
+    assert any(told in problem for problem in said), said
+
+
+def test_a_file_that_cannot_be_imported(own, capsys):
+    (own / "scaled.py").write_text("EXERCISES = [\n    missing,\n]\n", encoding="utf-8")
+    with (
+        pytest.raises(ExercisesError, match=r"scaled\.py cannot be imported\. NameError(.|\n)*line 2"),
+        exercises_in(own),
+    ):
+        pass
+    assert cli.main(["homework", "verify", str(own)]) == 1
+    assert "scaled.py cannot be imported" in capsys.readouterr().out
+
+
+def test_two_exercises_of_one_name(own):
+    (own / "again.py").write_text((own / "scaled.py").read_text(encoding="utf-8"), encoding="utf-8")
+    with pytest.raises(ExercisesError, match="twice: scaled"), exercises_in(own):
+        pass
+
+
+def test_an_empty_folder(tmp_path):
+    with pytest.raises(ExercisesError, match="homework new NAME"), exercises_in(tmp_path):
+        pass
+    with pytest.raises(NotADirectoryError), exercises_in(tmp_path / "none"):
+        pass
+
+
+def test_verify_is_a_check(own, capsys):
+    assert cli.main(["homework", "verify", str(own)]) == 0
+    assert capsys.readouterr().out == "1 exercise: nothing is wrong.\n"
+    file = own / "scaled.py"
+    file.write_text(file.read_text(encoding="utf-8").replace("difficulty=1", "difficulty=0"), encoding="utf-8")
+    assert cli.main(["homework", "verify", str(own)]) == 1
+    assert capsys.readouterr().out == ("scaled: difficulty must be 1, 2 or 3, got 0.\n1 exercise: 1 to correct.\n")
+
+
+def test_to_the_student_and_back(own, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args):
+        code = cli.main(["homework", *args])
+        return code, capsys.readouterr().out
+
+    assert call("start", "work", "--exercises", "mine")[0] == 0
+    file = tmp_path / "work" / "homework.py"
+    assert call("check", "work")[0] == 1
+    file.write_text(
+        file.read_text(encoding="utf-8").replace("raise NotImplementedError", "return x / x.max(axis, keepdims=True)"),
+        encoding="utf-8",
+    )
+    code, out = call("check", "work/homework.py")
+    assert code == 1
+    assert "✗ scaled: wrong value: without the absolute value" in out
+    assert "0 of 1 exercise right" in out
+    assert "Which number do you divide by" in call("hint", "scaled")[1]
+    assert "0 of 1 exercise right" in call("status")[1]
+    file.write_text(file.read_text(encoding="utf-8").replace("x.max(", "abs(x).max("), encoding="utf-8")
+    assert call("check", "work") == (0, "Exercises of our own\n  ✓ scaled\n\n1 of 1 exercise right.\n")
+    assert "return x / np.abs(x).max(axis, keepdims=True)" in call("solution", "scaled")[1]
+
+
+def test_graded_in_isolation(own, tmp_path):
+    (own / "counter.py").write_text(CLASS, encoding="utf-8")
+    (own / "helpers.py").write_text("def total(x):\n    return x.sum()\n", encoding="utf-8")
+    assert found(own) == []
+    subs = tmp_path / "subs"
+    subs.mkdir()
+    right = "def scaled(x, axis=-1):\n    return x / abs(x).max(axis, keepdims=True)\n"
+    add = "class Counter:\n    def __init__(self, start=0.0):\n        self.value = start\n\n    def add(self, x):\n"
+    theirs = "from transformer_np.homework.sheets.own.scaled import plain as scaled\n"
+    reads = f"def scaled(x, axis=-1):\n    return open({str(own / 'scaled.py')!r}).read()\n"
+    for name, text in {
+        "ada": right + add + "        self.value += x.sum()\n        return self.value\n",
+        "ben": right.replace("abs(x)", "x") + add + "        self.value = x.sum()\n        return self.value\n",
+        "eve": theirs,
+        "mal": reads,
+    }.items():
+        (subs / f"{name}.py").write_text(text, encoding="utf-8")
+    with exercises_in(own):
+        grades = {g.student: g for g in Grading(subs, tmp_path / "g.csv", default_course(), seed=1).run()}
+    assert all(verdict.passed for verdict in grades["ada"].verdicts.values())
+    assert grades["ben"].verdicts["scaled"].misconception == "without the absolute value"
+    assert grades["ben"].verdicts["Counter"].misconception == "nothing kept"
+    assert not grades["eve"].verdicts["scaled"].passed
+    assert not grades["mal"].verdicts["scaled"].passed
+    assert "PermissionError" in grades["mal"].verdicts["scaled"].message
+
+
+def test_a_students_file_in_the_same_folder_is_no_sheet(own):
+    (own / "homework.py").write_text("raise ValueError('loaded')\n", encoding="utf-8")
+    with exercises_in(own):
+        assert list(own_exercises()) == ["scaled"]
+    (own / "homework.py").write_text("def scaled(x, axis=-1):\n    return x / y\n", encoding="utf-8")
+    with exercises_in(own):
+        verdict = check("scaled", load(own / "homework.py").answers["scaled"], quiet=True)
+    assert "return x / y" in verdict.message

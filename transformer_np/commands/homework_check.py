@@ -1,0 +1,312 @@
+"""`check` and `status`, and what the other actions on a student's file share."""
+
+import sys
+import textwrap
+import time
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from pathlib import Path
+
+FILE = "homework.py"
+PASSED, NOT_STARTED, WAITING, FAILED = "✓", "·", "◦", "✗"
+POLL = 0.3  # seconds between two checks of the files' times, for --watch
+WIDTH = 100
+
+
+# --- the student's file ----------------------------------------------------------------------------------------------
+
+
+def found_file(path, required=True):
+    """The file that is meant if none is named: homework.py in this folder, or in the only subfolder that has one.
+
+    Raises ValueError if there is none or if there are several; None if it is not required.
+    """
+    if path is not None:
+        return path
+    if Path(FILE).exists():
+        return FILE
+    found = sorted(Path().glob(f"*/{FILE}"))
+    if len(found) == 1:
+        return str(found[0])
+    if not required:
+        return None
+    if found:
+        raise ValueError(f"name the file: {', '.join(map(str, found))}")
+    raise ValueError(
+        f"this folder contains no {FILE}: name the file, or create it with `transformer-np homework start .`"
+    )
+
+
+def load_submission(path, limit):
+    """The submission in a file, or None with a message on stderr if it cannot be imported. ValueError if it contains no
+    answer."""
+    from ..homework import load
+    from ..homework.path import all_exercises
+    from ..homework.submission import LoadError
+
+    if path in all_exercises() and not Path(path).exists():
+        raise ValueError(f"{path} is an exercise; name the file before it: transformer-np homework check {FILE} {path}")
+    try:
+        submission = load(path, limit.seconds)
+    except LoadError as error:
+        print(error, file=sys.stderr)
+        return None
+    if not submission.answers and not submission.others:
+        some = next(iter(submission.imported.items()), None)
+        why = f"; for example, {some[0]} is imported from {some[1]}" if some else ""
+        raise ValueError(
+            f"{path} contains no answer to an exercise{why}. Create a file with `transformer-np homework start`"
+        )
+    return submission
+
+
+@contextmanager
+def course_of(args, file):
+    """Inside, the exercises of the course are at hand; yields the Course: that of --course, or else of the course.toml
+    beside the student's file."""
+    from ..homework.course import FILE as COURSE
+    from ..homework.course import opened
+
+    path = args.course
+    if path is None and file is not None:
+        beside = (Path(file) if Path(file).is_dir() else Path(file).parent) / COURSE
+        path = beside if beside.exists() else None
+    with opened(path, args.exercises) as course:
+        yield course
+
+
+def checks_of(args, submission):
+    from ..homework.submission import Checks
+
+    return Checks(submission, getattr(args, "seed", None), limit_of(args))
+
+
+def limit_of(args):
+    from ..homework.limit import TimeLimit
+
+    return TimeLimit(args.time_limit, ends_process=True)
+
+
+# --- check -----------------------------------------------------------------------------------------------------------
+
+
+def run_check(args):
+    with course_of(args, args.file) as course:
+        return _check(args, course)
+
+
+def _check(args, course):
+    from ..homework import find
+
+    name = find(args.name).name if args.name else None
+    if not args.watch:
+        return _check_once(args, course, name)
+    try:
+        while True:
+            seen = _stamps(args.file)
+            try:
+                _check_once(args, course, name)
+            except (OSError, ValueError) as error:
+                if not seen:  # nothing to watch: the file never existed
+                    raise
+                print(f"transformer-np: {error}", file=sys.stderr)
+            print("\nWaiting for the next save. Stop with Ctrl-C.", flush=True)
+            while _stamps(args.file) in (seen, {}):
+                time.sleep(POLL)
+            print(f"\n{'─' * 20} {time.strftime('%H:%M:%S')} {'─' * 20}")
+    except KeyboardInterrupt as stop:
+        print(stop)
+        return 130
+
+
+def _stamps(path):
+    """{file: (time, size)} of the files with answers, which changes at every save; {} if there are none."""
+    path = Path(path)
+    if not path.exists():
+        return {}
+    stamps = {}
+    for file in (path if path.is_dir() else path.parent).glob("*.py"):
+        try:
+            stat = file.stat()
+        except OSError:  # an editor is replacing it
+            continue
+        stamps[file] = stat.st_mtime_ns, stat.st_size
+    return stamps
+
+
+def _check_once(args, course, name):
+    with redirect_stdout(sys.stderr) if args.json else nullcontext():  # what the file prints
+        submission = load_submission(args.file, limit_of(args))
+    if submission is None:
+        return 1
+    checks = checks_of(args, submission)
+    if args.json:
+        return _print_json(args, course, checks, [name] if name else course.points)
+    if name:
+        standing = checks.of(name)
+        print(message(standing))
+        if not standing.passed:
+            _show_ways_on(args.file, standing, checks.seed)
+        return 0 if standing.passed else 1
+    return _check_all(args, course, submission, checks)
+
+
+def _check_all(args, course, submission, checks):
+    from ..homework.path import chapter_line, chapters
+
+    standings = []
+    for title, _, exercises in chapters(course.exercises):
+        lines = _List(chapter_line(title, ""))
+        for exercise in exercises:
+            standing = checks.of(exercise.name)
+            standings.append(standing)
+            lines.add(standing)
+        lines.end()
+    failed = [standing for standing in standings if standing.failed]
+    for standing in failed if args.all else failed[:1]:
+        print(f"\n{message(standing)}")
+        _show_ways_on(args.file, standing, checks.seed)
+    right = sum(standing.passed for standing in standings)
+    print(f"\n{right} of {counted(len(standings))} right" + (f", {len(failed)} wrong." if failed else "."))
+    if len(failed) > 1 and not args.all:
+        print("This is about the first mistake. --all explains all of them.")
+    following = next((standing for standing in standings if standing.not_started), None)
+    if following and not failed:
+        name = following.exercise.name
+        if name in submission.imported:
+            print(message(following))
+        print(f"Next: {name}    (transformer-np homework hint {name})")
+    return 0 if right == len(standings) else 1
+
+
+class _List:
+    """The lines of a chapter, printed one by one; exercises that are not started share lines."""
+
+    def __init__(self, title):
+        self.title, self.waiting, self.begun = title, [], False
+
+    def add(self, standing):
+        name = standing.exercise.name
+        if standing.not_started:
+            self.waiting.append(name)
+            return
+        self.end()
+        mark, text = state(standing)
+        self._print(f"  {mark} {name}" + ("" if standing.passed else f": {text}"))
+
+    def end(self):
+        if self.waiting:
+            text = f"not started: {', '.join(self.waiting)}"
+            self._print(textwrap.fill(text, WIDTH, initial_indent=f"  {NOT_STARTED} ", subsequent_indent="    "))
+        self.waiting = []
+
+    def _print(self, text):
+        if not self.begun:
+            print(self.title)
+        self.begun = True
+        print(text, flush=True)
+
+
+def message(standing):
+    """The verdict on an answer in wrapped lines; lines of code and of tables are not wrapped."""
+    lines = standing.verdict.message.splitlines()
+    return "\n".join(line if line.startswith(" ") else textwrap.fill(line, WIDTH) for line in lines)
+
+
+def _show_ways_on(file, standing, seed):
+    """Print the commands that help after a wrong answer."""
+    name = standing.exercise.name
+    if standing.failed:
+        print(f"  check with the same inputs: transformer-np homework check {quoted(file)} {name} --seed {seed}")
+    print(f"  get a hint: transformer-np homework hint {name}")
+
+
+# --- status ----------------------------------------------------------------------------------------------------------
+
+
+def run_status(args):
+    args.file = found_file(args.file)
+    with course_of(args, args.file) as course:
+        with redirect_stdout(sys.stderr) if args.json else nullcontext():
+            submission = load_submission(args.file, limit_of(args))
+        if submission is None:
+            return 1
+        checks = checks_of(args, submission)
+        if args.json:
+            _print_json(args, course, checks, course.points)
+        else:
+            _show_status(course, checks)
+        return 0
+
+
+def _show_status(course, checks):
+    from ..homework.path import chapter_line, chapters
+    from ..homework.stubs import difficulty
+
+    exercises = course.exercises
+    width = max(len(exercise.name) for exercise in exercises)
+    sections = max(len(exercise.section) for exercise in exercises)
+    right = 0
+    if course.title:
+        print(course.title)
+    if course.deadline:
+        print(f"Deadline: {course.deadline}")
+    for title, notebook, here in chapters(exercises):
+        print(chapter_line(title, notebook))
+        for exercise in here:
+            standing = checks.of(exercise.name)
+            right += standing.passed
+            mark, text = state(standing)
+            about = f"{exercise.name:<{width}}  {difficulty(exercise):<13}  {exercise.section:<{sections}}"
+            worth = f"{course.points[exercise.name]:g} points" if course.points[exercise.name] != 1 else ""
+            extra = ", ".join(filter(None, [worth, "extended" if exercise.name in course.extended else ""]))
+            print(f"  {mark} {about}  {text}" + (f" ({extra})" if extra else ""), flush=True)
+    print(f"{right} of {counted(len(exercises))} right")
+
+
+def _print_json(args, course, checks, names):
+    """Print the verdicts as JSON; returns the exit code."""
+    import json
+
+    from ..homework.grading.formats import verdict_as_dict
+
+    with redirect_stdout(sys.stderr):  # what the answers print
+        standings = [checks.of(name) for name in names]
+    exercises = [
+        {
+            **verdict_as_dict(standing.verdict),
+            "waits for": list(standing.waits_for),
+            "points": course.points.get(standing.exercise.name),
+            "extended": standing.exercise.name in course.extended,
+        }
+        for standing in standings
+    ]
+    right = sum(standing.passed for standing in standings)
+    about = {"file": str(args.file), "title": course.title, "deadline": course.deadline, "seed": checks.seed}
+    print(json.dumps({**about, "right": right, "exercises": exercises}, indent=1, ensure_ascii=False), flush=True)
+    return 0 if right == len(standings) else 1
+
+
+def state(standing):
+    """A mark and a few words."""
+    if standing.passed:
+        return PASSED, "right"
+    if standing.not_started:
+        return NOT_STARTED, "not started"
+    if standing.waits_for:
+        is_ = "is" if len(standing.waits_for) == 1 else "are"
+        return WAITING, f"right as soon as {' and '.join(standing.waits_for)} {is_}"
+    misconception = standing.verdict.misconception
+    return FAILED, standing.verdict.outcome + (f": {misconception}" if misconception else "")
+
+
+# --- words -----------------------------------------------------------------------------------------------------------
+
+
+def counted(number):
+    return f"{number} exercise" if number == 1 else f"{number} exercises"
+
+
+def quoted(path):
+    import shlex
+
+    return shlex.quote(str(path))

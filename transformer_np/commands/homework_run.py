@@ -1,0 +1,77 @@
+import sys
+import textwrap
+from pathlib import Path
+
+from . import check_writable
+from .homework_check import WIDTH, checks_of, limit_of, load_submission, message, state
+
+
+def run_training(args):
+    from ..homework.checking import TOO_LONG
+    from ..homework.submission import library_instead
+    from ..homework.training_run import TrainingCrash, train_both
+
+    if args.out:
+        if Path(args.out).suffix.lower() not in (".png", ".svg", ".pdf"):
+            raise ValueError(f"-o {args.out}: the name must end in .png, .svg or .pdf")
+        check_writable("-o", args.out)
+    limit = limit_of(args)
+    submission = load_submission(args.file, limit)
+    if submission is None:
+        return 1
+    checks = checks_of(args, submission)
+    standings = [checks.of(name) for name in submission.answers]
+    if all(standing.not_started for standing in standings):
+        raise ValueError(f"{args.file}: no answer is started, so there is nothing to train with")
+    endless = next((standing for standing in standings if standing.verdict.misconception == TOO_LONG), None)
+    if endless:
+        print(f"{message(endless)}\nThe training run was not started: it would not end, either.", file=sys.stderr)
+        return 1
+    for standing in standings:
+        if standing.failed:
+            print(f"{standing.exercise.name} is not right ({state(standing)[1]}), but it is used.")
+    print(f"Trains a translator with one block per stack for {args.steps} steps, twice from the same seed:")
+    print("with the library's functions, then with yours. Losses are in nats per token.")
+    in_both = [
+        standing.exercise.name for standing in standings if standing.passed and standing.exercise.name == "dropout"
+    ]
+    if in_both:
+        print("Both use your dropout: it is right, but may draw other random numbers than the library's.")
+    print()
+    print(f"{'step':>6}  {'library':>10}  {'yours':>10}  difference", flush=True)
+
+    def report(step, library, yours):
+        print(f"{step:>6}  {library:>10.6f}  {yours:>10.6f}  {yours - library:+.1e}", flush=True)
+
+    every = -(-args.steps // 20)
+    missing = [standing.exercise.name for standing in standings if standing.not_started]
+    try:
+        with library_instead(submission, missing):
+            curves = train_both(submission, args.steps, every, report=report, in_both=in_both, limit=limit)
+    except TrainingCrash as crash:
+        print(crash, file=sys.stderr)
+        return 1
+    print()
+    _show_outcome(curves)
+    if args.out:
+        from .. import plots
+
+        plots.loss_curves(curves.losses).savefig(args.out)
+        print(args.out)
+    return 0
+
+
+def _show_outcome(curves):
+    part_at = curves.part_at
+    if part_at is None:
+        print("The losses are equal up to rounding.")
+    else:
+        print(f"The losses differ from step {part_at} on.")
+    used = [f"{name} ({times:,})" for name, times in curves.calls.items() if times]
+    unused = [name for name, times in curves.calls.items() if not times]
+    for what, names in (
+        ("Your functions, with the number of calls:", used),
+        ("Your functions that this training run did not call:", unused),
+    ):
+        if names:
+            print(textwrap.fill(f"{what} {', '.join(names)}", WIDTH, subsequent_indent="  "))

@@ -1,0 +1,67 @@
+"""`new` and `verify`: exercises of a teacher's own."""
+
+from . import add_command, number_above_0
+from .homework_check import counted, quoted
+
+
+def add_teaching_parsers(subparsers):
+    new = add_command(
+        subparsers,
+        "new",
+        run_new,
+        "write a file with an exercise of your own that works, to be changed",
+        "transformer-np homework new scaled --in my_exercises",
+    )
+    new.add_argument("name", metavar="NAME", help="the function that students write")
+    new.add_argument(
+        "--in", dest="folder", required=True, metavar="DIR", help="folder for the file; created if necessary"
+    )
+
+    verify = add_command(
+        subparsers,
+        "verify",
+        run_verify,
+        "say what is wrong with exercises of your own",
+        "transformer-np homework verify my_exercises",
+    )
+    verify.add_argument("folder", metavar="DIR", help="the folder of the exercises")
+    verify.add_argument("--only", nargs="+", metavar="NAME", help="verify only these exercises (default: all)")
+    verify.add_argument(
+        "--time-limit",
+        type=number_above_0,
+        default=10.0,
+        metavar="SECONDS",
+        help="for an answer, or for one mistake (default: 10)",
+    )
+
+
+def run_new(args):
+    from ..homework.new import write_new
+
+    path = write_new(args.name, args.folder)
+    folder = quoted(args.folder)
+    print(f"{path}: an exercise that works. Change it, then see what is wrong with it:")
+    print(f"  transformer-np homework verify {folder}")
+    print(f"  transformer-np homework start work --exercises {folder}    (a student's file)")
+    return 0
+
+
+def run_verify(args):
+    from ..homework import find
+    from ..homework.path import ExercisesError, exercises_in, own_exercises
+    from ..homework.verify import problems
+
+    wrong = 0
+    try:
+        with exercises_in(args.folder):
+            exercises = [find(name) for name in args.only] if args.only else list(own_exercises().values())
+            for exercise in exercises:
+                found = problems(exercise, args.time_limit)
+                for problem in found:
+                    print(f"{exercise.name}: {problem}.", flush=True)
+                wrong += len(found)
+    except ExercisesError as error:
+        print(error)
+        return 1
+    print(f"{counted(len(exercises))}: {f'{wrong} to correct' if wrong else 'nothing is wrong'}.")
+    return 1 if wrong else 0

@@ -1,0 +1,138 @@
+"""A limit on the time of a student's code, which may never come to an end.
+
+On POSIX, in the main thread, a timer sends SIGALRM and its handler raises. Elsewhere a second thread has Python raise
+in the first one. Both wait for the next line of Python: code in C that does not return, such as sum(range(10**12)),
+cannot be stopped from inside the process. After another GRACE seconds `faulthandler`, which needs no Python, prints the
+lines that are running and, for a command, ends the process.
+"""
+
+import ctypes
+import faulthandler
+import signal
+import sys
+import threading
+import traceback
+from contextlib import contextmanager
+
+from .judging.attempt import is_students
+
+SECONDS = 10.0  # for one exercise
+GRACE = 5.0  # until code in C counts as stuck
+_AGAIN = 0.5  # seconds until it is raised again: a bare `except:` in a loop may have caught it
+
+
+class TookTooLong(KeyboardInterrupt):
+    """The time is over. Like Ctrl-C, so that neither `except Exception` nor `attempt` catches it."""
+
+
+class Stopped(Exception):
+    """A student's code was stopped; `trace` has the lines that were running, as Python prints them."""
+
+    def __init__(self, seconds, trace):
+        super().__init__(f"it took longer than {seconds:g} s")
+        self.seconds, self.trace = seconds, trace
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C while a student's code was running; its text says where."""
+
+
+def running_lines(frames):
+    """The student's lines among these frames, as Python prints them."""
+    own = [frame for frame in frames if is_students(frame.filename)]
+    return "".join(traceback.format_list(own[-4:])).rstrip()
+
+
+class TimeLimit:
+    """seconds: for the code inside one `with limit(…):`; ends_process: whether code in C that does not return ends it
+
+    stopped_in: the names of the functions that were running when the time was last over
+    """
+
+    def __init__(self, seconds=SECONDS, ends_process=False):
+        if not seconds > 0:
+            raise ValueError(f"the time limit must be a number of seconds above 0, got {seconds!r}")
+        self.seconds, self.ends_process, self.stopped_in = seconds, ends_process, frozenset()
+
+    @contextmanager
+    def __call__(self, what):
+        """Inside, a student's code may run for `seconds`. Raises Stopped when the time is over, even if the code caught
+        that, and Interrupted for Ctrl-C. what: the subject of its message, "softmax". Yields a function that tells
+        whether the time is over.
+        """
+        frames = []  # of the moment when the time was over, from the one with the `with` on
+        outside = len(list(traceback.walk_stack(sys._getframe(2))))
+
+        def over(stack):
+            if not frames:
+                frames.extend(traceback.extract_stack(stack)[outside - 1 :])
+
+        on_main = threading.current_thread() is threading.main_thread()
+        watched = _by_signal if on_main and hasattr(signal, "setitimer") else _by_thread
+        try:
+            with _c_code_watched(self.seconds + GRACE, self.ends_process), watched(self.seconds, over):
+                yield lambda: bool(frames)
+        except TookTooLong:
+            pass
+        except KeyboardInterrupt as error:
+            if isinstance(error, Interrupted):
+                raise
+            lines = running_lines(traceback.extract_tb(error.__traceback__))
+            where = f" This line was running:\n{lines}" if lines else ""
+            raise Interrupted(f"{what}: interrupted.{where}") from None
+        if frames:
+            self.stopped_in = frozenset(frame.name for frame in frames)
+            raise Stopped(self.seconds, running_lines(frames)) from None
+
+
+@contextmanager
+def _by_signal(seconds, over):
+    def on_alarm(_, stack):
+        over(stack)
+        raise TookTooLong
+
+    before = signal.signal(signal.SIGALRM, on_alarm)
+    signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextmanager
+def _by_thread(seconds, over):
+    watched, done, lock = threading.get_ident(), threading.Event(), threading.Lock()
+    raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+
+    def watch():
+        wait = seconds
+        while not done.wait(wait):
+            with lock:
+                if not done.is_set():
+                    over(sys._current_frames()[watched])
+                    raise_in(ctypes.c_ulong(watched), ctypes.py_object(TookTooLong))
+            wait = _AGAIN
+
+    watching = threading.Thread(target=watch, name="time limit", daemon=True)
+    watching.start()
+    try:
+        yield
+    finally:
+        with lock:
+            done.set()
+            raise_in(ctypes.c_ulong(watched), None)  # one that is not delivered yet
+
+
+@contextmanager
+def _c_code_watched(seconds, ends_process):
+    """Inside, after these seconds, the running lines of all threads are printed to stderr."""
+    try:
+        faulthandler.dump_traceback_later(seconds, exit=ends_process, file=sys.__stderr__)
+    except (AttributeError, OSError, ValueError):  # a stderr without a file, as in pythonw
+        yield
+        return
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()

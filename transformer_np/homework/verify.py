@@ -1,0 +1,181 @@
+"""What is wrong with a teacher's exercises, in a sentence each."""
+
+import inspect
+from itertools import combinations
+
+import numpy as np
+
+from .checking import TOO_LONG, verdict_on
+from .exercise import Case
+from .grading.sandbox.session import Task
+from .judging.attempt import attempt
+from .judging.compare import as_results, close, wrong_structure
+from .judging.judge import Trials
+from .limit import Stopped, TimeLimit
+from .stubs import stub_file
+
+SEEDS = (0, 1)
+
+
+def problems(exercise, seconds=10.0):
+    """What is wrong with an exercise, in a sentence each. What builds on something wrong is not looked at."""
+    limit = TimeLimit(seconds)
+    for step in (_about_fields, _about_cases, _about_reference, _about_stub, _about_answer, _about_mistakes):
+        try:
+            found = list(step(exercise, limit))
+        except Stopped as stopped:
+            found = [f"it does not end: {stopped}\n{stopped.trace}".rstrip()]
+        if found:
+            return found
+    return []
+
+
+def _about_fields(exercise, _):
+    hints = exercise.hints
+    if not hints:
+        yield "it has no hints: write three, a question, the equation and where to look"
+    elif not isinstance(hints, tuple | list) or len(hints) != 3 or not all(isinstance(h, str) and h for h in hints):
+        yield "hints must be three texts: a question, the equation and where to look"
+    if not inspect.getdoc(exercise.reference):
+        yield "its reference has no docstring, which is all that students know of it"
+    if exercise.difficulty not in (1, 2, 3):
+        yield f"difficulty must be 1, 2 or 3, got {exercise.difficulty!r}"
+    if not exercise.results:
+        yield "results is empty: name what the answer returns, (Result('y', 'B T D'),)"
+    try:
+        if not exercise.mistakes:
+            yield "it has no mistakes, so that no wrong answer is explained"
+    except ValueError as error:
+        yield f"its mistakes cannot be read: {error}"
+
+
+def _about_cases(exercise, limit):
+    drawn = []
+    for seed in SEEDS:
+        try:
+            with limit("cases"):
+                drawn.append(exercise.cases(np.random.default_rng(seed)))
+        except Stopped:
+            raise
+        except Exception as error:
+            yield f"its cases cannot be drawn. {type(error).__name__}: {error}"
+            return
+    cases = drawn[0]
+    if not isinstance(cases, list | tuple) or not cases or not all(isinstance(case, Case) for case in cases):
+        yield "its cases must be a list of Case, at least one"
+        return
+    if cases[0].label:
+        yield f"the first case is with {cases[0].label}: begin with the plain one, whose label is ''"
+    twice = sorted({case.label for case in cases[1:] if not case.label})
+    if twice:
+        yield "only the first case may have the label '': say what is special about the others"
+    if _same(drawn[0], drawn[1]):
+        yield "its inputs are the same every time: draw them from rng, so that no answer can know them"
+
+
+def _same(first, second):
+    """Whether two draws have the same arrays; cases without any count as different."""
+    arrays = [[a for case in cases for a in case.arguments if isinstance(a, np.ndarray)] for cases in (first, second)]
+    return bool(arrays[0]) and len(arrays[0]) == len(arrays[1]) and all(map(np.array_equal, *arrays))
+
+
+def _about_reference(exercise, limit):
+    for case in Trials(exercise, SEEDS[0]).cases:
+        with limit("the reference"):
+            tried = attempt(exercise, exercise.reference, case)
+        where = f" with {case.label}" if case.label else ""
+        if tried.crash:
+            yield f"its reference crashes{where}. {tried.crash.kind}: {tried.crash.text}"
+            return
+        if tried.changed:
+            yield f"its reference changes {' and '.join(tried.changed)}{where}; it must make a new array"
+            return
+        structure = wrong_structure(exercise, case, tried.output)
+        if structure:
+            yield f"its reference does not return the results it names{where}. {structure}"
+            return
+        for result, value in zip(exercise.results, as_results(exercise, case, tried.output), strict=True):
+            letters = result.axes.split()
+            if "..." not in letters and len(letters) != value.ndim:
+                yield f"{result.name} has the shape {value.shape}{where}, but its axes are {result.axes!r}"
+                return
+
+
+def _about_stub(exercise, _):
+    try:
+        text = stub_file([exercise])
+    except (OSError, KeyError, AttributeError) as error:
+        yield f"the students' file cannot be written. {type(error).__name__}: {error}"
+        return
+    line = next((line for line in text.splitlines() if "homework.sheets.own" in line), None)
+    if line:
+        names = line.partition(" import ")[2]
+        yield f"its signature uses {names} of this file, which the students' file cannot import: write the value"
+        return
+    try:
+        exec(compile(text, "homework.py", "exec"), {"__name__": "homework"})
+    except Exception as error:
+        yield f"the students' file cannot be imported. {type(error).__name__}: {error}"
+
+
+def _about_answer(exercise, limit):
+    try:
+        answer = exercise.variant()
+    except Exception as error:
+        yield f"its answer cannot be made. {type(error).__name__}: {error}"
+        return
+    for seed in SEEDS:
+        verdict = verdict_on(exercise, answer, seed, limit)
+        if not verdict.passed:
+            said = verdict.message.splitlines()[0].partition(": ")[2]
+            yield f"its answer is not right: {said}"
+            return
+    try:
+        Task(exercise, Trials(exercise, SEEDS[0]))
+    except Exception as error:
+        yield f"`grade` cannot send it to a submission. {error}"
+
+
+def _about_mistakes(exercise, limit):
+    rewrites = exercise.problems()
+    if rewrites:
+        yield from rewrites
+        return
+    names = list(exercise.mistakes)
+    empty = [name for name in names if not exercise.mistakes[name].strip()]
+    yield from (f"{name!r} has no text for the student" for name in empty)
+    trials = Trials(exercise, SEEDS[0])
+    found = {}
+    for name in names:
+        try:
+            with limit(name):
+                found[name] = [trials.variant_on({name}, i) for i in range(len(trials.cases))]
+        except Stopped:
+            yield f"{name!r} does not end; a mistake must return or raise"
+            return
+    right = [name for name in names if all(map(_as_expected, found[name], trials.expected))]
+    yield from (f"{name!r} is no mistake: it is right in every case. Add a case in which it is wrong" for name in right)
+    alike = [(a, b) for a, b in combinations(names, 2) if a not in right and all(map(_alike, found[a], found[b]))]
+    for a, b in alike:
+        yield f"{a!r} and {b!r} look alike: add a case in which they give something different, or drop one of them"
+    known = {*right, *(name for pair in alike for name in pair)}
+    for name in names:
+        if name not in known:
+            verdict = verdict_on(exercise, exercise.variant({name}), SEEDS[0], limit)
+            if verdict.misconception != name:
+                instead = verdict.misconception if verdict.misconception != TOO_LONG else None
+                told = f"as {instead!r}" if instead else "by no mistake"
+                yield f"the text of {name!r} is never read: an answer with this mistake is explained {told}"
+
+
+def _as_expected(variant, expected):
+    results, tried = variant
+    return results is not None and not tried.changed and all(map(close, results, expected))
+
+
+def _alike(first, second):
+    (results, tried), (others, other) = first, second
+    if results is None or others is None:
+        crashes = [t.crash and (t.crash.kind, t.crash.text) for t in (tried, other)]
+        return results is others and crashes[0] is not None and crashes[0] == crashes[1]
+    return tried.changed == other.changed and all(map(close, results, others))
