@@ -296,6 +296,10 @@ def state(standing):
         is_ = "is" if len(standing.waits_for) == 1 else "are"
         return WAITING, f"right as soon as {' and '.join(standing.waits_for)} {is_}"
     misconception = standing.verdict.misconception
+    if standing.verdict.core:
+        return FAILED, "right for the lecture" + (
+            f", but: {misconception}" if misconception else ", but not in every case"
+        )
     return FAILED, standing.verdict.outcome + (f": {misconception}" if misconception else "")
 
 

@@ -42,6 +42,7 @@ def verdict_as_dict(verdict):
         "exercise": verdict.exercise,
         "chapter": all_exercises()[verdict.exercise].chapter,
         "outcome": verdict.outcome,
+        "right for the lecture": verdict.core,
         "misconception": verdict.misconception,
         "share": round(verdict.share, 4),
         "message": verdict.message,
