@@ -157,8 +157,8 @@ def by_the_jacobian_of_the_norm(dy, x_hat, inv_rms, gamma):
 def query_by_query(q, k, v, mask=None):
     lead, (T, K), S = q.shape[:-2], q.shape[-2:], k.shape[-2]
     hidden = np.zeros((*lead, T, S))
-    if mask is not None:
-        hidden = np.broadcast_to(np.where(mask, -np.inf, 0.0) if mask.dtype == bool else mask, hidden.shape)
+    for part in mask if isinstance(mask, tuple) else [] if mask is None else [mask]:
+        hidden = hidden + (np.where(part, -np.inf, 0.0) if part.dtype == bool else part)
     out, weights = np.zeros((*lead, T, v.shape[-1])), np.zeros((*lead, T, S))
     for place in np.ndindex(*lead, T):
         batch, t = place[:-1], place[-1]
@@ -173,10 +173,11 @@ def query_by_query(q, k, v, mask=None):
 @rewrite("scaled_dot_product_attention")
 def queries_scaled_first(q, k, v, mask=None):
     scores = np.einsum("...tk,...sk->...ts", q / q.shape[-1] ** 0.5, k)
-    if mask is not None and mask.dtype == bool:
-        scores = np.where(mask, -np.inf, scores)
-    elif mask is not None:
-        scores = scores + mask
+    for part in mask if isinstance(mask, tuple) else (mask,):
+        if part is not None and part.dtype == bool:
+            scores = np.where(part, -np.inf, scores)
+        elif part is not None:
+            scores = scores + part
     powers = np.exp(scores - np.nan_to_num(scores.max(-1, keepdims=True), neginf=0.0))
     total = powers.sum(-1, keepdims=True)
     weights = np.divide(powers, total, out=np.zeros_like(powers), where=total > 0)
@@ -318,15 +319,18 @@ def in_two_pieces(step, d_model, warmup):
 
 
 @rewrite("greedy_decode")
-def sentence_by_sentence(model, src, max_len=64):
+def sentence_by_sentence(model, src, max_len=64, use_cache=True, return_log_probs=False):
     model.eval()
-    outputs = []
+    outputs, totals = [], []
     for row in src:
-        ids = [model.config.bos_id]
+        ids, total = [model.config.bos_id], 0.0
         while len(ids) <= max_len and (len(ids) == 1 or ids[-1] != model.config.eos_id):
-            ids.append(int(model(row[None], np.array([ids]))[0, -1].argmax()))
+            logits = model(row[None], np.array([ids]))[0, -1]
+            ids.append(int(logits.argmax()))
+            total += logits.max() - np.logaddexp.reduce(logits)
         outputs.append([i for i in ids[1:] if i != model.config.eos_id])
-    return outputs
+        totals.append(total)
+    return (outputs, totals) if return_log_probs else outputs
 
 
 @rewrite("beam_search")

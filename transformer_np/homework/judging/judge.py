@@ -15,7 +15,7 @@ from .ignored import arrays_of, ignored_arguments
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
 CHANGED = "changes its input"
-OTHER_DTYPE = "dtype not used"
+OTHER_DTYPE = "another dtype"
 WIDTH = 100  # of a message; the student's own lines are not wrapped
 
 
@@ -122,7 +122,7 @@ def judge(trials, attempts):
     if any(finding.tried.changed for finding in failed):
         also[CHANGED] = _about_change(failed)
     if any(finding.other_dtype for finding in failed):
-        also[OTHER_DTYPE] = "`dtype` is not used: the result must have the dtype that the caller asks for."
+        also[OTHER_DTYPE] = "The result must have the dtype that the caller asks for: `result.astype(dtype)`."
     if all(finding.wrong == [] for finding in failed):
         misconception, texts = " and ".join(also), list(also.values())
     else:
