@@ -8,7 +8,7 @@ For whoever writes a notebook:
 
 - The text is notebooks/text/NN_name.md, in Jupytext's Markdown format. Edit that, never the .ipynb.
 - It runs in an empty temporary folder, on one thread of the matrix library, with the installed transformer_np, and has
-  180 seconds in all. A file it writes is gone afterwards; nothing but the package can be read.
+  900 seconds in all. A file it writes is gone afterwards; nothing but the package can be read.
 - `--check` compares the text and the HTML of every output, number by number: two numbers agree within 0.1 %, or within
   one unit of the last decimal printed, or if both are below 1e-6. Whole numbers below 1000 must be equal. Of a picture
   it asks only that it is there. So that another processor passes:
@@ -39,7 +39,7 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SECONDS = 180  # for one notebook
+SECONDS = 900  # for one notebook, also on a busy machine: against what hangs
 MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
 MOST_BYTES = 1_500_000
