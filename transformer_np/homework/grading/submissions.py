@@ -6,6 +6,7 @@ import re
 import stat
 import unicodedata
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import Path
 
 from .sandbox.wire import one_line
@@ -37,16 +38,18 @@ def find_submissions(folder):
     found = [Path(entry.path) for entry in entries if _is_submission(entry)]
     if not found:
         raise ValueError(f"{folder} contains no submission: neither a .py file nor a folder with .py files")
-    names = [_key(_shown(path.name.removesuffix(".py"))) for path in found]
-    students, taken = [], set()
-    for path, name in zip(found, names, strict=True):
-        student = known = _shown(path.name if names.count(name) > 1 else path.name.removesuffix(".py"))
-        number = 2
-        while _key(student) in taken:
-            student, number = f"{known} ({number})", number + 1
-        taken.add(_key(student))
-        students.append(student)
-    return list(zip(students, found, strict=True))
+    students = {}
+    for path in sorted(found, key=_changed):
+        name = _shown(path.name.removesuffix(".py"))
+        names = chain((name, _shown(path.name)), (f"{name} ({number})" for number in count(2)))
+        students.setdefault(*next((_key(n), (n, path)) for n in names if _key(n) not in students))
+    return sorted(students.values(), key=lambda submission: found.index(submission[1]))
+
+
+def _changed(path):
+    """Orders the names: those that are shown as they are come first, so that no other takes them."""
+    name = path.name.removesuffix(".py")
+    return _shown(name) != name, _key(name) != name, path.is_file(), name
 
 
 def _is_submission(entry):

@@ -105,7 +105,7 @@ class Tried:
     replies: {name of an exercise: a Reply for every case}
     remarks: for the teacher; called: {name of an exercise: functions of the library it tried to call}
     not_loaded: {file: Crash}; missing: exercises without an answer; defined: exercises with one, or None if unknown
-    size: bytes of the results; layers: the isolation that the system offered
+    size: bytes of the results; layers: the isolation that the system offered; deadline: the end of its time
     """
 
     replies: dict = field(default_factory=dict)
@@ -116,6 +116,7 @@ class Tried:
     defined: set | None = None
     size: int = 0
     layers: list = field(default_factory=list)
+    deadline: float = 0.0
 
 
 def try_submission(files, tasks, limits, keepers, hidden=(), walls=()):
@@ -124,20 +125,19 @@ def try_submission(files, tasks, limits, keepers, hidden=(), walls=()):
     keepers: as `keepers_for` makes them; hidden: folders that the submission must not see; walls: layers of isolation
     without which nothing is run. Raises Stopped when the grading ends, RuntimeError if a process cannot start.
     """
-    tried, left_out = Tried(), set()
+    tried, left_out = Tried(deadline=time.monotonic() + limits.total), set()
     names = [task.name for task in tasks]
-    deadline = time.monotonic() + limits.total
     for task in tasks:
         while True:
             if tried.defined is not None and task.name not in tried.defined:
                 tried.missing.add(task.name)
                 _fill(tried, task, "", "NotImplementedError")
                 break
-            if time.monotonic() > deadline:
+            if time.monotonic() > tried.deadline:
                 _fill(tried, task, _used_up(limits), "TimeoutError")
                 break
             keeper = keepers[task.message["library"]]
-            run = _Run(files, task, names, limits, keeper, hidden, walls, left_out, tried, deadline)
+            run = _Run(files, task, names, limits, keeper, hidden, walls, left_out, tried)
             if run.finished():
                 break
             left_out.add(run.file)  # its loading took the process with it: once more, without the file
@@ -172,17 +172,19 @@ class _Lost(Exception):
 class _Run:
     """One exercise in its process."""
 
-    def __init__(self, files, task, names, limits, keeper, hidden, walls, left_out, tried, deadline):
+    def __init__(self, files, task, names, limits, keeper, hidden, walls, left_out, tried):
         self.files, self.task, self.names, self.limits, self.keeper = files, task, names, limits, keeper
         self.hidden = [*map(str, [*hidden, *filter(None, [own_folder()])]), *_copies_of_the_library()]
-        self.walls, self.left_out, self.tried, self.deadline = walls, left_out, tried, deadline
+        self.walls, self.left_out, self.tried = walls, left_out, tried
         self.file, self.scratch = None, ""
 
     def finished(self):
         """Try the exercise; False if the process was lost while it loaded `file`."""
         try:
+            started = time.monotonic()
             self.keeper.begin(self._job())
             self._begin()
+            self.tried.deadline += time.monotonic() - started  # none of its code has run
             self._take_loading()
             self._take_cases()
         except _Lost as error:
@@ -274,7 +276,7 @@ class _Run:
         """The next message. Raises _Lost."""
         deadline = time.monotonic() + seconds
         if bounded:
-            deadline = min(deadline, max(self.deadline, time.monotonic()))
+            deadline = min(deadline, max(self.tried.deadline, time.monotonic()))
         try:
             text, arrays = HEADER.unpack(self.keeper.read(HEADER.size, deadline))
             if text > MOST_JSON or arrays > MOST_BYTES:
@@ -289,7 +291,7 @@ class _Run:
         except ValueError:
             raise _Lost("RuntimeError", DISTURBED) from None
         except Late:
-            whole = bounded and time.monotonic() >= self.deadline
+            whole = bounded and time.monotonic() >= self.tried.deadline
             text = _used_up(self.limits) if whole else f"it took longer than {self.limits.seconds:g} s"
             raise _Lost("TimeoutError", text) from None
         except Ended as ended:
