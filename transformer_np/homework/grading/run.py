@@ -3,6 +3,7 @@ continue."""
 
 import hashlib
 import json
+import os
 import queue
 import threading
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -98,6 +99,8 @@ class Grading:
 
     def try_walls(self):
         """The layers of isolation of this system, which every submission then has. NoWall if they are not enough."""
+        if not hasattr(os, "fork"):
+            raise NoWall("grading needs Linux or macOS; on Windows, run it in WSL")
         exercise = all_exercises()[next(iter(self.rubric.points))]
         tasks = [Task(exercise, Trials(exercise, self.seed))]
         desk = _Desk(tasks, self._stop.is_set)
