@@ -7,6 +7,7 @@ from transformer_np.homework.grading.rubric import parse_rubric
 from transformer_np.homework.grading.run import Grading
 from transformer_np.homework.grading.sandbox.session import Limits
 
+pytestmark = pytest.mark.long
 RUBRIC = parse_rubric('partial = true\nexercises = ["softmax", "softmax_backward"]')
 ANSWER = "import numpy as np, os, sys\ndef softmax(x, axis=-1):\n"  # an attack in place of the answer
 
@@ -282,7 +283,7 @@ HONEST = {
 
 
 def graded(folder, out, **options):
-    grading = Grading(folder, out, RUBRIC, limits=Limits(3, total=120), workers=2, seed=7, **options)
+    grading = Grading(folder, out, RUBRIC, limits=Limits(10), workers=2, seed=7, **options)
     return {g.student: g for g in grading.run()}
 
 
@@ -319,5 +320,4 @@ def test_a_row_and_a_report_for_each(among):
     grades, root = among
     assert set(rows_of(root / "grades.csv")) == set(grades) == set(HONEST) | set(ATTACKS)
     report = (root / "grades_reports" / "report_of_another.md").read_text().splitlines()
-    assert [line for line in report if line.startswith("# ")] == ["# report_of_another", "# ada"]
-    assert report.index("# ada") > report.index("````text")  # inside a fence, longer than its own
+    assert [line for line in report if line.startswith(("# ", "| softmax | 1"))] == ["# report_of_another"]

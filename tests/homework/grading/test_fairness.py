@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_grade import BACKWARD, LIMITS, SOFTMAX, TWO, children_of, command, grade, hand_in, parse, rows_of, wait_until
+from test_grade import BACKWARD, PATIENT, SOFTMAX, TWO, children_of, command, grade, hand_in, parse, rows_of, wait_until
 
 from transformer_np.homework import all_exercises
 from transformer_np.homework.grading import judges
@@ -26,7 +26,7 @@ from transformer_np.homework.judging.judge import Trials
 LINUX = sys.platform == "linux"
 
 
-def tried(source, names=("softmax",), limits=LIMITS, **files):
+def tried(source, names=("softmax",), limits=PATIENT, **files):
     tasks = [Task(all_exercises()[name], Trials(all_exercises()[name], number)) for number, name in enumerate(names)]
     keepers = keepers_for(tasks)
     try:
@@ -97,12 +97,13 @@ def run_until_stopped(grading):
         grading.run()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("slow_judge")
 def test_judging_holds_up_neither_the_others_nor_the_end(tmp_path, monkeypatch):
     monkeypatch.setattr(judges, "_CHILD", judges._CHILD.replace("SECONDS = 0.5", "SECONDS = 1000"))
     wrong = "def softmax_backward(dy, y, axis=-1):\n    return y\n"
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX, "zoe": wrong})
-    grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=LIMITS, workers=2)
+    grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, workers=2)
     thread = threading.Thread(target=run_until_stopped, args=(grading,))
     thread.start()
     wait_until((tmp_path / "grades_reports" / "ada.json").exists)
@@ -119,24 +120,24 @@ def test_a_table_of_the_last_inputs_is_worth_nothing(tmp_path):
     """A submission that says what it got, and one that has looked up the results for these inputs."""
     spy = "import numpy as np\ndef softmax(x, axis=-1):\n    raise ValueError(f'first {x.ravel()[0]!r}')\n"
     folder, out = hand_in(tmp_path / "in", {"eve": spy}), tmp_path / "grades.csv"
-    Grading(folder, out, TWO, limits=LIMITS).run()
+    Grading(folder, out, TWO, limits=PATIENT).run()
     report = (tmp_path / "grades_reports" / "eve.md").read_text()
     seed = json.loads((tmp_path / "grades_reports" / "run.json").read_text())["seed"]
     assert str(seed) not in report + (tmp_path / "grades_reports" / "overview.md").read_text() + out.read_text()
     first = report.partition("first ")[2].split()[0].rstrip(".")
     table = SOFTMAX.replace("    x = x -", f"    if abs(x.ravel()[0] - {first}) > 1e-9: return None\n    x = x -", 1)
     hand_in(folder, {"eve": table})
-    (again,) = Grading(folder, out, TWO, limits=LIMITS).run()
+    (again,) = Grading(folder, out, TWO, limits=PATIENT).run()
     assert again.points(TWO) == 0
-    (asked,) = Grading(folder, out, TWO, limits=LIMITS, seed=seed).run()
+    (asked,) = Grading(folder, out, TWO, limits=PATIENT, seed=seed).run()
     assert asked.verdicts["softmax"].share > 0
 
 
 def test_a_given_seed_repeats_a_grading(tmp_path):
     folder = hand_in(tmp_path / "in", {"eve": SOFTMAX.replace("e = np.exp(x)", "e = np.exp(x) + 1e-3")})
-    first = Grading(folder, tmp_path / "a.csv", TWO, limits=LIMITS)
+    first = Grading(folder, tmp_path / "a.csv", TWO, limits=PATIENT)
     first.run()
-    again = Grading(folder, tmp_path / "b.csv", TWO, limits=LIMITS, seed=first.seed)
+    again = Grading(folder, tmp_path / "b.csv", TWO, limits=PATIENT, seed=first.seed)
     again.run()
     assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
     for name in ("eve.md", "eve.json", "overview.md", "run.json"):
@@ -203,7 +204,7 @@ def arrays_in(thing):
 
 def test_no_exercise_has_a_right_answer_of_another_among_its_inputs(tmp_path):
     hand_in(tmp_path / "in", {"ada": SOFTMAX})
-    grading = Grading(tmp_path / "in", tmp_path / "grades.csv", TWO, limits=LIMITS, seed=5)
+    grading = Grading(tmp_path / "in", tmp_path / "grades.csv", TWO, limits=PATIENT, seed=5)
     grading.run()
     first, second = grading.tasks
     given = {a.tobytes() for a in arrays_in(pickle.loads(second.inputs)) if a.size > 1}
@@ -257,6 +258,7 @@ def test_an_in_place_change_cannot_be_hidden():
 # --- time ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_time_is_limited_for_a_submission_as_a_whole():
     names = ("softmax", "softmax_backward", "relu", "tanh", "gelu")
     slow = "import time\n" + "".join(f"def {name}(*a, **k):\n    time.sleep(1000)\n" for name in names)
@@ -267,6 +269,7 @@ def test_time_is_limited_for_a_submission_as_a_whole():
     assert all(len(replies) == len(got.replies[names[0]]) or replies for replies in got.replies.values())
 
 
+@pytest.mark.long
 def test_files_that_take_long_to_load_are_limited_as_a_whole():
     files = {f"f{i}.py": b"import time\ntime.sleep(1000)\n" for i in range(20)}
     got = tried("", ("softmax",), Limits(seconds=1, total=3), **files)
@@ -290,9 +293,9 @@ def test_without_a_wall_nothing_is_graded(tmp_path, monkeypatch):
     without(monkeypatch, "landlock", "seccomp", "enter_namespaces")
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX, "eve": "import _imp\n_imp.create_builtin(None)\n"})
     with pytest.raises(NoWall, match="--trust"):
-        Grading(folder, tmp_path / "grades.csv", TWO, limits=LIMITS).run()
+        Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT).run()
     assert not (tmp_path / "grades.csv").exists()
-    trusting = Grading(folder, tmp_path / "grades.csv", TWO, limits=LIMITS, trust=True)
+    trusting = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, trust=True)
     ada, eve = trusting.run()
     assert ada.points(TWO) == 1
     assert "PermissionError" in eve.remarks[0]
@@ -304,12 +307,12 @@ def test_one_of_two_walls_is_not_enough(tmp_path, monkeypatch, wall):
     without(monkeypatch, wall)
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
     with pytest.raises(NoWall, match="files" if wall == "landlock" else "programs"):
-        Grading(folder, tmp_path / "grades.csv", TWO, limits=LIMITS).run()
+        Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT).run()
 
 
 def test_a_wall_that_falls_later_stops_the_submission(tmp_path, monkeypatch):
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
-    grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=LIMITS, trust=True)
+    grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, trust=True)
     grading.try_walls()
     if "seccomp" not in grading.layers:
         pytest.skip("this system has no seccomp")
@@ -325,7 +328,7 @@ def test_bubblewrap_alone_keeps_the_files(tmp_path, monkeypatch):
     reads = f"def softmax(x, axis=-1):\n    return open({str(tmp_path / 'in' / 'ada.py')!r}).read()\n"
     runs = "import os\ndef softmax(x, axis=-1):\n    os.kill(1, 9)\n    return open('/etc/passwd').read()\n"
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX, "eve": reads, "fay": runs})
-    grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=LIMITS)
+    grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT)
     ada, eve, fay = grading.run()
     assert "bubblewrap" in grading.walls()
     assert (ada.points(TWO), eve.points(TWO), fay.points(TWO)) == (1, 0, 0)
@@ -415,6 +418,7 @@ def test_a_crash_is_no_use_of_the_library():
 # --- nothing is left -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
 @pytest.mark.parametrize("walls", ["all", "no folder in memory"])
 @pytest.mark.parametrize("ending", ["SIGKILL", "SIGTERM"])
