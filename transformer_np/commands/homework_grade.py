@@ -105,9 +105,7 @@ def run(args):
     workers = cores() if args.workers == "auto" else args.workers
     with opened(args.course, args.exercises) as course:
         single = args.format == "gradescope"
-        grading = Grading(
-            args.folder, out, course, args.reports, limits, workers, args.seed, table, single, args.trust
-        )
+        grading = Grading(args.folder, out, course, args.reports, limits, workers, args.seed, table, single, args.trust)
         grading.try_walls()
         print(grading.walls(), flush=True)
         with tqdm(total=len(grading.submissions), unit="submission", file=sys.stderr) as bar:

@@ -3,12 +3,12 @@
 import pytest
 from test_grade import BACKWARD, DIAGONAL, SOFTMAX, hand_in, rows_of
 
-from transformer_np.homework.grading.rubric import parse_rubric
+from transformer_np.homework.course import parse_course
 from transformer_np.homework.grading.run import Grading
 from transformer_np.homework.grading.sandbox.session import Limits
 
 pytestmark = pytest.mark.long
-RUBRIC = parse_rubric('partial = true\nexercises = ["softmax", "softmax_backward"]')
+RUBRIC = parse_course('partial = true\nexercises = ["softmax", "softmax_backward"]')
 ANSWER = "import numpy as np, os, sys\ndef softmax(x, axis=-1):\n"  # an attack in place of the answer
 
 

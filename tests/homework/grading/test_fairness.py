@@ -118,13 +118,13 @@ def test_judging_holds_up_neither_the_others_nor_the_end(tmp_path, monkeypatch):
 
 def test_a_table_of_the_last_inputs_is_worth_nothing(tmp_path):
     """A submission that says what it got, and one that has looked up the results for these inputs."""
-    spy = "import numpy as np\ndef softmax(x, axis=-1):\n    raise ValueError(f'first {x.ravel()[0]!r}')\n"
+    spy = "import numpy as np\ndef softmax(x, axis=-1):\n    raise ValueError(f'first={x.ravel()[0]!r}')\n"
     folder, out = hand_in(tmp_path / "in", {"eve": spy}), tmp_path / "grades.csv"
     Grading(folder, out, TWO, limits=PATIENT).run()
     report = (tmp_path / "grades_reports" / "eve.md").read_text()
     seed = json.loads((tmp_path / "grades_reports" / "run.json").read_text())["seed"]
     assert str(seed) not in report + (tmp_path / "grades_reports" / "overview.md").read_text() + out.read_text()
-    first = report.partition("first ")[2].split()[0].rstrip(".")
+    first = report.partition("first=")[2].split()[0].rstrip(".")
     table = SOFTMAX.replace("    x = x -", f"    if abs(x.ravel()[0] - {first}) > 1e-9: return None\n    x = x -", 1)
     hand_in(folder, {"eve": table})
     (again,) = Grading(folder, out, TWO, limits=PATIENT).run()

@@ -154,7 +154,7 @@ class Grading:
             pool.shutdown(wait=True, cancel_futures=True)
             for desk in desks:
                 desk.close()
-        _write(self.out, grades_csv(grades, self.rubric))
+        _write(self.out, self.table(grades, self.rubric))
         _write(self.reports / "overview.md", overview(grades, self.rubric, self.sentence(grades)))
         return grades
 
@@ -224,6 +224,7 @@ class Grading:
         key = hashlib.sha256(_library().encode())
         rules = [asdict(self.limits), sorted(self.rubric.points), [layer for layer in self.layers if layer in WALLS]]
         parts = [*rules, handed_in.student, handed_in.remarks]
+        key.update(own_content().encode())
         key.update(json.dumps(parts).encode())
         for name, content in handed_in.files.items():
             key.update(json.dumps([name, len(content)]).encode() + content)
