@@ -56,7 +56,7 @@ BY_NAME = {
     ("homework", "exercise"),  # the package of an exercise's function
     ("homework", "path"),  # its own sheets
     ("homework", "grading", "sandbox", "answers"),
-    ("homework", "grading", "sandbox", "worker"),
+    ("homework", "grading", "sandbox", "isolation"),  # modules that are built into Python
 }
 IMPORTERS = {"import_module", "__import__", "run_module", "run_path"}
 

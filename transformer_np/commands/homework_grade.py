@@ -26,8 +26,9 @@ _ABOUT = """
 FOLDER contains one .py file, or one folder of .py files, per student; its name is the student's name. Each submission
 runs in its own processes with limits on time and memory and, as far as the system allows, without access to the network
 or to other files. Submissions must be self-contained: they can import the functions of this package, but not call them;
-layers and models are available only for the blocks, Adam and decoding. The inputs are drawn once, from the seed, and
-are the same for all students. Run the command again to grade only new or changed submissions.
+layers and models are available only for the blocks, Adam and decoding. Every grading draws new inputs, the same for all
+its submissions. Run the command again to grade only new or changed submissions. The first line says which walls this
+system puts around a submission; without one, nothing is graded unless you pass --trust.
 
 With --format gradescope, FOLDER is one submission, as /autograder/submission is.
 
@@ -64,6 +65,10 @@ def add_grade_parser(subparsers):
         metavar="N",
         help="time limit per exercise (default: 10 s)",
     )
+    add(
+        "--total-seconds", type=number_above_0, default=600.0, metavar="N",
+        help="time limit per submission, all exercises together (default: 600 s)",
+    )  # fmt: skip
     add("--memory", type=number_above_0, default=2.0, metavar="GiB", help="memory limit per submission (default: 2)")
     add(
         "--workers", type=number_of_workers, default="auto", metavar="N|auto",
@@ -73,8 +78,9 @@ def add_grade_parser(subparsers):
         "--seed",
         type=_seed,
         metavar="N",
-        help="seed of the inputs (default: the seed of the last run into DIR, or a random one)",
+        help="seed of the inputs, to repeat a grading; DIR/run.json has the last one (default: a new one)",
     )
+    add("--trust", action="store_true", help="grade even if this system has no wall around a submission")
 
 
 def run(args):
@@ -95,11 +101,13 @@ def run(args):
     table, out = FORMATS[args.format]
     out = args.out or out
     check_writable("--out", out)
-    limits = Limits(args.seconds, int(args.memory * 2**30))
+    limits = Limits(args.seconds, int(args.memory * 2**30), args.total_seconds)
     workers = cores() if args.workers == "auto" else args.workers
     with opened(args.course, args.exercises) as course:
         single = args.format == "gradescope"
-        grading = Grading(args.folder, out, course, args.reports, limits, workers, args.seed, table, single)
+        grading = Grading(args.folder, out, course, args.reports, limits, workers, args.seed, table, single, args.trust)
+        grading.try_walls()
+        print(grading.walls(), flush=True)
         with tqdm(total=len(grading.submissions), unit="submission", file=sys.stderr) as bar:
             grades = grading.run(bar)
     width = max(len(grade.student) for grade in grades)
@@ -110,7 +118,7 @@ def run(args):
         print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(grade.remarks)}" if grade.remarks else ""))
     if grading.reused:
         print(f"{grading.reused} of {len(grades)} submissions are unchanged and keep their grade")
-    print(grading.sentence(grades))
+    print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")
     print(f"Grades: {out}, reports: {grading.reports}")
     return 0
 

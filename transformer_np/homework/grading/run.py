@@ -1,10 +1,10 @@
-"""The grading of a folder of submissions, each in its own processes, on all cores; an interrupted run can continue."""
+"""The grading of a folder of submissions, each exercise in a process of its own, on all cores; an interrupted run can
+continue."""
 
 import hashlib
 import json
 import os
-import re
-import stat
+import queue
 import threading
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
@@ -15,102 +15,26 @@ import numpy as np
 
 from ... import __version__
 from ...support.files import write_atomically
-from ..judging.judge import OUTCOMES, Trials, Verdict, judge
+from ..judging.judge import OUTCOMES, Trials, Verdict
 from ..path import all_exercises, own_content
+from .judges import Judge, NotJudged
 from .report import grades_csv, overview, student_report
-from .sandbox.session import Limits, Stopped, Task, try_submission
-from .sandbox.wire import plain_text
+from .sandbox.keeper import Stopped
+from .sandbox.session import Limits, Task, keepers_for, try_submission
+from .sandbox.wire import one_line, plain_text
+from .submissions import find_submissions, read_submission, report_name
 
-MOST_BYTES = 1 << 20  # of one file
-MOST_FILES, MOST_TOTAL = 100, 8 << 20  # files and bytes of one submission
 _SOLUTION = "LibrarySolution"
-
-
-# --- submissions -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class HandedIn:
-    """student: the name of the file or folder; files: {relative name: bytes}; remarks: files that were skipped"""
-
-    student: str
-    path: Path
-    files: dict
-    remarks: tuple[str, ...] = ()
-
-
-def find_submissions(folder):
-    """[(student, path)] for every .py file and every folder with one, sorted by name. ValueError if there is none."""
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is not a folder; name a folder with one file or one folder per student")
-    found = []
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if entry.name.startswith((".", "__")):
-            continue
-        if entry.is_dir(follow_symlinks=False) and _has_python(entry.path):
-            found.append((entry.name, Path(entry.path)))
-        elif entry.name.endswith(".py"):
-            found.append((entry.name.removesuffix(".py"), Path(entry.path)))
-    if not found:
-        raise ValueError(f"{folder} contains no submission: neither a .py file nor a folder with .py files")
-    names = [student.lower() for student, _ in found]
-    doubled = {name for name in names if names.count(name) > 1}
-    return [
-        (_shown(path.name if student.lower() in doubled and path.suffix == ".py" else student), path)
-        for student, path in found
-    ]
-
-
-def _shown(name):
-    """The name of a file in printable form."""
-    return plain_text(os.fsencode(name).decode("utf-8", "backslashreplace"), 200)
-
-
-def _has_python(folder):
-    return any(name.endswith(".py") for _, _, files in os.walk(folder) for name in files)
-
-
-def read_submission(student, path):
-    """A HandedIn. Links, special files and files beyond the limits are skipped with a remark."""
-    if path.suffix == ".py" and not path.is_dir():
-        paths, root = [path], path.parent
-    else:
-        paths, root = [], path
-        for folder, folders, names in os.walk(path):
-            folders[:] = sorted(name for name in folders if not name.startswith((".", "__pycache__")))
-            paths += [Path(folder, name) for name in sorted(names) if name.endswith(".py") and name[0] != "."]
-            if len(paths) > MOST_FILES:
-                break
-    files, remarks, total = {}, [], 0
-    for file in paths[:MOST_FILES]:
-        name = file.relative_to(root).as_posix()
-        try:
-            content = _content(file)
-            name.encode()
-            total += len(content)
-            if total > MOST_TOTAL:
-                raise ValueError(f"all files together are larger than {MOST_TOTAL >> 20} MiB")
-            files[name] = content
-        except (OSError, ValueError) as error:
-            remarks.append(plain_text(f"{name} was skipped: {getattr(error, 'strerror', None) or error}", 200))
-    if len(paths) > MOST_FILES:
-        remarks.append(f"only the first {MOST_FILES} files were read")
-    return HandedIn(student, path, files, tuple(remarks))
-
-
-def _content(path):
-    kind = os.lstat(path)
-    if stat.S_ISLNK(kind.st_mode):
-        raise ValueError("it is a link")
-    if not stat.S_ISREG(kind.st_mode):
-        raise ValueError("it is not a regular file")
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(path, flags), "rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"it is larger than {MOST_BYTES >> 20} MiB")
-    return content
+# layers that the system upholds, whatever a submission does in its own process
+WALLS = (
+    "bubblewrap",
+    "network namespace",
+    "process namespace",
+    "ipc namespace",
+    "mount namespace",
+    "Landlock",
+    "seccomp",
+)
 
 
 # --- grades ----------------------------------------------------------------------------------------------------------
@@ -133,48 +57,88 @@ class Grade:
         return sum(rubric.points_for(self.verdicts[name]) for name in rubric.extended)
 
 
+class _Desk:
+    """The processes of one thread: they serve one submission after the other."""
+
+    def __init__(self, tasks, stopped):
+        self.keepers, self.judge = keepers_for(tasks, stopped), Judge(stopped)
+
+    def close(self):
+        for part in (*self.keepers.values(), self.judge):
+            part.close()
+
+
+class NoWall(ValueError):
+    """Nothing but Python itself would keep the submissions from the teacher's files and programs."""
+
+
 class Grading:
     """A folder of submissions, graded into a table and a folder of reports.
 
     table: from grades and rubric to the text of the table; single: the folder itself is the only submission
-    seed: of the inputs, the same for all students; None takes the seed of the last run, or draws one. A grade in the
-    folder of reports is used again if submission, seed, limits and library are unchanged.
+    seed: of the inputs, the same for all students of this grading; None draws one. A grade in the folder of reports is
+    used again if submission, limits, walls and library are unchanged, and the seed if it is given.
+    trust: grade also where no wall keeps a submission from the files and programs of this user
     """
 
     def __init__(
-        self, folder, out, rubric, reports=None, limits=None, workers=1, seed=None, table=grades_csv, single=False
-    ):
+        self, folder, out, rubric, reports=None, limits=None, workers=1, seed=None, table=grades_csv, single=False,
+        trust=False,
+    ):  # fmt: skip
         self.table = table
         self.folder, self.out, self.rubric = Path(folder), Path(out), rubric
         self.reports = Path(reports) if reports else self.out.with_name(f"{self.out.stem}_reports")
-        self.limits, self.workers = limits or Limits(), workers
+        self.limits, self.workers, self.trust = limits or Limits(), workers, trust
         self.submissions = find_submissions(folder)
         if single:
-            self.submissions = [("submission", self.folder)]
+            self.submissions = [("submission", self.folder.resolve())]
         self.reports.mkdir(parents=True, exist_ok=True)
-        self.seed = self._seed_of_last_run() if seed is None else seed
-        self._stop, self._judging = threading.Event(), threading.Lock()
-        self.reused = 0
+        self.given, self.seed = seed is not None, np.random.SeedSequence().entropy % 2**32 if seed is None else seed
+        self._stop, self._desks = threading.Event(), queue.SimpleQueue()
+        self.reused, self.layers = 0, None
 
-    def _seed_of_last_run(self):
+    def try_walls(self):
+        """The layers of isolation of this system, which every submission then has. NoWall if they are not enough."""
+        if not hasattr(os, "fork"):
+            raise NoWall("grading needs Linux or macOS; on Windows, run it in WSL")
+        exercise = all_exercises()[next(iter(self.rubric.points))]
+        tasks = [Task(exercise, Trials(exercise, self.seed))]
+        desk = _Desk(tasks, self._stop.is_set)
         try:
-            seed = json.loads((self.reports / "run.json").read_text(encoding="utf-8"))["seed"]
-            if isinstance(seed, int) and seed >= 0:
-                return seed
-        except (OSError, ValueError, KeyError, TypeError):
-            pass
-        return np.random.SeedSequence().entropy % 2**32
+            tried = try_submission({}, tasks, self.limits, desk.keepers, self._hidden())
+        finally:
+            desk.close()
+        missing = []
+        if not {"bubblewrap", "Landlock"} & set(tried.layers):
+            missing.append("no wall around your files (bubblewrap or Landlock)")
+        if not {"bubblewrap", "seccomp"} & set(tried.layers):
+            missing.append("no wall against starting programs (bubblewrap or seccomp)")
+        if missing and not self.trust:
+            raise NoWall(
+                f"this system has {' and '.join(missing)}, so a submission could do anything that you can do. Install "
+                "bubblewrap, grade on another machine, or pass --trust if you trust all students"
+            )
+        self.layers = tried.layers
+        return self.layers
+
+    def walls(self):
+        """The walls that stand, in a line."""
+        standing = [layer for layer in self.layers if layer in WALLS]
+        return f"Walls: {', '.join(standing) or 'none; the submissions are trusted'}."
 
     def run(self, bar=None):
         """Grade all submissions; returns the grades sorted by name. bar: a tqdm bar, updated for each student.
 
         After Ctrl-C the finished grades remain, and the next run uses them.
         """
+        if self.layers is None:
+            self.try_walls()
         _write(self.reports / "run.json", json.dumps({"seed": self.seed, "version": __version__}) + "\n")
         exercises = [all_exercises()[name] for name in self.rubric.points]
-        self.tasks = [Task(exercise, Trials(exercise, self.seed)) for exercise in exercises]
-        # if not even an empty submission can be tried, no grade means anything
-        try_submission({}, self.tasks[:1], self.limits, self._hidden(), self._stop.is_set)
+        self.tasks = [Task(exercise, Trials(exercise, _seed_of(self.seed, exercise.name))) for exercise in exercises]
+        desks = [_Desk(self.tasks, self._stop.is_set) for _ in range(self.workers)]
+        for desk in desks:
+            self._desks.put(desk)
         grades = [None] * len(self.submissions)
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="grading")
         try:
@@ -188,66 +152,66 @@ class Grading:
         finally:
             self._stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
+            for desk in desks:
+                desk.close()
         _write(self.out, self.table(grades, self.rubric))
         _write(self.reports / "overview.md", overview(grades, self.rubric, self.sentence(grades)))
         return grades
 
     def sentence(self, grades):
-        """The settings of the grading, in a sentence."""
+        """The settings of the grading, in a sentence. Students read it: it does not name the seed."""
         layers = list(dict.fromkeys(layer for grade in grades for layer in grade.layers))
         return (
-            f"transformer-np {__version__}, seed {self.seed}, {self.limits.seconds:g} s for each exercise, "
-            f"{self.limits.memory / 2**30:g} GiB. Isolation: {', '.join(layers) or 'nothing was run'}."
+            f"transformer-np {__version__}, {self.limits.seconds:g} s for each exercise, {self.limits.total:g} s in "
+            f"all, {self.limits.memory / 2**30:g} GiB. Isolation: {', '.join(layers) or 'nothing was run'}."
         )
 
     def _grade(self, student, path):
         handed_in = read_submission(student, path)
-        record, key = self.reports / f"{_file_name(path)}.json", self._key(handed_in)
-        grade = _read_record(record, key, student, self.rubric.points)
+        record, key = self.reports / f"{report_name(path)}.json", self._key(handed_in)
+        grade = _read_record(record, key, student, self.rubric.points, self.seed if self.given else None)
         if grade is None:
-            grade = self._try(handed_in)
+            desk = self._desks.get()
+            try:
+                grade = self._try(handed_in, desk)
+            finally:
+                self._desks.put(desk)
             if grade.layers:  # otherwise it was not tried: the next run may succeed
-                _write(record, json.dumps(_as_record(grade, key), indent=1) + "\n")
+                _write(record, json.dumps(_as_record(grade, key, self.seed), indent=1) + "\n")
         else:
             self.reused += 1
-        _write(self.reports / f"{_file_name(path)}.md", student_report(grade, self.rubric, self.sentence([grade])))
+        _write(self.reports / f"{report_name(path)}.md", student_report(grade, self.rubric, self.sentence([grade])))
         return grade
 
-    def _try(self, handed_in):
+    def _try(self, handed_in, desk):
         if self._stop.is_set():
             raise Stopped
+        walls = [layer for layer in self.layers if layer in WALLS]
         try:
-            tried = try_submission(handed_in.files, self.tasks, self.limits, self._hidden(), self._stop.is_set)
+            tried = try_submission(handed_in.files, self.tasks, self.limits, desk.keepers, self._hidden(), walls)
         except RuntimeError as error:  # for example, its files cannot be written
             verdicts = {task.name: _crashed(task, f"{task.name} could not be tried: {error}") for task in self.tasks}
-            return Grade(handed_in.student, verdicts, (*handed_in.remarks, f"could not be tried: {_short(str(error))}"))
-        with self._judging:  # all threads share NumPy's settings and the cached variants
-            verdicts = {task.name: self._verdict(task, tried) for task in self.tasks}
-        return Grade(
-            handed_in.student,
-            verdicts,
-            tuple([*handed_in.remarks, *_remarks(tried, verdicts, handed_in)]),
-            tuple(tried.layers),
-        )
+            remarks = (*handed_in.remarks, f"could not be tried: {one_line(error)}")
+            return Grade(handed_in.student, verdicts, remarks)
+        verdicts = {task.name: self._verdict(task, tried, desk.judge) for task in self.tasks}
+        remarks = [*handed_in.remarks, *_remarks(tried, handed_in)]
+        return Grade(handed_in.student, verdicts, tuple(remarks), tuple(tried.layers))
 
     def _hidden(self):
         return [self.folder.resolve(), self.reports.resolve(), self.out.resolve()]
 
-    def _verdict(self, task, tried):
-        attempts, name = tried.attempts[task.name], task.name
+    def _verdict(self, task, tried, judge):
+        replies, name, seed = tried.replies[task.name], task.name, task.trials.seed
         if name in tried.missing and tried.not_loaded:
             (file, crash), *_ = tried.not_loaded.items()
             return _crashed(task, f"{name} is missing because {file} could not be loaded. {_what(crash)}")
         if name in tried.missing:
-            return Verdict(
-                name, "not started", f"{name}: not started: the submission contains no {name}.", seed=self.seed
-            )
-        first = next((attempt.crash for attempt in attempts if attempt.crash), None)
+            return Verdict(name, "not started", f"{name}: not started: the submission contains no {name}.", seed=seed)
+        first = next((reply.crash for reply in replies if reply.crash), None)
         try:
-            with np.errstate(all="ignore"):
-                verdict = judge(task.trials, attempts)
-        except Exception as error:  # a strange result must not end the run
-            return _crashed(task, f"{name} returned something that could not be judged ({type(error).__name__}).")
+            verdict = judge.verdict(task, replies)
+        except NotJudged as error:
+            return _crashed(task, f"{name} returned something that could not be judged ({error}).")
         own = first is not None and first.kind == _SOLUTION
         if name in tried.called and not verdict.passed and (own or verdict.misconception is None):
             what = f"{name} calls the library's solution: {', '.join(tried.called[name])}. Write it yourself."
@@ -258,12 +222,18 @@ class Grading:
     def _key(self, handed_in):
         """A hash of everything that a grade depends on."""
         key = hashlib.sha256(_library().encode())
-        parts = [self.seed, asdict(self.limits), sorted(self.rubric.points), handed_in.student, handed_in.remarks]
+        rules = [asdict(self.limits), sorted(self.rubric.points), [layer for layer in self.layers if layer in WALLS]]
+        parts = [*rules, handed_in.student, handed_in.remarks]
         key.update(own_content().encode())
         key.update(json.dumps(parts).encode())
         for name, content in handed_in.files.items():
             key.update(json.dumps([name, len(content)]).encode() + content)
         return key.hexdigest()
+
+
+def _seed_of(seed, name):
+    """A seed of its own for an exercise, so that no exercise has the inputs of another."""
+    return int(np.random.SeedSequence([seed, *name.encode()]).generate_state(1, np.uint64)[0])
 
 
 def _crashed(task, message):
@@ -274,39 +244,33 @@ def _what(crash):
     return f"{crash.kind}: {crash.text}" + (f"\n{crash.trace}" if crash.trace else "")
 
 
-def _remarks(tried, verdicts, handed_in):
+def _remarks(tried, handed_in):
     """The remarks on a submission for the teacher."""
     remarks = [] if handed_in.files else ["no file could be read"]
     for file, crash in tried.not_loaded.items():
         how = "timed out while loading" if crash.kind == "TimeoutError" else "could not be loaded"
         remarks.append(
-            f"{file} {how}" + (f" ({crash.kind}: {_short(crash.text)})" if crash.kind != "TimeoutError" else "")
+            f"{file} {how}" + (f" ({crash.kind}: {one_line(crash.text)})" if crash.kind != "TimeoutError" else "")
         )
-    own = [name for name in tried.called if not verdicts[name].passed]
-    if own:
-        remarks.append(f"calls the library's solution: {', '.join(own)}")
+    if tried.called:
+        remarks.append(f"calls the library's solution: {', '.join(tried.called)}")
+    crashes = {
+        name: [reply.crash for reply in replies if reply.crash]
+        for name, replies in tried.replies.items()
+        if name not in tried.missing
+    }
     lost = {"TimeoutError": "timed out", "MemoryError": "out of memory"}
     for kind, words in lost.items():
-        names = [
-            n
-            for n, a in tried.attempts.items()
-            if any(t.crash and t.crash.kind == kind for t in a) and n not in tried.missing
-        ]
+        names = [name for name, found in crashes.items() if any(crash.kind == kind for crash in found)]
         if names:
             remarks.append(f"{words}: {', '.join(names)}")
-    for name, attempts in tried.attempts.items():
-        for crash in {
-            t.crash.text
-            for t in attempts
-            if t.crash and t.crash.text.startswith(("it ended", "its process", "it disturbed"))
-        }:
-            if name not in tried.missing:
-                remarks.append(f"{name}: {_short(crash)}")
+    for name, found in crashes.items():
+        for text in dict.fromkeys(crash.text for crash in found):
+            if text.startswith(("it ended", "its process", "it disturbed", "its results")):
+                remarks.append(f"{name}: {one_line(text)}")
+    if any(crash.text.startswith("the time for the whole") for found in crashes.values() for crash in found):
+        remarks.append("the time for the whole submission was used up")
     return [*remarks, *tried.remarks]
-
-
-def _short(text):
-    return plain_text(" ".join(text.split()), 120)
 
 
 # --- records ---------------------------------------------------------------------------------------------------------
@@ -321,9 +285,10 @@ def _library():
     return content.hexdigest()
 
 
-def _as_record(grade, key):
+def _as_record(grade, key, seed):
     return {
         "key": key,
+        "seed": seed,
         "student": grade.student,
         "remarks": grade.remarks,
         "layers": grade.layers,
@@ -331,11 +296,12 @@ def _as_record(grade, key):
     }
 
 
-def _read_record(path, key, student, names):
-    """The recorded grade, or None if there is none or it belongs to other inputs."""
+def _read_record(path, key, student, names, seed=None):
+    """The recorded grade, or None if there is none, or it belongs to another submission, other rules or another seed
+    than the given one."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        if record["key"] != key:
+        if record["key"] != key or (seed is not None and record["seed"] != seed):
             return None
         verdicts = {said["exercise"]: Verdict(**said) for said in record["verdicts"]}
         if not set(names) <= set(verdicts) or not all(verdict.outcome in OUTCOMES for verdict in verdicts.values()):
@@ -343,16 +309,6 @@ def _read_record(path, key, student, names):
         return Grade(student, verdicts, tuple(record["remarks"]), tuple(record["layers"]))
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
-
-
-def _file_name(path):
-    """A unique file name for a submission's report: the student's name if possible."""
-    student = path.name.removesuffix(".py")
-    name = re.sub(r"[^\w .+-]", "_", student, flags=re.ASCII)[:100].strip(" .")
-    clear = name == student and name.lower() not in ("overview", "run") and not (
-        path.suffix == ".py" and path.with_suffix("").exists()
-    )  # fmt: skip
-    return name if clear else f"{name}-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}"
 
 
 def _write(path, text):

@@ -5,7 +5,7 @@ import sysconfig
 import traceback
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dis import get_instructions
 from functools import cache
 from inspect import Parameter, signature, unwrap
@@ -54,11 +54,17 @@ class Attempt:
 
 
 def attempt(exercise, answer, case):
-    """Call an answer with copies of a case's arguments. NumPy's warnings are hidden: only the result counts."""
+    """Call an answer with copies of a case's arguments."""
+    arguments, options = copy.deepcopy((case.arguments, case.options))
+    tried = attempt_with(exercise, answer, arguments, options)
+    return tried if tried.crash else replace(tried, changed=changed(exercise, case, (*arguments, *options.values())))
+
+
+def attempt_with(exercise, answer, arguments, options):
+    """Call an answer, which may change its arguments. NumPy's warnings are hidden: only the result counts."""
     missing = unwritten(answer, exercise.parts)
     if missing is not None:
         return Attempt(crash=Crash("NotImplementedError", "", missing if missing in exercise.parts else "", ""))
-    arguments, options = copy.deepcopy((case.arguments, case.options))
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -67,11 +73,13 @@ def attempt(exercise, answer, case):
         raise
     except BaseException as error:  # SystemExit, or one of the student's own
         return Attempt(crash=crash_of(error, exercise, answer))
-    names = argument_names(exercise)
-    given = dict(zip(names, case.arguments, strict=False)) | case.options
-    after = dict(zip(names, arguments, strict=False)) | options
-    changed = tuple(name for name in given if not _same(after[name], given[name]))
-    return Attempt(output, changed=changed)
+    return Attempt(output)
+
+
+def changed(exercise, case, after):
+    """The names of the arguments and options that a call has changed. after: their values after the call, in order"""
+    before = dict(zip(argument_names(exercise), case.arguments, strict=False)) | case.options
+    return tuple(n for (n, value), now in zip(before.items(), after, strict=True) if not _same(now, value))
 
 
 def argument_names(exercise):

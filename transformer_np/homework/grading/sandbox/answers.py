@@ -134,9 +134,9 @@ def of_homework(thing):
     return home is not None and _is_of(home, HOMEWORK)
 
 
-def given_in(cases):
+def given_in(inputs):
     """The homework's functions and classes that occur in the inputs of an exercise."""
-    found, open_things, seen = [], [(case.arguments, case.options) for case in cases], {}
+    found, open_things, seen = [], [inputs], {}
     while open_things:
         thing = open_things.pop()
         if id(thing) in seen:

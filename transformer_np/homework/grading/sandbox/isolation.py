@@ -17,6 +17,7 @@ from .limits import LINUX, libc
 
 _NEW_USER, _NEW_NET, _NEW_PID, _NEW_IPC, _NEW_MOUNT = 0x10000000, 0x40000000, 0x20000000, 0x08000000, 0x00020000
 _NOSUID, _NODEV, _PRIVATE, _REC = 2, 4, 1 << 18, 1 << 14
+_MOUNT_POINTS = ("/mnt", "/media", "/srv", "/var/tmp", "/tmp")
 
 
 def enter_namespaces():
@@ -38,13 +39,19 @@ def enter_namespaces():
     return [name for name, flag in everything.items() if unshare(flag) == 0]
 
 
-def bounded_folder(folder, megabytes=32):
-    """Mount a small in-memory file system on this folder, visible to this process alone. It ends with the process."""
+def bounded_folder(needed, megabytes=32):
+    """Mount a small in-memory file system on a folder without any `needed` path, visible to this process alone.
+
+    ->  the folder, or None. It ends with the process, and nothing is written to a disk.
+    """
+    needed = [os.path.realpath(path) + os.sep for path in needed]
+    places = [p for p in _MOUNT_POINTS if os.path.realpath(p) == p and os.path.isdir(p)]
+    place = next((p for p in places if not any(path.startswith(p + os.sep) for path in needed)), None)
     c = libc()
-    if c.mount(b"none", b"/", None, _PRIVATE | _REC, None) != 0:
-        return False
+    if place is None or c.mount(b"none", b"/", None, _PRIVATE | _REC, None) != 0:
+        return None
     options = f"size={megabytes}m,nr_inodes=2000,mode=0700".encode()
-    return c.mount(b"none", os.fsencode(folder), b"tmpfs", _NOSUID | _NODEV, options) == 0
+    return place if c.mount(b"none", os.fsencode(place), b"tmpfs", _NOSUID | _NODEV, options) == 0 else None
 
 
 # --- which files -----------------------------------------------------------------------------------------------------
@@ -196,24 +203,23 @@ _WRITING_EVENTS = (
     "os.utime", "os.setxattr", "os.removexattr", "os.chflags", "os.mkfifo", "shutil.",
 )  # fmt: skip
 _LISTING_EVENTS = ("os.listdir", "os.scandir", "os.chdir")
-_REFUSED_MODULES = {
-    "_posixsubprocess",
-    "_posixshmem",
-    "_testcapi",
-    "_testinternalcapi",
-    "_xxsubinterpreters",
-    "_interpreters",
+# these raise no audit event
+_REFUSED_MODULES = frozenset((
+    "_posixsubprocess", "_posixshmem", "_testcapi", "_testinternalcapi", "_xxsubinterpreters", "_interpreters",
     "_winapi",
-}  # fmt: skip  these raise no audit event
+))  # fmt: skip
 
 
-def audit(read, listed, write, files=None):
+def audit(read, listed, write, files=None, note=None):
     """Refuse the same actions in Python. On systems without the other layers this is the only one: it stops accidents
     and simple attempts, but not an expert in Python's internals.
 
     files: how often files may be opened for writing; None for no limit
+    note: called with the path of every file that is opened
     """
     import subprocess  # other modules load it too; afterwards it cannot start anything
+
+    _close_builtins()
 
     read, listed, write = (tuple(map(os.path.realpath, paths)) for paths in (read, listed, write))
     readable = read + write
@@ -235,6 +241,8 @@ def audit(read, listed, write, files=None):
         if event == "open":
             path, _, flags = arguments
             path, writes = plain(path), flags & writing_flags
+            if note and path is not None:
+                note(path)
             if path is not None and not inside(path, write if writes else readable):
                 raise PermissionError(f"a submission may not open {path}")
             if writes and files is not None:
@@ -242,7 +250,8 @@ def audit(read, listed, write, files=None):
             if len(opened) > (files or 0):
                 raise PermissionError(f"a submission may not write more than {files} files")
         elif event == "import":
-            if arguments[0] in modules:
+            # also as a part of a package: the last part of the name says which extension is loaded
+            if arguments[0].rpartition(".")[2] in modules:
                 raise ImportError(f"a submission may not import {arguments[0]}")
         elif event == "object.__setattr__":
             if arguments[0] in own:
@@ -266,5 +275,18 @@ def audit(read, listed, write, files=None):
     return True
 
 
+def _close_builtins():
+    """Load the modules that are built into Python, and refuse to make more: `_imp.create_builtin` raises no audit event
+    and would make a second _posixsubprocess."""
+    import _imp
+
+    for name in set(sys.builtin_module_names) - _REFUSED_MODULES:
+        try:
+            __import__(name)
+        except ImportError:
+            pass
+    _imp.create_builtin = _imp.init_builtin = _refused
+
+
 def _refused(*args, **kwargs):
-    raise PermissionError("a submission may not start a process")
+    raise PermissionError("a submission may not use this")

@@ -45,10 +45,6 @@ def drop_capabilities():
 
 def set_limits(memory, seconds):
     """Limit memory (bytes of address space) and seconds (processor time of all exercises together)."""
-    try:
-        import resource
-    except ModuleNotFoundError:  # Windows
-        return False
     wanted = {
         "RLIMIT_AS": memory,
         "RLIMIT_CPU": seconds,
@@ -60,13 +56,19 @@ def set_limits(memory, seconds):
     }
     if hasattr(os, "getuid") and os.getuid() != 0:
         wanted["RLIMIT_NPROC"] = 4096  # counts all programs of the user: only a brake
-    done = True
-    for name, value in wanted.items():
-        try:
-            number = getattr(resource, name)
-            hard = resource.getrlimit(number)[1]
-            value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-            resource.setrlimit(number, (value, value))
-        except (AttributeError, ValueError, OSError):
-            done = done and name not in ("RLIMIT_AS", "RLIMIT_CPU")
-    return done
+    refused = [name for name, value in wanted.items() if not limit(name, value)]
+    return "RLIMIT_AS" not in refused and "RLIMIT_CPU" not in refused
+
+
+def limit(name, value):
+    """Set one of the limits of this process, "RLIMIT_AS", for good."""
+    try:
+        import resource
+
+        number = getattr(resource, name)
+        hard = resource.getrlimit(number)[1]
+        value = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(number, (value, value))
+    except (ImportError, AttributeError, ValueError, OSError):
+        return False
+    return True

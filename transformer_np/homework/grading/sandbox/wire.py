@@ -18,20 +18,21 @@ class TooLarge(ValueError):
     """A result larger than any exercise asks for."""
 
 
-def pack(message, output=None):
-    """A message and the output of an answer, as bytes. Raises TooLarge."""
+def pack(message, output=None, after=()):
+    """A message, the output of an answer and its arguments after the call, as bytes. Raises TooLarge."""
     arrays = _Arrays()
-    text = json.dumps({**message, "output": arrays.tree(output)}).encode()
+    text = json.dumps({**message, "output": arrays.tree(output), "after": arrays.tree(list(after))}).encode()
     if len(text) > MOST_JSON:
         raise TooLarge("the result is too large")
     return HEADER.pack(len(text), arrays.size) + text + b"".join(arrays.parts)
 
 
 def unpack(text, content):
-    """The message, with the original "output". ValueError for bytes that `pack` cannot produce."""
+    """The message, with the original "output" and "after". ValueError for bytes that `pack` cannot produce, or that
+    would take more memory than `pack` allows."""
     try:
-        message = json.loads(text)
-        message["output"] = _value(message["output"], content, 0)
+        message, values = json.loads(text), _Values(content)
+        message["output"], message["after"] = values.value(message["output"]), values.value(message["after"])
     except (KeyError, TypeError, IndexError, OverflowError, RecursionError, AttributeError) as error:
         raise ValueError(f"not a message: {error}") from None
     return message
@@ -70,33 +71,47 @@ class _Arrays:
         return {"a": [array.dtype.str, list(array.shape), start]}
 
 
-def _value(tree, content, depth):
-    if tree is None or isinstance(tree, bool | int | float):
-        return tree
-    if depth > _MOST_NESTED or len(tree) != 1:
+class _Values:
+    """The reverse of _Arrays, for bytes that cannot be trusted: several arrays may name the same bytes."""
+
+    def __init__(self, content):
+        self.content, self.size, self.things = content, 0, 0
+
+    def value(self, tree, depth=0):
+        self.things += 1
+        if self.things > _MOST_THINGS or depth > _MOST_NESTED:
+            raise ValueError("not a result: too many things")
+        if tree is None or isinstance(tree, bool | int | float):
+            return tree
+        if len(tree) != 1:
+            raise ValueError("not a result")
+        ((kind, inside),) = tree.items()
+        if kind in ("l", "t"):
+            parts = [self.value(part, depth + 1) for part in inside]
+            return parts if kind == "l" else tuple(parts)
+        if kind == "a":
+            return self._array(*inside)
+        if kind == "x":
+            return ... if inside == "ellipsis" else type(plain_text(inside, 60) or "thing", (), {})()
         raise ValueError("not a result")
-    ((kind, inside),) = tree.items()
-    if kind in ("l", "t"):
-        parts = [_value(part, content, depth + 1) for part in inside]
-        return parts if kind == "l" else tuple(parts)
-    if kind == "a":
-        dtype, shape, start = inside
-        if (
-            dtype not in _DTYPES
-            or not 0 <= len(shape) <= 64
-            or not all(type(n) is int and n >= 0 for n in [*shape, start])
-        ):
+
+    def _array(self, dtype, shape, start):
+        known = dtype in _DTYPES and 0 <= len(shape) <= 64
+        if not known or not all(type(n) is int and 0 <= n < 1 << 40 for n in [*shape, start]):
             raise ValueError("not an array")
         dtype, count = np.dtype(dtype), math.prod(shape)
-        if start + count * dtype.itemsize > len(content):
+        self.size += count * dtype.itemsize
+        if start + count * dtype.itemsize > len(self.content) or self.size > MOST_BYTES:
             raise ValueError("not an array: bytes are missing")
-        return np.frombuffer(content, dtype, count, start).reshape(shape).copy()
-    if kind == "x":
-        return ... if inside == "ellipsis" else type(plain_text(inside, 60) or "thing", (), {})()
-    raise ValueError("not a result")
+        return np.frombuffer(self.content, dtype, count, start).reshape(shape).copy()
 
 
 def plain_text(text, most=2000):
     """Untrusted text made printable: a string of limited length without control characters."""
     text = str(text)[: 2 * most]
     return "".join(c if c.isprintable() or c == "\n" else " " for c in text)[:most]
+
+
+def one_line(text, most=120):
+    """Untrusted text as one printable line, with single spaces."""
+    return " ".join(plain_text(str(text)[: 4 * most], 4 * most).split())[:most]

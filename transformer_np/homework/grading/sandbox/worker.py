@@ -1,32 +1,117 @@
-"""The child: `python -I -S -c "… main(job, report)"`. It isolates itself, loads one submission and tries its answers.
+"""The keeper: `python -I -S -c "… main(…)"`. It loads NumPy and the library, and forks for every exercise.
 
-The outer of two processes waits and cleans up; the inner one has its own namespaces and runs the submission.
+The fork is the outer of two processes: it enters namespaces of its own, waits and cleans up. The inner one isolates
+itself, removes the library's answers, reads its job, loads the submission and tries one exercise.
 """
 
-import ast
+import linecache
 import os
 import pickle
+import select
+import shutil
 import signal
+import struct
 import sys
+import tempfile
 from dataclasses import asdict
 from types import ModuleType
 
-from . import isolation, limits
+import numpy as np
 
-# imports that the teacher is told about
-_FRAMEWORKS = ("torch", "tensorflow", "jax", "keras", "cupy", "autograd", "scipy")
+from ...exercise import Exercise
+from ...judging.attempt import Attempt, Crash, attempt_with, crash_of
+from ...path import all_exercises, use_exercises
+from . import answers, isolation, limits
+from .scan import COMPUTE, scan
+from .wire import pack
 
 
-def main(job, report, parent):
-    """job: path of a pickle from the parent; report: file descriptor of a pipe to it; parent: its process id"""
+def main(wrapped, control, inputs, report, status):
+    """wrapped: in bubblewrap; control, inputs, report, status: the child's ends of a Keeper's pipes"""
+    answers.load_library()
+    use_exercises(_read(inputs))
+    all_exercises()
+    kept = _read(inputs)
+    if kept is not None:
+        answers.empty_everything(kept)
+    awake, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    signal.set_wakeup_fd(wake)
+    child, scratch = None, None
+    while True:
+        ready = select.select([control, awake], [], [])[0]
+        if awake in ready:
+            os.read(awake, 100)
+            if child is not None:
+                pid, code = os.waitpid(child, os.WNOHANG)
+                if pid:
+                    child = None
+                    _remove(scratch)
+                    os.write(status, struct.pack("<i", _exit_code(code)))
+        if control in ready:
+            command = os.read(control, 1)
+            if command == b"t":
+                scratch = f"{tempfile.gettempdir()}/submission-{os.getpid()}-{os.urandom(8).hex()}"
+                keeper, child = os.getpid(), os.fork()
+                if child == 0:
+                    signal.set_wakeup_fd(-1)
+                    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                    for pipe in (control, status, awake, wake):
+                        os.close(pipe)
+                    try:
+                        _outer(wrapped, inputs, report, keeper, scratch, kept is not None)
+                    finally:
+                        os._exit(1)
+            elif child is not None:
+                os.kill(child, signal.SIGTERM)
+                if not command:  # the grader is gone
+                    os.waitpid(child, 0)
+                    _remove(scratch)
+            if not command:
+                os._exit(0)
+
+
+def _read(inputs):
+    with open(inputs, "rb", buffering=0, closefd=False) as pipe:
+        content, size = bytearray(), None
+        while size is None or len(content) < size:
+            content += pipe.read(8 if size is None else size - len(content)) or sys.exit(1)
+            if size is None and len(content) == 8:
+                (size,), content = struct.unpack("<Q", content), bytearray()
+    return pickle.loads(content)
+
+
+def _exit_code(status):
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
+
+
+def _remove(folder):
+    """Delete a folder, including entries without write permission."""
+
+    def again(function, path, _):
+        try:
+            for place in (os.path.dirname(path), path):
+                if not os.path.islink(place):
+                    os.chmod(place, 0o700)
+            function(path)
+        except OSError:
+            pass
+
+    if os.path.lexists(folder):
+        shutil.rmtree(folder, onerror=again)
+
+
+# --- the outer process of an exercise --------------------------------------------------------------------------------
+
+
+def _outer(wrapped, inputs, report, keeper, scratch, emptied):
     namespaces = isolation.enter_namespaces()
-    layers = ["own process", *(f"{name} namespace" for name in namespaces)]
-    if limits.die_with(parent):
+    layers = ["own process", *(["bubblewrap"] if wrapped else []), *(f"{name} namespace" for name in namespaces)]
+    if limits.die_with(keeper):
         layers.append("ends with its parent")
     limits.adopt_orphans()
-    if not hasattr(os, "fork"):
-        _inside(job, report, layers, namespaces)
-        return
     outer = os.getpid()
     inner = os.fork()
     if inner == 0:
@@ -34,20 +119,19 @@ def main(job, report, parent):
         try:
             limits.die_with(0 if "process" in namespaces else outer)
             os.setpgid(0, 0)
-            _inside(job, report, layers, namespaces)
+            _inside(inputs, report, layers, namespaces, scratch, emptied)
             code = 0
         except BaseException as error:
             _last_words(report, error)
         finally:
             os._exit(code)
     os.close(report)
+    os.close(inputs)
     os._exit(_wait_for(inner))
 
 
 def _last_words(report, error):
     """Report an error of the sandbox itself; a submission's errors are caught earlier."""
-    from .wire import pack
-
     try:
         _write(report, pack({"kind": "broken", "text": f"{type(error).__name__}: {error}"}))
     except OSError:
@@ -98,76 +182,75 @@ def _kill_children():
 # --- the inner process -----------------------------------------------------------------------------------------------
 
 
-def _inside(job, report, layers, namespaces):
-    with open(job, "rb") as file:
-        job = pickle.load(file)
-    if "mount" in namespaces and isolation.bounded_folder(job["scratch"]):
+def _inside(inputs, report, layers, namespaces, scratch, emptied):
+    job = _read(inputs)
+    os.close(inputs)
+    bounded = "mount" in namespaces and isolation.bounded_folder([*sys.path, os.path.realpath(sys.executable)])
+    if bounded:
+        scratch = bounded
         layers.append("folder in memory")
-    os.chdir(job["scratch"])
+    else:
+        os.mkdir(scratch, 0o700)
+    os.chdir(scratch)
+    os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), scratch))
     if limits.no_new_privileges():
         layers.append("no new privileges")
     if limits.drop_capabilities():
         layers.append("no capabilities")
 
-    from . import answers  # loads NumPy, before the isolation
-    from .wire import pack
-
-    tasks = _prepare(job, answers)
+    task = job.pop("task")
+    exercise, given = _prepare(task, emptied)
     for name, content in job["files"].items():
-        os.makedirs(os.path.dirname(os.path.join(job["scratch"], name)), exist_ok=True)
-        with open(os.path.join(job["scratch"], name), "wb") as file:
+        os.makedirs(os.path.dirname(os.path.join(scratch, name)), exist_ok=True)
+        with open(os.path.join(scratch, name), "wb") as file:
             file.write(content)
-    sys.path[:] = [p for p in sys.path if p not in job["hidden"]] + [job["scratch"]]
+    known = list(sys.path)
+    sys.path[:] = [p for p in sys.path if p not in job["hidden"]] + [scratch]
     answers.hollow_the_rest()
+    tempfile.tempdir = None
 
     if limits.set_limits(job["memory"], job["processor_seconds"]):
         layers.append("limits")
     read, listed = isolation.readable_places(job["hidden"])
-    if isolation.landlock(read, listed, [job["scratch"]]):
+    if isolation.landlock(read, listed, [scratch]):
         layers.append("Landlock")
     if isolation.seccomp():
         layers.append("seccomp")
+    notes = {os.path.join(p, name): _note(name) for p in known for name in (*COMPUTE, answers.PACKAGE)}
+
+    def note(path):
+        """Tell the grader at once, so that the submission cannot take it back."""
+        for place in [place for place in notes if path.startswith(place + os.sep)]:
+            _write(report, notes.pop(place))
+
     # an in-memory folder is small; on disk a submission could write without limit
-    if isolation.audit(read, listed, [job["scratch"]], None if "folder in memory" in layers else 100):
+    if isolation.audit(read, listed, [scratch], None if bounded or "bubblewrap" in layers else 100, note):
         layers.append("audit hook")
-    _write(report, pack({"kind": "ready", "layers": layers}))
-    _run(job, tasks, report, answers, pack)
+    missing = sorted(set(job["walls"]) - set(layers))
+    if missing:
+        raise RuntimeError(f"a wall that stood at the start is missing: {', '.join(missing)}")
+    _write(report, pack({"kind": "ready", "layers": layers, "scratch": scratch}))
+    _run(job, exercise, given, scratch, report)
 
 
-def _prepare(job, answers):
-    """The exercises with their cases; afterwards the library's answers are gone."""
-    from importlib import import_module
+def _note(name):
+    return pack({"kind": "noted", "text": name})
 
-    from ...exercise import Exercise, call
-    from ...path import use_exercises
 
-    answers.load_library()
-    use_exercises(job["exercises"])
-    tasks, drives = [], []
-    for task in job["tasks"]:
-        drive, cases = call, None
-        if task["sheet"]:
-            known = {e.name: e for e in import_module(task["sheet"]).EXERCISES}[task["name"]]
-            drive = known.drive
-            if task["cases"] is None:  # they cannot be sent, so they are drawn here
-                from ...judging.judge import Trials
-
-                cases = Trials(known, task["seed"]).cases
-        cases = pickle.loads(task["cases"]) if cases is None else cases
-        exercise = Exercise(_stand_in(task), (), None, {}, None, ("", "", ""), 1, "", drive, None, task["parts"])
-        tasks.append((exercise, cases))
-        drives += [drive, *answers.given_in(cases)]
-    if job["library"]:
-        from ...path import all_exercises
-
-        (name,) = [task["name"] for task in job["tasks"]]
-        answers.empty_one(all_exercises()[name], drives, all_exercises().values())
-    else:
-        answers.empty_everything(drives)
+def _prepare(task, emptied):
+    """The exercise without its answer, and the inputs; afterwards the library's answers are gone."""
+    drive, inputs = task["kept"][0], pickle.loads(task["inputs"])
+    exercise = Exercise(_stand_in(task), (), None, {}, None, ("", "", ""), 1, "", drive, None, task["parts"])
+    if task["library"]:
+        answers.empty_one(all_exercises()[task["name"]], task["kept"], all_exercises().values())
+    elif not emptied:
+        answers.empty_everything(task["kept"])
+    for file in [getattr(m, "__file__", None) for n, m in sys.modules.items() if n.startswith(answers.PACKAGE)]:
+        linecache.cache[file] = (0, None, [], file)  # a traceback does not open these files
     gone = f"{answers.HOMEWORK}.sheets", f"{answers.HOMEWORK}.judging.judge"
     for name in [name for name in sys.modules if name.startswith(gone)]:
         del sys.modules[name]
-    return tasks
+    return exercise, inputs
 
 
 def _stand_in(task):
@@ -186,46 +269,42 @@ def _stand_in(task):
     return type(task["name"], (), {name: named(name, s) for name, s in task["signatures"].items()})
 
 
-def _run(job, tasks, report, answers, pack):
-    from ...judging.attempt import Attempt, Crash, crash_of
-    from ...judging.attempt import attempt as try_case
-
-    scans = {name: _scan(content, [*job["names"]]) for name, content in job["files"].items()}
+def _run(job, exercise, inputs, scratch, report):
+    scans = {name: scan(content, [*job["names"]]) for name, content in job["files"].items()}
     modules = []
     for name in job["files"]:
-        if name not in job["left_out"]:
-            _write(report, pack({"kind": "loading", "file": name, "remarks": scans[name]}))
-            module, crash = _load(os.path.join(job["scratch"], name), name, crash_of)
-            modules.append(module)
-            defined = [exercise for exercise in job["names"] if callable(vars(module).get(exercise))]
-            _write(report, pack({"kind": "loaded", "file": name, "crash": crash, "defined": defined}))
-    for exercise, cases in tasks:
-        answer, missing = _find(modules, exercise.name), "there is none"
-        for number, case in enumerate(cases):
-            del answers.called[:]
-            if answer is None:
-                tried = Attempt(crash=Crash("NotImplementedError", "", "", ""))
-            else:
-                missing = ""
-                try:
-                    tried = try_case(exercise, answer, case)
-                except BaseException as error:  # a KeyboardInterrupt, or an object that raises when it is read
-                    tried = Attempt(crash=crash_of(error))
-            message = {
-                "kind": "tried",
-                "exercise": exercise.name,
-                "case": number,
-                "crash": tried.crash and {k: str(v)[:8000] for k, v in asdict(tried.crash).items()},
-                "changed": list(tried.changed),
-                "called": sorted(set(answers.called))[:20],
-                "missing": missing,
-            }
+        _write(report, pack({"kind": "loading", "file": name, "remarks": scans[name]}))
+        module, crash = _load(os.path.join(scratch, name), name)
+        modules.append(module)
+        defined = [known for known in job["names"] if callable(vars(module).get(known))]
+        _write(report, pack({"kind": "loaded", "file": name, "crash": crash, "defined": defined}))
+    answer, missing, array = _find(modules, exercise.name), "there is none", np.ndarray
+    for number, (arguments, options) in enumerate(inputs):
+        del answers.called[:]
+        if answer is None:
+            tried = Attempt(crash=Crash("NotImplementedError", "", "", ""))
+        else:
+            missing = ""
             try:
-                content = pack(message, tried.output)
-            except Exception as error:  # too large, or an object that raises when it is read
-                message["crash"] = {"kind": type(error).__name__, "text": str(error)[:1000], "where": "", "trace": ""}
-                content = pack(message)
-            _write(report, content)
+                tried = attempt_with(exercise, answer, arguments, options)
+            except BaseException as error:  # a KeyboardInterrupt, or an object that raises when it is read
+                tried = Attempt(crash=crash_of(error))
+        # the grader compares the arguments with its own
+        after = [value for value in (*arguments, *options.values()) if type(value) is array]
+        message = {
+            "kind": "tried",
+            "exercise": exercise.name,
+            "case": number,
+            "crash": tried.crash and {k: str(v)[:8000] for k, v in asdict(tried.crash).items()},
+            "called": sorted(set(answers.called))[:20],
+            "missing": missing,
+        }
+        try:
+            content = pack(message, tried.output, after)
+        except Exception as error:  # too large, or an object that raises when it is read
+            message["crash"] = {"kind": type(error).__name__, "text": str(error)[:1000], "where": "", "trace": ""}
+            content = pack(message)
+        _write(report, content)
 
 
 def _write(report, content):
@@ -234,7 +313,7 @@ def _write(report, content):
         content = content[os.write(report, content) :]
 
 
-def _load(path, name, crash_of):
+def _load(path, name):
     """The module of a file, as far as it was executed, and its Crash or None."""
     short = name.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     known = sys.modules.get(short)
@@ -260,45 +339,3 @@ def _find(modules, name):
     found = [vars(module)[name] for module in modules if name in vars(module) and callable(vars(module)[name])]
     own = {module.__name__ for module in modules}
     return next((answer for answer in found if getattr(answer, "__module__", None) in own), found[0] if found else None)
-
-
-# --- reading the source ----------------------------------------------------------------------------------------------
-
-
-def _scan(content, names):
-    """Remarks for the teacher on the imports of a file."""
-    try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    found, aliases = [], {}
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.ImportFrom)
-            and (node.module or "").partition(".")[0] == "transformer_np"
-            and not node.level
-        ):
-            for alias in node.names:
-                aliases[alias.asname or alias.name] = alias.name
-                if alias.name in names:
-                    found.append(f"imports the library's {alias.name}")
-                if alias.name == "*":
-                    found.append(f"imports everything from {node.module}")
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            modules = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
-            for alias in node.names if isinstance(node, ast.Import) else ():
-                if alias.name.partition(".")[0] == "transformer_np":
-                    aliases[alias.asname or "transformer_np"] = alias.name
-            found += [f"imports {name}" for m in modules if (name := m.partition(".")[0]) in _FRAMEWORKS]
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Attribute) and node.attr in names:
-            root = node.value
-            while isinstance(root, ast.Attribute):
-                root = root.value
-            if isinstance(root, ast.Name) and root.id in aliases:
-                found.append(f"uses the library's {node.attr}")
-    if b"transformer_np" in content:
-        for word in (b"importlib", b"__import__", b"inspect.getsource", b"open("):
-            if word in content:
-                found.append(f"has transformer_np and {word.decode()} in its text")
-    return sorted(set(found))[:20]

@@ -1,0 +1,455 @@
+"""The promises of the grading: seeds, links, names, inputs, time, walls, remarks, and nothing is left behind."""
+
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_grade import BACKWARD, PATIENT, SOFTMAX, TWO, children_of, command, grade, hand_in, parse, rows_of, wait_until
+
+from transformer_np.homework import all_exercises
+from transformer_np.homework.grading import judges
+from transformer_np.homework.grading.run import Grading, NoWall
+from transformer_np.homework.grading.sandbox import keeper
+from transformer_np.homework.grading.sandbox.keeper import Stopped
+from transformer_np.homework.grading.sandbox.session import Limits, Reply, Task, keepers_for, try_submission
+from transformer_np.homework.grading.sandbox.wire import HEADER, pack
+from transformer_np.homework.judging.attempt import attempt_with
+from transformer_np.homework.judging.judge import Trials
+
+LINUX = sys.platform == "linux"
+
+
+def tried(source, names=("softmax",), limits=PATIENT, **files):
+    tasks = [Task(all_exercises()[name], Trials(all_exercises()[name], number)) for number, name in enumerate(names)]
+    keepers = keepers_for(tasks)
+    try:
+        return try_submission({"a.py": source.encode(), **files}, tasks, limits, keepers)
+    finally:
+        for one in keepers.values():
+            one.close()
+
+
+def reply_of(output, after):
+    content = pack({}, output, after)
+    text, _ = HEADER.unpack(content[: HEADER.size])
+    body = content[HEADER.size :]
+    return Reply(None, (body[:text], body[text:]))
+
+
+# --- judging ---------------------------------------------------------------------------------------------------------
+
+
+def test_right_answers_to_all_exercises_come_through():
+    judge = judges.Judge()
+    try:
+        for name, exercise in all_exercises().items():
+            task, replies = Task(exercise, Trials(exercise, 1)), []
+            for arguments, options in pickle.loads(task.inputs):
+                output = attempt_with(exercise, exercise.variant(), arguments, options).output
+                replies.append(reply_of(output, [a for a in (*arguments, *options.values()) if type(a) is np.ndarray]))
+            assert judge.verdict(task, replies).passed, name
+    finally:
+        judge.close()
+
+
+@pytest.fixture
+def slow_judge(monkeypatch):
+    """A judge that never comes to an end with softmax_backward."""
+    slow = """
+from transformer_np.homework.judging import judge as module
+known = module.judge
+def judge(trials, attempts):
+    while trials.exercise.name == "softmax_backward":
+        pass
+    return known(trials, attempts)
+module.judge = judge
+from transformer_np.homework.grading import judges
+judges.SECONDS = 0.5
+"""
+    monkeypatch.setattr(judges, "_CHILD", judges._CHILD.replace("main()", f"{slow}\nmain()"))
+
+
+def replies_to(name):
+    task = Task(all_exercises()[name], Trials(all_exercises()[name], 3))
+    return task, [reply_of(np.ones(2), case.arguments) for case in task.trials.cases]
+
+
+@pytest.mark.usefixtures("slow_judge")
+def test_judging_that_takes_too_much_is_ended():
+    judge = judges.Judge()
+    try:
+        with pytest.raises(judges.NotJudged, match="too much time"):
+            judge.verdict(*replies_to("softmax_backward"))
+        assert judge.verdict(*replies_to("softmax")).outcome == "wrong shape"
+    finally:
+        judge.close()
+
+
+def run_until_stopped(grading):
+    with pytest.raises(Stopped):
+        grading.run()
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("slow_judge")
+def test_judging_holds_up_neither_the_others_nor_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(judges, "_CHILD", judges._CHILD.replace("SECONDS = 0.5", "SECONDS = 1000"))
+    wrong = "def softmax_backward(dy, y, axis=-1):\n    return y\n"
+    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX, "zoe": wrong})
+    grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, workers=2)
+    thread = threading.Thread(target=run_until_stopped, args=(grading,))
+    thread.start()
+    wait_until((tmp_path / "grades_reports" / "ada.json").exists)
+    assert not (tmp_path / "grades_reports" / "zoe.json").exists()
+    grading._stop.set()  # as Ctrl-C does
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+# --- seeds -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_of_the_last_inputs_is_worth_nothing(tmp_path):
+    """A submission that says what it got, and one that has looked up the results for these inputs."""
+    spy = "import numpy as np\ndef softmax(x, axis=-1):\n    raise ValueError(f'first={x.ravel()[0]!r}')\n"
+    folder, out = hand_in(tmp_path / "in", {"eve": spy}), tmp_path / "grades.csv"
+    Grading(folder, out, TWO, limits=PATIENT).run()
+    report = (tmp_path / "grades_reports" / "eve.md").read_text()
+    seed = json.loads((tmp_path / "grades_reports" / "run.json").read_text())["seed"]
+    assert str(seed) not in report + (tmp_path / "grades_reports" / "overview.md").read_text() + out.read_text()
+    first = report.partition("first=")[2].split()[0].rstrip(".")
+    table = SOFTMAX.replace("    x = x -", f"    if abs(x.ravel()[0] - {first}) > 1e-9: return None\n    x = x -", 1)
+    hand_in(folder, {"eve": table})
+    (again,) = Grading(folder, out, TWO, limits=PATIENT).run()
+    assert again.points(TWO) == 0
+    hand_in(folder, {"eve": spy})
+    Grading(folder, out, TWO, limits=PATIENT, seed=seed).run()
+    assert (tmp_path / "grades_reports" / "eve.md").read_text() == report  # so it was the seed
+
+
+def test_a_given_seed_repeats_a_grading(tmp_path):
+    folder = hand_in(tmp_path / "in", {"eve": SOFTMAX.replace("e = np.exp(x)", "e = np.exp(x) + 1e-3")})
+    first = Grading(folder, tmp_path / "a.csv", TWO, limits=PATIENT)
+    first.run()
+    again = Grading(folder, tmp_path / "b.csv", TWO, limits=PATIENT, seed=first.seed)
+    again.run()
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    for name in ("eve.md", "eve.json", "overview.md", "run.json"):
+        assert (tmp_path / "a_reports" / name).read_text() == (tmp_path / "b_reports" / name).read_text()
+
+
+# --- links and names -------------------------------------------------------------------------------------------------
+
+
+def test_links_are_refused_with_a_row(tmp_path):
+    folder = hand_in(tmp_path / "in", {})
+    hand_in(folder / "ada", {"a": SOFTMAX + BACKWARD})
+    (folder / "inner").mkdir()
+    for name, target in {
+        "file.py": "ada/a.py", "folder.py": "ada", "folder": "ada", "nothing": "none", "inner/b": "../ada",
+        "inner/c.py": "../ada/a.py",
+    }.items():  # fmt: skip
+        os.symlink(target, folder / name)
+    grades = grade(folder, tmp_path / "grades.csv")
+    points = {name: got.points(TWO) for name, got in grades.items()}
+    assert points == {"ada": 2, "file": 0, "folder": 0, "folder.py": 0, "inner": 0, "nothing": 0}
+    for name in points.keys() - {"ada"}:
+        assert "it is a link" in grades[name].remarks[0]
+    assert sum("it is a link" in remark for remark in grades["inner"].remarks) == 2
+    assert set(rows_of(tmp_path / "grades.csv")) == set(points)
+
+
+NAMES = ("ada", "a\nada,2,2,100.0,1,1,", "b\x1b[2J\r\x07", "ada ", "ada\u202e", "ada-0123abcd", "Ada", "'ada", "ａda")
+
+
+@pytest.mark.skipif(not LINUX, reason="other systems refuse such names")
+def test_a_name_makes_no_line_of_its_own(tmp_path, capsys):
+    folder = hand_in(tmp_path / "in", dict.fromkeys(NAMES, "1 / 0\n") | {"ada": SOFTMAX})
+    hand_in(folder / "eve", {"x\nada  1 of 1\n\x1b[2J": "1 / 0\n", "y\n": "1 / 0\n", "y\t": SOFTMAX})
+    (tmp_path / "rubric.toml").write_text('exercises = ["softmax"]\n')
+    args = parse(folder, "--out", tmp_path / "g.csv", "--rubric", tmp_path / "rubric.toml", "--seconds", 5)
+    args.run(args)
+    shown = capsys.readouterr().out
+    count = len(NAMES) + 1
+    assert len(shown.splitlines()) == count + 3
+    assert sum(line.startswith("ada ") and "1 of 1" in line for line in shown.splitlines()) == 1
+    table = (tmp_path / "g.csv").read_text()
+    assert len(table.splitlines()) == count + 1
+    reports = sorted((tmp_path / "g_reports").glob("*.md"))
+    assert len(reports) == count + 1
+    for text in (shown, table, *(report.read_text() for report in reports)):
+        assert all(sign.isprintable() or sign == "\n" for sign in text)
+        assert "\nada  1 of 1" not in text.replace("\nada  1 of 1", "", 1)
+    names = [" ".join(row.split()).casefold() for row in rows_of(tmp_path / "g.csv")]
+    assert len(set(names)) == count
+    assert rows_of(tmp_path / "g.csv")["ada"]["points"] == "1"
+
+
+# --- inputs ----------------------------------------------------------------------------------------------------------
+
+
+def arrays_in(thing):
+    if isinstance(thing, np.ndarray):
+        yield thing
+    elif isinstance(thing, dict | list | tuple):
+        for part in thing.values() if isinstance(thing, dict) else thing:
+            yield from arrays_in(part)
+
+
+def test_no_exercise_has_a_right_answer_of_another_among_its_inputs(tmp_path):
+    hand_in(tmp_path / "in", {"ada": SOFTMAX})
+    grading = Grading(tmp_path / "in", tmp_path / "grades.csv", TWO, limits=PATIENT, seed=5)
+    grading.run()
+    first, second = grading.tasks
+    given = {a.tobytes() for a in arrays_in(pickle.loads(second.inputs)) if a.size > 1}
+    right = {a.tobytes() for results in first.trials.expected for a in results if a.size > 1}
+    assert not given & right
+    same = Task(second.exercise, Trials(second.exercise, first.trials.seed))
+    assert {a.tobytes() for a in arrays_in(pickle.loads(same.inputs))} & right  # so it was from one seed
+
+
+def test_a_process_has_the_inputs_of_one_exercise(tmp_path):
+    """An answer reads all of its process's memory for numbers of another exercise."""
+    task = Task(all_exercises()["softmax_backward"], Trials(all_exercises()["softmax_backward"], 1))
+    needle = np.float64(pickle.loads(task.inputs)[0][0][0].ravel()[0]).tobytes()
+    other = Task(all_exercises()["softmax"], Trials(all_exercises()["softmax"], 0))
+    mine = np.float64(pickle.loads(other.inputs)[0][0][0].ravel()[0]).tobytes()
+    code = f"""
+import os
+def softmax(x, axis=-1):
+    found = 0
+    needle = bytes(255 - b for b in {bytes(255 - b for b in needle)!r})
+    mine = bytes(255 - b for b in {bytes(255 - b for b in mine)!r})
+    frames = __import__("sys")._getframe().f_back
+    text = []
+    while frames:
+        text.append([v for v in frames.f_locals.values()])
+        frames = frames.f_back
+    import pickle
+    raw = b""
+    for values in text:
+        for value in values:
+            try: raw += pickle.dumps(value)
+            except Exception: pass
+    raise ValueError(f"found {{needle in raw}} {{mine in raw}}")
+"""
+    got = tried(code, ("softmax", "softmax_backward"))
+    assert "found False True" in got.replies["softmax"][0].crash.text
+
+
+def test_an_in_place_change_cannot_be_hidden():
+    code = "import numpy as np\nnp.array_equal = lambda *a, **k: True\n" + SOFTMAX.replace("x = x -", "x -= ")
+    got = tried(code)
+    exercise = all_exercises()["softmax"]
+    task, judge = Task(exercise, Trials(exercise, 0)), judges.Judge()
+    try:
+        verdict = judge.verdict(task, got.replies["softmax"])
+    finally:
+        judge.close()
+    assert verdict.misconception == "changes its input"
+
+
+# --- time ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_time_is_limited_for_a_submission_as_a_whole():
+    names = ("softmax", "softmax_backward", "relu", "tanh", "gelu")
+    slow = "import time\n" + "".join(f"def {name}(*a, **k):\n    time.sleep(1000)\n" for name in names)
+    got = tried(slow, names, Limits(seconds=2, total=3))
+    texts = [got.replies[name][0].crash.text for name in names]
+    assert texts[0] == "it took longer than 2 s"
+    assert set(texts[2:]) == {"the time for the whole submission, 3 s, was used up"}
+    assert all(len(replies) == len(got.replies[names[0]]) or replies for replies in got.replies.values())
+
+
+@pytest.mark.long
+def test_files_that_take_long_to_load_are_limited_as_a_whole():
+    files = {f"f{i}.py": b"import time\ntime.sleep(1000)\n" for i in range(20)}
+    got = tried("", ("softmax",), Limits(seconds=1, total=3), **files)
+    assert len(got.not_loaded) <= 4
+    assert "whole submission" in got.replies["softmax"][0].crash.text
+
+
+# --- walls -----------------------------------------------------------------------------------------------------------
+
+
+def without(monkeypatch, *walls, bubblewrap=False):
+    """Take walls away from the processes of submissions."""
+    code = "from transformer_np.homework.grading.sandbox import isolation\n"
+    code += "".join(f"isolation.{wall} = lambda *a, **k: []\n" for wall in walls)
+    monkeypatch.setattr(keeper, "CHILD", keeper.CHILD.replace("main(wrapped", f"{code}main(wrapped"))
+    if not bubblewrap:
+        monkeypatch.setattr(keeper, "bubblewrap", list)
+
+
+def test_without_a_wall_nothing_is_graded(tmp_path, monkeypatch):
+    without(monkeypatch, "landlock", "seccomp", "enter_namespaces")
+    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX, "eve": "import _imp\n_imp.create_builtin(None)\n"})
+    with pytest.raises(NoWall, match="--trust"):
+        Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT).run()
+    assert not (tmp_path / "grades.csv").exists()
+    trusting = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, trust=True)
+    ada, eve = trusting.run()
+    assert ada.points(TWO) == 1
+    assert "PermissionError" in eve.remarks[0]
+    assert "none" in trusting.walls()
+
+
+@pytest.mark.parametrize("wall", ["landlock", "seccomp"])
+def test_one_of_two_walls_is_not_enough(tmp_path, monkeypatch, wall):
+    without(monkeypatch, wall)
+    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
+    with pytest.raises(NoWall, match="files" if wall == "landlock" else "programs"):
+        Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT).run()
+
+
+def test_a_wall_that_falls_later_stops_the_submission(tmp_path, monkeypatch):
+    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
+    grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, trust=True)
+    grading.try_walls()
+    if "seccomp" not in grading.layers:
+        pytest.skip("this system has no seccomp")
+    without(monkeypatch, "seccomp", bubblewrap=True)
+    (got,) = grading.run()
+    assert got.points(TWO) == 0
+    assert "a wall that stood at the start is missing: seccomp" in got.remarks[0]
+
+
+@pytest.mark.skipif(not keeper.bubblewrap(), reason="bubblewrap is not installed, or not allowed here")
+def test_bubblewrap_alone_keeps_the_files(tmp_path, monkeypatch):
+    without(monkeypatch, "landlock", "seccomp", "enter_namespaces", "audit", bubblewrap=True)
+    reads = f"def softmax(x, axis=-1):\n    return open({str(tmp_path / 'in' / 'ada.py')!r}).read()\n"
+    runs = "import os\ndef softmax(x, axis=-1):\n    os.kill(1, 9)\n    return open('/etc/passwd').read()\n"
+    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX, "eve": reads, "fay": runs})
+    grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT)
+    ada, eve, fay = grading.run()
+    assert "bubblewrap" in grading.walls()
+    assert (ada.points(TWO), eve.points(TWO), fay.points(TWO)) == (1, 0, 0)
+    assert "FileNotFoundError" in eve.verdicts["softmax"].message
+    assert "FileNotFoundError" in fay.verdicts["softmax"].message
+
+
+def test_built_in_modules_cannot_be_made_again():
+    code = """
+    import sys, _imp
+    from importlib.machinery import BuiltinImporter, ModuleSpec
+    from transformer_np.homework.grading.sandbox import isolation
+    isolation.audit([], [], [])
+    for make in ("create_builtin", "init_builtin"):
+        try:
+            getattr(_imp, make, isolation._refused)(ModuleSpec("posix", BuiltinImporter, origin="built-in"))
+            print("done")
+        except PermissionError:
+            print("refused")
+    print(_imp.create_builtin.__closure__)
+    """
+    from test_sandbox import in_a_process
+
+    assert in_a_process(code) == ["refused", "refused", "None"]
+
+
+# --- remarks ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_scipy(tmp_path, monkeypatch):
+    """Something that is called scipy."""
+    package = tmp_path / "site-packages" / "scipy"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("answer = 1\n")
+    monkeypatch.syspath_prepend(str(package.parent))
+    keeper.bubblewrap.cache_clear()
+    yield
+    keeper.bubblewrap.cache_clear()
+
+
+@pytest.mark.usefixtures("with_scipy")
+@pytest.mark.parametrize(
+    "way",
+    [
+        "import scipy",
+        "__import__('sci' + 'py')",
+        "import importlib; importlib.import_module('ypics'[::-1])",
+        "exec(open([p for p in sys.path if p.endswith('packages')][0] + '/' + 'sci' + 'py/__init__.py').read())",
+    ],
+)
+def test_a_library_that_computes_it_is_remarked_by_any_way(way):
+    got = tried(
+        f"import sys\ndef softmax(x, axis=-1):\n    {way}\n    sys.modules.pop('sci' + 'py', 0)\n    return x\n"
+    )
+    assert any("scipy" in remark for remark in got.remarks), got
+    assert got.replies["softmax"][0].crash is None
+
+
+@pytest.mark.parametrize("name", ["torch", "tensorflow", "jax", "scipy", "sklearn", "transformers"])
+def test_an_import_is_remarked_even_if_there_is_none(name):
+    (one,) = tried(f"try:\n    import {name}.nn as n\nexcept ImportError:\n    pass\n").remarks
+    assert one == f"a.py: imports {name}"
+    assert tried(
+        f"import importlib\ntry:\n    importlib.import_module('{name}.nn')\nexcept ImportError: pass\n"
+    ).remarks
+
+
+def test_a_call_of_the_library_is_remarked_although_the_answer_is_right(tmp_path):
+    code = SOFTMAX.replace("def softmax", "def own").replace("\nimport", "import") + (
+        "import transformer_np.functional as F\ndef softmax(x, axis=-1):\n    try: return F.softmax(x, axis)\n"
+        "    except Exception: return own(x, axis)\n"
+    )
+    (got,) = grade(hand_in(tmp_path / "in", {"eve": code}), tmp_path / "grades.csv").values()
+    assert got.points(TWO) == 1
+    assert "calls the library's solution: softmax" in got.remarks
+
+
+def test_a_crash_is_no_use_of_the_library():
+    names = ("softmax", "AddNorm", "dropout")
+    code = "def softmax(x, axis=-1): 1 / 0\ndropout = softmax\nclass AddNorm:\n    def __init__(self, *a): 1 / 0\n"
+    got = tried(code, names)
+    assert got.remarks == []
+    assert all(got.replies[name][0].crash for name in names)
+
+
+# --- nothing is left -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
+@pytest.mark.parametrize("walls", ["all", "no folder in memory"])
+@pytest.mark.parametrize("ending", ["SIGKILL", "SIGTERM"])
+def test_a_killed_grading_leaves_nothing(tmp_path, walls, ending):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    code = "import os\nopen('left', 'w').write('x')\n" + SOFTMAX + "while True: pass\n"
+    folder = hand_in(tmp_path / "in", {"zoe": code})
+    arguments = command(folder, tmp_path / "grades.csv")
+    if walls != "all":
+        patch = (
+            "from transformer_np.homework.grading.sandbox import keeper\nkeeper.bubblewrap = list\n"
+            "keeper.CHILD = keeper.CHILD.replace('main(wrapped', 'from transformer_np.homework.grading.sandbox import "
+            "isolation\\nisolation.bounded_folder = lambda *a: None\\nmain(wrapped')\n"
+        )
+        arguments[2] = patch + arguments[2]
+    process = subprocess.Popen(
+        arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"TMPDIR": str(temporary)}
+    )
+    try:
+        wait_until((tmp_path / "grades_reports" / "run.json").exists)
+        wait_until(lambda: len(children_of(process.pid)) >= 2)
+        if walls != "all":
+            wait_until(lambda: [*temporary.glob("*/left")])
+        children = children_of(process.pid)
+        process.send_signal(getattr(signal, ending))
+        process.wait(20)
+    finally:
+        process.kill()
+        process.wait()
+    wait_until(lambda: not list(temporary.iterdir()))
+    if LINUX:
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))

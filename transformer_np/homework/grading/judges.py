@@ -1,0 +1,160 @@
+"""Judging in a process of its own: the results of a submission are hostile data, and what takes too much is ended.
+
+The limits are processor time and memory of one verdict, not a clock: they do not depend on what else the machine does.
+"""
+
+import json
+import os
+import pickle
+import select
+import signal
+import struct
+import subprocess
+import sys
+from dataclasses import asdict, replace
+
+from ...support.processes import THREADS, interrupts_blocked
+from ..judging.judge import Verdict
+from ..path import own_folder
+from .sandbox.keeper import OPTIONS, Stopped, paths
+
+SECONDS = 120  # processor time of a verdict
+MEMORY = 4 << 30  # bytes of address space
+_LENGTH = struct.Struct("<Q")
+
+
+class NotJudged(Exception):
+    """The results of a submission could not be judged within the limits."""
+
+
+class Judge:
+    """Verdicts on the results of submissions, one after the other."""
+
+    def __init__(self, stopped=lambda: False):
+        self.stopped, self.process = stopped, None
+
+    def verdict(self, task, replies):
+        """The Verdict on the replies of a submission. Raises NotJudged, or Stopped when the grading ends."""
+        if self.process is None:
+            self._start()
+        sent = {"name": task.name, "seed": task.trials.seed, "replies": replies}
+        if task.name not in self.known:
+            sent["inputs"] = task.inputs
+            self.known.add(task.name)
+        content = pickle.dumps(sent)
+        try:
+            self._write(_LENGTH.pack(len(content)) + content)
+            said = json.loads(self._read(*_LENGTH.unpack(self._read(_LENGTH.size))))
+        except (OSError, EOFError):
+            self.close()
+            raise NotJudged("it takes too much time or memory") from None
+        except BaseException:
+            self.close()
+            raise
+        if "error" in said:
+            raise NotJudged(said["error"])
+        return Verdict(**said)
+
+    def _start(self):
+        with interrupts_blocked():
+            self.process = subprocess.Popen(
+                [sys.executable, *OPTIONS, "-c", _CHILD, repr(paths()), str(own_folder() or "")],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                bufsize=0,
+                env={**os.environ, **dict.fromkeys(THREADS, "1")},
+                start_new_session=True,
+            )
+        self.known = set()
+        os.set_blocking(self.process.stdin.fileno(), False)
+
+    def _write(self, content):
+        left = memoryview(content)
+        while left:
+            if self.stopped():
+                raise Stopped
+            if select.select([], [self.process.stdin], [], 0.2)[1]:
+                left = left[os.write(self.process.stdin.fileno(), left[: 1 << 16]) :]
+
+    def _read(self, size):
+        content = bytearray()
+        while len(content) < size:
+            if self.stopped():
+                raise Stopped
+            if select.select([self.process.stdout], [], [], 0.2)[0]:
+                part = os.read(self.process.stdout.fileno(), size - len(content))
+                if not part:
+                    raise EOFError
+                content += part
+        return bytes(content)
+
+    def close(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process.stdin.close()
+            self.process.stdout.close()
+            self.process = None
+
+
+# --- the process -----------------------------------------------------------------------------------------------------
+
+_CHILD = """
+import sys
+sys.path[:] = eval(sys.argv[1])
+from transformer_np.homework.grading.judges import main
+main()
+"""
+
+
+def main():
+    import numpy as np
+
+    from ..judging.attempt import Attempt, changed
+    from ..judging.judge import Trials, judge
+    from ..path import all_exercises, use_exercises
+    from .sandbox.limits import limit
+    from .sandbox.wire import unpack
+
+    limit("RLIMIT_AS", MEMORY)
+    limit("RLIMIT_CORE", 0)
+    use_exercises(sys.argv[2] or None)
+    answers, sys.stdout = os.dup(1), sys.stderr
+    requests, known = sys.stdin.buffer, {}
+
+    def attempt_of(trials, case, reply):
+        if reply.crash is not None:
+            return Attempt(crash=reply.crash)
+        message = unpack(*reply.content)
+        given = (*case.arguments, *case.options.values())
+        arrays = iter(message["after"])
+        after = [next(arrays) if isinstance(value, np.ndarray) else None for value in given]
+        return Attempt(message["output"], changed=changed(trials.exercise, case, after))
+
+    def verdict(sent):
+        name = sent["name"]
+        if name not in known:
+            trials = known[name] = Trials(all_exercises()[name], sent["seed"])
+            inputs = pickle.loads(sent["inputs"])  # to the last digit those that the submission got
+            trials.cases = [
+                replace(case, arguments=arguments, options=options)
+                for case, (arguments, options) in zip(trials.cases, inputs, strict=True)
+            ]
+        trials = known[name]
+        pairs = zip(trials.cases, sent["replies"], strict=True)
+        with np.errstate(all="ignore"):
+            return asdict(judge(trials, [attempt_of(trials, case, reply) for case, reply in pairs]))
+
+    while length := requests.read(_LENGTH.size):
+        sent = pickle.loads(requests.read(*_LENGTH.unpack(length)))
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)  # then the system ends this process
+        try:
+            said = verdict(sent)
+        except Exception as error:  # a strange result must not end the run
+            said = {"error": type(error).__name__}
+        content = json.dumps(said).encode()
+        content = _LENGTH.pack(len(content)) + content
+        while content:
+            content = content[os.write(answers, content) :]
