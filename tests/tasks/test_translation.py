@@ -83,7 +83,7 @@ def test_options_are_checked(name, value, error):
     "options, message",
     [
         ({"heads": 3}, "num_heads must divide d_model, got 3 heads for d_model = 16"),
-        ({"heads": 0}, "num_heads must be at least 1"),
+        ({"heads": 0}, "heads must be at least 1"),
         ({"d_model": -2}, "d_model must be at least 1"),
         ({"d_ff": 0}, "d_ff must be at least 1"),
         ({"max_len": 2}, "no sentence pair is short enough for max_len = 2"),

@@ -155,7 +155,7 @@ WHOLE = ours({"model": "Transformer", "config": asdict(CONFIG)})
         (save({"model.w": np.ones(2)}), "not a checkpoint of transformer_np"),
         (save({"model.w": np.ones(2)}, {"format": "pt"}), "not a checkpoint of transformer_np"),
         (foreign("BF16"), "not a checkpoint of transformer_np"),
-        (ours("{oops"), "header is not JSON"),
+        (ours("{oops"), "damaged: it is not JSON"),
         (ours([1]), "header is not a JSON object"),
         (ours({}), "unknown class, None"),
         (ours({"model": "Perceptron", "config": {}}), "unknown class, 'Perceptron'"),

@@ -43,11 +43,11 @@ def positive_number(text, what="a whole number, 1 or larger"):
 def number_above_0(text):
     """The `type` of an argument in seconds or GiB."""
     try:
-        if 0 < float(text) < float("inf"):
+        if 0 < float(text) < 1e9:
             return float(text)
     except ValueError:
         pass
-    raise argparse.ArgumentTypeError(f"must be a number above 0, got {text!r}")
+    raise argparse.ArgumentTypeError(f"must be a number above 0 and below 1e9, got {text!r}")
 
 
 def number_of_workers(text):

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..support.checks import as_float_array
+from ..support.files import check_is_file, write_atomically
 
 
 def read_vectors(path, only=None):
@@ -24,10 +25,7 @@ def read_vectors(path, only=None):
     UTF-8 or duplicated, a missing or extra end.
     """
     path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, expected a file of word vectors")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
+    check_is_file(path, "a file of word vectors")
     if not path.stat().st_size:
         raise ValueError(f"{path} is empty, expected word vectors")
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -68,11 +66,15 @@ def write_vectors(path, words, vectors, binary=False):
         if word in seen:
             raise ValueError(f"words must be distinct, but {word!r} is a duplicate")
         seen.add(word)
-    with open(path, "wb") as file:
-        file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
-        for word, vector in zip(words, vectors, strict=True):
-            numbers = vector.tobytes() if binary else " ".join(map(str, vector)).encode()
-            file.write(word.encode() + b" " + numbers + b"\n")
+
+    def write(temporary):
+        with open(temporary, "wb") as file:
+            file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
+            for word, vector in zip(words, vectors, strict=True):
+                numbers = vector.tobytes() if binary else " ".join(map(str, vector)).encode()
+                file.write(word.encode() + b" " + numbers + b"\n")
+
+    write_atomically(path, write)
 
 
 def _header(path, data):

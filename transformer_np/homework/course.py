@@ -120,7 +120,7 @@ def _read(path):
 def _table(text, path):
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise CourseError(f"{path} is not TOML: {error}") from None
 
 

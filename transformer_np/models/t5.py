@@ -16,7 +16,7 @@ from ..layers import (
 from ..layers.blocks import AddNorm, DecoderBlock, EncoderBlock
 from ..layers.initial import normal
 from ..support.checks import check_at_least
-from .base import ModelConfig, Pretrained
+from .base import ModelConfig, Pretrained, fitting
 from .encoder_decoder import EncoderDecoder, InputEmbedding
 from .layouts import t5 as layout
 
@@ -52,6 +52,8 @@ class T5Config(ModelConfig):
     max_len: int = 512
     dtype: str = "float32"
     seed: int = 0
+
+    position_table = False
 
     activations = ("relu", "gated_gelu")
 
@@ -133,7 +135,7 @@ class T5(Pretrained, EncoderDecoder):
     limited = False
 
     def __init__(self, config: T5Config):
-        c = self.config = config
+        c = self.config = fitting(config)
         rng = np.random.default_rng(c.seed)
         embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=0.5)
         self.src_input = InputEmbedding(embedding, c.dropout, rng)
