@@ -167,7 +167,7 @@ def peak(n):
     q, k, v, dout = np.ones((4, n, 16), np.float32)
     tracemalloc.start()
     try:
-        mask = causal_mask(n), window_mask(n, n // 2), padding_mask(np.zeros((1, n)), 1)[0, 0]
+        mask = causal_mask(n), window_mask(n, n // 2), padding_mask(np.zeros((1, n), int), 1)[0, 0]
         out, log_total = F.tiled_attention(q, k, v, mask)
         F.tiled_attention_backward(dout, q, k, v, out, log_total, mask)
         return tracemalloc.get_traced_memory()[1]

@@ -474,7 +474,7 @@ def test_a_long_prompt_is_warned_about(capsys):
         (["one", "--temperature", -1], "temperature must lie in [0, ∞), got -1.0"),
         (["one", "--max-new-tokens", -1], "max_new_tokens must be at least 0, got -1"),
         (["one", "--seed", -1], "--seed must not be negative, got -1"),
-        (["one", "--stop", ""], "stop is empty: the text would end before it begins"),
+        (["one", "--stop", ""], "--stop is empty"),
         (["one", "--model", "nowhere"], "nowhere is not the folder of a run: it has no run.json"),
     ],
 )

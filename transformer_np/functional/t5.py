@@ -94,6 +94,7 @@ def relative_position_bias_backward(dbias, buckets, num_buckets):
 
     dbias (H, T, S), buckets (T, S)  ->  dtable (num_buckets, H)
     """
+    check_at_least("num_buckets", num_buckets, 1)
     return embedding_backward(np.ascontiguousarray(np.moveaxis(dbias, 0, -1)), buckets, num_buckets)
 
 
