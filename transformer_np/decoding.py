@@ -106,6 +106,7 @@ def _finite(logits, step=None):
 
 def log_softmax(logits):
     """log p over the last axis, without the underflow of log(softmax)."""
+    logits = as_float_array(logits, "logits")
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 

@@ -272,7 +272,7 @@ def test_a_damaged_run(learned, tmp_path):
             TextToText.load(tmp_path)
     more = CharTokenizer([*CharTokenizer.train(["x"]).vocabulary, *map(chr, range(0x4E00, 0x5200))])
     (tmp_path / "run.json").write_text(json.dumps({**description, "tokenizer": more.to_dict()}))
-    with pytest.raises(ValueError, match=r"the tokenizer has .* tokens, but the model"):
+    with pytest.raises(ValueError, match="was trained with another vocabulary"):
         TextToText.load(tmp_path)
 
 
