@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
-TIMEOUT = 60  # seconds of one try
+TIMEOUT = 120  # seconds of one try
 PROMISED = (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError, NotImplementedError)
 NOT_CALLED = {"MPITeam", "Workers", "team_of", "connect", "last_words", "english_portuguese"}  # they start something
 

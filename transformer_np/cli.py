@@ -117,8 +117,8 @@ def main(argv=None):
 
 def _check_not_empty(argv):
     """Raise ValueError for an empty option, such as --model "$UNSET", which must not be taken for no option."""
-    for option, value in zip(argv, [*argv[1:], None], strict=True):
-        if option.startswith("-") and (value == "" or option.endswith("=")):
+    for place, option in enumerate(argv):
+        if option.startswith("-") and (argv[place + 1 : place + 2] == [""] or option.endswith("=")):
             raise ValueError(f"{option.rstrip('=')} is empty: give it a value or leave it out")
 
 

@@ -466,7 +466,7 @@ def test_a_long_prompt_is_warned_about(capsys):
 @pytest.mark.parametrize(
     "args, message",
     [
-        (["--prompt", ""], "the prompt is empty: there is nothing to continue"),
+        (["--prompt", ""], "--prompt is empty: give it a value or leave it out"),
         (["one", "héé"], "the training text of the model does not have: 'é'"),
         (["one", "--top-k", 0], "top_k must be at least 1, got 0"),
         (["one", "--top-p", 0], "top_p must lie in (0, 1], got 0.0"),
@@ -474,7 +474,7 @@ def test_a_long_prompt_is_warned_about(capsys):
         (["one", "--temperature", -1], "temperature must lie in [0, ∞), got -1.0"),
         (["one", "--max-new-tokens", -1], "max_new_tokens must be at least 0, got -1"),
         (["one", "--seed", -1], "--seed must not be negative, got -1"),
-        (["one", "--stop", ""], "--stop is empty"),
+        (["one", "--stop", ""], "--stop is empty: give it a value or leave it out"),
         (["one", "--model", "nowhere"], "nowhere is not the folder of a run: it has no run.json"),
     ],
 )

@@ -59,6 +59,8 @@ def split_pairs(pairs, validation=0.1, test=0.1, seed=0, held_out=()):
         raise ValueError(f"validation and test must be positive and together below 1, got {validation} and {test}")
     if isinstance(held_out, str):
         raise TypeError("held_out must be a list of sentences, got a single string; put it into a list")
+    if not all(isinstance(source, str) for source in held_out):
+        raise TypeError("held_out must be a list of sentences, got other things in it")
     held_out = {_source_key(source) for source in held_out}
     sources = dict.fromkeys(_source_key(source) for source, _ in pairs)
     free = [source for source in sources if source not in held_out]
