@@ -123,12 +123,15 @@ def _check_not_empty(argv):
 
 
 def _prepare_streams():
-    """A closed stream is an empty one, and a character that the terminal lacks is written as its number."""
+    """A closed stream is an empty one. A console without "→" shows "?" for it, rather than nothing at all. A byte of a
+    file name that is no letter is written as its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
+        stream = getattr(sys, name)
+        if stream is None:
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
-        elif mode == "w" and hasattr(getattr(sys, name), "reconfigure"):
-            getattr(sys, name).reconfigure(errors="backslashreplace")
+        elif mode == "w" and hasattr(stream, "reconfigure"):
+            utf8 = stream.encoding.lower().replace("-", "") == "utf8"
+            stream.reconfigure(errors="backslashreplace" if utf8 else "replace")
 
 
 def _flush():
