@@ -199,7 +199,7 @@ def _shown(value):
 def damaged_files(folder):
     """A file of each kind, damaged in one of many ways, and its reader."""
     from transformer_np.data import read_labelled, read_pairs, read_text, read_vectors, write_vectors
-    from transformer_np.homework.grading.rubric import read_rubric
+    from transformer_np.homework.course import read_course
     from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, T5Config
     from transformer_np.pretrained import load_any
     from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
@@ -215,7 +215,7 @@ def damaged_files(folder):
     T5(T5Config(9, d_head=4, num_encoder_layers=1, num_decoder_layers=1, **sizes)).save_pretrained(folder / "t5")
     (folder / "pairs.tsv").write_text("one\tum\ntwo\tdois\n" * 20, encoding="utf-8")
     (folder / "labelled.tsv").write_text("good\tfine film\nbad\tdull film\n" * 20, encoding="utf-8")
-    (folder / "rubric.toml").write_text("partial = true\n[points]\nsoftmax = 2\n", encoding="utf-8")
+    (folder / "course.toml").write_text("partial = true\n[points]\nsoftmax = 2\n", encoding="utf-8")
     for name, binary, D in (("text.vec", False, 3), ("binary.vec", True, 3), ("one.vec", True, 1)):
         write_vectors(folder / name, ["a", "b", "c"], np.arange(3 * D, dtype=np.float32).reshape(3, D) / 7, binary)
     whole = load_checkpoint(folder / "run/checkpoint.safetensors")
@@ -233,8 +233,8 @@ def damaged_files(folder):
         *((f"{kind}/{file}", lambda path: load_any(path.parent))
           for kind in ("gpt2", "bert", "t5") for file in ("config.json", "model.safetensors")),
         *((name, read_vectors) for name in ("text.vec", "binary.vec", "one.vec")),
-        ("pairs.tsv", read_pairs), ("labelled.tsv", read_labelled), ("text.txt", read_text), ("rubric.toml",
-        read_rubric),
+        ("pairs.tsv", read_pairs), ("labelled.tsv", read_labelled), ("text.txt", read_text), ("course.toml",
+        read_course),
     ]  # fmt: skip
 
     def draw(rng):

@@ -284,11 +284,11 @@ def test_damaged_json(tmp_path, content, capsys):
 
 
 def test_deeply_nested_toml(tmp_path):
-    from transformer_np.homework.grading.rubric import RubricError, read_rubric
+    from transformer_np.homework.course import CourseError, read_course
 
-    (tmp_path / "rubric.toml").write_text("points = " + DEEP, encoding="utf-8")
-    with pytest.raises(RubricError, match=r"rubric\.toml is not TOML"):
-        read_rubric(tmp_path / "rubric.toml")
+    (tmp_path / "course.toml").write_text("points = " + DEEP, encoding="utf-8")
+    with pytest.raises(CourseError, match=r"course\.toml is not TOML"):
+        read_course(tmp_path / "course.toml")
 
 
 @posix
