@@ -151,6 +151,13 @@ def test_weights_that_are_not_finite(tmp_path, model, bad):
         Embedding.from_vectors(np.array([[1.0, 2.0], [bad, 1.0]]))
 
 
+def test_a_large_value_is_short_in_a_message():
+    for name in ("tie_embeddings", "dtype", "dropout", "d_ff", "activation"):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            GPTConfig(**{"vocab_size": 9, name: np.ones((20, 20))})
+        assert len(str(caught.value)) < 300 and "\n" not in str(caught.value)
+
+
 # --- memory ----------------------------------------------------------------------------------------------------------
 
 LARGE = 2_000_000

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 
 from ..layers.activations import ACTIVATIONS
-from ..support.checks import check_at_least, check_heads, check_number, floating_dtype
+from ..support.checks import check_at_least, check_heads, check_number, floating_dtype, short
 from ..support.memory import check_memory
 from .layouts.folder import load_pretrained, register, save_pretrained
 
@@ -76,7 +76,7 @@ def _check(name, value, kind):
         check_number(name, value, "[0, ∞)")
     elif not isinstance(value, (bool, np.bool_) if kind is bool else kind):
         expected = {bool: "True or False", str: "a string"}.get(kind, f"a {kind.__name__}")
-        raise TypeError(f"{name} must be {expected}, got {value!r}")
+        raise TypeError(f"{name} must be {expected}, got {short(value)}")
 
 
 OBJECTS = 10_000  # bytes of a block's Python objects, whatever its sizes

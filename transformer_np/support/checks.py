@@ -244,11 +244,11 @@ def check_kv_heads(num_kv_heads, num_heads):
 def floating_dtype(name, value):
     """The name of a floating dtype, such as "float32", given as a name, a type or a dtype."""
     if not isinstance(value, str | type | np.dtype):
-        raise TypeError(f"{name} must be a floating type, got {value!r}")
+        raise TypeError(f"{name} must be a floating type, got {short(value)}")
     try:
         dtype = np.dtype(value)
     except (TypeError, ValueError, SyntaxError):  # NumPy reads "," as Python
         dtype = None
     if dtype is None or dtype.kind != "f":
-        raise ValueError(f"{name} must be a floating type, got {value!r}")
+        raise ValueError(f"{name} must be a floating type, got {short(value)}")
     return dtype.name
