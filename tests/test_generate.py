@@ -76,7 +76,7 @@ def test_extreme_logits():
 @pytest.mark.parametrize(
     "choice, message",
     [
-        ({"temperature": -0.1}, "temperature must be 0 or positive, got -0.1"),
+        ({"temperature": -0.1}, r"temperature must lie in \[0, ∞\), got -0.1"),
         ({"temperature": float("nan")}, "temperature"),
         ({"temperature": float("inf")}, "temperature"),
         ({"top_k": 0}, "top_k must be at least 1, got 0"),

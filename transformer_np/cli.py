@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+from contextlib import suppress
 from difflib import get_close_matches
 
 # Before NumPy is loaded. The models here are small: splitting one small matrix product among threads gains nothing, and
@@ -46,7 +47,7 @@ COMMANDS = (
     bench,
 )
 
-DONE, CHECK_FAILED, BAD_USE, INTERRUPTED = 0, 1, 2, 130
+DONE, CHECK_FAILED, BAD_USE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class Parser(argparse.ArgumentParser):
@@ -76,19 +77,20 @@ def build_parser():
 
 
 def main(argv=None):
-    """Run a command and return its exit code: 0 done, 1 a check failed, 2 bad use, 130 interrupted.
+    """Run a command and return its exit code: 0 done, 1 a check failed, 2 bad use, 3 a bug, 130 interrupted.
 
-    Results go to stdout; progress and errors to stderr.
+    Results go to stdout; progress and errors to stderr. An error is one line, never a traceback, except under
+    `python -X dev`.
     """
-    for stream in (sys.stdout, sys.stderr):  # a console without "→" shows "?" for it, rather than nothing at all
-        if hasattr(stream, "reconfigure") and stream.encoding.lower().replace("-", "") != "utf8":
-            stream.reconfigure(errors="replace")
-    parser = build_parser()
-    if not (sys.argv[1:] if argv is None else argv):
-        parser.print_help()
-        return DONE
-    args = parser.parse_args(argv)
+    _prepare_streams()
     try:
+        argv = sys.argv[1:] if argv is None else argv
+        _check_not_empty(argv)
+        parser = build_parser()
+        if not argv:
+            parser.print_help()
+            return DONE
+        args = parser.parse_args(argv)
         code = args.run(args) or DONE
         _flush()
         return code
@@ -96,22 +98,56 @@ def main(argv=None):
         return _fail(error, CHECK_FAILED)
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has closed it
         return DONE
-    except (OSError, ValueError, MemoryError, ModuleNotFoundError) as error:
+    except MemoryError as error:
+        return _fail(f"out of memory{f': {error}' if str(error) else ': choose smaller sizes'}", BAD_USE)
+    except (OSError, ValueError, ModuleNotFoundError) as error:
         return _fail(error, BAD_USE)
     except KeyboardInterrupt as stop:
         return _fail(str(stop) or "interrupted", INTERRUPTED)
+    except Exception as error:
+        if sys.flags.dev_mode:
+            raise
+        return _fail(f"a bug, please report it: {type(error).__name__}: {error} (python -X dev shows where)", BUG)
     finally:
         try:
             _flush()
-        except OSError:  # drop output that cannot be written, or Python would try again at exit
+        except (OSError, ValueError):  # drop output that cannot be written, or Python would try again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _check_not_empty(argv):
+    """Raise ValueError for an empty option, such as --model "$UNSET", which must not be taken for no option."""
+    for place, option in enumerate(argv):
+        if option.startswith("-") and (argv[place + 1 : place + 2] == [""] or option.endswith("=")):
+            raise ValueError(f"{option.rstrip('=')} is empty: give it a value or leave it out")
+
+
+def _prepare_streams():
+    """A closed stream is an empty one. A console without "→" shows "?" for it, rather than nothing at all. A byte of a
+    file name that is no letter is written as its number."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))
+        elif mode == "w" and hasattr(stream, "reconfigure"):
+            utf8 = stream.encoding.lower().replace("-", "") == "utf8"
+            stream.reconfigure(errors="backslashreplace" if utf8 else "replace")
+
+
 def _flush():
-    print(end="", flush=True)  # does nothing if stdout is closed
+    print(end="", flush=True)
 
 
 def _fail(error, code):
     with last_words(code):
-        print(f"transformer-np: error: {error}", file=sys.stderr)
+        with suppress(OSError):  # nobody reads it
+            print("transformer-np: error:", _short(error), file=sys.stderr)
     return code
+
+
+def _short(error, most=2000):
+    """The message in at most three lines, without control characters."""
+    lines = [line for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    lines = [*lines[:2], " ".join(lines[2:])]
+    text = "\n".join("".join(c if c.isprintable() else ascii(c)[1:-1] for c in line) for line in lines if line)
+    return text if len(text) <= most else text[:most] + " …"

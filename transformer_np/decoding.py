@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import functional as F
-from .support.checks import as_ids, check_at_least, trusting
+from .support.checks import MOST, as_float_array, as_ids, check_at_least, check_number, trusting
+from .support.memory import check_memory
 
 
 class KeyValueCache:
@@ -86,7 +87,8 @@ class _Decoder:
     def step(self, tokens):
         self.tgt_in = np.concatenate([self.tgt_in, tokens[:, None]], axis=1)
         new = self.tgt_in if self.cache is None else tokens[:, None]
-        return log_softmax(self.model.decode(new, self.memory, self.src, self.cache)[:, -1])
+        logits = self.model.decode(new, self.memory, self.src, self.cache)[:, -1]  # (B, V)
+        return log_softmax(_finite(logits, self.tgt_in.shape[1]))
 
     def select(self, rows):
         self.memory, self.src, self.tgt_in = self.memory[rows], self.src[rows], self.tgt_in[rows]
@@ -94,8 +96,17 @@ class _Decoder:
             self.cache.select(rows)
 
 
+def _finite(logits, step=None):
+    """The logits (..., V); ValueError if no token can be chosen in a row. A single −inf is a token that is excluded."""
+    if not np.isfinite(logits.max(axis=-1)).all():  # NaN is larger than any number here
+        where = "" if step is None else f" of step {step}"
+        raise ValueError(f"the logits{where} are not finite: a weight of the model is not, or its values overflow")
+    return logits
+
+
 def log_softmax(logits):
     """log p over the last axis, without the underflow of log(softmax)."""
+    logits = as_float_array(logits, "logits")
     shifted = logits - logits.max(axis=-1, keepdims=True)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
@@ -162,8 +173,10 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
     """
     src = _check(model, src, max_len)
     check_at_least("beam_size", beam_size, 1)
-    if not 0 <= length_penalty <= 10:
-        raise ValueError(f"length_penalty must lie in 0 … 10, got {length_penalty}")
+    check_number("length_penalty", length_penalty, "[0, 10]")
+    V = model.config.tgt_vocab_size
+    widest = beam_size if beam_size < V or max_len > 64 else min(beam_size, V ** (max_len - 1))
+    check_memory(f"beam_size = {beam_size}", 8 * widest * V)
     with model.evaluating():
         found = [_search_row(model, row, beam_size, max_len, length_penalty, use_cache) for row in src[:, None]]
     return found if return_hypotheses else [hypotheses[0].ids for hypotheses in found]
@@ -223,13 +236,12 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
 
     logits (..., V)  ->  probabilities (..., V), each row adds to 1
     """
-    if not 0 <= temperature < float("inf"):
-        raise ValueError(f"temperature must be 0 or positive, got {temperature}")
+    check_number("temperature", temperature, "[0, ∞)")
     if top_k is not None:
         check_at_least("top_k", top_k, 1)
-    if top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(f"top_p must lie in (0, 1], got {top_p}")
-    logits = np.asarray(logits)
+    if top_p is not None:
+        check_number("top_p", top_p, "(0, 1]")
+    logits = _finite(as_float_array(logits, "logits"))
     if temperature > 0 and top_k is None and top_p is None:  # no ranking needed
         return F.softmax(logits / temperature)
     order = np.argsort(-logits, axis=-1, kind="stable")  # (..., V), the most likely first
@@ -296,6 +308,7 @@ def generate_steps(
     The first is the prompt, cut to the shortest row; the last is the result of `generate`.
     """
     check_at_least("max_new_tokens", max_new_tokens, 0)
+    check_at_least("pad_id", pad_id, -MOST)
     sampling_distribution(np.zeros(1), temperature, top_k, top_p)  # raises for wrong options before the work begins
     config, rng = model.config, np.random.default_rng(rng)
     rows = [as_ids(row, config.vocab_size, "prompt") for row in prompt]
@@ -307,6 +320,7 @@ def generate_steps(
     most = getattr(config, "max_len", None)
     if most is not None and lengths.max() > most:
         raise ValueError(f"prompt is {lengths.max()} tokens long, more than the model's context max_len = {most}")
+    check_memory(f"max_new_tokens = {max_new_tokens}", 8 * len(rows) * (int(lengths.max()) + max_new_tokens))
     ids = np.full((len(rows), lengths.max() + max_new_tokens), pad_id)
     for row, given in zip(ids, rows, strict=True):
         row[: len(given)] = given
@@ -315,7 +329,7 @@ def generate_steps(
         read = model.reader(use_cache) if hasattr(model, "reader") else _reader(model, use_cache)
         yield ids[:, : lengths.min()]
         for end in range(lengths.min(), ids.shape[1]):
-            logits = read(ids[:, :end])  # (B, V)
+            logits = _finite(read(ids[:, :end]), end - lengths.min() + 1)  # (B, V)
             drawn = _draw(sampling_distribution(logits, temperature, top_k, top_p), rng)
             writing = (end >= lengths) & ~stopped  # inside a longer prompt, its own token comes next
             ids[writing, end] = drawn[writing]

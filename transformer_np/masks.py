@@ -6,7 +6,7 @@ array of size T · S exists, which matters for long sequences.
 
 import numpy as np
 
-from .support.checks import check_at_least
+from .support.checks import MOST, as_ids, check_at_least
 
 
 def causal_mask(T, S=None):
@@ -25,7 +25,8 @@ def padding_mask(ids, pad_id):
 
     ids (B, S)  ->  (B, 1, 1, S)
     """
-    ids = np.asarray(ids)
+    ids = as_ids(ids, name="ids")
+    check_at_least("pad_id", pad_id, -MOST)
     if ids.ndim != 2:
         raise ValueError(f"ids must have the axes (B, S), got shape {ids.shape}")
     return (ids == pad_id)[:, None, None, :]

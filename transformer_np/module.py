@@ -242,8 +242,8 @@ class Module:
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
         """Copy values into the parameters by name. All values are checked before the first one is copied.
 
-        Returns (missing, unexpected) names; with `strict` such names raise ValueError, as does a wrong shape. Raises
-        TypeError for values that are not floats.
+        Returns (missing, unexpected) names; with `strict` such names raise ValueError. So does a wrong shape, NaN or
+        infinity. Raises TypeError for values that are not floats.
         """
         own = dict(self.named_parameters())
         missing, unexpected = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
@@ -258,6 +258,8 @@ class Module:
                 raise TypeError(f"{name} must be floats, got {values.dtype}")
             if values.shape != own[name].shape:
                 raise ValueError(f"{name} must have shape {own[name].shape}, got {values.shape}")
+            if not np.isfinite(values).all():
+                raise ValueError(f"{name} must be finite, but it holds NaN or infinity")
         for name in own.keys() & state.keys():
             own[name].data = state[name]
         return missing, unexpected

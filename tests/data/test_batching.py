@@ -163,5 +163,5 @@ def test_errors():
         Seq2SeqBatches([], 2)
     with pytest.raises(ValueError, match="source sequence of pair 2 is empty"):
         Seq2SeqBatches([([1], [1]), ([1], []), ([], [1])], 2)
-    with pytest.raises(ValueError, match="step must not be negative, got -1"):
+    with pytest.raises(ValueError, match="step must be at least 0, got -1"):
         Seq2SeqBatches(pairs, 2).batch(-1)

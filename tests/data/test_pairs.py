@@ -140,7 +140,7 @@ def test_three_sentences_are_enough_and_two_are_not():
 
 @pytest.mark.parametrize("shares", [(0, 0.1), (0.1, 0), (-0.1, 0.1), (0.5, 0.5), (float("nan"), 0.1)])
 def test_shares_that_make_no_sense(shares):
-    with pytest.raises(ValueError, match="validation and test must be positive"):
+    with pytest.raises(ValueError, match=r"(validation|test) must "):
         split_pairs(numbered(50), *shares)
 
 

@@ -99,7 +99,7 @@ def test_far_positions_are_exact_in_float32(rng):
     ("arguments", "message"),
     [
         ((5, 10000.0, None), r"K must be even, got 5"),
-        ((6, 0.0, None), r"theta must be positive, got 0.0"),
+        ((6, 0.0, None), r"theta must lie in \(0, ∞\), got 0.0"),
         ((6, 9.0, {"rope_type": "yarn"}), r"rope_type is 'yarn', .* supported are default, linear, llama3"),
         ((6, 9.0, {"factor": 2.0}), r"rope_type is None"),
         ((6, 9.0, "linear"), r"scaling must be a dictionary with a rope_type, got 'linear'"),

@@ -27,17 +27,17 @@ MASKS = {
     "none": None,
     "causal": causal_mask(T, S),
     "window": window_mask(T, 2, S),
-    "padding": padding_mask(PADDED, True),
-    "padding in front": padding_mask(PADDED[:, ::-1], True),
+    "padding": padding_mask(PADDED.astype(int), 1),
+    "padding in front": padding_mask(PADDED[:, ::-1].astype(int), 1),
     "hidden rows": HIDDEN_ROWS,
     "all hidden": np.ones((1, 1), bool),
     "random": np.random.default_rng(2).random((B, H, T, S)) < 0.6,
-    "causal, padding": (causal_mask(T, S), padding_mask(PADDED, True)),
+    "causal, padding": (causal_mask(T, S), padding_mask(PADDED.astype(int), 1)),
     "causal, window, hidden rows": (causal_mask(T, S), window_mask(T, 3, S), HIDDEN_ROWS),
     "float": BIAS,
     "float with −inf": additive(causal_mask(T, S), float),
     "float that hides rows": additive(HIDDEN_ROWS, float),
-    "float, causal, padding": (BIAS, causal_mask(T, S), padding_mask(PADDED, True)),
+    "float, causal, padding": (BIAS, causal_mask(T, S), padding_mask(PADDED.astype(int), 1)),
 }
 
 
@@ -122,7 +122,7 @@ def test_float32(rng, mask):
     """Several tiles of the default size, heads as split_heads cuts them."""
     n = 600
     q, k, v, dout = (F.split_heads(rng.normal(size=(2, n, 3 * 16)).astype(np.float32), 3) for _ in range(4))
-    padding = padding_mask(np.arange(n) >= np.array([[450], [n]]), True)
+    padding = padding_mask((np.arange(n) >= np.array([[450], [n]])).astype(int), 1)
     mask = {"none": None, "causal": causal_mask(n), "causal and padding": (causal_mask(n), padding)}[mask]
     exact, _ = both(*(x.astype(float) for x in (q, k, v, dout)), mask, tiled.TILE)
     for expected, other, actual in zip(exact, *both(q, k, v, dout, mask, tiled.TILE), strict=True):
@@ -167,7 +167,7 @@ def peak(n):
     q, k, v, dout = np.ones((4, n, 16), np.float32)
     tracemalloc.start()
     try:
-        mask = causal_mask(n), window_mask(n, n // 2), padding_mask(np.zeros((1, n)), 1)[0, 0]
+        mask = causal_mask(n), window_mask(n, n // 2), padding_mask(np.zeros((1, n), int), 1)[0, 0]
         out, log_total = F.tiled_attention(q, k, v, mask)
         F.tiled_attention_backward(dout, q, k, v, out, log_total, mask)
         return tracemalloc.get_traced_memory()[1]

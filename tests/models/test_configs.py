@@ -69,7 +69,7 @@ def test_numbers(cls, name):
     for value in ("0.1", None, True, [0.1], 1j):
         refused(TypeError, f"^{name} must be a number, got ", cls, name, value)
     for value in (-0.1, float("nan"), float("inf"), *([1.0, 1] if name == "dropout" else [])):
-        message = r"lie in \[0, 1\)" if name == "dropout" else "be a finite number, at least 0"
+        message = r"lie in \[0, 1\)" if name == "dropout" else r"lie in \[0, ∞\)"
         refused(ValueError, f"^{name} must {message}, got {value}$", cls, name, value)
 
 

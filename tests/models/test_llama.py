@@ -294,7 +294,7 @@ def test_defaults():
         ({"d_head": 3}, "K must be even, got 3"),
         ({"d_head": None}, "num_heads must divide d_model, got 6 heads for d_model = 10"),
         ({"rope_scaling": {"rope_type": "dynamic"}}, "'dynamic', .*; supported are default, linear, llama3"),
-        ({"rope_theta": 0.0}, "theta must be positive"),
+        ({"rope_theta": 0.0}, "theta must lie in"),
         ({"window": -1}, "window must be at least 0, got -1"),
         ({"eps": -1.0}, "eps"),
     ],

@@ -232,8 +232,8 @@ def test_two_workers_have_the_losses_of_one(small, tmp_path, text_file):
         ({"activation": "gelu"}, "activation must be 'relu' or 'gated_gelu'"),
         ({"vocab_size": 100}, "vocab_size must be at least 260"),
         ({"block_size": 1}, "block_size must be at least 2"),
-        ({"lr": 0.0}, "lr must be positive"),
-        ({"lr": float("nan")}, "lr must be positive"),
+        ({"lr": 0.0}, "lr must lie in"),
+        ({"lr": float("nan")}, "lr must lie in"),
         ({"dropout": 1.5}, "dropout"),
         ({"steps": 0}, "steps must be at least 1"),
         ({"warmup": -1}, "warmup must be at least 0"),
@@ -272,7 +272,7 @@ def test_a_damaged_run(learned, tmp_path):
             TextToText.load(tmp_path)
     more = CharTokenizer([*CharTokenizer.train(["x"]).vocabulary, *map(chr, range(0x4E00, 0x5200))])
     (tmp_path / "run.json").write_text(json.dumps({**description, "tokenizer": more.to_dict()}))
-    with pytest.raises(ValueError, match=r"the tokenizer has .* tokens, but the model"):
+    with pytest.raises(ValueError, match="was trained with another vocabulary"):
         TextToText.load(tmp_path)
 
 

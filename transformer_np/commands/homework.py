@@ -1,6 +1,8 @@
+import os
 import textwrap
 from pathlib import Path
 
+from ..support.files import write_text
 from . import add_command, number_above_0, positive_number
 from .homework_check import (
     FILE,
@@ -152,12 +154,11 @@ def run_start(args):
     if course is not None and not _holds(folder / COURSE, course):
         texts[folder / COURSE] = course
     for path in texts:
-        if path.exists():
+        if os.path.lexists(path):
             raise ValueError(f"{path} already exists and was not overwritten; choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
     for path, text in texts.items():
-        with open(path, "x", encoding="utf-8") as file:
-            file.write(text)
+        write_text(path, text)
     path = folder / FILE
     print(f"{path}: {counted(len(names))}, the first is {names[0]}. Implement it, save the file, then check it:")
     print(f"  transformer-np homework check {quoted(path)}")

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..support.checks import MOST, as_ids, check_at_least
 from .tokenizers import BOS, EOS, PAD
 
 
@@ -14,13 +15,15 @@ def pad_batch(sequences, pad_id=PAD):
 
     Raises ValueError for no sequences or an empty one, TypeError for ids that are not whole numbers.
     """
+    check_at_least("pad_id", pad_id, -MOST)
     lengths = np.array([len(sequence) for sequence in sequences])
     if not len(lengths):
         raise ValueError("there are no sequences to pad")
     if not lengths.all():
         raise ValueError(f"sequence {int(lengths.argmin())} of the batch is empty")
+    ids = np.concatenate([as_ids(sequence, name="sequences") for sequence in sequences])
     batch = np.full((len(lengths), lengths.max()), pad_id, np.int64)  # (B, T)
-    batch[np.arange(lengths.max()) < lengths[:, None]] = np.concatenate(sequences, dtype=np.int64, casting="same_kind")
+    batch[np.arange(lengths.max()) < lengths[:, None]] = ids
     return batch
 
 
@@ -38,6 +41,8 @@ def shift_right(ids, bos_id=BOS, eos_id=EOS):
     At every position the decoder sees the correct beginning, not its own predictions, and predicts the next token. So
     one pass trains all positions at once, and the causal mask hides from each the token it should predict.
     """
+    check_at_least("bos_id", bos_id, 0)
+    check_at_least("eos_id", eos_id, 0)
     return [bos_id, *ids], [*ids, eos_id]
 
 
@@ -68,8 +73,10 @@ class Seq2SeqBatches:
     MOST_SORTED = 50  # batches whose pairs are sorted by length together: more means less padding, but less randomness
 
     def __init__(self, pairs, batch_size, seed=0, pad_id=PAD, bos_id=BOS, eos_id=EOS):
-        if batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        check_at_least("batch_size", batch_size, 1)
+        for name, value in (("seed", seed), ("bos_id", bos_id), ("eos_id", eos_id)):
+            check_at_least(name, value, 0)
+        check_at_least("pad_id", pad_id, -MOST)
         if not len(pairs):
             raise ValueError("there are no pairs to make batches of")
         self.pairs, self.batch_size, self.seed = pairs, batch_size, seed
@@ -88,8 +95,7 @@ class Seq2SeqBatches:
 
     def batch(self, step):
         """The batch of a training step, counted from 0 across all epochs."""
-        if step < 0:
-            raise ValueError(f"step must not be negative, got {step}")
+        check_at_least("step", step, 0)
         epoch, index = divmod(step, self.batches_per_epoch)
         known, order = self._current
         if epoch != known:

@@ -1,6 +1,6 @@
 """Reading of the user's text files, with errors that give the line and the column."""
 
-from pathlib import Path
+from ..support.files import read_bytes
 
 
 def read_utf8(path, expected="a text file"):
@@ -9,12 +9,7 @@ def read_utf8(path, expected="a text file"):
     Raises FileNotFoundError; IsADirectoryError, which names what was `expected`; and ValueError with line and column
     for a byte that is not UTF-8.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, expected {expected}")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
-    data = path.read_bytes().removeprefix(b"\xef\xbb\xbf")  # the byte order mark of some editors
+    data = read_bytes(path, expected).removeprefix(b"\xef\xbb\xbf")  # the byte order mark of some editors
     try:
         return _unix(data.decode("utf-8"))
     except UnicodeDecodeError as error:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..support.checks import check_at_least
 from .batching import Seq2SeqBatches, pad_batch
 from .tokenizers import BOS, EOS, SPECIAL_TOKENS
 
@@ -20,6 +21,7 @@ def with_mask(tokenizer):
 
 def as_encoder_input(ids, max_len):
     """[CLS], the ids, [SEP]; a text longer than max_len tokens is cut off."""
+    check_at_least("max_len", max_len, 3)
     return [BOS, *ids[: max_len - 2], EOS]
 
 
@@ -57,6 +59,7 @@ def mask_tokens(ids, vocab_size, rng):
 
     Raises ValueError if no token can be chosen or the vocabulary has no ordinary token.
     """
+    check_at_least("vocab_size", vocab_size, 1)
     rng = np.random.default_rng(rng)
     first, mask_id = len(SPECIAL_TOKENS), vocab_size - 1
     if mask_id <= first:
@@ -93,6 +96,7 @@ class MaskedBatches(Seq2SeqBatches):
 
     def __init__(self, texts, batch_size, vocab_size, seed=0):
         super().__init__([(ids, ()) for ids in texts], batch_size, seed)
+        check_at_least("vocab_size", vocab_size, 1)
         self.vocab_size = vocab_size
 
     def batch(self, step):

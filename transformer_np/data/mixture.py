@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..support.checks import MOST, check_at_least
 from .batching import Seq2SeqBatch
 from .tokenizers import PAD
 
@@ -15,6 +16,7 @@ class MixedBatches:
     """
 
     def __init__(self, parts, pad_id=PAD):
+        check_at_least("pad_id", pad_id, -MOST)
         self.parts, self.pad_id = list(parts), pad_id
         if not self.parts:
             raise ValueError("there are no batches to mix")

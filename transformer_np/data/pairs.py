@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..support.checks import check_at_least, check_number
 from .files import read_lines
 
 
@@ -51,10 +52,15 @@ def split_pairs(pairs, validation=0.1, test=0.1, seed=0, held_out=()):
 
     Raises ValueError for shares that are not positive or leave nothing for training, and for too few pairs.
     """
-    if not (validation > 0 and test > 0 and validation + test < 1):
+    check_number("validation", validation, "(0, 1)")
+    check_number("test", test, "(0, 1)")
+    check_at_least("seed", seed, 0)
+    if validation + test >= 1:
         raise ValueError(f"validation and test must be positive and together below 1, got {validation} and {test}")
     if isinstance(held_out, str):
         raise TypeError("held_out must be a list of sentences, got a single string; put it into a list")
+    if not all(isinstance(source, str) for source in held_out):
+        raise TypeError("held_out must be a list of sentences, got other things in it")
     held_out = {_source_key(source) for source in held_out}
     sources = dict.fromkeys(_source_key(source) for source, _ in pairs)
     free = [source for source in sources if source not in held_out]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import as_ids, check_at_least
+from ..support.checks import as_ids, check_at_least, check_number
 from .tokenizers import UNK
 
 
@@ -40,8 +40,9 @@ class SkipGrams:
     def __init__(self, ids, vocab_size, window=5, negatives=5, batch_size=1000, subsample=1e-3, seed=0):
         for name, value in (("window", window), ("negatives", negatives), ("batch_size", batch_size)):
             check_at_least(name, value, 1)
-        if not 0 <= subsample < float("inf"):
-            raise ValueError(f"subsample must be 0 or positive, got {subsample}")
+        check_at_least("vocab_size", vocab_size, 1)
+        check_at_least("seed", seed, 0)
+        check_number("subsample", subsample, "[0, ∞)")
         self.vocab_size = vocab_size
         self.ids = self._known(ids)
         if len(self.ids) <= window:
@@ -64,8 +65,7 @@ class SkipGrams:
 
     def batch(self, step):
         """The batch of a training step, counted from 0."""
-        if step < 0:
-            raise ValueError(f"step must not be negative, got {step}")
+        check_at_least("step", step, 0)
         epoch, number = divmod(step, self.steps_per_epoch)
         words, order = self._words_of(epoch)
         return self._pairs(words, order[number :: self.steps_per_epoch], np.random.default_rng([self.seed, 2, step]))

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from ..support.checks import check_at_least
+from ..support.checks import check_at_least, check_number
 from .batching import Seq2SeqBatch, pad_batch, shift_right
 from .tokenizers import EOS, PAD
 
@@ -26,10 +26,8 @@ def count_spans(length, density=NOISE_DENSITY, mean_length=MEAN_SPAN_LENGTH):
     At least one token stays. Raises ValueError for a length below 2, a density outside (0, 1), a mean below 1.
     """
     check_at_least("length", length, 2)
-    if not 0 < density < 1:
-        raise ValueError(f"density must lie in (0, 1), got {density}")
-    if not 1 <= mean_length < float("inf"):
-        raise ValueError(f"mean_length must be at least 1, got {mean_length}")
+    check_number("density", density, "(0, 1)")
+    check_number("mean_length", mean_length, "[1, ∞)")
     tokens = min(max(round(length * density), 1), length - 1)
     most = length - tokens + 1  # there is at least one token between two spans
     return tokens, min(max(round(tokens / mean_length), 1), tokens, most)
@@ -167,6 +165,8 @@ class SpanBatches:
     def __init__(self, ids, sentinels, block_size, batch_size, seed=0, bos_id=PAD, eos_id=EOS):
         check_at_least("block_size", block_size, 2)
         check_at_least("batch_size", batch_size, 1)
+        for name, value in (("seed", seed), ("bos_id", bos_id), ("eos_id", eos_id)):
+            check_at_least(name, value, 0)
         self.ids = np.asarray(ids, np.int64)
         if len(self.ids) < block_size:
             raise ValueError(
@@ -178,8 +178,7 @@ class SpanBatches:
 
     def batch(self, step):
         """The batch of a training step, counted from 0."""
-        if step < 0:
-            raise ValueError(f"step must not be negative, got {step}")
+        check_at_least("step", step, 0)
         rng = np.random.default_rng([self.seed, step, 3])
         return self._corrupted(rng.integers(len(self.ids) - self.block_size + 1, size=self.batch_size), rng)
 

@@ -61,8 +61,7 @@ class TextStreams:
 
     def batch(self, step):
         """The batch of a training step, counted from 0."""
-        if step < 0:
-            raise ValueError(f"step must not be negative, got {step}")
+        check_at_least("step", step, 0)
         return self._segment((step % self.segments) * self.segment_len)
 
     def in_order(self):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import check_at_least
+from ..support.checks import check_at_least, check_number
 from .files import read_utf8
 
 
@@ -40,8 +40,7 @@ def split_text(text, validation=0.1):
 
     Raises ValueError for a share outside (0, 1), and for a text too short for two parts.
     """
-    if not 0 < validation < 1:
-        raise ValueError(f"validation must lie in (0, 1), got {validation}")
+    check_number("validation", validation, "(0, 1)")
     end = int(len(text) * (1 - validation))
     if not 0 < end < len(text):
         raise ValueError(f"the text is too short to split in two: it has {len(text)} characters")
@@ -74,6 +73,7 @@ class TextBatches:
 
     def __init__(self, ids, block_size, batch_size, seed=0):
         self.ids = _checked(ids, block_size, batch_size)
+        check_at_least("seed", seed, 0)
         self.block_size, self.batch_size, self.seed = block_size, batch_size, seed
         if len(self.ids) <= block_size:
             raise ValueError(
@@ -83,8 +83,7 @@ class TextBatches:
 
     def batch(self, step):
         """The batch of a training step, counted from 0."""
-        if step < 0:
-            raise ValueError(f"step must not be negative, got {step}")
+        check_at_least("step", step, 0)
         rng = np.random.default_rng([self.seed, step])
         starts = rng.integers(len(self.ids) - self.block_size, size=self.batch_size)
         windows = self.ids[starts[:, None] + np.arange(self.block_size + 1)]  # (B, T + 1)

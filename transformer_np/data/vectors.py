@@ -6,11 +6,13 @@ word: the word and D numbers, separated by spaces. The binary format has the wor
 """
 
 import mmap
+import re
 from pathlib import Path
 
 import numpy as np
 
 from ..support.checks import as_float_array
+from ..support.files import check_is_file, write_atomically
 
 
 def read_vectors(path, only=None):
@@ -24,10 +26,7 @@ def read_vectors(path, only=None):
     UTF-8 or duplicated, a missing or extra end.
     """
     path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder, expected a file of word vectors")
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {path}")
+    check_is_file(path, "a file of word vectors")
     if not path.stat().st_size:
         raise ValueError(f"{path} is empty, expected word vectors")
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -63,21 +62,30 @@ def write_vectors(path, words, vectors, binary=False):
         raise ValueError(f"the vector of {words[int(np.argwhere(~np.isfinite(vectors))[0, 0])]!r} is not finite")
     seen = set()
     for word in words:
-        if not isinstance(word, str) or word.split() != [word]:
-            raise ValueError(f"words must be strings without white space, and not empty; got {word!r}")
+        if not isinstance(word, str) or not word or min(word) <= " ":  # other blanks, such as U+00A0, belong to words
+            raise ValueError(f"words must be strings without spaces and line ends, and not empty; got {word!r}")
         if word in seen:
             raise ValueError(f"words must be distinct, but {word!r} is a duplicate")
         seen.add(word)
-    with open(path, "wb") as file:
-        file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
-        for word, vector in zip(words, vectors, strict=True):
-            numbers = vector.tobytes() if binary else " ".join(map(str, vector)).encode()
-            file.write(word.encode() + b" " + numbers + b"\n")
+
+    def write(temporary):
+        with open(temporary, "wb") as file:
+            file.write(f"{len(words)} {vectors.shape[1]}\n".encode())
+            for word, vector in zip(words, vectors, strict=True):
+                numbers = vector.tobytes() if binary else " ".join(map(str, vector)).encode()
+                file.write(word.encode() + b" " + numbers + b"\n")
+
+    write_atomically(path, write)
+
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"  # of some editors
 
 
 def _header(path, data):
     """V and D from the first line."""
-    line = data[: max(0, data.find(b"\n", 0, 200)) or 200]
+    start = len(BYTE_ORDER_MARK) if data[: len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK else 0
+    end = data.find(b"\n", start, 200)
+    line = data[start : end if end >= 0 else 200]
     parts = line.split()
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
         numbers = parts[1:-1]  # the last may be cut off
@@ -104,9 +112,15 @@ _PRINTABLE = bytes(range(32, 127)) + b"\t\r\n"
 
 def _is_text(data, D):
     """Whether the numbers of the first word are text. As text they take at least 2D − 1 bytes, all printable; that many
-    bytes of float32 would hardly all be printable by chance."""
+    bytes of float32 would hardly all be printable by chance. With few dimensions, more of the file is looked at."""
     start = data.find(b" ", data.tell()) + 1
-    return not data[start : start + 2 * D - 1].translate(None, _PRINTABLE)
+    if D > 3:
+        return not data[start : start + 2 * D - 1].translate(None, _PRINTABLE)
+    beginning = data[start : start + 4000]
+    numbers = beginning.split(b"\n")[0].split()
+    as_asked = len(numbers) == D and all(map(_is_number, numbers))
+    utf8 = "\ufffd" not in beginning.decode("utf-8", "replace").rstrip("\ufffd")  # the last letter may be cut
+    return (as_asked or utf8) and not re.search(rb"[\0-\x08\x0e-\x1f]", beginning)
 
 
 def _text_rows(path, data, V, D):

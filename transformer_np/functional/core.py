@@ -12,7 +12,7 @@ shape of x. `@shapes` states the shape of each array and checks it at every call
 import numpy as np
 
 from ..masks import hide
-from ..support.checks import as_ids, as_masks, check_probability, shapes
+from ..support.checks import as_ids, as_masks, check_at_least, check_axis, check_number, shapes
 from .fast import max_along, row_means, sum_along, sum_by_id, sum_of_rows
 
 # --- linear ---------------------------------------------------------------------------------------------------------
@@ -62,6 +62,7 @@ def embedding_backward(dy, ids, num_embeddings):
 
     dy (..., D), ids (...)  ->  dtable (num_embeddings, D)
     """
+    check_at_least("num_embeddings", num_embeddings, 1)
     ids = as_ids(ids, num_embeddings)
     if dy.shape[:-1] != ids.shape:
         raise ValueError(f"embedding_backward: dy {dy.shape} must have the shape of ids {ids.shape} and one axis more")
@@ -81,8 +82,8 @@ def sinusoidal_encoding(length, d_model, dtype=np.float32):
 
     ->  (length, d_model) of the given dtype
     """
-    if length < 1 or d_model < 1:
-        raise ValueError(f"length and d_model must be at least 1, got {length} and {d_model}")
+    check_at_least("length", length, 1)
+    check_at_least("d_model", d_model, 1)
     position = np.arange(length)[:, None]  # (length, 1)
     pair = np.arange(0, d_model, 2)  # 2i
     angle = position / 10000.0 ** (pair / d_model)  # (length, ⌈D/2⌉)
@@ -104,6 +105,7 @@ def softmax(x, axis=-1):
     The largest entry is subtracted first: y stays the same, and exp cannot overflow. An entry of −inf gets weight 0.
     If all entries are −inf, all weights are 0.
     """
+    check_axis(axis, x.ndim)
     largest = max_along(x, axis)
     y = x - np.maximum(largest, np.finfo(x.dtype).min)  # not −inf − (−inf), which is NaN
     np.exp(y, out=y)
@@ -120,6 +122,7 @@ def softmax_backward(dy, y, axis=-1):
 
     dy (...), y (...) the forward's output  ->  dx (...)
     """
+    check_axis(axis, y.ndim)
     dx = dy - np.expand_dims(np.vecdot(dy, y, axis=axis), axis)
     dx *= y
     return dx
@@ -155,6 +158,7 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     x (..., D), gamma (D,), beta (D,)  ->  y (..., D), x_hat (..., D), inv_std (..., 1)
     The backward pass needs the last two.
     """
+    check_number("eps", eps, "[0, ∞)")
     x_hat = x - row_means(x)  # centred first
     variance = np.vecdot(x_hat, x_hat)[..., None] / x.shape[-1]  # (..., 1)
     inv_std = 1 / np.sqrt(variance + eps)
@@ -192,7 +196,7 @@ def dropout(x, p, rng):
 
     x (...), p in [0, 1), rng a numpy.random.Generator or an int seed  ->  y (...), keep (...) Boolean
     """
-    check_probability("p", p)
+    check_number("p", p, "[0, 1)")
     keep = np.random.default_rng(rng).random(x.shape, dtype=np.float32) >= p
     y = x * keep
     y *= 1 / (1 - p)
@@ -202,7 +206,9 @@ def dropout(x, p, rng):
 @shapes(dy="...")
 def dropout_backward(dy, keep, p):
     """Backward of dropout: the gradient passes where x passed, with the same scale."""
-    check_probability("p", p)
+    check_number("p", p, "[0, 1)")
+    if not isinstance(keep, np.ndarray) or keep.dtype != bool or isinstance(keep, np.ma.MaskedArray):
+        raise TypeError(f"dropout_backward: keep must be a Boolean array, got {getattr(keep, 'dtype', type(keep))}")
     if np.shape(keep) != dy.shape:
         raise ValueError(f"dropout_backward: keep {np.shape(keep)} must have the shape of dy {dy.shape}")
     dx = dy * keep
@@ -267,7 +273,8 @@ def scaled_dot_product_attention_backward(dout, q, k, v, weights):
 def split_heads(x, num_heads):
     """Cut the features into heads: (B, T, D) -> (B, H, T, K) with D = H·K. The result is a view of x."""
     B, T, D = x.shape
-    if num_heads < 1 or D % num_heads:
+    check_at_least("num_heads", num_heads, 1)
+    if D % num_heads:
         raise ValueError(f"num_heads must divide the last axis of x: got {num_heads} heads for D = {D}")
     return x.reshape(B, T, num_heads, D // num_heads).transpose(0, 2, 1, 3)
 
@@ -341,6 +348,7 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
 
     probs (..., V) the forward's second output, dloss a number  ->  dlogits (..., V), 0 in rows that do not count
     """
+    check_number("dloss", dloss)
     rows, targets, counts = _rows_and_targets(probs, targets, ignore_index, label_smoothing)
     dlogits = rows - label_smoothing / rows.shape[-1]  # (N, V)
     dlogits[np.arange(len(rows)), np.where(counts, targets, 0)] -= 1 - label_smoothing
@@ -351,8 +359,7 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
 
 def _rows_and_targets(logits, targets, ignore_index, label_smoothing):
     """Logits as rows (N, V), one target per row (N,), and which rows count (N,), Boolean."""
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise ValueError(f"label_smoothing must lie in [0, 1], got {label_smoothing}")
+    check_number("label_smoothing", label_smoothing, "[0, 1]")
     targets = np.asarray(targets)
     if targets.shape != logits.shape[:-1]:
         raise ValueError(

@@ -28,6 +28,7 @@ def repeat_heads_backward(dy, repeats):
     dy (B, H, S, K)  ->  dx (B, G, S, K) with G = H / repeats
     """
     B, H, S, K = dy.shape
-    if repeats < 1 or H % repeats:
+    check_at_least("repeats", repeats, 1)
+    if H % repeats:
         raise ValueError(f"repeats must divide the heads of dy: got repeats = {repeats} for {H} heads")
     return dy if repeats == 1 else dy.reshape(B, H // repeats, repeats, S, K).sum(axis=2)

@@ -3,7 +3,7 @@ their score depends on the distance between them alone."""
 
 import numpy as np
 
-from ..support.checks import check_at_least, shapes
+from ..support.checks import check_at_least, check_number, shapes
 
 SCALINGS = {  # kind: the numbers it needs
     "default": (),
@@ -65,8 +65,7 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
     check_at_least("K", K, 2)
     if K % 2:
         raise ValueError(f"rotary positions turn pairs of features: K must be even, got {K}")
-    if not 0 < theta < float("inf"):
-        raise ValueError(f"theta must be positive, got {theta}")
+    check_number("theta", theta, "(0, ∞)")
     frequencies = float(theta) ** (-np.arange(0, K, 2) / K)  # (K/2,)
     kind, *numbers = _scaling(scaling)
     if kind == "default":

@@ -4,7 +4,7 @@ positions, attention without 1/√d_k, a gated feed-forward network. Beside T5's
 import numpy as np
 
 from ..masks import hide
-from ..support.checks import as_masks, check_at_least, shapes
+from ..support.checks import as_masks, check_at_least, check_number, shapes
 from .activations import gelu, gelu_backward, silu, silu_backward
 from .core import embedding, embedding_backward, linear, linear_backward, softmax, softmax_backward
 from .fast import sum_of_rows
@@ -22,6 +22,7 @@ def rms_norm(x, gamma, eps=1e-6):
     x (..., D), gamma (D,)  ->  y (..., D), x_hat (..., D), inv_rms (..., 1)
     The backward pass needs the last two.
     """
+    check_number("eps", eps, "[0, ∞)")
     mean_square = np.vecdot(x, x)[..., None] / x.shape[-1]  # (..., 1)
     inv_rms = 1 / np.sqrt(mean_square + eps)
     x_hat = x * inv_rms
@@ -66,6 +67,7 @@ def relative_position_buckets(T, S=None, num_buckets=32, max_distance=128, bidir
     check_at_least("num_buckets", num_buckets, 2 * directions)
     N = num_buckets // directions
     half = N // 2
+    check_at_least("max_distance", max_distance, 1)
     if max_distance <= half:
         raise ValueError(f"max_distance must be more than {half}, the distances with a bucket each; got {max_distance}")
     before = np.arange(S - T, S)[:, None] - np.arange(S)  # (T, S), how far the key stands before the query
@@ -92,6 +94,7 @@ def relative_position_bias_backward(dbias, buckets, num_buckets):
 
     dbias (H, T, S), buckets (T, S)  ->  dtable (num_buckets, H)
     """
+    check_at_least("num_buckets", num_buckets, 1)
     return embedding_backward(np.ascontiguousarray(np.moveaxis(dbias, 0, -1)), buckets, num_buckets)
 
 

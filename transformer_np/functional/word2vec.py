@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..support.checks import shapes
+from ..support.checks import check_number, shapes
 
 
 @shapes(center="N D", context="N D", negatives="N K D")
@@ -33,6 +33,7 @@ def negative_sampling_loss_backward(center, context, negatives, p_context, p_neg
     p_context (N,), p_negatives (N, K) the forward's second and third output, dloss a number
     ->  dcenter (N, D), dcontext (N, D), dnegatives (N, K, D)
     """
+    check_number("dloss", dloss)
     scale = float(dloss) / len(center)
     dscore = (scale * (p_context - 1))[:, None]  # (N, 1)
     dnoise = scale * p_negatives  # (N, K)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from ..support.files import read_bytes
 from .path import all_exercises, chosen, exercises_in, own_exercises
 
 FILE = "course.toml"
@@ -110,9 +111,7 @@ def _quoted(text):
 
 def _read(path):
     try:
-        return Path(path).read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise FileNotFoundError(f"there is no file {path}") from None
+        return read_bytes(path, "the TOML file of a course").decode("utf-8")
     except UnicodeDecodeError:
         raise CourseError(f"{path} is not UTF-8") from None
 
@@ -120,7 +119,7 @@ def _read(path):
 def _table(text, path):
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise CourseError(f"{path} is not TOML: {error}") from None
 
 

@@ -9,6 +9,7 @@ A block with other sub-layers is a subclass that makes them itself; forward and 
 import numpy as np
 
 from ..module import Module
+from ..support.checks import check_number
 from . import Dropout, FeedForward, LayerNorm, MultiHeadAttention
 
 
@@ -33,6 +34,7 @@ class AddNorm(Module):
         dtype=np.float32,
         norm=None,
     ):
+        check_number("dropout", dropout, "[0, 1)")
         self.norm = LayerNorm(d_model, eps, bias, dtype=dtype) if norm is None else norm
         self.dropout = Dropout(dropout, rng=rng)
         self.norm_first = norm_first

@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module
-from ..support.checks import check_probability
+from ..support.checks import check_number
 
 
 class Dropout(Module):
@@ -13,7 +13,7 @@ class Dropout(Module):
     """
 
     def __init__(self, p, rng=None, dtype: DTypeLike = np.float32):
-        check_probability("p", p)
+        check_number("p", p, "[0, 1)")
         self.p = p
         self.rng = np.random.default_rng(rng)
 

@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_float_array, check_at_least
+from ..support.checks import as_float_array, check_at_least, check_number
 from .initial import blank, normal
 
 
@@ -29,6 +29,9 @@ class Embedding(Module):
         vectors = as_float_array(vectors, "vectors")
         if vectors.ndim != 2:
             raise ValueError(f"vectors must have the axes (V, D), got shape {vectors.shape}")
+        if not np.isfinite(vectors).all():
+            row = int(np.argwhere(~np.isfinite(vectors))[0, 0])
+            raise ValueError(f"vectors must be finite, but row {row} holds NaN or infinity")
         with blank():
             embedding = cls(*vectors.shape, dtype=vectors.dtype)
         embedding.table, embedding.frozen = vectors, frozen
@@ -55,6 +58,7 @@ class TiedLinear(Module):
     """
 
     def __init__(self, embedding, scale=1.0):
+        check_number("scale", scale)
         self.table, self.scale = embedding.table, scale
 
     def forward(self, x):

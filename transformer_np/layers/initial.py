@@ -4,6 +4,8 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from ..support.checks import check_number
+
 _drawing = True
 
 
@@ -27,7 +29,8 @@ def glorot_uniform(rng, d_in, d_out, dtype):
 
 
 def normal(rng, shape, std, dtype):
-    """Normal with mean 0 and the given standard deviation."""
+    """Normal with mean 0 and the given standard deviation, which the layers call `init_std`."""
+    check_number("init_std", std, "[0, ∞)")
     if not _drawing:
         return np.zeros(shape, dtype)
     return (np.random.default_rng(rng).standard_normal(shape) * std).astype(dtype)

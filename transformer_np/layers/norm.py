@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least
+from ..support.checks import check_at_least, check_number
 
 
 class LayerNorm(Module):
@@ -17,6 +17,7 @@ class LayerNorm(Module):
         check_at_least("d_model", d_model, 1)
         self.gamma = Parameter(np.ones(d_model, dtype))
         self.beta = Parameter(np.zeros(d_model, dtype)) if bias else None
+        check_number("eps", eps, "[0, ∞)")
         self.eps = eps
 
     def forward(self, x):
@@ -39,6 +40,7 @@ class RMSNorm(Module):
     def __init__(self, d_model, eps=1e-6, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("d_model", d_model, 1)
         self.gamma = Parameter(np.ones(d_model, dtype))
+        check_number("eps", eps, "[0, ∞)")
         self.eps = eps
 
     def forward(self, x):

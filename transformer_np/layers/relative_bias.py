@@ -26,6 +26,8 @@ class RelativePositionBias(Module):
         init_std=0.1,
     ):
         check_at_least("num_heads", num_heads, 1)
+        check_at_least("num_buckets", num_buckets, 1)  # before they are a key of the cached buckets
+        check_at_least("max_distance", max_distance, 1)
         self.num_buckets, self.max_distance, self.bidirectional = num_buckets, max_distance, bidirectional
         self.buckets(1, 1)  # raises here for wrong sizes
         self.table = Parameter(normal(rng, (num_buckets, num_heads), init_std, dtype))

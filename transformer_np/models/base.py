@@ -1,14 +1,14 @@
 """The parts that all models share: the checks of a configuration, and folders of pretrained weights."""
 
 from dataclasses import fields
-from math import inf
 from types import NoneType
 from typing import get_args
 
 import numpy as np
 
 from ..layers.activations import ACTIVATIONS
-from ..support.checks import check_at_least, check_heads, check_number, check_probability, floating_dtype
+from ..support.checks import check_at_least, check_heads, check_number, floating_dtype, short
+from ..support.memory import check_memory
 from .layouts.folder import load_pretrained, register, save_pretrained
 
 MAY_BE_ZERO = ("num_encoder_layers", "num_decoder_layers", "mem_len", "window", "pad_id", "bos_id", "eos_id", "seed")
@@ -34,6 +34,7 @@ class ModelConfig:
     """
 
     activations = tuple(ACTIVATIONS)
+    position_table = True  # whether the model has a row for each of max_len positions
 
     def __post_init__(self):
         for field in fields(self):
@@ -70,14 +71,32 @@ def _check(name, value, kind):
     if kind is int:
         check_at_least(name, value, 0 if name in MAY_BE_ZERO else 1)
     elif name == "dropout":
-        check_probability(name, value)
+        check_number(name, value, "[0, 1)")
     elif kind is float:
-        check_number(name, value)
-        if not 0 <= value < inf:
-            raise ValueError(f"{name} must be a finite number, at least 0, got {value}")
+        check_number(name, value, "[0, ∞)")
     elif not isinstance(value, (bool, np.bool_) if kind is bool else kind):
         expected = {bool: "True or False", str: "a string"}.get(kind, f"a {kind.__name__}")
-        raise TypeError(f"{name} must be {expected}, got {value!r}")
+        raise TypeError(f"{name} must be {expected}, got {short(value)}")
+
+
+OBJECTS = 10_000  # bytes of a block's Python objects, whatever its sizes
+
+
+def fitting(config):
+    """The config, if a model of it can fit into memory; MemoryError with the memory that it needs at least."""
+    layers = sum(getattr(config, f"num_{which}layers", 0) for which in ("", "encoder_", "decoder_"))
+    tables = max(getattr(config, f"{which}vocab_size", 0) for which in ("", "src_", "tgt_"))
+    if config.position_table:
+        tables += getattr(config, "max_len", 0)
+    inside = config.d_model  # the features of all heads
+    if getattr(config, "d_head", None) is not None:
+        inside = config.num_heads * config.d_head
+    in_block = 2 * config.d_model * (inside + getattr(config, "d_ff", 0))  # W_q and W_o, W_1 and W_2: there are more
+    numbers = config.d_model * tables + layers * in_block
+    check_memory(
+        f"a {type(config).__name__} of these sizes", numbers * np.dtype(config.dtype).itemsize + layers * OBJECTS
+    )
+    return config
 
 
 class Pretrained:

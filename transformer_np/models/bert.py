@@ -11,7 +11,7 @@ from ..layers.blocks import EncoderBlock
 from ..layers.initial import normal
 from ..module import Module, Parameter
 from ..support.checks import as_ids
-from .base import ModelConfig, Pretrained
+from .base import ModelConfig, Pretrained, fitting
 from .layouts import bert as layout
 
 INIT_STD = 0.02  # of every matrix (Devlin et al. 2019, the published code)
@@ -125,7 +125,7 @@ class Bert(Pretrained, Module):
     layouts = (layout,)
 
     def __init__(self, config: BertConfig):
-        c = self.config = config
+        c = self.config = fitting(config)
         rng = np.random.default_rng(c.seed)
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
         self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)

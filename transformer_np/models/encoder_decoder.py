@@ -5,7 +5,7 @@ import numpy as np
 from ..layers import Dropout
 from ..masks import causal_mask, padding_mask
 from ..module import Module
-from ..support.checks import as_ids, shapes
+from ..support.checks import as_ids, check_number, shapes
 
 
 class InputEmbedding(Module):
@@ -17,6 +17,8 @@ class InputEmbedding(Module):
     """
 
     def __init__(self, embedding, dropout, rng, position=None, scale=1.0):
+        check_number("dropout", dropout, "[0, 1)")
+        check_number("scale", scale)
         self.embedding = embedding
         self.position = position
         self.dropout = Dropout(dropout, rng=rng)

@@ -8,7 +8,7 @@ from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding
 from ..layers.activations import ACTIVATIONS
 from ..layers.blocks import EncoderBlock
 from ..layers.feed_forward import GATED
-from .base import ModelConfig
+from .base import ModelConfig, fitting
 from .decoder_only import INIT_STD, DecoderOnly
 from .layouts import gpt2
 
@@ -67,7 +67,7 @@ class GPT(DecoderOnly):
     layouts = (gpt2,)
 
     def __init__(self, config):
-        c = self.config = config
+        c = self.config = fitting(config)
         rng = np.random.default_rng(c.seed)
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
         self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)

@@ -8,7 +8,7 @@ from ..functional import rotary_frequencies
 from ..layers import Embedding, FeedForward, MultiHeadAttention, RMSNorm
 from ..layers.blocks import AddNorm, EncoderBlock
 from ..support.checks import check_kv_heads
-from .base import ModelConfig
+from .base import ModelConfig, fitting
 from .decoder_only import INIT_STD, DecoderOnly
 from .layouts import llama as layout
 
@@ -45,6 +45,8 @@ class LlamaConfig(ModelConfig):
     tie_embeddings: bool = False
     dtype: str = "float32"
     seed: int = 0
+
+    position_table = False
 
     def __post_init__(self):
         super().__post_init__()
@@ -99,7 +101,7 @@ class Llama(DecoderOnly):
     layouts = (layout,)
 
     def __init__(self, config):
-        c = self.config = config
+        c = self.config = fitting(config)
         rng = np.random.default_rng(c.seed)
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
         self.blocks = [LlamaBlock(c, rng) for _ in range(c.num_layers)]

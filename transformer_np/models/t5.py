@@ -16,7 +16,7 @@ from ..layers import (
 from ..layers.blocks import AddNorm, DecoderBlock, EncoderBlock
 from ..layers.initial import normal
 from ..support.checks import check_at_least
-from .base import ModelConfig, Pretrained
+from .base import ModelConfig, Pretrained, fitting
 from .encoder_decoder import EncoderDecoder, InputEmbedding
 from .layouts import t5 as layout
 
@@ -28,6 +28,7 @@ class T5Config(ModelConfig):
     d_head: K, the features of a head; num_heads · d_head need not be d_model
     activation: "relu" in v1.0, "gated_gelu" in v1.1
     tie_embeddings: whether the output projection is the embedding transposed, as in v1.0; False as in v1.1
+    scale_output: whether a tied output projection first scales its input by 1/√D, as in all published weights
     num_buckets, max_distance: of the relative position bias; all distances from max_distance on share one bucket
     bos_id: the decoder's first token, which in T5 is the padding
     max_len: the most tokens that decoding writes; the input may be longer, as nothing depends on absolute positions
@@ -52,6 +53,9 @@ class T5Config(ModelConfig):
     max_len: int = 512
     dtype: str = "float32"
     seed: int = 0
+    scale_output: bool = True
+
+    position_table = False
 
     activations = ("relu", "gated_gelu")
 
@@ -133,7 +137,7 @@ class T5(Pretrained, EncoderDecoder):
     limited = False
 
     def __init__(self, config: T5Config):
-        c = self.config = config
+        c = self.config = fitting(config)
         rng = np.random.default_rng(c.seed)
         embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=0.5)
         self.src_input = InputEmbedding(embedding, c.dropout, rng)
@@ -147,7 +151,7 @@ class T5(Pretrained, EncoderDecoder):
         self.decoder_norm = RMSNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype)
 
         if c.tie_embeddings:
-            self.output = TiedLinear(embedding, scale=c.d_model**-0.5)  # 0.5: the first loss is about ln V
+            self.output = TiedLinear(embedding, scale=c.d_model**-0.5 if c.scale_output else 1.0)  # first loss ≈ ln V
         else:
             std = 0.5 * c.d_model**-0.5
             self.output = Linear(c.d_model, c.vocab_size, bias=False, rng=rng, dtype=c.dtype, init_std=std)

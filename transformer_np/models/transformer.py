@@ -6,7 +6,7 @@ import numpy as np
 
 from ..layers import Embedding, LayerNorm, Linear, PositionalEncoding, TiedLinear
 from ..layers.blocks import DecoderBlock, EncoderBlock
-from .base import ModelConfig
+from .base import ModelConfig, fitting
 from .encoder_decoder import EncoderDecoder, InputEmbedding
 
 
@@ -62,7 +62,7 @@ class Transformer(EncoderDecoder):
     """
 
     def __init__(self, config: TransformerConfig):
-        c = self.config = config
+        c = self.config = fitting(config)
         rng = np.random.default_rng(c.seed)
         # 1/(2√D): times √D, the embeddings are as large as the positional encoding, and the first logits are small
         std = 0.5 * c.d_model**-0.5

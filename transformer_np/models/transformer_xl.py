@@ -8,7 +8,7 @@ from ..layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, Relativ
 from ..layers.blocks import AddNorm
 from ..module import Module
 from ..support.checks import as_float_array, as_ids
-from .base import ModelConfig
+from .base import ModelConfig, fitting
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class TransformerXL(Module):
     """
 
     def __init__(self, config: TransformerXLConfig):
-        c = self.config = config
+        c = self.config = fitting(config)
         self.mem_len = c.mem_len
         rng = np.random.default_rng(c.seed)
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=0.02)

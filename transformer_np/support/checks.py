@@ -1,5 +1,6 @@
 """Argument checks whose errors name the argument, the expected value and the actual one."""
 
+import sys
 from contextlib import contextmanager
 from functools import wraps
 from inspect import unwrap
@@ -45,7 +46,7 @@ def shapes(**specs):
                 if name not in given or (given[name] is None and name in optional):
                     continue
                 array = given[name]
-                if not isinstance(array, np.ndarray) or array.dtype.kind != "f":
+                if type(array) is not np.ndarray or array.dtype.kind != "f":
                     array = given[name] = as_float_array(array, f"{where}: {name}")
                 if first is None:
                     first = name
@@ -110,29 +111,36 @@ def _match(where, name, shape, spec, sizes):
 
 def as_float_array(value, name):
     """The value as an array of floats; TypeError for anything else."""
-    try:
-        array = np.asarray(value)
-    except ValueError as error:  # a ragged list
-        raise TypeError(f"{name} must be an array of floats: {error}") from None
+    array = _as_array(value, name, "floats")
     if array.dtype.kind != "f":
         kind = array.dtype if isinstance(value, np.ndarray | list | tuple | int | bool) else type(value).__name__
         raise TypeError(f"{name} must be an array of floats, got {kind}")
     return array
 
 
-def as_ids(ids, size, name="ids"):
-    """The token ids as an integer array, all in 0 … size − 1.
+def _as_array(value, name, kind):
+    """The value as an array; TypeError for a ragged list and for arrays whose operators mean something else."""
+    if isinstance(value, np.matrix | np.ma.MaskedArray):
+        raise TypeError(f"{name} must be a plain array of {kind}, got a {type(value).__name__}: pass np.asarray of it")
+    try:
+        return np.asarray(value)
+    except (ValueError, OverflowError) as error:
+        raise TypeError(f"{name} must be an array of {kind}: {error}") from None
+
+
+def as_ids(ids, size=None, name="ids"):
+    """The token ids as an integer array, all in 0 … size − 1 if a size is given.
 
     Raises TypeError for anything but whole numbers, ValueError for an empty array or an id out of range.
     """
-    try:
-        ids = np.asarray(ids)
-    except ValueError as error:
-        raise TypeError(f"{name} must be an array of whole numbers: {error}") from None
+    ids = _as_array(ids, name, "whole numbers")
     if ids.size == 0:
         raise ValueError(f"{name} is empty, its shape is {ids.shape}")
     if ids.dtype.kind not in "iu":
         raise TypeError(f"{name} must be whole numbers (token ids), got {ids.dtype}")
+    if size is None:
+        return ids
+    check_at_least("size", size, 1)
     low, high = ids.min(), ids.max()
     if low < 0 or high >= size:
         worst = low if low < 0 else high
@@ -152,8 +160,8 @@ def as_masks(mask, shape, name="mask"):
     masks = mask if isinstance(mask, tuple) else (mask,)
     for i, mask in enumerate(masks):
         name_here = f"{name}[{i}]" if len(masks) > 1 else name
-        if not isinstance(mask, np.ndarray) or mask.dtype.kind not in "bf":
-            kind = mask.dtype if isinstance(mask, np.ndarray) else type(mask).__name__
+        if not isinstance(mask, np.ndarray) or mask.dtype.kind not in "bf" or isinstance(mask, np.ma.MaskedArray):
+            kind = mask.dtype if type(mask) is np.ndarray else type(mask).__name__
             raise TypeError(f"{name_here} must be a Boolean array (True = hidden) or a float array (added), got {kind}")
         try:
             fits = np.broadcast_shapes(mask.shape, shape) == tuple(shape)
@@ -166,25 +174,58 @@ def as_masks(mask, shape, name="mask"):
     return masks
 
 
+MOST = 2**63 - 1  # the largest whole number that an array can hold
+
+
 def check_at_least(name, value, least):
-    """Raise TypeError unless the value is a whole number, ValueError if it is smaller than `least`."""
+    """Raise TypeError unless the value is a whole number, ValueError if it is smaller than `least` or over MOST."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
+        raise TypeError(f"{name} must be a whole number, got {short(value)}")
     if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
+        raise ValueError(f"{name} must be at least {least}, got {short(value)}")
+    if value > MOST:
+        raise ValueError(f"{name} must be at most {MOST}, got {short(value)}")
 
 
-def check_number(name, value):
-    """Raise TypeError unless the value is a real number; True and False are not."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number, got {value!r}")
+INTERVALS = {  # in the notation of mathematics; a number that is not finite lies in none of them
+    "(−∞, ∞)": lambda x: True,
+    "[0, ∞)": lambda x: x >= 0,
+    "(0, ∞)": lambda x: x > 0,
+    "[1, ∞)": lambda x: x >= 1,
+    "[0, 1)": lambda x: 0 <= x < 1,
+    "(0, 1)": lambda x: 0 < x < 1,
+    "[0, 1]": lambda x: 0 <= x <= 1,
+    "(0, 1]": lambda x: 0 < x <= 1,
+    "[0, 10]": lambda x: 0 <= x <= 10,
+}
+_LARGEST = sys.float_info.max
 
 
-def check_probability(name, value):
-    """Raise TypeError unless the value is a number, ValueError unless 0 ≤ value < 1."""
-    check_number(name, value)
-    if not 0.0 <= value < 1.0:
-        raise ValueError(f"{name} must lie in [0, 1), got {value}")
+def check_number(name, value, interval="(−∞, ∞)"):
+    """Raise TypeError unless the value is a real number; True and False are not. Raise ValueError unless it is finite
+    and in the interval, one of INTERVALS."""
+    if type(value) is not float:
+        if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+            raise TypeError(f"{name} must be a number, got {short(value)}")
+        value = value.item() if isinstance(value, np.generic) else value
+    if not (-_LARGEST <= value <= _LARGEST and INTERVALS[interval](value)):
+        bounds = "be finite" if interval == "(−∞, ∞)" else f"lie in {interval}"
+        raise ValueError(f"{name} must {bounds}, got {short(value)}")
+
+
+def short(value, most=60):
+    """A value on one short line, for an error message."""
+    if isinstance(value, int) and abs(value) >= 10**most:  # Python refuses to print thousands of digits
+        return f"a number of about {int(value.bit_length() * 0.30103) + 1} digits"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= most else text[: most - 2] + " …"
+
+
+def check_axis(axis, ndim):
+    """Raise TypeError unless the axis is a whole number, ValueError unless an array of ndim axes has it."""
+    check_at_least("axis", axis, -ndim)
+    if axis >= ndim:
+        raise ValueError(f"axis must be less than {ndim}, the number of axes, got {axis}")
 
 
 def check_heads(num_heads, d_model):
@@ -203,11 +244,11 @@ def check_kv_heads(num_kv_heads, num_heads):
 def floating_dtype(name, value):
     """The name of a floating dtype, such as "float32", given as a name, a type or a dtype."""
     if not isinstance(value, str | type | np.dtype):
-        raise TypeError(f"{name} must be a floating type, got {value!r}")
+        raise TypeError(f"{name} must be a floating type, got {short(value)}")
     try:
         dtype = np.dtype(value)
     except (TypeError, ValueError, SyntaxError):  # NumPy reads "," as Python
         dtype = None
     if dtype is None or dtype.kind != "f":
-        raise ValueError(f"{name} must be a floating type, got {value!r}")
+        raise ValueError(f"{name} must be a floating type, got {short(value)}")
     return dtype.name

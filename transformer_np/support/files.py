@@ -1,20 +1,169 @@
-"""Atomic file writes."""
+"""Files: written whole or not at all, held by one process at a time, read with errors of one line."""
 
+import json
 import os
+import secrets
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from socket import gethostname
+
+try:
+    import fcntl
+except ModuleNotFoundError:  # Windows: there are no locks, and temporary files of killed processes stay
+    fcntl = None
+
+LARGEST_TEXT = 1 << 30  # bytes of a JSON or TOML file or a text: more is a wrong file
 
 
 def write_atomically(path, write):
     """Call `write(temporary path)`, flush the file to disk, then rename it to `path`.
 
-    A killed process leaves the old file or the new one, never a partial one.
+    A killed process or a full disk leaves the old file or the new one, never a partial one. The temporary name is of
+    this call alone and has the ending of `path`; the next call removes it if its process was killed. A device or a
+    pipe, such as /dev/stdout, is written directly.
     """
     path = Path(path)
-    temporary = path.with_name(path.name + ".new")
-    try:
-        write(temporary)
-        with open(temporary, "rb+") as file:
+    if path.exists() and not path.is_file():
+        write(path)
+        return
+    _remove_abandoned(path)
+    temporary = path.with_name(f"{_prefix(path)}{secrets.token_hex(4)}.new{path.suffix}")
+    with open(temporary, "xb") as file:
+        try:
+            _lock(file)
+            write(temporary)
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+            if fcntl is None:
+                file.close()  # Windows cannot rename an open file
+            os.replace(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(path, text):
+    """Write a text as UTF-8 with "\\n" as line end, atomically."""
+    write_atomically(path, lambda temporary: temporary.write_text(text, encoding="utf-8", newline="\n"))
+
+
+def _prefix(path):
+    return f".{path.stem[:100]}."
+
+
+def _remove_abandoned(path):
+    """Remove temporary files of this path whose process was killed: nobody holds their lock any more."""
+    if fcntl is None:
+        return
+    with suppress(OSError):
+        for other in path.parent.iterdir():
+            mine = other.name.startswith(_prefix(path)) and other.name.endswith(f".new{path.suffix}")
+            if mine and other.is_file() and not other.is_symlink():
+                with open(other, "rb") as file:
+                    if _lock(file):
+                        other.unlink(missing_ok=True)
+
+
+# --- one process at a time -------------------------------------------------------------------------------------------
+
+LOCK = "in-use"
+
+
+@contextmanager
+def held(folder):
+    """`with held(folder): …` keeps other processes out of the same block for this folder. The folder is created, and
+    removed again if it is still empty at the end.
+
+    The operating system ends the lock together with the process, so that a crash leaves none behind.
+
+    Raises FileExistsError, which says who holds the folder; NotADirectoryError if it is a file; another OSError if it
+    cannot be created or written.
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is a file, expected the folder of a run")
+    made = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / LOCK
+    file = None
+    try:
+        file = _locked(path)
+        yield
     finally:
-        temporary.unlink(missing_ok=True)
+        if file is not None:
+            path.unlink(missing_ok=True)
+            file.close()
+        with suppress(OSError):  # not empty
+            for place in made:
+                place.rmdir()
+
+
+def _locked(path):
+    """The file at this path, open and locked by this process."""
+    while True:
+        file = open(path, "a+", encoding="utf-8")
+        if not _lock(file):
+            file.seek(0)
+            holder = file.readline(200).strip() or "another process"
+            file.close()
+            raise FileExistsError(
+                f"{path.parent} is in use by {holder}: wait until it has finished, or choose another folder"
+            )
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+                break
+        file.close()  # the last holder has just removed this file: lock the next one
+    file.truncate(0)
+    file.write(f"process {os.getpid()} on {gethostname()}\n")
+    file.flush()
+    return file
+
+
+def _lock(file):
+    """Lock an open file  ->  False if another process holds it. Where the drive has no locks, nobody holds any."""
+    if fcntl is not None:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            pass
+    return True
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def check_is_file(path, expected="a file"):
+    """Raise FileNotFoundError or IsADirectoryError for a path without a file, and ValueError for a device or a pipe,
+    which could be endless or wait for ever."""
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder, expected {expected}")
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file {path}")
+    if not path.is_file():
+        raise ValueError(f"{path} is a device or a pipe, expected {expected}: save its content in a file first")
+
+
+def read_bytes(path, expected="a file", most=LARGEST_TEXT):
+    """The bytes of a file. Errors as in check_is_file, and ValueError for more than `most` bytes."""
+    check_is_file(path, expected)
+    with open(path, "rb") as file:
+        data = file.read(most + 1)  # of a file such as those in /proc, the size is not known before
+    if len(data) > most:
+        raise ValueError(f"{path} has more than {most:,} bytes, expected {expected}")
+    return data
+
+
+def read_json(path):
+    """The JSON data in a UTF-8 file. Whatever is damaged raises ValueError with the file's name."""
+    return parse_json(read_bytes(path, "a file with JSON"), path)
+
+
+def parse_json(text, path):
+    """The JSON data in a text or bytes that were read from `path`; ValueError with the path if they are damaged."""
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: it is not JSON: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path} is damaged: its JSON is nested too deeply") from None

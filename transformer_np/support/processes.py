@@ -65,14 +65,18 @@ def _controller():
 # --- Ctrl-C while a process is being started -------------------------------------------------------------------------
 
 
+# Ctrl-C, the polite end that schedulers and `kill` ask for, and a closed terminal
+STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
+
 @contextmanager
-def interrupts_blocked():
-    """Delay Ctrl-C until the end of the block. A terminal sends it to all processes, and a child that has just started
-    has no handler yet. Children started inside never receive it unless they unblock it."""
+def interrupts_blocked(signals=(signal.SIGINT,)):
+    """Delay Ctrl-C, or these signals, until the end of the block. A terminal sends it to all processes, and a child
+    that has just started has no handler yet. Children started inside never receive it unless they unblock it."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
     try:
         yield
     finally:

@@ -72,7 +72,7 @@ class Classifier:
     def load(cls, folder):
         """From the folder of a run; FileNotFoundError or ValueError if it holds no usable classifier."""
         description, _, tokenizers = ClassifyTask().read(folder)
-        model, _ = load_model(Path(folder) / runs.CHECKPOINT)
+        model = runs.load_run_model(folder, tokenizers)
         labels = description.get("labels")
         if not isinstance(labels, list) or len(labels) != model.config.num_classes:
             raise ValueError(

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from .. import data
 from ..models import Bert, BertConfig
-from ..support.checks import check_at_least, check_probability
+from ..support.checks import check_at_least, check_number
 from ..training import AdamW, MaskedLanguageModel, cosine_schedule, is_matrix
 from .task import Setup, Task, option
 
@@ -105,13 +105,11 @@ def check_options(options):
     for name in ("warmup", "seed"):
         check_at_least(name, getattr(options, name), 0)
     for name, least in (("layers", 1), ("heads", 1), ("d_model", 1), ("d_ff", 1), ("max_len", 3)):
-        if getattr(options, name) is not None:
+        if getattr(options, name) is not None or isinstance(options, MLMOptions):
             check_at_least(name, getattr(options, name), least)
-    check_probability("dropout", options.dropout)
-    if not 0 < options.lr < float("inf"):
-        raise ValueError(f"lr must be positive, got {options.lr}")
-    if not 0 <= options.weight_decay < float("inf"):
-        raise ValueError(f"weight_decay must be 0 or positive, got {options.weight_decay}")
+    check_number("dropout", options.dropout, "[0, 1)")
+    check_number("lr", options.lr, "(0, ∞)")
+    check_number("weight_decay", options.weight_decay, "[0, ∞)")
 
 
 def config(options, vocab_size):

@@ -1,9 +1,14 @@
 """A run is a folder: `run.json` describes the task, its options and data, `checkpoint.safetensors` has the weights."""
 
 import json
+from contextlib import nullcontext
+from functools import wraps
 from pathlib import Path
+from zlib import crc32
 
-from ..support.files import write_atomically
+from ..support.files import held, read_json, write_text
+from ..training import load_model
+from ..training.choice import team_of
 
 DESCRIPTION, CHECKPOINT = "run.json", "checkpoint.safetensors"
 
@@ -14,8 +19,6 @@ def create_run(folder, description):
     Raises FileExistsError if the folder already has a run, another OSError if it cannot be created or written.
     """
     folder = Path(folder)
-    if folder.exists() and not folder.is_dir():
-        raise NotADirectoryError(f"{folder} is a file, expected the folder of a run")
     if (folder / CHECKPOINT).exists():
         raise FileExistsError(
             f"{folder} already has a run: continue it with --resume, or choose another folder with --out"
@@ -33,8 +36,7 @@ def replace_run(folder, description):
 
 def write_description(folder, description):
     """Write the description of a run into its folder, atomically."""
-    text = json.dumps(description, ensure_ascii=False, indent=1)
-    write_atomically(Path(folder) / DESCRIPTION, lambda path: path.write_text(text + "\n", encoding="utf-8"))
+    write_text(Path(folder) / DESCRIPTION, json.dumps(description, ensure_ascii=False, indent=1) + "\n")
 
 
 def read_run(folder, *kinds):
@@ -42,14 +44,27 @@ def read_run(folder, *kinds):
     path = Path(folder) / DESCRIPTION
     if not path.is_file():
         raise FileNotFoundError(f"{folder} is not the folder of a run: it has no {DESCRIPTION}")
-    try:
-        description = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
+    description = read_json(path)
     found = description.get("kind") if isinstance(description, dict) else None
     if found not in kinds:
         raise ValueError(f"{folder} has a run of the kind {found!r}, not {' or '.join(map(repr, kinds))}")
     return description
+
+
+def sum_of_vocabulary(tokenizers):
+    """The checksum of {name: Tokenizer}: the checkpoint has it, the description has the tokenizers."""
+    return crc32(json.dumps({name: tokenizer.to_dict() for name, tokenizer in tokenizers.items()}).encode())
+
+
+def load_run_model(folder, tokenizers):
+    """The model in the folder of a run whose description has these tokenizers. Raises FileNotFoundError, and ValueError
+    for a damaged checkpoint or one that was trained with another vocabulary."""
+    path = Path(folder) / CHECKPOINT
+    model, header = load_model(path)
+    found = sum_of_vocabulary(tokenizers)
+    if header.get("vocabulary", found) != found:
+        raise ValueError(f"{path} was trained with another vocabulary than {Path(folder) / DESCRIPTION} has")
+    return model
 
 
 def newest_run(*kinds, below="."):
@@ -70,6 +85,19 @@ def newest_run(*kinds, below="."):
             f"no trained model found here: train one with `transformer-np train {kinds[0]}`, or pass --model DIR"
         )
     return max(found, key=lambda checkpoint: checkpoint.stat().st_mtime).parent
+
+
+def one_at_a_time(train):
+    """A decorator of Task.train: while a process trains in a folder, another one is refused (see `files.held`). Of the
+    processes of mpiexec, the first holds the folder for all."""
+
+    @wraps(train)
+    def alone(self, options, folder, *args, **kwargs):
+        leads = kwargs.get("workers") is None or team_of(kwargs["workers"]).rank == 0
+        with held(folder) if leads else nullcontext():
+            return train(self, options, folder, *args, **kwargs)
+
+    return alone
 
 
 def free_folder(kind, below="runs"):

@@ -11,8 +11,8 @@ from ..data.bpe import FIRST_MERGE
 from ..data.tokenizers import EOS, PAD
 from ..decoding import beam_search, greedy_decode
 from ..models import T5, T5Config
-from ..support.checks import check_at_least, check_probability
-from ..training import Adam, TeacherForcing, cosine_schedule, load_model
+from ..support.checks import check_at_least, check_number
+from ..training import Adam, TeacherForcing, cosine_schedule
 from . import runs
 from .task import Setup, Task, option
 
@@ -63,16 +63,15 @@ class T5Options:
         for name, choices in (("tokens", ("bpe", "char")), ("activation", ("relu", "gated_gelu"))):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
-        for name in ("steps", "layers"):
+        for name in ("steps", "layers", "heads", "d_model", "d_head", "d_ff", "max_len"):
             check_at_least(name, getattr(self, name), 1)
         for name in ("warmup", "seed"):
             check_at_least(name, getattr(self, name), 0)
         check_at_least("vocab_size", self.vocab_size, FIRST_MERGE)
         check_at_least("block_size", self.block_size, 2)
         check_at_least("batch_size", self.batch_size, len(self.names))  # one example of each task
-        check_probability("dropout", self.dropout)
-        if not 0 < self.lr < float("inf"):
-            raise ValueError(f"lr must be positive, got {self.lr}")
+        check_number("dropout", self.dropout, "[0, 1)")
+        check_number("lr", self.lr, "(0, ∞)")
         if self.text is not None:
             if SPANS not in self.names:
                 raise ValueError(f"text is only for the task spans, but tasks is {self.tasks}")
@@ -118,7 +117,7 @@ class TextToText:
     def load(cls, folder):
         """From the folder of a run; FileNotFoundError or ValueError if it holds no usable model."""
         description, _, tokenizers = T5Task().read(folder)
-        model, _ = load_model(Path(folder) / runs.CHECKPOINT)
+        model = runs.load_run_model(folder, tokenizers)
         prefixes = description.get("prefixes")
         if not isinstance(prefixes, list) or not all(isinstance(prefix, str) for prefix in prefixes):
             raise ValueError(

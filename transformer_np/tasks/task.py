@@ -95,6 +95,7 @@ class Task:
         """{name: number} for the speed of the training, if the task has a measure of its own."""
         return {}
 
+    @runs.one_at_a_time
     def train(
         self,
         options,
@@ -142,11 +143,13 @@ class Task:
             schedule=setup.schedule,
             clip_norm=setup.clip_norm,
             checkpoint=Path(folder) / runs.CHECKPOINT,
-            header={"kind": self.kind},
+            header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers)},
             workers=1 if workers is None else workers,
         )
-        if resume:
+        fresh = resume and not trainer.checkpoint.exists()
+        if resume and not fresh:
             trainer.resume()
+        if resume:
             if trainer.step > options.steps:
                 raise ValueError(f"steps is {options.steps}, but the run in {folder} has already done {trainer.step}")
             description = {**description, "options": asdict(options)}
@@ -165,6 +168,8 @@ class Task:
             lines = [setup.note, team.reason]
             if len(sample) < len(setup.validation) and every < options.steps:
                 lines.append(f"validation: {len(sample)} of {len(setup.validation)} batches, at the end all of them")
+            if fresh:
+                lines.append("nothing was saved yet: this run starts from the beginning")
             for line in filter(None, lines if report else []):
                 report(line)
 

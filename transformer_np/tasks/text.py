@@ -1,7 +1,6 @@
 """Text generation: a GPT trained to continue a text."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -10,8 +9,8 @@ from ..data.bpe import FIRST_MERGE
 from ..data.tokenizers import UNK
 from ..decoding import generate_steps
 from ..models import GPT, GPTConfig
-from ..support.checks import check_at_least, check_probability
-from ..training import AdamW, NextToken, cosine_schedule, is_matrix, load_model
+from ..support.checks import check_at_least, check_number
+from ..training import AdamW, NextToken, cosine_schedule, is_matrix
 from . import runs
 from .streaming import text_pieces, until
 from .task import Setup, Task, option
@@ -52,20 +51,21 @@ class GPTOptions:
         for name, choices in (("tokens", ("char", "bpe")), ("head", ("tied", "untied")), ("bias", ("yes", "no"))):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
-        for name in ("steps", "batch_size", "block_size", "layers"):
+        for name in ("steps", "batch_size", "block_size", "layers", "heads", "d_model"):
             check_at_least(name, getattr(self, name), 1)
+        if self.d_ff is not None:
+            check_at_least("d_ff", self.d_ff, 1)
         for name in ("warmup", "seed"):
             check_at_least(name, getattr(self, name), 0)
         check_at_least("vocab_size", self.vocab_size, FIRST_MERGE)
         for name in ("dropout", "beta1", "beta2"):
-            check_probability(name, getattr(self, name))
+            check_number(name, getattr(self, name), "[0, 1)")
         for name in ("lr", "clip"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
-        if not 0 <= self.min_lr <= self.lr:
+            check_number(name, getattr(self, name), "(0, ∞)")
+        check_number("min_lr", self.min_lr, "[0, ∞)")
+        if self.min_lr > self.lr:
             raise ValueError(f"min_lr must lie in 0 … lr = {self.lr}, got {self.min_lr}")
-        if not 0 <= self.weight_decay < float("inf"):
-            raise ValueError(f"weight_decay must be 0 or positive, got {self.weight_decay}")
+        check_number("weight_decay", self.weight_decay, "[0, ∞)")
         if self.text is not None:
             object.__setattr__(self, "text", str(self.text))  # it may be a Path
 
@@ -91,7 +91,7 @@ class TextGenerator:
     def load(cls, folder):
         """From the folder of a run; FileNotFoundError or ValueError if it holds no usable model."""
         _, _, tokenizers = GPTTask().read(folder)
-        model, _ = load_model(Path(folder) / runs.CHECKPOINT)
+        model = runs.load_run_model(folder, tokenizers)
         return cls(model, *tokenizers.values())
 
     @property

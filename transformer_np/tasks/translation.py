@@ -11,8 +11,8 @@ from .. import data
 from ..data.tokenizers import BOS, PAD, UNK
 from ..decoding import beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
-from ..support.checks import check_at_least, check_probability
-from ..training import Adam, TeacherForcing, load_model, noam_schedule
+from ..support.checks import check_at_least, check_number
+from ..training import Adam, TeacherForcing, noam_schedule
 from . import runs
 from .task import Setup, Task, option
 
@@ -46,15 +46,15 @@ class TranslationOptions:
     def __post_init__(self):
         if self.tokens not in ("word", "char"):
             raise ValueError(f'tokens must be "word" or "char", got {self.tokens!r}')
-        for name in ("steps", "batch_size", "layers", "max_len", "warmup"):
+        for name in ("steps", "batch_size", "layers", "heads", "d_model", "d_ff", "max_len", "warmup"):
             check_at_least(name, getattr(self, name), 1)
         check_at_least("seed", self.seed, 0)
         for name in ("dropout", "label_smoothing"):
-            check_probability(name, getattr(self, name))
+            check_number(name, getattr(self, name), "[0, 1)")
         if self.pairs is not None:
             object.__setattr__(self, "pairs", str(self.pairs))  # it may be a Path
-        if self.lr is not None and not 0 < self.lr < float("inf"):
-            raise ValueError(f"lr must be positive, got {self.lr}")
+        if self.lr is not None:
+            check_number("lr", self.lr, "(0, ∞)")
         if self.embeddings is not None:
             object.__setattr__(self, "embeddings", str(self.embeddings))
         elif self.freeze_embeddings:
@@ -80,7 +80,7 @@ class Translator:
     def load(cls, folder):
         """From the folder of a run; FileNotFoundError or ValueError if it has no usable translator."""
         _, _, tokenizers = TranslationTask().read(folder)
-        model, _ = load_model(Path(folder) / runs.CHECKPOINT)
+        model = runs.load_run_model(folder, tokenizers)
         return cls(model, *tokenizers.values())
 
     def encode(self, sentence):

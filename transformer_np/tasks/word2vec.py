@@ -2,15 +2,14 @@
 
 import difflib
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from .. import data
 from ..data.tokenizers import UNK
 from ..models import Word2Vec, Word2VecConfig
-from ..support.checks import check_at_least
-from ..training import Adam, NegativeSampling, load_model
+from ..support.checks import check_at_least, check_number
+from ..training import Adam, NegativeSampling
 from . import runs
 from .task import Setup, Task, option
 
@@ -42,10 +41,8 @@ class Word2VecOptions:
         for name in ("steps", "batch_size", "d_model", "window", "negatives", "min_count"):
             check_at_least(name, getattr(self, name), 1)
         check_at_least("seed", self.seed, 0)
-        if not 0 < self.lr < float("inf"):
-            raise ValueError(f"lr must be positive, got {self.lr}")
-        if not 0 <= self.subsample < float("inf"):
-            raise ValueError(f"subsample must be 0 or positive, got {self.subsample}")
+        check_number("lr", self.lr, "(0, ∞)")
+        check_number("subsample", self.subsample, "[0, ∞)")
         if self.text is not None:
             object.__setattr__(self, "text", str(self.text))  # it may be a Path
 
@@ -73,7 +70,7 @@ class WordVectors:
     def load(cls, folder):
         """From the folder of a run; FileNotFoundError or ValueError if it holds no usable vectors."""
         _, _, tokenizers = Word2VecTask().read(folder)
-        model, _ = load_model(Path(folder) / runs.CHECKPOINT)
+        model = runs.load_run_model(folder, tokenizers)
         return cls._of(model, *tokenizers.values())
 
     @classmethod

@@ -2,15 +2,14 @@
 
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from .. import data
 from ..data.bpe import FIRST_MERGE
 from ..models import TransformerXL, TransformerXLConfig
-from ..support.checks import check_at_least, check_probability
-from ..training import Adam, SegmentRecurrence, cosine_schedule, load_model
+from ..support.checks import check_at_least, check_number
+from ..training import Adam, SegmentRecurrence, cosine_schedule
 from . import runs
 from .task import Setup, option
 from .text import GPTTask, TextGenerator
@@ -49,18 +48,20 @@ class XLOptions:
         for name, choices in (("tokens", ("char", "bpe")), ("norm", ("post", "pre"))):
             if getattr(self, name) not in choices:
                 raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
-        for name in ("steps", "batch_size", "segment_len", "layers"):
+        for name in ("steps", "batch_size", "segment_len", "layers", "heads", "d_model"):
             check_at_least(name, getattr(self, name), 1)
         for name in ("mem_len", "warmup", "seed"):
             check_at_least(name, getattr(self, name), 0)
+        if self.d_ff is not None:
+            check_at_least("d_ff", self.d_ff, 1)
         if self.eval_mem_len is not None:
             check_at_least("eval_mem_len", self.eval_mem_len, 0)
         check_at_least("vocab_size", self.vocab_size, FIRST_MERGE)
-        check_probability("dropout", self.dropout)
+        check_number("dropout", self.dropout, "[0, 1)")
         for name in ("lr", "clip"):
-            if not 0 < getattr(self, name) < float("inf"):
-                raise ValueError(f"{name} must be positive, got {getattr(self, name)}")
-        if not 0 <= self.min_lr <= self.lr:
+            check_number(name, getattr(self, name), "(0, ∞)")
+        check_number("min_lr", self.min_lr, "[0, ∞)")
+        if self.min_lr > self.lr:
             raise ValueError(f"min_lr must lie in 0 … lr = {self.lr}, got {self.min_lr}")
         if self.text is not None:
             object.__setattr__(self, "text", str(self.text))  # it may be a Path
@@ -81,7 +82,7 @@ class XLTextGenerator(TextGenerator):
     def load(cls, folder):
         """From the folder of a run; FileNotFoundError or ValueError if it holds no usable model."""
         _, options, tokenizers = XLTask().read(folder)
-        return cls._remembering(options, load_model(Path(folder) / runs.CHECKPOINT)[0], tokenizers)
+        return cls._remembering(options, runs.load_run_model(folder, tokenizers), tokenizers)
 
     @classmethod
     def _remembering(cls, options, model, tokenizers):

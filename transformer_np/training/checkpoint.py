@@ -3,13 +3,14 @@
 import json
 from dataclasses import asdict
 from pathlib import Path
+from zlib import crc32
 
 import numpy as np
 
 from .. import models
-from ..support.files import write_atomically
+from ..support.files import parse_json, write_atomically
 
-_HEADER = "transformer_np"  # the key of our header in the file's metadata
+_HEADER, _SUMS = "transformer_np", "checksums"  # the keys of our header and of its checksums in the file's metadata
 
 
 def save_checkpoint(path, tensors, header):
@@ -20,14 +21,17 @@ def save_checkpoint(path, tensors, header):
     from safetensors.numpy import save  # here, because `import transformer_np` loads NumPy alone
 
     tensors = {name: np.asarray(array, order="C") for name, array in tensors.items()}  # a number stays of shape ()
-    content = save(tensors, {_HEADER: json.dumps(header)})
+    text = json.dumps(header)
+    sums = {name: _sum(array) for name, array in tensors.items()}
+    content = save(tensors, {_HEADER: text, _SUMS: json.dumps({"tensors": sums, "header": _sum(text)})})
     write_atomically(path, lambda temporary: temporary.write_bytes(content))
 
 
 def load_checkpoint(path, prefix=""):
     """Read a file of save_checkpoint: ({name: array}, header), with the names that begin with `prefix`.
 
-    Raises FileNotFoundError, or ValueError for a file that is truncated, damaged or not ours.
+    Raises FileNotFoundError, or ValueError for a file that is truncated, damaged or not ours. Every tensor is compared
+    with its checksum, so that a single wrong bit is found. A file from before there were checksums is read without.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -36,23 +40,45 @@ def load_checkpoint(path, prefix=""):
         raise FileNotFoundError(f"there is no checkpoint {path}")
     try:
         with safe_open(path, framework="numpy") as file:
-            header = _header_of(path, file.metadata() or {})
-            return {name: file.get_tensor(name) for name in file.keys() if name.startswith(prefix)}, header
-    except SafetensorError as error:
+            header, sums = _header_of(path, file.metadata() or {})
+            if sums is not None and sums.keys() != set(file.keys()):
+                raise ValueError(f"{path} is damaged: its tensors are not those that were written")
+            tensors = {name: file.get_tensor(name) for name in file.keys() if name.startswith(prefix)}
+    except (SafetensorError, TypeError, AttributeError) as error:  # the last two: a type that NumPy lacks
         raise ValueError(f"{path} is truncated, damaged or not a safetensors file: {error}") from None
+    for name, array in tensors.items():
+        if sums is not None and _sum(array) != sums[name]:
+            raise ValueError(f"{path} is damaged: {name} does not have the checksum that was written")
+    return tensors, header
+
+
+def _sum(content):
+    """The checksum of a text, or of an array with its type and shape."""
+    if isinstance(content, str):
+        return crc32(content.encode())
+    return crc32(
+        np.ascontiguousarray(content).reshape(-1).view(np.uint8), crc32(f"{content.dtype} {content.shape}".encode())
+    )
 
 
 def _header_of(path, metadata):
-    """Our header, read before any tensor, because other files may hold types that NumPy lacks."""
+    """Our header, read before any tensor, because other files may hold types that NumPy lacks; and {name: checksum of
+    the tensor}, or None in an older file."""
     if _HEADER not in metadata:
         raise ValueError(f"{path} is a safetensors file, but not a checkpoint of transformer_np")
-    try:
-        header = json.loads(metadata[_HEADER])
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged, its header is not JSON: {error}") from None
+    header = parse_json(metadata[_HEADER], path)
     if not isinstance(header, dict):
         raise ValueError(f"{path} is damaged, its header is not a JSON object")
-    return header
+    if metadata.keys() == {_HEADER}:
+        return header, None
+    try:
+        sums = parse_json(metadata[_SUMS], path)
+        written, sums = sums["header"], dict(sums["tensors"])
+    except (KeyError, TypeError, ValueError):
+        raise ValueError(f"{path} is damaged: its checksums cannot be read") from None
+    if written != _sum(metadata[_HEADER]):
+        raise ValueError(f"{path} is damaged: its header does not have the checksum that was written")
+    return header, sums
 
 
 def model_header(model):
@@ -77,7 +103,7 @@ def load_model(path):
         raise ValueError(f"{path} holds a model of an unknown class, {header.get('model')!r}")
     try:
         model = cls(config_class(**header.get("config", {})))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path}: its configuration does not fit {config_class.__name__}: {error}") from None
     load_model_tensors(model, tensors, path)
     return model.eval(), header

@@ -15,9 +15,9 @@ def team_of(workers):
     """
     if isinstance(workers, Team):
         return workers
-    if workers == "auto":
+    if isinstance(workers, str) and workers == "auto":
         return OnePerCore()
-    if workers == "mpi":
+    if isinstance(workers, str) and workers == "mpi":
         return MPITeam()
     check_at_least("workers", workers, 1)
     return Workers(workers) if workers > 1 else Team()

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import functional as F
+from ..support.checks import check_number
 
 
 class Objective:
@@ -16,6 +17,7 @@ class Objective:
     """
 
     def __init__(self, model, ignore_index=None, label_smoothing=0.0):
+        check_number("label_smoothing", label_smoothing, "[0, 1]")
         self.model, self.ignore_index, self.label_smoothing = model, ignore_index, label_smoothing
 
     def logits(self, batch):

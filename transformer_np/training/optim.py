@@ -3,6 +3,9 @@ over memory, not a few passes per tensor."""
 
 import numpy as np
 
+from ..support.checks import check_number, short
+from ..support.memory import check_memory
+
 BLOCK = 1 << 15  # elements updated together: their arrays stay in the cache between the lines of the formula
 
 
@@ -22,10 +25,11 @@ class Optimizer:
             raise ValueError("parameters holds the same Parameter twice")
         if len({p.dtype for p in self.parameters}) > 1:
             raise ValueError(f"parameters mixes dtypes: {sorted({str(p.dtype) for p in self.parameters})}")
-        if not lr >= 0:
-            raise ValueError(f"lr must not be negative, got {lr}")
+        check_number("lr", lr, "[0, ∞)")
         self.lr = lr
         self.steps = 0
+        size = sum(p.data.nbytes for p in self.parameters)
+        check_memory(f"training {sum(p.data.size for p in self.parameters):,} parameters", (2 + len(self.slots)) * size)
         self.data = np.concatenate([p.data.reshape(-1) for p in self.parameters])
         self.grad = np.concatenate([p.grad.reshape(-1) for p in self.parameters])
         self.averages = {slot: np.zeros_like(self.data) for slot in self.slots}
@@ -107,6 +111,7 @@ class SGD(Optimizer):
     slots = ("velocity",)
 
     def __init__(self, parameters, lr=0.1, momentum=0.0):
+        check_number("momentum", momentum, "[0, 1]")
         self.momentum = momentum
         super().__init__(parameters, lr)
 
@@ -130,8 +135,11 @@ class Adam(Optimizer):
     slots = ("m", "v")
 
     def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
-        if not all(0 <= beta < 1 for beta in betas):
-            raise ValueError(f"betas must lie in [0, 1), got {betas}")
+        if not isinstance(betas, tuple | list) or len(betas) != 2:
+            raise TypeError(f"betas must be two numbers, got {short(betas)}")
+        for beta in betas:
+            check_number("betas", beta, "[0, 1)")
+        check_number("eps", eps, "[0, ∞)")
         self.betas, self.eps = betas, eps
         super().__init__(parameters, lr)
 
@@ -157,8 +165,7 @@ class AdamW(Adam):
     """
 
     def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None):
-        if not 0 <= weight_decay < float("inf"):
-            raise ValueError(f"weight_decay must not be negative, got {weight_decay}")
+        check_number("weight_decay", weight_decay, "[0, ∞)")
         self.weight_decay = weight_decay
         super().__init__(parameters, lr, betas, eps)
         self._decayed = None  # or 1 and 0 for every element of the buffer
@@ -189,8 +196,7 @@ def clip_grad_norm(parameters, max_norm):
 def clip_arrays(gradients, max_norm, total=None):
     """`clip_grad_norm` for a list of arrays. If these are only a part of all gradients, total(squares) turns their sum
     of squares into the sum over all."""
-    if not max_norm > 0:
-        raise ValueError(f"max_norm must be positive, got {max_norm}")
+    check_number("max_norm", max_norm, "(0, ∞)")
     # in blocks: a sum of millions of float32 loses digits, and would depend on how the gradients are divided
     squares = sum(float(np.vdot(block, block)) for g in gradients for block in _blocks(g.reshape(-1)))
     norm = (squares if total is None else total(squares)) ** 0.5

@@ -2,24 +2,28 @@
 
 from math import cos, pi
 
+from ..support.checks import check_at_least, check_number
+
 
 def noam_schedule(step, d_model, warmup):
     """The paper's learning rate (Vaswani et al. 2017, eq. 3): rises linearly for `warmup` steps, then falls as 1/√step.
 
     lr = d_model^(−1/2) · min(step^(−1/2), step · warmup^(−3/2)),  at most 1/√(d_model · warmup)
     """
-    if step < 1 or warmup < 1:
-        raise ValueError(f"step and warmup must be at least 1, got {step} and {warmup}")
+    for name, value in (("step", step), ("d_model", d_model), ("warmup", warmup)):
+        check_at_least(name, value, 1)
     return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
 
 
 def cosine_schedule(step, max_lr, min_lr, warmup, total):
     """Rises linearly to max_lr in `warmup` steps, then falls along half a cosine to min_lr at step `total` and stays
     there (Loshchilov & Hutter 2017)."""
-    if not 0 <= warmup < total:
+    for name, value, least in (("step", step, 1), ("warmup", warmup, 0), ("total", total, 1)):
+        check_at_least(name, value, least)
+    if warmup >= total:
         raise ValueError(f"warmup must lie in 0 … total − 1, got warmup {warmup} and total {total}")
-    if step < 1:
-        raise ValueError(f"step must be at least 1, got {step}")
+    check_number("max_lr", max_lr, "[0, ∞)")
+    check_number("min_lr", min_lr, "[0, ∞)")
     if step <= warmup:
         return max_lr * step / warmup
     progress = min(1.0, (step - warmup) / (total - warmup))

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from ..support.checks import check_number
+from ..support.processes import STOP_SIGNALS
 from .checkpoint import load_checkpoint, load_model_tensors, model_header, model_tensors, save_checkpoint
 from .choice import team_of
 from .optim import clip_arrays
@@ -69,6 +71,8 @@ class Trainer:
     def __init__(
         self, model, optimizer, objective, schedule=None, clip_norm=None, checkpoint=None, header=None, workers=1
     ):
+        if clip_norm is not None:
+            check_number("clip_norm", clip_norm, "(0, ∞)")
         self.model, self.optimizer, self.objective = model, optimizer, objective
         self.schedule, self.clip_norm, self.checkpoint = schedule, clip_norm, checkpoint
         self.header = header or {}
@@ -120,7 +124,8 @@ class Trainer:
             `fit` always saves at the end
         progress: show a bar on stderr
 
-        Ctrl-C finishes the step, saves, and returns with `interrupted` set; a second Ctrl-C stops at once.
+        Ctrl-C, SIGTERM or SIGHUP finishes the step, saves, and returns with `interrupted` set; a second one stops at
+        once.
         Raises TrainingError if the loss, a gradient or a parameter is not finite; the last checkpoint then stays as it
         was.
 
@@ -289,6 +294,11 @@ class Trainer:
         own = model_header(self.model)
         if header.get("model") != own["model"] or header.get("config") != own["config"]:
             raise ValueError(f"{self.checkpoint} is of another model: {_differences(header, own)}")
+        other = [name for name, value in self.header.items() if header.get(name, value) != value]
+        if other:
+            raise ValueError(
+                f"{self.checkpoint} is of another run: its {' and '.join(other)} is not the one given here"
+            )
         try:
             generators, states = self._generators(), header["random_states"]
             history = History(
@@ -347,7 +357,8 @@ class Trainer:
 
     @contextmanager
     def _stopping_softly(self):
-        """Inside, the first Ctrl-C only sets a flag, so that no step is cut short. The second one is Python's own."""
+        """Inside, the first Ctrl-C, SIGTERM or SIGHUP only sets a flag, so that no step is cut short. The second
+        one does what it did before."""
         asked = threading.Event()
         self._asked_to_stop = asked.is_set
         if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
@@ -356,13 +367,18 @@ class Trainer:
 
         def on_interrupt(*_):
             asked.set()
-            signal.signal(signal.SIGINT, before)
+            restore()
 
-        before = signal.signal(signal.SIGINT, on_interrupt)
+        def restore():
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+        heard = [s for s in STOP_SIGNALS if s == signal.SIGINT or signal.getsignal(s) != signal.SIG_IGN]  # nohup
+        before = {number: signal.signal(number, on_interrupt) for number in heard}
         try:
             yield
         finally:
-            signal.signal(signal.SIGINT, before)
+            restore()
 
 
 class _NoBar(nullcontext):

@@ -14,7 +14,7 @@ from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 
-from ..support.processes import blas_threads, interrupts_blocked, limit_blas_threads
+from ..support.processes import STOP_SIGNALS, blas_threads, interrupts_blocked, limit_blas_threads
 from .share import check_enough_rows, most_rows
 from .team import Team
 
@@ -70,7 +70,7 @@ class Workers(Team):
             for rank in range(1, self.size)
         ]
         try:
-            with interrupts_blocked():
+            with interrupts_blocked(STOP_SIGNALS):
                 for process in processes:
                     _start(process)
             for _, other in pipes:  # only the other process holds it now: it closes when that process ends

@@ -21,6 +21,7 @@ from ...layers import MultiHeadAttention
 from ...models import Bert, Transformer
 from ...models.decoder_only import DecoderOnly
 from ...support.checks import as_ids
+from ...support.files import write_text
 
 MOST_TOKENS = 64  # on either side: more words would not be readable
 MOST_NUMBERS = 4_000_000  # on one page, about 20 MB
@@ -65,7 +66,7 @@ class Explorer:
     def save(self, path):
         """Write the page and return its path. Raises OSError if it cannot be written."""
         path = Path(path)
-        path.write_text(self.page, encoding="utf-8", newline="\n")
+        write_text(path, self.page)
         return path
 
     def _repr_html_(self):

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...layers.initial import blank
 from ...support.checks import floating_dtype
-from ...support.files import write_atomically
+from ...support.files import read_json, write_atomically, write_text
 from .weights import WEIGHTS, check_kind, find_tensors
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
@@ -62,7 +62,7 @@ def load_pretrained(cls, folder, dtype=None):
     weights = _Weights(folder, layout)
     try:
         config = cls.config_class(**layout.read_config(settings, weights), dtype=dtype or weights.dtype)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ValueError(f"{folder / CONFIG}: {error}") from None
     wanted = layout.body(config) | layout.heads(config)
     _check_names(weights, wanted, layout, config)
@@ -71,7 +71,12 @@ def load_pretrained(cls, folder, dtype=None):
     parameters = dict(model.named_parameters())
     _check_shapes(weights, wanted, parameters)
     for name, stored in wanted.items():
-        _fill([parameters[ours].data for ours in stored.parameters], weights.tensors[name], stored)
+        filled = [parameters[ours].data for ours in stored.parameters]
+        _fill(filled, weights.tensors[name], stored)
+        if not all(np.isfinite(array).all() for array in filled):
+            raise ValueError(
+                f"{weights.tensors[name].path}: {weights.in_file[name]} holds NaN or infinity: download it again"
+            )
     model.pretrained_folder = folder
     return model.eval()
 
@@ -112,7 +117,7 @@ def save_pretrained(model, folder, tokenizer=None):
 
     write_atomically(folder / WEIGHTS, lambda path: path.write_bytes(save(tensors, {"format": "pt"})))
     text = json.dumps(settings, indent=2, ensure_ascii=False) + "\n"
-    write_atomically(folder / CONFIG, lambda path: path.write_text(text, encoding="utf-8"))
+    write_text(folder / CONFIG, text)
     _copy_tokenizer(origin if tokenizer is None else Path(tokenizer), folder, needed=tokenizer is not None)
 
 
@@ -159,10 +164,7 @@ def _settings(folder):
     path = folder / CONFIG
     if not path.is_file():
         raise FileNotFoundError(f"{folder} is not the folder of a model: it has no {CONFIG}")
-    try:
-        settings = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged: {error}") from None
+    settings = read_json(path)
     if not isinstance(settings, dict):
         raise ValueError(f"{path} is damaged: it is not a JSON object")
     return settings

@@ -42,6 +42,12 @@ def required(settings, *keys):
     raise ValueError(f"{keys[0]} is missing")
 
 
+def given(settings, key, default):
+    """The setting, or the default where it is missing or null."""
+    value = settings.get(key)
+    return default if value is None else value
+
+
 def refuse(settings, supported):
     """Raise ValueError if a setting has another value than the supported one."""
     for key, value in supported.items():

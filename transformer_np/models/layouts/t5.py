@@ -6,7 +6,7 @@ separate output projection and does not scale.
 
 import re
 
-from .layout import Stored, refuse, required
+from .layout import Stored, given, refuse, required
 
 MODEL_TYPES, PREFIX = ("t5",), ""
 # unused: old files have this bias, but no version of the model adds it to anything
@@ -34,33 +34,35 @@ def read_config(settings, weights):
         raise ValueError(
             f"feed_forward_proj is {kind!r}, which is not supported; supported are {', '.join(ACTIVATIONS)}"
         )
-    tied = settings.get("scale_decoder_outputs")  # the key of newer files
-    tied = settings.get("tie_word_embeddings", True) if tied is None else tied
+    tied = bool(given(settings, "tie_word_embeddings", True))
+    scaled = bool(given(settings, "scale_decoder_outputs", tied))  # the key of newer files, which all say "tied"
+    tied = scaled or (tied and OUTPUT not in weights)
     copies = [name for name in sorted(COPIES | ({OUTPUT} if tied else set())) if name in weights]
     for name in copies:
         if EMBEDDING in weights and not weights.equal(name, EMBEDDING):
             raise ValueError(f"{name} must equal {EMBEDDING}, but differs")
     layers = required(settings, "num_layers")
-    pad_id = settings.get("pad_token_id") or 0
-    start = settings.get("decoder_start_token_id")
+    pad_id = given(settings, "pad_token_id", 0)
+    eos_id = given(settings, "eos_token_id", 1)
     return dict(
         vocab_size=required(settings, "vocab_size"),
         d_model=required(settings, "d_model"),
         num_heads=required(settings, "num_heads"),
         d_head=required(settings, "d_kv"),
         num_encoder_layers=layers,
-        num_decoder_layers=layers if settings.get("num_decoder_layers") is None else settings["num_decoder_layers"],
+        num_decoder_layers=given(settings, "num_decoder_layers", layers),
         d_ff=required(settings, "d_ff"),
-        dropout=settings.get("dropout_rate", 0.1),
+        dropout=given(settings, "dropout_rate", 0.1),
         activation=ACTIVATIONS[kind],
-        tie_embeddings=bool(tied),
-        num_buckets=settings.get("relative_attention_num_buckets", 32),
-        max_distance=settings.get("relative_attention_max_distance", 128),
-        layer_norm_eps=float(settings.get("layer_norm_epsilon", 1e-6)),
+        tie_embeddings=tied,
+        scale_output=scaled or not tied,
+        num_buckets=given(settings, "relative_attention_num_buckets", 32),
+        max_distance=given(settings, "relative_attention_max_distance", 128),
+        layer_norm_eps=float(given(settings, "layer_norm_epsilon", 1e-6)),
         pad_id=pad_id,
-        eos_id=settings.get("eos_token_id", 1),
-        bos_id=pad_id if start is None else start,
-        max_len=settings.get("n_positions", 512),
+        eos_id=eos_id[0] if isinstance(eos_id, list) and eos_id else eos_id,
+        bos_id=given(settings, "decoder_start_token_id", pad_id),
+        max_len=given(settings, "n_positions", 512),
     )
 
 
@@ -85,6 +87,7 @@ def write_config(config):
         "dropout_rate": c.dropout,
         "feed_forward_proj": {ours: theirs for theirs, ours in ACTIVATIONS.items()}[c.activation],
         "tie_word_embeddings": c.tie_embeddings,
+        **({} if c.scale_output else {"scale_decoder_outputs": False}),
         "relative_attention_num_buckets": c.num_buckets,
         "relative_attention_max_distance": c.max_distance,
         "layer_norm_epsilon": c.layer_norm_eps,

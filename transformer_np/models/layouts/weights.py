@@ -5,12 +5,13 @@ kind, shape and place of every tensor; the numbers follow. The safetensors libra
 here, because the library hands out whole tensors only, and none in bfloat16, which NumPy lacks.
 """
 
-import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+from ...support.files import parse_json, read_json
 
 WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
@@ -92,7 +93,7 @@ def _in_file(path):
         raise ValueError(f"{path} is truncated, damaged or not a safetensors file: {error}") from None
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(length))
+        header = parse_json(file.read(length), path)
     header.pop("__metadata__", None)
     return {
         name: Tensor(path, 8 + length + entry["data_offsets"][0], entry["dtype"], tuple(entry["shape"]))
@@ -103,7 +104,7 @@ def _in_file(path):
 def _in_shards(index):
     """{name: Tensor} of all shards that the index names."""
     try:
-        shard_of = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+        shard_of = read_json(index)["weight_map"]
         shards = {shard: index.parent / shard for shard in sorted(set(shard_of.values()))}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f'{index} is damaged: expected JSON with {{"weight_map": {{tensor: file}}}}') from None

@@ -1,0 +1,280 @@
+"""Every number that a public function or class takes: NaN, infinity and other kinds are refused by the argument's name.
+
+The arguments are found in the signatures, so a new one without a check fails here.
+"""
+
+import inspect
+from dataclasses import MISSING, fields, is_dataclass
+from types import NoneType
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from transformer_np import data, decoding, functional, layers, masks, models, tasks, training
+from transformer_np.layers import blocks
+from transformer_np.module import Parameter
+from transformer_np.tasks import all_tasks
+from transformer_np.training import optim
+
+PUBLIC = (functional, masks, layers, blocks, models, decoding, training, optim, data, tasks)
+OPTIONS = [type(task).Options if not isinstance(task, type) else task.Options for task in all_tasks()]
+
+# a call that is right but for the number: the other arguments that have no default
+X = np.ones((2, 3))
+IDS = np.array([[1, 2], [3, 0]])
+MODEL = models.GPT(models.GPTConfig(7, max_len=5, d_model=4, num_heads=2, num_layers=1))
+PAIR = models.Transformer(
+    models.TransformerConfig(7, 7, d_model=4, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=5)
+)
+SENTENCES = [(f"source {i}", "target") for i in range(40)]
+GIVEN = {
+    "rng": 0,
+    "x": X,
+    "dy": X,
+    "gamma": np.ones(3),
+    "beta": np.ones(3),
+    "p": 0.5,
+    "keep": X > 0,
+    "logits": X,
+    "probs": X,
+    "targets": np.array([0, 1]),
+    "ids": IDS,
+    "T": 3,
+    "S": 3,
+    "window": 1,
+    "pad_id": 0,
+    "K": 4,
+    "positions": 1,
+    "length": 9,
+    "parameters": [Parameter(np.ones(3))],
+    "max_norm": 1.0,
+    "step": 3,
+    "d_model": 4,
+    "warmup": 2,
+    "max_lr": 1.0,
+    "min_lr": 0.1,
+    "total": 9,
+    "model": PAIR,
+    "src": IDS,
+    "prompt": IDS,
+    "max_new_tokens": 2,
+    "num_heads": 2,
+    "d_ff": 5,
+    "embedding": layers.Embedding(5, 4),
+    "text": "a text of some words " * 9,
+    "vocab_size": 11,
+    "src_vocab_size": 11,
+    "tgt_vocab_size": 11,
+    "max_len": 9,
+    "pairs": SENTENCES,
+    "sequences": [[1, 2], [3]],
+    "batch_size": 2,
+    "d_in": 3,
+    "d_out": 3,
+    "num_embeddings": 5,
+    "num_positions": 5,
+    "kernel_size": 2,
+    "segment_len": 3,
+    "block_size": 3,
+    "size": 600,
+    "attention": None,
+    "sublayer": None,
+    "value": 1,
+    "log_total": np.ones((1, 1, 2)),
+    "buckets": np.zeros((3, 3), int),
+    "dbias": np.ones((2, 3, 3)),
+    "weights": X[None, None],
+    "num_buckets": 8,
+    "sentinels": [20, 21, 22, 23, 24, 25],
+    "T_max": 5,
+    "center": np.ones((2, 4)),
+    "context": np.ones((2, 4)),
+    "negatives": np.ones((2, 3, 4)),
+    "p_context": np.ones(2),
+    "p_negatives": np.ones((2, 3)),
+    "name": "xl",
+    "dloss": 1.0,
+    "schedule": None,
+    "q": X[None, None],
+    "tile": 2,
+    "k": X[None, None],
+    "v": X[None, None],
+    "repeats": 2,
+    "dilation": 1,
+    "objective": None,
+    "optimizer": None,
+    "w": np.ones((2, 3, 4)),
+    "texts": [([4, 5, 6], 0), ([5, 6, 7], 1)],
+    "y": X,
+    "gradients": [X],
+    "parts": [data.Seq2SeqBatches([([5, 6], [7])], 1)],
+    "dout": X[None, None],
+    "out": X[None, None],
+    "lse": X[None],
+}
+OF = {
+    "generate": {"model": MODEL},
+    "generate_steps": {"model": MODEL},
+    "corrupt_spans": {"ids": np.arange(9)},
+    "SkipGrams": {"ids": np.arange(4, 13), "vocab_size": 20, "negatives": 2},
+    "SpanBatches": {"ids": np.arange(40) % 7, "block_size": 12},
+    "rotary": {"x": np.ones((2, 4)), "positions": np.arange(2)},
+    "rotary_backward": {"dy": np.ones((2, 4)), "positions": np.arange(2)},
+    "embedding_backward": {"dy": np.ones((2, 2, 3))},
+    "TextBatches": {"ids": np.arange(30)},
+    "TextStreams": {"ids": np.arange(30)},
+    "validation_batches": {"ids": np.arange(30)},
+    "causal_conv1d_backward": {"dy": np.ones((2, 3, 4)), "x": np.ones((2, 3, 3))},
+    "causal_conv1d": {"x": np.ones((2, 3, 3))},
+    "MaskedBatches": {"texts": [[4, 5], [6, 7]]},
+    "repeat_heads": {"x": X[None, None]},
+    "repeat_heads_backward": {"dy": X[None, None]},
+    "mask_tokens": {"ids": IDS + 3},
+    "split_heads": {"x": np.ones((2, 3, 4))},
+    "Trainer": {
+        "model": MODEL,
+        "optimizer": training.SGD([Parameter(np.ones(3))]),
+        "objective": training.NextToken(MODEL),
+    },
+}
+EXAMPLE = {"betas": lambda bad: [(bad, 0.9), (0.9, bad), bad]}  # where the number is inside another value
+
+WRONG_NUMBERS = [float("nan"), float("inf"), -float("inf"), np.float32("nan"), 10**400]
+WRONG_KINDS = ["0.1", True, np.True_, [0.1], np.array([0.1, 0.2]), np.array(0.1), 1j, object()]
+SIZES = {
+    "length",
+    "d_model",
+    "num_heads",
+    "num_embeddings",
+    "T",
+    "S",
+    "d_ff",
+    "vocab_size",
+    "src_vocab_size",
+    "tgt_vocab_size",
+    "K",
+    "num_buckets",
+    "max_len",
+    "d_in",
+    "d_out",
+    "kernel_size",
+    "segment_len",
+    "block_size",
+    "batch_size",
+    "step",
+    "warmup",
+    "window",
+    "pad_id",
+    "max_new_tokens",
+    "repeats",
+    "size",
+    "beam_size",
+    "top_k",
+}
+NAMES = {
+    "p",
+    "eps",
+    "lr",
+    "momentum",
+    "weight_decay",
+    "max_norm",
+    "max_lr",
+    "min_lr",
+    "dloss",
+    "dropout",
+    "betas",
+    "clip_norm",
+}
+# not a mathematical argument of the model: recorded results
+RECORDS = {"Hypothesis", "History", "CopyCurves", "Run", "Setup", "short"}
+
+
+def public():
+    for module in PUBLIC:
+        for name in getattr(module, "__all__", None) or [n for n in vars(module) if not n.startswith("_")]:
+            thing = getattr(module, name)
+            if callable(thing) and getattr(thing, "__module__", "").startswith("transformer_np"):
+                yield name, thing
+    for options in OPTIONS:
+        yield options.__qualname__, options
+
+
+def arguments():
+    """{(name of the function, argument): (function, kind, whether None is allowed)}"""
+    found = {}
+    for name, thing in public():
+        if name in RECORDS:
+            continue
+        try:
+            parameters = inspect.signature(thing).parameters
+        except ValueError:
+            continue
+        for argument, parameter in parameters.items():
+            types = get_args(parameter.annotation) or (parameter.annotation,)
+            kind = type(parameter.default) if parameter.default not in (None, inspect.Parameter.empty) else None
+            kind = next((t for t in types if t in (int, float, bool, str)), kind)
+            if argument in NAMES or kind is float:
+                optional = NoneType in types or parameter.default is None
+                found[name, argument] = thing, float, optional
+            elif kind is int or argument in SIZES:
+                found[name, argument] = thing, int, NoneType in types or parameter.default is None
+    return found
+
+
+ARGUMENTS = arguments()
+
+
+def call(name, thing, argument, bad):
+    """The call with one wrong argument, run to its end."""
+    if is_dataclass(thing):
+        needed = [f.name for f in fields(thing) if f.default is MISSING and f.default_factory is MISSING]
+    else:
+        needed = [n for n, p in inspect.signature(thing).parameters.items() if p.default is inspect.Parameter.empty]
+    given = {n: {**GIVEN, **OF.get(name, {})}[n] for n in needed if n != argument}
+    result = thing(**{**given, argument: bad})
+    return list(result) if inspect.isgenerator(result) else result
+
+
+@pytest.mark.parametrize(("name", "argument"), [key for key, (_, kind, _) in ARGUMENTS.items() if kind is float])
+def test_every_float(name, argument):
+    thing, _, optional = ARGUMENTS[name, argument]
+    inside = EXAMPLE.get(argument, lambda bad: [bad])
+    for error, values in ((ValueError, WRONG_NUMBERS), (TypeError, WRONG_KINDS + [None] * (not optional))):
+        for value in values:
+            for bad in inside(value):
+                with pytest.raises((error, TypeError) if argument in EXAMPLE else error) as caught:
+                    call(name, thing, argument, bad)
+                message = str(caught.value)
+                assert argument in message or (argument == "std" and "init_std" in message), (bad, message)
+                assert len(message) < 200 and "\n" not in message
+
+
+@pytest.mark.parametrize(("name", "argument"), [key for key, (_, kind, _) in ARGUMENTS.items() if kind is int])
+def test_every_whole_number(name, argument):
+    thing, _, optional = ARGUMENTS[name, argument]
+    for error, values in (
+        (ValueError, [10**21, 10**5000, -(10**21)]),
+        (
+            TypeError,
+            [1.5, float("nan"), "3", True, [3], np.array([3, 4]), np.array(3), 1j, object()] + [None] * (not optional),
+        ),
+    ):
+        for bad in values:
+            with pytest.raises(error) as caught:
+                call(name, thing, argument, bad)
+            message = str(caught.value)
+            assert argument in message, (bad, message)
+            assert len(message) < 200 and "\n" not in message
+
+
+def test_the_signatures_have_been_read():
+    """Numbers that are known to be there: the search finds what it should."""
+    known = {
+        ("layer_norm", "eps"),
+        ("AdamW", "weight_decay"),
+        ("beam_search", "length_penalty"),
+        ("Linear", "init_std"),
+    }
+    assert known - {("Linear", "init_std")} <= ARGUMENTS.keys()
+    assert len(ARGUMENTS) > 100

@@ -1,0 +1,527 @@
+"""What docs/reliability.md promises: damaged files, surroundings, signals and two processes in one folder."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from transformer_np import cli
+from transformer_np import functional as F
+from transformer_np.data import pad_batch, read_text, read_vectors, write_vectors
+from transformer_np.decoding import beam_search, generate, greedy_decode, sampling_distribution
+from transformer_np.layers import Embedding
+from transformer_np.masks import padding_mask
+from transformer_np.models import (
+    GPT,
+    T5,
+    Bert,
+    BertConfig,
+    GPTConfig,
+    Llama,
+    LlamaConfig,
+    T5Config,
+    Transformer,
+    TransformerConfig,
+    TransformerXL,
+    TransformerXLConfig,
+    Word2Vec,
+    Word2VecConfig,
+)
+from transformer_np.models.base import fitting
+from transformer_np.module import Parameter
+from transformer_np.pretrained import load_pretrained
+from transformer_np.support import files, memory
+from transformer_np.tasks import runs
+from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
+from transformer_np.training import Adam, load_checkpoint, load_model, save_checkpoint
+from transformer_np.training.checkpoint import model_header, model_tensors
+
+posix = pytest.mark.skipif(os.name != "posix", reason="signals, locks and pipes of POSIX")
+ROOT = str(Path(cli.__file__).parents[1])
+SMALL = GPTConfig(9, max_len=6, d_model=4, num_heads=2, num_layers=1)
+TEXT = "some words of a text that is long enough to learn from. " * 30
+OPTIONS = {"block_size": 8, "batch_size": 2, "layers": 1, "heads": 2, "d_model": 8, "steps": 3}
+
+
+@pytest.fixture
+def interruptible():
+    """SIGINT as in a shell's foreground, also in child processes."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def model():
+    return GPT(SMALL).eval()
+
+
+@pytest.fixture
+def pair():
+    return Transformer(
+        TransformerConfig(9, 9, d_model=4, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=5)
+    ).eval()
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory):
+    """A text and the folder of a run."""
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "text.txt").write_text(TEXT, encoding="utf-8")
+    GPTTask().train(GPTOptions(text=folder / "text.txt", **OPTIONS), folder / "run", progress=False)
+    return folder
+
+
+# --- numbers ---------------------------------------------------------------------------------------------------------
+
+
+def test_masked_arrays_and_matrices_are_refused():
+    """Their operators mean something else: x @ w of a masked array ignores the mask."""
+    x = np.ones((2, 3))
+    for wrong in (np.ma.masked_array(x, x > 0), x.view(np.matrix)):
+        with pytest.raises(TypeError, match="plain array"):
+            F.linear(wrong, np.ones((3, 4)))
+        with pytest.raises(TypeError, match="plain array"):
+            F.embedding(wrong.astype(int), np.ones((3, 4)))
+    with pytest.raises(TypeError, match="mask must be a Boolean array"):
+        F.scaled_dot_product_attention(x, x, x, np.ma.masked_array(np.ones((2, 2), bool)))
+
+
+@pytest.mark.parametrize("keep", [np.ones((2, 3)), np.ones((2, 3), int), [[True] * 3] * 2, None])
+def test_keep_is_boolean(keep):
+    with pytest.raises(TypeError, match="keep must be a Boolean array"):
+        F.dropout_backward(np.ones((2, 3)), keep, 0.5)
+
+
+@pytest.mark.parametrize("ids", [[[1.0, 2.0]], [["a", "b"]], [[True, False]], [[1, None]]])
+def test_ids_of_other_kinds(ids):
+    with pytest.raises(TypeError, match="ids must be whole numbers"):
+        padding_mask(ids, 0)
+    with pytest.raises(TypeError, match="sequences must be whole numbers"):
+        pad_batch(ids)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_logits_that_are_not_finite(model, pair, bad):
+    """Not token 0, without a word."""
+    model.blocks[0].feed_forward.b2.data = np.full(4, bad)
+    with np.errstate(invalid="ignore"), pytest.raises(ValueError, match="the logits of step 1 are not finite"):
+        generate(model, [[1, 2]], 3)
+    pair.output.b.data = np.array([0, bad] + [0] * 7)
+    for search in (greedy_decode, beam_search):
+        with pytest.raises(ValueError, match="the logits of step 1 are not finite"):
+            search(pair, [[3, 4]], max_len=3)
+    with pytest.raises(ValueError, match="not finite"):
+        sampling_distribution(np.array([0.0, bad]))
+
+
+def test_the_step_of_logits_that_are_not_finite(pair, monkeypatch):
+    real, calls = pair.decode, []
+    monkeypatch.setattr(pair, "decode", lambda *a: calls.append(1) or real(*a) * (np.nan if len(calls) == 3 else 1))
+    pair.output.b.data = np.array([0.0] * 3 + [50.0] + [0.0] * 5)  # never the end token
+    with pytest.raises(ValueError, match="the logits of step 3 are not finite"):
+        greedy_decode(pair, [[3, 4]], max_len=5)
+
+
+def test_an_excluded_token_is_no_error():
+    assert sampling_distribution(np.array([0.0, -np.inf])).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_weights_that_are_not_finite(tmp_path, model, bad):
+    name = "blocks.0.attention.b_k"
+    state = {**model.state_dict(), name: np.full(4, bad, np.float32)}
+    with pytest.raises(ValueError, match=f"{name} must be finite"):
+        model.load_state_dict(state)
+    save_checkpoint(tmp_path / "c", {f"model.{n}": x for n, x in state.items()}, model_header(model))
+    with pytest.raises(ValueError, match=rf"c does not fit the model: {name} must be finite"):
+        load_model(tmp_path / "c")
+    model.position.table.data = np.full((6, 4), bad)
+    model.save_pretrained(tmp_path / "folder")
+    with pytest.raises(ValueError, match=r"model\.safetensors: .*wpe\.weight holds NaN or infinity"):
+        load_pretrained(GPT, tmp_path / "folder")
+    with pytest.raises(ValueError, match="row 1 holds NaN"):
+        Embedding.from_vectors(np.array([[1.0, 2.0], [bad, 1.0]]))
+
+
+def test_a_large_value_is_short_in_a_message():
+    for name in ("tie_embeddings", "dtype", "dropout", "d_ff", "activation"):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            GPTConfig(**{"vocab_size": 9, name: np.ones((20, 20))})
+        assert len(str(caught.value)) < 300 and "\n" not in str(caught.value)
+
+
+# --- memory ----------------------------------------------------------------------------------------------------------
+
+LARGE = 2_000_000
+MODELS = [
+    (GPT, GPTConfig(9, num_layers=LARGE)),
+    (GPT, GPTConfig(10**13)),
+    (GPT, GPTConfig(9, max_len=10**13)),
+    (Llama, LlamaConfig(9, d_ff=10**12)),
+    (Bert, BertConfig(9, num_layers=10**15)),
+    (T5, T5Config(9, d_model=10**7)),
+    (Transformer, TransformerConfig(9, 9, num_decoder_layers=10**18)),
+    (TransformerXL, TransformerXLConfig(9, d_model=2 * 10**6, num_heads=2, num_layers=2, d_ff=5, mem_len=5)),
+    (Word2Vec, Word2VecConfig(10**12)),
+]
+
+
+@pytest.mark.parametrize(("cls", "config"), MODELS)
+def test_a_model_that_cannot_fit_is_refused_before_it_is_made(cls, config, monkeypatch):
+    monkeypatch.setattr(memory, "memory_limit", lambda: 2**34)
+    with pytest.raises(MemoryError, match=r"needs at least [\d.,e+]+ [GTPE]iB of memory, but there are 16\.0 GiB"):
+        cls(config)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        GPTConfig(50_000, max_len=100, d_model=64, num_heads=2, num_layers=2),
+        LlamaConfig(900, d_model=64, num_heads=4, num_kv_heads=2, num_layers=3, d_ff=200),
+        BertConfig(900, max_len=64, d_model=64, num_heads=4, num_layers=3, d_ff=200),
+        T5Config(900, d_model=64, num_heads=4, d_head=8, d_ff=200),
+        TransformerConfig(900, 800, d_model=64, num_heads=4, d_ff=200),
+        TransformerXLConfig(900, d_model=64, num_heads=4, num_layers=3, d_ff=200, mem_len=5),
+        Word2VecConfig(900, d_model=64),
+    ],
+)
+def test_what_a_model_needs_at_least(config, monkeypatch):
+    """Never more than it has, and not much less."""
+    from transformer_np import models
+    from transformer_np.models import base
+
+    said = []
+    monkeypatch.setattr(base, "check_memory", lambda what, needed: said.append(needed))
+    fitting(config)
+    made = getattr(models, type(config).__name__.removesuffix("Config"))(config)
+    layers = sum(getattr(config, f"num_{which}layers", 0) for which in ("", "encoder_", "decoder_"))
+    needed, has = said[0] - base.OBJECTS * layers, 4 * made.num_parameters()
+    if config.position_table and type(config) is TransformerConfig:
+        has += 4 * config.max_len * config.d_model  # the sinusoids are no parameters
+    assert 0.4 * has < needed <= has
+
+
+def test_long_texts_wide_beams_and_training_that_cannot_fit(model, pair, monkeypatch):
+    with pytest.raises(MemoryError, match="max_new_tokens = 1000000000000000 needs at least"):
+        generate(model, [[1]], 10**15)
+    with pytest.raises(MemoryError, match="beam_size = 1000000000000000 needs at least"):
+        beam_search(pair, [[3]], beam_size=10**15, max_len=64)
+    monkeypatch.setattr(memory, "memory_limit", lambda: 4000)
+    with pytest.raises(MemoryError, match=r"training 1,000 parameters needs at least 15\.6 KiB"):
+        Adam([Parameter(np.ones(1000, np.float32))])
+
+
+# --- checkpoints -----------------------------------------------------------------------------------------------------
+
+
+def test_every_flipped_bit_of_a_checkpoint_is_found(tmp_path, model):
+    path = tmp_path / "checkpoint"
+    save_checkpoint(path, model_tensors(model), {**model_header(model), "step": 3})
+    whole = path.read_bytes()
+    before = load_checkpoint(path)
+    rng = np.random.default_rng(0)
+    for place in rng.permutation(len(whole))[:300]:
+        spoiled = bytearray(whole)
+        spoiled[place] ^= 1 << rng.integers(8)
+        path.write_bytes(spoiled)
+        try:
+            tensors, header = load_checkpoint(path)
+        except ValueError as error:
+            assert str(path) in str(error) and "\n" not in str(error)
+        else:  # a bit without a meaning, such as in padding
+            assert header == before[1] and all(np.array_equal(tensors[name], before[0][name]) for name in before[0])
+    spoiled = bytearray(whole)
+    spoiled[-2] ^= 1
+    path.write_bytes(spoiled)
+    with pytest.raises(ValueError, match=r"is damaged: model.* does not have the checksum"):
+        load_checkpoint(path)
+
+
+def test_a_checkpoint_without_checksums_is_read(tmp_path):
+    from safetensors.numpy import save
+
+    (tmp_path / "old").write_bytes(save({"a": np.ones(2)}, {"transformer_np": '{"step": 3}'}))
+    assert load_checkpoint(tmp_path / "old")[1] == {"step": 3}
+
+
+def test_a_vocabulary_of_another_run(learned, tmp_path):
+    import shutil
+
+    run = shutil.copytree(learned / "run", tmp_path / "run")
+    TextGenerator.load(run)
+    description = json.loads((run / runs.DESCRIPTION).read_text(encoding="utf-8"))
+    words = description["tokenizer"]["vocabulary"]
+    words[-1], words[-2] = words[-2], words[-1]
+    (run / runs.DESCRIPTION).write_text(json.dumps(description), encoding="utf-8")
+    with pytest.raises(ValueError, match="was trained with another vocabulary"):
+        TextGenerator.load(run)
+    with pytest.raises(ValueError, match="is of another run: its vocabulary"):
+        GPTTask().train({}, run, resume=True, progress=False)
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+DEEP = "[" * 100_000
+DAMAGED = [b"", b"{", b"\xff\xfe", DEEP.encode(), b'{"a": ' * 50_000, b"nan", b"[1]", b'"text"', b"9" * 5000]
+
+
+@pytest.mark.parametrize("content", DAMAGED, ids=lambda content: repr(content[:8]))
+def test_damaged_json(tmp_path, content, capsys):
+    """One line with the file's name; and commands that look for the newest run pass it over."""
+    path = tmp_path / runs.DESCRIPTION
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"run\.json|the kind None"):
+        runs.read_run(tmp_path, "gpt")
+    (tmp_path / runs.CHECKPOINT).write_bytes(content)
+    with pytest.raises(FileNotFoundError, match="no trained model found"):
+        runs.newest_run("gpt", below=tmp_path)
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(ValueError, match=r"config\.json"):
+        load_pretrained(GPT, tmp_path)
+    with pytest.raises(ValueError, match="truncated, damaged or not a safetensors file"):
+        load_checkpoint(tmp_path / runs.CHECKPOINT)
+
+
+def test_deeply_nested_toml(tmp_path):
+    from transformer_np.homework.course import CourseError, read_course
+
+    (tmp_path / "course.toml").write_text("points = " + DEEP, encoding="utf-8")
+    with pytest.raises(CourseError, match=r"course\.toml is not TOML"):
+        read_course(tmp_path / "course.toml")
+
+
+@posix
+def test_pipes_and_devices_are_refused(tmp_path):
+    """They would be read without end, or not at all."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        for read in (read_text, read_vectors, files.read_json):
+            with pytest.raises(ValueError, match="is a device or a pipe"):
+                read(path)
+
+
+def test_a_picture_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    from transformer_np import plots
+
+    picture, path = plots.mask(np.eye(3, dtype=bool)), tmp_path / "a.png"
+    picture.savefig(path)
+    before = path.read_bytes()
+    assert before.startswith(b"\x89PNG")
+    monkeypatch.setattr(os, "fsync", lambda file: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(OSError, match="No space left"):
+        picture.savefig(path)
+    assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["a.png"]
+
+
+@posix
+def test_a_temporary_file_is_of_one_writer_and_removed_after_a_crash(tmp_path):
+    path, names = tmp_path / "a.txt", []
+
+    def write(temporary):
+        names.append(temporary.name)
+        if len(names) == 1:  # another writer of the same file, while the first is at it
+            files.write_text(path, "second")
+        temporary.write_text("first", encoding="utf-8")
+
+    files.write_atomically(path, write)
+    assert path.read_text(encoding="utf-8") == "first"
+    left = tmp_path / names[0]
+    left.write_text("of a killed process", encoding="utf-8")
+    files.write_text(path, "third")
+    assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+@posix
+def test_a_device_is_written_directly():
+    files.write_text("/dev/null", "text")
+    assert not os.path.isfile("/dev/null")
+
+
+# --- word vectors ----------------------------------------------------------------------------------------------------
+
+
+def test_word_vectors_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "v").write_bytes(b"\xef\xbb\xbf2 3\na 1 2 3\nb 4 5 6\n")
+    words, vectors = read_vectors(tmp_path / "v")
+    assert words == ["a", "b"] and vectors.tolist() == [[1, 2, 3], [4, 5, 6]]
+
+
+@pytest.mark.parametrize("binary", [False, True])
+@pytest.mark.parametrize("D", [1, 2, 3, 4])
+def test_word_vectors_of_few_dimensions_and_rare_blanks(tmp_path, D, binary):
+    """Words of real files have blanks that are no spaces; a float32 may consist of printable bytes."""
+    words = ["a\u00a0b", "c\u2003d", "e", *(f"w{i}" for i in range(9))]
+    vectors = np.random.default_rng(D).normal(size=(12, D)).astype(np.float32)
+    vectors[0, 0] = np.frombuffer(b"1.25", "<f4")[0]
+    write_vectors(tmp_path / "v", words, vectors, binary)
+    found, values = read_vectors(tmp_path / "v")
+    assert found == words and np.array_equal(values, vectors)
+
+
+# --- T5 as it is written today ---------------------------------------------------------------------------------------
+
+
+def test_t5_without_a_head_that_is_not_scaled(tmp_path):
+    model = T5(
+        T5Config(11, d_model=8, num_heads=2, d_head=4, d_ff=6, num_encoder_layers=1, num_decoder_layers=1)
+    ).eval()
+    model.save_pretrained(tmp_path)
+    settings = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    assert "scale_decoder_outputs" not in settings
+    settings |= {
+        "scale_decoder_outputs": False,
+        "tie_word_embeddings": True,
+        "eos_token_id": [1, 2],
+        "n_positions": None,
+    }
+    (tmp_path / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    found = T5.from_pretrained(tmp_path)
+    assert found.config == replace(model.config, scale_output=False)
+    src, tgt_in = np.array([[3, 4, 5]]), np.array([[0, 6]])
+    np.testing.assert_allclose(found(src, tgt_in), model(src, tgt_in) * 8**0.5, rtol=1e-5)
+    found.save_pretrained(tmp_path / "again")
+    assert T5.from_pretrained(tmp_path / "again").config == found.config
+
+
+# --- runs ------------------------------------------------------------------------------------------------------------
+
+
+@posix
+def test_two_runs_in_one_folder(learned, tmp_path):
+    options = GPTOptions(text=learned / "text.txt", **OPTIONS)
+    with files.held(tmp_path / "run"):
+        for resume, given in ((False, options), (True, {})):
+            with pytest.raises(FileExistsError, match=rf"is in use by process {os.getpid()} on .*: wait until"):
+                GPTTask().train(given, tmp_path / "run", resume=resume, progress=False)
+        assert [path.name for path in (tmp_path / "run").iterdir()] == [files.LOCK]
+    assert not (tmp_path / "run").exists()  # it was empty
+    GPTTask().train(options, tmp_path / "run", progress=False)
+    assert files.LOCK not in [path.name for path in (tmp_path / "run").iterdir()]
+
+
+@posix
+def test_a_crash_leaves_no_lock(tmp_path):
+    code = (
+        "import os, sys; from transformer_np.support.files import held\nwith held(sys.argv[1]): os.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(tmp_path / "run")]).returncode == -signal.SIGKILL
+    assert (tmp_path / "run" / files.LOCK).exists()
+    with files.held(tmp_path / "run"):
+        pass
+    assert (tmp_path / "run").exists() and not list((tmp_path / "run").iterdir())
+
+
+@posix
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_signal_saves(learned, tmp_path, number, workers, interruptible):
+    command = [sys.executable, "-m", "transformer_np", "train", "gpt", "--text", str(learned / "text.txt")]
+    command += ["--steps", "100000", "--out", str(tmp_path / "run"), "--workers", workers]
+    command += [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items() if name != "steps"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        for line in process.stderr:
+            if "training:" in line:
+                break
+        process.send_signal(number)
+        err = process.stderr.read()
+        assert process.wait() == 130, err
+    assert "everything is saved" in err and "Traceback" not in err
+    header = load_checkpoint(tmp_path / "run" / runs.CHECKPOINT)[1]
+    assert f"interrupted after step {header['step']};" in err
+
+
+@posix
+def test_nohup_is_obeyed():
+    """A signal that is ignored when the training begins stays ignored."""
+    code = (
+        "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
+        "from transformer_np.training import Trainer, SGD\n"
+        "from transformer_np.module import Parameter\n"
+        "import numpy as np\n"
+        "trainer = Trainer.__new__(Trainer)\n"
+        "with trainer._stopping_softly():\n"
+        "    os.kill(os.getpid(), signal.SIGHUP); print(trainer._asked_to_stop())\n"
+        "    os.kill(os.getpid(), signal.SIGTERM); print(trainer._asked_to_stop())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "True"], done.stderr
+
+
+# --- the command line ------------------------------------------------------------------------------------------------
+
+
+def shell(command, **options):
+    """A line for the shell, in which $T is the command."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": ROOT,
+        "T": f"{sys.executable} -m transformer_np",
+        **options.pop("env", {}),
+    }
+    return subprocess.run(["sh", "-c", command], capture_output=True, env=environment, timeout=120, **options)
+
+
+@posix
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("$T translate <&-", b"no trained model found"),
+        ("$T generate x --model '' ", b"--model is empty"),
+        ("$T generate x --model= ", b"--model is empty"),
+        ("$T train gpt --layers 1000000000000000000000", b"layers must be at most"),
+        ("$T train gpt --layers 1000000000000", b"of memory, but there are"),
+        ("$T homework grade --memory 1e300 .", b"below 1e9"),
+        ("$T plot pe -o a.png --length 1000000000000000000000", b"error"),
+        ("$T neighbours --vectors /dev/zero a", b"is a device or a pipe"),
+        ("head -c 3000000 /dev/zero | $T embed --pretrained /nonexistent", b"error"),
+    ],
+)
+def test_an_error_is_short(tmp_path, command, message):
+    done = shell(command, cwd=tmp_path)
+    assert done.returncode == 2
+    assert message in done.stderr and b"Traceback" not in done.stderr and b"a bug" not in done.stderr
+    assert len(done.stderr.split(b"error:", 1)[1].splitlines()) <= 3
+
+
+@posix
+@pytest.mark.parametrize(
+    "command",
+    [
+        "$T lecture --no-train >&-",
+        "$T lecture --no-train 2>&-",
+        "env -i PYTHONPATH=$PYTHONPATH PYTHONIOENCODING=ascii $T lecture --no-train",
+        "env -i PYTHONPATH=$PYTHONPATH PYTHONIOENCODING=latin-1 $T lecture --no-train",
+        "$T --version >/dev/full || true",
+    ],
+)
+def test_whatever_the_surroundings(tmp_path, command):
+    done = shell(command, cwd=tmp_path)
+    assert b"Traceback" not in done.stderr and b"Error" not in done.stderr
+    assert done.returncode == 0
+
+
+def test_an_error_without_a_text_and_a_bug(capsys, monkeypatch):
+    for error, code, message in (
+        (MemoryError(), 2, "out of memory: choose smaller sizes"),
+        (MemoryError("1 EiB"), 2, "out of memory: 1 EiB"),
+        (RecursionError("deep"), 3, "a bug, please report it: RecursionError: deep"),
+        (ValueError("a\nb\n\nc\nd\x1b[31m"), 2, "a\nb\nc d\\x1b[31m"),
+        (KeyError("k"), 3, "a bug, please report it: KeyError: 'k'"),
+    ):
+        parser = cli.build_parser()
+        monkeypatch.setattr(cli, "build_parser", lambda parser=parser: parser)
+
+        def run(args, error=error):
+            raise error
+
+        monkeypatch.setattr(parser, "parse_args", lambda argv, run=run: SimpleNamespace(run=run))
+        assert cli.main(["x"]) == code
+        assert message in capsys.readouterr().err
