@@ -69,6 +69,7 @@ OBJECTS = {
         "only",
         "checkpoint",
         "header",
+        "gradients",
     ),
 }
 
