@@ -49,7 +49,8 @@ def _padding(rng, rows, length):
     """A padding mask (rows, 1, 1, length): every row ends with padding, the first with more than the second."""
     hidden = rng.integers(1, length - 1, size=rows)
     hidden[:2] = length - 1, 1
-    return padding_mask(np.arange(length) < (length - hidden)[:, None], False)
+    ids = (np.arange(length) < (length - hidden)[:, None]).astype(int)  # 0, the padding, at the end
+    return padding_mask(ids, 0)
 
 
 def _eps(rng):
