@@ -1,6 +1,7 @@
 """The memory that this process may use, to refuse what cannot fit before it is allocated."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 CGROUP = Path("/sys/fs/cgroup/memory.max")  # the limit of a container
@@ -10,19 +11,26 @@ def memory_limit():
     """The bytes that this process may use at most: the machine's memory, or less in a container or under `ulimit -v`.
     None if the system does not say."""
     limits = []
-    if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
-        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    try:
-        limits.append(int(CGROUP.read_text(encoding="ascii")))
-    except (OSError, ValueError):  # no such file, or "max"
-        pass
-    try:
-        import resource
-
-        limits.append(resource.getrlimit(resource.RLIMIT_AS)[0])
-    except ModuleNotFoundError:  # Windows
-        pass
+    for limit in (_of_machine, _of_container, _of_process):
+        with suppress(OSError, ValueError, ModuleNotFoundError):  # the system does not say, or may not be asked
+            limits.append(limit())
     return min((limit for limit in limits if limit > 0), default=None)
+
+
+def _of_machine():
+    if not hasattr(os, "sysconf"):  # Windows
+        raise OSError("unknown")
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _of_container():
+    return int(CGROUP.read_text(encoding="ascii"))  # a number, or "max"
+
+
+def _of_process():
+    import resource
+
+    return resource.getrlimit(resource.RLIMIT_AS)[0]
 
 
 def check_memory(what, needed):
