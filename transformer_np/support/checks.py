@@ -123,7 +123,7 @@ def _as_array(value, name, kind):
     if isinstance(value, np.matrix | np.ma.MaskedArray):
         raise TypeError(f"{name} must be a plain array of {kind}, got a {type(value).__name__}: pass np.asarray of it")
     try:
-        return np.asarray(value)
+        return np.asanyarray(value)  # another subclass, such as a memmap, stays one
     except (ValueError, OverflowError) as error:
         raise TypeError(f"{name} must be an array of {kind}: {error}") from None
 
