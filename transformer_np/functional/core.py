@@ -12,7 +12,7 @@ shape of x. `@shapes` states the shape of each array and checks it at every call
 import numpy as np
 
 from ..masks import hide
-from ..support.checks import as_ids, as_masks, check_at_least, check_axis, check_number, shapes
+from ..support.checks import as_ids, as_masks, check_at_least, check_axis, check_number, is_masked_array, shapes
 from .fast import max_along, row_means, sum_along, sum_by_id, sum_of_rows
 
 # --- linear ---------------------------------------------------------------------------------------------------------
@@ -207,7 +207,7 @@ def dropout(x, p, rng):
 def dropout_backward(dy, keep, p):
     """Backward of dropout: the gradient passes where x passed, with the same scale."""
     check_number("p", p, "[0, 1)")
-    if not isinstance(keep, np.ndarray) or keep.dtype != bool or isinstance(keep, np.ma.MaskedArray):
+    if not isinstance(keep, np.ndarray) or keep.dtype != bool or is_masked_array(keep):
         raise TypeError(f"dropout_backward: keep must be a Boolean array, got {getattr(keep, 'dtype', type(keep))}")
     if np.shape(keep) != dy.shape:
         raise ValueError(f"dropout_backward: keep {np.shape(keep)} must have the shape of dy {dy.shape}")

@@ -118,9 +118,16 @@ def as_float_array(value, name):
     return array
 
 
+def is_masked_array(value):
+    """Whether the value is a masked array. NumPy imports np.ma at its first use, which an isolated process may not, so
+    this does not touch it: without the module loaded there is no masked array."""
+    module = sys.modules.get("numpy.ma")
+    return module is not None and isinstance(value, module.MaskedArray)
+
+
 def _as_array(value, name, kind):
     """The value as an array; TypeError for a ragged list and for arrays whose operators mean something else."""
-    if isinstance(value, np.matrix | np.ma.MaskedArray):
+    if isinstance(value, np.matrix) or is_masked_array(value):
         raise TypeError(f"{name} must be a plain array of {kind}, got a {type(value).__name__}: pass np.asarray of it")
     try:
         return np.asanyarray(value)  # another subclass, such as a memmap, stays one
@@ -160,7 +167,7 @@ def as_masks(mask, shape, name="mask"):
     masks = mask if isinstance(mask, tuple) else (mask,)
     for i, mask in enumerate(masks):
         name_here = f"{name}[{i}]" if len(masks) > 1 else name
-        if not isinstance(mask, np.ndarray) or mask.dtype.kind not in "bf" or isinstance(mask, np.ma.MaskedArray):
+        if not isinstance(mask, np.ndarray) or mask.dtype.kind not in "bf" or is_masked_array(mask):
             kind = mask.dtype if type(mask) is np.ndarray else type(mask).__name__
             raise TypeError(f"{name_here} must be a Boolean array (True = hidden) or a float array (added), got {kind}")
         try:
