@@ -346,7 +346,7 @@ def _reader(model, use_cache):
 
     def read(ids):
         if cache is None or ids.shape[1] > max_len:
-            return model(ids[:, -max_len:], last=True)[:, -1]
+            return model(ids[:, -max_len:])[:, -1]
         if cache.length == 0:
             return model(ids, cache, last=True)[:, -1]
         with trusting():  # for a single token the checks would take a fifth of the time
