@@ -61,7 +61,8 @@ class Trainer:
     checkpoint: path of the file to save to and to resume from; it holds model, optimizer, history and random states
     header: JSON data to store in the checkpoint
     workers: how many processes share each batch; "auto" is one per core, or one if measured steps are no faster with
-        several; "mpi" is all processes that mpiexec started; a Team (see `choice`) is used as it is. The losses are the same as with one process except for rounding, including
+        several; "mpi" is all processes that mpiexec started; a Team (see `choice`) is used as it is.
+        The losses are the same as with one process except for rounding, including
         dropout. With several processes, a batch must be a dataclass of arrays and the objective needs .count(batch); an
         objective with a state also needs .state_of_rows(state, rows) and .join_states(states).
 
