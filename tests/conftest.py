@@ -7,6 +7,7 @@ from pathlib import Path
 
 # Before NumPy is loaded: these matrices are small, and threads that wait for each other on a busy machine are slow.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("TQDM_MININTERVAL", "0.05")  # tests that send a signal wait for a bar that moves
 
 import numpy as np
 import pytest

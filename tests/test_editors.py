@@ -32,6 +32,7 @@ def script(code):
     return pytest.importorskip("jedi").Script(FIRST + code, path=ROOT / "example.py")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("code", "public"),
     [("transformer_np.", transformer_np.__all__), ("F.", F.__all__), ("models.", ["Transformer", "GPT", "Bert"])],
@@ -40,6 +41,7 @@ def test_completion_finds_what_is_public(code, public):
     assert set(public) <= {completion.name for completion in script(code).complete()}
 
 
+@pytest.mark.long
 def test_completion_knows_a_model():
     model = "model = Transformer(TransformerConfig(src_vocab_size=5, tgt_vocab_size=5))\nmodel."
     found = {completion.name for completion in script(model).complete()}
@@ -59,6 +61,7 @@ def test_the_signature(code, signature):
     assert found.to_string() == signature
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("code", "documented"), [("F.softmax", F.softmax), ("Transformer", transformer_np.Transformer)]
 )

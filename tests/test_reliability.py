@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import A_STEP_IS_DONE, stderr_until
 
 from transformer_np import cli
 from transformer_np import functional as F
@@ -419,6 +420,7 @@ def test_a_crash_leaves_no_lock(tmp_path):
     assert (tmp_path / "run").exists() and not list((tmp_path / "run").iterdir())
 
 
+@pytest.mark.long
 @posix
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -426,12 +428,10 @@ def test_a_signal_saves(learned, tmp_path, number, workers, interruptible):
     command = [sys.executable, "-m", "transformer_np", "train", "gpt", "--text", str(learned / "text.txt")]
     command += ["--steps", "100000", "--out", str(tmp_path / "run"), "--workers", workers]
     command += [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items() if name != "steps"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        for line in process.stderr:
-            if "training:" in line:
-                break
+    with subprocess.Popen(command, bufsize=0, stderr=subprocess.PIPE) as process:
+        stderr_until(process, A_STEP_IS_DONE)
         process.send_signal(number)
-        err = process.stderr.read()
+        err = process.stderr.read().decode()
         assert process.wait() == 130, err
     assert "everything is saved" in err and "Traceback" not in err
     header = load_checkpoint(tmp_path / "run" / runs.CHECKPOINT)[1]
@@ -469,6 +469,7 @@ def shell(command, **options):
     return subprocess.run(["sh", "-c", command], capture_output=True, env=environment, timeout=120, **options)
 
 
+@pytest.mark.long
 @posix
 @pytest.mark.parametrize(
     ("command", "message"),
@@ -491,6 +492,7 @@ def test_an_error_is_short(tmp_path, command, message):
     assert len(done.stderr.split(b"error:", 1)[1].splitlines()) <= 3
 
 
+@pytest.mark.long
 @posix
 @pytest.mark.parametrize(
     "command",

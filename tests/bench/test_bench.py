@@ -209,6 +209,7 @@ def small_profile():
     return profile.Profile("small").run(2)
 
 
+@pytest.mark.long
 def test_profile_of_a_training(small_profile):
     kinds = {part.name: part for part in small_profile["kinds"]}
     assert kinds.keys() >= {"linear", "attention", "softmax", "layer norm", "activation", "embedding", "loss"}
@@ -282,6 +283,7 @@ def test_a_contestant_that_dies_is_an_error():
             contestant.run(1)
 
 
+@pytest.mark.long
 def test_an_error_leaves_no_process_behind(monkeypatch):
     started = []
     monkeypatch.setattr(measure, "_check", lambda contestants, *_: started.extend(contestants) or 1 / 0)
@@ -291,6 +293,7 @@ def test_an_error_leaves_no_process_behind(monkeypatch):
     assert len(started) == 2 and not any(alive(contestant.pid) for contestant in started)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not can_fork(), reason="needs workers")
 def test_ctrl_c_ends_the_contestants_and_their_workers():
     script = (

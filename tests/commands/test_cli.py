@@ -119,6 +119,7 @@ def test_the_commands():
     assert found >= {"lecture", "train translate", "translate", "plot pe", "plot attention", "plot mask", "gradcheck"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", COMMANDS[1:], ids=" ".join)
 def test_every_example_is_a_command_that_would_be_accepted(path):
     parser, help_text = cli.build_parser(), io.StringIO()
@@ -147,6 +148,7 @@ def test_without_a_command_it_shows_what_there_is(capsys):
     assert (code, err) == (0, "") and out == cli.build_parser().format_help()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
 def test_a_console_without_utf8(here, encoding):
     result = subprocess.run(
@@ -212,6 +214,7 @@ def test_pairs_that_are_not_there(capsys, here):
     assert not (here / "new").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end, mark", [("\n", b""), ("\r\n", b"\xef\xbb\xbf")])
 def test_odd_but_right_files_and_paths(capsys, here, end, mark):
     file, out = here / "my pairs – ü.tsv", here / "run – é ß"
@@ -297,6 +300,7 @@ def test_a_training_that_diverges_is_a_failed_check(capsys, here, steps, what):
 # --- Ctrl-C ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_ctrl_c_in_a_process_of_its_own_and_resume(capsys, here):
     options = map(str, train("--steps", 1_000_000, "--out", "my run", "--dropout", 0.2))
     command = [sys.executable, "-m", "transformer_np", *options]
@@ -460,6 +464,7 @@ def test_a_damaged_model(capsys, run, spoil, message):
 # --- plot ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("run")
 @pytest.mark.parametrize(
     "arguments, beginning",
@@ -546,6 +551,7 @@ def test_nothing_of_that_name_to_check(capsys):
 # --- the process -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_an_error_in_a_process_of_its_own(here):
     result = shell("translate", "--model", "nowhere", "Ana")
     assert (result.returncode, result.stdout) == (2, "")

@@ -140,6 +140,7 @@ def test_check_shows_all_and_explains_the_first_mistake(capsys, written):
     assert "the diagonal of the Jacobian alone" in " ".join(out.split())
 
 
+@pytest.mark.long
 def test_whose_mistake_it_is(capsys, written):
     """An answer that calls a wrong one, or one that is not started, is not wrong itself."""
     for body in ("    return x", "    raise NotImplementedError"):
@@ -163,6 +164,7 @@ def test_whose_mistake_it_is(capsys, written):
     assert "Checked with the library's softmax" in standing.verdict.message
 
 
+@pytest.mark.long
 def test_a_wrong_answer_that_calls_right_ones_is_blamed_itself(written):
     written(
         RIGHT.replace("def softmax_backward", "def helper") + CALLS.partition("def softmax(")[0].replace("0 *", "1 *")
@@ -290,6 +292,7 @@ def test_the_solution_is_for_those_who_have_one(capsys, written):
     assert call(capsys, "solution", "softmax")[0] == 0
 
 
+@pytest.mark.long
 def test_run_trains_with_the_answers(capsys, written, here, few_pairs):
     written(WRONG)
     code, out, err = call(capsys, "run", "homework.py", "train", "--steps", 6, "-o", "losses.png")
@@ -319,6 +322,7 @@ def test_run_stops_in_the_students_code(capsys, written, few_pairs):
 # --- watching --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_watch_checks_at_every_save_and_survives_a_broken_one(written, here):
     written(WRONG)
     command = [sys.executable, "-u", "-m", "transformer_np", "homework", "check", "homework.py", "softmax_backward"]
@@ -457,6 +461,7 @@ def test_run_refuses_an_answer_that_does_not_end(capsys, written):
     assert "was not started" in err
 
 
+@pytest.mark.long
 def test_run_stops_a_step_that_does_not_end(capsys, written):
     """One that ends with the inputs of the check, and not with those of the training run."""
     written(RIGHT.replace("    largest = x", "    while x.size > 3000: pass\n    largest = x"))

@@ -104,6 +104,7 @@ def test_the_lecture_sentence_is_there(pairs):
     assert LECTURE_TRANSLATION == "Lucas vai viajar em dezembro"
 
 
+@pytest.mark.long
 def test_the_corpus_is_part_of_the_language_and_always_the_same(pairs, whole):
     assert pairs == english_portuguese()
     assert len(pairs) == 11_681
@@ -115,6 +116,7 @@ def test_english_determines_portuguese(whole):
     assert len({english for english, _ in whole}) == len(whole)
 
 
+@pytest.mark.long
 def test_form_of_the_sentences(whole):
     for pair in whole:
         for text in pair:
@@ -123,6 +125,7 @@ def test_form_of_the_sentences(whole):
         assert pair[0].endswith("?") == pair[1].endswith("?")
 
 
+@pytest.mark.long
 def test_times_agree_with_the_tense(whole):
     later = re.compile(r"\b(will|wants?|can|cannot)\b", re.I)
     for english, _ in whole:

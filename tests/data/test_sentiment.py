@@ -35,6 +35,7 @@ def sentences():
     return sentiment_sentences()
 
 
+@pytest.mark.long
 def test_thousands_of_different_sentences_half_of_each_kind(sentences):
     assert len(sentences) == len({sentence for sentence, _ in sentences}) == 12_000
     assert Counter(label for _, label in sentences) == {"positive": 6000, "negative": 6000}
@@ -107,6 +108,7 @@ def test_no_turn_of_phrase_gives_the_label_away(sentences, pattern):
     assert max(labels.values()) <= 3 * min(labels.values())
 
 
+@pytest.mark.long
 def test_no_word_gives_the_label_away(sentences):
     """The best that can be done with one word is far from what there is to reach."""
     count = {label: Counter() for label in ("positive", "negative")}

@@ -58,6 +58,7 @@ def test_the_shares():
     assert count_spans(2) == (1, 1) and count_spans(5, 0.9, 1) == (4, 2)  # no more fit with a token between
 
 
+@pytest.mark.long
 def test_spans_do_not_touch_and_chance_is_fair():
     places, lengths, numbers = np.zeros(20), Counter(), Counter()
     rng = np.random.default_rng(0)

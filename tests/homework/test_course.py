@@ -192,6 +192,7 @@ def test_otter_has_its_own_columns():
     assert ben[-1] == "timed out: softmax"
 
 
+@pytest.mark.long
 def test_gradescope_grades_one_submission_of_several_files(call, tmp_path):
     folder = tmp_path / "submission"
     folder.mkdir()

@@ -47,6 +47,7 @@ def loaded(folder, text):
     return load(file)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", [LOOPS, CATCHES, RETURNS, "def relu(x):\n    import time\n    time.sleep(1000)\n"])
 def test_an_answer_that_does_not_end(tmp_path, text):
     verdict = check("relu", loaded(tmp_path, text).answers["relu"], quiet=True, time_limit=0.2)
@@ -131,6 +132,7 @@ def test_a_limit_is_above_0(seconds):
         TimeLimit(seconds)
 
 
+@pytest.mark.long
 def test_c_code_that_does_not_return_ends_the_command(tmp_path):
     (tmp_path / "homework.py").write_text("def relu(x):\n    return sum(range(10**12))\n", encoding="utf-8")
     command = [sys.executable, "-m", "transformer_np", "homework", "check", "homework.py", "--time-limit", "0.2"]

@@ -93,6 +93,7 @@ def test_ruff_finds_nothing(tmp_path, names):
         assert result.returncode == 0, result.stdout
 
 
+@pytest.mark.long
 def test_every_stub_is_not_started(tmp_path):
     file = tmp_path / "homework.py"
     file.write_text(stub_file(list(all_exercises().values())), encoding="utf-8")
@@ -105,6 +106,7 @@ def test_every_stub_is_not_started(tmp_path):
         assert standing.verdict.message.startswith(f"{name}: not started")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", all_exercises())
 def test_a_stub_alone_is_not_started(name):
     """Also without the other stubs around it, with the library's in their places."""

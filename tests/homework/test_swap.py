@@ -185,6 +185,7 @@ def test_masks_of_all_kinds_become_one(rng):
 # --- training with it ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_training_with_the_librarys_own_gives_the_same_to_the_last_bit(few_pairs, everything_is_restored):
     answers = {name: calling(exercise.reference) for name, exercise in EXERCISES.items()}
     rows = []
@@ -201,6 +202,7 @@ def test_training_with_a_wrong_gradient_parts(few_pairs, everything_is_restored)
     assert 2 <= curves.part_at <= 4
 
 
+@pytest.mark.long
 def test_a_dropout_that_draws_other_numbers_can_be_used_in_both(few_pairs, everything_is_restored):
     def dropout(x, p, rng):
         keep = rng.random(x.shape) >= p
@@ -214,6 +216,7 @@ def test_a_dropout_that_draws_other_numbers_can_be_used_in_both(few_pairs, every
     assert curves.calls["dropout"] == 2 * 7
 
 
+@pytest.mark.long
 def test_an_adam_that_is_a_class_of_its_own(few_pairs, everything_is_restored):
     class Forgetful(AsInThePaper):
         def step(self):

@@ -138,6 +138,7 @@ WRONG = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("told", WRONG)
 def test_what_is_wrong_is_said(own, told):
     file, (old, new) = own / "scaled.py", WRONG[told]
@@ -206,6 +207,7 @@ def test_to_the_student_and_back(own, capsys, tmp_path, monkeypatch):
     assert "return x / np.abs(x).max(axis, keepdims=True)" in call("solution", "scaled")[1]
 
 
+@pytest.mark.long
 def test_graded_in_isolation(own, tmp_path):
     (own / "counter.py").write_text(CLASS, encoding="utf-8")
     (own / "helpers.py").write_text("def total(x):\n    return x.sum()\n", encoding="utf-8")

@@ -366,6 +366,7 @@ def number(text):
     return None if text == "hidden" else float(text.replace("−", "-"))
 
 
+@pytest.mark.long
 def test_layer_head_kind_and_what_is_shown_change_the_drawing(page, explorer):
     drawings = {page.drawing}
     for control, value in (("layer", 1), ("head", 2), ("head", -1), ("kind", 0), ("kind", 1)):
@@ -379,6 +380,7 @@ def test_layer_head_kind_and_what_is_shown_change_the_drawing(page, explorer):
     assert len(page.all("#head option")) == 4  # 3 heads and their mean
 
 
+@pytest.mark.long
 def test_the_row_of_the_hovered_word_is_shown_and_only_as_long(page, explorer):
     weights = explorer.attentions["cross"].weights[0, 0]
     first = page.lines
@@ -393,6 +395,7 @@ def test_the_row_of_the_hovered_word_is_shown_and_only_as_long(page, explorer):
     np.testing.assert_allclose(page.values, weights[3], rtol=1e-3)  # a click stays
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind, name", [(0, "encoder"), (1, "decoder"), (2, "cross")])
 def test_the_numbers_of_a_pair_are_the_models(page, explorer, kind, name):
     found = explorer.attentions[name]
@@ -422,6 +425,7 @@ def test_the_numbers_of_a_pair_are_the_models(page, explorer, kind, name):
     assert gradients.sum() == pytest.approx(shown["dweight"], abs=2e-3 * abs(gradients).max())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name, field", [("score", "scores"), ("dweight", "dweights"), ("dscore", "dscores")])
 def test_what_is_shown_for_one_head_and_the_mean_of_heads(page, explorer, name, field):
     values = getattr(explorer.attentions["cross"], field)[0]
@@ -441,6 +445,7 @@ def test_hidden_keys_are_marked(page):
     assert page.facts["score"] == "−∞" and page.facts["weight"] == "0" and page.facts["dscore"] == "0"
 
 
+@pytest.mark.long
 def test_everything_is_reached_by_the_keyboard(page, explorer):
     weights = explorer.attentions["cross"].weights
     page.press("TAB")
@@ -468,12 +473,14 @@ def test_everything_is_reached_by_the_keyboard(page, explorer):
     assert page.focused.get_attribute("id") == "features-scroll"
 
 
+@pytest.mark.long
 def test_only_one_word_a_column_and_one_cell_are_in_the_tab_order(page):
     for part in ("#queries button", "#keys button", "#map td"):
         page.all("#queries button")[1].click()
         assert [element.get_property("tabIndex") for element in page.all(part)].count(0) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [320, 640, 1280])
 def test_nothing_runs_out_of_the_page(page, browser, width):
     resize(browser, width)  # 320 is 1280 at 400 %
@@ -488,6 +495,7 @@ def test_a_hostile_word_is_only_a_word(page):
     assert page.all("#keys bdi")[2].text == HOSTILE
 
 
+@pytest.mark.long
 def test_it_works_inside_the_frame_of_a_notebook(browser, explorer, tmp_path):
     path = tmp_path / "notebook.html"
     path.write_text(
@@ -504,6 +512,7 @@ def test_it_works_inside_the_frame_of_a_notebook(browser, explorer, tmp_path):
         browser.switch_to.default_content()
 
 
+@pytest.mark.long
 def test_a_long_sequence_in_a_gpt_and_control_characters(browser, tmp_path):
     model = GPT(GPTConfig(vocab_size=7, max_len=64, d_model=8, num_heads=2, num_layers=1))
     ids = np.arange(64) % 7
@@ -553,6 +562,7 @@ def call(capsys, *args):
     return cli.main(["explore", *map(str, args)]), *capsys.readouterr()
 
 
+@pytest.mark.long
 def test_command_with_the_newest_translator(trained, here, capsys, monkeypatch):
     monkeypatch.chdir(trained)
     code, out, err = call(capsys, "Ana sings", "-o", here / "page.html")

@@ -12,6 +12,7 @@ from transformer_np.decoding import sampling_distribution
 # --- wavelengths ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("length", "d_model"), [(50, 64), (200, 512), (12, 5), (2, 2)])
 def test_wavelengths(length, d_model):
     figure = plots.wavelengths(length, d_model)
@@ -47,6 +48,7 @@ def test_wavelengths_need_a_pair_and_two_positions():
 # --- the scale of the scores ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("d_k", [1, 4, 64, 4096])
 def test_softmax_saturation(d_k):
     scores = np.array([0.3, -1.2, 1.1, 0.0])
@@ -190,6 +192,7 @@ def test_sampling_shows_the_distributions_that_are_drawn_from(rng):
     check_layout(figure, on_panels=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words", [["a"], ["antidisestablishmentarianism", " the", "$x$"], [f"word {i}" for i in range(40)]]
 )

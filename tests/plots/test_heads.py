@@ -22,6 +22,7 @@ def bundles(figure):
     return heads
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [(5, 4), (1, 5, 4), (8, 5, 4), (12, 5, 4), (16, 5, 4)])
 def test_lines_are_as_thick_as_the_weights(rng, shape):
     weights = weights_of(rng, *shape)
@@ -81,6 +82,7 @@ HEAD_VIEWS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", HEAD_VIEWS)
 def test_head_view_layout(rng, size):
     shape, queries, keys = HEAD_VIEWS[size]

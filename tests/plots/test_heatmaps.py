@@ -136,6 +136,7 @@ def test_values_are_printed_where_there_is_room(rng):
     assert not axes.texts
 
 
+@pytest.mark.long
 def test_values_stand_out_from_their_cell():
     def light(colour):
         colour = np.array(to_rgb(colour))

@@ -48,17 +48,20 @@ def test_attention_layout(rng, size):
     assert width < 10 and height < 9  # can be read in a README
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shown", [((5, 5), ENGLISH), ((12, 12), TWELVE), ((1, 5), None), ((100, 100), None)], ids=str)
 def test_mask_layout(shown):
     (T, S), words = shown
     assert check_layout(plots.mask(masks.causal_mask(T, S), words, words)) > 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(50, 64), (16, 14), (300, 1)], ids=str)
 def test_positional_encoding_layout(size):
     assert check_layout(plots.positional_encoding(*size)) > 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("steps", [1, 1000, 20_000])
 def test_training_curve_layout(rng, steps):
     assert check_layout(plots.training_curve(history_of(rng, steps))) > 12
@@ -79,6 +82,7 @@ def test_the_layout_check_sees_a_fault(rng):
 # --- matplotlib, left in peace ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_only_plots_imports_matplotlib_and_never_pyplot():
     code = """if True:
         import sys, transformer_np
@@ -110,6 +114,7 @@ MORE_PICTURES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "picture",
     [
@@ -188,6 +193,7 @@ def test_pictures_that_need_no_run(capsys, tmp_path, drawn):
     assert len(after.encoder) == len(first.decoder) == 2
 
 
+@pytest.mark.long
 def test_heads_on_the_command_line(capsys, runs, drawn):
     assert draw(capsys, runs, "heads", "a e", "--model", runs / "tr", "--kind", "encoder", "--word", 2) == (0, "")
     assert draw(capsys, runs, "heads", "a e", "--model", runs / "tr", "--layer", 1, "--head", 2) == (0, "")
@@ -227,6 +233,7 @@ def test_sampling_on_the_command_line(capsys, runs, drawn):
     np.testing.assert_allclose(logits, generator.model(np.array([generator.encode("the ca")]))[0, -1], rtol=1e-5)
 
 
+@pytest.mark.long
 def test_architecture_on_the_command_line(capsys, runs, drawn):
     assert draw(capsys, runs, "architecture", "--model", runs / "gpt") == (0, "")
     ((_, (model,), _),) = drawn

@@ -117,6 +117,7 @@ MODELS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODELS)
 def test_architecture_of_its_relatives(rng, name):
     model = MODELS[name]()
@@ -145,6 +146,7 @@ def test_architecture_of_a_llama_says_what_is_different():
     assert {"Embedding", "Rotary self-attention, 3/1 heads", "Gated feed-forward"} <= set(texts)
 
 
+@pytest.mark.long
 def test_architecture_of_the_base_model_fits_its_boxes():
     config = TransformerConfig(37_000, 37_000, num_encoder_layers=1, num_decoder_layers=1, tie_embeddings=True)
     figure = plots.architecture(Transformer(config))

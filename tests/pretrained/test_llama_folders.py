@@ -204,6 +204,7 @@ print(1024 * (kilobytes("VmHWM") - before), sum(p.data.nbytes for p in model.par
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_reading_takes_little_more_memory_than_the_model(tmp_path):
     """In a model of which half is the embedding, in half precision: neither is in memory a second time."""

@@ -651,6 +651,7 @@ def test_without_the_library(capsys, text_folder, monkeypatch):
     assert code == 2 and 'pip install "transformer-np[pretrained]"' in err
 
 
+@pytest.mark.long
 def test_plot_attention_of_a_pretrained_model(capsys, text_folder, tmp_path, monkeypatch):
     from transformer_np import plots
 

@@ -172,6 +172,7 @@ def test_a_damaged_run(learned, tmp_path):
 # --- the built-in set, and the commands ------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_built_in_set_a_little(tmp_path):
     options = ClassifyOptions(
         steps=2, batch_size=4, **{name: size for name, size in TINY.items() if name != "batch_size"}

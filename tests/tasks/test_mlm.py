@@ -113,6 +113,7 @@ def test_exact_resume(file, tmp_path):
         assert np.array_equal(resumed.setup.model.state_dict()[name], values), name
 
 
+@pytest.mark.long
 def test_the_built_in_text_is_not_what_classify_tests_on():
     split = MLMTask().load(MLMOptions(seed=3))
     labelled = ClassifyTask().load(ClassifyOptions(seed=3))

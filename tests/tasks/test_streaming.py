@@ -119,6 +119,7 @@ def call(capsys, *args):
     return code, *capsys.readouterr()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [llama, gpt])
 def test_generate_goes_on_with_a_pretrained_model(folder_with, capsys, make):
     folder = folder_with(make())
@@ -172,6 +173,7 @@ def test_models_and_files_that_will_not_do(folder_with, capsys):
     assert (code, out) == (2, "") and "generation_config.json is damaged" in err
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
 def test_the_text_is_shown_as_it_is_written_and_ctrl_c_ends_it(folder_with):
     """The process would write for hours; what it has written is in the pipe before it is interrupted."""

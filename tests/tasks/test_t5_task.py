@@ -102,6 +102,7 @@ def test_the_gradient_of_the_loss():
 # --- training --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_prefix_decides(learned):
     folder, run = learned
     assert list(run.measured) == ["translate: exact match on unseen texts", "sentiment: exact match on unseen texts"]
@@ -177,6 +178,7 @@ def test_every_batch_has_all_tasks(small, text_file):
     assert loaded["translate"].test[-1][0] and not set(loaded["date"].test) & set(loaded["date"].train)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("tokens", ["bpe", "char"])
 def test_spans_of_a_text(small, text_file, tmp_path, tokens):
     run = train(tmp_path / "run", tasks="spans", text=text_file, tokens=tokens, steps=150, lr=2e-2, warmup=5)

@@ -139,6 +139,7 @@ def test_another_seed_is_another_split(file, tmp_path):
     assert splits[0] != splits[1] and {*splits[0].train, *splits[0].test, *splits[0].validation} == set(PAIRS)
 
 
+@pytest.mark.long
 def test_validated_every_hundred_steps_saved_by_time_and_both_at_the_end(file, tmp_path, monkeypatch):
     saved, save = [], Trainer.save
     monkeypatch.setattr(Trainer, "save", lambda self: saved.append(self.step) or save(self))
@@ -303,6 +304,7 @@ def test_pairs_that_are_too_long_are_left_out(tmp_path):
     assert len(lines) == 1 and f"{left_out} pairs longer than 8 tokens left out" in lines[0]
 
 
+@pytest.mark.long
 def test_the_built_in_corpus_holds_the_lectures_sentence_back(tmp_path):
     run = train(None, tmp_path / "run", steps=1, d_model=8, d_ff=8)
     assert ("Lucas will travel in December", "Lucas vai viajar em dezembro") in run.data.test
@@ -364,6 +366,7 @@ def test_resume_at_the_very_end_measures_again(file, tmp_path):
     assert state(tmp_path / "run") == before
 
 
+@pytest.mark.long
 def test_resume_to_where_it_was_interrupted(file, tmp_path, monkeypatch):
     """There was a validation before that step, none in it."""
     straight = train(file, tmp_path / "straight", steps=102, d_model=4, d_ff=4)

@@ -264,6 +264,7 @@ def test_words_without_marks():
 # --- training --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_words_that_can_stand_for_each_other_become_neighbours(file, tmp_path):
     run = train(file, tmp_path / "run", steps=400, batch_size=200, lr=0.02, negatives=5, window=1)
     vectors = WordVectors.of(run)
@@ -427,6 +428,7 @@ def labels(figure, words):
     return [text for text in figure.findobj(Text) if text.get_visible() and text.get_text() in words]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [3, 20, 150])
 def test_no_word_covers_another(rng, count):
     words, vectors = [f"word{i}" for i in range(count)], rng.normal(size=(count, 9))
@@ -598,6 +600,7 @@ def test_vectors_saved_are_vectors_read(here, capsys, flag):
     assert "<pad>" not in direct[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", ["", "ana dogs bark", "ana dogs --near 3"])
 def test_the_map_command(here, capsys, words):
     assert call(capsys, f"plot words {words} -o map.png") == (0, "map.png\n", "")

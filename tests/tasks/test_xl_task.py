@@ -140,6 +140,7 @@ def make_trainer(path, **config):
     return Trainer(model, Adam(model.parameters(), 0.01), SegmentRecurrence(model), checkpoint=path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stop", [0, 1, 5, 8])
 def test_a_resumed_training_has_the_same_memory(streams, tmp_path, stop):
     def fit(trainer, steps):
@@ -218,6 +219,7 @@ def test_a_resumed_run_is_the_uninterrupted_run(file, tmp_path):
         XLTask().train({"mem_len": 9}, tmp_path / "part", resume=True, progress=False)
 
 
+@pytest.mark.long
 def test_training_learns_and_the_run_can_be_used(file, tmp_path):
     run = train(file, tmp_path / "run", steps=150, lr=0.01, min_lr=0.01, d_model=16, eval_mem_len=20)
     assert run.trainer.history.losses[0] == pytest.approx(np.log(len(run.tokenizers["tokenizer"])), abs=0.3)
@@ -279,6 +281,7 @@ def test_the_answer_is_the_symbol_lag_segments_ago():
     assert not np.array_equal(streams.batch(0).ids, streams.batch(8).ids)
 
 
+@pytest.mark.long
 def test_a_transformer_xl_copies_from_beyond_its_segment_and_a_gpt_cannot():
     curves = copy_experiment(steps=120, every=40)
     assert curves.steps == [0, 40, 80, 120]
@@ -288,6 +291,7 @@ def test_a_transformer_xl_copies_from_beyond_its_segment_and_a_gpt_cannot():
     assert curves == copy_experiment(steps=120, every=40)
 
 
+@pytest.mark.long
 def test_within_the_segment_the_gpt_can_copy_too():
     """It is the distance that a GPT fails at, not the task."""
     curves = copy_experiment(steps=200, every=200, lag=0)

@@ -279,6 +279,7 @@ def test_only_the_first_writes(comm, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.long
 def test_the_last_words_are_flushed_and_stop_the_others(monkeypatch):
     order = []
     world = SimpleNamespace(rank=1, size=2, Abort=lambda code: order.append(code))

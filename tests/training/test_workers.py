@@ -291,6 +291,7 @@ def test_a_checkpoint_does_not_tell_how_many_workers_wrote_it(tmp_path, make):
     assert sorted(file.name for file in tmp_path.iterdir()) == ["1", "2"]
 
 
+@pytest.mark.long
 def test_batches_smaller_than_the_team(alone):
     """Wherever a training begins. The idle count nothing."""
     small, large = Seq2SeqBatches([([5, 6], [7]), ([4], [8, 9])], 2), translation()[2]
@@ -509,6 +510,7 @@ def test_auto_decides_again_at_each_fit_and_uses_its_team_again(monkeypatch):
         assert (trainer.team is three) == (size == 3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("make", [translation, recurrence])
 def test_auto_measures_which_is_faster_and_leaves_no_trace(monkeypatch, alone, make):
     monkeypatch.setattr(choice, "cores", lambda: 2)
@@ -574,6 +576,7 @@ def test_without_a_step_to_do_nothing_is_shared():
     assert trainer.team.size == 1
 
 
+@pytest.mark.long
 def test_the_threads_of_the_matrix_library_are_divided(tmp_path):
     """Found out in a process of its own, whose matrix library has four."""
     script(
@@ -663,6 +666,7 @@ def test_errors_that_could_be_mistaken(error, arrives, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.long
 def test_an_error_of_all_is_said_once(capfd):
     for _ in range(5):
         with pytest.raises(OSError, match="the disk"):
@@ -855,6 +859,7 @@ def alive(pid):
         return False
 
 
+@pytest.mark.long
 def test_the_workers_of_a_process_that_is_killed_end_by_themselves():
     process = program(
         """
@@ -875,6 +880,7 @@ def test_the_workers_of_a_process_that_is_killed_end_by_themselves():
         assert process.stderr.read() == ""
 
 
+@pytest.mark.long
 def test_what_was_printed_before_is_not_printed_again(tmp_path):
     """A file is written when the buffer is full or the process ends, and a copy has a copy of the buffer."""
     out = script(
@@ -887,6 +893,7 @@ def test_what_was_printed_before_is_not_printed_again(tmp_path):
     assert out == "before\nafter\n"
 
 
+@pytest.mark.long
 def test_a_process_whose_matrix_library_has_threads():
     out = script(
         """

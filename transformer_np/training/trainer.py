@@ -1,6 +1,7 @@
 """The training loop."""
 
 import math
+import os
 import signal
 import statistics
 import sys
@@ -352,7 +353,8 @@ class Trainer:
             initial=self.step,
             desc="training",
             unit="step",
-            mininterval=0.2 if sys.stderr.isatty() else 5.0,  # few lines in a log file
+            # few lines in a log file, unless tqdm's own variable says otherwise
+            mininterval=0.2 if sys.stderr.isatty() else float(os.environ.get("TQDM_MININTERVAL", 5)),
             dynamic_ncols=True,
         )
 

@@ -46,6 +46,7 @@ def reply_of(output, after):
 # --- judging ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_right_answers_to_all_exercises_come_through():
     judge = judges.Judge()
     try:
@@ -81,6 +82,7 @@ def replies_to(name):
     return task, [reply_of(np.ones(2), case.arguments) for case in task.trials.cases]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("slow_judge")
 def test_judging_that_takes_too_much_is_ended():
     judge = judges.Judge()
@@ -116,6 +118,7 @@ def test_judging_holds_up_neither_the_others_nor_the_end(tmp_path, monkeypatch):
 # --- seeds -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_table_of_the_last_inputs_is_worth_nothing(tmp_path):
     """A submission that says what it got, and one that has looked up the results for these inputs."""
     spy = "import numpy as np\ndef softmax(x, axis=-1):\n    raise ValueError(f'first={x.ravel()[0]!r}')\n"
@@ -134,6 +137,7 @@ def test_a_table_of_the_last_inputs_is_worth_nothing(tmp_path):
     assert (tmp_path / "grades_reports" / "eve.md").read_text() == report  # so it was the seed
 
 
+@pytest.mark.long
 def test_a_given_seed_repeats_a_grading(tmp_path):
     folder = hand_in(tmp_path / "in", {"eve": SOFTMAX.replace("e = np.exp(x)", "e = np.exp(x) + 1e-3")})
     first = Grading(folder, tmp_path / "a.csv", TWO, limits=PATIENT)
@@ -148,6 +152,7 @@ def test_a_given_seed_repeats_a_grading(tmp_path):
 # --- links and names -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_links_are_refused_with_a_row(tmp_path):
     folder = hand_in(tmp_path / "in", {})
     hand_in(folder / "ada", {"a": SOFTMAX + BACKWARD})
@@ -169,6 +174,7 @@ def test_links_are_refused_with_a_row(tmp_path):
 NAMES = ("ada", "a\nada,2,2,100.0,1,1,", "b\x1b[2J\r\x07", "ada ", "ada\u202e", "ada-0123abcd", "Ada", "'ada", "ａda")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not LINUX, reason="other systems refuse such names")
 def test_a_name_makes_no_line_of_its_own(tmp_path, capsys):
     folder = hand_in(tmp_path / "in", dict.fromkeys(NAMES, "1 / 0\n") | {"ada": SOFTMAX})
@@ -203,6 +209,7 @@ def arrays_in(thing):
             yield from arrays_in(part)
 
 
+@pytest.mark.long
 def test_no_exercise_has_a_right_answer_of_another_among_its_inputs(tmp_path):
     hand_in(tmp_path / "in", {"ada": SOFTMAX})
     grading = Grading(tmp_path / "in", tmp_path / "grades.csv", TWO, limits=PATIENT, seed=5)
@@ -244,6 +251,7 @@ def softmax(x, axis=-1):
     assert "found False True" in got.replies["softmax"][0].crash.text
 
 
+@pytest.mark.long
 def test_an_in_place_change_cannot_be_hidden():
     code = "import numpy as np\nnp.array_equal = lambda *a, **k: True\n" + SOFTMAX.replace("x = x -", "x -= ")
     got = tried(code)
@@ -290,6 +298,7 @@ def without(monkeypatch, *walls, bubblewrap=False):
         monkeypatch.setattr(keeper, "bubblewrap", list)
 
 
+@pytest.mark.long
 def test_without_a_wall_nothing_is_graded(tmp_path, monkeypatch):
     without(monkeypatch, "landlock", "seccomp", "enter_namespaces")
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX, "eve": "import _imp\n_imp.create_builtin(None)\n"})
@@ -311,6 +320,7 @@ def test_one_of_two_walls_is_not_enough(tmp_path, monkeypatch, wall):
         Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT).run()
 
 
+@pytest.mark.long
 def test_a_wall_that_falls_later_stops_the_submission(tmp_path, monkeypatch):
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
     grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, trust=True)
@@ -323,6 +333,7 @@ def test_a_wall_that_falls_later_stops_the_submission(tmp_path, monkeypatch):
     assert "a wall that stood at the start is missing: seccomp" in got.remarks[0]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not keeper.bubblewrap(), reason="bubblewrap is not installed, or not allowed here")
 def test_bubblewrap_alone_keeps_the_files(tmp_path, monkeypatch):
     without(monkeypatch, "landlock", "seccomp", "enter_namespaces", "audit", bubblewrap=True)
@@ -371,6 +382,7 @@ def with_scipy(tmp_path, monkeypatch):
     keeper.bubblewrap.cache_clear()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("with_scipy")
 @pytest.mark.parametrize(
     "way",
@@ -389,6 +401,7 @@ def test_a_library_that_computes_it_is_remarked_by_any_way(way):
     assert got.replies["softmax"][0].crash is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["torch", "tensorflow", "jax", "scipy", "sklearn", "transformers"])
 def test_an_import_is_remarked_even_if_there_is_none(name):
     (one,) = tried(f"try:\n    import {name}.nn as n\nexcept ImportError:\n    pass\n").remarks
@@ -398,6 +411,7 @@ def test_an_import_is_remarked_even_if_there_is_none(name):
     ).remarks
 
 
+@pytest.mark.long
 def test_a_call_of_the_library_is_remarked_although_the_answer_is_right(tmp_path):
     code = SOFTMAX.replace("def softmax", "def own").replace("\nimport", "import") + (
         "import transformer_np.functional as F\ndef softmax(x, axis=-1):\n    try: return F.softmax(x, axis)\n"
@@ -408,6 +422,7 @@ def test_a_call_of_the_library_is_remarked_although_the_answer_is_right(tmp_path
     assert "calls the library's solution: softmax" in got.remarks
 
 
+@pytest.mark.long
 def test_a_crash_is_no_use_of_the_library():
     names = ("softmax", "AddNorm", "dropout")
     code = "def softmax(x, axis=-1): 1 / 0\ndropout = softmax\nclass AddNorm:\n    def __init__(self, *a): 1 / 0\n"

@@ -219,6 +219,7 @@ def among(request, tmp_path_factory):
     return grade(folder, root / "grades.csv", limits=PATIENT if request.param == FEW else Limits(seconds=3)), root
 
 
+@pytest.mark.long
 def test_honest_grades_are_what_they_should_be(alone):
     outcomes = {name: [(v.outcome, v.misconception) for v in g.verdicts.values()] for name, g in alone.items()}
     right = ("passed", None)
@@ -232,6 +233,7 @@ def test_honest_grades_are_what_they_should_be(alone):
     assert not any(g.remarks for g in alone.values())
 
 
+@pytest.mark.long
 def test_hostile_neighbours_change_no_grade(alone, among):
     for name, own in alone.items():
         assert among[0][name].verdicts == own.verdicts
@@ -322,6 +324,7 @@ class AddNorm(Module):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "names", [["AddNorm", "Adam"], pytest.param(["AddNorm", "Adam", "greedy_decode"], marks=pytest.mark.long)], ids=len
 )
@@ -348,6 +351,7 @@ def test_all_exercises_can_be_sent_and_tried(tmp_path):
 # --- folders ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_folder_of_files_is_one_submission(tmp_path):
     folder = hand_in(tmp_path / "in", {})
     hand_in(folder / "fay", {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "zzz": "1 / 0\n"})
@@ -369,6 +373,7 @@ def test_a_file_that_does_not_end_leaves_the_others(tmp_path):
     assert got.remarks == ("z.py timed out while loading",)
 
 
+@pytest.mark.long
 def test_names_that_meet(tmp_path):
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
     hand_in(folder / "ada", {"a": SOFTMAX + BACKWARD})
@@ -387,6 +392,7 @@ def test_a_folder_without_submissions(tmp_path):
         find_submissions(tmp_path / "none")
 
 
+@pytest.mark.long
 def test_files_that_cannot_be_put_down_are_one_students_trouble(tmp_path):
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
     os.makedirs(folder / "deep")
@@ -420,6 +426,7 @@ def test_too_many_files(tmp_path):
 # --- rubrics ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_points_and_partial_credit(tmp_path):
     folder = hand_in(tmp_path / "in", {name: HONEST[name] for name in ("ada", "dana")})
     rubric = parse_course(EXAMPLE)
@@ -470,6 +477,7 @@ def test_an_error_in_a_rubric_names_its_place(text, message):
 # --- again, and broken off -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_only_what_changed_is_graded_again(tmp_path):
     folder, out = hand_in(tmp_path / "in", {name: HONEST[name] for name in ("ada", "ben")}), tmp_path / "grades.csv"
     first = Grading(folder, out, TWO, limits=PATIENT)
@@ -508,6 +516,7 @@ def command(folder, out):
     ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
 @pytest.mark.parametrize("ending", [pytest.param("SIGKILL", marks=pytest.mark.long), "SIGINT"])
 def test_a_run_that_is_broken_off(tmp_path, ending):

@@ -226,6 +226,7 @@ def test_root_without_capabilities_may_not_raise_its_limits():
 # --- the answers -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_library_is_emptied():
     code = """
     import gc, types
@@ -258,6 +259,7 @@ def test_the_library_is_emptied():
     assert found == ["refused"] * 8 + ["0.0 256 True", "True"]
 
 
+@pytest.mark.long
 def test_of_a_block_only_itself_is_emptied():
     code = """
     import numpy as np

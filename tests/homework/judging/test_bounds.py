@@ -46,12 +46,14 @@ def told():
     return {name: judged(name, all_exercises()[name].variant(pair)) for name, pair in PAIRS.items()}
 
 
+@pytest.mark.long
 def test_a_jumping_clock_changes_nothing(told, jumping_clock):
     for name, pair in PAIRS.items():
         assert judged(name, all_exercises()[name].variant(pair)) == told[name]
         assert set(told[name].misconception.split(" and ")) == set(" and ".join(pair).split(" and "))
 
 
+@pytest.mark.long
 def test_answers_judged_before_change_nothing(told):
     for name, pair in PAIRS.items():
         exercise = all_exercises()[name]
@@ -62,6 +64,7 @@ def test_answers_judged_before_change_nothing(told):
         assert judged(name, exercise.variant(pair), trials) == told[name]
 
 
+@pytest.mark.long
 def test_the_search_ends_after_so_many_trials(monkeypatch):
     monkeypatch.setattr(explain, "MOST_PAIR_TRIALS", 50)
     monkeypatch.setattr(explain, "MOST_CASE_TRIALS", 50)
@@ -112,6 +115,7 @@ def test_many_extra_axes_are_counted_not_listed():
     assert "The result must have 3 axes, got 19." in verdict.message
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("few_comparisons")
 @pytest.mark.parametrize("shape", [(10**8,), (100, 1000, 1000), (10, 100, 1000, 100), (10**8, 1, 1)])
 def test_a_result_of_many_entries_in_little_memory(shape):

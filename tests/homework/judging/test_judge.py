@@ -373,6 +373,7 @@ def test_a_change_that_not_all_cases_show_is_told_with_its_case():
     assert "With scale=3: something else is also wrong." in message
 
 
+@pytest.mark.long
 def test_several_mistakes_that_explain_all_cases_are_told_with_their_cases():
     """Of an answer that ignores the arguments, one case alone looks like the result of an earlier call."""
 
@@ -404,6 +405,7 @@ def test_the_inverted_mask_without_its_axes_is_both():
     assert "keepdims" not in found.message
 
 
+@pytest.mark.long
 def test_greedy_decoding_that_keeps_the_end_token_and_counts_the_start_token():
     def answer(model, src, max_len=64, use_cache=True, return_log_probs=False):
         config, memory = model.config, model.encode(src)
@@ -434,6 +436,7 @@ UNUSED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "argument", "default"), UNUSED, ids=[f"{n}: {a}" for n, a, _ in UNUSED])
 def test_an_argument_that_is_not_used_is_named(name, argument, default):
     exercise = all_exercises()[name]
@@ -518,6 +521,7 @@ def test_a_known_mistake_times_a_factor_is_told_as_both():
     assert verdict(answer).misconception == "weights squared and constant factor 1/T"
 
 
+@pytest.mark.long
 def test_a_mistake_that_a_change_hides_is_not_named():
     """tanh makes −1 of every large number that may stand for −inf."""
 

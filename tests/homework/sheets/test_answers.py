@@ -87,6 +87,7 @@ class WithoutACache(blocks.EncoderBlock):
         return super().forward(x, mask)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", LECTURE)
 def test_right_for_the_lecture(key):
     name, answer, still_to_do = LECTURE[key]

@@ -64,6 +64,7 @@ def test_every_exercise_has_its_place_in_a_chapter():
     assert len(set(places)) == len(places)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 @pytest.mark.parametrize("name", EXERCISES)
 def test_a_right_answer_of_other_code_passes(name, seed):
@@ -111,6 +112,7 @@ class OneDraw(Trials):
     DRAWS = 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EXERCISES)
 def test_inputs_are_drawn_afresh(name):
     first, second, again = (OneDraw(EXERCISES[name], seed) for seed in (0, 1, 0))
