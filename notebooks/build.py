@@ -132,6 +132,7 @@ def execute(notebook):
     """Run every cell in a fresh kernel; the notebook with its outputs. Raises Fault, with the cell's id."""
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError
+    from traitlets.config import Config
 
     end = time.monotonic() + SECONDS
     running = []  # the ids of the cells started so far
@@ -142,8 +143,12 @@ def execute(notebook):
             "IPYTHONDIR": str(Path(folder, ".ipython")),  # nobody's profile, nobody's history
         }
         environment.pop("MPLBACKEND", None)  # the kernel's own, which shows pictures in the notebook
+        config = Config()
+        if os.name == "posix":  # two kernels that start at the same time can choose the same free TCP port, and hang
+            config.KernelManager.update(transport="ipc", ip=str(Path(folder, ".socket")))
         client = NotebookClient(
             notebook,
+            config=config,
             kernel_name="python3",
             resources={"metadata": {"path": folder}},
             timeout_func=lambda cell: max(1, math.ceil(end - time.monotonic())),
