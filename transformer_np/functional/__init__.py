@@ -10,6 +10,7 @@ import sys
 from types import ModuleType
 
 from .activations import gelu, gelu_backward, silu, silu_backward, tanh, tanh_backward
+from .activations import gelu_with_slope as gelu_with_slope
 from .comparison import (
     causal_conv1d,
     causal_conv1d_backward,

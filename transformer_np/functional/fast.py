@@ -11,9 +11,9 @@ SHORT_ROW = 128  # numbers: NumPy reduces longer rows fast
 def blocked(function):
     """Decorate an element-wise function so that it works block by block.
 
-    The function takes arrays of one shape and returns an array of that shape, with the dtype of the first. Arguments
-    that are not arrays are passed on. A formula of ten operations then passes ten times over a block in the cache, not
-    ten times over main memory.
+    The function takes arrays of one shape and returns one or several arrays of that shape, with the dtype of the first.
+    Arguments that are not arrays are passed on. A formula of ten operations then passes ten times over a block in the
+    cache, not ten times over main memory.
     """
 
     @wraps(function)
@@ -22,15 +22,20 @@ def blocked(function):
         first = next(value for value in given if isinstance(value, np.ndarray))
         if first.size <= BLOCK:
             return function(*args, **kwargs)
-        result = np.empty(first.shape, first.dtype)
         flat = [value.reshape(-1) if isinstance(value, np.ndarray) else value for value in given]
-        flat_result = result.reshape(-1)
-        for start in range(0, result.size, BLOCK):
+        results = ()
+        for start in range(0, first.size, BLOCK):
             block = slice(start, start + BLOCK)
             values = [value[block] if isinstance(value, np.ndarray) else value for value in flat]
             named = dict(zip(kwargs, values[len(args) :], strict=True))
-            flat_result[block] = function(*values[: len(args)], **named)
-        return result
+            parts = function(*values[: len(args)], **named)
+            several = isinstance(parts, tuple)
+            parts = parts if several else (parts,)
+            results = results or [np.empty(first.size, first.dtype) for _ in parts]
+            for result, part in zip(results, parts, strict=True):
+                result[block] = part
+        shaped = tuple(result.reshape(first.shape) for result in results)
+        return shaped if several else shaped[0]
 
     return in_blocks
 

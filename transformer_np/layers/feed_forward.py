@@ -4,7 +4,7 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import check_at_least
-from .activations import ACTIVATIONS
+from .activations import ACTIVATIONS, activate, activate_backward
 from .initial import glorot_uniform
 
 GATED = {"gated_gelu": (), "gated_silu": ("silu",)}  # what F.gated_feed_forward is told about the gate
@@ -50,8 +50,8 @@ class FeedForward(Module):
             self.keep(x=x, hidden=hidden)
             return y
         before = F.linear(x, w1, b1)  # (B, T, F)
-        hidden = ACTIVATIONS[self.activation].forward(before)
-        self.keep(x=x, before=before, hidden=hidden)
+        hidden, kept = activate(self, before)
+        self.keep(x=x, hidden=hidden, **kept)
         return F.linear(hidden, w2, b2)  # (B, T, D)
 
     def backward(self, dy):
@@ -65,9 +65,9 @@ class FeedForward(Module):
             x, hidden = self.kept("x", "hidden")
             dx, dw1, db1, dw2, db2 = F.feed_forward_backward(dy, x, hidden, w1, w2)
         else:
-            x, before, hidden = self.kept("x", "before", "hidden")
+            x, hidden = self.kept("x", "hidden")
             dhidden, dw2, db2 = F.linear_backward(dy, hidden, w2)
-            dbefore = ACTIVATIONS[self.activation].backward(dhidden, before)
+            dbefore = activate_backward(self, dhidden)
             dx, dw1, db1 = F.linear_backward(dbefore, x, w1)
         self.w1.grad += dw1
         self.w2.grad += dw2

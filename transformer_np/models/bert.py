@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import functional as F
 from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding, Linear, TiedLinear
-from ..layers.activations import ACTIVATIONS
+from ..layers.activations import activate, activate_backward
 from ..layers.blocks import EncoderBlock
 from ..layers.initial import normal
 from ..module import Module, Parameter
@@ -91,14 +91,14 @@ class MaskedTokenHead(Module):
 
     def forward(self, x):
         before = self.linear(x)  # (..., D)
-        self.keep(before=before)
-        hidden = ACTIVATIONS[self.activation].forward(before)
+        hidden, kept = activate(self, before)
+        self.keep(**kept)
         return self.output(self.norm(hidden)) + self.b.data  # (..., V)
 
     def backward(self, dlogits):
         self.b.grad += dlogits.reshape(-1, dlogits.shape[-1]).sum(axis=0)
         dhidden = self.norm.backward(self.output.backward(dlogits))  # (..., D)
-        return self.linear.backward(ACTIVATIONS[self.activation].backward(dhidden, self.kept("before")))
+        return self.linear.backward(activate_backward(self, dhidden))
 
 
 class Bert(Pretrained, Module):

@@ -185,7 +185,7 @@ class GPTTask(Task):
         )
 
 
-VALIDATION_TOKENS = 4096  # per validation batch: few enough for the activations to stay in the cache
+VALIDATION_TOKENS = 1024  # per validation batch: few enough for the activations to stay in the cache
 
 
 def _config(options, vocab_size):

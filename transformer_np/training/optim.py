@@ -145,16 +145,19 @@ class Adam(Optimizer):
 
     def _update(self, p, g, m, v):
         beta1, beta2 = self.betas
+        correction = (1 - beta2**self.steps) ** 0.5  # √v̂ + ε = (√v + ε · correction) / correction
+        scratch = (1 - beta1) * g
         m *= beta1
-        m += (1 - beta1) * g
+        m += scratch
+        np.multiply(g, g, out=scratch)
+        scratch *= 1 - beta2
         v *= beta2
-        v += (1 - beta2) * g * g
-        update = v / (1 - beta2**self.steps)  # v̂
-        np.sqrt(update, out=update)
-        update += self.eps
-        np.divide(m, update, out=update)
-        update *= self.lr / (1 - beta1**self.steps)
-        p -= update
+        v += scratch
+        np.sqrt(v, out=scratch)
+        scratch += self.eps * correction
+        np.divide(m, scratch, out=scratch)
+        scratch *= self.lr * correction / (1 - beta1**self.steps)
+        p -= scratch
 
 
 class AdamW(Adam):
