@@ -274,6 +274,7 @@ def test_a_contestant_that_has_just_begun_can_be_ended():
     assert not alive(contestant.pid)
 
 
+@pytest.mark.long
 def test_a_contestant_that_dies_is_an_error():
     with Contestant(ONE_PASS) as contestant:
         contestant.load()
@@ -321,6 +322,7 @@ def wait_until(condition):
         time.sleep(0.01)
 
 
+@pytest.mark.long
 def test_what_a_contestant_prints_does_not_get_among_the_tables(capfd):
     with Contestant(Entry("loud", ".cli", "main", {"argv": ["gradcheck", "--help"]})) as contestant:
         contestant.load()

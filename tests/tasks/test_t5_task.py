@@ -116,6 +116,7 @@ def test_the_prefix_decides(learned):
         assert sum(right) >= 2 * len(right) - 2
 
 
+@pytest.mark.long
 def test_exact_match_is_the_share_that_is_right(learned):
     answers = TextToText.load(learned[0])
     texts = [f"sentiment: {text}" for text, _ in LABELLED[:9]]
@@ -127,6 +128,7 @@ def test_exact_match_is_the_share_that_is_right(learned):
         answers.exact_match([])
 
 
+@pytest.mark.long
 def test_beam_search(learned):
     answers = TextToText.load(learned[0])
     text = "translate English to Portuguese: eva runs today"
@@ -137,6 +139,7 @@ def test_beam_search(learned):
     )
 
 
+@pytest.mark.long
 def test_how_a_text_is_read(learned):
     answers = TextToText.load(learned[0])
     ids = answers.encode("sentiment: ana sings now")
@@ -263,6 +266,7 @@ def test_what_cannot_be_trained_leaves_nothing_behind(small, tmp_path, text, opt
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 def test_a_damaged_run(learned, tmp_path):
     for file in learned[0].iterdir():
         (tmp_path / file.name).write_bytes(file.read_bytes())
@@ -358,6 +362,7 @@ def test_the_command_that_draws_the_architecture(pretrained, tmp_path, capsys, m
 # --- the commands ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_command(learned, capsys, monkeypatch):
     folder, _ = learned
     monkeypatch.chdir(folder.parent)
@@ -427,6 +432,7 @@ def test_the_bias_over_distance():
         plots.relative_bias(model, 0)
 
 
+@pytest.mark.long
 def test_the_command_that_draws_it(learned, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(learned[0].parent)
     assert cli.main(["plot", "bias", "-o", str(tmp_path / "bias.png")]) == 0

@@ -312,6 +312,7 @@ def test_without_a_wall_nothing_is_graded(tmp_path, monkeypatch):
     assert "none" in trusting.walls()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("wall", ["landlock", "seccomp"])
 def test_one_of_two_walls_is_not_enough(tmp_path, monkeypatch, wall):
     without(monkeypatch, wall)

@@ -240,6 +240,7 @@ def test_hostile_neighbours_change_no_grade(alone, among):
         assert among[0][name].remarks == own.remarks
 
 
+@pytest.mark.long
 def test_hostile_submissions_get_what_they_deserve(among):
     hostile = {name: got for name, got in among[0].items() if name in HOSTILE}
     assert len(hostile) >= len(FEW)
@@ -249,6 +250,7 @@ def test_hostile_submissions_get_what_they_deserve(among):
         assert word in "; ".join(got.remarks), name
 
 
+@pytest.mark.long
 def test_other_submissions_and_files_are_out_of_reach(among):
     grades, root = among
     for name in ("deletes", "steals", "link"):
@@ -257,6 +259,7 @@ def test_other_submissions_and_files_are_out_of_reach(among):
     assert (root / "in" / "ada.py").read_text() == HONEST["ada"]
 
 
+@pytest.mark.long
 def test_the_table_and_the_reports(among):
     grades, root = among
     rows = rows_of(root / "grades.csv")
@@ -276,6 +279,7 @@ def test_the_table_and_the_reports(among):
     assert "only the diagonal (1)" in overview
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("among")
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
 def test_nothing_is_left_behind():
