@@ -120,7 +120,7 @@ def test_exact_resume(file, tmp_path, monkeypatch):
     part = train(file, tmp_path / "parts", **options)
     assert part.trainer.step == 4
     monkeypatch.undo()
-    resumed = ClassifyTask().train({}, tmp_path / "parts", resume=True, progress=False)
+    resumed = ClassifyTask().train({}, tmp_path / "parts", resume=True, progress=False, keep="last")
     assert resumed.trainer.history.losses == whole.trainer.history.losses
     assert resumed.validation_loss == whole.validation_loss and resumed.measured == whole.measured
 

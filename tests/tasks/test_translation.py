@@ -374,7 +374,7 @@ def test_resume_to_where_it_was_interrupted(file, tmp_path, monkeypatch):
         interrupting(patch, 102)
         train(file, tmp_path / "broken", steps=110, d_model=4, d_ff=4)
     resumed = resume(tmp_path / "broken", steps=102)
-    assert [step for step, _ in resumed.trainer.history.validation] == [100]
+    assert [step for step, _ in resumed.trainer.history.validation] == [100, 102]
     assert resumed.validation_loss == straight.validation_loss
 
 
