@@ -68,7 +68,7 @@ def test_words_are_cut(text, pieces):
         "¿Qué? ¡Sí! 5%",
         "espera...",
         "the U.S. at 14:30 for $629.313 (or 5 %), and/or the boys' toys",
-        "He's 6'2\" tall. \"Really?\" 'Yes', \"I said \" no",
+        'He\'s 6\'2" tall. "Really?" \'Yes\', "I said " no',
         "l'été : « où ? » 1. FC Köln — x--y http://a.b/c?d=1&e",
         "我喜欢苹果，你呢？ नमस्ते। می‌خواهم؟ 👍🏽 ‿ a‿b",
     ],

@@ -64,7 +64,7 @@ def learned(tmp_path_factory):
 @pytest.mark.parametrize(
     "name, value, error",
     [
-        ("tokens", "bpe", ValueError),
+        ("tokens", "syllable", ValueError),
         *((name, 0, ValueError) for name in ("steps", "batch_size", "layers", "max_len", "warmup")),
         *((name, -5, ValueError) for name in ("steps", "batch_size", "seed", "lr", "dropout", "label_smoothing")),
         *((name, 2.5, TypeError) for name in ("steps", "batch_size", "layers", "max_len", "warmup", "seed")),

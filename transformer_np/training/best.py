@@ -51,11 +51,15 @@ class Best:
         """JSON data for the header of a checkpoint."""
         return {"best": {"step": self.step, "loss": self.loss, "latest": self.latest}} if self._weights else {}
 
-    def check(self, weights):
-        """Raises ValueError for weights of another model; none are right too."""
+    def check(self, header, weights):
+        """Raises ValueError if the header and the best weights of a checkpoint are not of this model; there may be
+        none."""
+        found = header.get("best", {"step": 0, "loss": 0.0, "latest": 0.0})
         own = {name: values.shape for name, values in self.model.named_parameters()}
-        if weights and {name: np.shape(values) for name, values in weights.items()} != own:
-            raise ValueError("the best weights are not of this model")
+        numbers = isinstance(found, dict) and [found.get(name) for name in ("step", "loss", "latest")]
+        fits = numbers and all(type(number) in (int, float) for number in numbers)
+        if not fits or (weights and {name: np.shape(values) for name, values in weights.items()} != own):
+            raise ValueError("its best weights are not of this model")
 
     def restore(self, header, weights):
         """Continue from a checkpoint: its header and its best weights; none if those of its last step, which the model

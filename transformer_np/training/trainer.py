@@ -354,9 +354,9 @@ class Trainer:
             except ValueError as error:
                 raise ValueError(f"{self.checkpoint} does not fit the objective: {error}") from None
         try:
-            Best(self.model).check(best)
+            Best(self.model).check(header, best)
         except ValueError as error:
-            raise ValueError(f"{self.checkpoint} does not fit: {error}") from None
+            raise ValueError(f"{self.checkpoint} is damaged: {error}") from None
         load_model_tensors(self.model, tensors, self.checkpoint)  # the last step that can fail
         self.optimizer.load_state_dict(averages)
         if self._carries:
