@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+from test_trainer import Disturbed, assert_same, fit, make_batches, make_trainer, replaced, values
 
 from transformer_np.tasks.classify import Classifier, ClassifyOptions, ClassifyTask
 from transformer_np.training import load_checkpoint, load_model
 from transformer_np.training.best import Best
-
-from test_trainer import Disturbed, assert_same, fit, make_batches, make_trainer, replaced, values
 
 HELD_OUT = [make_batches(9, 4).batch(step) for step in range(3)]
 
