@@ -33,7 +33,7 @@ def test_the_checkpoint_has_the_best_weights_and_the_last(tmp_path):
     model, header = load_model(tmp_path / "file")
     assert_same(model.state_dict(), until.model.state_dict())
     assert header["best"] == {"step": step, "loss": losses[step], "latest": losses[12]} and header["step"] == 12
-    last = {name.removeprefix("model."): a for name, a in load_checkpoint(tmp_path / "file", "model.")[0].items()}
+    last = {name.removeprefix("last."): a for name, a in load_checkpoint(tmp_path / "file", "last.")[0].items()}
     assert_same(last, run(spoiled()).model.state_dict())  # keeping changes nothing else
     assert_same(last, trainer.model.state_dict())
     before = trainer.best.put()
@@ -50,7 +50,7 @@ def test_without_keeping_the_last_weights_are_the_model(tmp_path):
 def test_the_weights_are_stored_once_if_the_last_are_the_best(tmp_path):
     trainer = run(make_trainer(tmp_path / "file", keep_best=True), steps=8, every=4)
     assert trainer.best.step == 8
-    assert not load_checkpoint(tmp_path / "file", "best.")[0]
+    assert not load_checkpoint(tmp_path / "file", "last.")[0]
     again = make_trainer(tmp_path / "file", keep_best=True)
     again.resume()
     assert (again.best.step, again.best.loss) == (8, trainer.best.loss)
@@ -99,8 +99,8 @@ def test_best_weights_that_do_not_fit_are_refused(tmp_path):
     run(spoiled(tmp_path / "file", keep_best=True), steps=8, every=4)
     trainer = spoiled(tmp_path / "wrong", keep_best=True)
     for damage in (
-        {"best.output.b": np.ones(3)},
-        {"best.extra": np.ones(3)},
+        {"model.output.b": np.ones(3)},
+        {"model.extra": np.ones(3)},
         {"header": {"best": 3}},
         {"header": {"best": {"step": 2}}},
         {"header": {"best": {"step": 2, "loss": "low", "latest": 1.0}}},
@@ -123,7 +123,8 @@ def test_nothing_is_kept_before_the_first_validation():
     best = Best(make_trainer().model)
     before = best.model.state_dict()
     assert_same(best.put(), before)
-    assert best.header() == {} and best.tensors(0) == {} and best.step is None
+    assert best.header() == {} and best.step is None
+    assert best.tensors(0).keys() == {f"model.{name}" for name in before}
 
 
 # --- the tasks -------------------------------------------------------------------------------------------------------

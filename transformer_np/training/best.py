@@ -1,10 +1,15 @@
-"""The weights with the lowest validation loss of a training run, kept beside those of the last step."""
+"""The weights with the lowest validation loss of a training run, kept beside those of the last step.
+
+A checkpoint has them as its model. If they are not those of the last step, it has the last ones too, to resume from.
+"""
 
 import math
 
 import numpy as np
 
-PREFIX = "best."  # of their names in a checkpoint
+from .checkpoint import model_tensors
+
+LAST = "last."  # prefix of the last weights in a checkpoint that has others as its model
 
 
 class Best:
@@ -42,10 +47,12 @@ class Best:
     # --- in a checkpoint -----------------------------------------------------------------------------------------
 
     def tensors(self, step):
-        """{name: array} for a checkpoint of this step: empty if its own weights are the best."""
-        if step == self.step:
-            return {}
-        return {PREFIX + name: values for name, values in self._weights.items()}
+        """{name: array} of the weights for a checkpoint of this step, at which the model is now."""
+        last = model_tensors(self.model)
+        if not self._weights or step == self.step:
+            return last
+        best = {f"model.{name}": values for name, values in self._weights.items()}
+        return {**best, **{name.replace("model.", LAST, 1): values for name, values in last.items()}}
 
     def header(self):
         """JSON data for the header of a checkpoint."""
@@ -53,7 +60,7 @@ class Best:
 
     def check(self, header, weights):
         """Raises ValueError if the header and the best weights of a checkpoint are not of this model; there may be
-        none."""
+        none of both."""
         found = header.get("best", {"step": 0, "loss": 0.0, "latest": 0.0})
         own = {name: values.shape for name, values in self.model.named_parameters()}
         numbers = isinstance(found, dict) and [found.get(name) for name in ("step", "loss", "latest")]
@@ -63,7 +70,7 @@ class Best:
 
     def restore(self, header, weights):
         """Continue from a checkpoint: its header and its best weights; none if those of its last step, which the model
-        has now, are the best."""
+        has now, are the best or the only ones."""
         found = header.get("best")
         if found:
             self.step, self.loss, self.latest = found["step"], found["loss"], found["latest"]

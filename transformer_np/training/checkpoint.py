@@ -9,7 +9,6 @@ import numpy as np
 
 from .. import models
 from ..support.files import parse_json, write_atomically
-from .best import PREFIX as BEST
 
 _HEADER, _SUMS = "transformer_np", "checksums"  # the keys of our header and of its checksums in the file's metadata
 
@@ -93,14 +92,12 @@ def model_tensors(model):
 
 
 def load_model(path):
-    """The model of a checkpoint, in eval mode, and the checkpoint's header. The weights are the best ones, where a
-    Trainer kept them, or else those of the last step.
+    """The model of a checkpoint, in eval mode, and the checkpoint's header. If the run keeps its best weights, the model
+    has these.
 
     Raises FileNotFoundError, or ValueError for a damaged file or a model class that this package lacks.
     """
-    tensors, header = load_checkpoint(path, BEST)
-    prefix = BEST if tensors else "model."
-    tensors = tensors or load_checkpoint(path, prefix)[0]
+    tensors, header = load_checkpoint(path, "model.")
     cls = getattr(models, str(header.get("model")), None)
     config_class = getattr(models, f"{header.get('model')}Config", None)
     if cls is None or config_class is None:
@@ -109,13 +106,12 @@ def load_model(path):
         model = cls(config_class(**header.get("config", {})))
     except (TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"{path}: its configuration does not fit {config_class.__name__}: {error}") from None
-    load_model_tensors(model, tensors, path, prefix)
+    load_model_tensors(model, tensors, path)
     return model.eval(), header
 
 
 def load_model_tensors(model, tensors, path, prefix="model."):
-    """Copy the tensors with a prefix from a checkpoint into the model; ValueError, and nothing changed, if they do not
-    fit."""
+    """Copy the tensors with this prefix into the model; ValueError, and nothing changed, if they do not fit."""
     state = {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
     try:
         model.load_state_dict(state)

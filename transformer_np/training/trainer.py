@@ -16,7 +16,7 @@ import numpy as np
 
 from ..support.checks import check_number
 from ..support.processes import STOP_SIGNALS
-from .best import PREFIX, Best
+from .best import LAST, Best
 from .checkpoint import load_checkpoint, load_model_tensors, model_header, model_tensors, save_checkpoint
 from .choice import team_of
 from .optim import clip_arrays
@@ -69,7 +69,7 @@ class Trainer:
         objective with a state also needs .state_of_rows(state, rows) and .join_states(states).
 
     keep_best: keep the weights with the lowest validation loss as well. The checkpoint has both: `load_model` takes the
-        best, `resume` continues from the last
+        best ones, `resume` continues from the last ones
 
     team: the Team of the last `fit`; team.size is its number of processes
     best: the Best weights with keep_best, else None
@@ -299,13 +299,12 @@ class Trainer:
             raise self._diverged("a parameter is not finite", self.step)
         history = self.history
         tensors = {
-            **model_tensors(self.model),
+            **(self.best.tensors(self.step) if self.best else model_tensors(self.model)),
             **{f"optimizer.{name}": array for name, array in self.optimizer.state_dict().items()},
             **{f"objective.{name}": array for name, array in carried.items()},
             "history.losses": np.array(history.losses),
             "history.learning_rates": np.array(history.learning_rates),
             "history.validation": np.array(history.validation, np.float64).reshape(-1, 2),
-            **(self.best.tensors(self.step) if self.best else {}),
         }
         header = {
             **self.header,
@@ -343,7 +342,9 @@ class Trainer:
             raise ValueError(f"{self.checkpoint} is not a checkpoint to resume from: {error} is missing") from None
         if len(generators) != len(states):
             raise ValueError(f"{self.checkpoint} has {len(states)} random states, the model has {len(generators)}")
-        averages, carried, best = (_with_prefix(prefix, tensors) for prefix in ("optimizer.", "objective.", PREFIX))
+        averages, carried = (_with_prefix(prefix, tensors) for prefix in ("optimizer.", "objective."))
+        last = LAST if _with_prefix(LAST, tensors) else "model."
+        best = _with_prefix("model.", tensors) if last == LAST else {}
         try:
             self.optimizer.check_state(averages)
         except ValueError as error:
@@ -357,7 +358,7 @@ class Trainer:
             Best(self.model).check(header, best)
         except ValueError as error:
             raise ValueError(f"{self.checkpoint} is damaged: {error}") from None
-        load_model_tensors(self.model, tensors, self.checkpoint)  # the last step that can fail
+        load_model_tensors(self.model, tensors, self.checkpoint, last)  # the last step that can fail
         self.optimizer.load_state_dict(averages)
         if self._carries:
             self.objective.load_state_dict(carried)
