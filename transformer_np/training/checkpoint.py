@@ -92,8 +92,8 @@ def model_tensors(model):
 
 
 def load_model(path):
-    """The model of a checkpoint, in eval mode, and the checkpoint's header. If the run keeps its best weights, these are
-    the model's.
+    """The model of a checkpoint, in eval mode, and the checkpoint's header. If the run keeps its best weights, the
+    model has these.
 
     Raises FileNotFoundError, or ValueError for a damaged file or a model class that this package lacks.
     """
