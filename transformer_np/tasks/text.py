@@ -78,7 +78,7 @@ class TextGenerator:
     """
 
     end_ids = ()  # tokens that end a text
-    excluded_ids = (UNK,)  # tokens that are never drawn
+    excluded_ids = range(UNK + 1)  # tokens that are never drawn: the special ones, which occur in no text
 
     def __init__(self, model, tokenizer):
         self.model, self.tokenizer = model, tokenizer
