@@ -5,6 +5,7 @@ import pytest
 
 from transformer_np.decoding import (
     DecoderCache,
+    Excluding,
     beam_search,
     greedy_decode,
     greedy_steps,
@@ -339,3 +340,24 @@ def test_an_interrupted_decoding_restores_the_mode(speaker):
     assert not model.training
     steps.close()
     assert model.training
+
+
+# --- tokens that are never chosen ------------------------------------------------------------------------------------
+
+
+def test_excluded_tokens_are_never_chosen_and_the_others_keep_their_probability(speaker):
+    model = speaker(0)
+    first = [ids[0] for ids in greedy_decode(model, SRC, 10) if ids]
+    without = Excluding(model, first)
+    for tokens, log_probs in greedy_steps(without, SRC, 10):
+        assert not np.isin(tokens, first).any() and np.isneginf(log_probs[:, first]).all()
+    outputs, totals = greedy_decode(without, SRC, 10, return_log_probs=True)
+    for src, ids, total in zip(SRC, outputs, totals, strict=True):
+        src = src[src != PAD]
+        ended = [*ids, EOS] if len(ids) < 10 else ids
+        expected = sum(next_log_probs(model, src, ended[:i])[token] for i, token in enumerate(ended))
+        assert total == pytest.approx(expected, rel=1e-5)
+    for size in (2, 5):
+        for hypotheses in beam_search(without, SRC, size, 10, return_hypotheses=True):
+            assert not any(set(hypothesis.ids) & set(first) for hypothesis in hypotheses)
+    assert greedy_decode(Excluding(model, []), SRC, 10) == greedy_decode(model, SRC, 10)

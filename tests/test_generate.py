@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from transformer_np.decoding import generate, sampling_distribution
+from transformer_np.decoding import Excluding, generate, sampling_distribution
 from transformer_np.models import GPT, GPTConfig
 
 V, L = 13, 7
@@ -205,3 +205,8 @@ def test_nothing_new(model):
 def test_prompts_that_will_not_do(model, prompt, message):
     with pytest.raises(ValueError, match=message):
         generate(model, prompt, 1)
+
+
+def test_excluded_tokens_are_never_drawn(model):
+    drawn = generate(Excluding(model, [3, 5]), [[1, 2]] * 50, 12, temperature=5.0, rng=0)[:, 2:]
+    assert set(np.unique(drawn)) == set(range(V)) - {3, 5}

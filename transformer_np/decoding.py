@@ -73,6 +73,33 @@ class DecoderCache:
                 cache.select(rows)
 
 
+class Excluding:
+    """A model for decoding that never chooses some tokens, such as <unk>. log p of the others stay the model's own.
+
+        greedy_decode(Excluding(model, [UNK]), src)
+
+    It works for all functions of this file, and is the model in everything else.
+    """
+
+    def __init__(self, model, ids):
+        self.model, self.excluded = model, [int(i) for i in ids]
+
+    def __getattr__(self, name):
+        return getattr(self.model, name)
+
+    def __call__(self, *args, **kwargs):
+        return self.model(*args, **kwargs)
+
+
+def _exclude(model, scores):
+    """The scores (B, V) of the next token, those that the model never chooses at −∞."""
+    excluded = getattr(model, "excluded", [])
+    if excluded:
+        scores = scores.copy()
+        scores[:, excluded] = -np.inf
+    return scores
+
+
 class _Decoder:
     """The decoder on a growing target: `step(tokens)` takes the newest tokens (B,) and returns log p of the next token,
     (B, V). Without a cache every step runs over the whole target again, with the same result.
@@ -88,7 +115,7 @@ class _Decoder:
         self.tgt_in = np.concatenate([self.tgt_in, tokens[:, None]], axis=1)
         new = self.tgt_in if self.cache is None else tokens[:, None]
         logits = self.model.decode(new, self.memory, self.src, self.cache)[:, -1]  # (B, V)
-        return log_softmax(_finite(logits, self.tgt_in.shape[1]))
+        return _exclude(self.model, log_softmax(_finite(logits, self.tgt_in.shape[1])))
 
     def select(self, rows):
         self.memory, self.src, self.tgt_in = self.memory[rows], self.src[rows], self.tgt_in[rows]
@@ -329,7 +356,7 @@ def generate_steps(
         read = model.reader(use_cache) if hasattr(model, "reader") else _reader(model, use_cache)
         yield ids[:, : lengths.min()]
         for end in range(lengths.min(), ids.shape[1]):
-            logits = _finite(read(ids[:, :end]), end - lengths.min() + 1)  # (B, V)
+            logits = _exclude(model, _finite(read(ids[:, :end]), end - lengths.min() + 1))  # (B, V)
             drawn = _draw(sampling_distribution(logits, temperature, top_k, top_p), rng)
             writing = (end >= lengths) & ~stopped  # inside a longer prompt, its own token comes next
             ids[writing, end] = drawn[writing]

@@ -252,7 +252,7 @@ def test_odd_but_right_files_and_paths(capsys, here, end, mark):
         ("--lr inf", "lr must lie in (0, ∞), got inf"),
         ("--lr 0", "lr must lie in (0, ∞), got 0.0"),
         ("--lr fast", "argument --lr: invalid float value: 'fast'"),
-        ("--tokens bpe", "argument --tokens: invalid choice: 'bpe'"),
+        ("--tokens syllable", "argument --tokens: invalid choice: 'syllable'"),
         ("--tokens char", "no sentence pair is short enough for max_len = 9"),
         ("--out pairs.tsv", "pairs.tsv is a file, expected the folder of a run"),
         ("--out pairs.tsv/run", "Not a directory: 'pairs.tsv/run'"),

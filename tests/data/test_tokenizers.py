@@ -44,8 +44,11 @@ def test_max_size_bounds_the_whole_vocabulary():
         ("don't d'água d’água", ["don't", "d'água", "d’água"]),
         ("Do they? Yes!", ["Do", "they", "?", "Yes", "!"]),
         ("wait...", ["wait", ".", ".", "."]),
-        ("the students' -x- 3rd", ["the", "students", "'", "-", "x", "-", "3rd"]),
-        ("snake_case", ["snake", "_", "case"]),
+        ("the students' -x- 3rd", ["the", "students", "‿'", "-‿", "x", "‿-", "3rd"]),
+        ("snake_case", ["snake", "‿_‿", "case"]),
+        ("14:30, 629.313", ["14", ":‿", "30", ",", "629", ".‿", "313"]),
+        ('a 6" B "c" d', ["a", "6", '‿"', "B", '"', "c", '"', "d"]),
+        ("no , x‿y", ["no", " ,", "x", "‿‿‿", "y"]),
         ("नमस्ते می‌خواهم", ["नमस्ते", "می‌خواهم"]),
         (" \t\n", []),
     ],
@@ -64,11 +67,32 @@ def test_words_are_cut(text, pieces):
         '"Sim", disse ele, "e não".',
         "¿Qué? ¡Sí! 5%",
         "espera...",
+        "the U.S. at 14:30 for $629.313 (or 5 %), and/or the boys' toys",
+        'He\'s 6\'2" tall. "Really?" \'Yes\', "I said " no',
+        "l'été : « où ? » 1. FC Köln — x--y http://a.b/c?d=1&e",
+        "我喜欢苹果，你呢？ नमस्ते। می‌خواهم؟ 👍🏽 ‿ a‿b",
     ],
 )
 def test_words_come_back_with_the_same_spaces(text):
     tokenizer = words(text)
     assert tokenizer.decode(tokenizer.encode(text)) == text
+
+
+def test_any_text_comes_back_up_to_runs_of_white_space():
+    rng = np.random.default_rng(0)
+    signs = [*"\"''‿‿  \n-.,:;!?()[]«»“”%$_/1a漢。👍\u200d\u0301\x1f", "é", "e\u0301", "word", "\U0001f3fd"]
+    texts = ["".join(signs[i] for i in rng.integers(len(signs), size=rng.integers(14))) for _ in range(4000)]
+    texts += ["".join(map(chr, rng.integers(1, 0x3000, 12))) for _ in range(1000)]
+    wrong = [text for text in texts if WordTokenizer.join(WordTokenizer.cut(text)) != " ".join(text.split())]
+    assert wrong == []
+
+
+def test_a_mark_is_known_with_all_spaces_around_it():
+    """So vocabularies from before there were notes encode as they did."""
+    tokenizer = WordTokenizer([*SPECIAL, ".", ":", "14", "30", "U", "S", "‿'", "'‿"])
+    assert [tokenizer.token(i) for i in tokenizer.encode("U.S. 14:30 S ' ")] == [*"U.S.", "14", ":", "30", "S", "‿'"]
+    assert tokenizer.unknown("U.S. / and/or 'U") == ["/", "and", "or"]
+    assert tokenizer.pieces("U.S. and/or") == [*"U.S.", "and", "/", "or"]
 
 
 def test_words_do_not_keep_the_amount_of_white_space():

@@ -11,7 +11,14 @@ import pytest
 from transformer_np import cli
 from transformer_np.data import LabelledBatch
 from transformer_np.models import Bert, BertConfig
-from transformer_np.tasks.classify import Classifier, ClassifyOptions, ClassifyTask
+from transformer_np.tasks.classify import (
+    BUILT_IN,
+    OWN_DATA,
+    Classifier,
+    ClassifyOptions,
+    ClassifyTask,
+    _settled,
+)
 from transformer_np.training import Classification, Trainer
 
 TINY = {"batch_size": 8, "layers": 1, "heads": 2, "d_model": 32, "d_ff": 20, "max_len": 12}
@@ -44,7 +51,7 @@ def train(file, folder, **options):
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs")
-    options = {"steps": 250, "dropout": 0.0, "lr": 2e-3, "warmup": 50}
+    options = {"steps": 250, "dropout": 0.0, "label_smoothing": 0.0, "lr": 2e-3, "warmup": 50}
     return folder / "run", train(write(folder / "labelled.tsv"), folder / "run", **options)
 
 
@@ -110,6 +117,23 @@ def test_of_a_long_text_the_beginning_is_read(learned):
             classifier.probabilities(empty)
 
 
+def test_how_to_train_depends_on_the_data(file, tmp_path):
+    for options, usual in ((ClassifyOptions(data=file), OWN_DATA), (ClassifyOptions(), BUILT_IN)):
+        settled = _settled(options)
+        assert usual.items() <= vars(settled).items() and settled.layers == 2
+    given = _settled(ClassifyOptions(data=file, steps=7, dropout=0.0, label_smoothing=0.0))
+    assert (given.steps, given.dropout, given.label_smoothing) == (7, 0.0, 0.0)
+    run = train(file, tmp_path / "run", steps=1)
+    assert run.setup.objective.label_smoothing == OWN_DATA["label_smoothing"] == run.options.label_smoothing
+    old = json.loads((tmp_path / "run" / "run.json").read_text())
+    del old["options"]["label_smoothing"]  # as written by the version before
+    (tmp_path / "run" / "run.json").write_text(json.dumps(old))
+    resumed = ClassifyTask().train({"steps": 2}, tmp_path / "run", resume=True, progress=False)
+    assert resumed.setup.objective.label_smoothing == 0.0
+    with pytest.raises(ValueError, match=r"label_smoothing must lie in \[0, 1\), got 1.0"):
+        ClassifyOptions(label_smoothing=1.0)
+
+
 def test_exact_resume(file, tmp_path, monkeypatch):
     options = {"steps": 9, "dropout": 0.2, "lr": 0.01, "warmup": 3}
     whole = train(file, tmp_path / "whole", **options)
@@ -120,7 +144,7 @@ def test_exact_resume(file, tmp_path, monkeypatch):
     part = train(file, tmp_path / "parts", **options)
     assert part.trainer.step == 4
     monkeypatch.undo()
-    resumed = ClassifyTask().train({}, tmp_path / "parts", resume=True, progress=False)
+    resumed = ClassifyTask().train({}, tmp_path / "parts", resume=True, progress=False, keep="last")
     assert resumed.trainer.history.losses == whole.trainer.history.losses
     assert resumed.validation_loss == whole.validation_loss and resumed.measured == whole.measured
 

@@ -9,9 +9,10 @@ import pytest
 
 from transformer_np import cli, data, plots
 from transformer_np.data import CharTokenizer, MixedBatches, Seq2SeqBatches
-from transformer_np.data.tokenizers import EOS, PAD
+from transformer_np.data.tokenizers import EOS, PAD, UNK
 from transformer_np.decoding import beam_search
 from transformer_np.models import GPT, T5, GPTConfig, T5Config
+from transformer_np.tasks import t5
 from transformer_np.tasks.t5 import LONGEST, T5Options, T5Task, TextToText
 from transformer_np.training import TeacherForcing, Trainer
 
@@ -52,6 +53,19 @@ def text_file(tmp_path):
     path = tmp_path / "text.txt"
     path.write_text("the cat sat on the mat, and the dog sat on the log. " * 60, encoding="utf-8")
     return path
+
+
+def test_an_unknown_token_is_never_chosen(learned, monkeypatch):
+    answers, excluded = TextToText.of(learned[1]), []
+    for name in ("greedy_decode", "beam_search"):
+        decode = getattr(t5, name)
+        monkeypatch.setattr(
+            t5, name, lambda model, *rest, decode=decode: excluded.append(model.excluded) or decode(model, *rest)
+        )
+    for beam_size in (1, 2):
+        answers.answer("sentiment: ana sings", beam_size)
+    answers.exact_match([("sentiment: ana sings", "positive")])
+    assert excluded == [[UNK]] * 3
 
 
 # --- the objective ---------------------------------------------------------------------------------------------------

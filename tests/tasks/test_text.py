@@ -346,6 +346,11 @@ def test_the_same_seed_the_same_text(learned):
     assert generator.generate("one", 0) == "one"
 
 
+def test_special_tokens_are_never_drawn(learned):
+    text = TextGenerator.of(learned[1]).generate("one", 500, temperature=1e6, rng=0)
+    assert len(text) == 503  # all tokens are about equally likely, and a special one has no character
+
+
 def test_stop(learned):
     generator = TextGenerator.of(learned[1])
     whole = generator.generate("one two", 60, temperature=0)

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from transformer_np.data import UNK, Seq2SeqBatches
+from transformer_np.data import UNK, BPETokenizer, Seq2SeqBatches
 from transformer_np.support import files
 from transformer_np.tasks import runs, task, translation
 from transformer_np.tasks.translation import TranslationOptions, TranslationTask, Translator
@@ -64,7 +64,7 @@ def learned(tmp_path_factory):
 @pytest.mark.parametrize(
     "name, value, error",
     [
-        ("tokens", "bpe", ValueError),
+        ("tokens", "syllable", ValueError),
         *((name, 0, ValueError) for name in ("steps", "batch_size", "layers", "max_len", "warmup")),
         *((name, -5, ValueError) for name in ("steps", "batch_size", "seed", "lr", "dropout", "label_smoothing")),
         *((name, 2.5, TypeError) for name in ("steps", "batch_size", "layers", "max_len", "warmup", "seed")),
@@ -226,6 +226,43 @@ def test_unknown_words(learned):
     assert isinstance(translator.translate("xyzzy plugh"), str)
 
 
+def test_unknown_words_are_never_written(learned):
+    folder, _ = learned
+    translator = Translator.load(folder)
+    usual = translator.translate("Ana sings today.")
+    translator.model.output.b.data[UNK] = 1e3  # the model would write nothing else
+    for beam_size in (1, 3):
+        assert "<unk>" not in translator.translate("xyzzy plugh", beam_size)
+    assert translator.translate("Ana sings today.") == usual and translator.exact_match(PAIRS[:3]) == 1.0
+    assert all(token != "<unk>" for step in translator.steps("xyzzy") for token, _ in step)
+    assert "<unk>" not in translator.attention("xyzzy")[1]
+
+
+def test_byte_pairs(file, tmp_path):
+    sizes = {"tokens": "bpe", "vocab_size": 280, "max_len": 60}
+    run = train(file, tmp_path / "run", steps=2, **sizes)
+    assert [(type(t), len(t)) for t in run.tokenizers.values()] == [(BPETokenizer, 280)] * 2
+    translator = Translator.load(tmp_path / "run")
+    assert translator.translate("Zoë, 14:30!") == Translator.of(run).translate("Zoë, 14:30!")
+    assert translator.src_tokenizer.unknown("Zoë, 14:30!") == []
+    ids = translator.encode("Zoë, 14:30!")[0].tolist()
+    assert translator.src_tokenizer.decode(ids) == "Zoë, 14:30!"
+    source, target = translator.attention("Zoë, 14:30!")
+    assert len(source) == len(ids)
+    assert translator.model.decoder[0].cross_attention.weights.shape[2:] == (len(target), len(source))
+    assert resume(tmp_path / "run", steps=3).trainer.step == 3
+    with pytest.raises(ValueError, match='tokens must be "word", got "bpe"'):
+        TranslationOptions(embeddings="vectors.txt", **sizes)
+
+
+def test_exact_match_is_with_the_text_as_written(learned):
+    """What a vocabulary cannot spell is not right."""
+    exact_match = Translator.of(learned[1]).exact_match
+    source, target = PAIRS[0]
+    assert exact_match([(source, f" {target}\t")]) == 1.0
+    assert exact_match([(source, target.replace(".", " .")), (source, target.replace(".", "‿."))]) == 0.0
+
+
 def test_a_sentence_may_not_be_empty_or_too_long(learned):
     translator = Translator.of(learned[1])
     for sentence in ("", "  \t "):
@@ -374,7 +411,7 @@ def test_resume_to_where_it_was_interrupted(file, tmp_path, monkeypatch):
         interrupting(patch, 102)
         train(file, tmp_path / "broken", steps=110, d_model=4, d_ff=4)
     resumed = resume(tmp_path / "broken", steps=102)
-    assert [step for step, _ in resumed.trainer.history.validation] == [100]
+    assert [step for step, _ in resumed.trainer.history.validation] == [100, 102]
     assert resumed.validation_loss == straight.validation_loss
 
 

@@ -8,7 +8,7 @@ import pytest
 from transformer_np.layers import Linear
 from transformer_np.module import Parameter
 from transformer_np.training import SGD, Adam, AdamW, clip_grad_norm, cosine_schedule, noam_schedule
-from transformer_np.training.optim import BLOCK
+from transformer_np.training.optim import BLOCK, clip_arrays
 
 SHAPES = ((7,), (190, 200), (), (3, 4, 5))  # the second alone is larger than a block
 STEPS = 10
@@ -281,3 +281,9 @@ def test_a_norm_that_is_not_finite_is_returned_and_nothing_scaled(bad):
 def test_the_maximum_is_positive(max_norm):
     with pytest.raises(ValueError, match="max_norm must lie in"):
         clip_grad_norm(with_gradients([1.0]), max_norm)
+
+
+@pytest.mark.parametrize("wrong", ["int8", np.ones(3), [1.0], [np.ones(2, int)], [np.ones(2), "x"]])
+def test_clip_arrays_names_a_wrong_argument(wrong):
+    with pytest.raises(TypeError, match="gradients must be a list of arrays of floats, got"):
+        clip_arrays(wrong, 1.0)

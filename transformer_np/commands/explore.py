@@ -1,5 +1,4 @@
 import sys
-import unicodedata
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +69,7 @@ def explore_translator(folder, sentence, target=None):
     translator = Translator.load(folder)
     src = translator.encode(sentence)
     _say_unknown(translator.src_tokenizer, sentence)
-    source = translator.src_tokenizer.cut(unicodedata.normalize("NFC", sentence))  # as typed, not in lower case
+    source = translator.src_tokenizer.pieces(sentence)  # as typed, not in lower case
     ids = None
     if target is not None:
         _say_unknown(translator.tgt_tokenizer, target)

@@ -46,6 +46,12 @@ def _add_kind(kinds, task):
         metavar="SECONDS",
         help="seconds between saves of the run; it is also saved at the end and at Ctrl-C (default: %(default).0f)",
     )
+    add(
+        "--keep",
+        choices=("best", "last"),
+        help="the weights to use: those of the step with the lowest validation loss, or of the last step "
+        "(default: best; with --resume as before)",
+    )
     for field in fields(task.Options):
         kind = (*get_args(field.type), field.type)[0]  # the float of `float | None`
         shown = "" if field.default is None else f" (default: {field.default})"
@@ -83,6 +89,7 @@ def run(args):
         workers=workers,
         validate_every=args.validate_every,
         save_seconds=args.save_every,
+        keep=args.keep,
     )
     trainer = trained.trainer
     if not trainer.leads:
@@ -96,6 +103,8 @@ def run(args):
     for what, number in task.speed(trained).items():
         print(f"{what} {number:,.0f}")
     print(f"validation loss {trained.validation_loss:.4f}")
+    if trained.kept:
+        print(trained.kept)
     for what, share in trained.measured.items():
         print(f"{what} {share:.1%}")
     print(f"saved in {folder}")

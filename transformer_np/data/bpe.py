@@ -141,6 +141,10 @@ class BPETokenizer(Tokenizer):
         """The token of an id as printable text: bytes that are not a whole character appear as "\\xe2"."""
         return self.vocabulary[self._checked(i)]
 
+    def pieces(self, text):
+        """One string for each id of `encode`: the tokens."""
+        return [self.token(i) for i in self.encode(text)]
+
     def _checked(self, i):
         if not 0 <= i < len(self):
             raise ValueError(f"an id must lie in 0 … {len(self) - 1}, got {i}")

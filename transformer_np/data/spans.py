@@ -7,7 +7,7 @@ import numpy as np
 
 from ..support.checks import check_at_least, check_number
 from .batching import Seq2SeqBatch, pad_batch, shift_right
-from .tokenizers import EOS, PAD
+from .tokenizers import EOS, PAD, UNK
 
 NOISE_DENSITY, MEAN_SPAN_LENGTH = 0.15, 3.0
 SENTINEL = re.compile(r"<extra_id_(\d+)>")
@@ -115,6 +115,7 @@ class SentinelTokenizer:
     """
 
     between = ""  # joins sentinels and text: the blanks are in the text
+    unknown_ids = (UNK,)
 
     def __init__(self, tokenizer, count):
         check_at_least("count", count, 0)

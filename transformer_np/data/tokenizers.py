@@ -28,6 +28,9 @@ class Tokenizer:
         self.vocabulary = list(vocabulary)
         self.lowercase = lowercase
         self._ids = {token: i for i, token in enumerate(self.vocabulary)}
+        self._plain_ids = {}  # of the most frequent token, which comes first
+        for i, token in enumerate(self.vocabulary):
+            self._plain_ids.setdefault(self.plain(token), i)
 
     @staticmethod
     def cut(text):
@@ -38,6 +41,11 @@ class Tokenizer:
     def join(pieces):
         """The text that was cut into these pieces, up to white space."""
         raise NotImplementedError
+
+    @staticmethod
+    def plain(piece):
+        """A piece as it stands in the text, without notes of `cut` about the spaces around it."""
+        return piece
 
     @classmethod
     def train(cls, texts, min_count=1, max_size=None, lowercase=False):
@@ -67,7 +75,17 @@ class Tokenizer:
 
     def encode(self, text):
         """The ids of a text, without start and end tokens; a piece that is not in the vocabulary becomes UNK."""
-        return [self._ids.get(_key(piece, self.lowercase), UNK) for piece in self.cut(_nfc(text))]
+        return [self._id(piece) for piece in self.cut(_nfc(text))]
+
+    def _id(self, piece):
+        """The id of a piece; if the vocabulary lacks it, of the same piece with other spaces around it; or UNK."""
+        key = _key(piece, self.lowercase)
+        found = self._ids.get(key)
+        return self._plain_ids.get(self.plain(key), UNK) if found is None else found
+
+    def pieces(self, text):
+        """One string for each id of `encode`: the pieces of the text, as typed."""
+        return [self.plain(piece) for piece in self.cut(_nfc(text))]
 
     def decode(self, ids):
         """The text of the ids, without special tokens except "<unk>"."""
@@ -81,8 +99,8 @@ class Tokenizer:
 
     def unknown(self, text):
         """The pieces of a text that are not in the vocabulary: as typed, each once, in order."""
-        pieces = dict.fromkeys(self.cut(_nfc(text)))
-        return [piece for piece in pieces if _key(piece, self.lowercase) not in self._ids]
+        pieces = (self.plain(piece) for piece in self.cut(_nfc(text)) if self._id(piece) == UNK)
+        return list(dict.fromkeys(pieces))
 
     def to_dict(self):
         """The tokenizer as plain data, for a JSON file."""
@@ -124,7 +142,14 @@ class CharTokenizer(Tokenizer):
 class WordTokenizer(Tokenizer):
     """Words and punctuation marks: short sequences, but words that are not in the training text are unknown.
 
-    A word is letters and digits, with hyphens and apostrophes inside: "segunda-feira", "don't", "d'água".
+    A word is letters and digits, with hyphens and apostrophes inside: "segunda-feira", "don't", "d'água". A mark has
+    usual spaces around it: none before a comma, one after it. Where a text differs, the mark becomes another token,
+    which notes "‿" for no space and " " for a space, before or after the mark:
+
+        at 14:30, he said        at  14  :‿  30  ,  he  said
+
+    So `join(cut(text))` is the text again, except that a run of white space becomes one space. A noted mark that is not
+    in the vocabulary is encoded as the same mark without the note, or with another one.
     """
 
     kind = "word"
@@ -136,19 +161,43 @@ class WordTokenizer(Tokenizer):
 
     @staticmethod
     def cut(text):
-        return _word_or_mark().findall(text)
+        pieces, opened, quoted = [], True, False  # opened: the next piece follows without a space
+        gap, end = JOINED, 0  # the gap before the last piece, and where that piece ends
+        for found in _word_or_mark().finditer(text):
+            piece, before, gap = found.group(), gap, " " if found.start() > end else JOINED
+            opens, closes = _sides(piece, "", quoted)
+            if pieces and gap != _usual_gap(opened, closes):
+                if found.lastindex:  # a word: the mark before it gets the note
+                    if pieces[-1] == JOINED:  # two notes tell this mark from a note
+                        pieces[-1] = before + JOINED
+                    pieces[-1] += gap
+                else:
+                    opens, closes = _sides(piece, gap, quoted)
+                    piece = gap + piece
+            pieces.append(piece)
+            opened, end = opens, found.end()
+            if found.group() == QUOTE:
+                quoted = opens
+        return pieces
 
     @staticmethod
     def join(pieces):
-        """Words with spaces between them; a mark joins the word before it, an opening mark the word after it."""
-        text, opened, quoted = [], True, False  # opened: the next piece follows without a space
+        """Words with spaces between them; a mark joins the word before it, an opening mark the word after it, unless it
+        has a note."""
+        text, opened, quoted, after = [], True, False, ""
         for piece in pieces:
-            opens, closes = piece in OPENING, piece in CLOSING
-            if piece == '"':  # the same mark opens and closes alternately
-                opens, closes, quoted = not quoted, quoted, not quoted
-            text += [piece] if opened or closes else [" ", piece]
-            opened = opens
-        return "".join(text)
+            note, mark, noted_after = _parts(piece)
+            opens, closes = _sides(mark, note, quoted)
+            gap = note or after or _usual_gap(opened, closes)
+            text += [mark] if gap == JOINED else [" ", mark]
+            opened, after = opens, noted_after
+            if mark == QUOTE:
+                quoted = opens
+        return "".join(text).strip()
+
+    @staticmethod
+    def plain(piece):
+        return _parts(piece)[1]
 
 
 class PlainWordTokenizer(Tokenizer):
@@ -175,12 +224,34 @@ class PlainWordTokenizer(Tokenizer):
 
 OPENING = frozenset("([{“‘«¿¡")
 CLOSING = frozenset(",.!?;:…)]}”’»%")
+QUOTE = '"'
+JOINED = "‿"  # the note for no space
+
+
+def _usual_gap(opened, closes):
+    """The gap between two pieces: the first opens or not, the second closes or not."""
+    return JOINED if opened or closes else " "
+
+
+def _sides(mark, note, quoted):
+    """Whether a piece opens, and whether it closes. A quote does either: as the note before it says, or in turn."""
+    if mark == QUOTE:
+        closes = note == JOINED if note else quoted
+        return not closes, closes
+    return mark in OPENING, mark in CLOSING
+
+
+def _parts(piece):
+    """The note before a mark, the mark or word, the note after it; no note is an empty string."""
+    noted = [note if note in (" ", JOINED) and len(piece) > 1 else "" for note in (piece[0], piece[-1])]
+    plain = piece[len(noted[0]) : len(piece) - len(noted[1])]
+    return (noted[0], plain, noted[1]) if plain else (noted[0], JOINED, "")
 
 
 @cache  # compiled on first use, because it looks at every Unicode character
 def _word_or_mark():
-    """A word, or any single character that is not white space."""
-    return re.compile(_word("[^\\W_]") + "|\\S")
+    """A word, which is the group 1, or any single character that is not white space."""
+    return re.compile("(" + _word("[^\\W_]") + ")|\\S")
 
 
 @cache

@@ -97,17 +97,18 @@ class MLMTask(Task):
 
 
 def check_options(options):
-    """Check the options that this task shares with `train classify`, where a size may be None."""
+    """Check the options that this task shares with `train classify`, where some may be None."""
+    classifies = not isinstance(options, MLMOptions)
     if options.tokens not in ("word", "char", None):
         raise ValueError(f'tokens must be "word" or "char", got {options.tokens!r}')
-    for name in ("steps", "batch_size"):
-        check_at_least(name, getattr(options, name), 1)
+    check_at_least("batch_size", options.batch_size, 1)
     for name in ("warmup", "seed"):
         check_at_least(name, getattr(options, name), 0)
-    for name, least in (("layers", 1), ("heads", 1), ("d_model", 1), ("d_ff", 1), ("max_len", 3)):
-        if getattr(options, name) is not None or isinstance(options, MLMOptions):
+    for name, least in (("steps", 1), ("layers", 1), ("heads", 1), ("d_model", 1), ("d_ff", 1), ("max_len", 3)):
+        if getattr(options, name) is not None or not classifies:
             check_at_least(name, getattr(options, name), least)
-    check_number("dropout", options.dropout, "[0, 1)")
+    if options.dropout is not None or not classifies:
+        check_number("dropout", options.dropout, "[0, 1)")
     check_number("lr", options.lr, "(0, ∞)")
     check_number("weight_decay", options.weight_decay, "[0, ∞)")
 

@@ -9,7 +9,7 @@ import numpy as np
 from .. import data
 from ..data.bpe import FIRST_MERGE
 from ..data.tokenizers import EOS, PAD
-from ..decoding import beam_search, greedy_decode
+from ..decoding import Excluding, beam_search, greedy_decode
 from ..models import T5, T5Config
 from ..support.checks import check_at_least, check_number
 from ..training import Adam, TeacherForcing, cosine_schedule
@@ -143,6 +143,11 @@ class TextToText:
 
         return cls(T5.from_pretrained(folder), _PretrainedSentinels(PretrainedTokenizer(folder)))
 
+    @property
+    def _writer(self):
+        """The model, which never answers with an unknown token."""
+        return Excluding(self.model, self.tokenizer.unknown_ids)
+
     def task_of(self, text):
         """The learned prefix that the text begins with, ignoring case; None if there is none."""
         beginning = text.lstrip().casefold()
@@ -184,8 +189,8 @@ class TextToText:
         """
         src, max_len = self.encode(text), self.model.config.max_len if max_len is None else max_len
         if beam_size == 1:
-            return self.tokenizer.decode(greedy_decode(self.model, src, max_len)[0])
-        return self.tokenizer.decode(beam_search(self.model, src, beam_size, max_len, length_penalty)[0])
+            return self.tokenizer.decode(greedy_decode(self._writer, src, max_len)[0])
+        return self.tokenizer.decode(beam_search(self._writer, src, beam_size, max_len, length_penalty)[0])
 
     def exact_match(self, pairs, batch_size=128):
         """The share of (input, output) whose greedy answer is exactly the output, in [0, 1]."""
@@ -199,7 +204,7 @@ class TextToText:
             longest = max(len(self.tokenizer.encode(target)) for _, target in part)
             src = data.pad_batch([ids for ids, _ in part], config.pad_id)
             # one extra token is enough to be wrong
-            outputs = greedy_decode(self.model, src, min(longest + 2, config.max_len))
+            outputs = greedy_decode(self._writer, src, min(longest + 2, config.max_len))
             right += sum(self.tokenizer.decode(ids) == target for ids, (_, target) in zip(outputs, part, strict=True))
         return right / len(pairs)
 
@@ -208,6 +213,7 @@ class _PretrainedSentinels(data.SentinelTokenizer):
     """A PretrainedTokenizer that keeps its sentinels in decoded text."""
 
     between = " "
+    unknown_ids = ()  # `decode` leaves it out, like all special tokens
 
     def __init__(self, tokenizer):
         self.tokenizer, self.sentinels = tokenizer, []

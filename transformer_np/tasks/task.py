@@ -16,6 +16,7 @@ from . import runs
 
 SAVE_SECONDS = 60.0
 VALIDATION_SHARE = 0.04  # of the time of training
+OVERFITTING = 1.02  # times the lowest validation loss: a smaller rise may be chance
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,7 @@ class Run:
 
     If the run was interrupted, and in a process that does not lead, validation_loss is NaN and nothing is measured.
     measured: {name: share in [0, 1]} of the task's own measurements on unseen data
+    kept: a line of text about the model's weights, if they are not those of the last step
     """
 
     options: Any
@@ -50,6 +52,7 @@ class Run:
     trainer: Trainer = field(repr=False)
     validation_loss: float = float("nan")
     measured: dict = field(default_factory=dict)
+    kept: str = ""
 
 
 def option(default, text, metavar=None, choices=None):
@@ -107,6 +110,7 @@ class Task:
         workers=None,
         validate_every=None,
         save_seconds=SAVE_SECONDS,
+        keep=None,
     ):
         """Train in the folder of a run, or resume the run in it.
 
@@ -120,6 +124,8 @@ class Task:
         validate_every: steps between validations; default: a tenth of all steps, at least 100. Before the end they use
             a sample of the validation data, which costs at most about 5 % of the training time
         save_seconds: save the run after so many seconds, and at the end
+        keep: "best", the model is that of the step with the lowest validation loss, or "last", that of the last step;
+            default: "best", on resume as before. A run is always resumed from its last step
 
         Raises OSError and ValueError before the training for data or a folder that cannot be used; TrainingError during
         the training.
@@ -128,6 +134,10 @@ class Task:
             description, stored, tokenizers = self.read(folder)
             options = self._resumed(stored, options)
             workers = description.get("workers", 1) if workers is None else workers
+            keep = description.get("keep") if keep is None else keep
+        keep = "best" if keep is None else keep
+        if keep not in ("best", "last"):
+            raise ValueError(f'keep must be "best" or "last", got {keep!r}')
         data = self.load(options)
         fingerprint = hashlib.sha256(json.dumps(data, default=asdict).encode()).hexdigest()
         if not resume:
@@ -145,6 +155,7 @@ class Task:
             checkpoint=Path(folder) / runs.CHECKPOINT,
             header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers)},
             workers=1 if workers is None else workers,
+            keep_best=keep == "best",
         )
         fresh = resume and not trainer.checkpoint.exists()
         if resume and not fresh:
@@ -152,10 +163,10 @@ class Task:
         if resume:
             if trainer.step > options.steps:
                 raise ValueError(f"steps is {options.steps}, but the run in {folder} has already done {trainer.step}")
-            description = {**description, "options": asdict(options)}
+            description = {**description, "options": asdict(options), "keep": keep}
             write = runs.write_description
         else:
-            description = {**self._describe(options, fingerprint, tokenizers), **self.facts(data)}
+            description = {**self._describe(options, fingerprint, tokenizers), **self.facts(data), "keep": keep}
             write = runs.replace_run if overwrite else runs.create_run
         if trainer.leads:
             write(folder, description)
@@ -186,7 +197,11 @@ class Task:
         run = Run(options, data, tokenizers, setup, trainer)
         if trainer.interrupted or not trainer.leads:
             return run
-        return replace(run, validation_loss=self._final_loss(trainer, setup.validation), measured=self.measure(run))
+        kept = _kept(trainer)
+        if kept:
+            trainer.best.put()
+        loss = trainer.validate(setup.validation) if kept else trainer.history.validation[-1][1]
+        return replace(run, validation_loss=loss, measured=self.measure(run), kept=kept)
 
     def read(self, folder):
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""
@@ -217,12 +232,17 @@ class Task:
             )
         return wanted
 
-    @staticmethod
-    def _final_loss(trainer, validation):
-        done = trainer.history.validation
-        if done and done[-1][0] == trainer.step:
-            return done[-1][1]
-        return trainer.validate(validation)  # resumed at its very end
+
+def _kept(trainer):
+    """A line of text about the best weights; empty if they are those of the last step, or none were kept."""
+    best = trainer.best
+    if best is None or best.step in (None, trainer.step):
+        return ""
+    since = "training was overfitting" if best.latest > OVERFITTING * best.loss else "it did not fall any more"
+    return (
+        f"kept the weights of step {best.step}, with the lowest validation loss; since then {since} "
+        f"({best.loss:.4f} there, {best.latest:.4f} at step {trainer.step})"
+    )
 
 
 def _sample(setup, every):

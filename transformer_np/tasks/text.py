@@ -7,7 +7,7 @@ import numpy as np
 from .. import data
 from ..data.bpe import FIRST_MERGE
 from ..data.tokenizers import UNK
-from ..decoding import generate_steps
+from ..decoding import Excluding, generate_steps
 from ..models import GPT, GPTConfig
 from ..support.checks import check_at_least, check_number
 from ..training import AdamW, NextToken, cosine_schedule, is_matrix
@@ -78,6 +78,7 @@ class TextGenerator:
     """
 
     end_ids = ()  # tokens that end a text
+    excluded_ids = range(UNK + 1)  # tokens that are never drawn: the special ones, which occur in no text
 
     def __init__(self, model, tokenizer):
         self.model, self.tokenizer = model, tokenizer
@@ -128,7 +129,8 @@ class TextGenerator:
         if stop == "":
             raise ValueError("stop is empty: the text would end before it begins")
         ids = self.encode(prompt)[-self.context :]
-        steps = generate_steps(self.model, [ids], max_new_tokens, temperature, top_k, top_p, rng, stop_ids=self.end_ids)
+        model = Excluding(self.model, self.excluded_ids)
+        steps = generate_steps(model, [ids], max_new_tokens, temperature, top_k, top_p, rng, stop_ids=self.end_ids)
         next(steps)  # the prompt itself
         yield prompt
         pieces = text_pieces(self.decode, ids, (int(step[0, -1]) for step in steps))

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from .. import data
-from ..data.tokenizers import BOS, PAD, UNK
-from ..decoding import beam_search, greedy_decode, greedy_steps
+from ..data.bpe import FIRST_MERGE
+from ..data.tokenizers import BOS, EOS, PAD, UNK
+from ..decoding import Excluding, beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
 from ..support.checks import check_at_least, check_number
 from ..training import Adam, TeacherForcing, noam_schedule
@@ -17,6 +18,7 @@ from . import runs
 from .task import Setup, Task, option
 
 KIND = "translate"
+UNITS = {"word": "words", "char": "chars", "bpe": "byte pairs"}
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,8 @@ class TranslationOptions:
     """
 
     pairs: str | None = option(None, "tab-separated sentence pairs (default: built-in, English-Portuguese)", "FILE")
-    tokens: str = option("word", "the unit of text", choices=("word", "char"))
+    tokens: str = option("word", "the unit of text", choices=("word", "char", "bpe"))
+    vocab_size: int = option(2000, "with --tokens bpe: vocabulary size of each language")
     steps: int = option(800, "training steps")
     batch_size: int = option(64, "sentence pairs per step")
     layers: int = option(2, "encoder blocks, and as many decoder blocks")
@@ -44,8 +47,9 @@ class TranslationOptions:
     seed: int = option(0, "seed of parameters, split, batches and dropout")
 
     def __post_init__(self):
-        if self.tokens not in ("word", "char"):
-            raise ValueError(f'tokens must be "word" or "char", got {self.tokens!r}')
+        if self.tokens not in ("word", "char", "bpe"):
+            raise ValueError(f'tokens must be "word", "char" or "bpe", got {self.tokens!r}')
+        check_at_least("vocab_size", self.vocab_size, FIRST_MERGE)
         for name in ("steps", "batch_size", "layers", "heads", "d_model", "d_ff", "max_len", "warmup"):
             check_at_least(name, getattr(self, name), 1)
         check_at_least("seed", self.seed, 0)
@@ -57,6 +61,8 @@ class TranslationOptions:
             check_number("lr", self.lr, "(0, ∞)")
         if self.embeddings is not None:
             object.__setattr__(self, "embeddings", str(self.embeddings))
+            if self.tokens == "bpe":
+                raise ValueError('embeddings are vectors of words: tokens must be "word", got "bpe"')
         elif self.freeze_embeddings:
             raise ValueError("freeze_embeddings needs embeddings: random ones must be trained")
 
@@ -92,6 +98,11 @@ class Translator:
             raise ValueError(f"the sentence has {len(ids)} tokens, the model reads at most {self.model.config.max_len}")
         return np.array([ids])
 
+    @property
+    def _writer(self):
+        """The model, which never writes "<unk>"."""
+        return Excluding(self.model, [UNK])
+
     def longest_output(self, src):
         """The most tokens of a translation; longer ones are cut off."""
         return min(self.model.config.max_len, 2 * src.shape[1] + 10)
@@ -100,16 +111,16 @@ class Translator:
         """The translation of one sentence: greedy, or by beam search if beam_size is larger than 1."""
         src = self.encode(sentence)
         if beam_size == 1:
-            return self.tgt_tokenizer.decode(greedy_decode(self.model, src, self.longest_output(src))[0])
+            return self.tgt_tokenizer.decode(greedy_decode(self._writer, src, self.longest_output(src))[0])
         return self.tgt_tokenizer.decode(
-            beam_search(self.model, src, beam_size, self.longest_output(src), length_penalty)[0]
+            beam_search(self._writer, src, beam_size, self.longest_output(src), length_penalty)[0]
         )
 
     def steps(self, sentence, candidates=3):
         """Greedy decoding: for each time step a list of the likeliest (token, log p in nats), the chosen one first."""
         src = self.encode(sentence)
         found = []
-        for _, log_probs in greedy_steps(self.model, src, self.longest_output(src)):
+        for _, log_probs in greedy_steps(self._writer, src, self.longest_output(src)):
             best = np.argsort(-log_probs[0], kind="stable")[:candidates]
             found.append([(self.tgt_tokenizer.token(i), float(log_probs[0, i])) for i in best])
         return found
@@ -121,14 +132,16 @@ class Translator:
         ->  source tokens as typed (S), target tokens (T): row t of the decoder's weights chose target token t
         """
         src = self.encode(sentence)
-        ids = greedy_decode(self.model, src, self.longest_output(src) - 1)[0]
+        longest = self.longest_output(src)
+        ids = greedy_decode(self._writer, src, longest)[0]
         with self.model.evaluating():
-            chosen = self.model(src, np.array([[BOS, *ids]]))[0].argmax(axis=-1)  # (T,): <eos> last, unless cut off
-        source = self.src_tokenizer.cut(unicodedata.normalize("NFC", sentence))  # cut as for the ids
-        return source, [self.tgt_tokenizer.token(i) for i in chosen]
+            self.model(src, np.array([[BOS, *ids]])[:, :longest])
+        chosen = [*ids, EOS][:longest]  # (T,): <eos> last, unless cut off
+        return self.src_tokenizer.pieces(sentence), [self.tgt_tokenizer.token(i) for i in chosen]
 
     def exact_match(self, pairs, batch_size=128):
-        """The share of pairs whose greedy translation is exactly the target, in [0, 1]."""
+        """The share of pairs whose greedy translation is the target as written, except for runs of white space, in
+        [0, 1]."""
         if not pairs:
             raise ValueError("there are no pairs to translate")
         encoded = [(self.src_tokenizer.encode(source), target) for source, target in pairs]
@@ -137,9 +150,9 @@ class Translator:
         for start in range(0, len(encoded), batch_size):
             part = encoded[start : start + batch_size]
             src = data.pad_batch([ids for ids, _ in part], PAD)
-            outputs = greedy_decode(self.model, src, self.longest_output(src))
+            outputs = greedy_decode(self._writer, src, self.longest_output(src))
             right += sum(
-                self.tgt_tokenizer.decode(ids) == _as_decoded(self.tgt_tokenizer, target)
+                _spaced(self.tgt_tokenizer.decode(ids)) == _spaced(target)
                 for ids, (_, target) in zip(outputs, part, strict=True)
             )
         return right / len(pairs)
@@ -179,14 +192,14 @@ class TranslationTask(Task):
         return data.split_pairs(pairs, seed=options.seed, held_out=held_out)
 
     def train_tokenizers(self, options, split):
-        """The source in lower case, so that "lucas" equals "Lucas"; the target as written."""
+        """The source in lower case, so that "lucas" equals "Lucas"; the target as written. Byte pairs can spell both
+        and keep both as written."""
         kind = data.WordTokenizer if options.tokens == "word" else data.CharTokenizer
-        sides = zip(*split.train, strict=True)
+        sides = zip(self.tokenizer_names, zip(*split.train, strict=True), strict=True)
         try:
-            return {
-                name: kind.train(sentences, min_count=2, lowercase=name == "source")
-                for name, sentences in zip(self.tokenizer_names, sides, strict=True)
-            }
+            if options.tokens == "bpe":
+                return {name: data.BPETokenizer.train(texts, max_size=options.vocab_size) for name, texts in sides}
+            return {name: kind.train(texts, min_count=2, lowercase=name == "source") for name, texts in sides}
         except ValueError as error:
             raise ValueError(f"the training pairs give no vocabulary: {error}") from None
 
@@ -212,7 +225,7 @@ class TranslationTask(Task):
             schedule=_schedule(options),
             note=f"{len(split.train):,} training pairs, {len(split.validation):,} for validation, "
             f"{len(split.test):,} unseen for the test; {len(tokenizers['source'])} source and "
-            f"{len(tokenizers['target'])} target {options.tokens}s; {model.num_parameters():,} parameters{given}"
+            f"{len(tokenizers['target'])} target {UNITS[options.tokens]}; {model.num_parameters():,} parameters{given}"
             + (f"; {left_out} pairs longer than {options.max_len} tokens left out" if left_out else ""),
         )
 
@@ -287,6 +300,6 @@ def _encode(pairs, tokenizers, max_len):
     return [(src, tgt) for src, tgt in encoded if len(src) <= max_len and len(tgt) < max_len]
 
 
-def _as_decoded(tokenizer, text):
-    """A text with the tokenizer's spacing; unknown words stay as they are."""
-    return tokenizer.join(tokenizer.cut(text))
+def _spaced(text):
+    """The text with one space for each run of white space, and é as one character."""
+    return " ".join(unicodedata.normalize("NFC", text).split())

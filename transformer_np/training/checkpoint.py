@@ -92,7 +92,8 @@ def model_tensors(model):
 
 
 def load_model(path):
-    """The model of a checkpoint, in eval mode, and the checkpoint's header.
+    """The model of a checkpoint, in eval mode, and the checkpoint's header. If the run keeps its best weights, the
+    model has these.
 
     Raises FileNotFoundError, or ValueError for a damaged file or a model class that this package lacks.
     """
@@ -109,9 +110,9 @@ def load_model(path):
     return model.eval(), header
 
 
-def load_model_tensors(model, tensors, path):
-    """Copy the "model." tensors of a checkpoint into the model; ValueError, and nothing changed, if they do not fit."""
-    state = {name.removeprefix("model."): array for name, array in tensors.items() if name.startswith("model.")}
+def load_model_tensors(model, tensors, path, prefix="model."):
+    """Copy the tensors with this prefix into the model; ValueError, and nothing changed, if they do not fit."""
+    state = {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
     try:
         model.load_state_dict(state)
     except (ValueError, TypeError) as error:

@@ -200,6 +200,10 @@ def clip_arrays(gradients, max_norm, total=None):
     """`clip_grad_norm` for a list of arrays. If these are only a part of all gradients, total(squares) turns their sum
     of squares into the sum over all."""
     check_number("max_norm", max_norm, "(0, ∞)")
+    if isinstance(gradients, str | np.ndarray) or not all(
+        isinstance(g, np.ndarray) and g.dtype.kind == "f" for g in gradients
+    ):
+        raise TypeError(f"gradients must be a list of arrays of floats, got {short(gradients)}")
     # in blocks: a sum of millions of float32 loses digits, and would depend on how the gradients are divided
     squares = sum(float(np.vdot(block, block)) for g in gradients for block in _blocks(g.reshape(-1)))
     norm = (squares if total is None else total(squares)) ** 0.5

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..support.checks import check_number
 from ..support.processes import STOP_SIGNALS
+from .best import LAST, Best
 from .checkpoint import load_checkpoint, load_model_tensors, model_header, model_tensors, save_checkpoint
 from .choice import team_of
 from .optim import clip_arrays
@@ -67,11 +68,24 @@ class Trainer:
         dropout. With several processes, a batch must be a dataclass of arrays and the objective needs .count(batch); an
         objective with a state also needs .state_of_rows(state, rows) and .join_states(states).
 
+    keep_best: keep the weights with the lowest validation loss as well. The checkpoint has both: `load_model` takes the
+        best ones, `resume` continues from the last ones
+
     team: the Team of the last `fit`; team.size is its number of processes
+    best: the Best weights with keep_best, else None
     """
 
     def __init__(
-        self, model, optimizer, objective, schedule=None, clip_norm=None, checkpoint=None, header=None, workers=1
+        self,
+        model,
+        optimizer,
+        objective,
+        schedule=None,
+        clip_norm=None,
+        checkpoint=None,
+        header=None,
+        workers=1,
+        keep_best=False,
     ):
         if clip_norm is not None:
             check_number("clip_norm", clip_norm, "(0, ∞)")
@@ -79,6 +93,7 @@ class Trainer:
         self.schedule, self.clip_norm, self.checkpoint = schedule, clip_norm, checkpoint
         self.header = header or {}
         self.history = History()
+        self.best = Best(model) if keep_best else None
         self.interrupted = False
         self.team = self._chosen = team_of(workers)
         self._share = Share(model, objective)  # of this process; in `fit` it may be one of several
@@ -121,7 +136,8 @@ class Trainer:
         """Train until `steps` steps are done in total, including earlier ones; step n uses `batches.batch(n − 1)`.
 
         validation: batches to measure the loss on, every `validate_every` steps and at the end
-        sample: batches to measure it on before the end; default: all of `validation`
+        sample: batches to measure it on before the end; default: all of `validation`. The best weights are those with
+            the lowest loss on the sample
         checkpoint_every: save every so many steps; save_seconds: save after so many seconds. With a checkpoint path,
             `fit` always saves at the end
         progress: show a bar on stderr
@@ -137,6 +153,8 @@ class Trainer:
         self.model.train()
         quiet = np.errstate(over="ignore", invalid="ignore", divide="ignore")  # divergence raises TrainingError instead
         with quiet, self._stopping_softly():
+            if self.best and validation and self.step and not self._validated(steps):  # the sample may be another now
+                self.best.measure(lambda: self.validate(sample or validation))
 
             def train(team):
                 saved = time.perf_counter()
@@ -149,12 +167,15 @@ class Trainer:
                         self.history.seconds += seconds
                         bar.set_postfix_str(f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s", refresh=False)
                         bar.update()
-                        last = self.step == steps
-                        if validation and (last or _due(self.step, validate_every)):
-                            self._record_validation(validation if last or sample is None else sample)
-                        if self.checkpoint and (self._save or _due(self.step, checkpoint_every)) and not last:
+                        if self.step == steps:
+                            break
+                        if validation and _due(self.step, validate_every):
+                            self._record_validation(validation, sample)
+                        if self.checkpoint and (self._save or _due(self.step, checkpoint_every)):
                             self.save()
                             saved = time.perf_counter()
+                    if validation and self.step == steps and not self._validated(steps):
+                        self._record_validation(validation, sample, last=True)
                     if self.checkpoint:
                         self.save()
 
@@ -233,11 +254,18 @@ class Trainer:
         self._stop, self._save = bool(asked_to_stop), bool(due)
         return loss, tokens
 
-    def _record_validation(self, batches):
-        loss = self.validate(batches)
+    def _record_validation(self, validation, sample, last=False):
+        """Measure the loss on the sample, or at the end on all of the validation data."""
+        some = sample is not None and len(sample) < len(validation)
+        loss = self.validate(sample if some and not last else validation)
         if not math.isfinite(loss):
             raise self._diverged(f"the validation loss is {loss}", self.step)
         self.history.validation.append((self.step, loss))
+        if self.best:
+            self.best.offer(self.step, self.validate(sample) if some and last else loss)
+
+    def _validated(self, step):
+        return [done for done, _ in self.history.validation[-1:]] == [step]
 
     def _diverged(self, what, number):
         saved = self.checkpoint and Path(self.checkpoint).exists()
@@ -271,7 +299,7 @@ class Trainer:
             raise self._diverged("a parameter is not finite", self.step)
         history = self.history
         tensors = {
-            **model_tensors(self.model),
+            **(self.best.tensors(self.step) if self.best else model_tensors(self.model)),
             **{f"optimizer.{name}": array for name, array in self.optimizer.state_dict().items()},
             **{f"objective.{name}": array for name, array in carried.items()},
             "history.losses": np.array(history.losses),
@@ -281,6 +309,7 @@ class Trainer:
         header = {
             **self.header,
             **model_header(self.model),
+            **(self.best.header() if self.best else {}),
             "step": self.step,
             "seconds": history.seconds,
             "random_states": [generator.bit_generator.state for generator in self._generators()],
@@ -314,6 +343,8 @@ class Trainer:
         if len(generators) != len(states):
             raise ValueError(f"{self.checkpoint} has {len(states)} random states, the model has {len(generators)}")
         averages, carried = (_with_prefix(prefix, tensors) for prefix in ("optimizer.", "objective."))
+        last = LAST if _with_prefix(LAST, tensors) else "model."
+        best = _with_prefix("model.", tensors) if last == LAST else {}
         try:
             self.optimizer.check_state(averages)
         except ValueError as error:
@@ -323,13 +354,19 @@ class Trainer:
                 self.objective.check_state(carried)
             except ValueError as error:
                 raise ValueError(f"{self.checkpoint} does not fit the objective: {error}") from None
-        load_model_tensors(self.model, tensors, self.checkpoint)  # the last step that can fail
+        try:
+            Best(self.model).check(header, best)
+        except ValueError as error:
+            raise ValueError(f"{self.checkpoint} is damaged: {error}") from None
+        load_model_tensors(self.model, tensors, self.checkpoint, last)  # the last step that can fail
         self.optimizer.load_state_dict(averages)
         if self._carries:
             self.objective.load_state_dict(carried)
         for generator, state in zip(generators, states, strict=True):
             generator.bit_generator.state = state
         self.history = history
+        if self.best:
+            self.best.restore(header, best)
 
     @property
     def _carries(self):

@@ -1,0 +1,164 @@
+"""The weights with the lowest validation loss: which they are, where they are saved, and that the last ones stay."""
+
+import numpy as np
+import pytest
+from test_trainer import Disturbed, assert_same, fit, make_batches, make_trainer, replaced, values
+
+from transformer_np.tasks.classify import Classifier, ClassifyOptions, ClassifyTask
+from transformer_np.training import load_checkpoint, load_model
+from transformer_np.training.best import Best
+
+HELD_OUT = [make_batches(9, 4).batch(step) for step in range(3)]
+
+
+def spoiled(path=None, **options):
+    """A training that learns for 6 steps and then only destroys: its best weights are those of step 6 or before."""
+    return make_trainer(path, dropout=0.1, schedule=lambda step: 0.02 if step <= 6 else 0.3, **options)
+
+
+def run(trainer, steps=12, every=2, **options):
+    fit(trainer, steps, validation=HELD_OUT, validate_every=every, **options)
+    return trainer
+
+
+def test_the_checkpoint_has_the_best_weights_and_the_last(tmp_path):
+    trainer = run(spoiled(tmp_path / "file", keep_best=True))
+    losses = dict(trainer.history.validation)
+    step = min(losses, key=losses.get)
+    assert 2 <= step <= 6 and (trainer.best.step, trainer.best.loss) == (step, losses[step])
+    assert trainer.best.latest == losses[12] > 1.02 * losses[step]
+
+    until = spoiled()
+    fit(until, step)
+    model, header = load_model(tmp_path / "file")
+    assert_same(model.state_dict(), until.model.state_dict())
+    assert header["best"] == {"step": step, "loss": losses[step], "latest": losses[12]} and header["step"] == 12
+    last = {name.removeprefix("last."): a for name, a in load_checkpoint(tmp_path / "file", "last.")[0].items()}
+    assert_same(last, run(spoiled()).model.state_dict())  # keeping changes nothing else
+    assert_same(last, trainer.model.state_dict())
+    before = trainer.best.put()
+    assert_same(before, last)
+    assert_same(trainer.model.state_dict(), model.state_dict())
+
+
+def test_without_keeping_the_last_weights_are_the_model(tmp_path):
+    trainer = run(spoiled(tmp_path / "file"))
+    assert trainer.best is None and "best" not in load_model(tmp_path / "file")[1]
+    assert_same(load_model(tmp_path / "file")[0].state_dict(), trainer.model.state_dict())
+
+
+def test_the_weights_are_stored_once_if_the_last_are_the_best(tmp_path):
+    trainer = run(make_trainer(tmp_path / "file", keep_best=True), steps=8, every=4)
+    assert trainer.best.step == 8
+    assert not load_checkpoint(tmp_path / "file", "last.")[0]
+    again = make_trainer(tmp_path / "file", keep_best=True)
+    again.resume()
+    assert (again.best.step, again.best.loss) == (8, trainer.best.loss)
+    again.best.put()
+    assert_same(again.model.state_dict(), trainer.model.state_dict())
+
+
+@pytest.mark.parametrize("stop", [1, 9])
+def test_a_resumed_training_continues_from_the_last_and_finds_the_same_best(tmp_path, stop):
+    straight = run(spoiled(tmp_path / "straight", keep_best=True))
+    first = spoiled(tmp_path / "file", keep_best=True)
+    with pytest.raises(KeyboardInterrupt):
+        run(first, batches=Disturbed(stop + 1, _interrupt), checkpoint_every=1)
+    resumed = spoiled(tmp_path / "file", keep_best=True)
+    resumed.resume()
+    run(resumed)
+    assert_same(values(resumed), values(straight))
+    assert (resumed.best.step, resumed.best.loss) == (straight.best.step, straight.best.loss)
+    assert_same(load_model(tmp_path / "file")[0].state_dict(), load_model(tmp_path / "straight")[0].state_dict())
+
+
+def _interrupt():
+    raise KeyboardInterrupt
+
+
+def test_the_best_is_the_best_on_the_sample():
+    """At the end the history has the loss on all batches, but the sample decides."""
+    trainer = run(spoiled(keep_best=True), steps=8, every=2, sample=HELD_OUT[:1])
+    steps = [step for step, _ in trainer.history.validation]
+    assert steps == [2, 4, 6, 8]
+    assert trainer.history.validation[-1][1] == trainer.validate(HELD_OUT)
+    assert trainer.best.latest == trainer.validate(HELD_OUT[:1]) != trainer.validate(HELD_OUT)
+
+
+def test_the_best_is_measured_again_on_another_sample(tmp_path):
+    first = run(spoiled(tmp_path / "file", keep_best=True), steps=4, sample=HELD_OUT[:1])
+    resumed = spoiled(tmp_path / "file", keep_best=True)
+    resumed.resume()
+    assert resumed.best.loss == first.best.loss
+    run(resumed, steps=12, sample=HELD_OUT[1:])
+    resumed.best.put()
+    assert resumed.validate(HELD_OUT[1:]) == resumed.best.loss
+
+
+def test_best_weights_that_do_not_fit_are_refused(tmp_path):
+    run(spoiled(tmp_path / "file", keep_best=True), steps=8, every=4)
+    trainer = spoiled(tmp_path / "wrong", keep_best=True)
+    for damage in (
+        {"model.output.b": np.ones(3)},
+        {"model.extra": np.ones(3)},
+        {"header": {"best": 3}},
+        {"header": {"best": {"step": 2}}},
+        {"header": {"best": {"step": 2, "loss": "low", "latest": 1.0}}},
+    ):
+        (tmp_path / "wrong").write_bytes((tmp_path / "file").read_bytes())
+        replaced(tmp_path / "wrong", **damage)
+        with pytest.raises(ValueError, match="its best weights are not of this model"):
+            trainer.resume()
+
+
+def test_two_processes_keep_the_best():
+    trainer = run(spoiled(keep_best=True, workers=2), steps=8)
+    losses = dict(trainer.history.validation)
+    assert trainer.best.step == min(losses, key=losses.get) < 8
+    trainer.best.put()
+    assert trainer.validate(HELD_OUT) == pytest.approx(losses[trainer.best.step], rel=1e-5)
+
+
+def test_nothing_is_kept_before_the_first_validation():
+    best = Best(make_trainer().model)
+    before = best.model.state_dict()
+    assert_same(best.put(), before)
+    assert best.header() == {} and best.step is None
+    assert best.tensors(0).keys() == {f"model.{name}" for name in before}
+
+
+# --- the tasks -------------------------------------------------------------------------------------------------------
+
+WORDS = "the a film book plot song was is good bad dull fine often never".split()
+TINY = {"batch_size": 8, "layers": 1, "heads": 2, "d_model": 8, "d_ff": 8, "max_len": 9, "lr": 0.05, "warmup": 0}
+
+
+@pytest.fixture(scope="module")
+def noise(tmp_path_factory):
+    """Labels at random: all that can be learned is overfitting."""
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("noise") / "noise.tsv"
+    path.write_text("".join(f"{'+-'[rng.integers(2)]}\t{' '.join(rng.choice(WORDS, 6))}\n" for _ in range(60)))
+    return path
+
+
+def classify(noise, folder, steps=30, **how):
+    options = ClassifyOptions(data=noise, steps=steps, dropout=0.0, **TINY)
+    return ClassifyTask().train(options, folder, progress=False, validate_every=10, **how)
+
+
+def test_the_model_of_a_run_is_the_best(noise, tmp_path):
+    best, last = classify(noise, tmp_path / "best"), classify(noise, tmp_path / "last", keep="last")
+    losses = dict(last.trainer.history.validation)
+    step = min(losses, key=losses.get)
+    assert step < 30 and last.validation_loss == losses[30] and last.kept == ""
+    assert best.validation_loss == pytest.approx(losses[step])
+    assert best.kept.startswith(f"kept the weights of step {step}, with the lowest validation loss; since then ")
+    assert best.kept.endswith(f"training was overfitting ({losses[step]:.4f} there, {losses[30]:.4f} at step 30)")
+    for kept, name in ((best, "best"), (last, "last")):
+        loaded = Classifier.load(tmp_path / name).probabilities("the film was good")
+        assert loaded == Classifier.of(kept).probabilities("the film was good")
+    resumed = ClassifyTask().train({"steps": 31}, tmp_path / "last", resume=True, progress=False)
+    assert resumed.trainer.best is None  # as before
+    with pytest.raises(ValueError, match='keep must be "best" or "last", got \'first\''):
+        classify(noise, tmp_path / "other", keep="first")
