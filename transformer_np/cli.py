@@ -23,6 +23,7 @@ from .commands import (
     lecture,
     neighbours,
     plot,
+    start,
     t5,
     train,
     translate,
@@ -32,6 +33,7 @@ from .training.mpi import last_words
 
 COMMANDS = (
     lecture,
+    start,
     train,
     translate,
     generate,

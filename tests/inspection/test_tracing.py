@@ -305,23 +305,38 @@ def test_the_text_fits_a_terminal(random_model):
     steps = trace(model, SRC, TGT_IN, backward=np.ones((1, 3, 13)))
     lines = str(steps).splitlines()
     assert max(map(len, lines)) <= 120
-    assert len(lines) == 1 + 60 + 1 + 2  # head, steps, hint, legend
+    starts = [line for line in lines if re.match(r" *\d+ [→←]", line)]
+    assert len(starts) == 60
     hint = next(line for line in lines if "more steps" in line)
     assert hint == f"… {len(steps) - 60} more steps: print(trace.table(most=None)) shows all"
-    assert lines[1].split()[0] == "0" and lines[-3].split()[0] == str(len(steps) - 1)
-    assert len(steps.table(most=None).splitlines()) == 1 + len(steps) + 2
-    assert max(map(len, steps.table(width=100).splitlines())) <= 100
-    assert next(line for line in lines if "layer_norm" in line).endswith("…")  # a long formula says that it is cut
+    assert starts[0].split()[0] == "0" and starts[-1].split()[0] == str(len(steps) - 1)
+    assert len(re.findall(r"^ *\d+ [→←]", steps.table(most=None), re.MULTILINE)) == len(steps)
+
+
+@pytest.mark.parametrize("width", [100, 120, 200])
+def test_no_formula_is_cut(model, width):
+    steps = trace(model, SRC, TGT_IN, backward=np.ones((1, 3, 13)))
+    table = steps.table(most=None, width=width)
+    assert max(map(len, table.splitlines())) <= width
+    head, *lines = table.splitlines()[:-2]
+    at, end = head.index("formula"), head.index("module")
+    found = {}
+    for line in lines:
+        number = line[:at].split()
+        if number:
+            last = int(number[0])
+        found[last] = [*found.get(last, []), line[at:end].strip()]
+    assert {number: " ".join(parts) for number, parts in found.items()} == {s.number: s.formula for s in steps}
 
 
 def test_a_row_of_the_text(model):
     steps = trace(model, SRC, TGT_IN)
     lines = str(steps["encoder.0.attention"]).splitlines()
-    assert re.match(r" *3 → encoder\.0\.attention +linear w_q +\(1, 4, 12\) ", lines[1])
+    assert re.match(r" *3 → y = x W \+ b +encoder\.0\.attention +linear w_q +\(1, 4, 12\) ", lines[1])
     step = steps["encoder.0.attention.softmax"][0]
     row = next(line for line in lines if "· softmax" in line)
-    assert f"{step.min:.2g} " in row and f"{step.mean:.2g} " in row and f"{step.max:.2g} " in row
-    assert row.endswith("y = exp(x) / Σ exp(x)")
+    assert row.split()[-3:] == [f"{number:.2g}" for number in (step.min, step.mean, step.max)]
+    assert "→ y = exp(x) / Σ exp(x) " in row
     assert step.mean == pytest.approx(0.25)
 
 
@@ -350,4 +365,4 @@ def test_the_html_escapes_what_is_not_ours():
             return np.minimum(x, 1)
 
     html = trace(Odd(), np.ones(3))._repr_html_()
-    assert ElementTree.fromstring(html).find(".//tbody/tr")[-1].text == "x where x < 1 & 2 <b>"
+    assert ElementTree.fromstring(html).find(".//tbody/tr")[2].text == "x where x < 1 & 2 <b>"

@@ -6,6 +6,7 @@ This file holds what several commands share; they do not import each other.
 import argparse
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -31,6 +32,11 @@ def add_json(parser, what):
 def print_json(value):
     """One line of JSON. Raises ValueError for NaN and infinity."""
     print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def quoted(path):
+    """A path as a shell reads it."""
+    return shlex.quote(str(path))
 
 
 def positive_number(text, what="a whole number, 1 or larger"):

@@ -3,7 +3,7 @@ import textwrap
 from pathlib import Path
 
 from ..support.files import write_text
-from . import add_command, number_above_0, positive_number
+from . import add_command, number_above_0, positive_number, quoted
 from .homework_check import (
     FILE,
     WIDTH,
@@ -14,7 +14,6 @@ from .homework_check import (
     limit_of,
     load_submission,
     message,
-    quoted,
     run_check,
     run_status,
 )
@@ -64,6 +63,9 @@ def add_parser(subparsers):
     status = _add_action(actions, "status", run_status, "show a table of all exercises", FILE)
     _add_file(status, optional=True)
     _add_for_check(status)
+    status.add_argument(
+        "-o", "--out", metavar="PICTURE", help="draw what is right by chapter, from the progress.json beside the file"
+    )
 
     listing = _add_action(actions, "list", run_list, "list all exercises by chapter", "")
     _add_exercises(listing)

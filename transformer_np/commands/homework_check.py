@@ -6,6 +6,8 @@ import time
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 
+from . import check_picture, quoted
+
 FILE = "homework.py"
 PASSED, NOT_STARTED, WAITING, FAILED = "✓", "·", "◦", "✗"
 POLL = 0.3  # seconds between two checks of the files' times, for --watch
@@ -143,6 +145,7 @@ def _check_once(args, course, name):
         return _print_json(args, course, checks, [name] if name else course.points)
     if name:
         standing = checks.of(name)
+        _note(args.file, [standing])
         print(message(standing))
         if not standing.passed:
             _show_ways_on(args.file, standing, checks.seed)
@@ -161,6 +164,7 @@ def _check_all(args, course, submission, checks):
             standings.append(standing)
             lines.add(standing)
         lines.end()
+    _note(args.file, standings)
     failed = [standing for standing in standings if standing.failed]
     for standing in failed if args.all else failed[:1]:
         print(f"\n{message(standing)}")
@@ -176,6 +180,15 @@ def _check_all(args, course, submission, checks):
             print(message(following))
         print(f"Next: {name}    (transformer-np homework hint {name})")
     return 0 if right == len(standings) else 1
+
+
+def _note(file, standings):
+    """Add the verdicts to the progress.json beside the file, if there is one. Returns its entries."""
+    from ..homework.record import note
+
+    path = Path(file)
+    verdicts = [standing.verdict for standing in standings]
+    return note(verdicts, path if path.is_dir() else path.parent, where=FILE) or {}
 
 
 class _List:
@@ -225,6 +238,8 @@ def _show_ways_on(file, standing, seed):
 
 def run_status(args):
     args.file = found_file(args.file)
+    if args.out:
+        check_picture("--out", args.out)
     with course_of(args, args.file) as course:
         with redirect_stdout(sys.stderr) if args.json else nullcontext():
             submission = load_submission(args.file, limit_of(args))
@@ -234,18 +249,26 @@ def run_status(args):
         if args.json:
             _print_json(args, course, checks, course.points)
         else:
-            _show_status(course, checks)
+            _show_status(args.file, course, checks)
+        if args.out:
+            from ..homework import progress
+
+            path = Path(args.file)
+            progress(path if path.is_dir() else path.parent).savefig(args.out)
+            print(f"picture: {args.out}", file=sys.stderr)
         return 0
 
 
-def _show_status(course, checks):
+def _show_status(file, course, checks):
     from ..homework.path import chapter_line, chapters
+    from ..homework.record import is_right
     from ..homework.stubs import difficulty
 
     exercises = course.exercises
     width = max(len(exercise.name) for exercise in exercises)
     sections = max(len(exercise.section) for exercise in exercises)
-    right = 0
+    right = elsewhere = 0
+    entries = _note(file, [])
     if course.title:
         print(course.title)
     if course.deadline:
@@ -254,13 +277,19 @@ def _show_status(course, checks):
         print(chapter_line(title, notebook))
         for exercise in here:
             standing = checks.of(exercise.name)
+            entries = _note(file, [standing]) or entries
             right += standing.passed
             mark, text = state(standing)
+            if not standing.passed and is_right(entries, exercise.name):
+                elsewhere += 1
+                text += "; right before" + ("" if entries[exercise.name].get("where") == FILE else ", in a notebook")
             about = f"{exercise.name:<{width}}  {difficulty(exercise):<13}  {exercise.section:<{sections}}"
             worth = f"{course.points[exercise.name]:g} points" if course.points[exercise.name] != 1 else ""
             extra = ", ".join(filter(None, [worth, "extended" if exercise.name in course.extended else ""]))
             print(f"  {mark} {about}  {text}" + (f" ({extra})" if extra else ""), flush=True)
-    print(f"{right} of {counted(len(exercises))} right")
+    print(
+        f"{right} of {counted(len(exercises))} right" + (f", {elsewhere} more were right before" if elsewhere else "")
+    )
 
 
 def _print_json(args, course, checks, names):
@@ -308,9 +337,3 @@ def state(standing):
 
 def counted(number):
     return f"{number} exercise" if number == 1 else f"{number} exercises"
-
-
-def quoted(path):
-    import shlex
-
-    return shlex.quote(str(path))

@@ -3,13 +3,15 @@
     from transformer_np.homework import check
     check("softmax_backward", my_softmax_backward)
 
-Inside `using(answers)` the library computes with the student's functions. The command is `transformer-np homework`.
+In a folder made by `transformer-np start` every check is kept, and `progress()` draws what is right. Inside
+`using(answers)` the library computes with the student's functions. The command is `transformer-np homework`.
 """
 
 from .checking import check
 from .judging.judge import Verdict
 from .path import all_exercises, find
+from .record import progress
 from .submission import check_all, load
 from .swap import using
 
-__all__ = ["Verdict", "all_exercises", "check", "check_all", "find", "load", "using"]
+__all__ = ["Verdict", "all_exercises", "check", "check_all", "find", "load", "progress", "using"]

@@ -6,6 +6,7 @@ from .judging.attempt import attempt, crash_of, guarded_numpy
 from .judging.judge import Trials, Verdict, judge
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
+from .record import bar, note
 from .swap import refuse_inside_using
 
 TOO_LONG = "takes too long"
@@ -23,11 +24,14 @@ def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
     time_limit: seconds after which the answer is stopped; the verdict then shows the line that was running
 
     ->  a Verdict: .passed, .outcome, .misconception, .message. Raises ValueError for an unknown name, RuntimeError
-    inside `using`.
+    inside `using`. Where this folder has a progress.json (`transformer-np start`), the verdict is kept there.
     """
     verdict = verdict_on(find(name), answer, seed, TimeLimit(time_limit))
+    entries = note([verdict])
     if not quiet:
         print(verdict.message)
+        if entries is not None:
+            print(bar(entries))
     return verdict
 
 

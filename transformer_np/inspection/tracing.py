@@ -10,6 +10,7 @@ steps[12].value                    # the array
 
 import inspect
 import re
+import textwrap
 from contextlib import ExitStack, contextmanager
 from functools import wraps
 from html import escape
@@ -163,20 +164,28 @@ class Trace:
     # --- tables --------------------------------------------------------------------------------------------------
 
     def table(self, most=MOST, width=120):
-        """The steps as text: at most `most` lines (None: all), each at most `width` characters wide."""
+        """The steps as text: at most `most` of them (None: all), in lines of at most `width` characters. A formula that
+        is too long for its column goes on in the next line."""
         before, after, hidden = self._shown(most)
-        rows = [_text_row(step, digits=2) for step in before + after]
-        head = ("step", "", "module", "function", "shape", "min", "mean", "max", "formula")
-        widths = [min(most, max(len(row[i]) for row in [head, *rows])) for i, most in enumerate(_WIDEST)]
-        widths[-1] = max(0, min(widths[-1], width - sum(widths[:-1]) - len(widths) + 1))  # the rest of the width
-        lines = [" ".join(map(_fitted, row, widths, _ALIGNED)).rstrip() for row in [head, *rows]]
+        head = ("step", "", "formula", "module", "function", "shape", "min", "mean", "max")
+        rows = [head, *(_text_row(step, digits=2) for step in before + after)]
+        widths = [min(most, max(len(row[i]) for row in rows)) for i, most in enumerate(_WIDEST)]
+        longest = widths[_FORMULA_AT]
+        widths[_FORMULA_AT] = width - (sum(widths) - longest + len(widths) - 1)  # the rest of the width …
+        for column in (_MODULE_AT, _MODULE_AT + 1):  # … and more, if that is too little
+            less = max(0, min(widths[column] - _NARROWEST, min(longest, _READABLE) - widths[_FORMULA_AT]))
+            widths[column] -= less
+            widths[_FORMULA_AT] += less
+        widths[_FORMULA_AT] = max(_NARROWEST, min(widths[_FORMULA_AT], longest))
+        blocks = [_text_lines(row, widths) for row in rows]
         if hidden:
-            lines.insert(1 + len(before), f"… {hidden} more steps: print(trace.table(most=None)) shows all")
+            blocks.insert(1 + len(before), [f"… {hidden} more steps: print(trace.table(most=None)) shows all"])
+        lines = [line for block in blocks for line in block]
         dtypes = ", ".join(dict.fromkeys(str(step.dtype) for step in self.steps))
         lines.append(f"{len(self)} steps, {dtypes or 'empty'}; → forward, ← backward, · part of the next")
         if any(len(step.values) > 1 for step in before + after):
             lines.append("+1: further results, in step.values")
-        return "\n".join(line[:width] for line in lines)
+        return "\n".join(lines)
 
     def __str__(self):
         return self.table()
@@ -185,7 +194,7 @@ class Trace:
 
     def _repr_html_(self):
         before, after, hidden = self._shown(MOST)
-        head = ("step", "", "module", "function", "shape", "dtype", "min", "mean", "max", "formula")
+        head = ("step", "", "formula", "module", "function", "shape", "dtype", "min", "mean", "max")
         rows = [_html_row(_html_cells(step), "td") for step in before]
         if hidden:
             text = f"… {hidden} more steps: <code>print(trace.table(most=None))</code> shows all"
@@ -211,8 +220,10 @@ def _within(module, name):
     return not name or module == name or module.startswith(name + ".")
 
 
-_ALIGNED = "><<<<>>><"
-_WIDEST = (6, 1, 26, 21, 20, 9, 9, 9, 200)
+_ALIGNED = "><<<<<>>>"
+_WIDEST = (6, 1, 200, 26, 21, 20, 9, 9, 9)
+_FORMULA_AT, _MODULE_AT = 2, 3
+_READABLE, _NARROWEST = 24, 16  # a formula gets so many characters at the cost of the names, which keep so many
 
 
 def _text_row(step, digits):
@@ -222,7 +233,15 @@ def _text_row(step, digits):
     name = "· " * step.depth + function
     if function == "linear" and step.parameters:  # to tell the many linear maps apart
         name += " " + step.parameters[0].rpartition(".")[2]
-    return [str(step.number), arrow, step.module or MODEL, name, _shape(step), *numbers, step.formula]
+    return [str(step.number), arrow, step.formula, step.module or MODEL, name, _shape(step), *numbers]
+
+
+def _text_lines(row, widths):
+    """A row as one line, and one more for each further line of its formula."""
+    formula = textwrap.wrap(row[_FORMULA_AT], widths[_FORMULA_AT]) or [""]
+    rows = [[*row[:_FORMULA_AT], formula[0], *row[_FORMULA_AT + 1 :]]]
+    rows += [["", "", part] for part in formula[1:]]
+    return [" ".join(map(_fitted, cells, widths, _ALIGNED)).rstrip() for cells in rows]
 
 
 def _shape(step):
@@ -237,13 +256,13 @@ def _fitted(text, width, side):
 
 
 def _html_cells(step):
-    number, arrow, module, name, shape, *rest = map(escape, _text_row(step, digits=3))
-    return [number, arrow, module, name, shape, str(step.dtype), *rest]
+    number, arrow, formula, module, name, shape, *rest = map(escape, _text_row(step, digits=3))
+    return [number, arrow, formula, module, name, shape, str(step.dtype), *rest]
 
 
 def _html_row(cells, tag):
     """A row with words aligned left and numbers right. It has no colours, so it fits light and dark pages."""
-    styles = [_NUMBER, *[_WORD] * 5, *[_NUMBER] * 3, _FORMULA]
+    styles = [_NUMBER, _WORD, _FORMULA, *[_WORD] * 4, *[_NUMBER] * 3]
     return (
         "<tr>"
         + "".join(f'<{tag} style="{style}">{cell}</{tag}>' for cell, style in zip(cells, styles, strict=True))

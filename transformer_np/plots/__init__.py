@@ -9,6 +9,7 @@ leave no figure open, and neither use nor change the user's matplotlib style.
 
 from ..inspection.explorer import explore
 from .distributions import decoding_steps, likeliest, sampling, softmax_saturation
+from .exercises import progress
 from .gradients import gradient_flow, gradient_norms
 from .growth import complexity_curves, gradient_distance
 from .heads import head_view
@@ -35,6 +36,7 @@ __all__ = [
     "mask",
     "positional_encoding",
     "principal_components",
+    "progress",
     "relative_bias",
     "sampling",
     "softmax_saturation",

@@ -1,0 +1,180 @@
+"""`transformer-np start`: a student's folder, and the record of the exercises that are right in it."""
+
+import json
+import os
+
+import pytest
+
+from transformer_np import cli, plots
+from transformer_np import functional as F
+from transformer_np.homework import all_exercises, check, load, progress
+from transformer_np.homework.notebooks import SOLUTION, read_cells, student_copy, teacher_copy, texts
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(capsys, *args):
+    code = cli.main([*map(str, args)])
+    return code, *capsys.readouterr()
+
+
+def test_a_students_folder(capsys, here):
+    code, out, _ = call(capsys, "start", "work")
+    assert code == 0 and "homework.py with 63 exercises" in out
+    names = {path.name for path in (here / "work").iterdir()}
+    assert names == {f"{text.stem}.ipynb" for text in texts()} | {"homework.py", "progress.json"}
+    for text in texts():
+        notebook = json.loads((here / "work" / f"{text.stem}.ipynb").read_text(encoding="utf-8"))
+        assert all(cell["outputs"] == [] for cell in notebook["cells"] if cell["cell_type"] == "code")
+        assert "<summary>Solution" not in str(notebook)
+        assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"]) > 5
+    assert load("work/homework.py").answers.keys() == all_exercises().keys()
+
+
+def test_a_teachers_folder(capsys, here):
+    assert call(capsys, "start", "work", "--teacher")[0] == 0
+    some = (here / "work" / "02_self_attention.ipynb").read_text(encoding="utf-8")
+    assert "<summary>Solution" in some
+    kinds = [cell["metadata"]["slideshow"]["slide_type"] for cell in json.loads(some)["cells"]]
+    assert kinds[0] == "slide" and {"slide", "subslide", "-"} == set(kinds)
+
+
+def test_a_file_that_is_there_stays(capsys, here):
+    (here / "work").mkdir()
+    (here / "work" / "homework.py").write_text("mine")
+    (here / "file").write_text("mine")
+    for folder, why in (
+        ("work", "already contains files"), ("file", "is a file"), ("file/work", "cannot be created"),
+    ):  # fmt: skip
+        code, out, err = call(capsys, "start", folder)
+        assert code == 2 and why in err and err.count("\n") == 1 and not out
+    assert {path.name for path in here.rglob("*")} == {"work", "homework.py", "file"}
+    assert (here / "work" / "homework.py").read_text() == (here / "file").read_text() == "mine"
+
+
+def test_a_folder_that_cannot_be_written(capsys, here, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    code, _, err = call(capsys, "start", "work")
+    assert code == 2 and "work cannot be written: no permission" in err and err.count("\n") == 1
+    assert not (here / "work").exists()
+
+
+def test_an_empty_folder_is_filled(capsys, here):
+    (here / "work").mkdir()
+    assert call(capsys, "start", "work")[0] == 0
+
+
+# --- the copies -------------------------------------------------------------------------------------------------------
+
+TEXT = """---
+jupyter:
+---
+
+# A title
+
+```python tags=["varies"]
+x = 1
+
+
+y = 2
+```
+
+Some words.
+
+```
+plain, no cell
+```
+
+
+<details>
+<summary>Solution</summary>
+
+42
+</details>
+
+<!-- #region tags=["solution"] -->
+## Answers
+<!-- #endregion -->
+
+```python tags=["solution"]
+print(42)
+```
+"""
+
+
+def test_reading_a_text(here):
+    assert read_cells(TEXT) == [
+        ("markdown", "# A title", []),
+        ("code", "x = 1\n\n\ny = 2", ["varies"]),
+        ("markdown", "Some words.\n\n```\nplain, no cell\n```", []),
+        ("markdown", "<details>\n<summary>Solution</summary>\n\n42\n</details>", []),
+        ("markdown", "## Answers", [SOLUTION]),
+        ("code", "print(42)", [SOLUTION]),
+    ]
+
+
+def test_solutions_are_for_teachers(here):
+    text = here / "00_title.md"
+    text.write_text(TEXT, encoding="utf-8")
+    cells = json.loads(student_copy(text))["cells"]
+    assert [cell["source"] for cell in cells] == [source for _, source, _ in read_cells(TEXT)[:3]]
+    assert "42" not in student_copy(text) and "42" in teacher_copy(text) and "Answers" in teacher_copy(text)
+
+
+# --- the record -------------------------------------------------------------------------------------------------------
+
+
+def wrong(x, axis=-1):
+    return x
+
+
+def test_nothing_is_kept_without_a_record(here, capsys):
+    check("softmax", F.softmax)
+    assert capsys.readouterr().out == "softmax: right.\n" and not list(here.iterdir())
+
+
+def test_what_was_right_stays_right(here, capsys):
+    (here / "progress.json").write_text("{}")
+    check("softmax", wrong)
+    assert capsys.readouterr().out.endswith(f" 0 of {len(all_exercises())} exercises right\n")
+    check("softmax", F.softmax)
+    assert capsys.readouterr().out.endswith(f" 1 of {len(all_exercises())} exercises right\n")
+    check("softmax", wrong, quiet=True)
+    check("relu", lambda x: ..., quiet=True)
+    entries = json.loads((here / "progress.json").read_text())
+    assert entries == {"softmax": {"outcome": "passed", "misconception": None, "where": "notebook"}}
+
+
+def test_status_shows_it(here, capsys):
+    (here / "progress.json").write_text("{}")
+    (here / "homework.py").write_text("import numpy as np\n\n\ndef relu(x):\n    return np.maximum(0, x)\n")
+    check("softmax", F.softmax, quiet=True)
+    assert cli.main(["homework", "status", "-o", "progress.png"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert next(line for line in lines if " softmax " in line).endswith("not started; right before, in a notebook")
+    assert lines[-1] == "1 of 63 exercises right, 1 more were right before"
+    assert set(json.loads((here / "progress.json").read_text())) == {"softmax", "relu"}
+    assert (here / "progress.png").stat().st_size > 1000
+
+
+def test_a_damaged_record(here):
+    (here / "progress.json").write_text("[1]")
+    with pytest.raises(ValueError, match=r"progress\.json is damaged"):
+        check("softmax", F.softmax)
+
+
+def test_the_picture_shows_the_numbers(here):
+    entries = {"softmax": {"outcome": "passed"}, "attention_scores": {"outcome": "wrong value"}}
+    (here / "progress.json").write_text(json.dumps(entries))
+    (axes,) = progress().axes
+    texts = [text.get_text() for text in axes.texts]
+    assert "1 of 3" in texts and axes.get_title(loc="left") == "1 of 63 exercises right"
+    row = [label.get_text() for label in axes.get_yticklabels()].index("Self-attention")
+    widths = [bars[row].get_width() for bars in axes.containers]
+    assert widths == [3, 1, 1]  # all, right, tried
+    with pytest.raises(ValueError, match=r"chapters\['a'\] must be \(right, begun, all\)"):
+        plots.progress({"a": (2, 2, 3)})

@@ -1,0 +1,63 @@
+import os
+from pathlib import Path
+
+from ..support.files import write_text
+from . import add_command, quoted
+
+
+def add_parser(subparsers):
+    parser = add_command(
+        subparsers,
+        "start",
+        run,
+        "make a student's folder: the notebooks without solutions, and the file with the exercises",
+        "transformer-np start work",
+    )
+    parser.add_argument("folder", metavar="DIR", help="a new or empty folder")
+    parser.add_argument(
+        "--teacher",
+        action="store_true",
+        help="keep the solutions in the notebooks, and mark their slides for `jupyter nbconvert --to slides`",
+    )
+
+
+def run(args):
+    from ..homework import all_exercises
+    from ..homework.notebooks import student_copy, teacher_copy, texts
+    from ..homework.record import EMPTY, FILE
+    from ..homework.stubs import stub_file
+
+    folder, notebooks = Path(args.folder), texts()
+    _check_free(folder)
+    if not notebooks:
+        raise FileNotFoundError(
+            "this installation has no notebooks: install the package from a wheel or a working copy"
+        )
+    copy = teacher_copy if args.teacher else student_copy
+    files = {f"{text.stem}.ipynb": copy(text) for text in notebooks}
+    files |= {"homework.py": stub_file(all_exercises().values()), FILE: EMPTY}
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        write_text(folder / name, text)
+
+    first, exercises = notebooks[0].stem, len(all_exercises())
+    print(f"{folder}: {len(notebooks)} notebooks and homework.py with {exercises} exercises. Begin with {first}.ipynb:")
+    print(f"  jupyter lab {quoted(folder / f'{first}.ipynb')}")
+    print(f"  transformer-np homework check {quoted(folder / 'homework.py')}")
+    if args.teacher:
+        slides = quoted(folder / f"{notebooks[-1].stem}.ipynb")
+        print(f"  jupyter nbconvert --execute --to slides {slides}    (slides of a notebook, with its results)")
+    return 0
+
+
+def _check_free(folder):
+    """Raise ValueError or OSError unless the folder can be filled without touching a file that is there."""
+    if os.path.lexists(folder) and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; name a new folder")
+    if folder.is_dir() and any(folder.iterdir()):
+        raise ValueError(f"{folder} already contains files, and nothing was written; name a new or an empty folder")
+    above = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not above.is_dir():
+        raise ValueError(f"{folder} cannot be created: {above} is a file; name another folder")
+    if not os.access(above, os.W_OK):
+        raise PermissionError(f"{folder} cannot be written: no permission in {above}; name another folder")

@@ -1,0 +1,94 @@
+"""The notebooks as text: reading them, and the copies that a student and a teacher get.
+
+A text is Markdown, as Jupytext writes it: a fence of ```python is a code cell, what stands between is Markdown, and two
+blank lines begin a new cell. Behind ```python may stand tags, as in ```python tags=["varies"]; a Markdown cell with tags
+stands between <!-- #region tags=["solution"] --> and <!-- #endregion -->.
+
+A cell with the tag `solution`, and a <details> block with the summary "Solution", are for teachers.
+"""
+
+import json
+import re
+from pathlib import Path
+
+SOLUTION = "solution"
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_HEADER = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
+_SPECIAL = re.compile(
+    r"^```python(?P<code_tags>[^\n]*)\n(?P<code>.*?)^```$"
+    r"|^<!-- #region(?P<region_tags>[^\n]*)-->\n(?P<region>.*?)^<!-- #endregion -->$",
+    re.DOTALL | re.MULTILINE,
+)
+_TAGS = re.compile(r"tags=(\[.*?\])")
+_DETAILS = re.compile(r"^<details>\s*<summary>Solution.*?</details>\n?", re.DOTALL | re.MULTILINE)
+
+
+def texts():
+    """The text files of all notebooks, in order: those in the package or, in a working copy, in notebooks/text."""
+    folders = (_PACKAGE / "notebooks", _PACKAGE.parent / "notebooks" / "text")
+    return next((found for folder in folders if (found := sorted(folder.glob("[0-9][0-9]_*.md")))), [])
+
+
+def read_cells(text):
+    """[(cell_type, source, tags)] of the text of a notebook."""
+    text, cells, end = _HEADER.sub("", text), [], 0
+    for found in _SPECIAL.finditer(text):
+        cells += _markdown(text[end : found.start()])
+        if found["code"] is not None:
+            cells.append(("code", found["code"].rstrip("\n"), _tags(found["code_tags"])))
+        else:
+            cells.append(("markdown", found["region"].strip("\n"), _tags(found["region_tags"])))
+        end = found.end()
+    return cells + _markdown(text[end:])
+
+
+def _markdown(text):
+    return [("markdown", part.strip("\n"), []) for part in text.split("\n\n\n") if part.strip()]
+
+
+def _tags(attributes):
+    found = _TAGS.search(attributes)
+    return json.loads(found[1]) if found else []
+
+
+def as_notebook(cells, prefix):
+    """The notebook of (cell_type, source, tags, …) as JSON data, not executed; its cells are named prefix-001, ….
+
+    A fourth entry of a cell are more metadata.
+    """
+    made = []
+    for i, (kind, source, tags, *more) in enumerate(cells, 1):
+        metadata = {"tags": tags} if tags else {}
+        cell = {"id": f"{prefix}-{i:03}", "cell_type": kind, "metadata": metadata | dict(*more), "source": source}
+        made.append(cell | ({"execution_count": None, "outputs": []} if kind == "code" else {}))
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": METADATA, "cells": made}
+
+
+def student_copy(text):
+    """The .ipynb of a text without solutions and outputs."""
+    cells = []
+    for kind, source, tags in read_cells(text.read_text(encoding="utf-8")):
+        source = source if kind == "code" else _DETAILS.sub("", source).strip("\n")
+        if source and SOLUTION not in tags:
+            cells.append((kind, source, []))
+    return _written(cells, text)
+
+
+def teacher_copy(text):
+    """The .ipynb of a text with its solutions and without outputs. Every heading begins a slide of
+    `jupyter nbconvert --to slides`, and every other cell is part of the slide before it."""
+    cells = []
+    for kind, source, tags in read_cells(text.read_text(encoding="utf-8")):
+        heading = kind == "markdown" and re.match("#{1,3} ", source)
+        slide = "-" if not heading else "subslide" if source.startswith("###") else "slide"
+        cells.append((kind, source, tags, {"slideshow": {"slide_type": slide}}))
+    return _written(cells, text)
+
+
+def _written(cells, text):
+    return json.dumps(as_notebook(cells, text.stem[:2]), indent=1, ensure_ascii=False) + "\n"

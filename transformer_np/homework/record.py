@@ -1,0 +1,76 @@
+"""The record of what a student has solved: one file in the student's folder, written by every check there.
+
+`transformer-np start` creates progress.json. Where there is one, `check` in a notebook of the folder and `transformer-np
+homework check` and `status` on a file in it add their verdicts. Without one nothing is kept.
+"""
+
+import json
+from pathlib import Path
+
+from ..support.files import read_json, write_text
+from .path import all_exercises, chapters
+
+FILE = "progress.json"
+EMPTY = "{}\n"
+NOTEBOOK = "notebook"
+_WIDTH = 24  # characters of the bar
+
+
+def read(folder="."):
+    """{name of an exercise: {"outcome", "misconception", "where"}} of the last verdicts in a folder; {} without a file.
+
+    Raises ValueError for a damaged file.
+    """
+    path = Path(folder) / FILE
+    if not path.exists():
+        return {}
+    entries = read_json(path)
+    if not isinstance(entries, dict) or not all(isinstance(entry, dict) for entry in entries.values()):
+        raise ValueError(f"{path} is damaged: it must be an object of verdicts. Delete it, or write {{}} into it")
+    return entries
+
+
+def note(verdicts, folder=".", where=NOTEBOOK):
+    """Add verdicts to the file of a folder, if it has one. Returns all entries, or None without a file.
+
+    An exercise that was right stays right, and one that is not started leaves no entry.
+    """
+    path = Path(folder) / FILE
+    if not path.exists():
+        return None
+    entries = before = read(folder)
+    for verdict in verdicts:
+        if verdict.outcome != "not started" and not is_right(entries, verdict.exercise):
+            entry = {"outcome": verdict.outcome, "misconception": verdict.misconception, "where": where}
+            entries = entries | {verdict.exercise: entry}
+    if entries != before:
+        write_text(path, json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
+    return entries
+
+
+def is_right(entries, name):
+    return entries.get(name, {}).get("outcome") == "passed"
+
+
+def by_chapter(entries):
+    """{title of a chapter: (right, begun, all)} of the exercises, in the order of the path."""
+    found = {}
+    for title, _, here in chapters(all_exercises().values()):
+        names = [exercise.name for exercise in here]
+        right = sum(is_right(entries, name) for name in names)
+        found[title] = right, sum(name in entries for name in names) - right, len(names)
+    return found
+
+
+def bar(entries):
+    """The share of right exercises as a line of text."""
+    right = sum(is_right(entries, name) for name in all_exercises())
+    full = -(-_WIDTH * right // len(all_exercises()))  # rounded up: the first one shows
+    return f"{'█' * full}{'░' * (_WIDTH - full)} {right} of {len(all_exercises())} exercises right"
+
+
+def progress(folder="."):
+    """A picture of what is right in a student's folder, by chapter (`plots.progress`)."""
+    from .. import plots
+
+    return plots.progress(by_chapter(read(folder)))
