@@ -17,8 +17,8 @@ def add_parser(subparsers):
     )
     add = parser.add_argument
     add("--no-train", action="store_true", help="only the worked numbers and the exercises: no training, no pictures")
-    add("--figures", default="figures", metavar="DIR", help="folder for the pictures (default: figures)")
     add("--out", default="runs/lecture", metavar="DIR", help="folder for the translator (default: runs/lecture)")
+    add("--figures", metavar="DIR", help="folder for the pictures (default: the folder figures in --out)")
 
 
 def run(args):
@@ -31,7 +31,7 @@ def run(args):
     lines = [summary(examples)]
     passed = all(example.ok for example in examples)
     if not args.no_train:
-        trained, more = _train_and_draw(Path(args.out), Path(args.figures))
+        trained, more = _train_and_draw(Path(args.out), Path(args.figures or Path(args.out, "figures")))
         passed &= trained
         lines += more
     lines.append(

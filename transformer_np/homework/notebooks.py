@@ -1,8 +1,8 @@
 """The notebooks as text: reading them, and the copies that a student and a teacher get.
 
-A text is Markdown, as Jupytext writes it: a fence of ```python is a code cell, what stands between is Markdown, and two
-blank lines begin a new cell. Behind ```python may stand tags, as in ```python tags=["varies"]; a Markdown cell with tags
-stands between <!-- #region tags=["solution"] --> and <!-- #endregion -->.
+A text is Markdown, as Jupytext writes it: a fence of ```python is a code cell, the text between two fences is Markdown,
+and two blank lines begin a new cell. Tags may follow ```python, as in ```python tags=["varies"]. A Markdown cell with
+tags stands between <!-- #region tags=["solution"] --> and <!-- #endregion -->.
 
 A cell with the tag `solution`, and a <details> block with the summary "Solution", are for teachers.
 """
@@ -59,7 +59,7 @@ def _tags(attributes):
 def as_notebook(cells, prefix):
     """The notebook of (cell_type, source, tags, …) as JSON data, not executed; its cells are named prefix-001, ….
 
-    A fourth entry of a cell are more metadata.
+    The fourth entry of a cell, if any, is further metadata.
     """
     made = []
     for i, (kind, source, tags, *more) in enumerate(cells, 1):

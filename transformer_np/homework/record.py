@@ -1,7 +1,7 @@
 """The record of what a student has solved: one file in the student's folder, written by every check there.
 
-`transformer-np start` creates progress.json. Where there is one, `check` in a notebook of the folder and `transformer-np
-homework check` and `status` on a file in it add their verdicts. Without one nothing is kept.
+`transformer-np start` creates progress.json. Beside it, `check` in a notebook and the commands `homework check` and
+`homework status` add their verdicts. Without the file nothing is kept.
 """
 
 import json
