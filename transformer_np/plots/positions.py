@@ -132,7 +132,7 @@ def relative_bias(model, longest=64):
             line = axes.step(distances[seen], values[seen], where="mid", color=colour, linewidth=1.4)[0]
             line.set(label=f"head {head + 1}", linestyle="--" if dashed else "-")
         axes.axvline(0, color=HATCH, linewidth=0.8, linestyle=":")
-        axes.set(title=name, xlabel="distance (words before are negative)")
+        axes.set(title=name, xlabel="distance (negative: earlier words)")
         axes.xaxis.set_major_locator(round_ticks(9, integer=True))
         axes.yaxis.set_major_locator(round_ticks(7))
         axes.margins(x=0.02)
