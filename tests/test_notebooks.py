@@ -226,6 +226,14 @@ def test_what_may_vary_and_what_may_not(text):
     ]
 
 
+@pytest.mark.parametrize("installed", [True, False])
+def test_what_the_pretrained_encoder_prints_is_compared_where_it_is_installed(text, monkeypatch, installed):
+    text.write_text(SOURCE.replace("```python\n", '```python tags=["pretrained"]\n', 1), encoding="utf-8")
+    a, b = (_executed(build.read_text(text), [_stream(line)], []) for line in ("1.0\n", "no encoder\n"))
+    monkeypatch.setattr(build, "has_pretrained", lambda: installed)
+    assert bool(build.output_differences(a, b)) is installed
+
+
 def test_with_a_repository_a_notebook_installs_the_package(text, monkeypatch):
     before = build.read_text(text)
     monkeypatch.setattr(build, "repository", lambda: "https://host.example/owner/name")

@@ -81,7 +81,18 @@ def test_every_row_of_a_table_has_the_cells_of_its_head(page):
 OF_THE_READER = {  # files that a command writes or a reader brings
     *("run.json", "checkpoint.safetensors", "config.json", "model.safetensors", "model.safetensors.index.json"),
     "tokenizer.json",
-    *("homework.py", "work/homework.py", "progress.json", "work/", "runs/", "course.toml", "grades.csv", "grades_reports/", "overview.md", "my_exercises/center.py"),
+    *(
+        "homework.py",
+        "work/homework.py",
+        "progress.json",
+        "work/",
+        "runs/",
+        "course.toml",
+        "grades.csv",
+        "grades_reports/",
+        "overview.md",
+        "my_exercises/center.py",
+    ),
 }
 
 

@@ -74,7 +74,7 @@ def _head(first):
             "",
             *(f"    {words:<{width}}    {what}" for words, what in commands),
             "",
-            "Functions may call each other. § is a section of the lecture notes (INF721 Deep Learning, L17: Transformers).",
+            "Functions may call each other. § is a section of the lecture notes (INF721, L17: Transformers).",
             "The letters in the shapes:",
             "",
             f"    {_LETTERS}",
