@@ -1,5 +1,6 @@
 """What the README and the documentation show works as it stands there."""
 
+import builtins
 import contextlib
 import importlib
 import io
@@ -162,7 +163,7 @@ def test_commands_are_understood(page, words):
         case "python" | "python3":
             assert rest[0] == "-m" or (ROOT / rest[0]).exists()
         case other:
-            assert other in ("jupyter", "ruff")
+            assert other in ("jupyter", "ruff", "sphinx-build")
 
 
 # --- code -------------------------------------------------------------------------------------------------------------
@@ -185,6 +186,26 @@ def test_the_answer_that_is_checked(capsys):
     (shown,) = [text for text in fences("README.md", "") if text.startswith("softmax_backward")]
     (comment,) = re.findall(r"# (.*)", block)
     assert capsys.readouterr().out == f"{shown}{comment.replace(', ', ' ', 1)}\n"
+
+
+def test_every_error_is_raised():
+    names = {
+        "np": np,
+        "F": transformer_np.functional,
+        **{name: getattr(transformer_np, name) for name in ("GPT", "GPTConfig", "Translator", "layers", "module")},
+    }
+    rows = re.findall(r"^\| `(\w+)`[^|]*\|[^|]*\| `(.+)` \|$", PAGES["docs/errors.md"], re.MULTILINE)
+    assert len(rows) >= 6
+    for error, example in rows:
+        with pytest.raises(Exception) as raised:
+            eval(example, names)
+        assert raised.type is getattr(builtins, error), example
+
+
+def test_the_error_that_is_caught(capsys):
+    (block,) = fences("docs/errors.md", "python")
+    exec(block, {})
+    assert capsys.readouterr().out.strip() == re.findall(r"# (.*)", block)[0]
 
 
 def test_the_exercise_that_is_written(tmp_path, monkeypatch, capsys):
