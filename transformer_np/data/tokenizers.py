@@ -5,6 +5,8 @@ import unicodedata
 from collections import Counter
 from functools import cache
 
+from ..support.progress import progress
+
 PAD, BOS, EOS, UNK = range(4)
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
@@ -67,7 +69,8 @@ class Tokenizer:
 
     def encode(self, text):
         """The ids of a text, without start and end tokens; a piece that is not in the vocabulary becomes UNK."""
-        return [self._ids.get(_key(piece, self.lowercase), UNK) for piece in self.cut(_nfc(text))]
+        pieces = progress(self.cut(_nfc(text)), "tokenizing")
+        return [self._ids.get(_key(piece, self.lowercase), UNK) for piece in pieces]
 
     def decode(self, ids):
         """The text of the ids, without special tokens except "<unk>"."""

@@ -147,11 +147,14 @@ class Trainer:
                         loss, tokens = self._one_step(batches.batch(self.step), due and team.rank == 0)
                         seconds = time.perf_counter() - started
                         self.history.seconds += seconds
-                        bar.set_postfix_str(f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s", refresh=False)
+                        state = f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s"
+                        bar.set_postfix_str(state, refresh=False)
                         bar.update()
                         last = self.step == steps
                         if validation and (last or _due(self.step, validate_every)):
+                            bar.set_postfix_str(f"{state}, validating", refresh=progress and sys.stderr.isatty())
                             self._record_validation(validation if last or sample is None else sample)
+                            bar.set_postfix_str(state, refresh=False)
                         if self.checkpoint and (self._save or _due(self.step, checkpoint_every)) and not last:
                             self.save()
                             saved = time.perf_counter()
