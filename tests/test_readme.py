@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import sys
+import textwrap
 import tomllib
 from importlib.util import find_spec
 from operator import attrgetter
@@ -186,6 +187,16 @@ def test_the_answer_that_is_checked(capsys):
     (shown,) = [text for text in fences("README.md", "") if text.startswith("softmax_backward")]
     (comment,) = re.findall(r"# (.*)", block)
     assert capsys.readouterr().out == f"{shown}{comment.replace(', ', ' ', 1)}\n"
+
+
+def test_the_python_of_help(capsys):
+    code = textwrap.dedent(transformer_np.__doc__.split("\n\n    ", 1)[1].split("\nTo begin with")[0].join(("    ", "")))
+    names = {}
+    exec(code, names)
+    assert names["logits"].shape == (1, 3, 12) and capsys.readouterr().out.startswith("Transformer")
+    named = re.findall(r"^    (.*?)(?:  |$)", transformer_np.__doc__.split("To begin with:\n")[1], re.MULTILINE)
+    for name in re.findall(r"\b\w+(?=[,.\s]|$)", ", ".join(named)):
+        getattr(transformer_np, name, None) or pytest.fail(name)
 
 
 def test_every_error_is_raised():
