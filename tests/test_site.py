@@ -84,14 +84,6 @@ def test_broken_links_are_found(conf, tmp_path):
     ]
 
 
-def test_the_formulas_of_the_notebooks_are_mathml(conf):
-    pytest.importorskip("docutils.utils.math.latex2mathml")
-    for file in sorted((ROOT / "notebooks" / "text").glob("*.md")):
-        text = re.sub(r"^```.*?^```|`[^`\n]*`", "", file.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-        for block, formula in re.findall(r"(\$\$?)([^$]+)\1", text):
-            assert conf.mathml(formula, block == "$$").startswith("<math")
-
-
 def test_a_docstring_with_markup_is_text(conf):
     lines = textwrap.dedent("""\
         Take *args and name_ and |x|, as `F.name` does.
@@ -99,10 +91,19 @@ def test_a_docstring_with_markup_is_text(conf):
         size: the number
             of rows; `None` is all
         many, more: others
+
+        size: one item
+        and one line that is none
     """).splitlines()
     assert conf.as_rst(lines, 4) == [
         r"Take \*args and name\_ and \|x\|, as ``F.name``\  does.",
         "",
         r"- ``size``: the number of rows; ``None``\  is all",
         "- ``many, more``: others",
+        "",
+        ".. code-block:: text",
+        "   :class: written",
+        "",
+        "   size: one item",
+        "   and one line that is none",
     ]
