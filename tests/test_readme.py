@@ -190,7 +190,7 @@ def test_the_answer_that_is_checked(capsys):
 
 
 def test_the_python_of_help(capsys):
-    code = textwrap.dedent(transformer_np.__doc__.split("\n\n    ", 1)[1].split("\nTo begin with")[0].join(("    ", "")))
+    code = textwrap.dedent("\n\n".join(transformer_np.__doc__.split("\n\n")[1:3]))
     names = {}
     exec(code, names)
     assert names["logits"].shape == (1, 3, 12) and capsys.readouterr().out.startswith("Transformer")
