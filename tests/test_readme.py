@@ -1,5 +1,6 @@
 """What the README and the documentation show works as it stands there."""
 
+import builtins
 import contextlib
 import importlib
 import io
@@ -7,6 +8,7 @@ import os
 import re
 import shlex
 import sys
+import textwrap
 import tomllib
 from importlib.util import find_spec
 from operator import attrgetter
@@ -173,7 +175,7 @@ def test_commands_are_understood(page, words):
         case "python" | "python3":
             assert rest[0] == "-m" or (ROOT / rest[0]).exists()
         case other:
-            assert other in ("jupyter", "ruff")
+            assert other in ("jupyter", "ruff", "sphinx-build")
 
 
 # --- code -------------------------------------------------------------------------------------------------------------
@@ -196,6 +198,36 @@ def test_the_answer_that_is_checked(capsys):
     (shown,) = [text for text in fences("README.md", "") if text.startswith("softmax_backward")]
     (comment,) = re.findall(r"# (.*)", block)
     assert capsys.readouterr().out == f"{shown}{comment.replace(', ', ' ', 1)}\n"
+
+
+def test_the_python_of_help(capsys):
+    code = textwrap.dedent("\n\n".join(transformer_np.__doc__.split("\n\n")[1:3]))
+    names = {}
+    exec(code, names)
+    assert names["logits"].shape == (1, 3, 12) and capsys.readouterr().out.startswith("Transformer")
+    named = re.findall(r"^    (.*?)(?:  |$)", transformer_np.__doc__.split("To begin with:\n")[1], re.MULTILINE)
+    for name in re.findall(r"\b\w+(?=[,.\s]|$)", ", ".join(named)):
+        getattr(transformer_np, name, None) or pytest.fail(name)
+
+
+def test_every_error_is_raised():
+    names = {
+        "np": np,
+        "F": transformer_np.functional,
+        **{name: getattr(transformer_np, name) for name in ("GPT", "GPTConfig", "Translator", "layers", "module")},
+    }
+    rows = re.findall(r"^\| `(\w+)`[^|]*\|[^|]*\| `(.+)` \|$", PAGES["docs/errors.md"], re.MULTILINE)
+    assert len(rows) >= 6
+    for error, example in rows:
+        with pytest.raises(Exception) as raised:
+            eval(example, names)
+        assert raised.type is getattr(builtins, error), example
+
+
+def test_the_error_that_is_caught(capsys):
+    (block,) = fences("docs/errors.md", "python")
+    exec(block, {})
+    assert capsys.readouterr().out.strip() == re.findall(r"# (.*)", block)[0]
 
 
 def test_the_exercise_that_is_written(tmp_path, monkeypatch, capsys):

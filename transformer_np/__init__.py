@@ -1,6 +1,25 @@
 """The Transformer in plain NumPy, with every gradient written by hand.
 
-    from transformer_np import Transformer, TransformerConfig, functional as F
+    from transformer_np import Adam, Transformer, TransformerConfig, functional as F
+
+    model = Transformer(TransformerConfig(src_vocab_size=12, tgt_vocab_size=12, d_model=32, num_heads=4, d_ff=64))
+    logits = model([[3, 4, 5]], [[1, 5, 4]])                   # source and target ids -> (1, 3, 12)
+    loss, probs = F.cross_entropy(logits, [[5, 4, 2]])         # the ids 0, 1, 2 are padding, start, end
+    model.backward(F.cross_entropy_backward(probs, [[5, 4, 2]]))
+    Adam(model.parameters(), lr=1e-3).step()
+    print(model)                                               # its modules with shapes and numbers of parameters
+
+To begin with:
+    functional          the mathematics, every forward function beside its backward
+    Transformer, GPT, Bert, T5, Llama, TransformerXL, Word2Vec     the models, each with its …Config
+    Adam, Trainer       one step yourself, or a whole training run with validation and checkpoints
+    greedy_decode, beam_search, generate                           from a trained model to ids
+    Translator.load("runs/translate-1")                            what `transformer-np train translate` has made
+    check_gradients, trace, plots                                  check a backward, list every step, draw
+    homework            exercises: `transformer-np homework start work`
+
+`help(transformer_np.Transformer)` explains each of them; `transformer-np` in a shell lists the commands. Arrays are
+NumPy's, ids are whole numbers, a row is a token, and True in a mask hides.
 
 Everything is loaded on first use: `import transformer_np` is fast, and matplotlib, tqdm and safetensors are loaded only
 by the parts that need them.

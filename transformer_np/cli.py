@@ -28,6 +28,7 @@ from .commands import (
     train,
     translate,
 )
+from .support.progress import showing_progress
 from .training import TrainingError
 from .training.mpi import last_words
 
@@ -93,7 +94,8 @@ def main(argv=None):
             parser.print_help()
             return DONE
         args = parser.parse_args(argv)
-        code = args.run(args) or DONE
+        with showing_progress(not getattr(args, "quiet", False)):
+            code = args.run(args) or DONE
         _flush()
         return code
     except TrainingError as error:

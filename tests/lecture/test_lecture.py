@@ -1,6 +1,8 @@
 """The worked examples of the lecture: verdicts come from the numbers, and change when a number or a layer changes."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -396,3 +398,17 @@ def test_too_narrow():
     for write in (format_examples, format_exercises):
         with pytest.raises(ValueError, match="at least 72 columns, got 40"):
             write([], width=40)
+
+
+def test_the_page_of_errata_has_these_rows_and_numbers(rows):
+    page = (Path(__file__).parents[2] / "docs" / "errata.md").read_text(encoding="utf-8")
+    tables = {int(line.split("|")[1]): line.split("|")[2:-1] for line in page.splitlines() if re.match(r"\| \d", line)}
+    assert set(tables) == ERRATA | CUT_OFF
+    assert "24 worked examples, 13 are reproduced" in page and len(rows) == 24
+    for row, (where, *cells) in tables.items():
+        example = rows[row]
+        assert where.strip() in example.where
+        known = [*example.printed.ravel(), *example.computed.ravel()]
+        for number in re.findall(r"(?<![\w.^])\d+\.\d+(?![\w.])", " ".join(cells)):
+            digits = len(number.split(".")[1])
+            assert number in example.reason or any(f"{value:.{digits}f}" == number for value in known), (row, number)

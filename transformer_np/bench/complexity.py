@@ -15,6 +15,7 @@ import numpy as np
 from .. import functional as F
 from ..layers import RNN, CausalConv1d, MultiHeadAttention, WindowAttention
 from ..support.checks import check_at_least
+from ..support.progress import progress
 from .floor import noting_products
 
 TOLERANCE = 0.25  # of an exponent
@@ -205,11 +206,10 @@ def measure(quick=False):
 
     quick: fewer sizes, two rounds; the exponents are rough
     """
-    curves = []
-    for kind in KINDS:
-        for variable, sizes in kind.sizes.items():
-            how = {"sizes": sizes[:QUICK], "rounds": 2, "least": 0.005} if quick else {}
-            curves.append(measure_time(kind, variable, **how))
+    curves, pairs = [], [(kind, variable) for kind in KINDS for variable in kind.sizes]
+    for kind, variable in progress(pairs, "measuring", least=1):
+        how = {"sizes": kind.sizes[variable][:QUICK], "rounds": 2, "least": 0.005} if quick else {}
+        curves.append(measure_time(kind, variable, **how))
     return curves + [measure_memory(kind, MEMORY_SIZES[:QUICK] if quick else MEMORY_SIZES) for kind in KINDS]
 
 
@@ -340,15 +340,25 @@ def _cell(curve):
     return f"{'–':^12}" if curve is None else f"{f'{curve.exponent:.2f} ({curve.expected:g})':^12}"
 
 
-def counts(lengths=(16, 64, 256), k=4, r=4):
+LENGTHS = (16, 64, 256)
+
+
+def counted(lengths=LENGTHS, k=4, r=4):
+    """{layer: (its sequential operations, its path lengths), one number per length each}"""
+    return {
+        kind.name: tuple([count(kind, n, k, r) for n in lengths] for count in (sequential_operations, path_length))
+        for kind in KINDS
+    }
+
+
+def counts(lengths=LENGTHS, k=4, r=4):
     """Sequential operations and maximum path length, counted on the layers and from the table, as text."""
     heads = "".join(f"{n:>5}" for n in lengths)
     width = len(heads) + 15
     lines = [f"{'':<27}{'sequential operations':<{width}}maximum path length"]
     lines.append(f"{'n =':<27}{heads + '  table':<{width}}{heads}  table")
-    for kind in KINDS:
-        operations = "".join(f"{sequential_operations(kind, n, k, r):>5}" for n in lengths)
-        paths = "".join(f"{path_length(kind, n, k, r):>5}" for n in lengths)
+    for kind, numbers in zip(KINDS, counted(lengths, k, r).values(), strict=True):
+        operations, paths = ("".join(f"{number:>5}" for number in some) for some in numbers)
         lines.append(f"{kind.name:<27}{operations + '  ' + kind.sequential:<{width}}{paths}  {kind.path}")
     lines.append("Operations: matrix products of one forward that wait for one another. Path: layers, in the recurrent")
     lines.append(

@@ -29,6 +29,11 @@ def add_json(parser, what):
     parser.add_argument("--json", action="store_true", help=f"print {what} as JSON")
 
 
+def add_quiet(parser):
+    """-q, which `cli.main` obeys: no bars. What else the command says on stderr is left to it."""
+    parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr, only the results and errors")
+
+
 def print_json(value):
     """One line of JSON. Raises ValueError for NaN and infinity."""
     print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)

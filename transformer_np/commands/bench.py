@@ -4,7 +4,8 @@ import sys
 from importlib.util import find_spec
 
 from ..bench import DEFAULT, TRAINING, WHAT
-from . import add_command, check_writable, number_of_workers, positive_number
+from ..support.progress import note
+from . import add_command, add_quiet, check_writable, number_of_workers, positive_number
 
 
 def add_parser(subparsers):
@@ -40,6 +41,7 @@ def add_parser(subparsers):
         help="include attention that holds all weights for 4096 tokens, which takes about 10 GB",
     )  # fmt: skip
     parser.add_argument("--json", metavar="FILE", help="write all measurements, including the time of every turn")
+    add_quiet(parser)
 
 
 def run(args):
@@ -89,7 +91,7 @@ def _races(args, what, workers, threads):
         how = {"rounds": args.rounds or measure.QUICK_ROUNDS, "burst": measure.QUICK_BURST}
     outcomes, profiles = [], {}
     for race in races(what, workers, args.against == "torch", threads, args.quick, args.plain):
-        outcomes.append(measure.run_race(race, **how, note=_note))
+        outcomes.append(measure.run_race(race, **how, note=note))
         print(f"\n{report.table(outcomes[-1])}", flush=True)
         if race.name in TRAINING:
             profiles[race.name] = _profile(race.name, args.quick)
@@ -110,13 +112,9 @@ def _profiles(args, what):
 def _profile(name, quick):
     from ..bench import measure, report
 
-    profile = measure.profile(name, quick, _note)
+    profile = measure.profile(name, quick, note)
     print(f"\n{report.kinds_table(name, profile)}", flush=True)
     return profile
-
-
-def _note(text):
-    print(text, file=sys.stderr, flush=True)
 
 
 def _what(name):

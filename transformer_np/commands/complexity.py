@@ -1,5 +1,9 @@
+import sys
+from dataclasses import asdict
+
 from ..support.processes import thread_variables
-from . import add_command, check_picture
+from ..support.progress import showing_progress
+from . import add_command, add_json, add_quiet, check_picture, print_json
 
 
 def add_parser(subparsers):
@@ -15,6 +19,8 @@ def add_parser(subparsers):
     )
     parser.add_argument("-o", "--out", metavar="FILE", help="draw the curves: .png, .svg or .pdf")
     parser.add_argument("--gradients", metavar="FILE", help="draw the gradient over the distance: .png, .svg or .pdf")
+    add_quiet(parser)
+    add_json(parser, "all measurements, counts and gradients")
 
 
 def run(args):
@@ -23,30 +29,58 @@ def run(args):
             check_picture(option, name)
     from ..bench import complexity
 
-    curves = _with_one_thread(complexity.measure, args.quick)
+    curves, gradients = _with_one_thread(_measure, args.quick, args.quiet), complexity.gradients()
+    if args.json:
+        print_json(_as_json(curves, gradients))
+    else:
+        _print(curves, gradients)
+    if args.out or args.gradients:
+        from .. import plots
+
+        if args.out:
+            plots.complexity_curves(curves).savefig(args.out)
+        if args.gradients:
+            plots.gradient_distance(gradients).savefig(args.gradients)
+        print(*filter(None, (args.out, args.gradients)), sep="\n", file=sys.stderr if args.json else sys.stdout)
+    return 0
+
+
+def _print(curves, gradients):
+    from ..bench import complexity
+
     print("One forward and backward of the layer's core, without the projections of attention, in float32")
     print("on one thread; memory is the most held at once, without the inputs.\n")
     print(complexity.table(curves))
     print()
     print(complexity.counts())
     print("\nGradient of the last output with respect to an input k positions before it, before any training:")
-    gradients = complexity.gradients()
     for name, norms in gradients.items():
         far = len(norms) - 1
         print(
             f"  {name:<15} k = 1: {norms[1]:.1e}   k = {far // 2}: {norms[far // 2]:.1e}   k = {far}: {norms[far]:.1e}"
             f"   times {complexity.factor_per_step(norms):.3f} each step"
         )
-    if args.out or args.gradients:
-        from .. import plots
 
-        if args.out:
-            plots.complexity_curves(curves).savefig(args.out)
-            print(args.out)
-        if args.gradients:
-            plots.gradient_distance(gradients).savefig(args.gradients)
-            print(args.gradients)
-    return 0
+
+def _as_json(curves, gradients):
+    from ..bench import complexity
+
+    counted = complexity.counted()
+    return {
+        "curves": [{**asdict(curve), "exponent": curve.exponent, "agrees": curve.agrees} for curve in curves],
+        "lengths": complexity.LENGTHS,
+        "sequential_operations": {name: operations for name, (operations, _) in counted.items()},
+        "path_lengths": {name: paths for name, (_, paths) in counted.items()},
+        "gradients": {name: list(map(float, norms)) for name, norms in gradients.items()},
+    }
+
+
+def _measure(quick, quiet):
+    """In a process of its own, which has not read the command line."""
+    from ..bench import complexity
+
+    with showing_progress(not quiet):
+        return complexity.measure(quick)
 
 
 def _with_one_thread(function, *arguments):

@@ -1,7 +1,6 @@
-import sys
 from textwrap import indent
 
-from . import add_command, check_writable, number_above_0, number_of_workers, positive_number
+from . import add_command, add_quiet, check_writable, number_above_0, number_of_workers, positive_number
 
 EXAMPLE = """\
 # The exercises of a course, and their points. Every line is optional.
@@ -81,6 +80,7 @@ def add_grade_parser(subparsers):
         help="seed of the inputs, to repeat a grading; DIR/run.json has the last one (default: a new one)",
     )
     add("--trust", action="store_true", help="grade even if this system has no wall around a submission")
+    add_quiet(parser)
 
 
 def run(args):
@@ -108,7 +108,8 @@ def run(args):
         grading = Grading(args.folder, out, course, args.reports, limits, workers, args.seed, table, single, args.trust)
         grading.try_walls()
         print(grading.walls(), flush=True)
-        with tqdm(total=len(grading.submissions), unit="submission", file=sys.stderr) as bar:
+        bar = tqdm(total=len(grading.submissions), unit="submission", disable=True if args.quiet else None)
+        with bar:  # None: only on a terminal
             grades = grading.run(bar)
     width = max(len(grade.student) for grade in grades)
     for grade in grades:

@@ -2,7 +2,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import add_command
+from . import add_command, add_quiet
 
 LEAST_EXACT_MATCH = 0.95  # share of unseen sentences from which the translator counts as trained
 
@@ -19,6 +19,7 @@ def add_parser(subparsers):
     add("--no-train", action="store_true", help="only the worked numbers and the exercises: no training, no pictures")
     add("--out", default="runs/lecture", metavar="DIR", help="folder for the translator (default: runs/lecture)")
     add("--figures", metavar="DIR", help="folder for the pictures (default: the folder figures in --out)")
+    add_quiet(parser)
 
 
 def run(args):
@@ -31,7 +32,8 @@ def run(args):
     lines = [summary(examples)]
     passed = all(example.ok for example in examples)
     if not args.no_train:
-        trained, more = _train_and_draw(Path(args.out), Path(args.figures or Path(args.out, "figures")))
+        out = Path(args.out)
+        trained, more = _train_and_draw(out, Path(args.figures or out / "figures"), not args.quiet)
         passed &= trained
         lines += more
     lines.append(
@@ -41,7 +43,7 @@ def run(args):
     return 0 if passed else 1
 
 
-def _train_and_draw(out, figures):
+def _train_and_draw(out, figures, progress):
     """The slow part. Returns whether the translator learned its language, and the lines of the summary."""
     from .. import plots
     from ..data import LECTURE_SENTENCE, LECTURE_TRANSLATION
@@ -64,7 +66,12 @@ def _train_and_draw(out, figures):
 
     print(_heading("A translator, trained from nothing"), flush=True)
     trained = TranslationTask().train(
-        TranslationOptions(), out, overwrite=True, report=lambda line: print(line, flush=True), workers="auto"
+        TranslationOptions(),
+        out,
+        overwrite=True,
+        progress=progress,
+        report=lambda line: print(line, flush=True),
+        workers="auto",
     )
     if trained.trainer.interrupted:
         raise KeyboardInterrupt

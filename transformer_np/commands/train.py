@@ -7,7 +7,7 @@ from .. import tasks
 from ..tasks import runs
 from ..tasks.task import SAVE_SECONDS
 from ..training.mpi import MPITeam, launched_by_mpi
-from . import add_command, number_of_workers, positive_number
+from . import add_command, add_quiet, number_of_workers, positive_number
 
 
 def add_parser(subparsers):
@@ -24,7 +24,7 @@ def _add_kind(kinds, task):
     parser.set_defaults(task=task)
     add = parser.add_argument
     add("--out", metavar="DIR", help=f"folder for the run (default: runs/{task.kind}-1, or the next free number)")
-    add("-q", "--quiet", action="store_true", help="no progress on stderr, only the results and errors")
+    add_quiet(parser)
     add("--resume", action="store_true", help="continue the run in --out with its options (--steps may be larger)")
     add(
         "--workers",

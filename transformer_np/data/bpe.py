@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from itertools import pairwise
 
 from ..support.checks import check_at_least
+from ..support.progress import progress
 from .tokenizers import SPECIAL_TOKENS, UNK, Tokenizer
 
 FIRST_BYTE = len(SPECIAL_TOKENS)  # the id of the byte 0
@@ -116,7 +117,7 @@ class BPETokenizer(Tokenizer):
     def encode(self, text):
         """The ids of a text, without special tokens."""
         ids = []
-        for piece in self.cut(text):
+        for piece in progress(self.cut(text), "tokenizing"):
             found = self._known.get(piece)
             if found is None:
                 found = self._known[piece] = self._encode_piece(piece)

@@ -5,6 +5,8 @@ import unicodedata
 from collections import Counter
 from functools import cache
 
+from ..support.progress import progress
+
 PAD, BOS, EOS, UNK = range(4)
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
@@ -75,7 +77,7 @@ class Tokenizer:
 
     def encode(self, text):
         """The ids of a text, without start and end tokens; a piece that is not in the vocabulary becomes UNK."""
-        return [self._id(piece) for piece in self.cut(_nfc(text))]
+        return [self._id(piece) for piece in progress(self.cut(_nfc(text)), "tokenizing")]
 
     def _id(self, piece):
         """The id of a piece; if the vocabulary lacks it, of the same piece with other spaces around it; or UNK."""

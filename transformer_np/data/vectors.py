@@ -13,6 +13,7 @@ import numpy as np
 
 from ..support.checks import as_float_array
 from ..support.files import check_is_file, write_atomically
+from ..support.progress import progress
 
 
 def read_vectors(path, only=None):
@@ -33,7 +34,7 @@ def read_vectors(path, only=None):
         V, D = _header(path, data)
         rows = _text_rows if _is_text(data, D) else _binary_rows
         words, kept, seen = [], [], set()
-        for place, word, vector in rows(path, data, V, D):
+        for place, word, vector in progress(rows(path, data, V, D), "reading vectors", V):
             if not np.isfinite(vector).all():
                 raise ValueError(f"{place}: the vector of {word!r} is not finite")
             if word in seen:

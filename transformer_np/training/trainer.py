@@ -165,12 +165,15 @@ class Trainer:
                         loss, tokens = self._one_step(batches.batch(self.step), due and team.rank == 0)
                         seconds = time.perf_counter() - started
                         self.history.seconds += seconds
-                        bar.set_postfix_str(f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s", refresh=False)
+                        state = f"loss {loss:.3f}, {tokens / seconds:,.0f} tokens/s"
+                        bar.set_postfix_str(state, refresh=False)
                         bar.update()
                         if self.step == steps:
                             break
                         if validation and _due(self.step, validate_every):
+                            bar.set_postfix_str(f"{state}, validating", refresh=progress and sys.stderr.isatty())
                             self._record_validation(validation, sample)
+                            bar.set_postfix_str(state, refresh=False)
                         if self.checkpoint and (self._save or _due(self.step, checkpoint_every)):
                             self.save()
                             saved = time.perf_counter()

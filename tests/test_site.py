@@ -1,0 +1,109 @@
+"""The site's pages and docstrings, as docs/conf.py prepares them. `.ci/run` builds the site and checks its links."""
+
+import importlib.util
+import inspect
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import transformer_np
+from transformer_np import functional as F
+from transformer_np.layers import MultiHeadAttention
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def conf():
+    spec = importlib.util.spec_from_file_location("conf_of_the_site", ROOT / "docs" / "conf.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def lines_of(thing):
+    return inspect.getdoc(thing).splitlines()
+
+
+def test_every_page_is_in_the_contents(conf):
+    pages = [page for some in conf.contents().values() for page in some]
+    assert len(pages) == len(set(pages))
+    expected = {str(file.relative_to(ROOT).with_suffix("")) for pattern in ("docs/*.md", "notebooks/*.ipynb", "*.md")
+                for file in ROOT.glob(pattern)}  # fmt: skip
+    assert {page for page in pages if not page.startswith("docs/reference/")} | {"README"} == expected
+
+
+def test_the_reference_has_every_public_module(conf):
+    assert set(transformer_np._MODULES) <= set(conf.REFERENCE)
+    order = conf.members(F)
+    assert set(order) == set(F.__all__) and order[:2] == ["linear", "linear_backward"]
+
+
+def test_prose_flows_and_shapes_stay(conf):
+    assert conf.as_rst(lines_of(F.linear), 4) == [
+        "Multiply every row by the same matrix and add the bias\\: y = x W + b.",
+        "",
+        ".. code-block:: text",
+        "   :class: written",
+        "",
+        "   x (..., D_in), w (D_in, D_out), b (D_out,) or None  ->  y (..., D_out)",
+    ]
+    shown = conf.as_rst(lines_of(MultiHeadAttention), 4)
+    assert [line.split("``")[1] for line in shown if line.startswith("- ")] == [
+        *("d_head", "bias", "scaled", "relative_bias", "num_kv_heads", "rotary")
+    ]
+    assert (
+        "   MultiHead(x) = Concat(head₁ … head_H) W_O,    headᵢ = Attention(x W_Qᵢ, source W_Kᵢ, source W_Vᵢ)" in shown
+    )
+
+
+def test_no_word_of_a_docstring_is_lost(conf):
+    for name in F.__all__:
+        text = inspect.getdoc(getattr(F, name))
+        shown = "\n".join(conf.as_rst(text.splitlines(), 4)).replace(".. code-block:: text\n   :class: written\n", "")
+        written, shown = (re.sub(r"[\s`\\]|^- ", "", some, flags=re.MULTILINE) for some in (text, shown))
+        assert shown == written, name
+
+
+def test_links_to_code_lead_to_the_reference(conf):
+    source = ["[`functional/`](transformer_np/functional) [a test](tests/test_site.py) [docs](docs/README.md)"]
+    conf.prepare(None, "SECURITY", source)
+    assert source == ["{py:mod}`functional/ <transformer_np.functional>` a test [docs](docs/README.md)"]
+
+
+def test_broken_links_are_found(conf, tmp_path):
+    (tmp_path / "a.html").write_text('<a href="b.html#here">b</a><a href="b.html#gone">b</a><a href="c.html">c</a>')
+    (tmp_path / "b.html").write_text('<p id="here"><img src="https://example.org/x.png"><a href="https://x.org">x</a>')
+    found = list(conf.broken(tmp_path))
+    assert found == [
+        "a.html: b.html#gone leads nowhere",
+        "a.html: c.html leads nowhere",
+        "b.html loads https://example.org/x.png",
+    ]
+
+
+def test_a_docstring_with_markup_is_text(conf):
+    lines = textwrap.dedent("""\
+        Take *args and name_ and |x|, as `F.name` does.
+
+        size: the number
+            of rows; `None` is all
+        many, more: others
+
+        size: one item
+        and one line that is none
+    """).splitlines()
+    assert conf.as_rst(lines, 4) == [
+        r"Take \*args and name\_ and \|x\|, as ``F.name``\  does.",
+        "",
+        r"- ``size``: the number of rows; ``None``\  is all",
+        "- ``many, more``: others",
+        "",
+        ".. code-block:: text",
+        "   :class: written",
+        "",
+        "   size: one item",
+        "   and one line that is none",
+    ]
