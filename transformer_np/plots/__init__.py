@@ -9,6 +9,7 @@ leave no figure open, and neither use nor change the user's matplotlib style.
 
 from ..inspection.explorer import explore
 from .distributions import decoding_steps, likeliest, sampling, softmax_saturation
+from .grades import class_results
 from .gradients import gradient_flow, gradient_norms
 from .growth import complexity_curves, gradient_distance
 from .heads import head_view
@@ -22,6 +23,7 @@ __all__ = [
     "architecture",
     "attention",
     "attention_maps",
+    "class_results",
     "complexity_curves",
     "copy_curves",
     "decoding_steps",
