@@ -69,7 +69,8 @@ class Course:
         """The Parts of an exercise: one, or two where its points are split."""
         if name not in self.for_lecture:
             return [Part(name, self.points[name], name in self.extended)]
-        core, rest = self.for_lecture[name], self.points[name] - self.for_lecture[name]
+        core = self.for_lecture[name]
+        rest = round(self.points[name] - core, 9)  # 0.2, not 0.19999999999999996
         return [Part(name, core, False, "core")] + ([Part(name, rest, True, "rest")] if rest else [])
 
     @cached_property
