@@ -58,7 +58,7 @@ def test_the_words_of_a_list():
     assert [exercise.name for exercise in chosen("02")] == [exercise.name for exercise in chosen("self-attention")]
     assert [exercise.name for exercise in chosen("2")] == [exercise.name for exercise in chosen("02")]
     assert [exercise.name for exercise in chosen("Softmax")] == ["softmax"]
-    assert len({exercise.chapter for exercise in chosen("05")}) == 2
+    assert len({exercise.chapter for exercise in chosen("06")}) == 2
     assert list(default_course().points) == list(all_exercises())
 
 
