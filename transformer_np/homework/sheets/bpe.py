@@ -79,7 +79,8 @@ _MERGING = """
 
 _TIES = ("the larger ids among equals", "the first found among equals")
 _SEEN_WHERE_PLAIN = (
-    "counts not used", "a pair counts once per word", "the rarest pair", "words not changed", "one merge too few",
+    "counts not used", "a pair counts once per word", "the rarest pair", "words not changed",
+    "all merges from one count", "one merge too few",
     "one merge too many", "ids one too large", "frequencies not reset", "the order in a pair ignored",
 )  # fmt: skip
 
@@ -169,6 +170,15 @@ LEARN = Exercise(
 - words not changed:  words = [merged(word, best, first_id + step) for word in words] -> pass
   The words stay as they were, so the same pair is the most frequent one every time. Replace the pair by the new token
   in all words, then count again.
+- all merges from one count:
+    best = min(frequency, key=lambda pair: (-frequency[pair], pair)) ->
+        ranked = sorted(frequency, key=lambda pair: (-frequency[pair], pair))
+        if step >= len(ranked):
+            break
+        best = ranked[step]
+    words = [merged(word, best, first_id + step) for word in words] -> pass
+  The pairs are counted only once, and the most frequent ones are taken in order. A merge changes the counts, and makes
+  pairs with the new token: merge one pair in all words, then count again.
 - frequencies not reset:
     merges = [] -> merges, frequency = [], {}
     frequency = {} -> pass
@@ -240,12 +250,13 @@ def view_ids(case, output):
 
 def apply_merges(ids, merges):
     ids = list(ids)
-    while True:
+    for _ in range(len(ids)):  # a merge shortens the word; with two mistakes it may not, and the loop must end
         known = [pair for pair in pairwise(ids) if pair in merges]
         if not known:
-            return ids
+            break
         pair = min(known, key=merges.get)
         ids = merged(ids, pair, merges[pair])
+    return ids
 
 
 def with_longest_tokens(ids, merges):
