@@ -196,7 +196,8 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
     the search ends when all places hold finished ones. At max_len, unfinished hypotheses compete as they are. beam_size
     1 is greedy decoding.
 
-    src (B, S)  ->  one list of ids per row; with return_hypotheses all hypotheses of each row, best first
+    src (B, S)  ->  one list of ids per row; with return_hypotheses a list of Hypothesis(ids, log_prob, score) per row:
+    all in the beam at the end, best first
     """
     src = _check(model, src, max_len)
     check_at_least("beam_size", beam_size, 1)

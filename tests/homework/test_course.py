@@ -10,6 +10,7 @@ from transformer_np import cli
 from transformer_np.homework import all_exercises
 from transformer_np.homework.course import CourseError, default_course, parse_course
 from transformer_np.homework.grading.formats import FORMATS
+from transformer_np.homework.grading.report import class_results, overview, student_report
 from transformer_np.homework.grading.run import Grade
 from transformer_np.homework.judging.judge import Verdict
 from transformer_np.homework.path import chosen
@@ -57,13 +58,13 @@ def test_the_words_of_a_list():
     assert [exercise.name for exercise in chosen("02")] == [exercise.name for exercise in chosen("self-attention")]
     assert [exercise.name for exercise in chosen("2")] == [exercise.name for exercise in chosen("02")]
     assert [exercise.name for exercise in chosen("Softmax")] == ["softmax"]
-    assert len({exercise.chapter for exercise in chosen("05")}) == 2
+    assert len({exercise.chapter for exercise in chosen("06")}) == 2
     assert list(default_course().points) == list(all_exercises())
 
 
 def test_a_course_of_two_parts():
     course = parse_course(COURSE)
-    assert [name for name in course.points if name not in course.core] == ["relu"]
+    assert [part.exercise for part in course.parts if part.extended] == ["relu"]
     assert (course.possible, course.possible_extended) == (len(chosen("02")) + 2, 1)
 
 
@@ -76,6 +77,13 @@ def test_a_course_of_two_parts():
         ('exercises = ["softmax"]\nextended = ["relu"]', "line 2: relu is extended, but relu is not in exercises"),
         ('exercises = ["softmax"]\nextended = ["softmax"]', "no exercise of the core gives points"),
         ("deadline = 2026-06-12", "deadline must be a text in quotes"),
+        ("\ncore = 80", "line 2: core must be a number in 0 … 1"),
+        ("core = true", "line 1: core must be a number"),
+        ("[points]\nrelu = { core = 1, more = 1 }", "line 2: the points for relu must be a number or { core = 3,"),
+        ("[points]\nrelu = {}", "line 2: the points for relu must be a number or"),
+        ("[points]\nrelu = { core = -1 }", "line 2: the points for relu must be a number, 0 or more, got -1"),
+        ('extended = ["relu"]\n[points]\nrelu = { core = 1 }', "line 3: relu is extended, so all its points are"),
+        ("core = 0", "no exercise of the core gives points"),
         ("folder = 3", "folder must be a text in quotes"),
         ('exercise = ["softmax"]', "did you mean exercises?"),
     ],
@@ -190,6 +198,97 @@ def test_otter_has_its_own_columns():
     assert possible[-3:] == ["5", "1", "--"]
     assert ada[-3:] == ["4", "0.8", "Completed"]
     assert ben[-1] == "timed out: softmax"
+
+
+# --- core and extended points of one exercise -------------------------------------------------------------------------
+
+SPLIT = """
+exercises = ["softmax", "relu", "gelu"]
+extended = ["gelu"]
+core = 0.75
+[points]
+softmax = 4
+relu = { core = 2, extended = 3 }
+gelu = 5
+"""
+
+
+def graded(course, softmax):
+    """A student with this verdict on softmax, and nothing else."""
+    others = {name: Verdict(name, "not started", f"{name}: not started.") for name in ("relu", "gelu")}
+    return [Grade("ada", {"softmax": softmax, **others})]
+
+
+FOR_LECTURE = Verdict("softmax", "wrong value", "softmax: right for the lecture.", share=0.5, core=True)
+RIGHT = Verdict("softmax", "passed", "softmax: right.", share=1.0, core=True)
+HALF = Verdict("softmax", "wrong value", "softmax: wrong value.", share=0.5)
+
+
+def test_a_course_splits_the_points_of_an_exercise():
+    course = parse_course(SPLIT)
+    assert [(part.title, part.worth, part.extended) for part in course.parts] == [
+        ("softmax", 3, False), ("softmax (extended)", 1, True), ("relu", 2, False), ("relu (extended)", 3, True),
+        ("gelu", 5, True),
+    ]  # fmt: skip
+    assert (course.possible, course.possible_extended, course.points["relu"]) == (5, 9, 5)
+    assert [part.title for part in parse_course('exercises = ["relu"]\ncore = 1').parts] == ["relu"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "verdict", "points"),
+    [
+        ("core = 0.75", RIGHT, (3, 1)),
+        ("core = 0.75", FOR_LECTURE, (3, 0)),
+        ("core = 0.75", HALF, (0, 0)),
+        ("core = 0.75\npartial = true", HALF, (1.5, 0)),
+        ("core = 1", FOR_LECTURE, (4, 0)),
+        ("", FOR_LECTURE, (0, 0)),  # without `core` only an answer that is right in every case gives points
+        ("", RIGHT, (4, 0)),
+        ("partial = true", FOR_LECTURE, (2, 0)),
+    ],
+)
+def test_points_for_an_answer_that_is_right_for_the_lecture(settings, verdict, points):
+    course = parse_course(f'exercises = ["softmax", "relu", "gelu"]\n{settings}\n[points]\nsoftmax = 4')
+    (grade,) = graded(course, verdict)
+    assert (grade.points(course), grade.extended_points(course)) == points
+
+
+def test_every_format_has_core_and_extended_points():
+    course = parse_course(SPLIT)
+    of = graded(course, FOR_LECTURE)
+    head, row = csv.reader(table("csv", course, of).splitlines())
+    ada = dict(zip(head, row, strict=True))
+    assert (ada["points"], ada["points possible"], ada["extended points"]) == ("3", "5", "0")
+    assert (ada["softmax"], ada["softmax (extended)"], ada["gelu"]) == ("3", "0", "0")
+    (student,) = json.loads(table("json", course, of))["students"]
+    softmax = student["exercises"][list(course.points).index("softmax")]
+    assert (softmax["points"], softmax["points possible"]) == (3, 4)
+    assert (softmax["extended points"], softmax["extended points possible"]) == (0, 1)
+    tests = {test["name"]: test for test in json.loads(table("gradescope", course, of))["tests"]}
+    core, rest = tests["softmax"], tests["softmax (extended)"]
+    assert (core["score"], core["max_score"], core["status"]) == (3, 3, "passed")
+    assert (rest["score"], rest["max_score"], rest["status"]) == (0, 0, "failed")
+    head, possible, row = csv.reader(table("otter", course, of).splitlines())
+    assert head[1:-3] == ["gelu", "relu", "relu (extended)", "softmax", "softmax (extended)"]
+    assert (possible[1:-3], row[1:-3]) == (["5", "2", "3", "3", "1"], ["0", "0", "0", "3", "0"])
+    report = student_report(of[0], course, "")
+    assert "3 of 5 points, 60.0 %. Beyond the core: 0 of 9 points." in report
+    assert "| softmax | 3 of 3, 0 of 1 (extended) | right for the lecture |  |" in report
+
+
+# --- the class --------------------------------------------------------------------------------------------------------
+
+
+def test_the_overview_counts_who_is_right_and_which_mistakes_are_made():
+    course = parse_course('exercises = ["softmax"]')
+    wrong = Verdict("softmax", "wrong value", "", "no exponential", share=0.2)
+    of = [Grade("", {"softmax": verdict}) for verdict in (RIGHT, FOR_LECTURE, wrong, wrong)]
+    text = overview(of, course, "")
+    assert "| softmax | 1 | 1 | 2 | 0 | no exponential (2) |" in text
+    assert "| 2 | softmax | no exponential | The numbers themselves are divided by their sum" in text
+    (result,) = class_results(of, course)
+    assert result.states == {"right": 1, "right for the lecture": 1, "wrong": 2, "not started": 0}
+    assert result.mistakes == {"no exponential": 2}
 
 
 @pytest.mark.long

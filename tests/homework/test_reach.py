@@ -18,6 +18,8 @@ from transformer_np.models import (
     Bert,
     BertConfig,
     GPTConfig,
+    Llama,
+    LlamaConfig,
     T5Config,
     Transformer,
     TransformerConfig,
@@ -77,6 +79,11 @@ def t5():
     return step(TeacherForcing(T5(config)), Seq2SeqBatch(SRC, TGT, TGT))
 
 
+def llama():
+    config = LlamaConfig(7, d_model=8, num_heads=4, num_kv_heads=2, d_ff=6, num_layers=1, max_len=4, dtype="float64")
+    return step(NextToken(Llama(config)), TextBatch(SRC, SRC))
+
+
 def word2vec():
     return step(NegativeSampling(Word2Vec(Word2VecConfig(7, 4))), SkipGramBatch(SRC[0], SRC[1], SRC.T))
 
@@ -121,6 +128,10 @@ USED_BY = {
         "rms_norm", "rms_norm_backward", "relative_position_buckets", "relative_position_bias",
         "relative_position_bias_backward", "unscaled_attention", "unscaled_attention_backward",
         "gated_feed_forward", "gated_feed_forward_backward", "gelu", "gelu_backward", "embedding_backward", "softmax",
+    ),
+    llama: (
+        "rotary", "rotary_backward", "rotary_frequencies", "repeat_heads", "repeat_heads_backward", "silu",
+        "silu_backward", "rms_norm", "gated_feed_forward",
     ),
     word2vec: ("negative_sampling_loss", "negative_sampling_loss_backward"),
     rnn: ("rnn", "rnn_backward", "linear", "linear_backward"),

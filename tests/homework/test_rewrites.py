@@ -5,7 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from transformer_np.decoding import Hypothesis
 from transformer_np.homework import check
+from transformer_np.training.optim import Optimizer
 
 REWRITES = {}
 
@@ -334,9 +336,9 @@ def sentence_by_sentence(model, src, max_len=64, use_cache=True, return_log_prob
 
 
 @rewrite("beam_search")
-def with_one_list_of_beams(model, src, beam_size=4, max_len=64, length_penalty=0.6):
+def with_one_list_of_beams(model, src, beam_size=4, max_len=64, length_penalty=0.6, return_hypotheses=False):
     model.eval()
-    eos, found = model.config.eos_id, []
+    eos, found, hypotheses = model.config.eos_id, [], []
     for row in src:
         beams = [(0.0, [model.config.bos_id])]
         for _ in range(max_len):
@@ -348,9 +350,143 @@ def with_one_list_of_beams(model, src, beam_size=4, max_len=64, length_penalty=0
                     log_p = logits - np.logaddexp.reduce(logits)
                     candidates += [(total + log_p[i], [*ids, i]) for i in range(len(log_p))]
             beams = done + sorted(candidates, key=lambda c: -c[0])[: beam_size - len(done)]
-        best = max(beams, key=lambda c: c[0] / ((5 + len(c[1]) - 1) / 6) ** length_penalty)
-        found.append([int(i) for i in best[1][1:] if i != eos])
+        scored = [(total / ((5 + len(ids) - 1) / 6) ** length_penalty, total, ids) for total, ids in beams]
+        scored.sort(key=lambda c: -c[0])
+        rows = [Hypothesis([int(i) for i in ids[1:] if i != eos], total, score) for score, total, ids in scored]
+        hypotheses.append(rows)
+        found.append(rows[0].ids)
+    return hypotheses if return_hypotheses else found
+
+
+# --- text and batches -------------------------------------------------------------------------------------------------
+
+
+@rewrite("learn_merges")
+def with_numbers_for_letters(words, counts, num_merges, first_id, min_count=2):
+    words, found = [tuple(word) for word in words], []
+    while len(found) < num_merges:
+        pairs = [(word[i : i + 2], n) for word, n in zip(words, counts, strict=True) for i in range(len(word) - 1)]
+        total = {pair: sum(n for other, n in pairs if other == pair) for pair, _ in pairs}
+        ranked = sorted(total, key=lambda pair: (-total[pair], *pair))
+        if not ranked or total[ranked[0]] < min_count:
+            break
+        found.append(list(ranked[0]))
+        words = [tuple(apply_in_order(word, {ranked[0]: first_id + len(found) - 1})) for word in words]
     return found
+
+
+@rewrite("apply_merges")
+def apply_in_order(ids, merges):
+    ids = list(ids)
+    for pair, new in sorted(merges.items(), key=lambda item: item[1]):
+        i = 0
+        while i < len(ids) - 1:
+            if (ids[i], ids[i + 1]) == pair:
+                ids[i : i + 2] = [new]
+            i += 1
+    return np.array(ids)
+
+
+@rewrite("text_windows")
+def row_after_row(ids, block_size, batch_size, rng):
+    rows = []
+    for _ in range(batch_size):
+        start = int(rng.random() * (len(ids) - block_size))
+        rows.append(ids[start : start + block_size + 1])
+    rows = np.array(rows)
+    return [rows[:, :-1], rows[:, 1:]]
+
+
+@rewrite("AdamW")
+class AdamWOfArrays:
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None):
+        self.parameters, self.decays = parameters, decays or (lambda parameter: True)
+        self.lr, self.betas, self.eps, self.weight_decay, self.t = lr, betas, eps, weight_decay, 0
+        self.m = [0.0 for _ in parameters]
+        self.v = [0.0 for _ in parameters]
+
+    def _update_block(self, block):
+        """The whole step is in `step`."""
+        return block
+
+    def step(self):
+        self.t += 1
+        b1, b2 = self.betas
+        for i, p in enumerate(self.parameters):
+            kept = 1 - self.lr * self.weight_decay if self.decays(p) else 1
+            self.m[i] = b1 * self.m[i] + (1 - b1) * p.grad
+            self.v[i] = b2 * self.v[i] + (1 - b2) * p.grad**2
+            m, v = self.m[i] / (1 - b1**self.t), self.v[i] / (1 - b2**self.t)
+            p.data = kept * p.data - self.lr * m / (np.sqrt(v) + self.eps)
+
+
+@rewrite("Optimizer")
+class OptimizerWithNewArrays(Optimizer):
+    def state_dict(self):
+        state = {"steps": np.array(self.steps)}
+        for slot in self.slots:
+            state[slot] = np.array(self.averages[slot])
+        return state
+
+    def load_state_dict(self, state):
+        self.check_state(state)
+        self.averages = {slot: np.array(state[slot]) for slot in self.slots}
+        self.steps = int(state["steps"])
+
+
+# --- today's Transformers ---------------------------------------------------------------------------------------------
+
+
+@rewrite("rotary_frequencies")
+def by_exponentials(K, theta=10000.0, scaling=None):
+    w = np.array([math.exp(-2 * i / K * math.log(theta)) for i in range(K // 2)])
+    if scaling is None:
+        return w
+    if scaling["rope_type"] == "llama3":
+        turns = scaling["original_max_position_embeddings"] * w / (2 * np.pi)
+        return np.where(turns < scaling["low_freq_factor"], w / scaling["factor"], w)
+    return w / scaling["factor"]
+
+
+@rewrite("rotary")
+def by_complex_numbers(x, positions, theta=10000.0, scaling=None, adjacent=False):
+    K = x.shape[-1]
+    turns = np.exp(1j * np.multiply.outer(positions, by_exponentials(K, theta, scaling)))
+    if adjacent:
+        z = (x[..., ::2] + 1j * x[..., 1::2]) * turns
+        return np.stack([z.real, z.imag], axis=-1).reshape(x.shape)
+    z = (x[..., : K // 2] + 1j * x[..., K // 2 :]) * turns
+    return np.concatenate([z.real, z.imag], axis=-1)
+
+
+@rewrite("rotary_backward")
+def by_conjugates(dy, positions, theta=10000.0, scaling=None, adjacent=False):
+    return by_complex_numbers(dy, -np.asarray(positions), theta, scaling, adjacent)
+
+
+@rewrite("silu")
+def by_tanh(x):
+    return x * (1 + np.tanh(x / 2)) / 2
+
+
+@rewrite("silu_backward")
+def by_the_output(dy, x):
+    s = (1 + np.tanh(x / 2)) / 2
+    y = x * s
+    return dy * (y + s * (1 - y))
+
+
+@rewrite("repeat_heads")
+def head_by_head(x, repeats):
+    return np.stack([x[:, h // repeats] for h in range(x.shape[1] * repeats)], axis=1)
+
+
+@rewrite("repeat_heads_backward")
+def added_head_by_head(dy, repeats):
+    dx = np.zeros((dy.shape[0], dy.shape[1] // repeats, *dy.shape[2:]))
+    for h in range(dy.shape[1]):
+        dx[:, h // repeats] += dy[:, h]
+    return dx
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])

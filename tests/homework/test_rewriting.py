@@ -173,25 +173,6 @@ def test_problems_of_the_notes_themselves():
     assert "not part of a mistake" in stray
 
 
-# --- the wrong line itself --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("code", "lines"),
-    [
-        ("  return y -> return 2 * y", ["return 2 * y"]),
-        ("  return y -> y = 3 * y; return x", ["y = 3 * y", "return x"]),
-        ("  in standardise: x.mean() -> x.max()", ["y = x - x.max()"]),
-        ("  y = x - x.mean() -> pass", []),
-        ("  return np.abs(x)", ["return np.abs(x)"]),
-        ("  in standardise: every spread -> np.var",
-         ["y = y / np.sqrt(\n    np.var(x)  # of all numbers\n    + eps\n)", "y = y / np.sqrt(np.var(x))"]),
-    ],
-)  # fmt: skip
-def test_wrong_lines(code, lines):
-    assert mistakes(f"- m:{code}\n  T.\n").wrong_lines("m") == lines
-
-
 # --- in an exercise ---------------------------------------------------------------------------------------------------
 
 
@@ -213,7 +194,6 @@ def test_pairs_that_exclude_each_other_are_not_tried():
         difficulty=1,
         section="§0",
     )
-    assert exercise.wrong_lines("doubled") == ["return 2 * y"]
     assert not exercise.compatible(("doubled", "halved"))
     trials = Trials(exercise, 0)
 

@@ -7,6 +7,7 @@ from . import add_command, number_above_0, positive_number, quoted
 from .homework_check import (
     FILE,
     WIDTH,
+    add_choice,
     checks_of,
     counted,
     course_of,
@@ -14,6 +15,7 @@ from .homework_check import (
     limit_of,
     load_submission,
     message,
+    names_of,
     run_check,
     run_status,
 )
@@ -33,11 +35,7 @@ def add_parser(subparsers):
 
     start = _add_action(actions, "start", run_start, "create a file with the functions to write", "work --only softmax")
     start.add_argument("folder", metavar="FOLDER", help=f"folder for {FILE}; created if necessary")
-    which = start.add_mutually_exclusive_group()
-    which.add_argument(
-        "--only", nargs="+", metavar="NAME", help="only these: names, or numbers of notebooks (--only 02,03,softmax)"
-    )
-    which.add_argument("--course", metavar="FILE.toml", help="only the exercises of this course, as `grade` reads it")
+    add_choice(start)
     _add_exercises(start)
 
     check = _add_action(actions, "check", run_check, "check the answers and explain mistakes", f"{FILE} softmax")
@@ -173,17 +171,13 @@ def _chosen(args, folder):
     """The names of the exercises to start with, their stubs, and the text of the course.toml beside them; None for all
     exercises of the library."""
     from ..homework.course import folder_in, moved, opened, written
-    from ..homework.path import all_exercises, chosen
+    from ..homework.path import all_exercises
     from ..homework.stubs import stub_file
 
     with opened(args.course, args.exercises) as course:
         names, text = list(course.points), None
         if args.only:
-            words = [word for text in args.only for word in text.split(",") if word]
-            wanted = {exercise.name for word in words for exercise in chosen(word)}
-            names = [name for name in all_exercises() if name in wanted]
-            if not names:
-                raise ValueError("--only names no exercise; for example --only 02,softmax")
+            names = names_of(args.only)
         if args.course:
             text = Path(args.course).read_text(encoding="utf-8")
             text = moved(text, folder, args.exercises or folder_in(args.course))

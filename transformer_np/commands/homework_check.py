@@ -332,6 +332,28 @@ def state(standing):
     return FAILED, standing.verdict.outcome + (f": {misconception}" if misconception else "")
 
 
+# --- which exercises --------------------------------------------------------------------------------------------------
+
+
+def add_choice(parser):
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument(
+        "--only", nargs="+", metavar="NAME", help="only these: names, or numbers of notebooks (--only 02,03,softmax)"
+    )
+    which.add_argument("--course", metavar="FILE.toml", help="only the exercises of this course, as `grade` reads it")
+
+
+def names_of(only):
+    """The names that the words of --only stand for, in the order of the path."""
+    from ..homework.path import all_exercises, chosen
+
+    words = [word for text in only for word in text.split(",") if word]
+    wanted = {exercise.name for word in words for exercise in chosen(word)}
+    if not wanted:
+        raise ValueError("--only names no exercise; for example --only 02,softmax")
+    return [name for name in all_exercises() if name in wanted]
+
+
 # --- words -----------------------------------------------------------------------------------------------------------
 
 

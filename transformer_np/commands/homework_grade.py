@@ -1,6 +1,14 @@
 from textwrap import indent
 
-from . import add_command, add_quiet, check_writable, number_above_0, number_of_workers, positive_number
+from . import (
+    add_command,
+    add_quiet,
+    check_picture,
+    check_writable,
+    number_above_0,
+    number_of_workers,
+    positive_number,
+)
 
 EXAMPLE = """\
 # The exercises of a course, and their points. Every line is optional.
@@ -14,11 +22,14 @@ exercises = ["softmax", "softmax_backward"]
 # extended = ["softmax_backward"]   # exercises beyond the core: their points are counted apart
 # folder = "exercises"              # with exercises of your own, seen from this file
 
+# core = 0.8        # the share of an exercise's points for an answer that is right for the lecture, but not yet in the
+                    # extended cases; the rest is counted apart (without this line: points only if every case is right)
 partial = true      # points in proportion to the right cases; false: all or nothing
 pass_mark = 50      # percent of the core's points, for the column "passed"
 
 [points]            # 1 for each exercise not named here; 0: checked and reported, but without points
 softmax_backward = 2.5
+# softmax = { core = 3, extended = 1 }   # points for the lecture and for the extended cases
 """
 
 _ABOUT = """
@@ -79,6 +90,7 @@ def add_grade_parser(subparsers):
         metavar="N",
         help="seed of the inputs, to repeat a grading; DIR/run.json has the last one (default: a new one)",
     )
+    add("--picture", metavar="FILE", help="draw the class, with its most frequent mistakes: .png, .svg or .pdf")
     add("--trust", action="store_true", help="grade even if this system has no wall around a submission")
     add_quiet(parser)
 
@@ -88,7 +100,7 @@ def run(args):
 
     from ..homework.course import opened
     from ..homework.grading.formats import FORMATS
-    from ..homework.grading.report import number
+    from ..homework.grading.report import class_results, number
     from ..homework.grading.run import Grading
     from ..homework.grading.sandbox.session import Limits
     from ..support.processes import cores
@@ -101,6 +113,8 @@ def run(args):
     table, out = FORMATS[args.format]
     out = args.out or out
     check_writable("--out", out)
+    if args.picture:
+        check_picture("--picture", args.picture)
     limits = Limits(args.seconds, int(args.memory * 2**30), args.total_seconds)
     workers = cores() if args.workers == "auto" else args.workers
     with opened(args.course, args.exercises) as course:
@@ -111,16 +125,21 @@ def run(args):
         bar = tqdm(total=len(grading.submissions), unit="submission", disable=True if args.quiet else None)
         with bar:  # None: only on a terminal
             grades = grading.run(bar)
+        if args.picture:
+            from .. import plots
+
+            plots.class_results(class_results(grades, course), course.title).savefig(args.picture)
     width = max(len(grade.student) for grade in grades)
     for grade in grades:
         points = f"{number(grade.points(course))} of {number(course.possible)}"
-        if course.extended:
+        if course.has_extended:
             points += f" + {number(grade.extended_points(course))} of {number(course.possible_extended)}"
         print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(grade.remarks)}" if grade.remarks else ""))
     if grading.reused:
         print(f"{grading.reused} of {len(grades)} submissions are unchanged and keep their grade")
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")
-    print(f"Grades: {out}, reports: {grading.reports}")
+    picture = f", picture: {args.picture}" if args.picture else ""
+    print(f"Grades: {out}, reports: {grading.reports}{picture}")
     return 0
 
 

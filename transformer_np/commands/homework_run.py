@@ -1,8 +1,7 @@
 import sys
 import textwrap
-from pathlib import Path
 
-from . import check_writable
+from . import check_picture
 from .homework_check import WIDTH, checks_of, limit_of, load_submission, message, state
 
 
@@ -12,9 +11,7 @@ def run_training(args):
     from ..homework.training_run import TrainingCrash, train_both
 
     if args.out:
-        if Path(args.out).suffix.lower() not in (".png", ".svg", ".pdf"):
-            raise ValueError(f"-o {args.out}: the name must end in .png, .svg or .pdf")
-        check_writable("-o", args.out)
+        check_picture("-o", args.out)
     limit = limit_of(args)
     submission = load_submission(args.file, limit)
     if submission is None:

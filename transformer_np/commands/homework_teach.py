@@ -1,7 +1,10 @@
-"""`new` and `verify`: exercises of a teacher's own."""
+"""`new` and `verify`: exercises of a teacher's own; `export`: exercises for other graders."""
 
+from pathlib import Path
+
+from ..support.files import write_text
 from . import add_command, number_above_0
-from .homework_check import counted, quoted
+from .homework_check import add_choice, counted, names_of, quoted
 
 
 def add_teaching_parsers(subparsers):
@@ -33,6 +36,44 @@ def add_teaching_parsers(subparsers):
         metavar="SECONDS",
         help="for an answer, or for one mistake (default: 10)",
     )
+
+    export = add_command(
+        subparsers,
+        "export",
+        run_export,
+        "write a notebook with exercises and their tests for nbgrader or Otter",
+        "transformer-np homework export source/attention --for nbgrader --only 02",
+    )
+    export.add_argument("folder", metavar="FOLDER", help="folder for homework.ipynb; created if necessary")
+    export.add_argument(
+        "--for", dest="grader", required=True, choices=("nbgrader", "otter"),
+        help="nbgrader: a source notebook; otter: a notebook, and tests/ for `otter generate`",
+    )  # fmt: skip
+    add_choice(export)
+
+
+def run_export(args):
+    from ..homework.course import opened
+    from ..homework.export import exported
+
+    folder = Path(args.folder)
+    with opened(args.course) as course:
+        names = names_of(args.only) if args.only else list(course.points)
+        texts = {folder / path: text for path, text in exported(course, names, args.grader).items()}
+    for path in texts:
+        if path.exists():
+            raise ValueError(f"{path} already exists and was not overwritten; choose another folder")
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
+    print(f"{folder / 'homework.ipynb'}: {counted(len(names))}.")
+    if args.grader == "nbgrader":
+        name = quoted(folder.resolve().name)
+        print(f"In the course's folder, the parent of source/:  nbgrader generate_assignment {name}")
+    else:
+        tests = quoted(folder / "tests")
+        print(f"{folder / 'tests'}: one file per exercise. Make the autograder: otter generate -t {tests}")
+    return 0
 
 
 def run_new(args):

@@ -67,9 +67,6 @@ class BPETokenizer(Tokenizer):
 
         texts: an iterable of strings; min_count: rarer pairs do not become tokens; max_size: the most tokens in the
             vocabulary, including the 4 special tokens and 256 bytes
-
-        A merge changes counts only in the pieces that contain the pair, so only these are updated.
-
         Raises ValueError for no text or a bound that is too small, TypeError for a single string.
         """
         if isinstance(texts, str):
@@ -80,39 +77,7 @@ class BPETokenizer(Tokenizer):
         if not pieces:
             raise ValueError("there is no text to learn a vocabulary from")
         words = [_byte_ids(piece) for piece in pieces]
-        weights = list(pieces.values())
-
-        counts, places = Counter(), defaultdict(set)  # of a pair: how often it occurs, and in which words
-        for i, word in enumerate(words):
-            for pair in pairwise(word):
-                counts[pair] += weights[i]
-                places[pair].add(i)
-        queue = [(-count, pair) for pair, count in counts.items()]
-        heapq.heapify(queue)
-
-        merges = []
-        while queue and FIRST_MERGE + len(merges) < max_size:
-            count, pair = heapq.heappop(queue)
-            if -count != counts[pair]:
-                continue  # outdated: the new count is in the queue too
-            if -count < min_count:
-                break
-            new = FIRST_MERGE + len(merges)
-            merges.append(pair)
-            changed = set()
-            for i in places.pop(pair):
-                before, words[i] = words[i], _merge(words[i], pair, new)
-                for other in pairwise(before):
-                    counts[other] -= weights[i]
-                    changed.add(other)
-                for other in pairwise(words[i]):
-                    counts[other] += weights[i]
-                    places[other].add(i)
-                    changed.add(other)
-            for other in changed:
-                if counts[other] > 0:
-                    heapq.heappush(queue, (-counts[other], other))
-        return cls(merges)
+        return cls(learn_merges(words, list(pieces.values()), max_size - FIRST_MERGE, FIRST_MERGE, min_count))
 
     def encode(self, text):
         """The ids of a text, without special tokens."""
@@ -120,17 +85,8 @@ class BPETokenizer(Tokenizer):
         for piece in progress(self.cut(text), "tokenizing"):
             found = self._known.get(piece)
             if found is None:
-                found = self._known[piece] = self._encode_piece(piece)
+                found = self._known[piece] = apply_merges(_byte_ids(piece), self._merged)
             ids += found
-        return ids
-
-    def _encode_piece(self, piece):
-        ids, last = _byte_ids(piece), len(self)
-        while len(ids) > 1:
-            pair = min(pairwise(ids), key=lambda pair: self._merged.get(pair, last))  # the merge learned first
-            if pair not in self._merged:
-                break
-            ids = _merge(ids, pair, self._merged[pair])
         return ids
 
     def decode(self, ids):
@@ -154,6 +110,72 @@ class BPETokenizer(Tokenizer):
     def unknown(self, text):
         """The pieces of a text that are not in the vocabulary: always none, as bytes can spell every text."""
         return []
+
+
+def learn_merges(words, counts, num_merges, first_id, min_count=2):
+    """Learn the merges of byte-pair encoding: repeatedly turn the most frequent pair of adjacent tokens into a token
+    (Sennrich et al. 2016, algorithm 1).
+
+        merge i:    (left, right)  ->  first_id + i,    in all words, from left to right
+
+    words: lists of ids below first_id, each word once; counts: how often each word occurs in the text
+    num_merges: the most merges; fewer if no pair is left that occurs at least min_count times
+
+    ->  a list of pairs (left, right), in the order in which they were learned
+
+    Among equally frequent pairs, the one with the smaller left id comes first, then the one with the smaller right id.
+    """
+    # A merge changes counts only in the words that contain the pair, so only these are updated.
+    words = list(words)
+    frequency, places = Counter(), defaultdict(set)  # of a pair: how often it occurs, and in which words
+    for i, word in enumerate(words):
+        for pair in pairwise(word):
+            frequency[pair] += counts[i]
+            places[pair].add(i)
+    queue = [(-count, pair) for pair, count in frequency.items()]
+    heapq.heapify(queue)
+
+    merges = []
+    while queue and len(merges) < num_merges:
+        count, pair = heapq.heappop(queue)
+        if -count != frequency[pair]:
+            continue  # outdated: the new count is in the queue too
+        if -count < min_count:
+            break
+        new = first_id + len(merges)
+        merges.append(pair)
+        changed = set()
+        for i in places.pop(pair):
+            before, words[i] = words[i], _merge(words[i], pair, new)
+            for other in pairwise(before):
+                frequency[other] -= counts[i]
+                changed.add(other)
+            for other in pairwise(words[i]):
+                frequency[other] += counts[i]
+                places[other].add(i)
+                changed.add(other)
+        for other in changed:
+            if frequency[other] > 0:
+                heapq.heappush(queue, (-frequency[other], other))
+    return merges
+
+
+def apply_merges(ids, merges):
+    """Encode a word with byte-pair encoding: apply the merges in the order in which they were learned, each wherever
+    possible, from left to right (Sennrich et al. 2016).
+
+    ids: of the word's single bytes; merges: {(left, right): id of the merge}, where a merge that was learned earlier
+        has a smaller id
+
+    ->  the list of ids when no merge is left to apply
+    """
+    ids, last = list(ids), float("inf")
+    while len(ids) > 1:
+        pair = min(pairwise(ids), key=lambda pair: merges.get(pair, last))  # the merge learned first
+        if pair not in merges:
+            break
+        ids = _merge(ids, pair, merges[pair])
+    return ids
 
 
 def _byte_ids(piece):

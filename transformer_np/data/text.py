@@ -85,9 +85,22 @@ class TextBatches:
         """The batch of a training step, counted from 0."""
         check_at_least("step", step, 0)
         rng = np.random.default_rng([self.seed, step])
-        starts = rng.integers(len(self.ids) - self.block_size, size=self.batch_size)
-        windows = self.ids[starts[:, None] + np.arange(self.block_size + 1)]  # (B, T + 1)
-        return TextBatch(windows[:, :-1], windows[:, 1:])
+        return TextBatch(*text_windows(self.ids, self.block_size, self.batch_size, rng))
+
+
+def text_windows(ids, block_size, batch_size, rng):
+    """Get a batch: windows of a text that start anywhere, and the token after each of theirs.
+
+        inputs[b, t] = ids[s_b + t],    targets[b, t] = ids[s_b + t + 1]
+
+    ids (n,), the whole text; block_size T < n; batch_size B; rng draws the starts s_b, each of 0 … n − T − 1 with the
+    same probability and independently of the others
+
+    ->  inputs (B, T), targets (B, T)
+    """
+    starts = rng.integers(len(ids) - block_size, size=batch_size)
+    windows = ids[starts[:, None] + np.arange(block_size + 1)]  # (B, T + 1)
+    return windows[:, :-1], windows[:, 1:]
 
 
 def validation_batches(ids, block_size, batch_size):

@@ -10,6 +10,7 @@ import tomllib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 
 from ..support.files import read_bytes
@@ -23,10 +24,33 @@ class CourseError(ValueError):
 
 
 @dataclass(frozen=True)
+class Part:
+    """Points of an exercise that are counted together.
+
+    extended: they are counted apart from the core's; of: "all" of the exercise, or where its points are split, the
+    "core" for an answer that is right for the lecture, or the "rest" for one that is right in the extended cases too
+    """
+
+    exercise: str
+    worth: float
+    extended: bool
+    of: str = "all"
+
+    @property
+    def title(self):
+        return f"{self.exercise} (extended)" if self.of == "rest" else self.exercise
+
+    def is_right(self, verdict):
+        return verdict.core if self.of == "core" else verdict.passed
+
+
+@dataclass(frozen=True)
 class Course:
     """points: {name of an exercise of the course: its points}, in the order of the path
     partial: points by the share of right cases; pass_mark: percent of the core's points, or None
     extended: the exercises beyond the core; their points are counted apart
+    for_lecture: {name: those of its points that an answer gets if it is right for the lecture}, for the exercises whose
+        points are split; the others give points only to an answer that is right in every case
     """
 
     points: dict = field(default_factory=dict)
@@ -35,28 +59,42 @@ class Course:
     extended: frozenset = frozenset()
     title: str = ""
     deadline: str = ""
+    for_lecture: dict = field(default_factory=dict)
 
     @property
     def exercises(self):
         return [all_exercises()[name] for name in self.points]
 
+    def parts_of(self, name):
+        """The Parts of an exercise: one, or two where its points are split."""
+        if name not in self.for_lecture:
+            return [Part(name, self.points[name], name in self.extended)]
+        core = self.for_lecture[name]
+        rest = round(self.points[name] - core, 9)  # 0.2, not 0.19999999999999996
+        return [Part(name, core, False, "core")] + ([Part(name, rest, True, "rest")] if rest else [])
+
+    @cached_property
+    def parts(self):
+        return [part for name in self.points for part in self.parts_of(name)]
+
     @property
-    def core(self):
-        return [name for name in self.points if name not in self.extended]
+    def has_extended(self):
+        return any(part.extended for part in self.parts)
 
     @property
     def possible(self):
         """The points of the core."""
-        return math.fsum(self.points[name] for name in self.core)
+        return math.fsum(part.worth for part in self.parts if not part.extended)
 
     @property
     def possible_extended(self):
-        return math.fsum(self.points[name] for name in self.extended)
+        return math.fsum(part.worth for part in self.parts if part.extended)
 
-    def points_for(self, verdict):
-        """The points of an answer with this verdict."""
-        share = 1.0 if verdict.passed else verdict.share if self.partial else 0.0
-        return self.points[verdict.exercise] * share
+    def points_for(self, part, verdict):
+        """The points of an answer with this verdict for a part."""
+        if part.is_right(verdict):
+            return part.worth
+        return part.worth * verdict.share if self.partial and part.of != "rest" else 0.0
 
 
 @contextmanager
@@ -129,7 +167,7 @@ def parse_course(text, path="the course"):
     def fail(key, message):
         raise CourseError(f"{path}{_line(text, key)}: {message}")
 
-    known = ("title", "deadline", "folder", "partial", "pass_mark", "exercises", "extended", "points")
+    known = ("title", "deadline", "folder", "partial", "core", "pass_mark", "exercises", "extended", "points")
     for key in table:
         if key not in known:
             advice = "".join(f"; did you mean {near}?" for near in get_close_matches(key, known, n=1))
@@ -140,6 +178,9 @@ def parse_course(text, path="the course"):
     partial = table.get("partial", False)
     if not isinstance(partial, bool):
         fail("partial", f"partial must be true or false, got {partial!r}")
+    core = table.get("core")
+    if core is not None and not (_is_number(core) and 0 <= core <= 1):
+        fail("core", f"core must be a number in 0 … 1, the share of the points for the lecture, got {core!r}")
     pass_mark = table.get("pass_mark")
     if pass_mark is not None and not (_is_number(pass_mark) and 0 <= pass_mark <= 100):
         fail("pass_mark", f"pass_mark must be a number in 0 … 100, got {pass_mark!r}")
@@ -175,9 +216,22 @@ def parse_course(text, path="the course"):
             fail(name, f"there is no exercise {name!r}" + "".join(f"; did you mean {n}?" for n in near))
         if name not in names:
             fail(name, f"points for {name}, but {name} is not in exercises")
-        if not _is_number(value) or not 0 <= value < math.inf:
-            fail(name, f"the points for {name} must be a number, 0 or more, got {value!r}")
-    counted = {name: float(points.get(name, 1)) for name in all_exercises() if name in names}
+        if isinstance(value, dict) and name in extended:
+            fail(name, f"{name} is extended, so all its points are: give it a number, got {value!r}")
+        if isinstance(value, dict) and not (value and set(value) <= {"core", "extended"}):
+            fail(name, f"the points for {name} must be a number or {{ core = 3, extended = 1 }}, got {value!r}")
+        for number in value.values() if isinstance(value, dict) else [value]:
+            if not _is_number(number) or not 0 <= number < math.inf:
+                fail(name, f"the points for {name} must be a number, 0 or more, got {number!r}")
+    counted, for_lecture = {}, {}
+    for name in (name for name in all_exercises() if name in names):
+        worth = points.get(name, 1)
+        if isinstance(worth, dict):
+            for_lecture[name] = float(worth.get("core", 0))
+            worth = for_lecture[name] + worth.get("extended", 0)
+        elif core is not None and name not in extended:
+            for_lecture[name] = float(core * worth)
+        counted[name] = float(worth)
     course = Course(
         counted,
         partial,
@@ -185,9 +239,10 @@ def parse_course(text, path="the course"):
         frozenset(extended),
         table.get("title", ""),
         table.get("deadline", ""),
+        for_lecture,
     )
     if not course.possible:
-        fail("points", "no exercise gives points" if not extended else "no exercise of the core gives points")
+        fail("points", "no exercise of the core gives points" if course.has_extended else "no exercise gives points")
     return course
 
 

@@ -110,11 +110,6 @@ class Exercise:
         """Whether these mistakes can be made together."""
         return not isinstance(self.mistakes, Mistakes) or self.mistakes.compatible(mistakes)
 
-    def wrong_lines(self, mistake):
-        """The lines of the right answer that a mistake changes, as a student would have written them; [] for a mistake
-        that is no rewrite."""
-        return self.mistakes.wrong_lines(mistake) if isinstance(self.mistakes, Mistakes) else []
-
     def problems(self):
         """What is wrong with the mistakes, in a sentence each: a rewrite that finds nothing, or several places."""
         return self.mistakes.problems() if isinstance(self.mistakes, Mistakes) else []

@@ -28,10 +28,9 @@ import sys
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
 from itertools import pairwise
-from textwrap import dedent
 
 from .notes import read
-from .source import Code, is_near, logical_lines, used_by
+from .source import Code, is_near, used_by
 
 
 class Exclusive(ValueError):
@@ -81,15 +80,6 @@ class Mistakes(Mapping):
         except Exclusive:
             return False
         return True
-
-    def wrong_lines(self, name):
-        """The lines of the answer that a mistake changes, as a student would have written them."""
-        lines = []
-        for code, text in self._rewritten([name]).items():
-            known = {line.strip() for line in logical_lines(code.text)}
-            changed = [dedent(line) for line in logical_lines(text) if line.strip() not in known]
-            lines += [line for line in changed if line not in ("pass", *lines)]
-        return lines
 
     def problems(self):
         """What is wrong with the notes, in a sentence each."""

@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from textwrap import indent
 from types import CodeType, FunctionType
 
@@ -35,13 +35,6 @@ def _comparable(text):
             continue
         tokens.append((";" if token == "\n" else token, begin, end))
     return tokens
-
-
-def logical_lines(text):
-    """The lines of some code; one that goes on inside brackets is a single line."""
-    ends = [end for token, _, end in _tokens(text) if token == "\n"]
-    lines = [text[begin:end] for begin, end in pairwise([0, *ends, len(text)])]
-    return [line.strip("\n") for line in lines if line.strip()]
 
 
 class Code:

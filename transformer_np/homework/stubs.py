@@ -12,6 +12,7 @@ from .path import chapter_line, chapters
 _PACKAGE = __package__.partition(".")[0]
 _DIFFICULTY = {1: "a line or two", 2: "a few lines", 3: "takes thought"}
 _WIDTH = 120
+BODY = "raise NotImplementedError"
 
 
 def difficulty(exercise):
@@ -30,7 +31,7 @@ def stub(exercise):
         parts = [item for item in tree.body if isinstance(item, ast.FunctionDef) and item.name in exercise.parts]
     for part in reversed(parts):  # from the end, so that earlier line numbers stay valid
         begin = _first_line_of_body(part)
-        lines[begin : part.end_lineno] = [" " * (part.col_offset + 4) + "raise NotImplementedError"]
+        lines[begin : part.end_lineno] = [" " * (part.col_offset + 4) + BODY]
     return "\n".join(lines[tree.lineno - 1 :]) + "\n"
 
 
@@ -38,7 +39,7 @@ def stub_file(exercises):
     """The text of a file with the stubs of these exercises, in the order of the path, ready to be imported."""
     exercises = [exercise for _, _, here in chapters(exercises) for exercise in here]
     stubs = {exercise.name: stub(exercise) for exercise in exercises}
-    before = f"{_head(exercises[0].name)}\n\n{_imports(exercises, stubs)}\n"
+    before = f"{_head(exercises[0].name)}\n\n{imports(exercises, stubs)}\n"
     pieces = []
     for title, notebook, here in chapters(exercises):
         heading = f"# --- {chapter_line(title, notebook)} "
@@ -98,8 +99,8 @@ def _first_line_of_body(function):
 # --- imports ---------------------------------------------------------------------------------------------------------
 
 
-def _imports(exercises, stubs):
-    """The import lines for the names that the stubs use but do not define."""
+def imports(exercises, stubs):
+    """The import lines for the names that the stubs {name: text} use but do not define."""
     used = {name for text in stubs.values() for name in _free_names(text)}
     names_of = {}  # {module: names}
     for exercise in exercises:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..functional import rotary_frequencies
+from .. import functional as F
 from ..layers import Embedding, FeedForward, MultiHeadAttention, RMSNorm
 from ..layers.blocks import AddNorm, EncoderBlock
 from ..support.checks import check_kv_heads
@@ -57,7 +57,7 @@ class LlamaConfig(ModelConfig):
             self._set(d_head=self.d_model // self.num_heads)
         if self.d_ff is None:
             self._set(d_ff=8 * -(-self.d_model // 3))
-        rotary_frequencies(self.d_head, self.rope_theta, self.rope_scaling)  # raises errors
+        F.rotary_frequencies(self.d_head, self.rope_theta, self.rope_scaling)  # raises errors
 
 
 class LlamaBlock(EncoderBlock):

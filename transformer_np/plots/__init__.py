@@ -12,6 +12,7 @@ from ..inspection.explorer import explore
 from ..inspection.explorer.live import explore_live
 from .distributions import decoding_steps, likeliest, sampling, softmax_saturation
 from .exercises import progress
+from .grades import class_results
 from .gradients import gradient_flow, gradient_norms
 from .growth import complexity_curves, gradient_distance
 from .heads import head_view
@@ -25,6 +26,7 @@ __all__ = [
     "architecture",
     "attention",
     "attention_maps",
+    "class_results",
     "complexity_curves",
     "copy_curves",
     "decoding_steps",

@@ -576,7 +576,8 @@ def parse(*arguments):
 def test_the_command(tmp_path, capsys):
     folder = hand_in(tmp_path / "in", {"ada": HONEST["ada"]})
     (tmp_path / "rubric.toml").write_text(EXAMPLE)
-    args = parse(folder, "--out", tmp_path / "g.csv", "--rubric", tmp_path / "rubric.toml", "--seed", 0)
+    args = parse(folder, "--out", tmp_path / "g.csv", "--rubric", tmp_path / "rubric.toml", "--seed", 0,
+                 "--picture", tmp_path / "class.svg")  # fmt: skip
     assert args.run(args) == 0
     shown = capsys.readouterr()
     assert "ada  3.5 of 3.5" in shown.out
@@ -584,6 +585,7 @@ def test_the_command(tmp_path, capsys):
     assert "Seed 0" in shown.out
     assert "1/1" in shown.err
     assert (tmp_path / "g_reports" / "ada.md").exists()
+    assert "softmax_backward" in (tmp_path / "class.svg").read_text()
 
 
 def test_the_example_of_a_rubric(capsys):
@@ -603,6 +605,9 @@ def test_bad_use(tmp_path, capsys):
             parse("x", *arguments)
     args = parse(tmp_path, "--out", tmp_path / "none" / "g.csv")
     with pytest.raises(ValueError, match="--out"):
+        args.run(args)
+    args = parse(tmp_path, "--out", tmp_path / "g.csv", "--picture", "class.txt")
+    with pytest.raises(ValueError, match=r"--picture class.txt: the name must end in"):
         args.run(args)
     args = parse()
     with pytest.raises(ValueError, match="FOLDER"):

@@ -460,6 +460,19 @@ def test_an_ignored_argument_without_a_mistake_of_its_own_is_named():
     assert "`scale` is not used: the results are those for scale=1.0 in every call." in flat(found)
 
 
+@pytest.mark.long
+def test_a_mistake_with_another_shape_is_not_named_where_the_shape_is_right():
+    """Tokens one by one: windows of one token start at the same places, but these are wider."""
+
+    def answer(ids, block_size, batch_size, rng):
+        places = rng.integers(len(ids) - 1, size=(batch_size, block_size))
+        return ids[places], ids[places + 1]
+
+    verdict = check("text_windows", answer, seed=5, quiet=True)
+    assert verdict.outcome == "wrong value"
+    assert "block_size" not in verdict.message
+
+
 def test_an_answer_that_remembers_its_first_result_for_each_shape():
     kept = {}
 

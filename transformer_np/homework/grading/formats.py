@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 
 from ..path import all_exercises
 from .report import cell, grades_csv, number
@@ -29,10 +30,14 @@ def as_json(grades, course):
 
 
 def _exercise(verdict, course):
+    parts = course.parts_of(verdict.exercise)
+    extended = [part for part in parts if part.extended]
     return {
         **verdict_as_dict(verdict),
-        "points": course.points_for(verdict),
+        "points": math.fsum(course.points_for(part, verdict) for part in parts),
         "points possible": course.points[verdict.exercise],
+        "extended points": math.fsum(course.points_for(part, verdict) for part in extended),
+        "extended points possible": math.fsum(part.worth for part in extended),
         "extended": verdict.exercise in course.extended,
     }
 
@@ -52,15 +57,14 @@ def verdict_as_dict(verdict):
 def gradescope(grades, course):
     """The results.json of the only student. Points beyond the core are extra: they raise the score, not its maximum."""
     (grade,), tests = grades, []
-    for name in course.points:
-        verdict = grade.verdicts[name]
-        extended = name in course.extended
+    for part in course.parts:
+        verdict = grade.verdicts[part.exercise]
         tests.append(
             {
-                "name": f"{name} (extended)" if extended else name,
-                "score": round(course.points_for(verdict), 4),
-                "max_score": 0 if extended else course.points[name],
-                "status": "passed" if verdict.passed else "failed",
+                "name": f"{part.exercise} (extended)" if part.extended else part.exercise,
+                "score": round(course.points_for(part, verdict), 4),
+                "max_score": 0 if part.extended else part.worth,
+                "status": "passed" if part.is_right(verdict) else "failed",
                 "output": verdict.message[:MOST_OUTPUT],
                 "output_format": "text",
                 "visibility": "visible",
@@ -71,17 +75,18 @@ def gradescope(grades, course):
 
 
 def otter_csv(grades, course):
-    """The final_grades.csv of `otter grade`: one column per exercise, in alphabetical order, and the possible points in
-    the first row."""
-    names = sorted(course.points)
+    """The final_grades.csv of `otter grade`: one column per exercise, in alphabetical order, two where its points are
+    split, and the possible points in the first row."""
+    parts = sorted(course.parts, key=lambda part: part.title)
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
+    names = [part.title for part in parts]
     table.writerow(["file", *names, "total_points_earned", "percent_correct", "grading_status"])
-    worth = [number(course.points[name]) for name in names]
+    worth = [number(part.worth) for part in parts]
     table.writerow(["points-per-question", *worth, number(course.possible), 1, "--"])
     for grade in grades:
         points = grade.points(course) + grade.extended_points(course)
-        row = [number(course.points_for(grade.verdicts[name])) for name in names]
+        row = [number(course.points_for(part, grade.verdicts[part.exercise])) for part in parts]
         status = "; ".join(grade.remarks) or "Completed"
         table.writerow([cell(grade.student), *row, number(points), number(points / course.possible), cell(status)])
     return text.getvalue()

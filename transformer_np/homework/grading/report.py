@@ -3,8 +3,12 @@
 import csv
 import io
 from collections import Counter
+from dataclasses import dataclass
 
 from ..path import all_exercises
+
+RIGHT, FOR_LECTURE, WRONG, NOT_STARTED = STATES = ("right", "right for the lecture", "wrong", "not started")
+MOST_MISTAKES = 20  # in the overview's list
 
 _RISKY = ("=", "+", "-", "@")  # a cell that begins with one of these is a formula to a spreadsheet
 
@@ -20,11 +24,11 @@ def percent(points, possible):
 
 def grades_csv(grades, rubric):
     """The text of the CSV: one row per student, in the order of the grades."""
-    names = list(rubric.points)
+    names = [part.title for part in rubric.parts]
     columns = ["student", "points", "points possible", "percent", *names, "remarks"]
     if rubric.pass_mark is not None:
         columns.insert(4, "passed")
-    if rubric.extended:
+    if rubric.has_extended:
         columns.insert(columns.index("percent") + 1, "extended points")
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
@@ -33,11 +37,11 @@ def grades_csv(grades, rubric):
         points = grade.points(rubric)
         share = percent(points, rubric.possible)
         row = [cell(grade.student), number(points), number(rubric.possible), share]
-        if rubric.extended:
+        if rubric.has_extended:
             row.append(number(grade.extended_points(rubric)))
         if rubric.pass_mark is not None:
             row.append("yes" if _has_passed(points, rubric) else "no")
-        row += [number(rubric.points_for(grade.verdicts[name])) for name in names]
+        row += [number(rubric.points_for(part, grade.verdicts[part.exercise])) for part in rubric.parts]
         table.writerow([*row, cell("; ".join(grade.remarks))])
     return text.getvalue()
 
@@ -57,7 +61,7 @@ def student_report(grade, rubric, run):
     lines = [f"# {_plain(grade.student)}", ""]
     lines += [f"{_plain(rubric.title)}", ""] if rubric.title else []
     lines.append(f"{number(points)} of {number(rubric.possible)} points, {percent(points, rubric.possible)} %.")
-    if rubric.extended:
+    if rubric.has_extended:
         more = f"{number(grade.extended_points(rubric))} of {number(rubric.possible_extended)}"
         lines[-1] += f" Beyond the core: {more} points."
     if rubric.pass_mark is not None:
@@ -67,19 +71,52 @@ def student_report(grade, rubric, run):
     if grade.remarks:
         lines += ["", "Remarks:", "", *(f"- {_plain(remark)}" for remark in grade.remarks)]
     lines += ["", "| exercise | points | outcome | mistake |", "|---|---|---|---|"]
-    for name, worth in rubric.points.items():
-        verdict = grade.verdicts[name]
-        got = f"{number(rubric.points_for(verdict))} of {number(worth)}"
-        got += " (extended)" if name in rubric.extended else ""
-        lines.append(f"| {name} | {got} | {verdict.outcome} | {_plain(verdict.misconception or '')} |")
     for name in rubric.points:
         verdict = grade.verdicts[name]
-        if not verdict.passed and verdict.outcome != "not started":
+        got = ", ".join(
+            f"{number(rubric.points_for(part, verdict))} of {number(part.worth)}"
+            + (" (extended)" if part.extended else "")
+            for part in rubric.parts_of(name)
+        )
+        outcome = verdict.outcome if verdict.passed or not verdict.core else FOR_LECTURE
+        lines.append(f"| {name} | {got} | {outcome} | {_plain(verdict.misconception or '')} |")
+    for name in rubric.points:
+        verdict = grade.verdicts[name]
+        if not verdict.passed and verdict.outcome != NOT_STARTED:
             fence = "`" * (3 + max((len(run) for run in _runs_of_backticks(verdict.message)), default=0))
             lines += ["", f"## {name}", "", f"{fence}text", verdict.message, fence]
             section = all_exercises()[name].section
             lines += ["", f"Lecture: {section}. {verdict.share:.0%} of the cases are right."]
     return "\n".join([*lines, "", run, ""])
+
+
+@dataclass(frozen=True)
+class ClassResult:
+    """An exercise in a class: how many students have each of STATES, and how many make each mistake, the most frequent
+    first."""
+
+    exercise: str
+    states: dict
+    mistakes: dict
+
+
+def class_results(grades, rubric):
+    """A ClassResult for every exercise."""
+    results = []
+    for name in rubric.points:
+        verdicts = [grade.verdicts[name] for grade in grades]
+        states = Counter(map(_state, verdicts))
+        mistakes = Counter(verdict.misconception for verdict in verdicts if verdict.misconception)
+        results.append(ClassResult(name, {state: states[state] for state in STATES}, dict(mistakes.most_common())))
+    return results
+
+
+def _state(verdict):
+    if verdict.passed:
+        return RIGHT
+    if verdict.core:
+        return FOR_LECTURE
+    return NOT_STARTED if verdict.outcome == NOT_STARTED else WRONG
 
 
 def overview(grades, rubric, run):
@@ -88,14 +125,18 @@ def overview(grades, rubric, run):
     mean = sum(totals) / len(totals)
     students = "1 student" if len(grades) == 1 else f"{len(grades)} students"
     lines = ["# The class", "", f"{students}, {mean:.1f} % on average.", ""]
-    lines += ["| exercise | passed | started | most frequent mistakes |", "|---|---|---|---|"]
-    for name in rubric.points:
-        verdicts = [grade.verdicts[name] for grade in grades]
-        passed = sum(verdict.passed for verdict in verdicts)
-        started = sum(verdict.outcome != "not started" for verdict in verdicts)
-        wrong = Counter(verdict.misconception for verdict in verdicts if verdict.misconception).most_common(3)
-        often = ", ".join(f"{_plain(mistake)} ({count})" for mistake, count in wrong)
-        lines.append(f"| {name} | {passed} | {started} | {often} |")
+    lines += [f"| exercise | {' | '.join(STATES)} | most frequent mistakes |", f"|---|{'---|' * len(STATES)}---|"]
+    results = class_results(grades, rubric)
+    for result in results:
+        often = ", ".join(f"{_plain(mistake)} ({n})" for mistake, n in list(result.mistakes.items())[:3])
+        lines.append(f"| {result.exercise} | {' | '.join(map(str, result.states.values()))} | {often} |")
+    found = [(n, result.exercise, mistake) for result in results for mistake, n in result.mistakes.items()]
+    if found:
+        lines += ["", "## The most frequent mistakes", "", "| students | exercise | mistake | feedback |"]
+        lines.append("|---|---|---|---|")
+    for n, name, mistake in sorted(found, key=lambda row: -row[0])[:MOST_MISTAKES]:
+        feedback = all_exercises()[name].mistakes.get(mistake, "")
+        lines.append(f"| {n} | {name} | {_plain(mistake)} | {_plain(feedback)} |")
     return "\n".join([*lines, "", run, ""])
 
 

@@ -51,10 +51,14 @@ class Grade:
 
     def points(self, rubric):
         """The points for the core."""
-        return sum(rubric.points_for(self.verdicts[name]) for name in rubric.core)
+        return self._points(rubric, extended=False)
 
     def extended_points(self, rubric):
-        return sum(rubric.points_for(self.verdicts[name]) for name in rubric.extended)
+        return self._points(rubric, extended=True)
+
+    def _points(self, rubric, extended):
+        parts = [part for part in rubric.parts if part.extended == extended]
+        return sum(rubric.points_for(part, self.verdicts[part.exercise]) for part in parts)
 
 
 class _Desk:

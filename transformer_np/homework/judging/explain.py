@@ -464,7 +464,8 @@ class _Search:
                 continue
             if i in finding.wrong and finding.case.extended:
                 continue  # more may be missing there than this mistake
-            if i in finding.wrong and alone is not None and alone[i].shape != finding.results[i].shape:
+            shape = finding.results[i].shape
+            if i in finding.wrong and alone is not None and shape not in (alone[i].shape, right.shape):
                 continue  # the shape is another mistake, behind which this one may or may not be
             if not self._is_explained_with(name, named, i, number):
                 return True

@@ -4,6 +4,7 @@ import numpy as np
 
 from ... import training
 from ...module import Parameter
+from ...training.optim import is_matrix
 from ..exercise import Case, Exercise, Result, draw_sizes
 
 _STEPS = 5
@@ -291,4 +292,94 @@ ADAM = Exercise(
 """,
 )
 
-EXERCISES = [ADAM]
+# --- with weight decay ------------------------------------------------------------------------------------------------
+
+
+def adamw_cases(rng):
+    plain, *_, still = adam_cases(rng)
+    values, gradients = plain.arguments
+    values = [10 * array for array in values]  # so that the decay is seen beside the step
+    options = {"lr": 0.1, "weight_decay": 0.3}
+    return [
+        Case("", (values, gradients), options, plain.sizes),
+        Case("only matrices decayed", (values, gradients), {**options, "decays": is_matrix}, plain.sizes),
+        Case("weight_decay=0", (values, gradients), {**options, "weight_decay": 0.0}, plain.sizes),
+        Case("betas=(0.9, 0.98)", still.arguments, {**still.options, "lr": 0.2, "weight_decay": 0.5}, plain.sizes),
+    ]
+
+
+class AdamW(Adam):
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None):
+        super().__init__(parameters, lr, betas, eps)
+        self.weight_decay, self.decays = weight_decay, decays
+
+    def update(self, p, g, m, v):
+        if self.decays is None or self.decays(p):
+            p.data -= self.lr * self.weight_decay * p.data
+        super().update(p, g, m, v)
+
+
+ADAMW = Exercise(
+    training.AdamW,
+    results=(Result("change of the parameters", "step number"), Result("gradients after the step", "step number")),
+    cases=adamw_cases,
+    answer=AdamW,
+    hints=(
+        "If λ p is added to the gradient, Adam divides it by √v̂. What is then left of the decay of a parameter with "
+        "large gradients?",
+        "p −= lr · λ · p, then p −= lr · m̂ / (√v̂ + ε) with m and v of the gradient alone",
+        "Loshchilov & Hutter 2019, algorithm 2. self.data[block] are the parameters; self._decayed is None, or 1 and "
+        "0 for every element. super()._update_block(block) is Adam's step.",
+    ),
+    difficulty=1,
+    section="Loshchilov & Hutter 2019",
+    chapter="Training and decoding",
+    place=3.2,
+    drive=drive_adam,
+    parts=("_update_block",),
+    mistakes="""
+- decay in the gradient:
+    p.data -= self.lr * self.weight_decay * p.data -> g = g + self.weight_decay * p.data
+  λ p is added to the gradient, so it also goes into m and v, and is divided by √v̂. This is Adam with L2
+  regularisation. AdamW takes lr · λ · p directly from the parameters.
+- decay in the gradient, with lr:
+    p.data -= self.lr * self.weight_decay * p.data -> g = g + self.lr * self.weight_decay * p.data
+  lr · λ · p is added to the gradient, so it also goes into m and v, and is divided by √v̂. Take it directly from the
+  parameters, before Adam's step.
+- decay without lr:  p.data -= self.lr * self.weight_decay * p.data -> p.data -= self.weight_decay * p.data
+  The parameters shrink by λ p in each step. The decay has the learning rate as a factor too: lr · λ · p.
+- decay without p:  self.lr * self.weight_decay * p.data -> self.lr * self.weight_decay
+  The same number lr · λ is taken from every parameter. The decay is proportional to the parameter: lr · λ · p.
+- decay by the sign:  self.lr * self.weight_decay * p.data -> self.lr * self.weight_decay * np.sign(p.data)
+  lr · λ · sign(p) is taken from the parameters, which is L1 regularisation. The decay is proportional to p: lr · λ · p.
+- decay by the square:  self.lr * self.weight_decay * p.data -> self.lr * self.weight_decay * p.data**2
+  lr · λ · p² is taken from the parameters. λ p² / 2 is the penalty, and its gradient is λ p: the decay is lr · λ · p.
+- parameters grow:  p.data -= self.lr * self.weight_decay -> p.data += self.lr * self.weight_decay
+  lr · λ · p is added to the parameters, so they grow. Subtract it.
+- decay after the step:
+    in AdamW.update:
+        super().update(p, g, m, v)
+        if self.decays is None or self.decays(p):
+            p.data -= self.lr * self.weight_decay * p.data
+  The decay comes after Adam's step and shrinks the step, too. Decay first: it uses the old parameters.
+- lr squared:  p.data -= self.lr * self.weight_decay -> p.data -= self.lr**2 * self.weight_decay
+  The decay has the factor lr². It is lr · λ · p, with lr once.
+- half of λ:  p.data -= self.lr * self.weight_decay -> p.data -= self.lr * self.weight_decay / 2
+  The decay has the factor λ/2. The penalty is λ p² / 2 and its gradient λ p, so the decay is lr · λ · p.
+- twice λ:  p.data -= self.lr * self.weight_decay -> p.data -= 2 * self.lr * self.weight_decay
+  The decay has the factor 2 λ. It is lr · λ · p: the factor 2 of the square is cancelled by the ½ of the penalty.
+- no decay:  p.data -= self.lr * self.weight_decay * p.data -> pass
+  This is Adam: the parameters do not decay. Subtract lr · λ · p before its step.
+- only the decay:  super().update(p, g, m, v) -> pass
+  Adam's step is missing, the parameters only decay. Call super()._update_block(block) after the decay.
+- everything decayed:  if self.decays is None or self.decays(p): -> if True:
+  All parameters decay, whatever `decays` says. self._decayed is None, or has 1 for the elements that decay and 0 for
+  the others.
+- the others decayed:  self.decays(p): -> not self.decays(p):
+  The wrong parameters decay: self._decayed has 1 for the elements that decay, and 0 for the others.
+- nothing decayed by default:  self.decays is None or self.decays(p) -> self.decays is not None and self.decays(p)
+  Without `decays` nothing decays. None means that all parameters decay.
+""",
+)
+
+EXERCISES = [ADAM, ADAMW]

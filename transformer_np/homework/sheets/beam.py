@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 
 from ... import decoding
-from ..exercise import Case, Exercise, Result
+from ..exercise import Case, Exercise, Result, extended
 from ..rewriting import Mistakes
 from .greedy import START_AND_END
 from .scripted import (
@@ -42,11 +42,29 @@ _SELDOM_SEEN = (
 
 
 def beam_cases(rng):
+    plain = _beam_case(rng, "", False, 5, 3, 2.5, _SELDOM_SEEN)
     return [
-        _beam_case(rng, "", False, 5, 3, 2.5, _SELDOM_SEEN),
+        plain,
         _beam_case(rng, "length_penalty=0", False, 5, 3, 0, (("", "ended hypothesis can be pushed out"),)),
         _beam_case(rng, "other ids for padding, start and end", True, 4, 4, 0.8, ()),
+        extended(Case("return_hypotheses=True", plain.arguments, {"return_hypotheses": True}, plain.sizes)),
     ]
+
+
+def drive_beam(answer, model, src, beam_size, max_len, length_penalty, return_hypotheses=False):
+    """The output; each Hypothesis as a triple, because only numbers and lists come out of a submission's process."""
+    if not return_hypotheses:
+        return answer(model, src, beam_size, max_len, length_penalty)
+    found = answer(model, src, beam_size, max_len, length_penalty, return_hypotheses=True)
+    return [[(h.ids, h.log_prob, h.score) if hasattr(h, "ids") else h for h in of_row] for of_row in found]
+
+
+def ids_and_hypotheses(case, output):
+    """The ids as one array, and log p and score of all hypotheses, (B, beams, 2); 0 where they are not asked for."""
+    if not case.options:
+        return *as_array(case, output), np.zeros(len(output))
+    numbers = [[(float(log_p), float(score)) for _, log_p, score in of_row] for of_row in output]
+    return *as_array(case, [of_row[0][0] for of_row in output]), np.array(numbers)
 
 
 def _beam_case(rng, label, other_ids, max_len, beam_size, length_penalty, to_show, rows=6):
@@ -95,9 +113,10 @@ def _push_out(model, src):
         model.write(src, [c.bos_id, *ids], following)
 
 
-def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6):
+def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, return_hypotheses=False):
     bos_id, eos_id = model.config.bos_id, model.config.eos_id
     outputs = []
+    hypotheses = []
     for row in src:
         beams, ended = [(0.0, [bos_id])], []  # log p and ids
         for _ in range(max_len):
@@ -112,14 +131,19 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6):
             ended += [(total, ids) for total, ids in extended if ids[-1] == eos_id]
             beams = [(total, ids) for total, ids in extended if ids[-1] != eos_id]
         finished = []
+        numbers = []
         for total, ids in ended + beams:
             written = ids[1:]
             score = total / ((5 + len(written)) / 6) ** length_penalty
             finished.append((score, written))
+            numbers.append((total, score))
         _, written = max(finished, key=lambda f: f[0])
         if eos_id in written:
             written = written[: written.index(eos_id)]
         outputs.append(written)
+        hypotheses.append([(written, *pair) for pair in sorted(numbers, key=lambda pair: -pair[1])])
+    if return_hypotheses:
+        return hypotheses
     return outputs
 
 
@@ -144,7 +168,7 @@ WITH_MARGINS = Mistakes(
 
 BEAM_SEARCH = Exercise(
     decoding.beam_search,
-    results=(Result("ids", "B T"),),
+    results=(Result("ids", "B T"), Result("hypotheses", "B hypothesis number")),
     cases=beam_cases,
     answer=beam_search,
     hints=(
@@ -158,8 +182,19 @@ BEAM_SEARCH = Exercise(
     section="Wu et al. 2016, §7",
     chapter="Training and decoding",
     place=8,
-    view=as_array,
+    drive=drive_beam,
+    view=ids_and_hypotheses,
     mistakes="""
+- return_hypotheses ignored:  return hypotheses -> pass
+  `return_hypotheses` is not used: the ids are returned alone. With it, each row has the list of its hypotheses.
+- hypotheses not sorted:  sorted(numbers, key=lambda pair: -pair[1]) -> numbers
+  The hypotheses are not sorted. The best comes first, the one with the highest score.
+- the worst hypothesis first:  key=lambda pair: -pair[1] -> key=lambda pair: pair[1]
+  The hypotheses are sorted the wrong way round. The best comes first, the one with the highest score.
+- hypotheses sorted by log p:  key=lambda pair: -pair[1] -> key=lambda pair: -pair[0]
+  The hypotheses are sorted by log p. They are ranked by the score, log p / length penalty.
+- only the best hypothesis:  -pair[1])] -> -pair[1])[:1]]
+  Only the best hypothesis of each row is returned. With return_hypotheses all of the beam come, best first.
 - no length penalty:  total / ((5 + len(written)) / 6) ** length_penalty -> total
   length_penalty is not used: hypotheses are ranked by log p alone, and short ones win. The score is log p / ((5 +
   length)/6)^length_penalty.

@@ -47,7 +47,7 @@ _KNOWN = (
         r"truth value of an array",
         "an array as a condition",
         "`if`, `and`, `or` and `not` need one truth value, not an array. For arrays use np.where, `&`, `|` and `~`. To "
-        "test for a missing mask use `is None`.",
+        "test for a missing argument use `is None`.",
     ),
     (
         ("ValueError",),

@@ -1,0 +1,146 @@
+"""Exercises for nbgrader and Otter: the notebooks and tests, tried with the packages where they are installed."""
+
+import json
+import warnings
+from types import SimpleNamespace
+
+import pytest
+
+from transformer_np import cli
+
+COURSE = """
+title = "Sheet 2"
+exercises = ["softmax", "softmax_backward", "AddNorm"]
+core = 0.75
+[points]
+softmax = 4
+softmax_backward = { core = 2 }
+"""
+FOR_LECTURE = """
+import numpy as np
+
+
+def softmax(x, axis=-1):
+    y = np.exp(x - x.max(axis, keepdims=True))
+    return y / y.sum(axis, keepdims=True)
+"""
+
+
+@pytest.fixture
+def export(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "course.toml").write_text(COURSE, encoding="utf-8")
+
+    def export(*args):
+        try:
+            code = cli.main(["homework", "export", *args])
+        except SystemExit as stop:
+            code = stop.code
+        return code, *capsys.readouterr()
+
+    return export
+
+
+def cells_of(path, kind="code"):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in cells if cell["cell_type"] == kind]
+
+
+def answer():
+    """The names that a student's notebook has, with a softmax that is right for the lecture."""
+    space = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(FOR_LECTURE, space)
+    return space
+
+
+def test_an_nbgrader_cell_gives_the_points_and_says_what_is_wrong(export, tmp_path):
+    code, out, _ = export("source/sheet", "--for", "nbgrader", "--course", "course.toml")
+    assert (code, "nbgrader generate_assignment sheet" in out) == (0, True)
+    cells = cells_of(tmp_path / "source" / "sheet" / "homework.ipynb")
+    about = {cell["metadata"]["nbgrader"]["grade_id"]: cell for cell in cells if cell["metadata"]}
+    points = {name: cell["metadata"]["nbgrader"].get("points") for name, cell in about.items()}
+    assert points == {
+        "softmax": None, "softmax-core": 3, "softmax-rest": 1, "softmax_backward": None, "softmax_backward-core": 2,
+        "AddNorm": None, "AddNorm-core": 0.75, "AddNorm-rest": 0.25,
+    }  # fmt: skip
+    space = answer()
+    exec(about["softmax-core"]["source"], space)
+    with pytest.raises(AssertionError, match="right for the lecture; still to do: a row of nothing but −inf"):
+        exec(about["softmax-rest"]["source"], space)
+    exec(cells[0]["source"], space)
+    for name in ("softmax_backward", "AddNorm"):
+        exec(about[name]["source"], space)
+        with pytest.raises(AssertionError, match=f"{name}: not started"):
+            exec(about[f"{name}-core"]["source"], space)
+
+
+def test_otter_tests_ask_for_both_parts(export, tmp_path, monkeypatch):
+    code, out, _ = export("sheet", "--for", "otter", "--course", "course.toml")
+    assert (code, "otter generate -t sheet/tests" in out) == (0, True)
+    assert sorted(path.stem for path in (tmp_path / "sheet" / "tests").iterdir()) == [
+        "AddNorm", "softmax", "softmax_backward"
+    ]  # fmt: skip
+    assert 'grader.check("softmax")' in [cell["source"] for cell in cells_of(tmp_path / "sheet" / "homework.ipynb")]
+    tried = []
+
+    def test_case(points, name):
+        return lambda test: tried.append((points, name, test))
+
+    monkeypatch.setitem(__import__("sys").modules, "otter.test_files", SimpleNamespace(test_case=test_case))
+    exec((tmp_path / "sheet" / "tests" / "softmax.py").read_text(encoding="utf-8"), {})
+    (core, name, of_core), (rest, extended, of_rest) = tried
+    assert (core, name, rest, extended) == (3, "softmax", 1, "softmax (extended)")
+    of_core(answer()["softmax"])
+    with pytest.raises(AssertionError, match="still to do"):
+        of_rest(answer()["softmax"])
+
+
+def test_an_export_writes_over_nothing(export, tmp_path):
+    assert export("sheet", "--for", "otter", "--only", "softmax")[0] == 0
+    code, _, err = export("sheet", "--for", "otter", "--only", "relu")
+    assert (code, "homework.ipynb already exists" in err) == (2, True)
+    assert not (tmp_path / "sheet" / "tests" / "relu.py").exists()
+    assert export("sheet", "--only", "softmax")[0] == 2  # for which grader?
+
+
+def test_exercises_of_a_teacher_cannot_be_exported(export, tmp_path):
+    cli.main(["homework", "new", "center", "--in", "mine"])
+    (tmp_path / "course.toml").write_text('folder = "mine"\nexercises = ["center"]\n', encoding="utf-8")
+    code, _, err = export("sheet", "--for", "nbgrader", "--course", "course.toml")
+    assert (code, "center is an exercise of your own" in err) == (2, True)
+
+
+# --- with the packages ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_nbgrader_takes_the_notebook(export, tmp_path):
+    pytest.importorskip("nbgrader")
+    import nbformat
+    from nbgrader.nbgraderformat import MetadataValidator
+    from nbgrader.preprocessors import ClearSolutions
+
+    assert export("sheet", "--for", "nbgrader", "--course", "course.toml")[0] == 0
+    notebook = nbformat.read(tmp_path / "sheet" / "homework.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    MetadataValidator().validate_nb(notebook)
+    released, _ = ClearSolutions().preprocess(notebook, {"nbgrader": {}})
+    (stub,) = [cell.source for cell in released.cells if cell.source.startswith("def softmax(")]
+    assert stub.endswith("# YOUR CODE HERE\n    raise NotImplementedError()")
+    assert "Turn scores into positive weights" in stub
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_otter_runs_the_tests(export, tmp_path):
+    pytest.importorskip("otter")
+    from otter.test_files.exception_test import ExceptionTestFile
+
+    assert export("sheet", "--for", "otter", "--course", "course.toml")[0] == 0
+    file = ExceptionTestFile.from_file(str(tmp_path / "sheet" / "tests" / "softmax.py"))
+    file.run(answer())
+    core, rest = file.test_case_results
+    assert (core.passed, core.test_case.points) == (True, 3)
+    assert (rest.passed, rest.test_case.points) == (False, 1)
+    assert "right for the lecture; still to do: a row of nothing but −inf" in rest.message

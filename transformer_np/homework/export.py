@@ -1,0 +1,98 @@
+"""Exercises for other graders: a source notebook of nbgrader, or a notebook and test files of Otter.
+
+The cells and tests call `check`, and fail with its message. They run in the notebook's own process, without the walls
+of `homework grade`.
+"""
+
+import json
+from textwrap import indent
+
+from .path import all_exercises, own_exercises
+from .stubs import BODY, difficulty, imports, stub
+
+NOTEBOOK = "homework.ipynb"
+_BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
+
+
+def exported(course, names, grader):
+    """{path in the folder: text} of these exercises of a course, for "nbgrader" or "otter".
+
+    ValueError for an exercise of a teacher's own: a cell finds only the library's by its name.
+    """
+    if own := [name for name in names if name in own_exercises()]:
+        raise ValueError(f"{own[0]} is an exercise of your own; only the library's can be exported")
+    exercises = [all_exercises()[name] for name in names]
+    stubs = {exercise.name: stub(exercise) for exercise in exercises}
+    title = course.title or "Homework"
+    head = [_markdown(f"# {title}" + (f"\n\nDeadline: {course.deadline}" if course.deadline else ""))]
+    head += [_code(imports(exercises, stubs).rstrip())]
+    if grader == "otter":
+        head += [_code('import otter\n\ngrader = otter.Notebook("homework.ipynb")')]
+    cells, files = list(head), {}
+    for exercise in exercises:
+        name, parts = exercise.name, course.parts_of(exercise.name)
+        about = f"{difficulty(exercise).capitalize()}, {exercise.section}. {exercise.hints[0]}"
+        cells.append(_markdown(f"## {name}\n\n{about}"))
+        if grader == "nbgrader":
+            cells.append(_code(_with_markers(stubs[name]), _metadata(name, solution=True)))
+            cells += [_code(_test(part), _metadata(_id(part), points=part.worth)) for part in parts]
+        else:
+            cells += [_code(stubs[name].rstrip()), _code(f'grader.check("{name}")')]
+            files[f"tests/{name}.py"] = _otter_test(name, parts)
+    return {NOTEBOOK: _notebook(cells), **files}
+
+
+def _id(part):
+    return f"{part.exercise}-{part.of}"
+
+
+def _with_markers(text):
+    """The stub with nbgrader's marks around the bodies: it replaces what stands between them."""
+    lines = []
+    for line in text.rstrip().splitlines():
+        space = line[: len(line) - len(line.lstrip())]
+        lines += [space + _BEGIN, line, space + _END] if line.strip() == BODY else [line]
+    return "\n".join(lines)
+
+
+def _test(part):
+    """A cell or a body that fails with the message of the check."""
+    asked = "core" if part.of == "core" else "passed"
+    return (
+        "from transformer_np.homework import check\n\n"
+        f'verdict = check("{part.exercise}", {part.exercise}, quiet=True)\n'
+        f"assert verdict.{asked}, verdict.message"
+    )
+
+
+def _otter_test(name, parts):
+    tests = ["from otter.test_files import test_case", "", "OK_FORMAT = False", f"name = {name!r}"]
+    for part in parts:
+        tests += ["", "", f"@test_case(points={part.worth:g}, name={part.title!r})"]
+        tests += [f"def test_{name}_{part.of}({name}):", indent(_test(part), "    ")]
+    return "\n".join(tests) + "\n"
+
+
+# --- the format of notebooks ------------------------------------------------------------------------------------------
+
+
+def _metadata(grade_id, solution=False, points=None):
+    about = {"schema_version": 3, "grade_id": grade_id, "grade": not solution, "solution": solution, "task": False}
+    about |= {"locked": not solution} | ({} if points is None else {"points": points})
+    return {"nbgrader": {**about, "cell_type": "code"}}
+
+
+def _markdown(text):
+    return {"cell_type": "markdown", "metadata": {}, "source": text}
+
+
+def _code(text, metadata=None):
+    return {"cell_type": "code", "execution_count": None, "metadata": metadata or {}, "outputs": [], "source": text}
+
+
+def _notebook(cells):
+    cells = [{"id": f"cell-{number}", **cell} for number, cell in enumerate(cells)]
+    kernel = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+    metadata = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    notebook = {"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"

@@ -1,0 +1,135 @@
+"""A batch of windows of a text."""
+
+import numpy as np
+
+from ...data import text
+from ..exercise import Case, Exercise, Result
+
+DRAWN = 120  # batches: enough for every start to occur
+
+
+def windows_cases(rng):
+    def case(label, T, B, starts):
+        ids = rng.permutation(np.arange(100, 400))[: T + starts]
+        return Case(label, (ids, T, B, np.random.default_rng(rng.integers(2**31))), sizes={"T": T, "B": B})
+
+    return [
+        case("", int(rng.integers(4, 9)), int(rng.integers(3, 7)), int(rng.integers(8, 13))),
+        case("one window", 3, 1, 7),
+        case("a text of one window and the token after it", 4, 3, 1),
+        case("more rows than starts", 3, 7, 4),
+    ]
+
+
+def drive_windows(answer, ids, block_size, batch_size, rng):
+    """Many batches, or the first output that is not a pair."""
+    batches = []
+    for _ in range(DRAWN):
+        output = answer(ids, block_size, batch_size, rng)
+        if not isinstance(output, tuple | list) or len(output) != 2:
+            return output
+        batches.append([np.array(part) for part in output])
+    return batches
+
+
+def view_windows(case, batches):
+    """What every right answer has in common, whatever its random numbers.
+
+    inputs, targets: the places in the text that the first batch shows, counted from the start of each row
+    starts: whether windows start at each place, and facts about how the starts of one batch belong together
+    """
+    ids, block_size, rows, _ = case.arguments
+    if not isinstance(batches, list) or len(batches) != DRAWN or not all(len(pair) == 2 for pair in batches):
+        raise ValueError("no pairs of inputs and targets")
+    inputs, targets = (np.array(part) for part in batches[0])
+    starts = [np.atleast_2d(_places(pair[0], ids))[:, 0] for pair in batches]
+    if inputs.ndim == 2:
+        begin = _places(inputs, ids)[:, :1]
+        inputs = _places(inputs, ids) - begin
+        targets = _places(targets, ids) - (begin if targets.ndim == 2 and len(targets) == len(begin) else 0)
+    seen = np.isin(np.arange(len(ids)), np.concatenate(starts))
+    facts = [all((own == starts[0]).all() for own in starts if own.shape == starts[0].shape)]
+    if rows > 1:
+        steps = [np.diff(own) % (len(ids) - block_size) for own in starts]  # from row to row
+        facts += [all((step == n).all() for step in steps) for n in (0, 1)]
+        facts += [all(len(set(own.tolist())) == len(own) for own in starts)]
+    return inputs, targets, np.array([*seen, *facts], float)
+
+
+def _places(part, ids):
+    """Where the ids of an array stand in the text, −1000 for a number that is not in it."""
+    place = {int(i): n for n, i in enumerate(ids)}
+    return np.array([place.get(int(i), -1000) for i in part.reshape(-1)]).reshape(part.shape)
+
+
+def text_windows(ids, block_size, batch_size, rng):
+    starts = rng.integers(len(ids) - block_size, size=batch_size)
+    inputs = np.stack([ids[s : s + block_size] for s in starts])
+    targets = np.stack([ids[s + 1 : s + 1 + block_size] for s in starts])
+    return inputs, targets
+
+
+WINDOWS = Exercise(
+    text.text_windows,
+    results=(Result("inputs", "B T"), Result("targets", "B T"), Result("the starts of the windows", "place")),
+    cases=windows_cases,
+    answer=text_windows,
+    hints=(
+        "The target of the last token of a window is the token after it. Where can the last window start, then?",
+        "inputs[b, t] = ids[s_b + t], targets[b, t] = ids[s_b + t + 1], s_b in 0 … n − T − 1",
+        'notebook 08, "Text"; rng.integers(high, size=B) draws from 0 … high − 1.',
+    ),
+    difficulty=1,
+    section="GPT: Radford et al. 2018",
+    chapter="Text and batches",
+    place=3,
+    drive=drive_windows,
+    view=view_windows,
+    mistakes="""
+- targets not shifted:  ids[s + 1 : s + 1 + block_size] -> ids[s : s + block_size]
+  The targets are the inputs themselves. The model would learn to copy: the target of each token is the token after it.
+- inputs and targets swapped:  return inputs, targets -> return targets, inputs
+  The inputs and the targets are swapped: each target is the token before its input. The target is the token after it.
+- the first token as the last target:  return inputs, targets -> return inputs, np.roll(inputs, -1, axis=1)
+  The last target of a window is the window's first token (np.roll goes round). It is the token after the window, so
+  each row needs block_size + 1 tokens of the text.
+- one target per window:  return inputs, targets -> return inputs, targets[:, -1]
+  There is only one target per window, the token after it. Every position has a target: inputs and targets have the same
+  shape.
+- windows one too long:  ids[s : s + block_size] for -> ids[s : s + block_size + 1] for
+  The windows have block_size + 1 tokens. The inputs are the first block_size of them, the targets the last.
+- last start missing:  rng.integers(len(ids) - block_size, size=batch_size) ->
+        rng.integers(max(1, len(ids) - block_size - 1), size=batch_size)
+  The last window never comes, so the last token of the text is never a target. Starts are 0 … n − T − 1, and
+  rng.integers(high) leaves out high itself.
+- first start missing:  rng.integers(len(ids) - block_size, size=batch_size) ->
+        rng.integers(min(1, len(ids) - block_size - 1), len(ids) - block_size, size=batch_size)
+  No window starts at the first token. Starts are 0 … n − T − 1.
+- one start too many:  len(ids) - block_size, size -> len(ids) - block_size + 1, size
+  A window can start at n − T. Then the text has no token after its last one, and that row is too short. The last start
+  is n − T − 1.
+- one start for all rows:  rng.integers(len(ids) - block_size, size=batch_size) ->
+        np.full(batch_size, rng.integers(len(ids) - block_size))
+  All rows of a batch have the same start. Draw one for each row: size=batch_size.
+- rows start side by side:  rng.integers(len(ids) - block_size, size=batch_size) ->
+        (rng.integers(len(ids) - block_size) + np.arange(batch_size)) % (len(ids) - block_size)
+  Only the first start is drawn, and the other rows begin one token later each. Draw every start by itself.
+- starts not drawn:  rng.integers(len(ids) - block_size, size=batch_size) ->
+        np.arange(batch_size) % (len(ids) - block_size)
+  The starts are the first places of the text in every batch. Draw them with `rng`, so that each batch shows other
+  windows.
+- the same batch every time:  rng.integers(len -> np.random.default_rng(0).integers(len
+  Every call returns the same batch, because the random generator is made in the function. Draw from the argument `rng`,
+  which goes on from call to call.
+- starts a block apart:  rng.integers(len(ids) - block_size, size=batch_size) ->
+        block_size * rng.integers((len(ids) - block_size - 1) // block_size + 1, size=batch_size)
+  Windows start only at multiples of block_size. They may start at every token.
+- no start twice:  rng.integers(len(ids) - block_size, size=batch_size) ->
+        np.resize(rng.permutation(len(ids) - block_size), batch_size)
+  The starts of a batch are all different. Draw each independently of the others: two rows may be the same.
+- transposed:  return inputs, targets -> return inputs.T, targets.T
+  The axes are swapped, (T, B). A row is a window: (B, T).
+""",
+)
+
+EXERCISES = [WINDOWS]
