@@ -22,7 +22,7 @@ from .style import (
     wrapped,
 )
 
-ROW = 0.27  # inches
+ROW, TALL_ROW = 0.27, 0.36  # inches
 BAR = 0.75  # inches for a colour bar
 
 
@@ -82,7 +82,7 @@ def head_ablation(table, quantity="loss", title=None):
         row[: len(change)] = change
     texts = [[f"{value:+.2f}".replace("-", "−") for value in row] for row in values]
     cell = max(text_width(text, TEXT - 1) for row in texts for text in row) + 2 * PAD
-    grid = _Grid(list(table.without), [f"{h + 1}" for h in range(H)], min(CELL, max(cell, 0.5)), ROW, title, "head")
+    grid = _Grid(list(table.without), [f"{h + 1}" for h in range(H)], min(CELL, max(cell, 0.5)), TALL_ROW, title, "head")
     image = grid.axes.imshow(values, cmap=SIGNED, norm=CenteredNorm(0, np.nanmax(np.abs(values)) or 1), aspect="auto")
     bright = is_bright(image, values)
     for (row, h), value in np.ndenumerate(values):
@@ -102,12 +102,13 @@ class _Grid:
         bottom = EDGE + 2 * LABEL + PAD
         width = left + max(panel[0], text_width(label)) + BAR + EDGE
         lines = wrapped(title, width - 2 * EDGE) if title else []
-        tall = bottom + max(panel[1], 1.3) + EDGE + (LABEL * len(lines) + PAD if lines else 0)
+        room = max(panel[1], 1.1)  # for the colour bar
+        tall = bottom + room + EDGE + (LABEL * len(lines) + PAD if lines else 0)
         self.figure = Picture(figsize=(width, tall))
-        base = bottom + max(0, 1.3 - panel[1]) / 2  # a low panel stands beside the middle of its colour bar
+        base = bottom + room - panel[1]
         self.axes = self.figure.add_axes((left / width, base / tall, panel[0] / width, panel[1] / tall))
         self.bar = self.figure.add_axes(
-            ((width - EDGE - BAR + 2 * PAD) / width, bottom / tall, 0.14 / width, max(panel[1], 1.3) / tall)
+            ((width - EDGE - BAR + 2 * PAD) / width, bottom / tall, 0.14 / width, room / tall)
         )
         self.axes.set_xticks(range(len(columns)), columns)
         self.axes.set_yticks(range(len(rows)), rows)
