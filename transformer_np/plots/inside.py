@@ -53,7 +53,7 @@ def logit_lens(logits, read, words=None, title=None):
     shown = {words[i] for i in best.flat}
     cell = max(map(text_width, shown | set(read))) + 2 * PAD
     rows = ["input", *(f"block {i + 1}" for i in range(layers - 1))]
-    grid = _Grid(rows[::-1], read, cell, ROW, title, "word that is read")
+    grid = _Grid(rows[::-1], read, cell, ROW, title, "word that is read", "probability")
     norm = Normalize(0, 1)
     image = grid.axes.imshow(likely[::-1], cmap=WEIGHTS, norm=norm, aspect="auto")
     bright = is_bright(image, likely[::-1])
@@ -80,9 +80,17 @@ def head_ablation(table, quantity="loss", title=None):
     values = np.full((len(changes), H), np.nan)
     for row, change in zip(values, changes, strict=True):
         row[: len(change)] = change
-    texts = [[f"{value:+.2f}".replace("-", "−") for value in row] for row in values]
+    texts = [["0" if abs(value) < 0.005 else f"{value:+.2f}".replace("-", "−") for value in row] for row in values]
     cell = max(text_width(text, TEXT - 1) for row in texts for text in row) + 2 * PAD
-    grid = _Grid(list(table.without), [f"{h + 1}" for h in range(H)], min(CELL, max(cell, 0.5)), TALL_ROW, title, "head")
+    grid = _Grid(
+        list(table.without),
+        [f"{h + 1}" for h in range(H)],
+        min(CELL, max(cell, 0.5)),
+        TALL_ROW,
+        title,
+        "head",
+        f"change of the {quantity}",
+    )
     image = grid.axes.imshow(values, cmap=SIGNED, norm=CenteredNorm(0, np.nanmax(np.abs(values)) or 1), aspect="auto")
     bright = is_bright(image, values)
     for (row, h), value in np.ndenumerate(values):
@@ -96,13 +104,13 @@ def head_ablation(table, quantity="loss", title=None):
 class _Grid:
     """A figure with one panel of rows × columns, named on the left and below, and axes for a colour bar."""
 
-    def __init__(self, rows, columns, cell, height, title, label):
+    def __init__(self, rows, columns, cell, height, title, label, bar_label):
         panel = cell * len(columns), height * len(rows)
         left = EDGE + max(map(text_width, rows)) + 2 * PAD
-        bottom = EDGE + 2 * LABEL + PAD
         width = left + max(panel[0], text_width(label)) + BAR + EDGE
         lines = wrapped(title, width - 2 * EDGE) if title else []
-        room = max(panel[1], 1.1)  # for the colour bar
+        room = max(panel[1], 1.1, text_width(bar_label))  # for the colour bar
+        bottom = max(2 * EDGE, EDGE + 2 * LABEL + PAD - (room - panel[1]))
         tall = bottom + room + EDGE + (LABEL * len(lines) + PAD if lines else 0)
         self.figure = Picture(figsize=(width, tall))
         base = bottom + room - panel[1]
