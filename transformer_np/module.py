@@ -1,14 +1,16 @@
 """Parameter and Module: the parts of a model, by name."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from .support.outline import Outline
+from .support.replacing import Place
 
 
 class Parameter:
@@ -129,6 +131,53 @@ class Module:
             for name, array in module._kept.items()
             if isinstance(array, np.ndarray)
         }
+
+    def replaceable(self) -> dict[str, Place]:
+        """The values inside this module, beside its output, that `replacing` can change: {name: place}."""
+        return {}
+
+    @contextmanager
+    def replacing(self, name: str, function: Callable, backward: Callable | None = None) -> Iterator[Self]:
+        """`with model.replacing(name, function):` changes a value inside the model while it runs.
+
+            with model.replacing("decoder.0.cross_attention.weights", function):
+                logits = model(src, tgt_in)
+                model.backward(dlogits)
+
+        name: of a value, as in `intermediates()`, or of a module, for its output: "encoder.0"
+        function: from the array to another one of the same shape. The rest of the forward pass uses that one
+        backward: from the gradient of the new array and the old array to the gradient of the old array. By default the
+            new array is a constant: no gradient reaches the old one, whatever the function does. For a function that
+            sets entries to 0 this is `lambda dout, old: function(dout)`
+
+        Call the backward pass inside as well. Several values may be replaced at once. Meanwhile a layer computes whole
+        attention weights where it would compute tiles, and stand-ins take the place of functions of `functional` while
+        it runs, for every thread.
+
+        Raises ValueError for a name that no value has, with similar ones, and for a function that returns another
+        shape; RuntimeError for a value that this forward pass does not compute, such as the memory of self-attention.
+        """
+        places = self._values_by_name()
+        if name not in places:
+            hint = [other for other in places if other.endswith(f".{name}")][:3] or get_close_matches(name, places, 3)
+            hint = f"; did you mean {' or '.join(map(repr, hint))}?" if hint else ""
+            raise ValueError(f"this {type(self).__name__} has no value {name!r} that can be replaced{hint}")
+        for value, argument in ((function, "function"), (backward, "backward")):
+            if not callable(value) and not (value is None and argument == "backward"):
+                raise TypeError(f"{argument} must be a function, got {type(value).__name__}")
+        module, place = places[name]
+        with place.on(module, name, function, backward).active():
+            yield self
+
+    def _values_by_name(self):
+        """{name: (module, place)} of every value that can be replaced."""
+        found = {}
+        for path, module in self.named_modules():
+            for key, place in module.replaceable().items():
+                found[f"{path}.{key}" if path else key] = module, place
+            if path:
+                found[path] = module, Place()
+        return found
 
     # --- parameters and modules by name --------------------------------------------------------------------------
 

@@ -176,7 +176,7 @@ def test_sampling_shows_the_distributions_that_are_drawn_from(rng):
     settings = [{}, {"temperature": 0.5}, {"top_k": 3}, {"top_p": 0.8, "temperature": 2.0}]
     figure = plots.sampling(logits, words, settings, most=6, title="One distribution")
     order = np.argsort(-logits)[:6]
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [words[i] for i in order]
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [*(words[i] for i in order), "3 others"]
     assert [axes.get_title() for axes in figure.axes] == [
         "as it is",
         "temperature 0.5",
@@ -185,10 +185,12 @@ def test_sampling_shows_the_distributions_that_are_drawn_from(rng):
     ]
     for axes, setting in zip(figure.axes, settings, strict=True):
         drawn, plain = axes.containers
-        np.testing.assert_allclose([bar.get_width() for bar in drawn], sampling_distribution(logits, **setting)[order])
-        np.testing.assert_allclose([bar.get_width() for bar in plain], F.softmax(logits)[order])
+        for bars, p in ((drawn, sampling_distribution(logits, **setting)), (plain, F.softmax(logits))):
+            widths = [bar.get_width() for bar in bars]
+            np.testing.assert_allclose(widths[:-1], p[order])
+            np.testing.assert_allclose(sum(widths), 1)  # with the others
         assert axes.get_xlim() == figure.axes[0].get_xlim()
-    assert [text.get_text() for text in figure.axes[2].texts].count("0") == 3
+    assert [text.get_text() for text in figure.axes[2].texts].count("0") == 4
     check_layout(figure, on_panels=True)
 
 

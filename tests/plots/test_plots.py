@@ -211,7 +211,8 @@ def test_translator_attention(runs, kind):
     translator = Translator.load(runs / "tr")
     source, target = translator.attention("a e")
     read = ["<bos>", *target[:-1]]  # the decoder's input
-    words = {"encoder": (source, source), "decoder": (target, read), "cross": (target, source)}[kind]
+    chosen = [f"→ {word}" for word in target]  # what a row of the decoder is about to write
+    words = {"encoder": (source, source), "decoder": (chosen, read), "cross": (chosen, source)}[kind]
     weights, *found = plots.translator_attention(translator, "a e", kind)
     assert tuple(found) == words and weights.shape == (2, 2, *map(len, words))
     np.testing.assert_array_equal(weights, plots.attention_maps(translator.model, kind)[:, 0])

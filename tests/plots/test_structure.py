@@ -82,7 +82,7 @@ def test_architecture_of_an_encoder_decoder(rng, norm_first, tied):
         assert texts.count(f"weights {shapes[name]}") == 1
     assert f"{shapes['src_input.embedding.ids']}" in texts and f"{shapes['tgt_input.embedding.ids']}" in texts
     assert texts.count(f"{shapes['encoder.0.attention.x']}") == texts.count("(2, 5, 12)") >= 5
-    assert texts.count(f"{shapes['output.x']}") >= 7 and texts.count("(2, 6, 13)") == 1
+    assert texts.count(f"{shapes['output.x']}") >= 7 and texts.count("(2, 6, 13)") == 2  # before and after the softmax
     assert not any(letter in text for text in texts for letter in ("B,", "T,", "S,"))
     assert texts.count("tied") == (2 if tied else 0)
     blocks = {block.num_parameters() for block in (*model.encoder, *model.decoder)}
@@ -151,7 +151,12 @@ def test_architecture_of_the_base_model_fits_its_boxes():
     config = TransformerConfig(37_000, 37_000, num_encoder_layers=1, num_decoder_layers=1, tie_embeddings=True)
     figure = plots.architecture(Transformer(config))
     check_layout(figure, on_panels=True)
-    assert max(map(len, boxes_of(figure))) == 3  # title, detail, parameters; nothing of another box
+    boxes = boxes_of(figure)
+    assert all(len(box) <= 3 + ("attention" in " ".join(box)) for box in boxes)  # nothing of another box
+    assert ["causal mask (T, T), padding (B, 1, 1, T)", "Masked self-attention, 8 heads"] == boxes[-8][:2]
+    assert texts_of(figure).count("padding mask (B, 1, 1, S)") == 2 and "K, V" in texts_of(figure)
+    assert ["Softmax", "in the loss and in decoding", ""] in boxes
+    assert ["+ position", "sinusoids 512 × 512", ""] in boxes
     assert ["Feed-forward", "512 → 2048 → 512", "2,099,712"] in boxes_of(figure)
 
 

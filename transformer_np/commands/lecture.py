@@ -62,7 +62,7 @@ def _train_and_draw(out, figures, progress):
     example = five_words()
     draw("positional_encoding", plots.positional_encoding(length=50, d_model=64))
     draw("causal_mask", plots.mask(causal_mask(len(example.words)), example.words, example.words))
-    draw("lecture_attention", plots.attention(example.weights[0], example.words, example.words))
+    draw("lecture_attention", plots.attention(example.weights[0], example.words, example.words, own_range=True))
 
     print(_heading("A translator, trained from nothing"), flush=True)
     trained = TranslationTask().train(
@@ -94,7 +94,9 @@ def _train_and_draw(out, figures, progress):
     for kind in ("encoder", "decoder", "cross"):
         weights, queries, keys = plots.translator_attention(translator, LECTURE_SENTENCE, kind)
         draw(f"{kind}_attention", plots.attention(weights, queries, keys))
-    draw("cross_attention_head", plots.attention(weights[1, 0], queries, keys))  # head 1 of layer 2
+    layer, head = best_aligned(weights)
+    title = f"layer {layer + 1}, head {head + 1}"
+    draw("cross_attention_head", plots.attention(weights[layer, head], queries, keys, title))
 
     right = translation == LECTURE_TRANSLATION
     lines = [
@@ -103,6 +105,13 @@ def _train_and_draw(out, figures, progress):
         f"pictures: {', '.join(path.name for path in drawn)} in {figures}",
     ]
     return right and exact_match >= LEAST_EXACT_MATCH, lines
+
+
+def best_aligned(weights):
+    """The layer and the head, from 0, where word t looks most at source word t: in the lecture's sentence these words
+    translate each other. weights: (L, H, T, S)"""
+    aligned = weights.trace(axis1=2, axis2=3)  # (L, H)
+    return divmod(int(aligned.argmax()), weights.shape[1])
 
 
 def _heading(text):

@@ -1,1 +1,6 @@
-"""Tools to look inside a model: gradient checks, a trace of every step, the attention explorer."""
+"""Tools to look inside a model: gradient checks, a trace of every step, the attention explorer, and what layers and
+heads contribute."""
+
+from .interpretation import HeadAblation, attention_rollout, head_ablation, logits_by_layer
+
+__all__ = ["HeadAblation", "attention_rollout", "head_ablation", "logits_by_layer"]

@@ -22,6 +22,7 @@ from .. import functional
 from ..layers.blocks import AddNorm
 from ..models.encoder_decoder import InputEmbedding
 from ..module import Module
+from ..support.replacing import method_replaced
 
 BACKWARD = "_backward"
 MODEL = "(model)"  # the module name in tables for steps outside all submodules
@@ -302,7 +303,7 @@ class _Notes:
                 if id(module) not in seen:  # a shared module has several names
                     seen.add(id(module))
                     for method in ("forward", "backward"):
-                        stack.enter_context(_replaced(module, method, self._of_module(path, module, method)))
+                        stack.enter_context(method_replaced(module, method, self._of_module(path, module, method)))
             yield
 
     def know(self, *values):
@@ -397,20 +398,6 @@ def _own_step(module):
     if isinstance(module, InputEmbedding) and module.scale != 1:
         return "scale", "√d_model · embedding"
     return None
-
-
-@contextmanager
-def _replaced(module, method, function):
-    """Replace a method of one object inside."""
-    before = vars(module).get(method)
-    object.__setattr__(module, method, function)
-    try:
-        yield
-    finally:
-        if before is None:
-            object.__delattr__(module, method)
-        else:
-            object.__setattr__(module, method, before)
 
 
 def _arrays(result):

@@ -4,7 +4,9 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import check_at_least, check_heads, check_kv_heads, shapes
+from ..support.replacing import Input
 from .initial import glorot_uniform
+from .places import ATTENTIONS, Argument, Result
 
 # From both of these sizes on, attention is computed tile by tile: that is faster once the scores outgrow the cache.
 TILED_BYTES = 16 * 2**20  # of all scores, (B, H, T, S)
@@ -82,6 +84,16 @@ class MultiHeadAttention(Module):
         tiled = self._kept.get("tiled")
         return self._kept.get("weights") if tiled is None else tiled.weights()
 
+    def replaceable(self):
+        shortcuts = "_is_folded", "_is_tiled"
+        return {
+            "x": Input("x"),
+            "memory": Input("memory", 1),
+            **{name: Argument(name, ATTENTIONS, i, shortcuts) for i, name in enumerate("qkv")},
+            "weights": Result("softmax", off=shortcuts),
+            "concat": Result("merge_heads", "split_heads"),
+        }
+
     @shapes(x="B T D", memory="B S D")
     def forward(self, x, memory=None, mask=None, cache=None):
         """x (B, T, D), memory (B, S, D) or None, mask broadcastable to (B, H, T, S), or a tuple of masks  ->  (B, T, D)
@@ -104,8 +116,8 @@ class MultiHeadAttention(Module):
             if cache is not None:
                 k, v = cache.append(k, v)
         repeats = self.num_heads // self.num_kv_heads
-        is_folded = repeats > 1 and q.shape[2] == 1 and mask is None and self.scaled and not self.keeping
-        if is_folded:  # decoding: the heads of a group are queries of the one head they share, and nothing is copied
+        is_folded = self._is_folded(repeats, q, mask)
+        if is_folded:
             q = q.reshape(*k.shape[:2], repeats, q.shape[3])  # (B, G, H/G, K)
         elif repeats > 1:
             k, v = F.repeat_heads(k, repeats), F.repeat_heads(v, repeats)  # (B, H, S, K)
@@ -123,6 +135,10 @@ class MultiHeadAttention(Module):
         concat = F.merge_heads(heads)  # (B, T, D)
         self.keep(x=x, memory=memory, q=q, k=k, v=v, weights=weights, tiled=tiled, concat=concat)
         return self._project("o", concat)
+
+    def _is_folded(self, repeats, q, mask):
+        """Decoding: the heads of a group are queries of the one head they share, and nothing is copied."""
+        return repeats > 1 and q.shape[2] == 1 and mask is None and self.scaled and not self.keeping
 
     def _is_tiled(self, q, k):
         """Whether to tile: the scores are large and intermediates were not requested."""

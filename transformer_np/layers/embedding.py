@@ -5,6 +5,7 @@ from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import as_float_array, check_at_least, check_number
 from .initial import blank, normal
+from .places import Argument
 
 
 class Embedding(Module):
@@ -60,6 +61,9 @@ class TiedLinear(Module):
     def __init__(self, embedding, scale=1.0):
         check_number("scale", scale)
         self.table, self.scale = embedding.table, scale
+
+    def replaceable(self):
+        return {"x": Argument("x", ("linear",), 0)}
 
     def forward(self, x):
         x = x if self.scale == 1 else x * self.scale

@@ -4,8 +4,10 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import check_at_least
+from ..support.replacing import Input
 from .activations import ACTIVATIONS, activate, activate_backward
 from .initial import glorot_uniform
+from .places import Result
 
 GATED = {"gated_gelu": (), "gated_silu": ("silu",)}  # what F.gated_feed_forward is told about the gate
 
@@ -37,6 +39,15 @@ class FeedForward(Module):
     def _is_the_papers(self):
         """Whether F.feed_forward computes this network: it has a ReLU and biases."""
         return self.activation == "relu" and self.b1 is not None
+
+    def replaceable(self):
+        if self.w_gate is not None:
+            inside = {"gate": Result("linear", calls=(0, 1)), "value": Result("linear", calls=(1, 2))}
+        else:
+            inside = {"hidden": Result(self.activation.removesuffix("_tanh"))}  # the name of a function
+            if not self._is_the_papers:
+                inside["before"] = Result("linear", calls=(0, 1))
+        return {"x": Input("x"), **inside}
 
     def forward(self, x):
         w1, w2 = self.w1.data, self.w2.data

@@ -4,6 +4,7 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import check_at_least
+from ..support.replacing import Input
 from .initial import glorot_uniform, normal
 
 
@@ -21,6 +22,9 @@ class Linear(Module):
         else:
             self.w = Parameter(normal(rng, (d_in, d_out), init_std, dtype))
         self.b = Parameter(np.zeros(d_out, dtype)) if bias else None
+
+    def replaceable(self):
+        return {"x": Input("x")}
 
     def forward(self, x):
         self.keep(x=x)

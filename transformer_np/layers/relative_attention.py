@@ -6,7 +6,9 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import check_at_least, check_heads, shapes
+from ..support.replacing import Input
 from .initial import glorot_uniform
+from .places import ATTENTIONS, Argument, Result
 
 
 class RelativeMultiHeadAttention(Module):
@@ -38,6 +40,14 @@ class RelativeMultiHeadAttention(Module):
     def weights(self) -> np.ndarray:
         """The attention weights of the last forward, (B, H, T, M + T), the memory first. None before it."""
         return self._kept.get("weights")
+
+    def replaceable(self):
+        return {
+            "x": Input("x"),
+            **{name: Argument(name, ATTENTIONS, i) for i, name in enumerate("qkvr")},
+            "weights": Result("softmax"),
+            "concat": Result("merge_heads", "split_heads"),
+        }
 
     @shapes(x="B T D", memory="B M D")
     def forward(self, x, memory=None, mask=None):

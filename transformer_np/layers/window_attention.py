@@ -27,6 +27,9 @@ class WindowAttention(MultiHeadAttention):
         query t gives to key t − window + j (window: at most T − 1). None before the first forward."""
         return self._kept.get("weights")
 
+    def replaceable(self):
+        return {name: place for name, place in super().replaceable().items() if name != "memory"}
+
     @shapes(x="B T D")
     def forward(self, x):
         """x (B, T, D)  ->  (B, T, D)"""

@@ -17,6 +17,7 @@ from .gradients import gradient_flow, gradient_norms
 from .growth import complexity_curves, gradient_distance
 from .heads import head_view
 from .heatmaps import attention, attention_maps, mask, translator_attention
+from .inside import head_ablation, logit_lens
 from .learning import copy_curves, loss_curves, training_curve
 from .positions import positional_encoding, relative_bias, wavelengths
 from .structure import architecture
@@ -35,8 +36,10 @@ __all__ = [
     "gradient_distance",
     "gradient_flow",
     "gradient_norms",
+    "head_ablation",
     "head_view",
     "likeliest",
+    "logit_lens",
     "loss_curves",
     "mask",
     "positional_encoding",

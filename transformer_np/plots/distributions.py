@@ -218,7 +218,7 @@ def sampling(logits, words=None, settings=None, most=12, title=None):
     words: the V words; by default the ids 0, 1, …
     settings: a list of dicts with any of temperature, top_k, top_p, as in `decoding.sampling_distribution`.
         None: no setting, temperature 0.5, temperature 2, top_k 5, top_p 0.9
-    most: show this many of the likeliest words
+    most: show this many of the likeliest words; the row below them is the rest of the vocabulary, all together
 
     How to read it: each panel has the same words, the likeliest on top. The bar is the probability of drawing the word,
     the outline its probability without any setting. A temperature below 1 makes likely words likelier, one above 1
@@ -236,9 +236,14 @@ def sampling(logits, words=None, settings=None, most=12, title=None):
         if not isinstance(setting, dict) or not setting.keys() <= {"temperature", "top_k", "top_p"}:
             raise ValueError(f"settings must be dicts with temperature, top_k, top_p; got {setting!r}")
     order = np.argsort(-logits, kind="stable")[:most]
-    names = [words[i] for i in order]
-    plain = F.softmax(logits)[order]
-    drawn = [sampling_distribution(logits, **setting)[order] for setting in settings]
+    rest = np.setdiff1d(np.arange(len(words)), order)
+    names = [words[i] for i in order] + ([f"{len(rest)} others"] if len(rest) else [])
+
+    def shares(p):
+        return np.append(p[order], p[rest].sum()) if len(rest) else p[order]
+
+    plain = shares(F.softmax(logits))
+    drawn = [shares(sampling_distribution(logits, **setting)) for setting in settings]
     longest = max(p.max() for p in (plain, *drawn))
 
     # inches

@@ -17,9 +17,9 @@ def complexity_curves(curves):
         in bytes), .variable, .sizes, .values and .exponent; only those of "n" and "d" are drawn, with one panel per
         quantity and variable
 
-    How to read it: on these axes c · n^p is a straight line of slope p for every c. The number at the end of a line is
-    its slope: 2 means that twice the length costs four times as much. The heights of the lines cannot be compared,
-    because the fixed sizes differ between layers.
+    How to read it: on these axes c · n^p is a straight line of slope p for every c. The power at the end of a
+    line has the slope as exponent: at n^2, twice the length costs four times as much. The heights of the lines cannot
+    be compared, because the fixed sizes differ between layers.
     """
     panels = {}
     for curve in curves:
@@ -43,7 +43,7 @@ def complexity_curves(curves):
         axes.set(xscale="log", yscale="log", xlabel=what, ylabel=f"{quantity} ({unit})")
         axes.set_title(f"{quantity} and {what}")
         low, high = (f(x for curve in group for x in curve.sizes) for f in (min, max))
-        axes.set_xlim(low / 1.3, high * (high / low) ** 0.3)  # room for the slopes
+        axes.set_xlim(low / 1.3, high * (high / low) ** 0.36)  # room for the powers
         powers = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
         ticks = [2**p for p in powers if (p - powers[0]) % math.ceil(len(powers) / 4) == 0]
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
@@ -58,7 +58,7 @@ def complexity_curves(curves):
 
 
 def _slopes(axes, group, scale, colours):
-    """Write the exponent at the end of each line; numbers that would overlap are moved apart."""
+    """Write n or d to the power of the slope at the end of each line; texts that would overlap are moved apart."""
     bottom, top = np.log(axes.get_ylim())
     apart = 0.062 * (top - bottom)
     ends = np.array([np.log(scale * curve.values[-1]) for curve in group])
@@ -75,7 +75,7 @@ def _slopes(axes, group, scale, colours):
         axes.text(
             curve.sizes[-1] * (axes.get_xlim()[1] / axes.get_xlim()[0]) ** 0.03,
             np.exp(height),
-            f"{curve.exponent:.2f}",
+            f"${curve.variable}^{{{curve.exponent:.2f}}}$",
             color=colour,
             va="center",
         )

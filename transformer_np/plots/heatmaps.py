@@ -19,23 +19,26 @@ from .style import (
     as_numbers,
     as_words,
     print_values,
+    round_ticks,
     styled,
 )
 
 
 @styled
-def attention(weights, queries, keys, title=None):
+def attention(weights, queries, keys, title=None, own_range=False):
     """Attention weights as heatmaps, one panel per head.
 
     weights: (T, S) one head; (H, T, S) all heads of a layer; (L, H, T, S) all layers, one row of panels each. No batch
         axis: take one sentence, `layer.weights[0]` or `attention_maps(model)[:, 0]`.
     queries, keys: the T query words and the S key words
+    own_range: whether the colours range over the weights that occur, not over 0 … 1: for weights that are all alike
 
     How to read it: find a word on the left; the bright squares in its row are the words from which it takes its
     information. A row adds up to 1, so one bright square is focused attention, and an evenly dark row is spread out. A
-    bright diagonal: words attend to themselves. A bright column: all words attend to this one. In a decoder, the row of
-    a word shows the attention while predicting the *next* word. A printed 0 without decimals is exactly 0, hidden by
-    the mask. All panels share one scale: dark is 0, bright is 1. Head 1 of layer 1 is weights[0, 0].
+    bright diagonal: words attend to themselves. A bright column: all words attend to this one. In a decoder, a row "→
+    word" shows the attention while the model chooses that word, which it has not read yet. A printed 0 without decimals
+    is exactly 0, hidden by the mask. All panels share one scale: dark is 0, bright is 1, unless the bar at the right
+    says otherwise. Head 1 of layer 1 is weights[0, 0].
 
     Raises ValueError for a wrong number of words or a weight outside 0 … 1.
     """
@@ -53,8 +56,9 @@ def attention(weights, queries, keys, title=None):
     heads = [f"head {h + 1}" for h in range(layers[-1])] if layers else []
     side = 0.75 + 0.2 * (len(layers) == 2)
     sheet = Sheet(rows, columns, queries, keys, heads, title, side, len(panels))
+    norm = Normalize(low, high) if own_range and high > low else Normalize(0, 1)
     for axes, panel in zip(sheet.panels, panels, strict=True):
-        image = axes.imshow(panel, cmap=WEIGHTS, norm=Normalize(0, 1))
+        image = axes.imshow(panel, cmap=WEIGHTS, norm=norm)
         if sheet.cell >= CELL_WITH_VALUE:
             print_values(axes, panel, image)
     if len(layers) == 2:
@@ -62,7 +66,8 @@ def attention(weights, queries, keys, title=None):
             x = 1 + 0.05 / (S * sheet.cell)
             axes.text(x, 0.5, f"layer {layer + 1}", transform=axes.transAxes, rotation=270, va="center")
     bar = sheet.bar_axes(side - 0.65)
-    sheet.figure.colorbar(image, cax=bar, label="attention weight", ticks=np.arange(6) / 5)
+    ticks = np.arange(6) / 5 if norm.vmax == 1 and norm.vmin == 0 else round_ticks(5)
+    sheet.figure.colorbar(image, cax=bar, label="attention weight", ticks=ticks)
     return sheet.figure
 
 
@@ -101,14 +106,15 @@ def attention_maps(model, kind="encoder"):
 def translator_attention(translator, sentence, kind="cross"):
     """The attention weights of a Translator while it translates a sentence, and the words for both axes.
 
-    ->  weights (L, H, T, S), T queries, S keys: the arguments of `attention`
+    ->  weights (L, H, T, S), T queries, S keys: the arguments of `attention`. A row of the decoder is named "→ word",
+        after the word that it chooses: it reads only the words before.
 
     Raises ValueError for another kind, and for a sentence that the translator cannot read.
     """
     source, target = translator.attention(sentence)
     weights = attention_maps(translator.model, kind)[:, 0]  # (L, H, T, S)
-    read = ["<bos>", *target[:-1]]  # the decoder's input
-    return weights, *{"encoder": (source, source), "decoder": (target, read), "cross": (target, source)}[kind]
+    read, chosen = ["<bos>", *target[:-1]], [f"→ {word}" for word in target]  # the decoder's input and output
+    return weights, *{"encoder": (source, source), "decoder": (chosen, read), "cross": (chosen, source)}[kind]
 
 
 @styled

@@ -5,7 +5,7 @@ from itertools import chain, pairwise
 
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
-from ..layers import RMSNorm
+from ..layers import PositionalEncoding, RMSNorm
 from ..models import Bert, TransformerXL
 from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
@@ -13,6 +13,7 @@ from .style import EDGE, HATCH, LABEL, TEXT, Picture, styled
 
 # Inches
 BOX, HEIGHT = 2.8, 0.46  # of a box
+MASK_LINE = 0.17  # more height for the masks of an attention
 ARROW = 0.34  # an arrow with its shape
 STUB = 0.24  # the piece of an arrow inside a block where the residual path leaves
 DETOUR = 0.17  # the distance of the residual path from the boxes
@@ -32,6 +33,11 @@ class _Box:
     colour: str
     residual: bool = False  # whether the residual path joins here
     count: str = ""
+    masks: str = ""  # of an attention
+
+    @property
+    def height(self):
+        return HEIGHT + MASK_LINE * bool(self.masks)
 
 
 @dataclass
@@ -62,7 +68,9 @@ def architecture(model):
     parameters at the lower right ("tied": it shares those of the embedding). The frame stands for a stack of equal
     blocks. The line around a layer is the residual path: the layer's input is added to its output. In an
     encoder–decoder the line across carries the encoder's output, the memory, to the cross-attention of every decoder
-    block. Every block keeps the shape of its input; only the last projection changes it.
+    block, which makes its keys and values of it. An attention names its masks with their shapes. A white box is no part
+    of the model: the softmax stands in the loss and in decoding. Every block keeps the shape of its input; only the
+    last projection changes it.
 
     Raises TypeError for anything but these models.
     """
@@ -82,29 +90,27 @@ def _encoder_decoder(model):
     Bt, T = _sizes("B", "T", model.tgt_input, [block.self_attention for block in model.decoder])
     D, V = c.d_model, c.tgt_vocab_size
     source, target = _shape(B, S, D), _shape(Bt, T, D)
-    entrances = (
-        _embedding(side, size, D, getattr(model, bias, None))
-        for side, size, bias in (
-            (model.src_input, c.src_vocab_size, "encoder_bias"),
-            (model.tgt_input, V, "decoder_bias"),
-        )
-    )
-    encoder = [_Words("source ids"), _shape(B, S), next(entrances), source]
+    encoder = [_Words("source ids"), _shape(B, S)]
+    encoder += _embedding(model.src_input, c.src_vocab_size, source, getattr(model, "encoder_bias", None))
+    padding = f"padding mask {_shape(B, 1, 1, S)}"
     if model.encoder:
-        encoder += [_block("encoder", model.encoder, ("attention", "feed_forward"), source, (B, S, S)), source]
+        parts = "attention", "feed_forward"
+        encoder += [_block("encoder", model.encoder, parts, source, (B, S, S), masks=[padding]), source]
     if model.encoder_norm:
         encoder += [_norm("Layer norm", model.encoder_norm), source]
     encoder += [_Words("memory")]
-    decoder = [_Words("target ids so far"), _shape(Bt, T), next(entrances), target]
+    decoder = [_Words("target ids so far"), _shape(Bt, T)]
+    decoder += _embedding(model.tgt_input, V, target, getattr(model, "decoder_bias", None))
     if model.decoder:
         names = "self_attention", "cross_attention", "feed_forward"
-        decoder += [_block("decoder", model.decoder, names, target, (Bt, T, T), (Bt, T, S)), target]
+        causal = f"causal mask {_shape(T, T)}" + f", padding {_shape(Bt, 1, 1, T)}" * model.pads_target
+        masks = [causal, padding]
+        decoder += [_block("decoder", model.decoder, names, target, (Bt, T, T), (Bt, T, S), masks=masks), target]
     if model.decoder_norm:
         decoder += [_norm("Layer norm", model.decoder_norm), target]
     decoder += [
         _Box("Linear", f"{D} → {V}", (model.output,), HEAD),
-        _shape(Bt, T, V),
-        _Words("logits of the next token"),
+        *_softmax(_shape(Bt, T, V)),
     ]
     return encoder, decoder
 
@@ -115,24 +121,21 @@ def _decoder_only(model):
     S = _keys(model.blocks[0].attention, T)
     x = _shape(B, T, c.d_model)
     table = f"{c.vocab_size} × {c.d_model}"
+    entrance = [_Box("Embedding", table, (model.embedding,), EMBED), x]
     if hasattr(model, "position"):
-        modules = model.embedding, model.position
-        entrance = _Box("Embedding + position", f"{table} and {c.max_len} × {c.d_model}", modules, EMBED)
-    else:
-        entrance = _Box("Embedding", table, (model.embedding,), EMBED)
+        entrance += [_position(model.position), x]
+    masks = [f"causal mask {_shape(T, S)}" + f", window {c.window}" * (c.window is not None)]
     return (
         [
             _Words("ids"),
             _shape(B, T),
-            entrance,
-            x,
-            _block("decoder", model.blocks, ("attention", "feed_forward"), x, (B, T, S), masked=True),
+            *entrance,
+            _block("decoder", model.blocks, ("attention", "feed_forward"), x, (B, T, S), masked=True, masks=masks),
             x,
             _norm("Layer norm", model.norm),
             x,
             _Box("Linear", f"{c.d_model} → {c.vocab_size}", (model.output,), HEAD),
-            _shape(B, T, c.vocab_size),
-            _Words("logits of the next token"),
+            *_softmax(_shape(B, T, c.vocab_size)),
         ],
     )
 
@@ -147,13 +150,21 @@ def _transformer_xl(model):
         _shape(B, T),
         _Box("Embedding", f"{c.vocab_size} × {c.d_model}", (model.embedding,), EMBED),
         x,
-        _block("recurrent", model.blocks, ("attention", "feed_forward"), x, (B, T, S), kind="Relative attention"),
+        _block(
+            "recurrent",
+            model.blocks,
+            ("attention", "feed_forward"),
+            x,
+            (B, T, S),
+            kind="Relative attention",
+            masks=[f"causal mask ({T}, {S})"],
+        ),
         x,
     ]
     if model.norm is not None:
         column += [_norm("Layer norm", model.norm), x]
-    column += [_Box("Linear", f"{c.d_model} → {c.vocab_size}", (model.output,), HEAD), _shape(B, T, c.vocab_size)]
-    return ([*column, _Words("logits of the next token")],)
+    column += [_Box("Linear", f"{c.d_model} → {c.vocab_size}", (model.output,), HEAD)]
+    return ([*column, *_softmax(_shape(B, T, c.vocab_size))],)
 
 
 def _bert(model):
@@ -169,7 +180,14 @@ def _bert(model):
         x,
         _norm("Layer norm", model.norm),
         x,
-        _block("encoder", model.blocks, ("attention", "feed_forward"), x, (B, S, S)),
+        _block(
+            "encoder",
+            model.blocks,
+            ("attention", "feed_forward"),
+            x,
+            (B, S, S),
+            masks=[f"padding mask {_shape(B, 1, 1, S)}"],
+        ),
         x,
     ]
     mlm, classes = [], []
@@ -189,15 +207,29 @@ def _bert(model):
     return (column + (mlm or classes or [_Words("hidden vectors")]),)
 
 
-def _embedding(module, vocab_size, d_model, bias=None):
-    """The box of an embedding. bias: the RelativePositionBias shared by all blocks above, counted here once"""
+def _embedding(module, vocab_size, x, bias=None):
+    """The boxes of an input embedding. bias: the RelativePositionBias shared by all blocks above, counted here once"""
+    d_model = module.embedding.table.shape[1]
     if bias is not None:
         buckets, heads = bias.table.shape
         detail = f"{vocab_size} × {d_model}; {buckets} × {heads}"
-        return _Box("Embedding; bias of distances", detail, (module, bias), EMBED)
-    scaled, placed = module.scale != 1, module.position is not None
-    title = "Embedding" + " × √D" * scaled + " + position" * placed
-    return _Box(title, f"{vocab_size} × {d_model}", (module,), EMBED)
+        return [_Box("Embedding; bias of distances", detail, (module, bias), EMBED), x]
+    title = "Embedding" + " × √D" * (module.scale != 1)
+    boxes = [_Box(title, f"{vocab_size} × {d_model}", (module.embedding,), EMBED), x]
+    return boxes if module.position is None else [*boxes, _position(module.position), x]
+
+
+def _position(module):
+    """The box where positions are added: a learned table, or sinusoids without parameters."""
+    length, d_model = module.table.shape
+    kind = "sinusoids" if isinstance(module, PositionalEncoding) else "learned"
+    return _Box("+ position", f"{kind} {length} × {d_model}", (module,), EMBED)
+
+
+def _softmax(shape):
+    """From the logits to the probabilities of the next token."""
+    box = _Box("Softmax", "in the loss and in decoding", (), "white")
+    return [shape, box, shape, _Words("probabilities of the next token")]
 
 
 def _norm(title, norm, residual=False):
@@ -207,9 +239,9 @@ def _norm(title, norm, residual=False):
     return _Box(title, f"γ ({D})" if norm.beta is None else f"γ ({D}), β ({D})", (norm,), NORM, residual)
 
 
-def _block(name, blocks, layers, shape, *weights, masked=False, kind=None):
-    """A stack of equal blocks; weights: batch, queries and keys of each attention."""
-    block, weights = blocks[0], list(weights)
+def _block(name, blocks, layers, shape, *weights, masks, masked=False, kind=None):
+    """A stack of equal blocks; weights: batch, queries and keys of each attention; masks: a text for each of these"""
+    block, weights, masks = blocks[0], list(weights), list(masks)
     parts = []
     for i, layer in enumerate(layers, 1):
         module, add_norm = getattr(block, layer), getattr(block, f"add_norm{i}")
@@ -224,7 +256,7 @@ def _block(name, blocks, layers, shape, *weights, masked=False, kind=None):
             if getattr(module, "rotary", None) is not None:
                 title = "Rotary self-attention"
             detail = f"weights {_shape(B, module.num_heads, T, S)}"
-            box = _Box(f"{title}, {_heads(module)}", detail, (module,), ATTEND)
+            box = _Box(f"{title}, {_heads(module)}", detail, (module,), ATTEND, masks=masks.pop(0))
         if add_norm.norm_first:
             norm, add = _norm("Layer norm", add_norm.norm), _Box("Add", "", (), NORM, residual=True)
             parts.append([norm, box, add])
@@ -285,7 +317,7 @@ def _count_parameters(columns):
         for box in boxes:
             if box.modules:
                 own = _parameters(box.modules, counted)
-                box.count = f"{own:,}" if own else "tied"
+                box.count = f"{own:,}" if own else "tied" if _parameters(box.modules) else ""
                 counted |= {id(p) for module in box.modules for p in module.parameters()}
 
 
@@ -299,8 +331,8 @@ def _height(column):
 
 def _item_height(item):
     if isinstance(item, _Block):
-        return sum(STUB + len(part) * (HEIGHT + STUB) for part in item.parts) + 2 * PADDING
-    return {_Box: HEIGHT, _Words: LABEL, str: ARROW}[type(item)]
+        return sum(STUB + sum(box.height + STUB for box in part) for part in item.parts) + 2 * PADDING
+    return item.height if isinstance(item, _Box) else {_Words: LABEL, str: ARROW}[type(item)]
 
 
 PADDING = 0.06  # between the frame and the first branch, and above the last box
@@ -326,6 +358,7 @@ def _draw(title, *columns):
         if second.cross is not None:
             x, y = middle + BOX / 2 + FRAME + 0.3, second.cross
             page.line((middle + 0.3, first.top - LABEL / 2), (x, first.top - LABEL / 2), (x, y), second.cross_left)
+            axes.text((x + second.cross_left[0] - FRAME) / 2, y + 0.02, "K, V", ha="center", va="bottom", size=TEXT - 1)
     elif len(columns) == 2:  # the other head, from the same vectors
         x, y = middle + BOX + APART, EDGE + start
         page.column(columns[1], x, y, side=1)
@@ -390,13 +423,13 @@ class _Page:
                 y += STUB
                 self.box(box, x, y)
                 if box.title.startswith("Cross"):
-                    self.cross = y + HEIGHT / 2
+                    self.cross = y + box.height / 2
                     self.cross_left = (x - BOX / 2, self.cross)
                 if box.residual:
                     beside = x + side * (BOX / 2 + DETOUR)
-                    into = y + HEIGHT / 2
+                    into = y + box.height / 2
                     self.line((x, branch), (beside, branch), (beside, into), (x + side * BOX / 2, into))
-                y += HEIGHT
+                y += box.height
             self.axes.plot([x, x], [y, y + STUB], color="black", linewidth=0.9, snap=False)
             y += STUB
         self.axes.plot([x, x], [y, y + PADDING], color="black", linewidth=0.9, snap=False)
@@ -406,7 +439,7 @@ class _Page:
             FancyBboxPatch(
                 (x - BOX / 2, y),
                 BOX,
-                HEIGHT,
+                box.height,
                 boxstyle="round,pad=0,rounding_size=0.06",
                 facecolor=box.colour,
                 edgecolor=HATCH,
@@ -415,12 +448,15 @@ class _Page:
             )
         )
         left, right, low = x - BOX / 2 + 0.08, x + BOX / 2 - 0.08, y + 0.12
+        if box.masks:
+            self.axes.text(left, low, box.masks, va="center", size=TEXT - 1, zorder=3)
+            low += MASK_LINE
         if box.detail or box.count:
-            self.axes.text(left, y + HEIGHT - 0.13, box.title, va="center", size=TEXT, weight="bold", zorder=3)
+            self.axes.text(left, y + box.height - 0.13, box.title, va="center", size=TEXT, weight="bold", zorder=3)
             self.axes.text(left, low, box.detail, va="center", size=TEXT - 1, zorder=3)
             self.axes.text(right, low, box.count, va="center", ha="right", size=TEXT - 1, zorder=3)
         else:
-            self.axes.text(left, y + HEIGHT / 2, box.title, va="center", size=TEXT, weight="bold", zorder=3)
+            self.axes.text(left, y + box.height / 2, box.title, va="center", size=TEXT, weight="bold", zorder=3)
 
     def shape(self, x, y, text, side):
         """Write the shape at an arrow, on the side without a residual path."""

@@ -123,10 +123,15 @@ def light_grid(axes):
     axes.spines[["top", "right"]].set_visible(False)
 
 
+def is_bright(image, panel):
+    """Where the colours of the panel are bright: black text on them has the higher contrast."""
+    linear = image.to_rgba(panel)[..., :3] ** 2.2  # linear light, from screen colours
+    return linear @ (0.21, 0.72, 0.07) > 0.18
+
+
 def print_values(axes, panel, image):
     """Print the number in each square, black on bright and white on dark colours."""
-    linear = image.to_rgba(panel)[..., :3] ** 2.2  # linear light, from screen colours
-    bright = linear @ (0.21, 0.72, 0.07) > 0.18  # (T, S), where black has the higher contrast
+    bright = is_bright(image, panel)  # (T, S)
     for (t, s), value in np.ndenumerate(panel):
         text = "0" if value == 0 else f"{value:.2f}".replace("-", "−")
         axes.text(s, t, text, ha="center", va="center", size=TEXT - 1, color="black" if bright[t, s] else "white")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .style import (
+    HATCH,
     HEAD_COLOURS,
     TEXT,
     TRAINING,
@@ -33,7 +34,8 @@ def word_map(words, vectors, groups=None, title=None):
 
     How to read it: close words have similar vectors, as far as two of D directions can show; the axis labels give the
     share of the variance that these two explain, often little. The directions have no meaning of their own, and their
-    signs are arbitrary. A dot without a word had no room for one.
+    signs are arbitrary. Words without room are left out; a
+    note says how many.
 
     Raises ValueError for fewer than 3 words and for vectors that are all equal.
     """
@@ -60,10 +62,11 @@ def word_map(words, vectors, groups=None, title=None):
     low, high = low - margin, high + margin
     axes.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
     inches = (points - low) / (high - low) * (width, height)  # (V, 2), on the panel
+    placed = dict(_room_for_words(words, inches, (width, height)))  # {index of a word: its centre}
     for name, colour in colours.items():
-        chosen = [i for i, own in enumerate(names) if own == name]
+        chosen = [i for i in sorted(placed) if names[i] == name]
         axes.scatter(*points[chosen].T, s=12, color=colour, label=name, zorder=2, linewidths=0)
-    for i, centre in _room_for_words(words, inches, (width, height)):
+    for i, centre in placed.items():
         x, y = low + centre / (width, height) * (high - low)
         colour = colours[names[i]] if groups is not None else "black"
         axes.text(x, y, words[i], ha="center", va="center", size=TEXT - 1, color=colour, parse_math=False, zorder=3)
@@ -71,6 +74,9 @@ def word_map(words, vectors, groups=None, title=None):
         set_label(f"{which} principal component ({share:.1%} of the variance)")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_locator(round_ticks(6))
+    if left_out := len(words) - len(placed):
+        note = f"{left_out} of {len(words)} words have no room"
+        axes.text(1, 0.01, note, ha="right", va="bottom", size=TEXT - 1, color=HATCH, transform=axes.transAxes)
     if title:
         axes.set_title(title, loc="left", parse_math=False)
     if groups is not None:
@@ -104,16 +110,25 @@ def principal_components(vectors, count=2):
 def _room_for_words(words, dots, panel):
     """Yield (index of a word, its centre in inches on the panel) for every word that has room, in order.
 
-    A word gets the first of the _PLACES beside its dot where it covers no dot and no other word.
+    A word gets the first of the _PLACES beside its dot where it covers no dot and no other word. A word whose dot is
+    covered, or that has no such place, has no room.
     """
-    taken = [(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for x, y in dots]
+    taken = []
     for number, (word, dot) in enumerate(zip(words, dots, strict=True)):
+        own = (*(dot - _DOT), *(dot + _DOT))
+        if _is_taken(taken, own):
+            continue
         half = np.array([text_width(word, TEXT - 1) / 2 + 0.01, _LINE / 2])
         for place in _PLACES:
             centre = dot + place * (half + _DOT * 1.01)
             left, bottom, right, top = *(centre - half), *(centre + half)
             inside = left >= 0 and bottom >= 0 and right <= panel[0] and top <= panel[1]
-            if inside and not any(left < r and l < right and bottom < t and b < top for l, b, r, t in taken):
-                taken.append((left, bottom, right, top))
+            if inside and not _is_taken(taken, (left, bottom, right, top)):
+                taken += [own, (left, bottom, right, top)]
                 yield number, centre
                 break
+
+
+def _is_taken(taken, box):
+    left, bottom, right, top = box
+    return any(left < r and l < right and bottom < t and b < top for l, b, r, t in taken)

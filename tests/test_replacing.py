@@ -1,0 +1,270 @@
+"""Values that are replaced while a model runs: what follows uses them, forward and backward."""
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np import generate, trace
+from transformer_np.gradcheck import check_gradients
+from transformer_np.layers import FeedForward, MultiHeadAttention, WindowAttention
+from transformer_np.models import (
+    GPT,
+    T5,
+    Bert,
+    BertConfig,
+    GPTConfig,
+    Llama,
+    LlamaConfig,
+    T5Config,
+    Transformer,
+    TransformerConfig,
+    TransformerXL,
+    TransformerXLConfig,
+)
+
+SIZES = {"d_model": 12, "num_heads": 3, "d_ff": 10, "dtype": "float64"}
+STACKS = {"num_encoder_layers": 1, "num_decoder_layers": 1}
+MODELS = {
+    "transformer": lambda: Transformer(TransformerConfig(11, 13, dropout=0.0, **STACKS, **SIZES)),
+    "gpt": lambda: GPT(GPTConfig(11, max_len=8, num_layers=2, **SIZES)),
+    "llama": lambda: Llama(LlamaConfig(11, max_len=8, num_layers=2, num_kv_heads=1, d_head=6, **SIZES)),
+    "bert": lambda: Bert(BertConfig(11, max_len=8, num_layers=2, dropout=0.0, **SIZES)),
+    "t5": lambda: T5(T5Config(11, d_head=6, num_buckets=6, max_distance=5, dropout=0.0, **STACKS, **SIZES)),
+    "xl": lambda: TransformerXL(TransformerXLConfig(11, mem_len=4, num_layers=2, dropout=0.0, **SIZES)),
+}
+
+
+def model_and_inputs(name):
+    """A model with large random parameters, and ids for it."""
+    model, rng = MODELS[name](), np.random.default_rng(7)
+    for parameter in model.parameters():
+        parameter.data = rng.normal(size=parameter.shape) * (0.6 if parameter.data.ndim > 1 else 1)
+    ids = rng.integers(3, 11, (2, 5))
+    return model, (ids, rng.integers(3, 11, (2, 4))) if name in ("transformer", "t5") else (ids,)
+
+
+def logits_of(model, inputs):
+    output = model(*inputs)
+    return output[0] if isinstance(output, tuple) else output
+
+
+def derivatives(model, inputs, rng):
+    """The derivative of a loss in a random direction of all parameters: by backward and by differences."""
+    dlogits = rng.normal(size=logits_of(model, inputs).shape)
+    model.zero_grad()
+    logits_of(model, inputs)
+    model.backward(dlogits)
+    along = [(p, p.data.copy(), rng.normal(size=p.shape)) for p in model.parameters()]
+    analytic = sum((p.grad * direction).sum() for p, _, direction in along)
+    losses = []
+    for step in (1e-6, -1e-6, 0):
+        for p, data, direction in along:
+            p.data = data + step * direction
+        losses.append((logits_of(model, inputs) * dlogits).sum())
+    return analytic, (losses[0] - losses[1]) / 2e-6
+
+
+def names_of(model, inputs):
+    """The values that this forward pass computes."""
+    logits_of(model, inputs)
+    unread = tuple(f"{path}.memory" for path, module in model.named_modules() if module._kept.get("memory") is None)
+    return [
+        name
+        for name in model._values_by_name()
+        if not name.startswith(("mlm_head", "pooler", "classifier")) | name.endswith(unread)
+    ]
+
+
+def one_of_each_kind(model, names):
+    """For each value of each kind of layer, the first name."""
+    kinds, values = {}, model._values_by_name()
+    for name in names:
+        module, _ = values[name]
+        kinds.setdefault(
+            (type(module).__name__, "" if name in dict(model.named_modules()) else name.rpartition(".")[2]), name
+        )
+    return list(kinds.values())
+
+
+def check_replaced(model, inputs, name, rng, is_constant):
+    """The gradients of the changed model agree with differences; afterwards the model is as before."""
+    plain, drawn = logits_of(model, inputs).copy(), {}
+
+    def changed(array):
+        numbers = drawn.setdefault("factors", rng.uniform(0.2, 1.8, size=array.shape))
+        return numbers if is_constant else np.sin(array) * numbers
+
+    def slope(dnew, array):
+        return dnew * np.cos(array) * drawn["factors"]
+
+    with model.replacing(name, changed, None if is_constant else slope):
+        assert not np.allclose(logits_of(model, inputs), plain), name
+        analytic, numeric = derivatives(model, inputs, rng)
+    np.testing.assert_allclose(analytic, numeric, rtol=1e-4, atol=1e-6 * np.abs(plain).max(), err_msg=name)
+    np.testing.assert_array_equal(logits_of(model, inputs), plain)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_with_a_value_of_each_kind_replaced(name, rng):
+    model, inputs = model_and_inputs(name)
+    values = one_of_each_kind(model, names_of(model, inputs))
+    assert len(values) >= 15
+    for value in values:
+        check_replaced(model, inputs, value, rng, is_constant=False)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_constant", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_gradients_with_every_value_replaced(name, is_constant, rng):
+    model, inputs = model_and_inputs(name)
+    for value in names_of(model, inputs):
+        check_replaced(model, inputs, value, rng, is_constant)
+
+
+@pytest.mark.parametrize(
+    ("layer", "value"),
+    [
+        (lambda: WindowAttention(6, 2, window=1, rng=1), "weights"),
+        (lambda: WindowAttention(6, 2, window=1, rng=1), "k"),
+        (lambda: FeedForward(6, 5, "gelu", rng=1), "hidden"),
+        (lambda: FeedForward(6, 5, "relu", bias=False, rng=1), "before"),
+    ],
+)
+def test_check_gradients_of_a_layer_inside(layer, value, rng):
+    layer, x = layer(), rng.normal(size=(2, 4, 6))
+    with layer.replacing(value, np.sin, lambda dnew, old: dnew * np.cos(old)):
+        report = check_gradients(layer, x)
+        assert report.passed, report
+    with layer.replacing(value, np.sin, lambda dnew, old: dnew):
+        assert not check_gradients(layer, x).passed
+    assert check_gradients(layer, x).passed and "forward" not in vars(layer)
+
+
+def test_the_new_value_is_what_follows_uses(rng):
+    layer, x = MultiHeadAttention(6, 2, rng=1, dtype="float64"), rng.normal(size=(2, 4, 6))
+
+    def second_head_off(weights):
+        weights[:, 1] = 0
+        return weights
+
+    with layer.replacing("weights", second_head_off):
+        y = layer(x)
+        kept = layer.intermediates()
+    assert (kept["weights"][:, 1] == 0).all() and (kept["concat"][..., 3:] == 0).all()
+    np.testing.assert_allclose(y, kept["weights"][:, 0] @ kept["v"][:, 0] @ layer.w_o.data[:3] + layer.b_o.data)
+    np.testing.assert_array_equal(layer.weights, kept["weights"])  # still there afterwards, for a picture
+    with pytest.raises(RuntimeError, match="backward needs a forward in train"):
+        layer.backward(y)
+
+
+def test_a_constant_passes_no_gradient_on(rng):
+    layer, x = MultiHeadAttention(6, 2, rng=1, dtype="float64"), rng.normal(size=(2, 4, 6))
+    plain = layer(x)
+    layer.backward(plain)
+    whole = layer.w_q.grad.copy()
+    layer.zero_grad()
+    with layer.replacing("weights", lambda weights: weights):
+        np.testing.assert_array_equal(layer(x), plain)
+        layer.backward(plain)
+    assert not layer.w_q.grad.any() and layer.w_v.grad.any() and whole.any()
+    layer.zero_grad()
+    with layer.replacing("weights", lambda weights: weights, lambda dnew, old: dnew):
+        layer(x)
+        layer.backward(plain)
+    np.testing.assert_allclose(layer.w_q.grad, whole)
+
+
+def test_a_function_may_keep_and_return_its_own_array():
+    model, inputs = model_and_inputs("transformer")
+    other = np.ones((2, 5, 12))
+    with model.replacing("src_input.embedding", lambda rows: other):  # the model scales it in place
+        model(*inputs)
+    assert (other == 1).all()
+
+
+def test_shortcuts_are_not_taken_meanwhile(rng, monkeypatch):
+    monkeypatch.setattr("transformer_np.layers.attention.TILED_BYTES", 0)
+    monkeypatch.setattr("transformer_np.layers.attention.TILED_LENGTH", 2)
+    layer, x = MultiHeadAttention(6, 2, rng=1, dtype="float64"), rng.normal(size=(2, 4, 6))
+    layer(x)
+    assert layer.kept("tiled") is not None
+    with layer.replacing("weights", np.zeros_like):
+        np.testing.assert_array_equal(layer(x), np.broadcast_to(layer.b_o.data, x.shape))
+    assert layer(x).any()
+
+
+@pytest.mark.parametrize("name", ["gpt", "llama"])  # the heads of a llama share keys: decoding folds them
+def test_the_cache_sees_the_same_values(name):
+    model, (ids,) = model_and_inputs(name)
+
+    def first_head_off(weights):
+        assert weights.shape[1] == 3
+        weights[:, 0] = 0
+        return weights
+
+    with model.replacing("blocks.1.attention.weights", first_head_off):
+        cached = generate(model, ids[:, :2], 5, temperature=0)
+        np.testing.assert_array_equal(cached, generate(model, ids[:, :2], 5, temperature=0, use_cache=False))
+
+
+def test_several_at_once_and_traced():
+    model, inputs = model_and_inputs("transformer")
+    with model.replacing("encoder.0", np.zeros_like), model.replacing("decoder.0.cross_attention.v", np.ones_like):
+        steps = trace(model, *inputs)
+        assert (steps.output == model(*inputs)).all()
+        values = model.intermediates()
+    assert not values["decoder.0.cross_attention.memory"].any()
+    assert (values["decoder.0.cross_attention.v"] == 1).all()
+    np.testing.assert_allclose(values["decoder.0.cross_attention.concat"], 1)
+
+
+def test_nothing_is_left_after_an_error():
+    model, inputs = model_and_inputs("gpt")
+    plain, softmax = model(*inputs), F.softmax
+    with pytest.raises(ZeroDivisionError), model.replacing("blocks.0.attention.weights", lambda weights: 1 / 0):
+        model(*inputs)
+    assert F.softmax is softmax
+    np.testing.assert_array_equal(model(*inputs), plain)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("blocks.0.attention.weigths", "did you mean 'blocks.0.attention.weights'"),
+        ("attention.weights", "did you mean .*attention.weights'"),
+        ("blocks.9", "did you mean 'blocks.1'"),
+        ("blocks.0.add_norm1.norm.x_hat", "did you mean 'blocks.0.add_norm1.norm'"),
+        ("", "no value ''"),
+    ],
+)
+def test_unknown_names(name, hint):
+    model, _ = model_and_inputs("gpt")
+    with pytest.raises(ValueError, match=hint), model.replacing(name, np.zeros_like):
+        pass
+
+
+def test_wrong_functions():
+    model, inputs = model_and_inputs("transformer")
+    with (
+        pytest.raises(TypeError, match="function must be a function, got ndarray"),
+        model.replacing("encoder.0", np.ones(3)),
+    ):
+        pass
+    for wrong, got in ((lambda array: None, "got NoneType"), (lambda array: array[0], r"got float64 \(5, 12\)")):
+        with pytest.raises(ValueError, match=rf"function must return .* encoder.0, \(2, 5, 12\), {got}"):
+            with model.replacing("encoder.0", wrong):
+                model(*inputs)
+    with model.replacing("encoder.0", np.zeros_like, lambda dnew, old: None):
+        logits = model(*inputs)
+        with pytest.raises(ValueError, match="backward must return the gradient"):
+            model.backward(logits)
+    with pytest.raises(RuntimeError, match="memory was not computed in this forward"):
+        with model.replacing("decoder.0.self_attention.memory", np.zeros_like):
+            model(*inputs)
+    logits = model(*inputs)
+    with model.replacing("encoder.0", np.zeros_like), pytest.raises(RuntimeError, match="call the forward inside"):
+        model.backward(logits)
+    with model.replacing("encoder.0", np.zeros_like), pytest.raises(RuntimeError, match="already being replaced"):
+        with model.replacing("encoder.0", np.zeros_like):
+            pass

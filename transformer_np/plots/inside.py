@@ -1,0 +1,129 @@
+"""What layers and heads contribute: the prediction after each layer, the loss without each head."""
+
+import numpy as np
+from matplotlib.colors import CenteredNorm, Normalize
+
+from .. import functional as F
+from .style import (
+    CELL,
+    EDGE,
+    LABEL,
+    PAD,
+    SIGNED,
+    TEXT,
+    WEIGHTS,
+    Picture,
+    as_numbers,
+    as_words,
+    is_bright,
+    styled,
+    text_width,
+    visible,
+    wrapped,
+)
+
+ROW, TALL_ROW = 0.27, 0.36  # inches
+BAR = 0.75  # inches for a colour bar
+
+
+@styled
+def logit_lens(logits, read, words=None, title=None):
+    """The likeliest next word after each layer, as if the model ended there.
+
+    logits: (L + 1, T, V) of one text, `inspection.logits_by_layer(model, ids)[:, 0]`
+    read: the T words that the model reads;  words: the V words, by default the ids 0, 1, …
+
+    How to read it: a column is a position; below it stands the word that the model reads there. Upwards come the words
+    that it would predict from what enters the first block and from the output of each block; the top row is the
+    prediction of the whole model. The brighter a square, the more probable its word. A word that appears high up was
+    computed by the block beside it; one that stays the same over many rows was settled early.
+
+    Raises ValueError for another shape and a wrong number of words.
+    """
+    logits = as_numbers("logits", logits)
+    if logits.ndim != 3 or 0 in logits.shape:
+        raise ValueError(f"logits must have the axes (L + 1, T, V), got shape {logits.shape}")
+    layers, T, V = logits.shape
+    read = as_words("read", read, T, "position")
+    words = [visible(str(word)) for word in range(V)] if words is None else as_words("words", words, V, "token")
+    probabilities = F.softmax(logits.astype(float))
+    best = probabilities.argmax(axis=-1)  # (L + 1, T)
+    likely = np.take_along_axis(probabilities, best[..., None], axis=-1)[..., 0]  # (L + 1, T)
+
+    shown = {words[i] for i in best.flat}
+    cell = max(map(text_width, shown | set(read))) + 2 * PAD
+    rows = ["input", *(f"block {i + 1}" for i in range(layers - 1))]
+    grid = _Grid(rows[::-1], read, cell, ROW, title, "word that is read", "probability")
+    norm = Normalize(0, 1)
+    image = grid.axes.imshow(likely[::-1], cmap=WEIGHTS, norm=norm, aspect="auto")
+    bright = is_bright(image, likely[::-1])
+    for (row, t), i in np.ndenumerate(best[::-1]):
+        colour = "black" if bright[row, t] else "white"
+        grid.axes.text(t, row, words[i], ha="center", va="center", size=TEXT, color=colour, parse_math=False)
+    grid.figure.colorbar(image, cax=grid.bar, label="probability", ticks=np.arange(6) / 5)
+    return grid.figure
+
+
+@styled
+def head_ablation(table, quantity="loss", title=None):
+    """The change of a measure when one head is switched off, for all heads.
+
+    table: an `inspection.HeadAblation`, as returned by `inspection.head_ablation`
+    quantity: the name of the measure
+
+    How to read it: a row is an attention layer, a square one of its heads. Red: the measure is larger without the head,
+    blue: smaller; nearly white: it makes no difference, or another head does the same. For a loss, a red head is
+    needed; for an accuracy, a blue one.
+    """
+    changes = list(table.changes.values())
+    H = max(map(len, changes))
+    values = np.full((len(changes), H), np.nan)
+    for row, change in zip(values, changes, strict=True):
+        row[: len(change)] = change
+    texts = [["0" if abs(value) < 0.005 else f"{value:+.2f}".replace("-", "−") for value in row] for row in values]
+    cell = max(text_width(text, TEXT - 1) for row in texts for text in row) + 2 * PAD
+    grid = _Grid(
+        list(table.without),
+        [f"{h + 1}" for h in range(H)],
+        min(CELL, max(cell, 0.5)),
+        TALL_ROW,
+        title,
+        "head",
+        f"change of the {quantity}",
+    )
+    image = grid.axes.imshow(values, cmap=SIGNED, norm=CenteredNorm(0, np.nanmax(np.abs(values)) or 1), aspect="auto")
+    bright = is_bright(image, values)
+    for (row, h), value in np.ndenumerate(values):
+        if not np.isnan(value):
+            colour = "black" if bright[row, h] else "white"
+            grid.axes.text(h, row, texts[row][h], ha="center", va="center", size=TEXT - 1, color=colour)
+    grid.figure.colorbar(image, cax=grid.bar, label=f"change of the {quantity}")
+    return grid.figure
+
+
+class _Grid:
+    """A figure with one panel of rows × columns, named on the left and below, and axes for a colour bar."""
+
+    def __init__(self, rows, columns, cell, height, title, label, bar_label):
+        panel = cell * len(columns), height * len(rows)
+        left = EDGE + max(map(text_width, rows)) + 2 * PAD
+        width = left + max(panel[0], text_width(label)) + BAR + EDGE
+        lines = wrapped(title, width - 2 * EDGE) if title else []
+        room = max(panel[1], 1.1, text_width(bar_label))  # for the colour bar
+        bottom = max(2 * EDGE, EDGE + 2 * LABEL + PAD - (room - panel[1]))
+        tall = bottom + room + EDGE + (LABEL * len(lines) + PAD if lines else 0)
+        self.figure = Picture(figsize=(width, tall))
+        base = bottom + room - panel[1]
+        self.axes = self.figure.add_axes((left / width, base / tall, panel[0] / width, panel[1] / tall))
+        self.bar = self.figure.add_axes(
+            ((width - EDGE - BAR + 2 * PAD) / width, bottom / tall, 0.14 / width, room / tall)
+        )
+        self.axes.set_xticks(range(len(columns)), columns)
+        self.axes.set_yticks(range(len(rows)), rows)
+        self.axes.tick_params(length=0, pad=4)
+        for word in self.axes.get_xticklabels() + self.axes.get_yticklabels():
+            word.set_parse_math(False)
+        self.axes.set_xlabel(label)
+        self.axes.spines[:].set_visible(False)
+        if lines:
+            self.figure.suptitle("\n".join(lines), y=1 - EDGE / tall, va="top", parse_math=False)
