@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import A_STEP_IS_DONE, stderr_until
+from shared import A_STEP_IS_DONE, stderr_until
 
 from transformer_np import cli
 from transformer_np import functional as F

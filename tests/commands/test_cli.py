@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import A_STEP_IS_DONE, stderr_until
+from shared import A_STEP_IS_DONE, stderr_until
 
 from transformer_np import cli
 from transformer_np import functional as F

@@ -9,11 +9,11 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import randomize
 from pretrained.test_weights import bfloat16, write_safetensors, write_shards
 from reference import make_llama as ref
 from reference import make_pretrained
 from safetensors.numpy import load_file
+from shared import randomize
 
 from transformer_np.decoding import generate
 from transformer_np.layers.initial import blank

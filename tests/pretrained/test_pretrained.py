@@ -11,10 +11,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import randomize
 from reference import make_pretrained as ref
 from safetensors import safe_open
 from safetensors.numpy import load_file
+from shared import randomize
 
 from transformer_np import cli
 from transformer_np.decoding import generate, greedy_decode

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from conftest import randomize
+from shared import randomize
 
 from transformer_np import cli
 from transformer_np.models import GPT, T5, GPTConfig, Llama, LlamaConfig, T5Config

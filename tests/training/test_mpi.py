@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import A_STEP_IS_DONE, stderr_until
+from shared import A_STEP_IS_DONE, stderr_until
 
 from transformer_np import cli
 from transformer_np.data import TextBatches, TextStreams
