@@ -229,7 +229,7 @@ def test_picture_of_the_curves():
     np.testing.assert_allclose(n.lines[0].get_ydata(), [3e-3 * s**2 for s in SIZES])  # milliseconds
     np.testing.assert_allclose(memory.lines[0].get_ydata(), [40 * s**2 / 2**20 for s in SIZES])
     assert [text.get_text() for text in n.texts] == ["$n^{2.00}$", *["$n^{1.00}$"] * 3]
-    assert [text.get_text() for text in d.texts] == ["1.00", "2.00", "2.00", "1.00"]
+    assert [text.get_text() for text in d.texts] == ["$d^{1.00}$", "$d^{2.00}$", "$d^{2.00}$", "$d^{1.00}$"]
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.texts] == [kind.name for kind in KINDS]
     with pytest.raises(ValueError, match="curves must have"):
