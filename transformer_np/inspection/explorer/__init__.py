@@ -4,14 +4,8 @@ The page contains its numbers, style and script; it needs no network. It shows t
 backward in each head: weights, scores, q, k, v, and the gradients of the loss with respect to them.
 """
 
-import base64
-import hashlib
-import html
-import json
-import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -21,11 +15,10 @@ from ...layers import MultiHeadAttention
 from ...models import Bert, Transformer
 from ...models.decoder_only import DecoderOnly
 from ...support.checks import as_ids
-from ...support.files import write_text
+from .page import Page, assemble, encoded
 
 MOST_TOKENS = 64  # on either side: more words would not be readable
 MOST_NUMBERS = 4_000_000  # on one page, about 20 MB
-HEIGHT = 780  # of the frame in a notebook, in CSS pixels
 
 TITLES = {"encoder": "encoder", "decoder": "decoder", "cross": "cross (decoder to encoder)"}
 CONTROL = {"\n": "↵", "\t": "⇥", " ": "␣", "": "∅"}  # characters that would be invisible
@@ -54,27 +47,15 @@ class Attention:
     doutput: np.ndarray
 
 
-class Explorer:
+class Explorer(Page):
     """A page that Jupyter shows in a frame; `save` writes it to a file for any browser.
 
     page: the HTML;  attentions: {"encoder", "decoder" or "cross": Attention}, the values shown;  loss: the loss
     """
 
     def __init__(self, page, attentions, loss):
-        self.page, self.attentions, self.loss = page, attentions, loss
-
-    def save(self, path):
-        """Write the page and return its path. Raises OSError if it cannot be written."""
-        path = Path(path)
-        write_text(path, self.page)
-        return path
-
-    def _repr_html_(self):
-        # The frame separates the page's style and script from the notebook's; the sandbox allows only the script.
-        return (
-            f'<iframe title="Attention explorer" sandbox="allow-scripts" srcdoc="{html.escape(self.page)}" '
-            f'style="width: 100%; height: {HEIGHT}px; border: 1px solid #888; resize: vertical"></iframe>'
-        )
+        super().__init__(page)
+        self.attentions, self.loss = attentions, loss
 
     def __repr__(self):
         return f"<Explorer of {', '.join(self.attentions)} attention: show it in Jupyter, or .save('page.html')>"
@@ -369,22 +350,12 @@ def _describe(model, attentions):
 
 def _page(attentions, about):
     """The HTML of the page, with the numbers."""
-    script, style = _part("page.js"), _part("page.css")
     data = {
         "about": about,
         "start": len(attentions) - 1,
         "kinds": [_as_json(name, attention) for name, attention in attentions.items()],
     }
-    # No token may end the script element that holds the data: in JSON every < can be written as \u003c.
-    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    values = {
-        "script": script,
-        "style": style,
-        "script_hash": _hash(script),
-        "style_hash": _hash(style),
-        "data": text,
-    }
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _part("page.html"))
+    return assemble("page.html", ["common.css", "page.css"], ["elements.js", "page.js"], data)
 
 
 def _as_json(name, attention):
@@ -398,19 +369,5 @@ def _as_json(name, attention):
         "keys": attention.keys,
         "next": attention.following,
         "hidden": ["".join("1" if hidden else "0" for hidden in row) for row in attention.hidden],
-        "arrays": {there: _encoded(getattr(attention, here)) for there, here in ARRAYS.items()},
+        "arrays": {there: encoded(getattr(attention, here)) for there, here in ARRAYS.items()},
     }
-
-
-def _encoded(array):
-    """The numbers as little-endian float32 in base64: half as long as decimals, and not rounded."""
-    return base64.b64encode(np.ascontiguousarray(array, "<f4").tobytes()).decode("ascii")
-
-
-def _hash(text):
-    """The hash that identifies a script or a style in the page's content security policy."""
-    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
-
-
-def _part(name):
-    return (Path(__file__).parent / name).read_text(encoding="utf-8")

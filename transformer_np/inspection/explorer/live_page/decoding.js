@@ -1,0 +1,51 @@
+// One token after another: the next-word distribution, and the choice from it.
+
+// softmax(logits / temperature); temperature 0 is greedy, and shows the distribution at temperature 1
+function distribution(logits, temperature) {
+  return softmax(logits.map((value) => value / (temperature || 1)));
+}
+
+// A uniform number in [0, 1) that depends only on the seed and the step, so that a change of the model alone changes
+// what is drawn (the finalizer of MurmurHash3).
+function uniform(seed, step) {
+  let x = (seed * 0x9e3779b1 + step * 0x85ebca6b) >>> 0;
+  x = Math.imul(x ^ (x >>> 16), 0x85ebca6b);
+  x = Math.imul(x ^ (x >>> 13), 0xc2b2ae35);
+  return ((x ^ (x >>> 16)) >>> 0) / 2 ** 32;
+}
+
+// The likeliest token, the first of equally likely ones; or with a temperature one that is drawn.
+function choose(logits, temperature, seed, step) {
+  if (!temperature) return logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
+  const probabilities = distribution(logits, temperature);
+  let rest = uniform(seed, step);
+  const drawn = probabilities.findIndex((p) => (rest -= p) < 0);
+  return drawn < 0 ? probabilities.length - 1 : drawn;
+}
+
+// Tokens with their probabilities, the likeliest first.
+function ranked(probabilities, count) {
+  const order = Array.from(probabilities, (p, id) => ({ p, id })).sort((a, b) => b.p - a.p || a.id - b.id);
+  return order.slice(0, count);
+}
+
+// Decode up to `steps` tokens behind the given ones, or until the end token.
+//   forced: Map from the number of a step to the token that is taken there
+//   end: the end token, or null for a text that never ends
+//   ->  chosen: the tokens, given: the ids that the decoder read, values: the intermediates of the last forward
+function decode(model, src, given, { steps, temperature = 0, seed = 1, forced = new Map(), end = null, changes = [] }) {
+  const read = [...given];
+  const chosen = [];
+  const { max_len: longest } = model.config;
+  for (;;) {
+    const values = model.forward(src, read, changes);
+    if (chosen.length === steps) return { chosen, given: read, values };
+    const logits = values["output.out"];
+    const token = forced.get(chosen.length) ?? choose(logits.row(logits.rows - 1), temperature, seed, chosen.length);
+    chosen.push(token);
+    const full = read.length === model.config.max_len;
+    if (token === end || (full && end !== null)) return { chosen, given: read, values };
+    read.push(token);
+    if (full) read.shift(); // a text that outgrows the context goes on from its last tokens
+  }
+}

@@ -1,0 +1,74 @@
+"""A page as one HTML file: template, styles, scripts and data put together. It asks for nothing from a network."""
+
+import base64
+import hashlib
+import html
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+
+from ...support.files import write_text
+
+HEIGHT = 780  # of the frame in a notebook, in CSS pixels
+FOLDER = Path(__file__).parent
+
+
+class Page:
+    """An HTML page that Jupyter shows in a frame; `save` writes it to a file for any browser.
+
+    page: the HTML;  title: what the frame is called for a screen reader
+    """
+
+    title = "Attention explorer"
+
+    def __init__(self, page):
+        self.page = page
+
+    def save(self, path):
+        """Write the page and return its path. Raises OSError if it cannot be written."""
+        path = Path(path)
+        write_text(path, self.page)
+        return path
+
+    def _repr_html_(self):
+        # The frame separates the page's style and script from the notebook's; the sandbox allows only the script.
+        return (
+            f'<iframe title="{self.title}" sandbox="allow-scripts" srcdoc="{html.escape(self.page)}" '
+            f'style="width: 100%; height: {HEIGHT}px; border: 1px solid #888; resize: vertical"></iframe>'
+        )
+
+
+def assemble(template, styles, scripts, data):
+    """The HTML of a page from the names of its parts in this folder, with its data as JSON.
+
+    The scripts become one function, in this order, so that a name of one file is known in those after it.
+    """
+    script = '"use strict";\n(() => {\n' + "\n".join(map(_part, scripts)) + "})();\n"
+    style = "\n".join(map(_part, styles))
+    # No token may end the script element that holds the data: in JSON every < can be written as \u003c.
+    text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
+    values = {
+        "script": script,
+        "style": style,
+        "script_hash": _hash(script),
+        "style_hash": _hash(style),
+        "data": text,
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _part(template))
+
+
+def encoded(array, kind="float32"):
+    """The numbers in base64, little-endian: half as long as decimals, and in float32 not rounded."""
+    little = np.dtype(kind).newbyteorder("<")
+    return base64.b64encode(np.ascontiguousarray(array, little).tobytes()).decode("ascii")
+
+
+def _hash(text):
+    """The hash that identifies a script or a style in the page's content security policy."""
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")
+
+
+def _part(name):
+    return (FOLDER / name).read_text(encoding="utf-8")
