@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from browsing import Page, opened, resize, too_wide
 
 from transformer_np import cli
 from transformer_np import functional as F
@@ -248,32 +249,6 @@ def test_the_page_asks_for_nothing_and_no_token_gets_out_of_its_data(random_mode
 
 # --- in a browser -----------------------------------------------------------------------------------------------------
 
-OPTIONS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-background-networking --disable-component-update "
-    "--disable-sync --no-first-run --no-default-browser-check"
-).split()
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    webdriver = pytest.importorskip("selenium.webdriver", reason="the page is tested with selenium, which is not there")
-    from selenium.webdriver.chrome.service import Service
-
-    chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
-    if not chromium or not driver:
-        pytest.skip("the page is tested in chromium with its chromedriver, which are not there")
-    options = webdriver.ChromeOptions()
-    options.binary_location = chromium
-    for option in (*OPTIONS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
-        options.add_argument(option)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options=options, service=Service(driver))
-    try:
-        yield browser
-    finally:
-        browser.quit()
-
-
 @pytest.fixture(scope="module")
 def explorer():
     model = Transformer(
@@ -285,55 +260,10 @@ def explorer():
 @pytest.fixture
 def page(browser, explorer, tmp_path):
     """The page, freshly loaded at 1280 pixels; afterwards nothing may stand in the console."""
-    yield from opened(browser, explorer.save(tmp_path / "page.html"))
+    yield from opened(browser, explorer.save(tmp_path / "page.html"), ExplorerPage)
 
 
-def opened(browser, path):
-    resize(browser, 1280)
-    browser.get(path.as_uri())
-    yield Page(browser)
-    assert browser.get_log("browser") == []
-
-
-def resize(browser, width, height=900):
-    metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
-
-def too_wide(browser):
-    """By how many pixels the page is wider than what is seen of it."""
-    return browser.execute_script("const page = document.documentElement; return page.scrollWidth - page.clientWidth")
-
-
-class Page:
-    def __init__(self, browser):
-        self.browser = browser
-
-    def all(self, css):
-        return self.browser.find_elements("css selector", css)
-
-    def one(self, css):
-        return self.browser.find_element("css selector", css)
-
-    def choose(self, select, value):
-        from selenium.webdriver.support.ui import Select
-
-        Select(self.one(f"#{select}")).select_by_value(str(value))
-
-    def show(self, name):
-        self.one(f"input[value={name}]").click()
-
-    def hover(self, element):
-        from selenium.webdriver import ActionChains
-
-        ActionChains(self.browser).move_to_element(element).perform()
-
-    def press(self, *names):
-        from selenium.webdriver import ActionChains, Keys
-
-        for name in names:
-            ActionChains(self.browser).send_keys(getattr(Keys, name)).perform()
-
+class ExplorerPage(Page):
     @property
     def drawing(self):
         """What is drawn, as text: the lines and the colours of the heatmap."""
@@ -356,10 +286,6 @@ class Page:
             element.get_attribute("data-fact"): element.find_element("tag name", "span").text
             for element in self.all("#facts dd")
         }
-
-    @property
-    def focused(self):
-        return self.browser.switch_to.active_element
 
 
 def number(text):
@@ -501,7 +427,7 @@ def test_it_works_inside_the_frame_of_a_notebook(browser, explorer, tmp_path):
     path.write_text(
         f'<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">{explorer._repr_html_()}', "utf-8"
     )
-    for page in opened(browser, path):
+    for page in opened(browser, path, ExplorerPage):
         browser.switch_to.frame(page.one("iframe"))
         before = page.lines
         assert before
@@ -517,7 +443,7 @@ def test_a_long_sequence_in_a_gpt_and_control_characters(browser, tmp_path):
     model = GPT(GPTConfig(vocab_size=7, max_len=64, d_model=8, num_heads=2, num_layers=1))
     ids = np.arange(64) % 7
     for page in opened(
-        browser, explore(model, ids, labels=lambda i: " \n\x00\ud800א&a"[i]).save(tmp_path / "gpt.html")
+        browser, explore(model, ids, labels=lambda i: " \n\x00\ud800א&a"[i]).save(tmp_path / "gpt.html"), ExplorerPage
     ):
         assert [element.text for element in page.all("#keys bdi")[:7]] == ["␣", "↵", "\ufffd", "\ufffd", "א", "&", "a"]
         page.all("#queries button")[63].click()

@@ -89,13 +89,13 @@ class Forward {
   // An encoder block, or with `causal` that of a GPT.
   encoderBlock(path, x, causal) {
     const a = this.addNorm(`${path}.add_norm1`, x, (y) => this.attention(`${path}.attention`, y, null, causal));
-    return this.addNorm(`${path}.add_norm2`, a, (y) => this.feedForward(`${path}.feed_forward`, y));
+    return this.keep(`${path}.out`, this.addNorm(`${path}.add_norm2`, a, (y) => this.feedForward(`${path}.feed_forward`, y)));
   }
 
   decoderBlock(path, x, memory) {
     const a = this.addNorm(`${path}.add_norm1`, x, (y) => this.attention(`${path}.self_attention`, y, null, true));
     const b = this.addNorm(`${path}.add_norm2`, a, (y) => this.attention(`${path}.cross_attention`, y, memory, false));
-    return this.addNorm(`${path}.add_norm3`, b, (y) => this.feedForward(`${path}.feed_forward`, y));
+    return this.keep(`${path}.out`, this.addNorm(`${path}.add_norm3`, b, (y) => this.feedForward(`${path}.feed_forward`, y)));
   }
 
   // Rows of the table, the embeddings of the ids  ->  (T, D)
@@ -150,7 +150,7 @@ class Transformer extends Model {
   input(run, path, ids) {
     const D = this.config.d_model;
     const x = run.embedding(`${path}.embedding`, ids).map((value, i) => value * Math.sqrt(D) + sinusoid(Math.floor(i / D), i % D, D));
-    return run.keep(`${path}.out`, x);
+    return run.keep(`${path}.out`, run.keep(`${path}.position.out`, x));
   }
 }
 

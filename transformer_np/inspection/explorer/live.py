@@ -1,0 +1,132 @@
+"""The living page: a trained model itself in one HTML file, with its forward pass in JavaScript.
+
+The page computes everything from the text that is typed into it. The scripts in `live_page/` have one subject each;
+`model.js` is the forward pass, and keeps every intermediate under the name that `Module.intermediates` gives it.
+"""
+
+from dataclasses import asdict, replace
+
+import numpy as np
+
+from ...data import BPETokenizer, CharTokenizer, WordTokenizer
+from ...decoding import greedy_decode
+from ...layers.activations import ACTIVATIONS
+from ...models import GPT, Transformer
+from . import MOST_TOKENS, explore
+from .page import Page, assemble, encoded
+
+MOST_BYTES = 3_000_000  # of a page: a mail or a learning platform takes it
+
+STYLES = ("common.css", "live_page/page.css")
+SCRIPTS = (
+    "elements.js",
+    "live_page/tensors.js",
+    "live_page/tokenizers.js",
+    "live_page/model.js",
+    "live_page/decoding.js",
+    "live_page/state.js",
+)
+
+
+class LivePage(Page):
+    """The page that `explore_live` makes; weights: the format of the numbers in it, "float32" or "float16"."""
+
+    title = "Living model"
+
+    def __init__(self, page, weights):
+        super().__init__(page)
+        self.weights = weights
+
+    def __repr__(self):
+        size = len(self.page.encode()) / 1e6
+        return f"<LivePage, {size:.1f} MB, weights in {self.weights}: show it in Jupyter, or .save('page.html')>"
+
+
+def explore_live(model, tokenizers, text):
+    """A page with the model itself in it: type a text, follow it through every layer, change a step and see the effect.
+
+    model: a Transformer or a GPT, with the tokenizers of `transformer-np train translate` or `train gpt`
+    tokenizers: for a Transformer a pair, (source, target); for a GPT its tokenizer
+    text: what the page begins with. It alone has gradients, those of `explore` for the model's own translation.
+
+    The weights are float32, or float16 if the page would be larger than MOST_BYTES otherwise: then the page's model is
+    the one with the rounded weights. The page computes in float64. The given model does not change.
+
+    Raises TypeError for another model or tokenizer, and ValueError for a choice that the page does not have, a text
+    that is empty or too long, and a page that would still be larger than MOST_BYTES.
+    """
+    kind = next((kind for kind in (Transformer, GPT) if type(model) is kind), None)
+    if kind is None:
+        raise TypeError(f"model must be a Transformer or a GPT, got {type(model).__name__}")
+    _check_choices(model.config)
+    pair = list(tokenizers) if kind is Transformer else [tokenizers]
+    for tokenizer in pair:
+        if not isinstance(tokenizer, CharTokenizer | WordTokenizer | BPETokenizer):
+            raise TypeError(f"the page cuts text into characters, words or byte pairs, not with a {tokenizer!r}")
+    sizes = [model.config.src_vocab_size, model.config.tgt_vocab_size] if len(pair) == 2 else [model.config.vocab_size]
+    if [*map(len, pair)] != sizes:
+        raise ValueError(f"tokenizers with {[*map(len, pair)]} tokens are not those of a model for {sizes} tokens")
+    for weights in ("float32", "float16"):
+        page = _page(model, pair, text, weights)
+        size = len(page.encode())
+        if size <= MOST_BYTES:
+            return LivePage(page, weights)
+    raise ValueError(
+        f"the page would have {size / 1e6:.1f} MB, more than {MOST_BYTES / 1e6:.0f} MB, even with float16 weights: "
+        f"the model has {model.num_parameters():,} parameters; train one with fewer layers or a smaller d_model"
+    )
+
+
+def _check_choices(config):
+    if config.activation not in ACTIVATIONS:
+        raise ValueError(f"the page has no {config.activation!r}: the activation must be {', '.join(ACTIVATIONS)}")
+    if getattr(config, "window", None) is not None:
+        raise ValueError(f"the page has no windows: the model sees only {config.window} tokens back")
+
+
+def _page(model, tokenizers, text, weights):
+    """The HTML of the page, with weights in this format."""
+    model = _rounded(model, weights)
+    ids = np.array(tokenizers[0].encode(text), dtype=np.int64)
+    if not len(ids):
+        raise ValueError("the text is empty: the page must begin with one")
+    arrays = {name: np.atleast_2d(parameter.data) for name, parameter in model.named_parameters()}
+    data = {
+        "kind": type(model).__name__,
+        "config": asdict(model.config),
+        "parameters": model.num_parameters(),
+        "tokenizers": [tokenizer.to_dict() for tokenizer in tokenizers],
+        "text": text,
+        "most": MOST_TOKENS,
+        "gradients": _gradients(model, ids),
+        "format": weights,
+        "shapes": [(name, *array.shape) for name, array in arrays.items()],
+        "weights": encoded(np.concatenate([array.ravel() for array in arrays.values()]), weights),
+    }
+    return assemble("live_page/page.html", STYLES, SCRIPTS, data)
+
+
+def _rounded(model, weights):
+    """A float32 copy of the model, its weights rounded to this format. Raises ValueError for weights too large for it."""
+    with np.errstate(over="ignore"):
+        state = {name: array.astype(weights).astype(np.float32) for name, array in model.state_dict().items()}
+    copy = type(model)(replace(model.config, dtype="float32", dropout=0.0))
+    copy.load_state_dict(state)
+    return copy
+
+
+def _gradients(model, ids):
+    """The loss and the gradients of weights and scores, as `explore` computes them, with the ids that they belong to;
+    None for a single token of a GPT, which has no loss."""
+    if isinstance(model, GPT) and len(ids) < 2:
+        return None
+    target = None
+    if isinstance(model, Transformer):
+        longest = min(model.config.max_len, MOST_TOKENS, 2 * len(ids) + 10) - 1
+        target = greedy_decode(model, ids[None], longest)[0]
+    explorer = explore(model, ids, target)
+    found = {
+        name: {"dweight": encoded(attention.dweights), "dscore": encoded(attention.dscores)}
+        for name, attention in explorer.attentions.items()
+    }
+    return {"loss": explorer.loss, "source": ids.tolist(), "target": target, "arrays": found}

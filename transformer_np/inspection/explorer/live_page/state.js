@@ -1,0 +1,3 @@
+const model = modelFrom(data);
+const tokenizers = data.tokenizers.map(tokenizerFrom);
+globalThis.live = { model, tokenizers, decode };
