@@ -21,7 +21,7 @@ SIZES = {"d_model": 12, "num_heads": 3, "dropout": 0.1}
 
 INTERMEDIATES = """
 const [source, given, changes] = arguments;
-const values = live.model.forward(source, given, changes);
+const values = live.model.forward(live.model.encode?.(source, changes), given, changes);
 const bytes = (data) => btoa(Array.from(new Uint8Array(data.buffer), (byte) => String.fromCharCode(byte)).join(""));
 return Object.fromEntries(Object.entries(values).map(([name, value]) => {
   const parts = [value].flat();

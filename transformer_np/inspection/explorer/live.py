@@ -18,14 +18,9 @@ from .page import Page, assemble, encoded
 MOST_BYTES = 3_000_000  # of a page: a mail or a learning platform takes it
 
 STYLES = ("common.css", "live_page/page.css")
-SCRIPTS = (
-    "elements.js",
-    "live_page/tensors.js",
-    "live_page/tokenizers.js",
-    "live_page/model.js",
-    "live_page/decoding.js",
-    "live_page/state.js",
-)
+FILES = "tensors tokenizers model decoding drawing state view_text view_model view_attention view_sum view_residual"
+FILES += " view_feed_forward view_lens main"
+SCRIPTS = ("elements.js", *(f"live_page/{name}.js" for name in FILES.split()))
 
 
 class LivePage(Page):

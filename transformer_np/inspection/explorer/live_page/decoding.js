@@ -29,23 +29,25 @@ function ranked(probabilities, count) {
   return order.slice(0, count);
 }
 
-// Decode up to `steps` tokens behind the given ones, or until the end token.
-//   forced: Map from the number of a step to the token that is taken there
-//   end: the end token, or null for a text that never ends
-//   ->  chosen: the tokens, given: the ids that the decoder read, values: the intermediates of the last forward
-function decode(model, src, given, { steps, temperature = 0, seed = 1, forced = new Map(), end = null, changes = [] }) {
-  const read = [...given];
-  const chosen = [];
-  const { max_len: longest } = model.config;
+// Decode up to `steps` tokens behind the given ones, or until the end token, and yield the state after each forward:
+//   chosen: the tokens, given: the ids that the decoder read, values: the intermediates
+//   unread: how many of the chosen tokens it has not read: 1 for the last of all, which nothing follows
+//   known: tokens that are chosen already; longest: how many tokens the model reads at once
+//   end: the end token, or null for a text that never ends and goes on from its last tokens
+function* decode(model, src, prompt, { known = [], steps, temperature = 0, seed = 1, end = null, longest, changes = [] }) {
+  const chosen = known.slice(0, steps);
+  const memory = model.encode?.(src, changes);
   for (;;) {
-    const values = model.forward(src, read, changes);
-    if (chosen.length === steps) return { chosen, given: read, values };
+    const over = chosen.length > 0 && chosen.at(-1) === end;
+    const given = [...prompt, ...(over ? chosen.slice(0, -1) : chosen)].slice(-longest);
+    const values = model.forward(memory, given, changes);
+    yield { chosen: [...chosen], given, values, unread: over ? 1 : 0 };
+    if (over || chosen.length >= steps) return;
     const logits = values["output.out"];
-    const token = forced.get(chosen.length) ?? choose(logits.row(logits.rows - 1), temperature, seed, chosen.length);
-    chosen.push(token);
-    const full = read.length === model.config.max_len;
-    if (token === end || (full && end !== null)) return { chosen, given: read, values };
-    read.push(token);
-    if (full) read.shift(); // a text that outgrows the context goes on from its last tokens
+    chosen.push(choose(logits.row(logits.rows - 1), temperature, seed, chosen.length));
+    if (chosen.at(-1) === end || (end !== null && given.length === longest)) {
+      yield { chosen: [...chosen], given, values, unread: 1 };
+      return;
+    }
   }
 }

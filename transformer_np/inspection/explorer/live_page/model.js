@@ -9,8 +9,8 @@
 // path: the name of an attention layer, such as "decoder.0.cross_attention"
 
 class Forward {
-  constructor(model, changes) {
-    Object.assign(this, { model, changes, values: {} });
+  constructor(model, changes, earlier = {}) {
+    Object.assign(this, { model, changes, values: { ...earlier } });
   }
 
   weight(name) {
@@ -130,20 +130,22 @@ class Model {
 class Transformer extends Model {
   finalNorm = "decoder_norm";
 
-  // src: ids of the source (S), given: ids of the target so far, from the start token on (T)  ->  all intermediates
-  forward(src, given, changes = []) {
+  // src: ids of the source (S)  ->  the intermediates of the encoder
+  encode(src, changes = []) {
     const run = new Forward(this, changes);
-    const memory = this.encode(run, src);
-    let x = this.input(run, "tgt_input", given);
-    for (let i = 0; i < this.config.num_decoder_layers; i++) x = run.decoderBlock(`decoder.${i}`, x, memory);
-    run.output(this.config.norm_first ? run.norm("decoder_norm", x) : x);
+    let x = this.input(run, "src_input", src);
+    for (let i = 0; i < this.config.num_encoder_layers; i++) x = run.encoderBlock(`encoder.${i}`, x, false);
+    run.keep("memory", this.config.norm_first ? run.norm("encoder_norm", x) : x);
     return run.values;
   }
 
-  encode(run, src) {
-    let x = this.input(run, "src_input", src);
-    for (let i = 0; i < this.config.num_encoder_layers; i++) x = run.encoderBlock(`encoder.${i}`, x, false);
-    return this.config.norm_first ? run.norm("encoder_norm", x) : x;
+  // encoded: from `encode`, given: ids of the target so far, from the start token on (T)  ->  all intermediates
+  forward(encoded, given, changes = []) {
+    const run = new Forward(this, changes, encoded);
+    let x = this.input(run, "tgt_input", given);
+    for (let i = 0; i < this.config.num_decoder_layers; i++) x = run.decoderBlock(`decoder.${i}`, x, encoded.memory);
+    run.output(this.config.norm_first ? run.norm("decoder_norm", x) : x);
+    return run.values;
   }
 
   // √D · embedding + positional encoding
@@ -161,7 +163,7 @@ class GPT extends Model {
     super({ ...config, norm_first: true }, weights);
   }
 
-  // ids of the text so far (T)  ->  all intermediates. The first argument is there because a Transformer has a source.
+  // ids: of the text so far (T)  ->  all intermediates. There is no source, so nothing is encoded before.
   forward(_, ids, changes = []) {
     const run = new Forward(this, changes);
     const table = this.weights["position.table"];

@@ -1,0 +1,82 @@
+// The page: what is drawn when, the tabs, and the words that depend on the kind of model.
+
+const TABS = {
+  attention: { title: "Attention", draw: drawAttention },
+  sum: { title: "Σ A·v → W^O", draw: drawSum },
+  residual: { title: "Residual stream", draw: drawResidual },
+  ffn: { title: "Feed-forward", draw: drawFeedForward },
+  lens: { title: "Logit lens", draw: drawLens },
+};
+
+// Choose what is looked into: { kind, layer, head, key } and the rows { source, target }.
+function select({ source, target, ...chosen }) {
+  if (source !== undefined) state.place.source = source;
+  if (target !== undefined) state.place.target = target;
+  Object.assign(state, chosen);
+  draw();
+}
+
+function draw() {
+  state.key = Math.min(state.key, words(state.kind.keys).length - 1);
+  drawText();
+  drawChanges();
+  drawModel();
+  byId("inside-title").textContent = `${capital(nameOf(here()))}`;
+  drawTabs();
+  TABS[state.tab].draw();
+}
+
+function drawTabs() {
+  const tabs = Object.entries(TABS).map(([name, { title }]) => {
+    const on = name === state.tab;
+    const tab = choice(name, { here: on }, () => {
+      state.tab = name;
+      draw();
+    }, title);
+    for (const [attribute, text] of Object.entries({ id: `tab-${name}`, role: "tab", "aria-selected": on, "aria-controls": `panel-${name}` })) tab.setAttribute(attribute, text);
+    byId(`panel-${name}`).hidden = !on;
+    return tab;
+  });
+  redraw(byId("tabs"), ...tabs);
+}
+
+function nameEverything() {
+  const sizes = `${data.parameters.toLocaleString("en")} parameters, ${data.config.d_model} features, ${model.heads} heads; weights in ${data.format}`;
+  const texts = translates
+    ? {
+        title: "A living translator",
+        about: `The trained encoder–decoder itself is in this page: ${sizes}. Type a sentence, look inside, change a step and see the translation change.`,
+        "text-title": "Sentence",
+        "output-title": "Translation",
+        next: `Next ${UNIT}`,
+        finish: "To the end",
+      }
+    : {
+        title: "A living GPT",
+        about: `The trained model itself is in this page: ${sizes}. Type a beginning, look inside, change a step and see what it writes.`,
+        "text-title": "Beginning",
+        "output-title": "Text",
+        next: `Next ${UNIT}`,
+        finish: `${20} more`,
+      };
+  for (const [id, text] of Object.entries(texts)) byId(id).textContent = text;
+  document.title = texts.title;
+  byId("foot").textContent = "The page computes in this browser and asks for nothing from a network. Changes of words go when the text changes; heads stay off.";
+}
+
+nameEverything();
+readColours();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  readColours();
+  draw();
+});
+listenToText();
+listenToModel();
+listenToAttention();
+listenToSum();
+listenToResidual();
+moveWithArrows(byId("tabs"));
+byId("remark").textContent = take(state.text);
+run();
+
+globalThis.live = { model, reader, writer, decode, state, run }; // for the console

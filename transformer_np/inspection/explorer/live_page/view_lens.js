@@ -1,0 +1,25 @@
+// The logit lens (nostalgebraist 2020): the next token as it would be if the stack ended at this state.
+
+function drawLens() {
+  const t = place("target");
+  const all = stages("target").filter(({ added }) => !added);
+  const labels = stages("target");
+  const logits = value("output.out").row(t);
+  const final = following()[t] ?? ranked(logits, 1)[0].id;
+  byId("lens-text").replaceChildren("Row ", isolated(rowName("target", t)), ": the output projection reads every state of the decoder, not only the last. The last column is p of ", isolated(quoted(tokenOf(final))), ".");
+  const rows = all.slice(1).map(({ name }) => {
+    const state = new Matrix(1, data.config.d_model, value(name).row(t));
+    const isLast = name.endsWith("norm.out"); // normalised already
+    const probabilities = softmax((isLast ? model.project(state) : model.lens(state)).data);
+    const i = labels.findIndex((stage) => stage.name === name);
+    const label = labels[i - 1]?.added ? `after ${labels[i - 1].label.slice(2)}` : labels[i].label;
+    const best = ranked(probabilities, 3).map(({ id, p }) => {
+      const cell = element("td", { class: id === final ? "hit" : "" }, isolated(tokenOf(id)), " ", element("small", {}, percent(p)));
+      return cell;
+    });
+    const bar = element("td", { class: "bar-cell" }, percent(probabilities[final]));
+    tint(bar, probabilities[final], 1, false);
+    return tableRow("td", heading(label), ...best, bar);
+  });
+  fill(byId("lens-table"), ["state", "1st", "2nd", "3rd", "p"], rows.reverse());
+}
