@@ -12,8 +12,8 @@ def add_parser(subparsers):
         subparsers,
         "explore",
         run,
-        "write an HTML page to click through the attention of a model, with scores and gradients",
-        'transformer-np explore "Lucas will travel in December" -o page.html',
+        "write an HTML page to click through the attention of a model, or with --live the model itself",
+        'transformer-np explore "Lucas will travel in December" --live -o page.html',
     )
     add = parser.add_argument
     add("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's)")
@@ -24,6 +24,11 @@ def add_parser(subparsers):
         "a pretrained BERT or GPT",
     )
     add("--target", metavar="TEXT", help="the translation to teach a translator (default: its own)")
+    add(
+        "--live",
+        action="store_true",
+        help="put a translator or GPT itself into the page: type another text, switch off a head, change a score",
+    )
 
 
 def run(args):
@@ -32,7 +37,9 @@ def run(args):
     if Path(args.out).suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"-o {args.out}: the name must end in .html")
     check_writable("-o", args.out)
-    if args.pretrained is not None:
+    if args.live:
+        explorer = live_explorer(args)
+    elif args.pretrained is not None:
         explorer = pretrained_explorer(args)
     else:
         sentence = LECTURE_SENTENCE if args.text is None else args.text
@@ -106,6 +113,28 @@ def pretrained_explorer(args):
     _no_target(args.target)
     model, ids, tokens = read_pretrained(args)
     return explore(model, ids, labels=tokens)
+
+
+def live_explorer(args):
+    """The page with the model of a training run in it."""
+    from ..data import LECTURE_SENTENCE
+    from ..inspection.explorer.live import explore_live
+    from ..tasks import text, translation
+
+    if args.pretrained is not None:
+        raise ValueError("--live is for the model of a training run: leave --pretrained out")
+    if args.target is not None:
+        raise ValueError("--live lets you choose the translation in the page: leave --target out")
+    folder = args.model or newest_run()
+    sentence = LECTURE_SENTENCE if args.text is None else args.text
+    if runs.read_run(folder, translation.KIND, text.KIND)["kind"] == text.KIND:
+        generator = text.TextGenerator.load(folder)
+        generator.encode(sentence)  # raises ValueError for a text that it cannot read
+        return explore_live(generator.model, generator.tokenizer, sentence)
+    translator = translation.Translator.load(folder)
+    translator.encode(sentence)
+    _say_unknown(translator.src_tokenizer, sentence)
+    return explore_live(translator.model, (translator.src_tokenizer, translator.tgt_tokenizer), sentence)
 
 
 def _no_target(target):

@@ -4,10 +4,12 @@ Every function returns a matplotlib Figure. Jupyter shows it if it is the last v
 `figure.savefig("name.png")`. The functions do not use pyplot, so they have no global effects: they choose no backend,
 leave no figure open, and neither use nor change the user's matplotlib style.
 
-`plots.explore` is the documented path of `inspection.explorer.explore`, which draws nothing with matplotlib.
+`plots.explore` and `plots.explore_live` are the documented paths of two functions of `inspection.explorer`, which make
+HTML pages and draw nothing with matplotlib.
 """
 
 from ..inspection.explorer import explore
+from ..inspection.explorer.live import explore_live
 from .distributions import decoding_steps, likeliest, sampling, softmax_saturation
 from .exercises import progress
 from .gradients import gradient_flow, gradient_norms
@@ -27,6 +29,7 @@ __all__ = [
     "copy_curves",
     "decoding_steps",
     "explore",
+    "explore_live",
     "gradient_distance",
     "gradient_flow",
     "gradient_norms",

@@ -61,8 +61,13 @@ def explore_live(model, tokenizers, text):
     sizes = [model.config.src_vocab_size, model.config.tgt_vocab_size] if len(pair) == 2 else [model.config.vocab_size]
     if [*map(len, pair)] != sizes:
         raise ValueError(f"tokenizers with {[*map(len, pair)]} tokens are not those of a model for {sizes} tokens")
+    ids = np.array(pair[0].encode(text), dtype=np.int64)
+    if not len(ids):
+        raise ValueError("the text is empty: the page must begin with one")
+    if kind is GPT and pair[0].unknown(text):
+        raise ValueError(f"the training text of the model does not have: {', '.join(map(repr, pair[0].unknown(text)))}")
     for weights in ("float32", "float16"):
-        page = _page(model, pair, text, weights)
+        page = _page(model, pair, text, ids, weights)
         size = len(page.encode())
         if size <= MOST_BYTES:
             return LivePage(page, weights)
@@ -79,12 +84,9 @@ def _check_choices(config):
         raise ValueError(f"the page has no windows: the model sees only {config.window} tokens back")
 
 
-def _page(model, tokenizers, text, weights):
+def _page(model, tokenizers, text, ids, weights):
     """The HTML of the page, with weights in this format."""
     model = _rounded(model, weights)
-    ids = np.array(tokenizers[0].encode(text), dtype=np.int64)
-    if not len(ids):
-        raise ValueError("the text is empty: the page must begin with one")
     arrays = {name: np.atleast_2d(parameter.data) for name, parameter in model.named_parameters()}
     data = {
         "kind": type(model).__name__,
@@ -113,10 +115,11 @@ def _rounded(model, weights):
 def _gradients(model, ids):
     """The loss and the gradients of weights and scores, as `explore` computes them, with the ids that they belong to;
     None for a single token of a GPT, which has no loss."""
-    if isinstance(model, GPT) and len(ids) < 2:
-        return None
     target = None
-    if isinstance(model, Transformer):
+    if isinstance(model, GPT):
+        if len(ids) < 2:
+            return None
+    else:
         longest = min(model.config.max_len, MOST_TOKENS, 2 * len(ids) + 10) - 1
         target = greedy_decode(model, ids[None], longest)[0]
     explorer = explore(model, ids, target)

@@ -2,7 +2,7 @@
 
 const TABS = {
   attention: { title: "Attention", draw: drawAttention },
-  sum: { title: "Σ A·v → W^O", draw: drawSum },
+  sum: { title: "Σ A·v → Wᴼ", draw: drawSum },
   residual: { title: "Residual stream", draw: drawResidual },
   ffn: { title: "Feed-forward", draw: drawFeedForward },
   lens: { title: "Logit lens", draw: drawLens },

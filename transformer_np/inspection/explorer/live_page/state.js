@@ -26,7 +26,7 @@ const state = {
   kind: KINDS.at(-1),
   layer: KINDS.at(-1).layers - 1,
   head: 0,
-  place: { source: 0, target: 0 }, // the chosen row
+  place: { source: 0, target: Infinity }, // the chosen row; Infinity: the newest
   key: 0, // the chosen key
   show: "weight",
   tab: "attention",
@@ -46,10 +46,9 @@ function take(text) {
   if (translates && pieces.length > CONTEXT) return `${pieces.length} tokens are too many for this page: at most ${CONTEXT}.`;
   const same = pieces.length === state.pieces.length && pieces.every(({ id }, i) => id === state.pieces[i].id);
   if (!same) state.changes = state.changes.filter(({ type }) => type === "head"); // the others belong to a place
-  Object.assign(state, { text, pieces, fixed: same ? state.fixed : [], key: Math.min(state.key, pieces.length - 1) });
+  Object.assign(state, { text, pieces, fixed: same ? state.fixed : [] });
   if (!same && !translates) state.steps = 0;
-  state.place.source = Math.min(state.place.source, pieces.length - 1);
-  if (!same) state.place.target = Infinity; // the newest
+  if (!same) state.place.target = Infinity;
   if (unknown.length) return `The model does not know ${unknown.map(quoted).join(", ")} and reads <unk>.`;
   if (pieces.length > CONTEXT) return `${pieces.length} tokens: the model reads the last ${CONTEXT}.`;
   return "";
@@ -74,7 +73,7 @@ function rowName(side, i) {
   return `→ ${next === null ? "?" : tokenOf(next)}`;
 }
 
-const place = (side = state.kind.rows) => state.place[side];
+const place = (side = state.kind.rows) => Math.min(state.place[side], words(side).length - 1);
 const path = () => state.kind.path(state.layer);
 const value = (name) => result.values[name];
 const isHidden = (kind, t, s) => kind.keys === "target" && s > t;
@@ -126,7 +125,6 @@ function run(known = state.fixed) {
     for (; !found.done && performance.now() - began < 60; found = steps.next()) result = found.value;
     if (!found.done) result = found.value;
     if (found.done) unchanged = state.changes.length ? runUnchanged() : null;
-    state.place.target = Math.min(state.place.target, result.given.length - 1);
     draw();
     document.documentElement.dataset.ready = found.done ? turn : "";
     if (!found.done) setTimeout(go, 0);

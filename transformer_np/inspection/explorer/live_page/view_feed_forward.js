@@ -9,7 +9,7 @@ function drawFeedForward() {
   const [x, before, hidden, out] = ["x", "before", "hidden", "out"].map((name) => value(`${block}.feed_forward.${name}`).row(t));
   const w2 = model.weights[`${block}.feed_forward.w2`];
   const active = hidden.filter((h) => h > 0).length;
-  byId("ffn-text").replaceChildren("Layer ", String(state.layer + 1), ", row ", isolated(rowName(side, t)), `: ${x.length} features become ${hidden.length} units, ${active} of them positive after ${data.config.activation.split("_")[0].toUpperCase()}; then ${out.length} features again.`);
+  byId("ffn-text").replaceChildren("Layer ", String(state.layer + 1), ", row ", isolated(rowName(side, t)), `: ${x.length} features become ${hidden.length} units, ${active} of them positive after ${{ relu: "ReLU", silu: "SiLU" }[data.config.activation] ?? "GELU"}; then ${out.length} features again.`);
   const strips = [["input x", x], ["x W₁ + b₁", before], ["after the activation", hidden], ["output", out]];
   byId("ffn-strips").replaceChildren(...strips.map(([name, row]) => element("div", {}, element("span", {}, name), strip(row, name))));
   const strength = (u) => Math.abs(hidden[u]) * length(w2.row(u));

@@ -27,7 +27,7 @@ function drawResidual() {
   const side = state.kind.rows;
   const t = place();
   const all = stages(side);
-  byId("residual-text").replaceChildren(translates && side === "source" ? "Encoder, word " : "Decoder, row ", isolated(rowName(side, t)), `: one vector of ${data.config.d_model} numbers goes up through the stack. Each sub-layer reads it and adds to it.`);
+  byId("residual-text").replaceChildren(translates && side === "source" ? "Encoder, word " : "Decoder, row ", isolated(rowName(side, t)), `: one vector of ${data.config.d_model} numbers goes up through the stack. Each sub-layer reads it and adds to it. The colours of a row go up to its largest number.`);
   const rows = all.map(({ name, label, added }) => {
     const row = value(name).row(t);
     const changed = state.changes.some((each) => each.name === name && each.position === t);

@@ -1,4 +1,4 @@
-// What a head writes: z = Σ A·v over the keys, and z W^O, its share of the output of the layer.
+// What a head writes: z = Σ A·v over the keys, and z Wᴼ, its share of the output of the layer.
 
 function drawSum() {
   const { kind, head } = state;
@@ -33,12 +33,12 @@ function drawFeature(weights, v, z, off) {
   terms.sort((one, other) => Math.abs(other.a * other.x) - Math.abs(one.a * one.x));
   const shown = terms.slice(0, 4).map(({ a, x }) => `${rounded(a)} · ${x < 0 ? `(${rounded(x)})` : rounded(x)}`);
   const rest = terms.slice(4).reduce((sum, { a, x }) => sum + a * x, 0);
-  if (terms.length > 4) shown.push(`${rounded(rest)} (${terms.length - 4} others)`);
+  if (terms.length > 4) shown.push(`${rounded(rest)} (${terms.length - 4} more)`);
   byId("sum-feature").textContent = `z${subscript(j + 1)} = ${shown.join(" + ")}${off ? ", but the head is off:" : ""} = ${rounded(z[j])}`;
 }
 const subscript = (number) => String(number).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]);
 
-// The rows h·K … of W^O turn z of head h into its share of the output.
+// The rows h·K … of Wᴼ turn z of head h into its share of the output.
 function drawHeads(t, K) {
   const concat = value(`${path()}.concat`);
   const w = model.weights[`${path()}.w_o`];
@@ -49,15 +49,15 @@ function drawHeads(t, K) {
   });
   const sum = value(`${path()}.out`).row(t);
   const largest = Math.max(...[...shares, sum].map(largestOf));
-  byId("heads-title").textContent = `z W^O of every head: their sum${b ? " and the bias" : ""} is the output of the layer`;
+  byId("heads-title").textContent = `zₕ Wᴼₕ of every head: their sum${b ? " and the bias" : ""} is the output of the layer`;
   const rows = shares.map((share, h) => {
-    const line = tableRow("td", heading(`head ${h + 1}`), rounded(length(share)), strip(share, `z W^O of head ${h + 1}`, largest));
+    const line = tableRow("td", heading(`head ${h + 1}`), rounded(length(share)), strip(share, `z Wᴼ of head ${h + 1}`, largest));
     line.classList.toggle("on", h === state.head);
     return line;
   });
   if (b) rows.push(tableRow("td", heading("bias"), rounded(length(b.data)), strip(b.data, "bias", largest)));
   rows.push(tableRow("td", heading("sum"), rounded(length(sum)), strip(sum, "output of the layer", largest)));
-  fill(byId("heads-table"), ["", "length", "z W^O"], rows);
+  fill(byId("heads-table"), ["", "length", "z Wᴼ"], rows);
 }
 
 function listenToSum() {

@@ -30,7 +30,6 @@ function output({ chosen }) {
 }
 
 function drawSteps() {
-  const first = translates ? 0 : Math.max(0, firstRow());
   const next = following();
   const chips = next.map((id, t) => {
     const name = id === null ? "…" : tokenOf(id);
@@ -40,7 +39,7 @@ function drawSteps() {
     return choice(`step ${t}`, options, () => select({ target: t }), isolated(name));
   });
   const start = element("span", { class: "chip start" }, isolated(tokenOf(result.given[0])));
-  redraw(byId("steps"), ...(first > 0 || !translates ? [start] : []), ...chips);
+  redraw(byId("steps"), ...(translates ? [] : [start]), ...chips);
 }
 
 function drawBars() {
@@ -56,7 +55,7 @@ function drawBars() {
     const name = tokenOf(id);
     const chosen = id === taken;
     const label = `${name}: ${percent(p)}${chosen ? ", chosen" : ""}`;
-    const bar = choice(`bar ${i}`, { here: i === 0, label, pressed: chosen, name: "next" }, () => take_instead(step, id), isolated(name), element("span", { class: "amount" }, percent(p)));
+    const bar = choice(`bar ${i}`, { here: i === 0, label, pressed: chosen, name: "next" }, () => takeInstead(step, id), isolated(name), element("span", { class: "amount" }, percent(p)));
     bar.disabled = step < 0;
     tint(bar, p, 1, false);
     return bar;
@@ -69,7 +68,7 @@ function drawBars() {
 }
 
 // Take another token at a step; what follows is written again.
-function take_instead(step, id) {
+function takeInstead(step, id) {
   state.fixed = [...result.chosen.slice(0, step), id];
   if (state.steps !== null) state.steps = Math.max(state.steps, step + 1);
   state.place.target = step + firstRow() + (id === END ? 0 : 1);
