@@ -54,26 +54,22 @@ def explore_live(model, tokenizers, text):
     if kind is None:
         raise TypeError(f"model must be a Transformer or a GPT, got {type(model).__name__}")
     _check_choices(model.config)
-    pair = list(tokenizers) if kind is Transformer else [tokenizers]
-    for tokenizer in pair:
-        if not isinstance(tokenizer, CharTokenizer | WordTokenizer | BPETokenizer):
-            raise TypeError(f"the page cuts text into characters, words or byte pairs, not with a {tokenizer!r}")
-    sizes = [model.config.src_vocab_size, model.config.tgt_vocab_size] if len(pair) == 2 else [model.config.vocab_size]
-    if [*map(len, pair)] != sizes:
-        raise ValueError(f"tokenizers with {[*map(len, pair)]} tokens are not those of a model for {sizes} tokens")
+    pair = _check_tokenizers(model, tokenizers)
     ids = np.array(pair[0].encode(text), dtype=np.int64)
     if not len(ids):
         raise ValueError("the text is empty: the page must begin with one")
     if kind is GPT and pair[0].unknown(text):
         raise ValueError(f"the training text of the model does not have: {', '.join(map(repr, pair[0].unknown(text)))}")
     for weights in ("float32", "float16"):
-        page = _page(model, pair, text, ids, weights)
-        size = len(page.encode())
+        size = model.num_parameters() * np.dtype(weights).itemsize * 4 / 3  # in base64
         if size <= MOST_BYTES:
-            return LivePage(page, weights)
+            page = _page(model, pair, text, ids, weights)
+            size = len(page.encode())
+            if size <= MOST_BYTES:
+                return LivePage(page, weights)
     raise ValueError(
-        f"the page would have {size / 1e6:.1f} MB, more than {MOST_BYTES / 1e6:.0f} MB, even with float16 weights: "
-        f"the model has {model.num_parameters():,} parameters; train one with fewer layers or a smaller d_model"
+        f"the page would have {size / 1e6:.1f} MB, more than {MOST_BYTES / 1e6:.1f} MB, even with float16 weights: the "
+        f"model has {model.num_parameters():,} parameters; use a shorter text or train a model with fewer layers"
     )
 
 
@@ -84,6 +80,19 @@ def _check_choices(config):
         raise ValueError(f"the page has no windows: the model sees only {config.window} tokens back")
 
 
+def _check_tokenizers(model, tokenizers):
+    """The tokenizers as a list: two of a Transformer, one of a GPT, each of a known kind and of the model's size."""
+    c = model.config
+    sizes = [c.src_vocab_size, c.tgt_vocab_size] if isinstance(model, Transformer) else [c.vocab_size]
+    tokenizers = list(tokenizers) if isinstance(tokenizers, tuple | list) else [tokenizers]
+    for tokenizer in tokenizers:
+        if not isinstance(tokenizer, CharTokenizer | WordTokenizer | BPETokenizer):
+            raise TypeError(f"the page cuts text into characters, words or byte pairs, not with a {tokenizer!r}")
+    if [*map(len, tokenizers)] != sizes:
+        raise ValueError(f"tokenizers must have {sizes} tokens, as the model does, got {[*map(len, tokenizers)]}")
+    return tokenizers
+
+
 def _page(model, tokenizers, text, ids, weights):
     """The HTML of the page, with weights in this format."""
     model = _rounded(model, weights)
@@ -92,7 +101,7 @@ def _page(model, tokenizers, text, ids, weights):
         "kind": type(model).__name__,
         "config": asdict(model.config),
         "parameters": model.num_parameters(),
-        "tokenizers": [tokenizer.to_dict() for tokenizer in tokenizers],
+        "tokenizers": [tokenizer.to_dict() | {"vocabulary": tokenizer.vocabulary} for tokenizer in tokenizers],
         "text": text,
         "most": MOST_TOKENS,
         "gradients": _gradients(model, ids),
@@ -104,7 +113,7 @@ def _page(model, tokenizers, text, ids, weights):
 
 
 def _rounded(model, weights):
-    """A float32 copy of the model, its weights rounded to this format. Raises ValueError for weights too large for it."""
+    """A float32 copy of the model, its weights rounded to this format. Raises ValueError for weights too large."""
     with np.errstate(over="ignore"):
         state = {name: array.astype(weights).astype(np.float32) for name, array in model.state_dict().items()}
     copy = type(model)(replace(model.config, dtype="float32", dropout=0.0))

@@ -79,4 +79,4 @@ moveWithArrows(byId("tabs"));
 byId("remark").textContent = take(state.text);
 run();
 
-globalThis.live = { model, reader, writer, decode, state, run }; // for the console
+globalThis.live = { model, reader, writer, decode, choose, state, take, run, result: () => result }; // for the console

@@ -47,12 +47,11 @@ class VocabularyTokenizer {
 }
 
 class BytePairTokenizer {
-  constructor({ merges }) {
-    this.kind = "bpe";
+  constructor({ kind, vocabulary, merges }) {
+    Object.assign(this, { kind, vocabulary });
     this.bytes = [...Array(FIRST_BYTE).fill([]), ...Array.from({ length: 256 }, (_, byte) => [byte])];
     for (const [left, right] of merges) this.bytes.push([...this.bytes[left], ...this.bytes[right]]);
     this.merged = new Map(merges.map((pair, i) => [pair.join(), FIRST_MERGE + i]));
-    this.vocabulary = this.bytes.map((bytes, id) => (id < FIRST_BYTE ? ["<pad>", "<bos>", "<eos>", "<unk>"][id] : printable(bytes)));
   }
   encode(text) {
     const ids = (text.match(BPE_PIECE) ?? []).flatMap((piece) => this.encodePiece(piece));
@@ -75,15 +74,6 @@ class BytePairTokenizer {
   }
   decode(ids) {
     return new TextDecoder().decode(Uint8Array.from(ids.flatMap((id) => this.bytes[id])));
-  }
-}
-
-// Bytes as text; bytes that are not a whole character appear as \xe2.
-function printable(bytes) {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes));
-  } catch {
-    return bytes.map((byte) => (byte < 128 ? String.fromCharCode(byte) : `\\x${byte.toString(16)}`)).join("");
   }
 }
 

@@ -1,0 +1,268 @@
+"""The model in the living page: in Chromium it computes what NumPy's computes, changed or not."""
+
+import base64
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np.data import LECTURE_SENTENCE, BPETokenizer, CharTokenizer, WordTokenizer, english_portuguese
+from transformer_np.data.tokenizers import SPECIAL_TOKENS
+from transformer_np.inspection.explorer.live import explore_live
+from transformer_np.masks import causal_mask
+from transformer_np.models import Transformer
+from transformer_np.tasks.translation import TranslationOptions, TranslationTask, Translator
+
+INTERMEDIATES = """
+const [source, given, changes] = arguments;
+const values = live.model.forward(live.model.encode?.(source, changes), given, changes);
+const bytes = (data) => btoa(Array.from(new Uint8Array(data.buffer), (byte) => String.fromCharCode(byte)).join(""));
+return Object.fromEntries(Object.entries(values).map(([name, value]) => {
+  const parts = [value].flat();
+  const all = Float64Array.from(parts.flatMap((part) => [...part.data]));
+  return [name, [value.length ? [parts.length] : [], parts[0].rows, parts[0].columns, bytes(all)]];
+}));
+"""
+
+
+# --- the forward pass -------------------------------------------------------------------------------------------------
+
+
+def numbers_in_page(browser, source, given, changes=()):
+    """{name: array} of every intermediate that the page's model computes; the heads are the first axis."""
+    found = browser.execute_script(INTERMEDIATES, source, given, list(changes))
+    return {
+        name: np.frombuffer(base64.b64decode(text)).reshape(*heads, rows, columns)
+        for name, (heads, rows, columns, text) in found.items()
+    }
+
+
+def numbers_in_numpy(model, *ids):
+    """{name: array} of every intermediate, every module's output under its name with ".out", and the masked scores."""
+    outputs = {}
+
+    def noting(path, forward):
+        def forward_and_note(*args, **kwargs):
+            out = forward(*args, **kwargs)
+            outputs[f"{path}.out"] = out.copy()  # the next module may scale it in place
+            return out
+
+        return forward_and_note
+
+    for path, module in model.named_modules():
+        if path:
+            object.__setattr__(module, "forward", noting(path, module.forward))
+    try:
+        model.eval(keep=True)
+        model(*(np.array([row]) for row in ids))
+    finally:
+        for _, module in model.named_modules():
+            vars(module).pop("forward", None)
+    found = model.intermediates() | outputs
+    for name in [name for name in found if name.endswith(".weights")]:
+        path = name.removesuffix("weights")
+        mask = None if "encoder" in path or "cross" in path else causal_mask(found[name].shape[2])
+        found[f"{path}scores"] = F.attention_scores(found[f"{path}q"], found[f"{path}k"], mask)
+    return {name: array[0] for name, array in found.items() if array.dtype.kind == "f" and array.ndim > 2}
+
+
+def largest_difference(browser, model, source, given):
+    """Between the page and NumPy, over all intermediates, which must be the same ones."""
+    page = numbers_in_page(browser, source, given)
+    expected = numbers_in_numpy(model, *([source, given] if isinstance(model, Transformer) else [given]))
+    missing = expected.keys() - page.keys()
+    assert all("dropout" in name for name in missing), missing
+    worst = 0
+    for name in page.keys() & expected.keys():
+        seen = ~np.isneginf(expected[name])
+        assert page[name].shape == expected[name].shape, name
+        assert np.array_equal(seen, ~np.isneginf(page[name])), name
+        worst = max(worst, np.abs(page[name][seen] - expected[name][seen]).max(initial=0))
+    return worst
+
+
+def load(browser, page, tmp_path):
+    browser.get(page.save(tmp_path / "page.html").as_uri())
+
+
+def test_three_sentences_in_the_page_and_in_numpy(browser, make_translator, tokenizers, tmp_path):
+    model = make_translator()
+    load(browser, explore_live(model, tokenizers, "Ana is tired"), tmp_path)
+    for source, given in (([4, 5, 6], [1, 4, 5, 6]), ([7], [1]), ([10, 3, 9, 4, 4], [1, 12, 11])):
+        assert largest_difference(browser, model, source, given) < 1e-4
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"norm_first": True, "activation": "gelu"},
+        {"tie_embeddings": True, "activation": "gelu_tanh"},
+        {"norm_first": True, "tie_embeddings": True, "src_vocab_size": 13, "activation": "silu"},  # one vocabulary
+        {"num_encoder_layers": 0},
+    ],
+)
+def test_every_kind_of_translator(browser, make_translator, tokenizers, tmp_path, choices):
+    model = make_translator(**choices)
+    if choices.get("src_vocab_size"):
+        tokenizers = [tokenizers[1]] * 2
+    load(browser, explore_live(model, tokenizers, "Ana is tired"), tmp_path)
+    assert largest_difference(browser, model, [10, 3, 9, 4, 4], [1, 12, 11]) < 1e-4
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("choices", [{}, {"tie_embeddings": False, "bias": False}, {"activation": "relu"}])
+def test_every_kind_of_gpt(browser, make_gpt, tmp_path, choices):
+    model = make_gpt(**choices)
+    load(browser, explore_live(model, CharTokenizer([*SPECIAL_TOKENS, *"abcde"]), "abc"), tmp_path)
+    assert largest_difference(browser, model, None, [4, 5, 6, 6, 8, 7, 4, 5]) < 1e-4
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("weights", ["float32", "float16"])
+def test_fifty_sentences_of_a_trained_translator(browser, tmp_path, monkeypatch, weights):
+    options = TranslationOptions(steps=400)
+    translator = Translator.of(TranslationTask().train(options, tmp_path / "run", report=lambda line: None))
+    tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
+    if weights == "float16":
+        monkeypatch.setattr("transformer_np.inspection.explorer.live.MOST_BYTES", 1_200_000)
+    page = explore_live(translator.model, tokenizers, LECTURE_SENTENCE)
+    assert page.weights == weights
+    rounded = {name: array.astype(weights).astype("f4") for name, array in translator.model.state_dict().items()}
+    translator.model.load_state_dict(rounded)
+    load(browser, page, tmp_path)
+    worst = 0
+    for sentence, _ in english_portuguese()[::137][:50]:
+        source = translator.encode(sentence)[0].tolist()
+        assert browser.execute_script("return live.reader.encode(arguments[0]).map((p) => p.id)", sentence) == source
+        browser.execute_script("live.state.fixed = []; live.take(arguments[0]); live.run()", sentence)
+        given = browser.execute_script("return live.result().given")
+        worst = max(worst, largest_difference(browser, translator.model, source, given))
+        shown = browser.find_element("id", "output").text
+        assert shown == (translator.translate(sentence) or "…")
+    assert worst < 1e-4
+
+
+# --- changes ----------------------------------------------------------------------------------------------------------
+
+
+def with_extra(model, path, extra):
+    """Add these numbers (H, T, S) to the scores of an attention layer from now on."""
+    layer = dict(model.named_modules())[path]
+    forward = layer.forward
+
+    def changed(x, memory=None, mask=None, cache=None):
+        masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
+        return forward(x, memory, (*masks, extra[None]), cache)
+
+    object.__setattr__(layer, "forward", changed)
+
+
+@pytest.fixture
+def changed(browser, make_translator, tokenizers, tmp_path):
+    """changed(change) -> the logits of the page with a change; and the model of the page."""
+    model = make_translator()
+    load(browser, explore_live(model, tokenizers, "Ana is tired"), tmp_path)
+    model.eval(keep=True)
+    return lambda *changes: numbers_in_page(browser, SRC, GIVEN, changes)["output.out"], model
+
+
+SRC, GIVEN = [4, 5, 6, 7], [1, 4, 5, 6, 10]
+CROSS, SELF = "decoder.1.cross_attention", "decoder.0.self_attention"
+
+
+def test_a_head_a_key_a_score_and_a_row_are_changed_as_in_numpy(changed):
+    logits, model = changed
+    ids = np.array([SRC]), np.array([GIVEN])
+    clean = model(*ids)[0]
+    kept = model.intermediates()
+    scores = F.attention_scores(kept[f"{CROSS}.q"], kept[f"{CROSS}.k"])[0]  # (H, T, S)
+
+    extra = np.zeros_like(scores)
+    extra[2, :, 1] = -np.inf
+    with_extra(model, CROSS, extra)
+    hidden = {"type": "key", "path": CROSS, "head": 2, "key": 1}
+    np.testing.assert_allclose(logits(hidden), model(*ids)[0], atol=1e-4)
+    assert np.abs(model(*ids)[0] - clean).max() > 1e-2
+
+    extra[...] = 0
+    extra[1, 3, 2] = 4.5 - scores[1, 3, 2]
+    edited = {"type": "score", "path": CROSS, "head": 1, "query": 3, "key": 2, "value": 4.5}
+    np.testing.assert_allclose(logits(edited), model(*ids)[0], atol=1e-4)
+    assert np.abs(model(*ids)[0] - clean).max() > 1e-2
+
+    extra[...] = 0
+    w_o = model.decoder[1].cross_attention.w_o
+    before = w_o.data.copy()
+    w_o.data[4:8] = 0  # head 1 of 3, each of 4 features
+    off = {"type": "head", "path": CROSS, "head": 1}
+    np.testing.assert_allclose(logits(off), model(*ids)[0], atol=1e-4)
+    w_o.data = before
+
+    row = np.linspace(-2, 2, 12, dtype=np.float32)
+    block, forward = model.encoder[0], model.encoder[0].forward
+    object.__setattr__(block, "forward", lambda *args: np.where(np.arange(4)[:, None] == 2, row, forward(*args)))
+    replaced = {"type": "replace", "name": "encoder.0.out", "position": 2, "vector": row.tolist()}
+    np.testing.assert_allclose(logits(replaced), model(*ids)[0], atol=1e-4)
+    assert np.abs(model(*ids)[0] - clean).max() > 1e-2
+
+
+def test_what_a_mask_hides_stays_hidden(changed):
+    logits, _ = changed
+    future = {"type": "score", "path": SELF, "head": 0, "query": 1, "key": 3, "value": 50}
+    elsewhere = {"type": "key", "path": SELF, "head": 0, "key": 20}  # a word that is not there yet
+    np.testing.assert_array_equal(logits(future, elsewhere), logits())
+
+
+def test_without_any_key_a_row_has_weight_0_everywhere(changed, browser):
+    keys = [{"type": "key", "path": CROSS, "head": 0, "key": key} for key in range(4)]
+    weights = numbers_in_page(browser, SRC, GIVEN, keys)[f"{CROSS}.weights"]
+    assert not weights[0].any() and np.allclose(weights[1:].sum(axis=-1), 1)
+
+
+# --- tokens and choices -----------------------------------------------------------------------------------------------
+
+TEXTS = [
+    "Ana doesn't know: “d'água”, segunda-feira (R$ 3,50)!",
+    'He said "yes" to <script>alert(1)</script>',
+    "e\u0301 \u00e9 İstanbul ΣΑΣ हिन्दी 漢字 ½ x² _a_b_ \u200d",
+    "a\x1c\x85b\ufeffc\t d\n\n  e",
+    "'tis   we'll 1234567 " + "x" * 70,
+    "🙂👩‍👩‍👧 \U000e0100 ",
+]
+
+
+@pytest.mark.parametrize(
+    "tokenizer",
+    [
+        WordTokenizer.train(TEXTS[:4] * 2, lowercase=True),
+        CharTokenizer.train(TEXTS[:3]),
+        BPETokenizer.train(TEXTS * 2, max_size=300),
+    ],
+    ids=["word", "char", "bpe"],
+)
+def test_text_is_cut_and_joined_as_in_python(browser, make_gpt, tmp_path, tokenizer):
+    model = make_gpt(vocab_size=len(tokenizer))
+    load(browser, explore_live(model, tokenizer, "d"), tmp_path)
+    script = """return arguments[0].map((text) => {
+        const ids = live.reader.encode(text).map(({ id }) => id);
+        return [ids, live.writer.decode(ids)];
+    })"""
+    for text, (ids, joined) in zip(TEXTS, browser.execute_script(script, TEXTS), strict=True):
+        assert ids == tokenizer.encode(text), text
+        assert joined == tokenizer.decode(ids), text
+    vocabulary = [tokenizer.token(i) for i in range(len(tokenizer))]
+    assert browser.execute_script("return live.writer.vocabulary") == vocabulary
+
+
+def test_what_is_drawn_has_the_distribution_of_the_temperature(changed, browser):
+    script = """
+    const counts = arguments[0].map(() => 0);
+    for (let seed = 1; seed <= 2000; seed++) counts[live.choose(arguments[0], 1.5, seed, seed % 7)]++;
+    return counts;"""
+    logits = changed[0]()[0]
+    expected = 2000 * F.softmax(logits / 1.5)
+    counts = np.array(browser.execute_script(script, logits.tolist()))
+    assert (np.abs(counts - expected) <= 5 * np.sqrt(expected) + 1).all()
+    assert np.abs(counts - 2000 * F.softmax(logits)).max() > 100  # not that of temperature 1
+    assert browser.execute_script("return live.choose([1, 3, 3, 2], 0, 1, 1)") == 1
