@@ -249,6 +249,7 @@ def test_the_page_asks_for_nothing_and_no_token_gets_out_of_its_data(random_mode
 
 # --- in a browser -----------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture(scope="module")
 def explorer():
     model = Transformer(
@@ -507,6 +508,30 @@ def test_command_with_other_runs(trained, here, capsys, kind, text, words):
     code, out, err = call(capsys, text, "--model", trained / kind, "-o", "page.html")
     assert (code, out, err) == (0, "page.html\n", "")
     assert words.encode("ascii", "backslashreplace").decode() in (here / "page.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind, text", [("translate", "Ana flies"), ("gpt", "the cat")])
+def test_command_with_the_model_in_the_page(trained, here, capsys, kind, text):
+    code, out, err = call(capsys, text, "--live", "--model", trained / kind, "-o", "page.html")
+    assert (code, out) == (0, "page.html\n")
+    assert err == ("the model does not know: flies\n" if kind == "translate" else "")
+    page = (here / "page.html").read_text(encoding="utf-8")
+    assert f'"text":"{text}"' in page and '"format":"float32"' in page
+
+
+@pytest.mark.parametrize(
+    "kind, args, message",
+    [
+        ("classify", "a --live", "has a run of the kind 'classify', not 'translate' or 'gpt'"),
+        ("translate", "Ana --live --target Ana", "leave --target out"),
+        ("gpt", "€ --live", "does not have: '€'"),
+        ("translate", "Ana --live --pretrained", "leave --pretrained out"),
+    ],
+)
+def test_command_that_cannot_put_the_model_into_the_page(trained, here, capsys, kind, args, message):
+    model = [] if "--pretrained" in args else ["--model", trained / kind]
+    code, out, err = call(capsys, *args.split(), *model, "-o", "page.html")
+    assert (code, out, len(err.splitlines())) == (2, "", 1) and message in err
 
 
 def test_command_takes_a_gpt_where_there_is_no_translator(trained, here, capsys):

@@ -74,6 +74,8 @@ def explore_live(model, tokenizers, text):
 
 
 def _check_choices(config):
+    if getattr(config, "num_decoder_layers", 1) == 0 or getattr(config, "num_layers", 1) == 0:
+        raise ValueError("the model must have at least one block that writes: this one has none")
     if config.activation not in ACTIVATIONS:
         raise ValueError(f"the page has no {config.activation!r}: the activation must be {', '.join(ACTIVATIONS)}")
     if getattr(config, "window", None) is not None:

@@ -19,6 +19,7 @@ function select({ source, target, ...chosen }) {
 function draw() {
   state.key = Math.min(state.key, words(state.kind.keys).length - 1);
   drawText();
+  drawBefore();
   drawChanges();
   drawModel();
   byId("inside-title").textContent = `${capital(nameOf(here()))}`;

@@ -113,7 +113,7 @@ function runUnchanged() {
 
 let running = 0;
 
-// Run the model and draw the page. Long texts are written in sight: a step at a time, as long as nothing else is asked
+// Run the model and draw the page. A long text is written in sight, a step at a time, as long as nothing else is asked
 // for. known: the tokens that are there already
 function run(known = state.fixed) {
   const turn = ++running;
@@ -121,16 +121,23 @@ function run(known = state.fixed) {
   const go = () => {
     if (turn !== running) return;
     const began = performance.now();
-    let found = steps.next();
-    for (; !found.done && performance.now() - began < 60; found = steps.next()) result = found.value;
-    if (!found.done) result = found.value;
-    if (found.done) unchanged = state.changes.length ? runUnchanged() : null;
-    draw();
+    let found;
+    do {
+      found = steps.next();
+      if (!found.done) result = found.value;
+    } while (!found.done && performance.now() - began < TURN);
     document.documentElement.dataset.ready = found.done ? turn : "";
-    if (!found.done) setTimeout(go, 0);
+    if (found.done) {
+      unchanged = state.changes.length ? runUnchanged() : null;
+      draw();
+    } else {
+      drawText();
+      setTimeout(go, 0);
+    }
   };
   go();
 }
+const TURN = 60; // ms, after which the browser may do something else
 
 // The gradients of the text that the page began with: { dweight, dscore } of the chosen head, or null
 const gradientArrays = new Map();

@@ -20,20 +20,23 @@ function drawAttention() {
   byId("gradient-note").replaceChildren(...gradientNote(found));
   byId("head-on").checked = !changesOf("head").length;
   const matrix = shownMatrix();
+  const scores = value(`${path()}.scores`)[head];
+  const isSeen = (t, s) => scores.at(t, s) !== -Infinity;
   const [rows, keys] = [words(kind.rows), words(kind.keys)];
   const signed = state.show !== "weight";
-  const seen = Array.from(matrix.data).filter((number, i) => Number.isFinite(number) && !isHidden(kind, Math.floor(i / keys.length), i % keys.length));
+  const seen = Array.from(matrix.data).filter((_, i) => isSeen(Math.floor(i / keys.length), i % keys.length));
   const largest = signed ? largestOf(seen) : 1;
   const write = state.show.startsWith("d") ? precise : rounded;
   const columns = keys.map((word, s) => element("th", { scope: "col" }, isolated(word), keySwitch(s, word)));
   const lines = rows.map((_, t) => {
     const name = rowName(kind.rows, t);
     const cells = keys.map((word, s) => {
-      const hidden = matrix.at(t, s) === -Infinity || isHidden(kind, t, s);
+      const hidden = !isSeen(t, s);
       const number = hidden ? "hidden" : write(matrix.at(t, s));
       const here = t === place() && s === state.key;
-      const text = keys.length > WRITTEN_COLUMNS ? "" : hidden ? "" : number;
+      const text = keys.length > WRITTEN_COLUMNS || hidden ? "" : number;
       const cell = choice(`cell ${t} ${s}`, { here, pressed: here, label: `${name}, key ${word}: ${SHOWN[state.show]} ${number}` }, () => select({ [kind.rows]: t, key: s }), text);
+      cell.title = cell.getAttribute("aria-label");
       if (hidden) cell.classList.add("hidden");
       else tint(cell, matrix.at(t, s), largest, signed);
       if (changesOf("score").some((change) => change.query === t && change.key === s)) cell.classList.add("changed");
@@ -43,7 +46,7 @@ function drawAttention() {
   });
   byId("map").classList.toggle("many", keys.length > WRITTEN_COLUMNS);
   redraw(byId("map"), element("thead", {}, tableRow("th", heading("query \\ key", "col"), ...columns)), element("tbody", {}, ...lines));
-  drawPair(matrix, head);
+  drawPair(scores, head);
 }
 
 function gradientNote(found) {
@@ -71,10 +74,10 @@ function keySwitch(s, word) {
 }
 
 // The chosen pair in words and numbers, and its score to drag.
-function drawPair(matrix, head) {
+function drawPair(scores, head) {
   const { kind, key: s } = state;
   const t = place();
-  const [scores, weights] = ["scores", "weights"].map((name) => value(`${path()}.${name}`)[head]);
+  const weights = value(`${path()}.weights`)[head];
   const [q, k] = [value(`${path()}.q`)[head], value(`${path()}.k`)[head]];
   const [score, K] = [scores.at(t, s), q.columns];
   const product = dot(q.row(t), k.row(s));

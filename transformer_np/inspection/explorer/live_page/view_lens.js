@@ -2,15 +2,14 @@
 
 function drawLens() {
   const t = place("target");
-  const all = stages("target").filter(({ added }) => !added);
   const labels = stages("target");
+  const all = labels.filter(({ name, added }) => !added && name !== `${model.finalNorm}.out`); // the lens has it anyway
   const logits = value("output.out").row(t);
   const final = following()[t] ?? ranked(logits, 1)[0].id;
   byId("lens-text").replaceChildren("Row ", isolated(rowName("target", t)), ": the output projection reads every state of the decoder, not only the last. The last column is p of ", isolated(quoted(tokenOf(final))), ".");
   const rows = all.slice(1).map(({ name }) => {
     const state = new Matrix(1, data.config.d_model, value(name).row(t));
-    const isLast = name.endsWith("norm.out"); // normalised already
-    const probabilities = softmax((isLast ? model.project(state) : model.lens(state)).data);
+    const probabilities = softmax(model.lens(state).data);
     const i = labels.findIndex((stage) => stage.name === name);
     const label = labels[i - 1]?.added ? `after ${labels[i - 1].label.slice(2)}` : labels[i].label;
     const best = ranked(probabilities, 3).map(({ id, p }) => {

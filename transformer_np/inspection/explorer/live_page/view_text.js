@@ -3,24 +3,33 @@
 const BARS = 8;
 
 function drawText() {
-  const tokens = state.pieces.map(({ piece, id }) => {
-    const chip = element("li", id === UNK ? { class: "unknown" } : {}, isolated(visible(piece)), " ", element("small", {}, String(id)));
+  const embedded = value(translates ? "src_input.out" : "position.out");
+  const past = translates ? 0 : state.pieces.length + result.chosen.length - result.given.length; // no longer read
+  const largest = largestOf(embedded.data);
+  const tokens = state.pieces.map(({ piece, id }, i) => {
+    const words = element("span", {}, isolated(visible(piece)), " ", element("small", {}, String(id)));
+    const chip = element("li", id === UNK ? { class: "unknown" } : {}, words);
     chip.title = id === UNK ? "not in the vocabulary: <unk>" : `id ${id}`;
+    if (i >= past) chip.append(strip(embedded.row(i - past), `embedding and position of ${piece}`, largest));
     return chip;
   });
   byId("tokens").replaceChildren(...tokens);
   byId("output").replaceChildren(isolated(output(result)));
-  byId("before").hidden = !unchanged;
-  if (unchanged) {
-    const same = output(unchanged) === output(result);
-    byId("before").replaceChildren(same ? "The same as without your changes." : "Without your changes: ", same ? "" : isolated(output(unchanged)));
-  }
   drawSteps();
   drawBars();
   byId("next").disabled = byId("finish").disabled = isOver();
   byId("restart").disabled = !result.chosen.length;
   byId("temperature").disabled = byId("again").disabled = !state.temperature;
   byId("temperature-value").textContent = Number(byId("temperature").value).toFixed(1);
+}
+
+// The output without the changes.
+function drawBefore() {
+  byId("before").hidden = !unchanged;
+  if (unchanged) {
+    const same = output(unchanged) === output(result);
+    byId("before").replaceChildren(same ? "The same as without your changes." : "Without your changes: ", same ? "" : isolated(output(unchanged)));
+  }
 }
 
 function output({ chosen }) {
