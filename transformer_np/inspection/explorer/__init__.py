@@ -355,7 +355,7 @@ def _page(attentions, about):
         "start": len(attentions) - 1,
         "kinds": [_as_json(name, attention) for name, attention in attentions.items()],
     }
-    return assemble("page.html", ["common.css", "page.css"], ["elements.js", "page.js"], data)
+    return assemble(Explorer.title, "page.html", ["common.css", "page.css"], ["elements.js", "page.js"], data)
 
 
 def _as_json(name, attention):

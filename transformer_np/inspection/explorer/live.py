@@ -111,7 +111,7 @@ def _page(model, tokenizers, text, ids, weights):
         "shapes": [(name, *array.shape) for name, array in arrays.items()],
         "weights": encoded(np.concatenate([array.ravel() for array in arrays.values()]), weights),
     }
-    return assemble("live_page/page.html", STYLES, SCRIPTS, data)
+    return assemble(LivePage.title, "live_page/page.html", STYLES, SCRIPTS, data)
 
 
 def _rounded(model, weights):

@@ -1,4 +1,4 @@
-"""A page as one HTML file: template, styles, scripts and data put together. It asks for nothing from a network."""
+"""A page as one HTML file: frame, body, styles, scripts and data put together. It asks for nothing from a network."""
 
 import base64
 import hashlib
@@ -40,8 +40,8 @@ class Page:
         )
 
 
-def assemble(template, styles, scripts, data):
-    """The HTML of a page from the names of its parts in this folder, with its data as JSON.
+def assemble(title, body, styles, scripts, data):
+    """The HTML of a page from its title and the names of its parts in this folder, with its data as JSON.
 
     The scripts become one function, in this order, so that a name of one file is known in those after it.
     """
@@ -50,13 +50,15 @@ def assemble(template, styles, scripts, data):
     # No token may end the script element that holds the data: in JSON every < can be written as \u003c.
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
     values = {
+        "title": title,
+        "body": _part(body),
         "script": script,
         "style": style,
         "script_hash": _hash(script),
         "style_hash": _hash(style),
         "data": text,
     }
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _part(template))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _part("frame.html"))
 
 
 def encoded(array, kind="float32"):

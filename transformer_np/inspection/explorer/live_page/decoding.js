@@ -34,7 +34,12 @@ function ranked(probabilities, count) {
 //   unread: how many of the chosen tokens it has not read: 1 for the last of all, which nothing follows
 //   known: tokens that are chosen already; longest: how many tokens the model reads at once
 //   end: the end token, or null for a text that never ends and goes on from its last tokens
-function* decode(model, src, prompt, { known = [], steps, temperature = 0, seed = 1, end = null, longest, changes = [] }) {
+function* decode(
+  model,
+  src,
+  prompt,
+  { known = [], steps, temperature = 0, seed = 1, end = null, longest, changes = [] },
+) {
   const chosen = known.slice(0, steps);
   const memory = model.encode?.(src, changes);
   for (;;) {

@@ -1,7 +1,8 @@
 // Numbers as people read them, numbers as colours, and what the views are built from.
 
 const CONTROL = { "\n": "↵", "\t": "⇥", " ": "␣", "": "∅" };
-const visible = (word) => CONTROL[word] ?? word.replace(/[\0-\x1f\ud800-\udfff]/gu, (c) => CONTROL[c] ?? "\ufffd").replace(/^ /, "␣");
+const visible = (word) =>
+  CONTROL[word] ?? word.replace(/[\0-\x1f\ud800-\udfff]/gu, (c) => CONTROL[c] ?? "\ufffd").replace(/^ /, "␣");
 
 function rounded(value) {
   if (!Number.isFinite(value)) return value === -Infinity ? "−∞" : String(value);
@@ -26,7 +27,7 @@ function percent(p) {
 const length = (row) => Math.sqrt(dot(row, row));
 const largestOf = (row) => row.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
 
-// --- colours -----------------------------------------------------------------------------------------------------------
+// --- colours ---------------------------------------------------------------------------------------------------------
 
 const colours = {};
 function readColours() {
@@ -39,7 +40,10 @@ function readColours() {
 
 function tint(item, value, largest, signed = true) {
   item.style.setProperty("--tone", `var(--${signed ? (value < 0 ? "neg" : "pos") : "weight"})`);
-  item.style.setProperty("--p", `${largest > 0 && Number.isFinite(value) ? Math.min(100, (100 * Math.abs(value)) / largest) : 0}%`);
+  item.style.setProperty(
+    "--p",
+    `${largest > 0 && Number.isFinite(value) ? Math.min(100, (100 * Math.abs(value)) / largest) : 0}%`,
+  );
 }
 
 // One pixel per number; signed numbers have two colours, weights one.
@@ -61,7 +65,8 @@ function paint(canvas, matrix, { signed = true, largest = 1, hidden = () => fals
 
 // A row of numbers as a strip of colours; the pointer reads the numbers off it.
 function strip(row, name, largest = largestOf(row)) {
-  const label = `${name}: ${row.length} numbers from ${rounded(Math.min(...row))} to ${rounded(Math.max(...row))}, length ${rounded(length(row))}`;
+  const [least, most, norm] = [Math.min(...row), Math.max(...row), length(row)].map(rounded);
+  const label = `${name}: ${row.length} numbers from ${least} to ${most}, length ${norm}`;
   const canvas = element("canvas", { class: "strip", role: "img", "aria-label": label });
   paint(canvas, new Matrix(1, row.length, row), { largest });
   canvas.addEventListener("pointermove", (event) => {
@@ -77,7 +82,7 @@ function strip(row, name, largest = largestOf(row)) {
   return canvas;
 }
 
-// --- elements ----------------------------------------------------------------------------------------------------------
+// --- elements --------------------------------------------------------------------------------------------------------
 
 // Replace what is inside, and keep the keyboard's place: the new element with the same data-key gets the focus.
 function redraw(container, ...children) {
@@ -104,8 +109,10 @@ function moveWithArrows(container, columns = () => 1) {
     const place = all.indexOf(event.target);
     const wide = columns(event.target);
     let goal;
-    if (wide > 1 && ["ArrowUp", "ArrowDown"].includes(event.key)) goal = place + (event.key === "ArrowUp" ? -wide : wide);
-    else if (event.key.startsWith("Arrow") || ["Home", "End"].includes(event.key)) goal = moved(place, all.length, event.key);
+    if (wide > 1 && ["ArrowUp", "ArrowDown"].includes(event.key))
+      goal = place + (event.key === "ArrowUp" ? -wide : wide);
+    else if (event.key.startsWith("Arrow") || ["Home", "End"].includes(event.key))
+      goal = moved(place, all.length, event.key);
     if (all[goal] === undefined) return;
     event.preventDefault();
     all[goal].focus();
@@ -113,10 +120,20 @@ function moveWithArrows(container, columns = () => 1) {
 }
 
 function tableRow(tag, ...cells) {
-  return element("tr", {}, ...cells.map((cell) => (cell instanceof HTMLElement && /^T[HD]$/.test(cell.tagName) ? cell : element(tag, {}, cell))));
+  return element(
+    "tr",
+    {},
+    ...cells.map((cell) =>
+      cell instanceof HTMLElement && /^T[HD]$/.test(cell.tagName) ? cell : element(tag, {}, cell),
+    ),
+  );
 }
 const heading = (text, scope = "row") => element("th", { scope }, text);
 
 function fill(table, columns, rows) {
-  redraw(table, element("thead", {}, tableRow("th", ...columns.map((text) => heading(text, "col")))), element("tbody", {}, ...rows));
+  redraw(
+    table,
+    element("thead", {}, tableRow("th", ...columns.map((text) => heading(text, "col")))),
+    element("tbody", {}, ...rows),
+  );
 }

@@ -30,39 +30,59 @@ function draw() {
 function drawTabs() {
   const tabs = Object.entries(TABS).map(([name, { title }]) => {
     const on = name === state.tab;
-    const tab = choice(name, { here: on }, () => {
-      state.tab = name;
-      draw();
-    }, title);
-    for (const [attribute, text] of Object.entries({ id: `tab-${name}`, role: "tab", "aria-selected": on, "aria-controls": `panel-${name}` })) tab.setAttribute(attribute, text);
+    const tab = choice(
+      name,
+      { here: on },
+      () => {
+        state.tab = name;
+        draw();
+      },
+      title,
+    );
+    for (const [attribute, text] of Object.entries({
+      id: `tab-${name}`,
+      role: "tab",
+      "aria-selected": on,
+      "aria-controls": `panel-${name}`,
+    }))
+      tab.setAttribute(attribute, text);
     byId(`panel-${name}`).hidden = !on;
     return tab;
   });
   redraw(byId("tabs"), ...tabs);
 }
 
+const TEXTS = {
+  Transformer: {
+    title: "A living translator",
+    about:
+      "The trained encoder–decoder itself is in this page. Type a sentence, look inside, change a step and see " +
+      "the translation change.",
+    "text-title": "Sentence",
+    "output-title": "Translation",
+    next: `Next ${UNIT}`,
+    finish: "To the end",
+  },
+  GPT: {
+    title: "A living GPT",
+    about:
+      "The trained model itself is in this page. Type a beginning, look inside, change a step and see what it writes.",
+    "text-title": "Beginning",
+    "output-title": "Text",
+    next: `Next ${UNIT}`,
+    finish: `${MORE} more`,
+  },
+};
+
 function nameEverything() {
-  const sizes = `${data.parameters.toLocaleString("en")} parameters, ${data.config.d_model} features, ${model.heads} heads; weights in ${data.format}`;
-  const texts = translates
-    ? {
-        title: "A living translator",
-        about: `The trained encoder–decoder itself is in this page: ${sizes}. Type a sentence, look inside, change a step and see the translation change.`,
-        "text-title": "Sentence",
-        "output-title": "Translation",
-        next: `Next ${UNIT}`,
-        finish: "To the end",
-      }
-    : {
-        title: "A living GPT",
-        about: `The trained model itself is in this page: ${sizes}. Type a beginning, look inside, change a step and see what it writes.`,
-        "text-title": "Beginning",
-        "output-title": "Text",
-        next: `Next ${UNIT}`,
-        finish: `${20} more`,
-      };
+  const texts = TEXTS[data.kind];
   for (const [id, text] of Object.entries(texts)) byId(id).textContent = text;
   document.title = texts.title;
-  byId("foot").textContent = "The page computes in this browser and asks for nothing from a network. Changes of words go when the text changes; heads stay off.";
+  const { d_model: D } = data.config;
+  const parameters = data.parameters.toLocaleString("en");
+  byId("foot").textContent =
+    `${parameters} parameters in ${data.format}, ${D} features, ${model.heads} heads. The page computes in this browser ` +
+    "and asks for nothing from a network. When the text changes, heads stay off, and the other changes go.";
 }
 
 nameEverything();

@@ -20,7 +20,9 @@ class Forward {
   // Keep an intermediate and return it: a Matrix, with the rows that a change replaces.
   keep(name, matrix) {
     let kept = matrix;
-    for (const { position, vector } of this.changes.filter((change) => change.type === "replace" && change.name === name)) {
+    for (const { position, vector } of this.changes.filter(
+      (change) => change.type === "replace" && change.name === name,
+    )) {
       if (position >= matrix.rows) continue;
       if (kept === matrix) kept = matrix.map((value) => value); // it may also be kept under another name
       kept.row(position).set(vector);
@@ -34,7 +36,12 @@ class Forward {
   }
 
   norm(path, x) {
-    const { y, normal, inverse } = layerNorm(x, this.weight(`${path}.gamma`), this.weight(`${path}.beta`), this.model.config.layer_norm_eps);
+    const { y, normal, inverse } = layerNorm(
+      x,
+      this.weight(`${path}.gamma`),
+      this.weight(`${path}.beta`),
+      this.model.config.layer_norm_eps,
+    );
     this.keep(`${path}.x_hat`, normal);
     this.keep(`${path}.inv_std`, inverse);
     return this.keep(`${path}.out`, y);
@@ -54,15 +61,26 @@ class Forward {
     const H = this.model.heads;
     this.keep(`${path}.x`, x);
     if (memory) this.keep(`${path}.memory`, memory);
-    const [q, k, v] = [["_q", x], ["_k", source], ["_v", source]].map(([name, from]) => splitHeads(this.linear(path, name, from), H));
+    const [q, k, v] = [
+      ["_q", x],
+      ["_k", source],
+      ["_v", source],
+    ].map(([name, from]) => splitHeads(this.linear(path, name, from), H));
     const changes = this.changes.filter((change) => change.path === path);
-    const scores = q.map((query, h) => this.scores(query, k[h], causal, changes.filter(({ head }) => head === h)));
+    const scores = q.map((query, h) =>
+      this.scores(
+        query,
+        k[h],
+        causal,
+        changes.filter(({ head }) => head === h),
+      ),
+    );
     const weights = scores.map(softmaxRows); // H of (T, S)
     const off = (h) => changes.some(({ type, head }) => type === "head" && head === h);
-    const heads = weights.map((weight, h) => (off(h) ? new Matrix(x.rows, v[h].columns) : linear(weight, v[h]))); // H of (T, K)
+    const heads = weights.map((weight, h) => (off(h) ? new Matrix(x.rows, v[h].columns) : linear(weight, v[h])));
     Object.assign(values, { [`${path}.q`]: q, [`${path}.k`]: k, [`${path}.v`]: v });
     Object.assign(values, { [`${path}.scores`]: scores, [`${path}.weights`]: weights });
-    const concat = this.keep(`${path}.concat`, mergeHeads(heads));
+    const concat = this.keep(`${path}.concat`, mergeHeads(heads)); // (T, D)
     return this.keep(`${path}.out`, this.linear(path, "_o", concat));
   }
 
@@ -89,13 +107,19 @@ class Forward {
   // An encoder block, or with `causal` that of a GPT.
   encoderBlock(path, x, causal) {
     const a = this.addNorm(`${path}.add_norm1`, x, (y) => this.attention(`${path}.attention`, y, null, causal));
-    return this.keep(`${path}.out`, this.addNorm(`${path}.add_norm2`, a, (y) => this.feedForward(`${path}.feed_forward`, y)));
+    return this.keep(
+      `${path}.out`,
+      this.addNorm(`${path}.add_norm2`, a, (y) => this.feedForward(`${path}.feed_forward`, y)),
+    );
   }
 
   decoderBlock(path, x, memory) {
     const a = this.addNorm(`${path}.add_norm1`, x, (y) => this.attention(`${path}.self_attention`, y, null, true));
     const b = this.addNorm(`${path}.add_norm2`, a, (y) => this.attention(`${path}.cross_attention`, y, memory, false));
-    return this.keep(`${path}.out`, this.addNorm(`${path}.add_norm3`, b, (y) => this.feedForward(`${path}.feed_forward`, y)));
+    return this.keep(
+      `${path}.out`,
+      this.addNorm(`${path}.add_norm3`, b, (y) => this.feedForward(`${path}.feed_forward`, y)),
+    );
   }
 
   // Rows of the table, the embeddings of the ids  ->  (T, D)
@@ -151,7 +175,9 @@ class Transformer extends Model {
   // √D · embedding + positional encoding
   input(run, path, ids) {
     const D = this.config.d_model;
-    const x = run.embedding(`${path}.embedding`, ids).map((value, i) => value * Math.sqrt(D) + sinusoid(Math.floor(i / D), i % D, D));
+    const x = run
+      .embedding(`${path}.embedding`, ids)
+      .map((value, i) => value * Math.sqrt(D) + sinusoid(Math.floor(i / D), i % D, D));
     return run.keep(`${path}.out`, run.keep(`${path}.position.out`, x));
   }
 }
@@ -167,7 +193,10 @@ class GPT extends Model {
   forward(_, ids, changes = []) {
     const run = new Forward(this, changes);
     const table = this.weights["position.table"];
-    let x = run.keep("position.out", run.embedding("embedding", ids).map((value, i) => value + table.data[i]));
+    let x = run.keep(
+      "position.out",
+      run.embedding("embedding", ids).map((value, i) => value + table.data[i]),
+    );
     for (let i = 0; i < this.config.num_layers; i++) x = run.encoderBlock(`blocks.${i}`, x, true);
     run.output(run.norm("norm", x));
     return run.values;

@@ -10,11 +10,41 @@ const UNIT = { word: "word", char: "character", bpe: "token" }[writer.kind];
 // The kinds of attention. rows, keys: which words they belong to; path(layer): the name of the layer
 const KINDS = translates
   ? [
-      { name: "encoder", title: "encoder self-attention", layers: data.config.num_encoder_layers, rows: "source", keys: "source", path: (i) => `encoder.${i}.attention` },
-      { name: "decoder", title: "decoder self-attention", layers: data.config.num_decoder_layers, rows: "target", keys: "target", path: (i) => `decoder.${i}.self_attention` },
-      { name: "cross", title: "cross-attention", layers: data.config.num_decoder_layers, rows: "target", keys: "source", path: (i) => `decoder.${i}.cross_attention` },
+      {
+        name: "encoder",
+        title: "encoder self-attention",
+        layers: data.config.num_encoder_layers,
+        rows: "source",
+        keys: "source",
+        path: (i) => `encoder.${i}.attention`,
+      },
+      {
+        name: "decoder",
+        title: "decoder self-attention",
+        layers: data.config.num_decoder_layers,
+        rows: "target",
+        keys: "target",
+        path: (i) => `decoder.${i}.self_attention`,
+      },
+      {
+        name: "cross",
+        title: "cross-attention",
+        layers: data.config.num_decoder_layers,
+        rows: "target",
+        keys: "source",
+        path: (i) => `decoder.${i}.cross_attention`,
+      },
     ].filter((each) => each.layers > 0)
-  : [{ name: "decoder", title: "self-attention", layers: data.config.num_layers, rows: "target", keys: "target", path: (i) => `blocks.${i}.attention` }];
+  : [
+      {
+        name: "decoder",
+        title: "self-attention",
+        layers: data.config.num_layers,
+        rows: "target",
+        keys: "target",
+        path: (i) => `blocks.${i}.attention`,
+      },
+    ];
 
 const state = {
   text: data.text,
@@ -35,7 +65,7 @@ const state = {
 let result = null; // of decoding: { chosen, given, values }
 let unchanged = null; // the same without the changes, if there are any
 
-// --- the text ----------------------------------------------------------------------------------------------------------
+// --- the text --------------------------------------------------------------------------------------------------------
 
 // Take a text; returns what is to be said about it. A text that cannot be read leaves the last one in place.
 function take(text) {
@@ -43,7 +73,8 @@ function take(text) {
   const unknown = [...new Set(pieces.filter(({ id }) => id === UNK).map(({ piece }) => piece))];
   if (!pieces.length) return "Type something: the text is empty.";
   if (unknown.length && !translates) return `The model has never seen ${unknown.map(quoted).join(", ")}.`;
-  if (translates && pieces.length > CONTEXT) return `${pieces.length} tokens are too many for this page: at most ${CONTEXT}.`;
+  if (translates && pieces.length > CONTEXT)
+    return `${pieces.length} tokens are too many for this page: at most ${CONTEXT}.`;
   const same = pieces.length === state.pieces.length && pieces.every(({ id }, i) => id === state.pieces[i].id);
   if (!same) state.changes = state.changes.filter(({ type }) => type === "head"); // the others belong to a place
   Object.assign(state, { text, pieces, fixed: same ? state.fixed : [] });
@@ -78,7 +109,7 @@ const path = () => state.kind.path(state.layer);
 const value = (name) => result.values[name];
 const isHidden = (kind, t, s) => kind.keys === "target" && s > t;
 
-// --- the run -----------------------------------------------------------------------------------------------------------
+// --- the run ---------------------------------------------------------------------------------------------------------
 
 // The changes as the model takes them: those for several heads or layers are several.
 function expanded(changes) {
@@ -94,7 +125,15 @@ function expanded(changes) {
 function decoding(changes, known, src = source(), given = prompt()) {
   const steps = state.steps ?? Math.min(CONTEXT, 2 * src.length + 10);
   const { temperature, seed } = state;
-  return decode(model, src, given, { known, steps, temperature, seed, end: END, longest: CONTEXT, changes: expanded(changes) });
+  return decode(model, src, given, {
+    known,
+    steps,
+    temperature,
+    seed,
+    end: END,
+    longest: CONTEXT,
+    changes: expanded(changes),
+  });
 }
 
 function finished(steps) {
@@ -145,7 +184,8 @@ function gradients() {
   const found = data.gradients;
   const same = (a, b) => a.length === b.length && a.every((id, i) => id === b[i]);
   if (!found || state.changes.length || !same(source(), found.source)) return null;
-  if (!same(result.given.slice(translates ? 1 : 0), found.target ?? found.source) || (translates && !isOver())) return null;
+  if (!same(result.given.slice(translates ? 1 : 0), found.target ?? found.source) || (translates && !isOver()))
+    return null;
   const [T, S] = [words(state.kind.rows).length, words(state.kind.keys).length];
   const start = (state.layer * model.heads + state.head) * T * S;
   const ofHead = (name) => {
@@ -156,7 +196,7 @@ function gradients() {
   return { dweight: ofHead("dweight"), dscore: ofHead("dscore") };
 }
 
-// --- changes -----------------------------------------------------------------------------------------------------------
+// --- changes ---------------------------------------------------------------------------------------------------------
 
 const here = () => ({ kind: state.kind.name, layer: state.layer, head: state.head });
 const isAt = (change, { kind, layer, head }) =>

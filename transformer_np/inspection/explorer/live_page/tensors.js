@@ -16,7 +16,7 @@ class Matrix {
   }
 }
 
-// --- numbers in the page -----------------------------------------------------------------------------------------------
+// --- numbers in the page ---------------------------------------------------------------------------------------------
 
 function halfToNumber(half) {
   const sign = half & 0x8000 ? -1 : 1;
@@ -32,7 +32,7 @@ function numbersOf(base64, format) {
   return Float64Array.from(new Float32Array(buffer));
 }
 
-// --- functions ---------------------------------------------------------------------------------------------------------
+// --- functions -------------------------------------------------------------------------------------------------------
 
 // y = x W + b: x (T, D), w (D, F), b (1, F) or undefined  ->  (T, F)
 function linear(x, w, b) {
@@ -60,7 +60,11 @@ function tiedLinear(x, table) {
 }
 
 function add(a, b) {
-  return new Matrix(a.rows, a.columns, a.data.map((value, i) => value + b.data[i]));
+  return new Matrix(
+    a.rows,
+    a.columns,
+    a.data.map((value, i) => value + b.data[i]),
+  );
 }
 
 // Columns h·K … (h+1)·K − 1 are head h: (T, D)  ->  H matrices (T, K)

@@ -61,7 +61,8 @@ class BytePairTokenizer {
     let ids = Array.from(new TextEncoder().encode(piece), (byte) => FIRST_BYTE + byte);
     for (;;) {
       let first = Infinity; // the merge that was learned first
-      for (let i = 0; i + 1 < ids.length; i++) first = Math.min(first, this.merged.get(`${ids[i]},${ids[i + 1]}`) ?? Infinity);
+      for (let i = 0; i + 1 < ids.length; i++)
+        first = Math.min(first, this.merged.get(`${ids[i]},${ids[i + 1]}`) ?? Infinity);
       if (first === Infinity) return ids;
       const merged = [];
       for (let i = 0; i < ids.length; i++) {

@@ -35,7 +35,12 @@ function drawAttention() {
       const number = hidden ? "hidden" : write(matrix.at(t, s));
       const here = t === place() && s === state.key;
       const text = keys.length > WRITTEN_COLUMNS || hidden ? "" : number;
-      const cell = choice(`cell ${t} ${s}`, { here, pressed: here, label: `${name}, key ${word}: ${SHOWN[state.show]} ${number}` }, () => select({ [kind.rows]: t, key: s }), text);
+      const cell = choice(
+        `cell ${t} ${s}`,
+        { here, pressed: here, label: `${name}, key ${word}: ${SHOWN[state.show]} ${number}` },
+        () => select({ [kind.rows]: t, key: s }),
+        text,
+      );
       cell.title = cell.getAttribute("aria-label");
       if (hidden) cell.classList.add("hidden");
       else tint(cell, matrix.at(t, s), largest, signed);
@@ -45,14 +50,22 @@ function drawAttention() {
     return tableRow("td", element("th", { scope: "row" }, isolated(name)), ...cells);
   });
   byId("map").classList.toggle("many", keys.length > WRITTEN_COLUMNS);
-  redraw(byId("map"), element("thead", {}, tableRow("th", heading("query \\ key", "col"), ...columns)), element("tbody", {}, ...lines));
+  redraw(
+    byId("map"),
+    element("thead", {}, tableRow("th", heading("query \\ key", "col"), ...columns)),
+    element("tbody", {}, ...lines),
+  );
   drawPair(scores, head);
 }
 
 function gradientNote(found) {
   if (found) return [`The loss of this text is L = ${rounded(data.gradients.loss)} nats per token, teacher forcing.`];
   if (!data.gradients) return [];
-  return ["Gradients are there for the text that the page began with, unchanged: ", isolated(quoted(data.text)), translates ? ", translated to the end, greedily." : ", before anything is written."];
+  return [
+    "Gradients are there for the text that the page began with, unchanged: ",
+    isolated(quoted(data.text)),
+    translates ? ", translated to the end, greedily." : ", before anything is written.",
+  ];
 }
 
 // The switch above a column: whether queries see this key.
@@ -66,7 +79,14 @@ function keySwitch(s, word) {
     else {
       const scope = byId("scope").value;
       const { kind, layer, head } = here();
-      state.changes.push({ type: "key", kind, layer: scope === "all" ? null : layer, head: scope === "head" ? head : null, key: s, word });
+      state.changes.push({
+        type: "key",
+        kind,
+        layer: scope === "all" ? null : layer,
+        head: scope === "head" ? head : null,
+        key: s,
+        word,
+      });
     }
     run();
   });
@@ -83,14 +103,15 @@ function drawPair(scores, head) {
   const product = dot(q.row(t), k.row(s));
   const hidden = score === -Infinity;
   const edited = changesOf("score").find((change) => change.query === t && change.key === s);
-  const computed = `q · k / √${K} = ${rounded(product)} / ${rounded(Math.sqrt(K))} = ${rounded(product / Math.sqrt(K))}`;
+  const [dotted, root, divided] = [product, Math.sqrt(K), product / Math.sqrt(K)].map(rounded);
+  const computed = `q · k / √${K} = ${dotted} / ${root} = ${divided}`;
   const parts = [isolated(rowName(kind.rows, t)), ", key ", isolated(words(kind.keys)[s]), `: score S = ${computed}`];
   if (edited) parts.push(`, changed to ${rounded(edited.value)}`);
   if (hidden) parts.push(isHidden(kind, t, s) ? ", but the mask hides the future: " : ", but the key is hidden: ");
   else parts.push("; softmax of the row: ");
   parts.push(`weight A = ${rounded(weights.at(t, s))}.`);
   byId("pair").replaceChildren(...parts);
-  const bound = Math.max(10, Math.ceil(1.5 * Math.abs(product) / Math.sqrt(K)));
+  const bound = Math.max(10, Math.ceil((1.5 * Math.abs(product)) / Math.sqrt(K)));
   for (const input of [byId("score"), byId("score-number")]) {
     input.disabled = hidden;
     input.setAttribute("aria-label", `score of ${rowName(kind.rows, t)}, key ${words(kind.keys)[s]}`);
@@ -107,7 +128,15 @@ function editScore(number) {
   const query = place();
   const edited = changesOf("score").find((change) => change.query === query && change.key === key);
   if (edited) edited.value = number;
-  else state.changes.push({ type: "score", ...here(), query, key, value: number, before: value(`${path()}.scores`)[state.head].at(query, key) });
+  else
+    state.changes.push({
+      type: "score",
+      ...here(),
+      query,
+      key,
+      value: number,
+      before: value(`${path()}.scores`)[state.head].at(query, key),
+    });
   run();
 }
 
@@ -124,7 +153,10 @@ function listenToAttention() {
     });
   }
   byId("score").addEventListener("input", (event) => editScore(Number(event.target.value)));
-  byId("score-number").addEventListener("input", (event) => event.target.value !== "" && editScore(Number(event.target.value)));
+  byId("score-number").addEventListener(
+    "input",
+    (event) => event.target.value !== "" && editScore(Number(event.target.value)),
+  );
   byId("score-reset").addEventListener("click", () => {
     const edited = changesOf("score").find((change) => change.query === place() && change.key === state.key);
     byId("score").focus(); // the button is about to be disabled

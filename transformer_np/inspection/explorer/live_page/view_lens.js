@@ -6,14 +6,26 @@ function drawLens() {
   const all = labels.filter(({ name, added }) => !added && name !== `${model.finalNorm}.out`); // the lens has it anyway
   const logits = value("output.out").row(t);
   const final = following()[t] ?? ranked(logits, 1)[0].id;
-  byId("lens-text").replaceChildren("Row ", isolated(rowName("target", t)), ": the output projection reads every state of the decoder, not only the last. The last column is p of ", isolated(quoted(tokenOf(final))), ".");
+  byId("lens-text").replaceChildren(
+    "Row ",
+    isolated(rowName("target", t)),
+    ": the output projection reads every state of the decoder, not only the last. The last column is p of ",
+    isolated(quoted(tokenOf(final))),
+    ".",
+  );
   const rows = all.slice(1).map(({ name }) => {
     const state = new Matrix(1, data.config.d_model, value(name).row(t));
     const probabilities = softmax(model.lens(state).data);
     const i = labels.findIndex((stage) => stage.name === name);
     const label = labels[i - 1]?.added ? `after ${labels[i - 1].label.slice(2)}` : labels[i].label;
     const best = ranked(probabilities, 3).map(({ id, p }) => {
-      const cell = element("td", { class: id === final ? "hit" : "" }, isolated(tokenOf(id)), " ", element("small", {}, percent(p)));
+      const cell = element(
+        "td",
+        { class: id === final ? "hit" : "" },
+        isolated(tokenOf(id)),
+        " ",
+        element("small", {}, percent(p)),
+      );
       return cell;
     });
     const bar = element("td", { class: "bar-cell" }, percent(probabilities[final]));

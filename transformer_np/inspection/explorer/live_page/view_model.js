@@ -4,11 +4,23 @@ function drawModel() {
   const blocks = KINDS.map((kind) => {
     const rows = Array.from({ length: kind.layers }, (_, layer) => {
       const heads = Array.from({ length: model.heads }, (_, head) => thumbnail(kind, layer, head));
-      return element("div", { class: "layer", role: "group", "aria-label": `${kind.title}, layer ${layer + 1}` }, element("span", { "aria-hidden": "true" }, `layer ${layer + 1}`), ...heads);
+      return element(
+        "div",
+        { class: "layer", role: "group", "aria-label": `${kind.title}, layer ${layer + 1}` },
+        element("span", { "aria-hidden": "true" }, `layer ${layer + 1}`),
+        ...heads,
+      );
     });
     const [asks, answers] = [kind.rows, kind.keys].map((side) => (translates ? side : "text"));
-    const title = element("h3", {}, capital(kind.title), " ", element("small", {}, asks === answers ? `${asks} looks at itself` : `${asks} looks at ${answers}`));
-    return element("section", { class: "kind", "aria-label": kind.title }, title, ...rows.reverse()); // data flow upwards, as in the paper's figure
+    const title = element(
+      "h3",
+      {},
+      capital(kind.title),
+      " ",
+      element("small", {}, asks === answers ? `${asks} looks at itself` : `${asks} looks at ${answers}`),
+    );
+    rows.reverse(); // the data flow upwards, as in the paper's figure
+    return element("section", { class: "kind", "aria-label": kind.title }, title, ...rows);
   });
   redraw(byId("model"), ...blocks);
 }
@@ -23,9 +35,16 @@ function thumbnail(kind, layer, head) {
   const changed = ["head", "key", "score"].some((type) => changesOf(type, at).length);
   const off = changesOf("head", at).length > 0;
   const pressed = state.kind === kind && state.layer === layer && state.head === head;
-  const label = `layer ${layer + 1}, head ${head + 1}${off ? ", off" : changed ? ", changed" : ""}: ${strongest(kind, weights)}`;
+  const condition = off ? ", off" : changed ? ", changed" : "";
+  const label = `layer ${layer + 1}, head ${head + 1}${condition}: ${strongest(kind, weights)}`;
   const key = `${kind.name} ${layer} ${head}`;
-  const button = choice(key, { here: pressed, pressed, label, name: "thumb" }, () => select({ kind, layer, head }), canvas, element("span", {}, `${head + 1}${off ? " off" : changed ? " *" : ""}`));
+  const button = choice(
+    key,
+    { here: pressed, pressed, label, name: "thumb" },
+    () => select({ kind, layer, head }),
+    canvas,
+    element("span", {}, `${head + 1}${off ? " off" : changed ? " *" : ""}`),
+  );
   button.title = label;
   button.classList.toggle("off", off);
   return button;
@@ -40,12 +59,18 @@ function strongest(kind, weights) {
       if (weights.at(t, s) > best && !itself) [best, at] = [weights.at(t, s), [t, s]];
     }
   }
-  return best < 0 ? "only itself" : `${rowName(kind.rows, at[0])} looks at ${words(kind.keys)[at[1]]}, weight ${rounded(best)}`;
+  return best < 0
+    ? "only itself"
+    : `${rowName(kind.rows, at[0])} looks at ${words(kind.keys)[at[1]]}, weight ${rounded(best)}`;
 }
 
 function nameOf({ kind, layer, head }) {
   const { title } = KINDS.find(({ name }) => name === kind);
-  return [title, layer === null ? "all layers" : `layer ${layer + 1}`, head === null ? "all heads" : `head ${head + 1}`].join(", ");
+  return [
+    title,
+    layer === null ? "all layers" : `layer ${layer + 1}`,
+    head === null ? "all heads" : `head ${head + 1}`,
+  ].join(", ");
 }
 
 function described(change) {
@@ -54,9 +79,20 @@ function described(change) {
   if (change.type === "key") return ["Hidden key ", isolated(quoted(change.word)), `: ${nameOf(change)}`];
   if (change.type === "score") {
     const pair = `${rowName(kind.rows, change.query)}, key ${words(kind.keys)[change.key]}`;
-    return [`Score ${rounded(change.value)} instead of ${rounded(change.before)}: `, isolated(pair), `; ${nameOf(change)}`];
+    return [
+      `Score ${rounded(change.value)} instead of ${rounded(change.before)}: `,
+      isolated(pair),
+      `; ${nameOf(change)}`,
+    ];
   }
-  return [`Replaced: ${change.label} of `, isolated(quoted(change.word)), " by that of ", isolated(quoted(change.donorWord)), " in ", isolated(quoted(change.donor))];
+  return [
+    `Replaced: ${change.label} of `,
+    isolated(quoted(change.word)),
+    " by that of ",
+    isolated(quoted(change.donorWord)),
+    " in ",
+    isolated(quoted(change.donor)),
+  ];
 }
 
 function drawChanges() {

@@ -6,11 +6,24 @@ function stages(side) {
   const first = data.config.norm_first || !translates;
   const stack = translates ? { source: "encoder", target: "decoder" }[side] : "blocks";
   const input = { source: "src_input", target: "tgt_input" }[side];
-  const parts = { encoder: ["attention"], decoder: ["self_attention", "cross_attention"], blocks: ["attention"] }[stack];
-  const titles = { attention: "self-attention", self_attention: "self-attention", cross_attention: "cross-attention", feed_forward: "feed-forward" };
+  const parts = { encoder: ["attention"], decoder: ["self_attention", "cross_attention"], blocks: ["attention"] }[
+    stack
+  ];
+  const titles = {
+    attention: "self-attention",
+    self_attention: "self-attention",
+    cross_attention: "cross-attention",
+    feed_forward: "feed-forward",
+  };
   const found = translates
-    ? [{ name: `${input}.embedding.out`, label: "embedding E" }, { name: `${input}.out`, label: "√D · E + position" }]
-    : [{ name: "embedding.out", label: "embedding E" }, { name: "position.out", label: "E + position" }];
+    ? [
+        { name: `${input}.embedding.out`, label: "embedding E" },
+        { name: `${input}.out`, label: "√D · E + position" },
+      ]
+    : [
+        { name: "embedding.out", label: "embedding E" },
+        { name: "position.out", label: "E + position" },
+      ];
   const layers = KINDS.find(({ rows }) => rows === side).layers;
   for (let i = 0; i < layers; i++) {
     [...parts, "feed_forward"].forEach((part, n) => {
@@ -27,7 +40,12 @@ function drawResidual() {
   const side = state.kind.rows;
   const t = place();
   const all = stages(side);
-  byId("residual-text").replaceChildren(translates && side === "source" ? "Encoder, word " : "Decoder, row ", isolated(rowName(side, t)), `: one vector of ${data.config.d_model} numbers goes up through the stack. Each sub-layer reads it and adds to it. The colours of a row go up to its largest number.`);
+  byId("residual-text").replaceChildren(
+    translates && side === "source" ? "Encoder, word " : "Decoder, row ",
+    isolated(rowName(side, t)),
+    `: one vector of ${data.config.d_model} numbers goes up through the stack. Each sub-layer reads it and adds to it. `,
+    "Full colour is the largest number of the line.",
+  );
   const rows = all.map(({ name, label, added }) => {
     const row = value(name).row(t);
     const changed = state.changes.some((each) => each.name === name && each.position === t);
@@ -37,7 +55,15 @@ function drawResidual() {
     return line;
   });
   fill(byId("residual-table"), ["", "length", "features"], rows);
-  const names = all.map(({ name, label, added }, i) => [name, added ? label.slice(2) : label.replace("=", "after").replace("Add & Norm", all[i - 1]?.label.slice(2)).replace("sum", all[i - 1]?.label.slice(2))]);
+  const names = all.map(({ name, label, added }, i) => [
+    name,
+    added
+      ? label.slice(2)
+      : label
+          .replace("=", "after")
+          .replace("Add & Norm", all[i - 1]?.label.slice(2))
+          .replace("sum", all[i - 1]?.label.slice(2)),
+  ]);
   const chosen = byId("replace-name").value;
   options(byId("replace-name"), names, names.some(([name]) => name === chosen) ? chosen : names[1][0]);
   drawDonor();
@@ -48,7 +74,10 @@ let donor = null;
 function drawDonor() {
   const text = byId("donor").value;
   const pieces = reader.encode(text);
-  const usable = pieces.length > 0 && (!translates || pieces.length <= CONTEXT) && (translates || pieces.every(({ id }) => id !== UNK));
+  const usable =
+    pieces.length > 0 &&
+    (!translates || pieces.length <= CONTEXT) &&
+    (translates || pieces.every(({ id }) => id !== UNK));
   byId("replace").disabled = !usable;
   const side = state.kind.rows;
   if (!usable) {
@@ -63,9 +92,16 @@ function drawDonor() {
   const steps = translates ? Math.min(CONTEXT, 2 * ids.length + 10) : 0;
   const run = finished(decode(model, ids, given, { steps, end: END, longest: CONTEXT }));
   const next = [...run.given.slice(1), run.unread ? run.chosen.at(-1) : null];
-  const names = side === "source" ? pieces.map(({ piece }) => visible(piece)) : next.map((id) => `→ ${id === null ? "?" : tokenOf(id)}`);
+  const names =
+    side === "source"
+      ? pieces.map(({ piece }) => visible(piece))
+      : next.map((id) => `→ ${id === null ? "?" : tokenOf(id)}`);
   donor = { key, text, values: run.values, names };
-  options(byId("donor-word"), names.map((name, i) => [i, name]), Math.min(place(), names.length - 1));
+  options(
+    byId("donor-word"),
+    names.map((name, i) => [i, name]),
+    Math.min(place(), names.length - 1),
+  );
   byId("donor-note").textContent = translates ? `Its translation: ${writer.decode(run.chosen)}` : "";
 }
 
@@ -73,7 +109,9 @@ function replaceRow() {
   const [name, position, from] = [byId("replace-name").value, place(), Number(byId("donor-word").value)];
   const vector = donor.values[name].row(from).slice();
   const label = byId("replace-name").selectedOptions[0].textContent;
-  state.changes = state.changes.filter((each) => !(each.type === "replace" && each.name === name && each.position === position));
+  state.changes = state.changes.filter(
+    (each) => !(each.type === "replace" && each.name === name && each.position === position),
+  );
   const word = rowName(state.kind.rows, position);
   change({ type: "replace", name, position, vector, label, word, donor: donor.text, donorWord: donor.names[from] });
 }

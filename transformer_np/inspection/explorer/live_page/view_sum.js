@@ -10,14 +10,27 @@ function drawSum() {
   const z = concat.subarray(head * K, (head + 1) * K);
   const largest = largestOf(v.data);
   const off = changesOf("head").length > 0;
-  byId("sum-text").replaceChildren("Row ", isolated(rowName(kind.rows, t)), ": each key gives its value v, as much of it as the weight A says. Their sum is z, the output of the head.", off ? " The head is off: z is 0." : "");
+  byId("sum-text").replaceChildren(
+    "Row ",
+    isolated(rowName(kind.rows, t)),
+    ": each key gives its value v, as much of it as the weight A says. Their sum is z, the output of the head.",
+    off ? " The head is off: z is 0." : "",
+  );
   const rows = words(kind.keys).map((word, s) => {
     const share = v.row(s).map((number) => number * weights[s]);
-    const line = tableRow("td", element("th", { scope: "row" }, isolated(word)), rounded(weights[s]), strip(v.row(s), `v of ${word}`, largest), strip(share, `A times v of ${word}`, largest));
+    const line = tableRow(
+      "td",
+      element("th", { scope: "row" }, isolated(word)),
+      rounded(weights[s]),
+      strip(v.row(s), `v of ${word}`, largest),
+      strip(share, `A times v of ${word}`, largest),
+    );
     line.classList.toggle("faint", weights[s] === 0);
     return line;
   });
-  rows.push(tableRow("td", heading("z = Σ A v"), rounded(weights.reduce((a, b) => a + b, 0)), "", strip(z, "z", largest)));
+  rows.push(
+    tableRow("td", heading("z = Σ A v"), rounded(weights.reduce((a, b) => a + b, 0)), "", strip(z, "z", largest)),
+  );
   fill(byId("sum-table"), ["key", "A", "v", "A · v"], rows);
   drawFeature(weights, v, z, off);
   drawHeads(t, K);
@@ -34,7 +47,8 @@ function drawFeature(weights, v, z, off) {
   const shown = terms.slice(0, 4).map(({ a, x }) => `${rounded(a)} · ${x < 0 ? `(${rounded(x)})` : rounded(x)}`);
   const rest = terms.slice(4).reduce((sum, { a, x }) => sum + a * x, 0);
   if (terms.length > 4) shown.push(`${rounded(rest)} (${terms.length - 4} more)`);
-  byId("sum-feature").textContent = `z${subscript(j + 1)} = ${shown.join(" + ")}${off ? ", but the head is off:" : ""} = ${rounded(z[j])}`;
+  byId("sum-feature").textContent =
+    `z${subscript(j + 1)} = ${shown.join(" + ")}${off ? ", but the head is off:" : ""} = ${rounded(z[j])}`;
 }
 const subscript = (number) => String(number).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]);
 
@@ -49,9 +63,15 @@ function drawHeads(t, K) {
   });
   const sum = value(`${path()}.out`).row(t);
   const largest = Math.max(...[...shares, sum].map(largestOf));
-  byId("heads-title").textContent = `zₕ Wᴼₕ of every head: their sum${b ? " and the bias" : ""} is the output of the layer`;
+  byId("heads-title").textContent =
+    `zₕ Wᴼₕ of every head: their sum${b ? " and the bias" : ""} is the output of the layer`;
   const rows = shares.map((share, h) => {
-    const line = tableRow("td", heading(`head ${h + 1}`), rounded(length(share)), strip(share, `z Wᴼ of head ${h + 1}`, largest));
+    const line = tableRow(
+      "td",
+      heading(`head ${h + 1}`),
+      rounded(length(share)),
+      strip(share, `z Wᴼ of head ${h + 1}`, largest),
+    );
     line.classList.toggle("on", h === state.head);
     return line;
   });

@@ -1,6 +1,7 @@
 // The text, its tokens, the output step by step and the distribution of the next token.
 
 const BARS = 8;
+const MORE = 20; // tokens of a text without an end
 
 function drawText() {
   const embedded = value(translates ? "src_input.out" : "position.out");
@@ -28,7 +29,10 @@ function drawBefore() {
   byId("before").hidden = !unchanged;
   if (unchanged) {
     const same = output(unchanged) === output(result);
-    byId("before").replaceChildren(same ? "The same as without your changes." : "Without your changes: ", same ? "" : isolated(output(unchanged)));
+    byId("before").replaceChildren(
+      same ? "The same as without your changes." : "Without your changes: ",
+      same ? "" : isolated(output(unchanged)),
+    );
   }
 }
 
@@ -44,7 +48,12 @@ function drawSteps() {
     const name = id === null ? "…" : tokenOf(id);
     const own = t >= firstRow() && id !== null;
     const label = id === null ? "the next token, not chosen yet" : `step ${t + 1}: ${name}`;
-    const options = { here: t === place("target"), pressed: t === place("target"), label, name: own ? "chip own" : "chip" };
+    const options = {
+      here: t === place("target"),
+      pressed: t === place("target"),
+      label,
+      name: own ? "chip own" : "chip",
+    };
     return choice(`step ${t}`, options, () => select({ target: t }), isolated(name));
   });
   const start = element("span", { class: "chip start" }, isolated(tokenOf(result.given[0])));
@@ -64,7 +73,13 @@ function drawBars() {
     const name = tokenOf(id);
     const chosen = id === taken;
     const label = `${name}: ${percent(p)}${chosen ? ", chosen" : ""}`;
-    const bar = choice(`bar ${i}`, { here: i === 0, label, pressed: chosen, name: "next" }, () => takeInstead(step, id), isolated(name), element("span", { class: "amount" }, percent(p)));
+    const bar = choice(
+      `bar ${i}`,
+      { here: i === 0, label, pressed: chosen, name: "next" },
+      () => takeInstead(step, id),
+      isolated(name),
+      element("span", { class: "amount" }, percent(p)),
+    );
     bar.disabled = step < 0;
     tint(bar, p, 1, false);
     return bar;
@@ -101,15 +116,17 @@ function listenToText() {
     run(result.chosen);
   });
   byId("finish").addEventListener("click", () => {
-    state.steps = translates ? null : result.chosen.length + 20;
+    state.steps = translates ? null : result.chosen.length + MORE;
     state.place.target = Infinity;
     run(result.chosen);
   });
   const temperature = () => {
-    state.temperature = document.querySelector("input[name=choice]:checked").value === "greedy" ? 0 : Number(byId("temperature").value);
+    state.temperature =
+      document.querySelector("input[name=choice]:checked").value === "greedy" ? 0 : Number(byId("temperature").value);
     run();
   };
-  for (const input of [byId("temperature"), ...document.querySelectorAll("input[name=choice]")]) input.addEventListener("input", temperature);
+  for (const input of [byId("temperature"), ...document.querySelectorAll("input[name=choice]")])
+    input.addEventListener("input", temperature);
   byId("again").addEventListener("click", () => {
     state.seed++;
     run();
