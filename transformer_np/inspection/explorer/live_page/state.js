@@ -101,7 +101,7 @@ const following = () => [...result.given.slice(1), isOver() ? result.chosen.at(-
 function rowName(side, i) {
   if (side === "source") return words("source")[i];
   const next = following()[i];
-  return `→ ${next === null ? "?" : tokenOf(next)}`;
+  return `→ ${next === null ? "…" : tokenOf(next)}`;
 }
 
 const place = (side = state.kind.rows) => Math.min(state.place[side], words(side).length - 1);

@@ -95,7 +95,7 @@ function drawDonor() {
   const names =
     side === "source"
       ? pieces.map(({ piece }) => visible(piece))
-      : next.map((id) => `→ ${id === null ? "?" : tokenOf(id)}`);
+      : next.map((id) => `→ ${id === null ? "…" : tokenOf(id)}`);
   donor = { key, text, values: run.values, names };
   options(
     byId("donor-word"),
