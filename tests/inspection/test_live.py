@@ -315,6 +315,49 @@ def test_a_gpt_writes_on(gpt_page, gpt):
     assert gpt_page.words_of("#bars .amount") != at_1
 
 
+def test_the_views_of_a_gpt(gpt_page, gpt):
+    gpt.eval(keep=True)
+    gpt(np.array([[4, 5, 6]]))
+    kept = {name: array[0] for name, array in gpt.intermediates().items()}
+    gpt_page.press_key_of("decoder 0 1")
+    cells = gpt_page.cells
+    for t, row in enumerate(kept["blocks.0.attention.weights"][1]):
+        np.testing.assert_allclose(cells[t][: t + 1], row[: t + 1], atol=0.006)
+        assert cells[t][t + 1 :] == [None] * (2 - t)
+    gpt_page.press_key_of("sum")
+    gpt_page.press_key_of("residual")
+    assert len(gpt_page.numbers("residual-table")) == 2 + 2 * 2 * 2 + 1
+    assert gpt_page.numbers("residual-table")[-1] == pytest.approx(np.linalg.norm(kept["output.x"][2]), rel=0.01)
+    gpt_page.type("donor", "eed")
+    gpt_page.choose("replace-name", "norm.out")
+    gpt_page.click("#replace")
+    expected = F.softmax(gpt(np.array([[8, 8, 7]]))[0, 2])
+    assert gpt_page.words_of("#bars bdi")[0] == LETTERS.token(expected.argmax())
+    gpt_page.press_key_of("ffn")
+    gpt_page.press_key_of("lens")
+    assert gpt_page.words_of("#lens-table tbody td bdi")[0] == gpt_page.words_of("#bars bdi")[0]
+    gpt_page.type("text", "a")  # a single token has no gradients
+    gpt_page.press_key_of("attention")
+    assert not gpt_page.one("input[value=dweight]").is_enabled()
+
+
+@pytest.mark.long
+def test_the_views_of_a_pre_norm_translator(browser, make_translator, tokenizers, tmp_path):
+    model = make_translator(norm_first=True, tie_embeddings=True).eval()
+    for page in opened(browser, explore_live(model, tokenizers, TEXT).save(tmp_path / "page.html"), LivePage):
+        logits, kept, _ = forward(model, IDS)
+        for name in ("encoder 1 0", "decoder 0 2", "cross 1 1"):
+            page.press_key_of(name)
+            for tab in ("sum", "residual", "ffn", "lens", "attention"):
+                page.press_key_of(tab)
+        page.press_key_of("residual")
+        final = kept["output.x"][len(page.steps) - 1]
+        assert page.numbers("residual-table")[-1] == pytest.approx(np.linalg.norm(final), rel=0.01)
+        page.press_key_of("lens")
+        top = page.words_of("#lens-table tbody td bdi")[0]
+        assert top == tokenizers[1].token(logits[len(page.steps) - 1].argmax())
+
+
 # --- for everybody ----------------------------------------------------------------------------------------------------
 
 
