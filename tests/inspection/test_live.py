@@ -8,8 +8,8 @@ from browsing import Page, opened, resize, too_wide
 
 from transformer_np import functional as F
 from transformer_np.data import CharTokenizer, PlainWordTokenizer
-from transformer_np.data.tokenizers import SPECIAL_TOKENS
-from transformer_np.decoding import greedy_decode
+from transformer_np.data.tokenizers import SPECIAL_TOKENS, UNK
+from transformer_np.decoding import Excluding, greedy_decode
 from transformer_np.inspection.explorer import explore
 from transformer_np.inspection.explorer.live import MOST_BYTES, explore_live
 from transformer_np.models import Bert, BertConfig, Llama, LlamaConfig
@@ -100,11 +100,17 @@ def gpt_page(browser, gpt, tmp_path):
 
 def forward(model, ids):
     """The logits (T, V) and intermediates of the model's own translation of the ids, and that translation."""
-    target = greedy_decode(model, np.array([ids]), min(model.config.max_len, 2 * len(ids) + 10))[0]
+    longest = min(model.config.max_len, 2 * len(ids) + 10)
+    target = greedy_decode(Excluding(model, [UNK]), np.array([ids]), longest)[0]
     model.eval(keep=True)
     given = [1, *target][: model.config.max_len]
     logits = model(np.array([ids]), np.array([given]))[0]
     return logits, {name: array[0] for name, array in model.intermediates().items()}, target
+
+
+def writable(logits, excluded=range(UNK + 1)):
+    """The logits without the tokens that are never written."""
+    return np.where(np.isin(np.arange(len(logits)), excluded), -np.inf, logits)
 
 
 # --- a text and its steps ---------------------------------------------------------------------------------------------
@@ -120,7 +126,7 @@ def test_a_typed_sentence_is_cut_and_translated(page, model, tokenizers):
         logits, _, target = forward(model, ids)
         assert page.output == tokenizers[1].decode(target)
         page.all("#steps button")[2].click()
-        p = F.softmax(logits[2])
+        p = F.softmax(writable(logits[2], [UNK]))
         best = np.argsort(-p, kind="stable")[:8]
         assert page.words_of("#bars bdi") == [tokenizers[1].token(i) for i in best]
         for shown, i in zip(page.words_of("#bars .amount"), best, strict=True):
@@ -148,7 +154,7 @@ def test_step_by_step_and_another_word(page, model, tokenizers):
     page.click("#finish")
     assert page.steps[:2] == [whole[0], word] and page.steps[-1] != "…"
     given = np.array([[1, *(tokenizers[1].vocabulary.index(step) for step in page.steps[:2])]])
-    expected = model(np.array([IDS]), given)[0, -1].argmax()
+    expected = writable(model(np.array([IDS]), given)[0, -1], [UNK]).argmax()
     assert page.steps[2] == tokenizers[1].token(expected)
 
 
@@ -232,7 +238,7 @@ def test_a_row_of_another_sentence(page, model):
     memory[0, 1] = row
     shown = page.browser.execute_script("return [...live.result().values.memory.data]")
     np.testing.assert_allclose(np.reshape(shown, (5, 12)), memory[0], atol=1e-4)
-    first = model.decode(np.array([[1]]), memory, np.array([IDS]))[0, -1].argmax()
+    first = writable(model.decode(np.array([[1]]), memory, np.array([IDS]))[0, -1], [UNK]).argmax()
     assert page.steps[0] == page.browser.execute_script("return live.writer.vocabulary[arguments[0]]", int(first))
     page.type("text", "ana is")  # the place that it belonged to is gone
     assert page.changes == []
@@ -242,7 +248,7 @@ def test_a_row_of_another_sentence(page, model):
 
 
 def test_the_views_show_the_numbers_of_the_model(page, model, tokenizers):
-    _, kept, _ = forward(model, IDS)
+    logits, kept, _ = forward(model, IDS)
     page.press_key_of("cross 1 2")
     path = "decoder.1.cross_attention"
     weights, v, concat = (kept[f"{path}.{name}"] for name in ("weights", "v", "concat"))
@@ -264,13 +270,13 @@ def test_the_views_show_the_numbers_of_the_model(page, model, tokenizers):
     hidden = kept["decoder.1.feed_forward.hidden"][2]
     assert f"{(hidden > 0).sum()} of them positive after ReLU" in page.one("#ffn-text").text
     page.press_key_of("lens")
-    p = F.softmax(F.linear(kept["output.x"], model.output.w.data, model.output.b.data))[2]
-    assert page.one("#lens-table tbody td bdi").text == tokenizers[1].token(p.argmax())
+    top = writable(logits[2], [UNK]).argmax()
+    assert page.one("#lens-table tbody td bdi").text == tokenizers[1].token(top)
 
 
 def test_the_gradients_are_those_of_the_explorer(browser, model, tokenizers, tmp_path):
     model.output.b.data[2] = 3.5  # so that its translation ends
-    target = greedy_decode(model, np.array([IDS]), 15)[0]
+    target = greedy_decode(Excluding(model, [UNK]), np.array([IDS]), 15)[0]
     found = explore(model, IDS, target)
     browser.get(explore_live(model, tokenizers, TEXT).save(tmp_path / "page.html").as_uri())
     page = LivePage(browser)
@@ -298,7 +304,7 @@ def test_a_gpt_writes_on(gpt_page, gpt):
     gpt_page.click("#next")
     ids = [4, 5, 6]
     for _ in range(8):  # beyond its context of 8 tokens
-        ids.append(int(gpt(np.array([ids[-8:]]))[0, -1].argmax()))
+        ids.append(int(writable(gpt(np.array([ids[-8:]]))[0, -1]).argmax()))
     token = LETTERS.token
     assert gpt_page.steps == ["b", "c", token(ids[3]), "…"]
     for _ in range(7):
@@ -331,8 +337,8 @@ def test_the_views_of_a_gpt(gpt_page, gpt):
     gpt_page.type("donor", "eed")
     gpt_page.choose("replace-name", "norm.out")
     gpt_page.click("#replace")
-    expected = F.softmax(gpt(np.array([[8, 8, 7]]))[0, 2])
-    assert gpt_page.words_of("#bars bdi")[0] == LETTERS.token(expected.argmax())
+    expected = writable(gpt(np.array([[8, 8, 7]]))[0, 2]).argmax()
+    assert gpt_page.words_of("#bars bdi")[0] == LETTERS.token(expected)
     gpt_page.press_key_of("ffn")
     gpt_page.press_key_of("lens")
     assert gpt_page.words_of("#lens-table tbody td bdi")[0] == gpt_page.words_of("#bars bdi")[0]
@@ -355,7 +361,7 @@ def test_the_views_of_a_pre_norm_translator(browser, make_translator, tokenizers
         assert page.numbers("residual-table")[-1] == pytest.approx(np.linalg.norm(final), rel=0.01)
         page.press_key_of("lens")
         top = page.words_of("#lens-table tbody td bdi")[0]
-        assert top == tokenizers[1].token(logits[len(page.steps) - 1].argmax())
+        assert top == tokenizers[1].token(writable(logits[len(page.steps) - 1], [UNK]).argmax())
 
 
 # --- for everybody ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ from dataclasses import asdict, replace
 import numpy as np
 
 from ...data import BPETokenizer, CharTokenizer, WordTokenizer
-from ...decoding import greedy_decode
+from ...data.tokenizers import UNK
+from ...decoding import Excluding, greedy_decode
 from ...layers.activations import ACTIVATIONS
 from ...models import GPT, Transformer
 from . import MOST_TOKENS, explore
@@ -106,6 +107,7 @@ def _page(model, tokenizers, text, ids, weights):
         "tokenizers": [tokenizer.to_dict() | {"vocabulary": tokenizer.vocabulary} for tokenizer in tokenizers],
         "text": text,
         "most": MOST_TOKENS,
+        "excluded": _excluded(model),
         "gradients": _gradients(model, ids),
         "format": weights,
         "shapes": [(name, *array.shape) for name, array in arrays.items()],
@@ -123,6 +125,11 @@ def _rounded(model, weights):
     return copy
 
 
+def _excluded(model):
+    """The tokens that the model never writes: <unk>, and all special tokens in a GPT, whose texts have none."""
+    return list(range(UNK + 1)) if isinstance(model, GPT) else [UNK]
+
+
 def _gradients(model, ids):
     """The loss and the gradients of weights and scores, as `explore` computes them, with the ids that they belong to;
     None for a single token of a GPT, which has no loss."""
@@ -132,7 +139,7 @@ def _gradients(model, ids):
             return None
     else:
         longest = min(model.config.max_len, MOST_TOKENS, 2 * len(ids) + 10) - 1
-        target = greedy_decode(model, ids[None], longest)[0]
+        target = greedy_decode(Excluding(model, _excluded(model)), ids[None], longest)[0]
     explorer = explore(model, ids, target)
     found = {
         name: {"dweight": encoded(attention.dweights), "dscore": encoded(attention.dscores)}

@@ -48,8 +48,8 @@ function* decode(
     const values = model.forward(memory, given, changes);
     yield { chosen: [...chosen], given, values, unread: over ? 1 : 0 };
     if (over || chosen.length >= steps) return;
-    const logits = values["output.out"];
-    chosen.push(choose(logits.row(logits.rows - 1), temperature, seed, chosen.length));
+    const logits = model.writable(values["output.out"].row(given.length - 1));
+    chosen.push(choose(logits, temperature, seed, chosen.length));
     if (chosen.at(-1) === end || (end !== null && given.length === longest)) {
       yield { chosen: [...chosen], given, values, unread: 1 };
       return;

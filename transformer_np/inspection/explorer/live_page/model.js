@@ -137,7 +137,13 @@ class Forward {
 
 class Model {
   constructor(config, weights) {
-    Object.assign(this, { config, weights, heads: config.num_heads });
+    Object.assign(this, { config, weights, heads: config.num_heads, excluded: [] });
+  }
+  // The scores (V) with −∞ for the tokens that are never written, such as <unk>
+  writable(logits) {
+    const scores = logits.slice();
+    for (const id of this.excluded) scores[id] = -Infinity;
+    return scores;
   }
   // Scores of all tokens: x (T, D)  ->  (T, V)
   project(x) {
@@ -203,7 +209,7 @@ class GPT extends Model {
   }
 }
 
-function modelFrom({ kind, config, format, shapes, weights }) {
+function modelFrom({ kind, config, format, shapes, weights, excluded }) {
   const numbers = numbersOf(weights, format);
   const named = {};
   let start = 0;
@@ -214,9 +220,9 @@ function modelFrom({ kind, config, format, shapes, weights }) {
   const tied = config.tie_embeddings;
   if (kind === "GPT") {
     if (tied) named["output.table"] = named["embedding.table"];
-    return new GPT(config, named);
+    return Object.assign(new GPT(config, named), { excluded });
   }
   named["tgt_input.embedding.table"] ??= named["src_input.embedding.table"]; // one vocabulary
   if (tied) named["output.table"] = named["tgt_input.embedding.table"];
-  return new Transformer(config, named);
+  return Object.assign(new Transformer(config, named), { excluded });
 }

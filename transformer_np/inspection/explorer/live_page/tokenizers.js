@@ -7,7 +7,7 @@ const FIRST_MERGE = FIRST_BYTE + 256;
 // Python's white space differs from JavaScript's \s by a few characters; its \w is letters, numbers and "_".
 const SPACE = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const LETTERS = "[\\p{L}\\p{N}\\p{M}\\u200c\\u200d]+";
-const WORD_OR_MARK = new RegExp(`${LETTERS}(?:[-‐'’]${LETTERS})*|[^${SPACE}]`, "gu");
+const WORD_OR_MARK = new RegExp(`(${LETTERS}(?:[-‐'’]${LETTERS})*)|[^${SPACE}]`, "gu");
 const BPE_PIECE = new RegExp(
   "'(?:s|t|re|ve|m|ll|d)| ?[\\p{L}\\p{Nl}\\p{No}]{1,64}| ?\\p{Nd}{1,64}" +
     `| ?[^${SPACE}\\p{L}\\p{N}]{1,64}|[${SPACE}]{1,64}(?![^${SPACE}])|[${SPACE}]{1,64}`,
@@ -16,33 +16,86 @@ const BPE_PIECE = new RegExp(
 const OPENING = new Set("([{“‘«¿¡");
 const CLOSING = new Set(",.!?;:…)]}”’»%");
 
-const CUTS = { char: (text) => [...text], word: (text) => text.match(WORD_OR_MARK) ?? [] };
-const JOINS = { char: (pieces) => pieces.join(""), word: joinWords };
+const QUOTE = '"';
+const JOINED = "‿"; // the note of a mark for no space before or after it, where a space is usual
 
-// Words with spaces between them; a mark joins the word before it, an opening mark the word after it.
-function joinWords(pieces) {
-  let [text, opened, quoted] = ["", true, false];
-  for (const piece of pieces) {
-    let [opens, closes] = [OPENING.has(piece), CLOSING.has(piece)];
-    if (piece === '"') [opens, closes, quoted] = [!quoted, quoted, !quoted];
-    text += opened || closes ? piece : ` ${piece}`;
-    opened = opens;
-  }
-  return text;
+const usualGap = (opened, closes) => (opened || closes ? JOINED : " ");
+
+// Whether a piece opens, and whether it closes. A quote does either: as the note before it says, or in turn.
+function sides(mark, note, quoted) {
+  if (mark !== QUOTE) return [OPENING.has(mark), CLOSING.has(mark)];
+  const closes = note ? note === JOINED : quoted;
+  return [!closes, closes];
 }
+
+// The note before a mark, the mark or word, the note after it; no note is an empty string.
+function parts(piece) {
+  const [before, after] = [piece[0], piece.at(-1)].map((end) =>
+    [" ", JOINED].includes(end) && piece.length > 1 ? end : "",
+  );
+  const plain = piece.slice(before.length, piece.length - after.length);
+  return plain ? [before, plain, after] : [before, JOINED, ""];
+}
+
+// Words and marks; a mark with other than the usual spaces around it gets notes.
+function cutWords(text) {
+  const pieces = [];
+  let [opened, quoted, gap, end] = [true, false, JOINED, 0];
+  for (const found of text.matchAll(WORD_OR_MARK)) {
+    let [piece, word] = found;
+    const before = gap;
+    gap = found.index > end ? " " : JOINED;
+    let [opens, closes] = sides(piece, "", quoted);
+    if (pieces.length && gap !== usualGap(opened, closes)) {
+      if (word !== undefined) {
+        if (pieces.at(-1) === JOINED) pieces[pieces.length - 1] = before + JOINED; // two notes tell it from a note
+        pieces[pieces.length - 1] += gap;
+      } else {
+        [opens, closes] = sides(piece, gap, quoted);
+        piece = gap + piece;
+      }
+    }
+    pieces.push(piece);
+    [opened, end] = [opens, found.index + found[0].length];
+    if (found[0] === QUOTE) quoted = opens;
+  }
+  return pieces;
+}
+
+// Words with spaces between them; a mark joins the word before it, an opening mark the word after it, unless it is noted.
+function joinWords(pieces) {
+  let [text, opened, quoted, after] = ["", true, false, ""];
+  for (const piece of pieces) {
+    const [note, mark, notedAfter] = parts(piece);
+    const [opens, closes] = sides(mark, note, quoted);
+    text += (note || after || usualGap(opened, closes)) === JOINED ? mark : ` ${mark}`;
+    [opened, after] = [opens, notedAfter];
+    if (mark === QUOTE) quoted = opens;
+  }
+  return text.replace(/^ +| +$/g, "");
+}
+
+const RULES = {
+  char: { cut: (text) => [...text], join: (pieces) => pieces.join(""), plain: (piece) => piece },
+  word: { cut: cutWords, join: joinWords, plain: (piece) => parts(piece)[1] },
+};
 
 class VocabularyTokenizer {
   constructor({ kind, vocabulary, lowercase }) {
     Object.assign(this, { kind, vocabulary, lowercase });
+    Object.assign(this, RULES[kind]);
     this.ids = new Map(vocabulary.map((token, id) => [token, id]));
+    this.plainIds = new Map(vocabulary.map((token, id) => [this.plain(token), id]).reverse()); // the first one counts
   }
   // The pieces of a text as typed, with their ids; a piece that is not in the vocabulary has the id UNK.
   encode(text) {
-    const pieces = CUTS[this.kind](text.normalize("NFC"));
-    return pieces.map((piece) => ({ piece, id: this.ids.get(this.lowercase ? piece.toLowerCase() : piece) ?? UNK }));
+    return this.cut(text.normalize("NFC")).map((piece) => {
+      const key = this.lowercase ? piece.toLowerCase() : piece;
+      return { piece: this.plain(piece), id: this.ids.get(key) ?? this.plainIds.get(this.plain(key)) ?? UNK };
+    });
   }
   decode(ids) {
-    return JOINS[this.kind](ids.filter((id) => ![PAD, BOS, EOS].includes(id)).map((id) => this.vocabulary[id]));
+    return this.join(ids.filter((id) => ![PAD, BOS, EOS].includes(id)).map((id) => this.vocabulary[id]));
   }
 }
 

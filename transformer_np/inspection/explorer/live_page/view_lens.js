@@ -4,7 +4,7 @@ function drawLens() {
   const t = place("target");
   const labels = stages("target");
   const all = labels.filter(({ name, added }) => !added && name !== `${model.finalNorm}.out`); // the lens has it anyway
-  const logits = value("output.out").row(t);
+  const logits = model.writable(value("output.out").row(t));
   const final = following()[t] ?? ranked(logits, 1)[0].id;
   byId("lens-text").replaceChildren(
     "Row ",
@@ -15,7 +15,7 @@ function drawLens() {
   );
   const rows = all.slice(1).map(({ name }) => {
     const state = new Matrix(1, data.config.d_model, value(name).row(t));
-    const probabilities = softmax(model.lens(state).data);
+    const probabilities = softmax(model.writable(model.lens(state).data));
     const i = labels.findIndex((stage) => stage.name === name);
     const label = labels[i - 1]?.added ? `after ${labels[i - 1].label.slice(2)}` : labels[i].label;
     const best = ranked(probabilities, 3).map(({ id, p }) => {

@@ -62,8 +62,8 @@ function drawSteps() {
 
 function drawBars() {
   const t = place("target");
-  const probabilities = distribution(value("output.out").row(t), state.temperature);
-  const best = ranked(probabilities, BARS);
+  const probabilities = distribution(model.writable(value("output.out").row(t)), state.temperature);
+  const best = ranked(probabilities, BARS).filter(({ p }) => p > 0);
   const taken = following()[t];
   const before = result.given.slice(0, t + 1).map(tokenOf);
   const shown = writer.kind === "word" ? before.slice(-6).join(" ") : before.slice(-24).join("");
@@ -86,9 +86,10 @@ function drawBars() {
   });
   redraw(byId("bars"), ...bars);
   const rest = Math.max(0, 1 - best.reduce((sum, { p }) => sum + p, 0));
-  const others = `${probabilities.length - best.length} others: ${percent(rest)}.`;
+  const count = probabilities.filter((p) => p > 0).length - best.length;
+  const others = `${count} others: ${percent(rest)}.`;
   const how = step < 0 ? "This one stands in your text." : "Choose one to go on with it instead.";
-  byId("bars-note").textContent = `${probabilities.length > best.length ? `${others} ` : ""}${how}`;
+  byId("bars-note").textContent = `${count > 0 ? `${others} ` : ""}${how}`;
 }
 
 // Take another token at a step; what follows is written again.
