@@ -22,8 +22,12 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config, items):
-    """With --submission, of the tests of homework only those of the answers."""
+    """Tests in a browser are long. With --submission, of the tests of homework only those of the answers are run."""
+    for item in items:
+        if "browser" in item.fixturenames:
+            item.add_marker("long")
     if config.getoption("submission"):
         others = {item for item in items if Path(__file__).parent / "homework" in item.path.parents}
         others = {item for item in others if item.path.name != "test_submission.py"}
