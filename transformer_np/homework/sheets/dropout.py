@@ -202,8 +202,8 @@ DROPOUT = Exercise(
 - scaled by 1/p:  / (1 - p) -> / p
   The kept entries are scaled by 1/p. A share 1 − p is kept, so the scale that keeps the mean is 1/(1 − p).
 - multiplied by 1 − p:  / (1 - p) -> * (1 - p)
-  The kept entries are multiplied by 1 − p where they are to be divided by it: that makes the mean smaller still. (The
-  first paper did it at test time.)
+  The kept entries are multiplied by 1 − p. Divide by it: that makes the mean smaller still. (The first paper did it at
+  test time.)
 - multiplied by p:  / (1 - p) -> * p
   The kept entries are multiplied by p. The scale that keeps the mean is 1/(1 − p).
 - 1/√(1 − p):  / (1 - p) -> / np.sqrt(1 - p)
@@ -326,8 +326,8 @@ DROPOUT_BACKWARD = Exercise(
 - scaled by 1/p:  / (1 - p) -> / p
   The gradient is scaled by 1/p. The forward scaled by 1/(1 − p), so the gradient gets the same factor.
 - multiplied by 1 − p:  / (1 - p) -> * (1 - p)
-  The gradient is multiplied by 1 − p where it is to be divided by it: the forward's factor is 1/(1 − p), and the
-  backward has the same, not its inverse.
+  The gradient is multiplied by 1 − p. Divide by it: the forward's factor is 1/(1 − p), and the backward has the same,
+  not its inverse.
 - multiplied by p:  / (1 - p) -> * p
   The gradient is multiplied by p. The forward's factor is 1/(1 − p), and the backward has the same.
 - 1/√(1 − p):  / (1 - p) -> / np.sqrt(1 - p)

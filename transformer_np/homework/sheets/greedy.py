@@ -209,7 +209,7 @@ GREEDY_DECODE = Exercise(
   The first token of every output is left off. Only the start token is: the first token that was chosen belongs to the
   output.
 - last token of all left off:  outputs.append(written) -> outputs.append(written[:-1])
-  The last token is cut off from every output, [:-1]. Only an end token is to be left off: a row that was cut off at
+  The last token is cut off from every output, [:-1]. Only an end token must be left off: a row that was cut off at
   max_len has none.
 - starts from id 0:  [bos_id] -> [0]
   The target begins with id 0. It begins with model.config.bos_id, the start token.

@@ -181,8 +181,8 @@ RELATIVE_SHIFT_BACKWARD = Exercise(
     zeros = np.zeros((*dy.shape[:-2], dy.shape[-2]))
     flat = np.concatenate([dy.reshape(*dy.shape[:-2], -1), zeros], axis=-1)
     return flat.reshape(*dy.shape[:-1], dy.shape[-1] + 1)[..., 1:]
-  The T zeros for what was left off are put behind the numbers. In the forward the first T were left off, so they belong
-  in front.
+  The T zeros for what was left off are put behind the numbers. In the forward the first T were left off, so the zeros
+  belong in front.
 - S zeros in front instead of T:
     zeros = np.zeros((*dy.shape[:-2], dy.shape[-1]))
     flat = np.concatenate([zeros, dy.reshape(*dy.shape[:-2], -1)], axis=-1)
@@ -439,7 +439,7 @@ DSCORES_SCALE_MISTAKES = """
 - 1/d_k instead of 1/√d_k:  np.sqrt(q.shape[-1]) -> q.shape[-1]
   The factor is 1/d_k instead of 1/√d_k: the square root is missing, or the scale is there twice.
 - multiplied by √d_k:  1 / np.sqrt(q.shape[-1]) -> np.sqrt(q.shape[-1])
-  dscores is multiplied by √d_k (sqrt(K)) where it has to be divided by it.
+  dscores is multiplied by √d_k (sqrt(K)). Divide by it.
 - √ of the values' size:  np.sqrt(q.shape[-1]) -> np.sqrt(v.shape[-1])
   The scale is 1/√d_v, with the size of the values. The scores were divided by √d_k, q.shape[-1].
 """
@@ -448,7 +448,7 @@ SOFTMAX_BACKWARD_MISTAKES = """
 - sum of the softmax missing:  y * (dy - total) -> y * dy
   The backward of the softmax is A · (dA − Σ dA · A) along the keys; here the sum is missing.
 - sum of the softmax added:  dy - total -> dy + total
-  In the backward of the softmax the sum Σ dA · A is added where it has to be subtracted: a sign is wrong.
+  In the backward of the softmax the sum Σ dA · A is added. Subtract it: a sign is wrong.
 - mean instead of the sum:  np.sum -> np.mean
   In the backward of the softmax Σ dA · A is a sum over the keys; here it is a mean.
 - sum not weighted by A:  np.sum(dy * y -> np.sum(dy
@@ -598,8 +598,8 @@ RELATIVE_ATTENTION_BACKWARD = Exercise(
 - mean over the batch:
     ).sum(axis=0) -> ).mean(axis=0)
     every .sum(axis=(0, 2)) -> .sum(axis=2).mean(axis=0)
-  A mean over the batch is taken, too small by the factor 1/B. What all sequences share gets the sum: if the loss is a
-  mean, that is already in dout.
+  A mean over the batch is taken, too small by the factor 1/B. A parameter that all sequences share gets the sum: if the
+  loss is a mean, that is already in dout.
 - mean over the queries:  every .sum(axis=(0, 2)) -> .sum(axis=0).mean(axis=1)
   The bias gradients are a mean over the queries, too small by the factor 1/T. They are sums over batch and queries.
 """,

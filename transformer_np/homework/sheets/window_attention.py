@@ -168,7 +168,7 @@ WINDOW_ATTENTION = Exercise(
 - keys in place of the values:  weights @ v -> weights @ k
   The weights multiply the keys K instead of the values V: out = A V.
 - weights as (T, T):  band(weights, behind, ahead) -> weights
-  The weights are returned as (T, T), one column a key. They are to be the band (T, R): column j is the key t − window +
+  The weights are returned as (T, T), one column a key. They must be the band (T, R): column j is the key t − window +
   j.
 - scores in place of the weights:  band(weights, behind, ahead) -> scores
   The second result is the scores, (T, T), before the softmax. It is the weights, as the band (T, R).
