@@ -56,7 +56,7 @@ RELU = Exercise(
     cases=relu_cases,
     answer=relu,
     hints=(
-        "What becomes of a positive number, what of a negative one?",
+        "What happens to a positive number, and what happens to a negative one?",
         "y = max(0, x), element by element",
         "notebook 04, sections 1 and 3; np.maximum (not np.max), or np.where.",
     ),

@@ -137,7 +137,7 @@ SCALE_MISTAKES = """
 
 PRODUCT_MISTAKES = """
 - K Qᵀ instead of Q Kᵀ:  q @ np.swapaxes(k, -1, -2) -> k @ np.swapaxes(q, -1, -2)
-  The product is K Qᵀ instead of Q Kᵀ: the scores are transposed, a row for each key. Rows must be queries, (..., T, S):
+  The product is K Qᵀ instead of Q Kᵀ: the scores are transposed, one row per key. Rows must be queries, (..., T, S):
   each query chooses among the keys.
 - K untransposed:  np.swapaxes(k, -1, -2) -> k
   The product is Q K, without the transpose of K. Each score is the dot product of a query with a key, two rows, so the
@@ -443,7 +443,7 @@ ATTENTION_MISTAKES = (
   first.
 - a large finite number for −inf:  mask, -np.inf -> mask, -1e9
   Hidden scores are set to a large finite number such as −1e9 or −1e8 instead of −inf. If a whole row is hidden, all its
-  scores are equal, and the weights uniform, 1/S each: it reads what was hidden. They must be 0.
+  scores are equal, and the weights uniform, 1/S each: it reads hidden keys. They must be 0.
 - a large finite number added for −inf:  np.where(mask, -np.inf, scores) -> scores - 1e9 * mask
   A large finite number such as −1e9 or −1e4 is added to hidden scores instead of −inf. In a row hidden whole the
   softmax shifts it away again, and the row attends as if there were no mask. Its weights must be 0.

@@ -138,7 +138,7 @@ BACKWARD_MISTAKES = """
 - sum without dA:  np.sum(dy * y -> np.sum(y * y
   In the softmax backward the sum is Σ A · A instead of Σ dA · A: the upstream gradient is missing in it.
 - mean for sum:  np.sum -> np.mean
-  In the softmax backward Σ dA · A is a sum over the keys; here it is a mean, too small by S.
+  The softmax backward uses a mean of dA · A over the keys, too small by S. It must be the sum.
 - sum not multiplied by the weights:  y * (dy - total) -> y * dy - total
   The softmax backward is A · dA − Σ dA · A here: a bracket is missing. The factor A stands before both terms, A · (dA −
   Σ dA · A).

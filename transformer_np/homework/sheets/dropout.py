@@ -197,7 +197,7 @@ DROPOUT = Exercise(
   The number of dropped entries is fixed beforehand, p of the whole. Every entry is drawn for itself, with probability
   p, independent of the others.
 - no 1/(1 − p):  kept / (1 - p) -> kept
-  The scale 1/(1 − p) is missing. With it the mean of each entry stays what it was, and nothing needs to change when
+  The scale 1/(1 − p) is missing. With it the mean of each entry stays the same, and nothing needs to change when
   dropout is off.
 - scaled by 1/p:  / (1 - p) -> / p
   The kept entries are scaled by 1/p. A share 1 − p is kept, so the scale that keeps the mean is 1/(1 − p).
@@ -322,7 +322,7 @@ DROPOUT_BACKWARD = Exercise(
     place=6,
     mistakes="""
 - no 1/(1 − p):  dx / (1 - p) -> dx
-  The scale 1/(1 − p) is missing: the forward multiplied what it kept by it, so the gradient gets the same factor.
+  The scale 1/(1 − p) is missing: the forward multiplied the kept entries by it, so the gradient gets the same factor.
 - scaled by 1/p:  / (1 - p) -> / p
   The gradient is scaled by 1/p. The forward scaled by 1/(1 − p), so the gradient gets the same factor.
 - multiplied by 1 − p:  / (1 - p) -> * (1 - p)

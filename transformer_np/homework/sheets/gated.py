@@ -230,7 +230,7 @@ GATED_FEED_FORWARD_BACKWARD = Exercise(
 - the slope at the product:  F.gelu_backward(dhidden * value, gate) -> F.gelu_backward(dhidden * value, gate * value)
   The slope of the GELU is taken at gate · value. The GELU was on the gate alone: GELU′(gate).
 - GELU(value) for GELU(gate):  dhidden * opened -> dhidden * F.gelu(value)
-  The gradient of the value is dhidden · GELU(value). Beside the value stood GELU(gate): dvalue = dhidden · GELU(gate).
+  The gradient of the value is dhidden · GELU(value). The value's factor is GELU(gate): dvalue = dhidden · GELU(gate).
 - the slope of GELU on the value too:  dhidden * opened -> F.gelu_backward(dhidden * opened, gate)
   The slope of the GELU is in the gradient of the value too. The value went through no GELU: dvalue = dhidden ·
   GELU(gate).

@@ -175,8 +175,7 @@ GREEDY_DECODE = Exercise(
   The start token is missing from the second step on. The decoder's target is the start token and then all tokens
   written so far.
 - goes on behind the end token:  if eos_id in written: written = written[: written.index(eos_id)] -> pass
-  A row does not end at its end token: what is written after it is in the output. Cut each row at its own first end
-  token.
+  A row does not end at its end token: the tokens after it are in the output. Cut each row at its own first end token.
 - end token taken out, what follows kept:
     if eos_id in written: written = written[: written.index(eos_id)] -> written = [i for i in written if i != eos_id]
   End tokens are taken out but the row goes on behind them. What comes after the first end token is no part of the

@@ -103,7 +103,7 @@ CAUSAL_MASK = Exercise(
   all. Hide s > t, not s ≥ t.
 - one future key seen:  key > query -> key > query + 1
   Off by one: a query sees one key of the future, the one right after it. In training that key is the answer, and the
-  model copies it. Everything with s > t has to be hidden.
+  model copies it. Hide every key with s > t.
 - the past hidden:  key > query -> key < query
   It hides the past and shows the future: the wrong triangle, that below the diagonal. Rows are queries, columns are
   keys, and what lies after the query is above the diagonal.
@@ -113,8 +113,7 @@ CAUSAL_MASK = Exercise(
   Everything off the diagonal is hidden, the past as well: each query sees only itself. Only the future, s > t, has to
   be hidden.
 - only the next key hidden:  key > query -> key == query + 1
-  Only the one key right after the query is hidden; those further in the future are seen. Everything with s > t has to
-  be hidden.
+  Only the one key right after the query is hidden; those further in the future are seen. Hide every key with s > t.
 - only itself hidden:  key > query -> key == query
   Only the diagonal is hidden: each query sees all but itself, the future too. Everything with s > t has to be hidden,
   and nothing else.
@@ -284,7 +283,7 @@ PADDING_MASK = Exercise(
     mask = ids == pad_id ->
         mask = ids == pad_id
         mask = mask & (mask.cumsum(axis=1) > 1)
-  Off by one: the first padding position of each row is seen. Each position whose id is pad_id has to be hidden.
+  Off by one: the first padding position of each row is seen. Hide each position whose id is pad_id.
 - last token hidden:
     mask = ids == pad_id ->
         length = (ids != pad_id).sum(axis=1, keepdims=True)
@@ -297,7 +296,7 @@ PADDING_MASK = Exercise(
     mask = ids == pad_id ->
         mask = ids == pad_id
         mask = mask & (mask[:, ::-1].cumsum(axis=1)[:, ::-1] == 1)
-  Only one padding position a row is hidden, the last. Each position whose id is pad_id has to be.
+  Only one padding position per row is hidden, the last. Hide each position whose id is pad_id.
 - only padding at the end hidden:
     ids == pad_id -> np.logical_and.accumulate((ids == pad_id)[:, ::-1], axis=1)[:, ::-1]
   Only the padding at the end of a row is hidden. Padding may stand elsewhere: hide each position whose id is pad_id.
@@ -305,7 +304,7 @@ PADDING_MASK = Exercise(
     mask = ids == pad_id ->
         mask = ids == pad_id
         mask = mask & (mask[:, ::-1].cumsum(axis=1)[:, ::-1] > 1)
-  The last padding position of each row is seen. Each position whose id is pad_id has to be hidden.
+  The last padding position of each row is seen. Hide each position whose id is pad_id.
 - last position never hidden:  mask = ids == pad_id -> mask = ids == pad_id; mask[:, -1] = False
   The last position is never hidden, not even where it is padding. Hide each position whose id is pad_id.
 - first position never hidden:  mask = ids == pad_id -> mask = ids == pad_id; mask[:, 0] = False
@@ -355,7 +354,7 @@ PADDING_MASK = Exercise(
 - (B, 1, S, S), queries too:
     mask[:, None, None, :] -> mask[:, None, None, :] | mask[:, None, :, None]
   Padded queries are masked as well as padded keys, which makes it (B, 1, S, S). Only keys must be hidden, (B, 1, 1, S):
-  what a padded query computes is never looked at.
+  the results of padded queries are never used.
 """
     + FORM_MISTAKES,
 )
@@ -391,7 +390,7 @@ def additive(mask, dtype=np.float32):
 FINITE = """
 - {name} for −inf:  -np.inf -> {number}
   Hidden entries are {name} instead of −inf. A finite number only makes the weight small: where a whole row is hidden,
-  the softmax shifts it away and the row attends to what was hidden. It must be −inf (`-np.inf`).
+  the softmax shifts it away and the row attends to hidden keys. It must be −inf (`-np.inf`).
 """
 NUMBERS = ("-1", "-100", "-1000", "-1e4", "-1e5", "-1e6", "-1e8", "-1e9", "-1e10", "-1e20", "-1e30")
 
@@ -442,11 +441,11 @@ ADDITIVE = Exercise(
     + """
 - the smallest finite number for −inf:  -np.inf -> np.finfo(dtype).min
   Hidden entries are the smallest finite number of the dtype (np.finfo) instead of −inf. A finite number only makes the
-  weight small: where a whole row is hidden, the softmax shifts it away and the row attends to what was hidden. It must
-  be −inf (`-np.inf`).
+  weight small: where a whole row is hidden, the softmax shifts it away and the row attends to hidden keys. It must be
+  −inf (`-np.inf`).
 - the smallest float32 for −inf:  -np.inf -> np.finfo(np.float32).min
   Hidden entries are the smallest finite float32, −3.4e38, instead of −inf. A finite number only makes the weight small:
-  where a whole row is hidden, the softmax shifts it away and the row attends to what was hidden. It must be −inf
+  where a whole row is hidden, the softmax shifts it away and the row attends to hidden keys. It must be −inf
   (`-np.inf`).
 """,
 )

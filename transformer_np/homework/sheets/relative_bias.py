@@ -247,7 +247,7 @@ RELATIVE_POSITION_BIAS = Exercise(
     cases=bias_cases,
     answer=relative_position_bias,
     hints=(
-        "Two keys are as far from their queries. What have they in common in every head?",
+        "Two keys have the same distance from their queries. Which number do they share in every head?",
         "bias[h, t, s] = table[buckets[t, s], h]",
         "notebook 13; your own embedding of notebook 01, and np.moveaxis to bring the heads to the front.",
     ),

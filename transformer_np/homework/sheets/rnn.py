@@ -106,7 +106,7 @@ RNN = Exercise(
             h = np.zeros_like(h)
         states.append(h)
   h_0 is left at zero, as if it were the state before the first token. The first token makes h_0 = tanh(x_0 W_x + b);
-  what is zero is h_{−1}.
+  only h_{−1} is zero.
 - last step wraps round into the first:  np.zeros_like(a[:, 0]) -> a[:, -1]
   In the first step the state before it is read at index t − 1 = −1, which in Python is the last place: the first token
   sees the last one. Before the first step the state is zero.
@@ -220,8 +220,8 @@ RNN_BACKWARD = Exercise(
   Only dh of the last step enters, as if the loss saw h_{T−1} alone. Every step has its own dh_t, which is added to what
   comes from step t + 1.
 - dh of the last step counted twice:  np.zeros_like(h[:, 0]) -> dh[:, -1]
-  dh of the last step is counted twice: what flows back starts from dh_{T−1}, and the step adds its own dh. Behind the
-  last step nothing comes back: start from zero.
+  dh of the last step is counted twice: the gradient from later steps starts as dh_{T−1}, and the step adds its own dh.
+  No step follows the last one: start from zero.
 - no slope of the tanh:  1 - h**2 -> np.ones_like(h)
   The slope of the tanh, the factor 1 − h_t², is missing everywhere.
 - slope missing on the way back in time:  back = da[:, t] -> back = dh_t

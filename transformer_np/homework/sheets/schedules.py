@@ -158,7 +158,7 @@ COSINE_SCHEDULE = Exercise(
     answer=cosine_schedule,
     hints=(
         (
-            "What is the share of the way from the end of the warm-up to `total`, and what should become of it after "
+            "Which share of the steps from the end of the warm-up to `total` is done, and what happens to the share after "
             "`total`?"
         ),
         "max_lr · step / warmup up to `warmup`; then min_lr + (max_lr − min_lr) · (1 + cos(π · progress)) / 2",

@@ -166,9 +166,9 @@ SOFTMAX_BACKWARD = Exercise(
   It does not use `axis`: the sum always runs over the last axis.
 - taken for the logits:
     total = -> y = F.softmax(y, axis); total =
-  y is already the softmax, the forward's output; here it is put through softmax once more, as if it were the logits x.
+  y goes through the softmax once more, as if it were the logits x. It is already the softmax, the forward's output.
 - mean for sum:  np.sum -> np.mean
-  Σ dy · y is a sum along the axis; here it is a mean, too small by the length of the axis.
+  A mean of dy · y along the axis is subtracted, too small by the length of the axis. It must be the sum.
 - dy not weighted by y in the sum:  np.sum(dy * y -> np.sum(dy
   The sum is Σ dy instead of Σ dy · y: each dy counts with its own weight y.
 - dy missing in the sum:  np.sum(dy * y -> np.sum(y * y
@@ -195,7 +195,7 @@ SOFTMAX_BACKWARD = Exercise(
 - dy · (1 − y):  y * (dy - total) -> dy * (1 - y)
   This is dy · (1 − y): half of the diagonal. It is y · (dy − Σ dy · y).
 - only off the diagonal:  y * (dy - total) -> y * (dy * y - total)
-  Only the terms off the diagonal are there, −yᵢ yⱼ. On the diagonal stands yᵢ (1 − yᵢ): the term y · dy is missing.
+  Only the terms off the diagonal are there, −yᵢ yⱼ. The diagonal is yᵢ (1 − yᵢ): the term y · dy is missing.
 - plus off the diagonal:  y * (dy - total) -> y * (dy * (1 - 2 * y) + total)
   Off the diagonal the sign is wrong: ∂yᵢ/∂xⱼ = −yᵢ yⱼ there. If one logit grows, all other weights shrink.
 - diagonal counted twice:  y * (dy - total) -> y * (dy * (1 - y) - total)

@@ -120,8 +120,8 @@ TILED_ATTENTION = Exercise(
     cases=tiled_cases,
     answer=tiled_attention,
     hints=(
-        "You have the softmax over some keys, and more keys come, one with a larger score. What of the old sums is "
-        "wrong?",
+        "You have the softmax over some keys, and more keys come, one with a larger score. How must the old sums "
+        "change?",
         "m' = max(m, max s), l' = l exp(m − m') + Σ exp(s − m'), o' = o exp(m − m') + Σ exp(s − m') v; out = o / l, "
         "log_total = m + log l",
         "notebook 10, “Tiles”. Right first: without tiles, log_total is the log-sum-exp of a row of scores.",
@@ -145,8 +145,8 @@ TILED_ATTENTION = Exercise(
 - running maximum not corrected for:
     l * correction -> l
     o * correction[..., None] -> o
-  When the maximum grows, what was summed before is not corrected: l and o of the earlier tiles belong to the old
-  maximum m and have to be multiplied by exp(m − m').
+  When the maximum grows, the earlier sums are not corrected: l and o of the earlier tiles belong to the old maximum m
+  and have to be multiplied by exp(m − m').
 - l not corrected:  l * correction -> l
   When the maximum grows, the sum l is not corrected, only o is: both were summed with the old maximum and take the
   factor exp(m − m').
@@ -154,8 +154,7 @@ TILED_ATTENTION = Exercise(
   When the maximum grows, the weighted sum o is not corrected, only l is: both were summed with the old maximum and take
   the factor exp(m − m').
 - correction the wrong way round:  np.exp(m - shift) -> np.where(np.isinf(m), 0, np.exp(shift - m))
-  The correction is exp(m' − m), its inverse: with a larger maximum m' what was summed before has to become smaller,
-  exp(m − m').
+  The correction is exp(m' − m), its inverse: a larger maximum m' makes the earlier sums smaller, exp(m − m').
 - maximum of the tile alone:  np.maximum(m, s.max(axis=-1)) -> s.max(axis=-1)
   The maximum is that of the newest tile, not the largest so far: m' = max(m, max s). Where an earlier tile had larger
   scores, the correction exp(m − m') overflows, and with a tile of −inf it is NaN.
@@ -163,7 +162,7 @@ TILED_ATTENTION = Exercise(
     np.maximum(m, s.max(axis=-1)) -> s.max(axis=-1)
     np.maximum(largest, np.finfo(float).min) -> np.where(np.isneginf(largest), 0, largest)
   The maximum is that of the newest tile, not the largest so far: m' = max(m, max s). In a tile that is hidden whole it
-  is −inf, so that what was summed before it is forgotten or weighted again.
+  is −inf, so that the earlier sums are forgotten or weighted again.
 - running maximum starts at 0:  np.full(scores.shape[:-1], -np.inf) -> np.zeros(scores.shape[:-1])
   The running maximum starts at 0 instead of −inf: where all scores are far below 0, every exp(s − m) is 0 and 0/0 is
   left.
@@ -178,7 +177,7 @@ TILED_ATTENTION = Exercise(
     o * correction[..., None] + e @ values ->
         (o * correction[..., None] + e @ values) / np.where(l == 0, 1, l)[..., None]
     o / total[..., None] -> o
-  o is divided by l at every tile and goes on as it is: what was divided once is divided again. Divide once, at the end:
+  o is divided by l at every tile and goes on as it is, so the earlier part is divided again. Divide once, at the end:
   out = o / l.
 - mask of the first query for all:
     if mask.dtype == bool: ->

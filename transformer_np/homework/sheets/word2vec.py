@@ -289,7 +289,7 @@ NEGATIVE_SAMPLING_LOSS_BACKWARD = Exercise(
     cases=negative_sampling_loss_backward_cases,
     answer=negative_sampling_loss_backward,
     hints=(
-        "What did the model say of each word, what should it have said, and in how many scores was each vector?",
+        "What did the model say about each word, what should it have said, and which scores used each vector?",
         "ds = dloss · (p − 1) / N, ds_k = dloss · p_k / N; dc = ds o + Σ_k ds_k n_k, do = ds c, dn_k = ds_k c",
         "notebook 12; it is p − q as in cross_entropy_backward, notebook 06, section 4. [:, None] and [..., None] for "
         "the axes.",
