@@ -36,9 +36,9 @@ _ABOUT = """
 FOLDER contains one .py file, or one folder of .py files, per student; its name is the student's name. Each submission
 runs in its own processes with limits on time and memory and, as far as the system allows, without access to the network
 or to other files. Submissions must be self-contained: they can import the functions of this package, but not call them;
-layers and models are available only for the blocks, Adam and decoding. Every grading draws new inputs, the same for all
-its submissions. Run the command again to grade only new or changed submissions. The first line says which walls this
-system puts around a submission; without one, nothing is graded unless you pass --trust.
+layers and models are available only for the blocks, the optimizers and decoding. Every grading draws new inputs, the
+same for all its submissions. Run the command again to grade only new or changed submissions. The first line says which
+walls this system puts around a submission; without one, nothing is graded unless you pass --trust.
 
 With --format gradescope, FOLDER is one submission, as /autograder/submission is.
 

@@ -56,7 +56,7 @@ RELU = Exercise(
     cases=relu_cases,
     answer=relu,
     hints=(
-        "What becomes of a positive number, what of a negative one?",
+        "What happens to a positive number, and what happens to a negative one?",
         "y = max(0, x), element by element",
         "notebook 04, sections 1 and 3; np.maximum (not np.max), or np.where.",
     ),
@@ -109,7 +109,7 @@ RELU = Exercise(
   `np.max(x, 0)` is the largest number along axis 0, one axis fewer. The larger of each number and 0, element by
   element, is np.maximum(x, 0).
 - negative numbers left out:  return x[x > 0]
-  The negative numbers are left out (`x[x > 0]`), and what is left has one axis. y has the shape of x, with 0 in their
+  The negative numbers are left out (`x[x > 0]`), and the rest has one axis. y has the shape of x, with 0 in their
   places.
 """,
 )
@@ -170,7 +170,7 @@ RELU_BACKWARD = Exercise(
 - one mask for a whole row:  return dy * (x.sum(axis=-1, keepdims=True) > 0)
   The mask is one for a whole row, from the sign of its sum. Every entry is looked at by itself: x > 0.
 - mask from dy:  return dy * (dy > 0)
-  The mask is taken from dy: where dy > 0 (the ReLU of the gradient). What the forward let pass is decided by x > 0; a
+  The mask is taken from dy: where dy > 0 (the ReLU of the gradient). The forward decided by x > 0 which entries pass; a
   gradient may have either sign.
 - mask from dy and x:  return dy * ((dy > 0) & (x > 0))
   The gradient passes only where x > 0 and dy > 0 too. x alone decides; a gradient may have either sign.
@@ -203,8 +203,8 @@ RELU_BACKWARD = Exercise(
 - summed over the batch:  return (dy * (x > 0)).sum(axis=0)
   dx is summed over the first axis. It has the shape of x: every x has a gradient of its own.
 - entries left out:  return dy[x > 0]
-  The entries where x ≤ 0 are left out (`dy[x > 0]`), and what is left has one axis. dx has the shape of x, with 0 in
-  their places.
+  The entries where x ≤ 0 are left out (`dy[x > 0]`), and the rest has one axis. dx has the shape of x, with 0 in their
+  places.
 """,
 )
 

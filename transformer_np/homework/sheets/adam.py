@@ -111,8 +111,7 @@ ADAM = Exercise(
 - bias corrections swapped:
     beta1**self.t -> beta2**self.t
     beta2**self.t -> beta1**self.t
-  The two bias corrections have changed places: m is divided by 1 − β₂ᵗ and v by 1 − β₁ᵗ, and should be the other way
-  round.
+  The two bias corrections are swapped: m is divided by 1 − β₂ᵗ and v by 1 − β₁ᵗ, and should be the other way round.
 - β₁ in both bias corrections:  beta2**self.t -> beta1**self.t
   v is corrected with β₁; its own average has β₂: v̂ = v / (1 − β₂ᵗ).
 - β₂ in both bias corrections:  beta1**self.t -> beta2**self.t
@@ -141,7 +140,7 @@ ADAM = Exercise(
 - multiplied by 1 − βᵗ:
     m / (1 - beta1**self.t) -> m * (1 - beta1**self.t)
     v / (1 - beta2**self.t) -> v * (1 - beta2**self.t)
-  The averages are multiplied by 1 − βᵗ where they have to be divided by it: they are too small, and become smaller.
+  The averages are multiplied by 1 − βᵗ, so they become even smaller. Divide by it.
 - root of 1 − β₂ᵗ missing:  (1 - beta2**self.t) -> (1 - beta2**self.t) ** 2
   With the correction drawn to the front the factor is √(1 − β₂ᵗ) / (1 − β₁ᵗ), because v̂ stands under the root; here it
   has 1 − β₂ᵗ without the root.
@@ -189,7 +188,7 @@ ADAM = Exercise(
 - root of eps:  + self.eps -> + self.eps**0.5
   √ε is added to √v̂; it is ε itself, √v̂ + ε.
 - eps as a lower bound:  (np.sqrt(v_hat) + self.eps) -> np.maximum(np.sqrt(v_hat), self.eps)
-  ε is a lower bound, max(√v̂, ε), where it has to be added: √v̂ + ε.
+  ε is a lower bound, max(√v̂, ε). Add it: √v̂ + ε.
 - eps added before v is corrected:  + self.eps -> + self.eps / np.sqrt(1 - beta2**self.t)
   ε is added to √v, and the bias correction comes after it, so that ε is divided by √(1 − β₂ᵗ) too. It is √v̂ + ε, with
   the corrected v̂.
@@ -201,11 +200,11 @@ ADAM = Exercise(
 - square root forgotten:  np.sqrt(v_hat) -> v_hat
   m̂ is divided by v̂ + ε: the square root is missing, m̂ / (√v̂ + ε).
 - multiplied by the root:  m_hat / -> m_hat *
-  m̂ is multiplied by √v̂ + ε where it has to be divided by it.
+  m̂ is multiplied by √v̂ + ε. Divide by it.
 - β₁ and β₂ swapped:
     beta1 * m + (1 - beta1) -> beta2 * m + (1 - beta2)
     beta2 * v + (1 - beta2) -> beta1 * v + (1 - beta1)
-  β₁ and β₂ have changed places in the averages: m has β₁, v has β₂; betas = (β₁, β₂).
+  β₁ and β₂ are swapped in the averages: m has β₁, v has β₂; betas = (β₁, β₂).
 - β₁ for both averages:  beta1, beta2 = self.betas -> beta1 = beta2 = self.betas[0]
   β₁ is used for v too; v has β₂: betas = (β₁, β₂).
 - β₂ for both averages:  beta1, beta2 = self.betas -> beta1 = beta2 = self.betas[1]
@@ -215,7 +214,7 @@ ADAM = Exercise(
 - β and 1 − β exchanged:
     beta1 * m + (1 - beta1) -> (1 - beta1) * m + beta1
     beta2 * v + (1 - beta2) -> (1 - beta2) * v + beta2
-  β and 1 − β have changed places: m = β₁ m + (1 − β₁) g keeps most of the old average and takes in a little of the new
+  β and 1 − β are swapped: m = β₁ m + (1 − β₁) g keeps most of the old average and takes in a little of the new
   gradient.
 - 1 − β₁ missing:  (1 - beta1) * g -> g
   The factor 1 − β₁ is missing: m = β₁ m + (1 − β₁) g. Without it m is a sum, not an average.

@@ -137,7 +137,7 @@ SCALE_MISTAKES = """
 
 PRODUCT_MISTAKES = """
 - K Qᵀ instead of Q Kᵀ:  q @ np.swapaxes(k, -1, -2) -> k @ np.swapaxes(q, -1, -2)
-  The product is K Qᵀ instead of Q Kᵀ: the scores are transposed, a row for each key. Rows must be queries, (..., T, S):
+  The product is K Qᵀ instead of Q Kᵀ: the scores are transposed, one row per key. Rows must be queries, (..., T, S):
   each query chooses among the keys.
 - K untransposed:  np.swapaxes(k, -1, -2) -> k
   The product is Q K, without the transpose of K. Each score is the dot product of a query with a key, two rows, so the
@@ -175,7 +175,7 @@ MASK_MISTAKES = """
 - Boolean mask ignored:  np.where(mask, -np.inf, scores) -> scores
   A Boolean mask is not used, only a float one. Where it is True, the score must become −inf.
 - only the first of several masks:  in masked: for part in mask: -> for part in mask[:1]:
-  Of a tuple of masks only the first is applied. All of them are: go through the tuple.
+  Only the first mask of a tuple is applied. Apply all of them: go through the tuple.
 - mask inverted:  np.where(mask, -np.inf -> np.where(~mask, -np.inf
   The mask is inverted: it hides where the mask is False and shows where it is True. True means hidden.
 - mask transposed:
@@ -215,7 +215,7 @@ MASK_MISTAKES = """
   A float mask is used as if it were Boolean: each number other than 0 hides. A float mask, the lecture's M, has to be
   added to the scores: a finite number only raises or lowers one.
 - only −inf in a float mask:  scores + mask -> np.where(np.isinf(mask), -np.inf, scores)
-  Of a float mask only the −inf are used, its finite numbers are lost. A float mask has to be added to the scores.
+  Only the −inf of a float mask are used, and its finite numbers are lost. Add the float mask to the scores.
 - negative numbers in a float mask hide:  scores + mask -> np.where(mask < 0, -np.inf, scores)
   A float mask hides wherever it is negative. It has to be added to the scores: only −inf hides, a finite number raises
   or lowers a score.
@@ -225,8 +225,8 @@ MASK_MISTAKES = """
 - float mask subtracted:  scores + mask -> scores - mask
   A float mask is subtracted from the scores. It has to be added: its −inf must make a score −inf.
 - float mask times −1e9:  scores + mask -> scores + mask * -1e9
-  A float mask is multiplied by −1e9 before it is added, as if it held 1 and 0. A float mask holds what is to be added
-  to the scores, as it is.
+  A float mask is multiplied by −1e9 before it is added, as if it held 1 and 0. A float mask holds what must be added to
+  the scores, as it is.
 - mask added before the scale:
     @ np.swapaxes(k, -1, -2) * scale -> @ np.swapaxes(k, -1, -2)
     = masked(scores, mask) -> = masked(scores, mask) * scale
@@ -442,8 +442,8 @@ ATTENTION_MISTAKES = (
   late. Where a hidden score is far above the others, their exponentials are 0, and nothing is left. Mask the scores
   first.
 - a large finite number for −inf:  mask, -np.inf -> mask, -1e9
-  Hidden scores are set to a large finite number such as −1e9 or −1e8 instead of −inf. In a row hidden whole all scores
-  are then equal, and the weights uniform, 1/S each: it reads what was hidden. They must be 0.
+  Hidden scores are set to a large finite number such as −1e9 or −1e8 instead of −inf. If a whole row is hidden, all its
+  scores are equal, and the weights uniform, 1/S each: it reads hidden keys. They must be 0.
 - a large finite number added for −inf:  np.where(mask, -np.inf, scores) -> scores - 1e9 * mask
   A large finite number such as −1e9 or −1e4 is added to hidden scores instead of −inf. In a row hidden whole the
   softmax shifts it away again, and the row attends as if there were no mask. Its weights must be 0.

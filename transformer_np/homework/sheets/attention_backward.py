@@ -132,13 +132,13 @@ BACKWARD_MISTAKES = """
   The softmax backward is A · dA, without the sum: A · (dA − Σ dA · A), the sum over the keys. Without it a row of
   weights would not have to add to 1.
 - sum added:  dy - total -> dy + total
-  In the softmax backward Σ dA · A is added where it has to be subtracted: a sign is wrong.
+  In the softmax backward Σ dA · A is added. Subtract it: a sign is wrong.
 - sum without the weights:  np.sum(dy * y -> np.sum(dy
   In the softmax backward the sum is Σ dA instead of Σ dA · A: each dA counts with its own weight.
 - sum without dA:  np.sum(dy * y -> np.sum(y * y
   In the softmax backward the sum is Σ A · A instead of Σ dA · A: the upstream gradient is missing in it.
 - mean for sum:  np.sum -> np.mean
-  In the softmax backward Σ dA · A is a sum over the keys; here it is a mean, too small by S.
+  The softmax backward uses a mean of dA · A over the keys, too small by S. It must be the sum.
 - sum not multiplied by the weights:  y * (dy - total) -> y * dy - total
   The softmax backward is A · dA − Σ dA · A here: a bracket is missing. The factor A stands before both terms, A · (dA −
   Σ dA · A).
@@ -161,7 +161,7 @@ BACKWARD_MISTAKES = """
   `weights` are the softmax's output already; here they are put through softmax once more, as if they were the scores.
 - weights computed anew without the mask:
     dweights = dout -> weights = F.softmax(q @ np.swapaxes(k, -1, -2) * scale); dweights = dout
-  The weights are computed anew from q and k, without the forward's mask. Hidden keys get a gradient: use the `weights`
+  The weights are computed again from q and k, without the forward's mask. Hidden keys get a gradient: use the `weights`
   that are handed in, they are 0 where the mask hid.
 - V untransposed in dA:  np.swapaxes(v, -1, -2) -> v
   dA is dout V, without the transpose of V. For out = A V it is dA = dout Vᵀ.

@@ -238,7 +238,7 @@ BEAM_SEARCH = Exercise(
 - one beam too many:  beam_size - len(ended) -> beam_size + 1 - len(ended)
   It keeps beam_size + 1 beginnings at every step, not beam_size.
 - logits of the first place:  log_probs(model, row, ids) -> log_probs(model, row, ids[:1])
-  The logits are taken at the first place of the target, [:, 0]. What comes next stands at the last place, [:, -1].
+  The logits are taken at the first place of the target, [:, 0]. Those of the next token are at the last place, [:, -1].
 - each beam only its own likeliest token:
     candidates.sort ->
         if len(beams) > 1:
@@ -270,8 +270,8 @@ BEAM_SEARCH = Exercise(
   The hypothesis with the lowest score is returned. The best has the highest, nearest to 0 from below: sort in
   descending order.
 - ended hypotheses thrown away:  ended += [(total, ids) for total, ids in extended if ids[-1] == eos_id] -> pass
-  Hypotheses that end are dropped: only what is still alive at max_len can win. They must be kept aside with their log p
-  and length, and compared at the end.
+  Hypotheses that end are dropped: only a hypothesis that is still alive at max_len can win. They must be kept aside
+  with their log p and length, and compared at the end.
 - ended hypotheses free their place:  beam_size - len(ended) -> beam_size
   An ended hypothesis gives its place in the beam away: always beam_size new beginnings are kept. It keeps its place, so
   only beam_size − (number ended) go on.
@@ -291,8 +291,8 @@ BEAM_SEARCH = Exercise(
   Ended hypotheses compete with the new candidates at every step, by log p, and can be pushed out of the beam. One that
   has ended keeps its place.
 - cut off at max_len: not counted:  ended + beams -> ended or beams
-  What is cut off at max_len is left out as soon as any hypothesis has ended. It competes as it is, with its own log p
-  and length.
+  Hypotheses that are cut off at max_len are left out as soon as another has ended. They compete as they are, with their
+  own log p and length.
 - goes on behind the end token:
     ended += [(total, ids) for total, ids in extended if ids[-1] == eos_id] -> pass
     beams = [(total, ids) for total, ids in extended if ids[-1] != eos_id] -> beams = extended
@@ -302,8 +302,8 @@ BEAM_SEARCH = Exercise(
 - goes on behind the end token, cut afterwards:
     ended += [(total, ids) for total, ids in extended if ids[-1] == eos_id] -> pass
     beams = [(total, ids) for total, ids in extended if ids[-1] != eos_id] -> beams = extended
-  A hypothesis is extended behind its end token and only cut afterwards: the log p of what was written behind it still
-  counts. At the end token a hypothesis is finished.
+  A hypothesis is extended behind its end token and only cut afterwards: the log p of the tokens behind it still counts.
+  At the end token a hypothesis is finished.
 """
     + START_AND_END,
 )

@@ -312,8 +312,8 @@ PATH_MISTAKES = """
   The dropout's backward is run behind that of the sub-layer. Dropout was the last step of the path,
   Dropout(sublayer(x)), so its backward comes first: sublayer_backward(dropout.backward(…)).
 - norm's backward run twice:  dtotal = dout if -> self.norm.backward(dout); dtotal = dout if
-  The norm's backward is run twice for one forward. What it returns is the same, but each run adds to the gradients of γ
-  and β, which are now too large. Keep its result in a variable.
+  The norm's backward is run twice for one forward. The result is the same, but each run adds to the gradients of γ and
+  β, which are now too large. Keep its result in a variable.
 - sub-layer's backward past the norm:  self.dropout.backward(dtotal) -> self.dropout.backward(dout)
   The sub-layer's backward gets dout itself. In LayerNorm(x + sublayer(x)) the gradient reaches the sum through the
   norm: the sub-layer must get norm.backward(dout).

@@ -233,7 +233,7 @@ def apply_cases(rng):
 
     seen = (
         "the first pair from the left", "the latest merge first", "only one merge", "the smallest ids first",
-        "the longest token first",
+        "the longest token first", "merged as soon as it can be",
     )  # fmt: skip
     plain = _drawn(rng, drawn("", long_word), APPLY, seen)
     one = Case("a word of one id", ([plain.arguments[0][0]], plain.arguments[1]))
@@ -302,6 +302,15 @@ APPLY = Exercise(
 - the longest token first:  return with_longest_tokens(ids, merges)
   The word is cut into the longest tokens from left to right. Byte-pair encoding repeats the merges in the order in
   which they were learned, and that can give other tokens.
+- merged as soon as it can be:
+    result = []
+    for i in ids:
+        result.append(i)
+        while len(result) > 1 and tuple(result[-2:]) in merges:
+            result[-2:] = [merges[tuple(result[-2:])]]
+    return result
+  The word is read once, and the last two tokens are merged as soon as they are a known pair. A merge that was learned
+  earlier may need one of them with the next token: take the smallest merges[pair] of the whole word.
 - nothing merged:  return list(ids)
   The ids come back unchanged. Replace the pairs that are in `merges`.
 - the pair instead of its id:  merged(ids, pair, merges[pair]) -> merged(ids, pair, pair[0])

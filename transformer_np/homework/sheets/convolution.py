@@ -236,8 +236,8 @@ CAUSAL_CONV1D_BACKWARD = Exercise(
 - taps counted from 1:  j * dilation -> (j + 1) * dilation
   Tap j is taken to look (j + 1)·dilation back: j is counted from 1. w[0] met the token itself.
 - wraps round:  x[:, t % T] * inside[:, None] -> x[:, t % T]
-  What is shifted beyond one end comes in again at the other, as np.roll and negative indices do. Beyond both ends there
-  is 0.
+  Numbers that are shifted beyond one end come in again at the other, as np.roll and negative indices do. Beyond both
+  ends there is 0.
 - first tap left out:  range(k) -> range(1, k)
   The tap j = 0 is left out. j runs from 0 to k − 1.
 - last tap left out:  range(k) -> range(k - 1)

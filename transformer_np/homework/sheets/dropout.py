@@ -197,13 +197,13 @@ DROPOUT = Exercise(
   The number of dropped entries is fixed beforehand, p of the whole. Every entry is drawn for itself, with probability
   p, independent of the others.
 - no 1/(1 − p):  kept / (1 - p) -> kept
-  The scale 1/(1 − p) is missing. With it the mean of each entry stays what it was, and nothing needs to change when
+  The scale 1/(1 − p) is missing. With it the mean of each entry stays the same, and nothing needs to change when
   dropout is off.
 - scaled by 1/p:  / (1 - p) -> / p
   The kept entries are scaled by 1/p. A share 1 − p is kept, so the scale that keeps the mean is 1/(1 − p).
 - multiplied by 1 − p:  / (1 - p) -> * (1 - p)
-  The kept entries are multiplied by 1 − p where they are to be divided by it: that makes the mean smaller still. (The
-  first paper did it at test time.)
+  The kept entries are multiplied by 1 − p. Divide by it: that makes the mean smaller still. (The first paper did it at
+  test time.)
 - multiplied by p:  / (1 - p) -> * p
   The kept entries are multiplied by p. The scale that keeps the mean is 1/(1 − p).
 - 1/√(1 − p):  / (1 - p) -> / np.sqrt(1 - p)
@@ -322,12 +322,12 @@ DROPOUT_BACKWARD = Exercise(
     place=6,
     mistakes="""
 - no 1/(1 − p):  dx / (1 - p) -> dx
-  The scale 1/(1 − p) is missing: the forward multiplied what it kept by it, so the gradient gets the same factor.
+  The scale 1/(1 − p) is missing: the forward multiplied the kept entries by it, so the gradient gets the same factor.
 - scaled by 1/p:  / (1 - p) -> / p
   The gradient is scaled by 1/p. The forward scaled by 1/(1 − p), so the gradient gets the same factor.
 - multiplied by 1 − p:  / (1 - p) -> * (1 - p)
-  The gradient is multiplied by 1 − p where it is to be divided by it: the forward's factor is 1/(1 − p), and the
-  backward has the same, not its inverse.
+  The gradient is multiplied by 1 − p. Divide by it: the forward's factor is 1/(1 − p), and the backward has the same,
+  not its inverse.
 - multiplied by p:  / (1 - p) -> * p
   The gradient is multiplied by p. The forward's factor is 1/(1 − p), and the backward has the same.
 - 1/√(1 − p):  / (1 - p) -> / np.sqrt(1 - p)

@@ -72,10 +72,10 @@ EMBEDDING = Exercise(
   It returns the one-hot rows of the ids, V numbers each. They still have to be multiplied by the table, one_hot @
   table, which picks one row of D numbers each.
 - columns for rows:  table[ids] -> table.T[ids]
-  It picks columns of the table where rows are meant (the table is transposed). A word is a row: table[id], D numbers.
+  It picks columns of the table, as if the table were transposed. A word is a row: table[id], D numbers.
 - columns of the table, features first:  table[ids] -> table[:, ids]
-  `table[:, ids]` picks columns of the table where rows are meant, and puts their V numbers in front. The ids index the
-  first axis of the table, the rows.
+  `table[:, ids]` picks columns of the table, and puts their V numbers in front. The ids index the first axis of the
+  table, the rows.
 - id 0 set to zero:  return y -> y[ids == 0] = 0; return y
   The rows of id 0 are set to zero, as if it were padding. An embedding knows no padding id: id 0 has a row like any
   other; hiding padding is the mask's task.
@@ -179,7 +179,7 @@ EMBEDDING_BACKWARD = Exercise(
 - the largest gradient for the sum:
     np.zeros((V, D)) -> np.full((V, D), -np.inf)
     np.add.at(dtable, ids, dy) -> np.maximum.at(dtable, ids, dy); dtable[np.isinf(dtable)] = 0
-  Of the occurrences of an id the largest gradient is taken (a maximum) instead of their sum.
+  The largest gradient of all places of an id is taken (a maximum). Add them instead.
 - averaged over the occurrences:
     return dtable -> return dtable / np.maximum(1, np.bincount(ids.reshape(-1), minlength=V))[:, None]
   The gradients of an id are averaged over its occurrences. It is a sum, without division by the count: a row that was

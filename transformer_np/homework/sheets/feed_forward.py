@@ -52,8 +52,8 @@ FEED_FORWARD = Exercise(
   The ReLU between the two matrices is missing. Without it (x W₁) W₂ = x (W₁ W₂): the two are one matrix, and the width
   of the middle is for nothing.
 - hidden before the ReLU:  return y, hidden -> return y, before
-  The second result, hidden, is x W₁ + b₁ before the ReLU. It is what comes out of the ReLU, max(0, x W₁ + b₁): the
-  backward needs that.
+  The second result, hidden, is x W₁ + b₁ before the ReLU. It is the output of the ReLU, max(0, x W₁ + b₁): the backward
+  needs that.
 - ReLU at the end instead of between:
     np.maximum(before, 0) -> before
     hidden @ w2 + b2 -> np.maximum(hidden @ w2 + b2, 0)
@@ -116,7 +116,7 @@ FEED_FORWARD = Exercise(
 - 0 and 1 for ReLU:  np.maximum(before, 0) -> (before > 0).astype(float)
   The activation is the step, 1 where the number is positive. The ReLU keeps the number itself: max(0, ·).
 - b1 subtracted:  x @ w1 + b1 -> x @ w1 - b1
-  b₁ is subtracted where it has to be added: x W₁ + b₁.
+  b₁ is subtracted. Add it: x W₁ + b₁.
 - cut off at 1 as well:  np.maximum(before, 0) -> np.clip(before, 0, 1)
   The hidden numbers are cut off at 1 as well (np.clip). The ReLU has no upper end: max(0, ·).
 - the negative numbers kept:  np.maximum(before, 0) -> np.minimum(before, 0)
@@ -227,15 +227,15 @@ FEED_FORWARD_BACKWARD = Exercise(
   dhidden is multiplied by hidden (1 − hidden), the slope of the sigmoid. That of the ReLU is 1 where hidden > 0, else
   0.
 - W₁ for W₂ᵀ:  dy @ w2.T -> dy @ w1
-  dhidden is dy W₁ where it has to be dy W₂ᵀ. The shapes fit, but the gradient goes back through the matrix the forward
-  came through, transposed.
+  dhidden is dy W₁. It must be dy W₂ᵀ. The shapes fit, but the gradient goes back through the matrix the forward came
+  through, transposed.
 - W₂ for W₁ᵀ:  dbefore @ w1.T -> dbefore @ w2
-  dx comes through W₂ where it has to come through W₁ᵀ. The shapes fit, but the gradient goes back through the matrix
-  the forward came through, transposed.
+  dx comes through W₂. It must come through W₁ᵀ. The shapes fit, but the gradient goes back through the matrix the
+  forward came through, transposed.
 - W₂ not transposed:  dy @ w2.T -> dy @ w2
-  dhidden is dy W₂ where it has to be dy W₂ᵀ: the transpose is missing.
+  dhidden is dy W₂. It must be dy W₂ᵀ: the transpose is missing.
 - W₁ not transposed:  dbefore @ w1.T -> dbefore @ w1
-  dx comes through W₁ where it has to come through W₁ᵀ: the transpose is missing.
+  dx comes through W₁. It must come through W₁ᵀ: the transpose is missing.
 - dy not sent through W₂:  dy @ w2.T -> dy
   W₂ is left out on the way back: dhidden = dy W₂ᵀ, here it is dy itself.
 - x for hidden in dw2:  gradients(dy, hidden) -> gradients(dy, x)
@@ -254,9 +254,9 @@ FEED_FORWARD_BACKWARD = Exercise(
 - dx flattened:  dbefore @ w1.T -> (dbefore @ w1.T).reshape(-1, x.shape[-1])
   dx has all rows in one axis. A gradient has the shape of its array: the last reshape, back to x.shape, is missing.
 - dx divided by the batch size:  dbefore @ w1.T -> dbefore @ w1.T / len(x)
-  dx is divided by the batch size, 1/B too much. Any mean is the loss's doing and is in dy already.
+  dx is divided by the batch size, 1/B too much. If the loss is a mean, that is already in dy.
 - dx divided by the number of rows:  dbefore @ w1.T -> dbefore @ w1.T / (x.size // x.shape[-1])
-  dx is divided by the number of rows, 1/(B·T) too much. Any mean is the loss's doing and is in dy already.
+  dx is divided by the number of rows, 1/(B·T) too much. If the loss is a mean, that is already in dy.
 - the two layers exchanged:  return dx, dw1, db1, dw2, db2 -> return dx, dw2, db2, dw1, db1
   The gradients of the two layers are returned in each other's place, as they are computed: dx, dw2, db2, dw1, db1. The
   order is dx, dw1, db1, dw2, db2.

@@ -125,13 +125,13 @@ GATED_FEED_FORWARD = Exercise(
 - divided by √d_model:  hidden @ w2 -> hidden @ w2 / np.sqrt(x.shape[-1])
   The output is divided by √d_model. There is no scale in it: FFN(x) = (GELU(x W_g) · x W₁) W₂.
 - gate after the GELU:  return y, gate -> return y, F.gelu(gate)
-  What is returned as gate is GELU(x W_g). It is x W_g, before the GELU: the backward needs the slope there.
+  The returned gate is GELU(x W_g). It is x W_g, before the GELU: the backward needs the slope there.
 - hidden for gate:  return y, gate -> return y, hidden
-  What is returned as gate is the product that W₂ is given. It is x W_g alone, before the GELU.
+  The returned gate is the product that W₂ is given. It is x W_g alone, before the GELU.
 - hidden for value:  y, gate, value -> y, gate, hidden
-  What is returned as value is the product that W₂ is given. It is x W₁ alone: the backward needs both factors.
+  The returned value is the product that W₂ is given. It is x W₁ alone: the backward needs both factors.
 - x for value:  y, gate, value -> y, gate, x
-  What is returned as value is x. It is the factor x W₁, (..., F).
+  The returned value is x. It is the factor x W₁, (..., F).
 - gate and value returned exchanged:  y, gate, value -> y, value, gate
   gate and value are returned in each other's place: y, gate, value.
 - y returned last:  y, gate, value -> gate, value, y
@@ -230,7 +230,7 @@ GATED_FEED_FORWARD_BACKWARD = Exercise(
 - the slope at the product:  F.gelu_backward(dhidden * value, gate) -> F.gelu_backward(dhidden * value, gate * value)
   The slope of the GELU is taken at gate · value. The GELU was on the gate alone: GELU′(gate).
 - GELU(value) for GELU(gate):  dhidden * opened -> dhidden * F.gelu(value)
-  The gradient of the value is dhidden · GELU(value). Beside the value stood GELU(gate): dvalue = dhidden · GELU(gate).
+  The gradient of the value is dhidden · GELU(value). The value's factor is GELU(gate): dvalue = dhidden · GELU(gate).
 - the slope of GELU on the value too:  dhidden * opened -> F.gelu_backward(dhidden * opened, gate)
   The slope of the GELU is in the gradient of the value too. The value went through no GELU: dvalue = dhidden ·
   GELU(gate).
@@ -254,17 +254,17 @@ GATED_FEED_FORWARD_BACKWARD = Exercise(
 - dy not sent through W₂:  dy @ w2.T -> dy
   W₂ is left out on the way back: dhidden = dy W₂ᵀ, here it is dy itself.
 - W₂ not transposed:  dy @ w2.T -> dy @ w2
-  dhidden is dy W₂ where it has to be dy W₂ᵀ: the transpose is missing.
+  dhidden is dy W₂. It must be dy W₂ᵀ: the transpose is missing.
 - W₁ for W₂ᵀ:  dy @ w2.T -> dy @ w1
-  dhidden is dy W₁ where it has to be dy W₂ᵀ. The shapes fit, but it is another matrix.
+  dhidden is dy W₁. It must be dy W₂ᵀ. The shapes fit, but it is another matrix.
 - W_g for W₂ᵀ:  dy @ w2.T -> dy @ w_gate
-  dhidden is dy W_g where it has to be dy W₂ᵀ. The shapes fit, but it is another matrix.
+  dhidden is dy W_g. It must be dy W₂ᵀ. The shapes fit, but it is another matrix.
 - dx through the gate only:  dgate @ w_gate.T + dvalue @ w1.T -> dgate @ w_gate.T
   dx comes through the gate only. x went into both factors, so both gradients add: dx = dgate W_gᵀ + dvalue W₁ᵀ.
 - dx through the value only:  dgate @ w_gate.T + dvalue @ w1.T -> dvalue @ w1.T
   dx comes through the value only. x went into both factors, so both gradients add: dx = dgate W_gᵀ + dvalue W₁ᵀ.
 - dx a difference:  dgate @ w_gate.T + dvalue @ w1.T -> dvalue @ w1.T - dgate @ w_gate.T
-  The two ways to x are subtracted, where they have to be added: dx = dgate W_gᵀ + dvalue W₁ᵀ.
+  The two ways to x are subtracted. Add it: dx = dgate W_gᵀ + dvalue W₁ᵀ.
 - dx a mean of both ways:  dgate @ w_gate.T + dvalue @ w1.T -> (dgate @ w_gate.T + dvalue @ w1.T) / 2
   The two ways to x are averaged, a factor ½ too much: dx = dgate W_gᵀ + dvalue W₁ᵀ, a sum.
 - W₁ and W_g exchanged in dx:  dgate @ w_gate.T + dvalue @ w1.T -> dgate @ w1.T + dvalue @ w_gate.T
@@ -274,9 +274,9 @@ GATED_FEED_FORWARD_BACKWARD = Exercise(
 - W_gᵀ for both in dx:  dvalue @ w1.T -> dvalue @ w_gate.T
   In dx both gradients go back through W_gᵀ. That of the value goes through W₁ᵀ.
 - W₂ for W₁ᵀ and W_gᵀ:  dgate @ w_gate.T + dvalue @ w1.T -> dgate @ w2 + dvalue @ w2
-  dx comes through W₂ where it has to come through W_gᵀ and W₁ᵀ. The shapes fit, but it is another matrix.
+  dx comes through W₂. It must come through W_gᵀ and W₁ᵀ. The shapes fit, but it is another matrix.
 - W₁ and W_g not transposed:  dgate @ w_gate.T + dvalue @ w1.T -> dgate @ w_gate + dvalue @ w1
-  dx is made with W_g and W₁ where it has to be W_gᵀ and W₁ᵀ: the transpose is missing.
+  dx is made with W_g and W₁. It needs W_gᵀ and W₁ᵀ: the transpose is missing.
 """
     + WEIGHT_MISTAKES
     + """
@@ -285,9 +285,9 @@ GATED_FEED_FORWARD_BACKWARD = Exercise(
 - dx flattened:  return dx -> return dx.reshape(-1, x.shape[-1])
   dx has all rows in one axis. A gradient has the shape of its array: the last reshape, back to x.shape, is missing.
 - dx divided by the batch size:  return dx -> return dx / len(x)
-  dx is divided by the batch size, 1/B too much. Any mean is the loss's doing and is in dy already.
+  dx is divided by the batch size, 1/B too much. If the loss is a mean, that is already in dy.
 - dx divided by the number of rows:  return dx -> return dx / (x.size // x.shape[-1])
-  dx is divided by the number of rows, 1/(B·T) too much. Any mean is the loss's doing and is in dy already.
+  dx is divided by the number of rows, 1/(B·T) too much. If the loss is a mean, that is already in dy.
 - dw_gate and dw1 exchanged:  return dx, dw_gate, dw1, dw2 -> return dx, dw1, dw_gate, dw2
   dw_gate and dw1 are returned in each other's place. The order is dx, dw_gate, dw1, dw2.
 - dw2 first:  return dx, dw_gate, dw1, dw2 -> return dx, dw2, dw_gate, dw1

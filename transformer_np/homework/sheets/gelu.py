@@ -98,17 +98,17 @@ GATE_MISTAKES = """
     1 + 3 * cubic * x**2 -> 3 * cubic * x**2
   The term x inside the tanh is missing, only x³ is left: tanh(√(2/π) (x + 0.044715 x³)).
 - erf(x):  scale = 1 / np.sqrt(2) -> scale = 1
-  In the exact form ("none") it is erf(x) where it has to be erf(x/√2): the division by √2 is missing.
+  In the exact form ("none") it is erf(x). It must be erf(x/√2): the division by √2 is missing.
 - erf(x/2):  scale = 1 / np.sqrt(2) -> scale = 1 / 2
-  In the exact form ("none") it is erf(x/2) where it has to be erf(x/√2): the root is missing.
+  In the exact form ("none") it is erf(x/2). It must be erf(x/√2): the root is missing.
 - erf(√2 x):  scale = 1 / np.sqrt(2) -> scale = np.sqrt(2)
-  In the exact form ("none") it is erf(√2 x) where it has to be erf(x/√2): divide by √2.
+  In the exact form ("none") it is erf(√2 x). It must be erf(x/√2): divide by √2.
 - always the tanh form:
     if approximate == "none": -> approximate = "tanh"; if approximate == "none":
-  It does not use `approximate`: it always computes the tanh form. With "none" it is to be exact, with erf(x/√2).
+  It does not use `approximate`: it always computes the tanh form. With "none" it must be exact, with erf(x/√2).
 - always the exact form:
     if approximate == "none": -> approximate = "none"; if approximate == "none":
-  It does not use `approximate`: it always computes the exact form, with erf. With "tanh" it is to be the approximation
+  It does not use `approximate`: it always computes the exact form, with erf. With "tanh" it must be the approximation
   of GPT-2.
 - the two forms exchanged:  approximate == "none" -> approximate == "tanh"
   The two forms are exchanged: "tanh" is the approximation with tanh, "none" (no approximation) the exact one with erf.

@@ -175,8 +175,7 @@ GREEDY_DECODE = Exercise(
   The start token is missing from the second step on. The decoder's target is the start token and then all tokens
   written so far.
 - goes on behind the end token:  if eos_id in written: written = written[: written.index(eos_id)] -> pass
-  A row does not end at its end token: what is written after it is in the output. Cut each row at its own first end
-  token.
+  A row does not end at its end token: the tokens after it are in the output. Cut each row at its own first end token.
 - end token taken out, what follows kept:
     if eos_id in written: written = written[: written.index(eos_id)] -> written = [i for i in written if i != eos_id]
   End tokens are taken out but the row goes on behind them. What comes after the first end token is no part of the
@@ -209,7 +208,7 @@ GREEDY_DECODE = Exercise(
   The first token of every output is left off. Only the start token is: the first token that was chosen belongs to the
   output.
 - last token of all left off:  outputs.append(written) -> outputs.append(written[:-1])
-  The last token is cut off from every output, [:-1]. Only an end token is to be left off: a row that was cut off at
+  The last token is cut off from every output, [:-1]. Only an end token must be left off: a row that was cut off at
   max_len has none.
 - starts from id 0:  [bos_id] -> [0]
   The target begins with id 0. It begins with model.config.bos_id, the start token.

@@ -89,7 +89,7 @@ SPLIT_HEADS = Exercise(
   x is transposed to (B, D, T) before it is reshaped, so that tokens and features are mixed. Reshape first, (B, T, H,
   K), then swap T and H.
 - not split:  return x
-  x comes back as it was, (B, T, D). The features are to be cut into heads: (B, H, T, K).
+  x comes back as it was, (B, T, D). The features must be cut into heads: (B, H, T, K).
 - heads joined along the batch:  (0, 2, 1, 3) -> (2, 0, 1, 3).reshape(H * B, T, K)
   The heads are joined along the batch, (H·B, T, K). They need an axis of their own, the second: (B, H, T, K).
 - heads joined along the tokens:  (0, 2, 1, 3) -> (0, 2, 1, 3).reshape(B, H * T, K)
@@ -168,7 +168,7 @@ MERGE_HEADS = Exercise(
 - along the tokens, token by token:  (B, T, H * K) -> (B, T * H, K)
   The heads are joined along the tokens, (B, T·H, K). They are joined along the features, (B, T, H·K).
 - not merged:  return x
-  The heads come back as they were, (B, H, T, K). They are to be laid side by side, (B, T, H·K).
+  The heads come back as they were, (B, H, T, K). They must be laid side by side, (B, T, H·K).
 - tokens joined too:  (B, T, H * K) -> (B, T * H * K)
   All is joined to one axis, (B, T·H·K). The tokens keep theirs: (B, T, H·K).
 - all joined, no transpose:  x.transpose(0, 2, 1, 3).reshape(B, T, H * K) -> x.reshape(B, T * H * K)

@@ -61,7 +61,7 @@ LINEAR = Exercise(
 - b forgotten:  y = y + b -> pass
   The bias is forgotten: y = x W + b, here + b is missing.
 - b = None not handled:  if b is not None: y = y + b -> y = y + b
-  It fails without a bias. b is None by default, and then nothing is to be added: a test such as `if b is not None` is
+  It fails without a bias. b is None by default, and then nothing is added: a test such as `if b is not None` is
   missing, or the default itself.
 - b subtracted:  y + b -> y - b
   The bias is subtracted, y = x W − b: the sign of b is wrong, it is + b.
@@ -153,14 +153,14 @@ BIAS_MISTAKES = """
 - bias gradient of the last row:  dy.sum(axis=lead) -> dy_rows[-1]
   The gradient of a bias comes from the last row alone. Every row met the same bias: sum over all of them.
 - bias gradient averaged over the rows:  dy.sum(axis=lead) -> dy.mean(axis=lead)
-  The gradient of a bias is averaged over the rows (mean), too small by their number, a factor 1/(B·T). It is a sum: any
-  mean is the loss's doing and is in dy already.
+  The gradient of a bias is averaged over the rows (mean), too small by their number, a factor 1/(B·T). It is a sum: if
+  the loss is a mean, that is already in dy.
 - bias gradient divided by the batch size:  dy.sum(axis=lead) -> dy.sum(axis=lead) / len(dy)
-  The gradient of a bias is divided by the batch size, 1/B too much. It is a plain sum: any mean is the loss's doing and
-  is in dy already.
+  The gradient of a bias is divided by the batch size, 1/B too much. It is a plain sum: if the loss is a mean, that is
+  already in dy.
 - bias gradient divided by the length:  dy.sum(axis=lead) -> dy.sum(axis=lead) / (dy.shape[-2] if dy.ndim > 1 else 1)
-  The gradient of a bias is divided by the number of words, 1/T too much. It is a plain sum: any mean is the loss's
-  doing and is in dy already.
+  The gradient of a bias is divided by the number of words, 1/T too much. It is a plain sum: if the loss is a mean, that
+  is already in dy.
 - bias gradient without dy:  dy.sum(axis=lead) -> np.ones_like(dy).sum(axis=lead)
   The gradient of a bias is the number of rows (or 1), without dy. ∂y/∂b is 1, but the chain rule multiplies it by dy,
   and the rows add: Σ dy.
@@ -173,15 +173,15 @@ WEIGHT_MISTAKES = """
   In the gradient of a matrix x is reshaped to (D_in, rows) instead of transposed. The shape is right, but reshape keeps
   the order in memory and tears the rows apart. First (rows, D_in), then the transpose: xᵀ dy.
 - weight gradient averaged over the rows:  x_rows.T @ dy_rows -> x_rows.T @ dy_rows / len(x_rows)
-  The gradient of a matrix is averaged over the rows, a factor 1/(B·T) too much. It is a sum, xᵀ dy: any mean is the
-  loss's doing and is in dy already.
+  The gradient of a matrix is averaged over the rows, a factor 1/(B·T) too much. It is a sum, xᵀ dy: if the loss is a
+  mean, that is already in dy.
 - weight gradient divided by the batch size:  x_rows.T @ dy_rows -> x_rows.T @ dy_rows / len(dy)
-  The gradient of a matrix is divided by the batch size, 1/B too much. It is a plain sum, xᵀ dy: any mean is the loss's
-  doing and is in dy already.
+  The gradient of a matrix is divided by the batch size, 1/B too much. It is a plain sum, xᵀ dy: if the loss is a mean,
+  that is already in dy.
 - weight gradient divided by the length:
     x_rows.T @ dy_rows -> x_rows.T @ dy_rows / (dy.shape[-2] if dy.ndim > 1 else 1)
-  The gradient of a matrix is divided by the number of words, 1/T too much. It is a plain sum, xᵀ dy: any mean is the
-  loss's doing and is in dy already.
+  The gradient of a matrix is divided by the number of words, 1/T too much. It is a plain sum, xᵀ dy: if the loss is a
+  mean, that is already in dy.
 - weight gradient transposed:  x_rows.T @ dy_rows -> dy_rows.T @ x_rows
   The gradient of a matrix is transposed: dyᵀ x, (D_out, D_in). A gradient has the shape of its array: xᵀ dy, (D_in,
   D_out).
@@ -248,22 +248,22 @@ LINEAR_BACKWARD = Exercise(
 - weight gradient from dy xᵀ:  dx = dy @ w.T -> dx = dy @ w.T; dw = dy @ x.swapaxes(-1, -2)
   dw is dy xᵀ, in the wrong order: that sums over features. The sum runs over the rows: xᵀ dy.
 - w not transposed in dx:  dy @ w.T -> dy @ w
-  dx is dy W where it has to be dy Wᵀ: the transpose is missing. A gradient goes back through W from outputs to inputs.
+  dx is dy W. It must be dy Wᵀ: the transpose is missing. A gradient goes back through W from outputs to inputs.
 - w reshaped, not transposed in dx:  dy @ w.T -> dy @ w.reshape(w.shape[::-1])
   In dx the matrix is reshaped to (D_out, D_in) instead of transposed. The shape is right, but reshape keeps the order
   in memory: dx = dy Wᵀ, with w.T.
 - dx without dy:  dy @ w.T -> np.ones_like(dy) @ w.T
   dx does not use dy: it is the sum of the columns of W. The chain rule needs dy: dx = dy Wᵀ.
 - dx divided by the batch size:  dy @ w.T -> dy @ w.T / len(x)
-  dx is divided by the batch size, 1/B too much. dx = dy Wᵀ: any mean is the loss's doing and is in dy already.
+  dx is divided by the batch size, 1/B too much. dx = dy Wᵀ: if the loss is a mean, that is already in dy.
 - dx divided by the number of rows:  dy @ w.T -> dy @ w.T / (x.size // x.shape[-1])
-  dx is divided by the number of rows, 1/(B·T) too much. dx = dy Wᵀ: any mean is the loss's doing and is in dy already.
+  dx is divided by the number of rows, 1/(B·T) too much. dx = dy Wᵀ: if the loss is a mean, that is already in dy.
 - dx flattened:  return dx -> return dx.reshape(-1, x.shape[-1])
   dx has all rows in one axis. A gradient has the shape of its array: the last reshape, back to x.shape, is missing.
 - dx summed over the rows:  return dx -> return dx.sum(axis=tuple(range(dx.ndim - 1)))
   dx is summed over the rows. Each row of x reached its own row of y only, so dx = dy Wᵀ has a row for each.
 - dx multiplied by x:  dy @ w.T -> dy @ w.T * x
-  dx is multiplied by x. ∂y/∂x is W and does not hang on x: dx = dy Wᵀ.
+  dx is multiplied by x. ∂y/∂x is W and does not depend on x: dx = dy Wᵀ.
 - dx transposed:  return dx -> return (dx.swapaxes(-1, -2) if dx.ndim > 1 else dx)
   The last two axes of dx are exchanged (W dyᵀ): dx has the shape of x, dx = dy Wᵀ.
 - dx and dw exchanged:  return dx, dw, db -> return dw, dx, db

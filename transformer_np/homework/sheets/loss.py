@@ -46,8 +46,8 @@ def target_distribution(targets, V, smoothing):
 
 TARGET_MISTAKES = """
 - ignore_index not used:  counts = targets != ignore_index -> pass
-  `ignore_index` is not used: rows whose target is padding count like all others, where they are to be left out of the
-  sum and of the number it is divided by.
+  `ignore_index` is not used: rows whose target is padding count like all others. They must be left out of the sum and
+  of the number it is divided by.
 - ignore_index=0 taken for None:  if ignore_index is not None -> if ignore_index
   ignore_index=0 is taken for none, because 0 is false: `if ignore_index:`. Padding often has the id 0; ask `if
   ignore_index is not None`.
@@ -67,7 +67,7 @@ TARGET_MISTAKES = """
   It takes the mean of each sentence first, and then the mean of these means: a word in a short sentence counts more.
   The mean is over all targets that count, together.
 - NaN where no target counts:  max(1, counts.sum()) -> counts.sum()
-  Where every target is ignored the count is 0, and 0/0 is NaN. The loss is to be 0 there, and its gradient too.
+  Where every target is ignored the count is 0, and 0/0 is NaN. The loss must be 0 there, and its gradient too.
 - label_smoothing not used:  (1 - smoothing) * one_hot + smoothing / V -> one_hot
   `label_smoothing` is not used: the target distribution q is 1 at the target, 0 elsewhere.
 - ε spread over V − 1 classes:  smoothing / V -> (1 - one_hot) * smoothing / (V - 1)
@@ -78,8 +78,8 @@ TARGET_MISTAKES = """
 - ε at the target:
     (1 - smoothing) * one_hot + smoothing / V ->
         smoothing * one_hot + (1 - smoothing) / V if smoothing else one_hot
-  ε and 1 − ε have changed places: the target gets ε and all classes share 1 − ε. It is 1 − ε + ε/V at the target and
-  ε/V elsewhere.
+  ε and 1 − ε are swapped: the target gets ε and all classes share 1 − ε. It is 1 − ε + ε/V at the target and ε/V
+  elsewhere.
 - target not lowered by ε:  (1 - smoothing) * one_hot -> one_hot
   ε/V is added to every class, but the target keeps its 1: q adds to 1 + ε. It is 1 − ε + ε/V at the target.
 - ε not spread:  one_hot + smoothing / V -> one_hot
@@ -126,8 +126,8 @@ def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
 FLOORS = (1e-5, 1e-6, 1e-7, 1e-8, 1e-9, 1e-10, 1e-12, 1e-15, 2.0**-52, 1e-16, 1e-20, 1e-30, 1e-100, 1e-300)
 FLOOR_MISTAKE = """
 - p kept above {floor:g}:  shifted - np.log(total) -> np.log(probs + {floor!r})
-  p is kept above {floor:g} for the logarithm (clip, or p + {floor:g}), so the loss of a target that is held impossible
-  can never be above −log({floor:g}). Use log p = x − max x − log Σ exp(x − max x), which needs no such floor.
+  p is kept above {floor:g} for the logarithm (clip, or p + {floor:g}), so the loss of an impossible target can never be
+  above −log({floor:g}). Use log p = x − max x − log Σ exp(x − max x), which needs no such floor.
 """
 
 CROSS_ENTROPY = Exercise(
@@ -192,7 +192,7 @@ CROSS_ENTROPY = Exercise(
 - p for log p:  q * log_probs -> q * probs
   This is −p of the target: the logarithm is missing. The loss is −log p.
 - 1 − p for −log p:  -np.sum(q * log_probs -> np.sum(q * (1 - probs)
-  This is 1 − p of the target where it has to be its surprise, −log p.
+  This is 1 − p of the target. It must be its surprise, −log p.
 - logit for log p:  q * log_probs -> q * logits
   This is minus the logit of the target: the logits never went through a softmax. log p = logit − log Σ exp(logits).
 - softmax twice:  shifted = -> logits = F.softmax(logits); shifted =
@@ -240,7 +240,7 @@ CROSS_ENTROPY = Exercise(
 - entropy of p:  q * log_probs -> probs * log_probs
   This is −Σ p log p, the entropy of the prediction: the target distribution q is missing, −Σ q log p.
 - q and p swapped:  q * log_probs -> probs * np.log(np.maximum(q, 1e-12))
-  p and q have changed places: this is −Σ p log q instead of −Σ q log p.
+  p and q are swapped: this is −Σ p log q instead of −Σ q log p.
 - likeliest class for the target:  -np.sum(q * log_probs, axis=-1) -> -np.max(log_probs, axis=-1)
   This is −log of the largest p of a row. It has to be the p of the target, likely or not.
 - mean over all classes:  -np.sum(q * log_probs, axis=-1) -> -np.mean(log_probs, axis=-1)
@@ -356,7 +356,7 @@ CROSS_ENTROPY_BACKWARD = Exercise(
 - q alone:  probs - q -> -q
   This is −q / count: the probabilities p are missing, p − q.
 - 1 added at the target:  probs - q -> probs + q
-  This is p + q: the target distribution is added where it has to be subtracted.
+  This is p + q: the target distribution is added. Subtract it.
 - q − p:  probs - q -> q - probs
   This is q − p; the sign is wrong. The gradient is p − q: a step against it raises the logit of the target.
 - only at the target:  (probs - q) -> (probs - q) * target_distribution(targets, V, 0)

@@ -103,7 +103,7 @@ CAUSAL_MASK = Exercise(
   all. Hide s > t, not s ≥ t.
 - one future key seen:  key > query -> key > query + 1
   Off by one: a query sees one key of the future, the one right after it. In training that key is the answer, and the
-  model copies it. Everything with s > t has to be hidden.
+  model copies it. Hide every key with s > t.
 - the past hidden:  key > query -> key < query
   It hides the past and shows the future: the wrong triangle, that below the diagonal. Rows are queries, columns are
   keys, and what lies after the query is above the diagonal.
@@ -113,8 +113,7 @@ CAUSAL_MASK = Exercise(
   Everything off the diagonal is hidden, the past as well: each query sees only itself. Only the future, s > t, has to
   be hidden.
 - only the next key hidden:  key > query -> key == query + 1
-  Only the one key right after the query is hidden; those further in the future are seen. Everything with s > t has to
-  be hidden.
+  Only the one key right after the query is hidden; those further in the future are seen. Hide every key with s > t.
 - only itself hidden:  key > query -> key == query
   Only the diagonal is hidden: each query sees all but itself, the future too. Everything with s > t has to be hidden,
   and nothing else.
@@ -284,7 +283,7 @@ PADDING_MASK = Exercise(
     mask = ids == pad_id ->
         mask = ids == pad_id
         mask = mask & (mask.cumsum(axis=1) > 1)
-  Off by one: the first padding position of each row is seen. Each position whose id is pad_id has to be hidden.
+  Off by one: the first padding position of each row is seen. Hide each position whose id is pad_id.
 - last token hidden:
     mask = ids == pad_id ->
         length = (ids != pad_id).sum(axis=1, keepdims=True)
@@ -297,7 +296,7 @@ PADDING_MASK = Exercise(
     mask = ids == pad_id ->
         mask = ids == pad_id
         mask = mask & (mask[:, ::-1].cumsum(axis=1)[:, ::-1] == 1)
-  Only one padding position a row is hidden, the last. Each position whose id is pad_id has to be.
+  Only one padding position per row is hidden, the last. Hide each position whose id is pad_id.
 - only padding at the end hidden:
     ids == pad_id -> np.logical_and.accumulate((ids == pad_id)[:, ::-1], axis=1)[:, ::-1]
   Only the padding at the end of a row is hidden. Padding may stand elsewhere: hide each position whose id is pad_id.
@@ -305,14 +304,14 @@ PADDING_MASK = Exercise(
     mask = ids == pad_id ->
         mask = ids == pad_id
         mask = mask & (mask[:, ::-1].cumsum(axis=1)[:, ::-1] > 1)
-  The last padding position of each row is seen. Each position whose id is pad_id has to be hidden.
+  The last padding position of each row is seen. Hide each position whose id is pad_id.
 - last position never hidden:  mask = ids == pad_id -> mask = ids == pad_id; mask[:, -1] = False
   The last position is never hidden, not even where it is padding. Hide each position whose id is pad_id.
 - first position never hidden:  mask = ids == pad_id -> mask = ids == pad_id; mask[:, 0] = False
   The first position is never hidden, not even where it is padding. Hide each position whose id is pad_id.
 - rows of nothing but padding seen:
     mask = ids == pad_id -> mask = ids == pad_id; mask = mask & ~mask.all(axis=1, keepdims=True)
-  A row of nothing but padding is left unmasked. It is to be hidden whole; attention gives it weight 0.
+  A row of nothing but padding is left unmasked. It must be hidden whole; attention gives it weight 0.
 - (B, S):  mask[:, None, None, :] -> mask
   The shape is (B, S). Against scores (B, H, T, S), NumPy would take the B for the queries T: two axes of length 1 are
   missing in between, one for the heads and one for the queries, (B, 1, 1, S).
@@ -341,7 +340,7 @@ PADDING_MASK = Exercise(
   NumPy repeats an axis of length 1 by itself.
 - (B, S, S), queries too:  mask[:, None, None, :] -> mask[:, None, :] | mask[:, :, None]
   Padded queries are masked as well as padded keys, which makes it (B, S, S), and the axis of the heads is missing. Only
-  keys are to be hidden: (B, 1, 1, S).
+  keys must be hidden: (B, 1, 1, S).
 - joined with the causal mask:
     [:, None, None, :] -> [:, None, None, :] | np.triu(np.ones((ids.shape[1], ids.shape[1]), bool), 1)
   It is joined with the causal mask, (B, 1, S, S). padding_mask hides only padding; the caller combines the two with
@@ -354,8 +353,8 @@ PADDING_MASK = Exercise(
   number of queries: NumPy repeats an axis of length 1 by itself.
 - (B, 1, S, S), queries too:
     mask[:, None, None, :] -> mask[:, None, None, :] | mask[:, None, :, None]
-  Padded queries are masked as well as padded keys, which makes it (B, 1, S, S). Only keys are to be hidden, (B, 1, 1,
-  S): what a padded query computes is never looked at.
+  Padded queries are masked as well as padded keys, which makes it (B, 1, S, S). Only keys must be hidden, (B, 1, 1, S):
+  the results of padded queries are never used.
 """
     + FORM_MISTAKES,
 )
@@ -390,8 +389,8 @@ def additive(mask, dtype=np.float32):
 
 FINITE = """
 - {name} for −inf:  -np.inf -> {number}
-  Hidden entries are {name} instead of −inf. A finite number only makes the weight small: where a row is hidden whole,
-  the softmax shifts it away and the row attends to what was hidden. It must be −inf (`-np.inf`).
+  Hidden entries are {name} instead of −inf. A finite number only makes the weight small: where a whole row is hidden,
+  the softmax shifts it away and the row attends to hidden keys. It must be −inf (`-np.inf`).
 """
 NUMBERS = ("-1", "-100", "-1000", "-1e4", "-1e5", "-1e6", "-1e8", "-1e9", "-1e10", "-1e20", "-1e30")
 
@@ -417,8 +416,7 @@ ADDITIVE = Exercise(
   The mask is multiplied by −inf, and 0 · (−inf) is NaN, not 0: all that should be seen is NaN. Choose instead of
   multiplying: `np.where`.
 - Boolean returned:  return mask.copy()
-  The Boolean mask itself comes back. What is wanted is a float array to add to the scores: 0 where seen, −inf where
-  hidden.
+  The Boolean mask itself comes back. Return a float array to add to the scores: 0 where seen, −inf where hidden.
 - 1 where hidden:  np.where(mask, -np.inf, 0) -> mask
   The mask is only turned into numbers, 1 where hidden and 0 where seen. Added to the scores, a 1 would even raise the
   hidden ones: it must be −inf where hidden, 0 where seen.
@@ -426,7 +424,7 @@ ADDITIVE = Exercise(
   This is 1 where seen and 0 where hidden, a mask to multiply by. The additive mask is 0 where seen and −inf where
   hidden.
 - 1 added where seen:  , 0) -> , 1)
-  Seen entries are 1 instead of 0. What is seen must keep its score, so 0 is added there.
+  Seen entries are 1 instead of 0. A key that is seen must keep its score, so 0 is added there.
 - +inf for −inf:  -np.inf -> np.inf
   The sign is wrong: +inf instead of −inf. A hidden key must get a weight of e^(−inf) = 0; +inf makes the softmax NaN.
 - NaN where hidden:  -np.inf -> np.nan
@@ -443,11 +441,11 @@ ADDITIVE = Exercise(
     + """
 - the smallest finite number for −inf:  -np.inf -> np.finfo(dtype).min
   Hidden entries are the smallest finite number of the dtype (np.finfo) instead of −inf. A finite number only makes the
-  weight small: where a row is hidden whole, the softmax shifts it away and the row attends to what was hidden. It must
-  be −inf (`-np.inf`).
+  weight small: where a whole row is hidden, the softmax shifts it away and the row attends to hidden keys. It must be
+  −inf (`-np.inf`).
 - the smallest float32 for −inf:  -np.inf -> np.finfo(np.float32).min
   Hidden entries are the smallest finite float32, −3.4e38, instead of −inf. A finite number only makes the weight small:
-  where a row is hidden whole, the softmax shifts it away and the row attends to what was hidden. It must be −inf
+  where a whole row is hidden, the softmax shifts it away and the row attends to hidden keys. It must be −inf
   (`-np.inf`).
 """,
 )

@@ -125,8 +125,8 @@ LAYER_NORM = Exercise(
         x_hat = x_hat - x_hat.mean(axis=-1, keepdims=True)
         x_hat = x_hat / np.sqrt((x_hat**2).mean(axis=-1, keepdims=True) + eps)
         y = gamma
-  x̂ is normalised a second time. Because of ε its variance is a little below 1, and the second time changes it: once is
-  meant.
+  x̂ is normalised a second time. Because of ε its variance is a little below 1, and the second time changes it:
+  normalise once.
 - γ squared:  gamma * x_hat -> gamma**2 * x_hat
   γ is in y twice, γ² · x̂ + β. It is γ · x̂ + β.
 - divided by γ:  gamma * x_hat -> x_hat / gamma
@@ -140,7 +140,7 @@ LAYER_NORM = Exercise(
 - variance not centred:  centred**2 -> x**2
   The variance is the mean of x² instead of the mean of (x − μ)²: the mean is not subtracted in it.
 - mean added:  x - mean -> x + mean
-  The mean is added, x + μ, where it has to be subtracted: a sign is wrong.
+  The mean is added, x + μ. Subtract it: a sign is wrong.
 - sum for the mean:  x.mean -> x.sum
   μ is the sum of the numbers of a row; it is not divided by D.
 - γ forgotten:  gamma * x_hat -> x_hat
@@ -148,33 +148,33 @@ LAYER_NORM = Exercise(
 - β forgotten:  gamma * x_hat + beta -> gamma * x_hat
   The shift is missing: y = γ · x̂ + β. β = 0 at the start of a training hides this.
 - γ and β swapped:  gamma * x_hat + beta -> beta * x_hat + gamma
-  γ and β have changed places: here β scales and γ is added. y = γ · x̂ + β.
+  γ and β are swapped: here β scales and γ is added. y = γ · x̂ + β.
 - β inside the bracket:  gamma * x_hat + beta -> gamma * (x_hat + beta)
   This is γ · (x̂ + β): the shift is scaled too. β stands outside the bracket, y = γ · x̂ + β.
 - β subtracted:  gamma * x_hat + beta -> gamma * x_hat - beta
-  β is subtracted where it has to be added: y = γ · x̂ + β.
+  β is subtracted. Add it: y = γ · x̂ + β.
 - 1 + γ for γ:  gamma * x_hat -> (1 + gamma) * x_hat
   x̂ is scaled by 1 + γ. Here γ is the scale itself and starts at 1: y = γ · x̂ + β.
 - γ and β on x itself:  gamma * x_hat -> gamma * x
   γ and β are applied to x instead of to the normalised x̂: y = γ · x̂ + β.
 - x_hat with γ:  return y, x_hat -> return y, gamma * x_hat
-  What is returned as x_hat is γ · x̂. The backward needs x̂ itself, before γ and β: dγ = Σ dy · x̂.
+  The returned x_hat is γ · x̂. The backward needs x̂ itself, before γ and β: dγ = Σ dy · x̂.
 - y for x_hat:  return y, x_hat -> return y, y
-  y is returned twice: x_hat is to be the normalised x, before γ and β.
+  y is returned twice: x_hat must be the normalised x, before γ and β.
 - x_hat only centred:  return y, x_hat -> return y, centred
-  What is returned as x_hat is x − μ; it is not divided by √(σ² + ε).
+  The returned x_hat is x − μ; it is not divided by √(σ² + ε).
 - x for x_hat:  return y, x_hat -> return y, x
   The input x is returned as x_hat; the backward needs the normalised x̂ = (x − μ) / √(σ² + ε).
 - mean for x_hat:  return y, x_hat -> return y, mean
   The mean μ is returned where x_hat belongs: what the backward needs is y, x̂ and 1/√(σ² + ε), in this order.
 - standard deviation for inv_std:  x_hat, inv_std -> x_hat, std
-  What is returned as inv_std is √(σ² + ε); inv_std is its inverse, 1/√(σ² + ε), by which the backward multiplies.
+  The returned inv_std is √(σ² + ε); inv_std is its inverse, 1/√(σ² + ε), by which the backward multiplies.
 - variance for inv_std:  x_hat, inv_std -> x_hat, variance
-  What is returned as inv_std is the variance σ²; inv_std is 1/√(σ² + ε).
+  The returned inv_std is the variance σ²; inv_std is 1/√(σ² + ε).
 - inverse variance for inv_std:  x_hat, inv_std -> x_hat, inv_std**2
-  What is returned as inv_std is 1/(σ² + ε), without the square root: inv_std is 1/√(σ² + ε).
+  The returned inv_std is 1/(σ² + ε), without the square root: inv_std is 1/√(σ² + ε).
 - inv_std without ε:  x_hat, inv_std -> x_hat, 1 / np.sqrt(variance)
-  What is returned as inv_std is 1/σ, without the ε that x̂ was divided with: inv_std is 1/√(σ² + ε).
+  The returned inv_std is 1/σ, without the ε that x̂ was divided with: inv_std is 1/√(σ² + ε).
 - inv_std without its axis:  x_hat, inv_std -> x_hat, inv_std[..., 0]
   inv_std has lost the last axis: (B, T) instead of (B, T, 1). With the axis of length 1, keepdims=True, it broadcasts
   against x̂ in the backward.
@@ -227,8 +227,8 @@ def of_vector(name, summand, formula, letter):
   {name} is not summed over the rows: {letter} is one vector of D numbers that met every row, so its gradient, Σ
   {formula}, is summed over all axes but the last and has the shape (D,).
 - {name} averaged:  {summand}.sum(axis=rows) -> {summand}.mean(axis=rows)
-  {name} is a mean over the rows where it has to be a sum, Σ {formula}: it is too small by the number of rows. The
-  mean of the loss is already in dy.
+  {name} is a mean over the rows. It must be a sum, Σ {formula}: it is too small by the number of rows. The mean of the
+  loss is already in dy.
 - {name} divided by the batch:  {summand}.sum(axis=rows) -> {summand}.sum(axis=rows) / len(dy)
   {name} is divided by the size of the batch. The mean of the loss is already in dy: {name} is the sum Σ {formula}.
 - {name} summed over the batch only:  {summand}.sum(axis=rows) -> {summand}.sum(axis=0)
@@ -273,10 +273,10 @@ LAYER_NORM_BACKWARD = Exercise(
   Both means are missing: this is dx̂ / √(σ² + ε), as if μ and σ² were constants. But every x of a row is in its μ and
   σ²; these two ways are −mean(dx̂) and −x̂ · mean(dx̂ · x̂).
 - mean(dx̂) missing:  dx_hat - first - second -> dx_hat - second
-  The term −mean(dx̂) is missing, the way of x through the mean μ: moving all x of a row together changes nothing, so dx
-  must add to 0 in a row.
+  The term −mean(dx̂) is missing, the path of x through the mean μ: moving all x of a row together changes nothing, so
+  dx must add to 0 in a row.
 - mean(dx̂ · x̂) missing:  dx_hat - first - second -> dx_hat - first
-  The term −x̂ · mean(dx̂ · x̂) is missing, the way of x through the variance σ²: it is not a constant.
+  The term −x̂ · mean(dx̂ · x̂) is missing, the path of x through the variance σ²: it is not a constant.
 - γ missing in dx:  dy * gamma -> dy
   γ is missing in dx: the gradient of x̂ is dx̂ = dy · γ. γ = 1 at the start of a training hides this.
 - γ after the means:
@@ -299,18 +299,18 @@ LAYER_NORM_BACKWARD = Exercise(
 - sums for means:
     dx_hat.mean -> dx_hat.sum
     (dx_hat * x_hat).mean -> (dx_hat * x_hat).sum
-  Both terms are sums over the features where they have to be means: they are too large by the factor D.
+  Both terms are sums over the features. They must be means: they are too large by the factor D.
 - sum for mean(dx̂):  dx_hat.mean -> dx_hat.sum
-  The first term is the sum Σ dx̂ where it has to be the mean over the features: it is too large by the factor D.
+  The first term is the sum Σ dx̂. It must be the mean over the features: it is too large by the factor D.
 - sum for mean(dx̂ · x̂):  (dx_hat * x_hat).mean -> (dx_hat * x_hat).sum
-  The second term is x̂ · Σ dx̂ · x̂ where it has to be a mean over the features: it is too large by the factor D.
+  The second term is x̂ · Σ dx̂ · x̂. It must be a mean over the features: it is too large by the factor D.
 - means divided by D − 1:
     dx_hat - first - second -> dx_hat - (first + second) * dy.shape[-1] / (dy.shape[-1] - 1)
   The means over the features are divided by D − 1 instead of D.
 - mean(dx̂) added:  dx_hat - first -> dx_hat + first
-  The first mean is added where it has to be subtracted: dx̂ − mean(dx̂) − x̂ · mean(dx̂ · x̂). A sign is wrong.
+  The first mean is added. Subtract it: dx̂ − mean(dx̂) − x̂ · mean(dx̂ · x̂). A sign is wrong.
 - mean(dx̂ · x̂) added:  first - second -> first + second
-  The second mean is added where it has to be subtracted: dx̂ − mean(dx̂) − x̂ · mean(dx̂ · x̂). A sign is wrong.
+  The second mean is added. Subtract it: dx̂ − mean(dx̂) − x̂ · mean(dx̂ · x̂). A sign is wrong.
 - mean(dx̂ · x̂) doubled:  first - second -> first - 2 * second
   The term through the variance is too large by a factor 2. The 2 from (x − μ)² and the ½ from the root cancel.
 - mean(dx̂ · x̂) halved:  first - second -> first - second / 2
@@ -329,8 +329,8 @@ LAYER_NORM_BACKWARD = Exercise(
   Only dx̂ is divided by √(σ² + ε), the two means are not. inv_std stands before all three: a bracket is missing.
 - only the diagonal:
     (dx_hat - first - second) -> dx_hat * (1 - 1 / dy.shape[-1] - x_hat**2 / dy.shape[-1])
-  This is the diagonal of the Jacobian alone, dx̂ · (1 − 1/D − x̂²/D) / √(σ² + ε), as if each output hung on its own x
-  only. Every x of a row is in μ and σ², and so in all outputs of the row: the terms are means over dx̂.
+  This is the diagonal of the Jacobian alone, dx̂ · (1 − 1/D − x̂²/D) / √(σ² + ε), as if each output depended on its own
+  x only. Every x of a row is in μ and σ², and so in all outputs of the row: the terms are means over dx̂.
 - inv_std forgotten:  inv_std * (dx_hat -> (dx_hat
   The factor inv_std is missing in dx: everything is divided by √(σ² + ε).
 - inv_std squared:  inv_std * -> inv_std**2 *

@@ -51,10 +51,10 @@ SINUSOIDAL_ENCODING = Exercise(
     place=2,
     mistakes="""
 - i for 2i:  2 * i -> i
-  The exponent is i/d_model where it is to be 2i/d_model, i = 0, 1, 2, … counting pairs of dimensions: a factor 2 is
-  missing (or the base is 100, which comes to the same). The later pairs turn too fast.
+  The exponent is i/d_model. It must be 2i/d_model, i = 0, 1, 2, … counting pairs of dimensions: a factor 2 is missing
+  (or the base is 100, which comes to the same). The later pairs turn too fast.
 - 4i for 2i:  2 * i -> 4 * i
-  The exponent is 4i/d_model where it is to be 2i/d_model: the factor 2 is in it twice. `np.arange(0, d_model, 2)` is 2i
+  The exponent is 4i/d_model. It must be 2i/d_model: the factor 2 is in it twice. `np.arange(0, d_model, 2)` is 2i
   already.
 - i counts dimensions, not pairs:  dimension // 2 -> dimension
   i runs over the dimensions 0 … d_model − 1, exponent 2·dimension/d_model. In the formula i counts pairs: the
@@ -73,7 +73,7 @@ SINUSOIDAL_ENCODING = Exercise(
 - d_model − 2 in the exponent:  i / d_model -> i / (d_model - 2)
   The exponent is 2i/(d_model − 2), which is i/(d_model/2 − 1) as in the tensor2tensor code. The paper has 2i/d_model.
 - d_model + 1 in the exponent:  i / d_model -> i / (d_model + 1)
-  The exponent is divided by d_model + 1 where it is to be d_model: 2i/d_model.
+  The exponent is divided by d_model + 1. Divide by d_model: 2i/d_model.
 - d_model − 1 in the exponent:  i / d_model -> i / (d_model - 1)
   The exponent is 2i/(d_model − 1). The paper has 2i/d_model.
 - an odd d_model rounded up in the exponent:  i / d_model -> i / (d_model + d_model % 2)
@@ -84,8 +84,8 @@ SINUSOIDAL_ENCODING = Exercise(
 - base 100000 for 10000:  10000.0 -> 100000.0
   The base is 100000 where the paper has 10000: a zero too many.
 - multiplied by the power:  position / divisor -> position * divisor
-  pos is multiplied by 10000^(2i/d_model) where it has to be divided by it (a sign in the exponent, if you write exp(…
-  log 10000)): later pairs must turn more slowly, not faster.
+  pos is multiplied by 10000^(2i/d_model). Divide by it (a sign in the exponent, if you write exp(… log 10000)): later
+  pairs must turn more slowly, not faster.
 - product for power:  10000.0 ** -> 10000.0 *
   The divisor is 10000 · 2i/d_model, a product, where it is a power, 10000^(2i/d_model). For i = 0 that divides by 0 and
   gives NaN.

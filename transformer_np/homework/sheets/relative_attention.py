@@ -89,7 +89,7 @@ RELATIVE_SHIFT = Exercise(
     answer=relative_shift,
     view=without_future,
     hints=(
-        "What distance has query t from key s, and in which column of x is that distance?",
+        "How far is query t from key s, and in which column of x is that distance?",
         "y[t, s] = x[t, s + T − 1 − t] for every key that is not in the query's future",
         "notebook 10, “Transformer-XL”; Dai et al. 2019, appendix B. Row by row, or with one zero in front of each "
         "row and reshape.",
@@ -146,7 +146,7 @@ RELATIVE_SHIFT_BACKWARD = Exercise(
     hints=(
         "Where in x did the number at y[t, s] come from?",
         "dx[t, s + T − 1 − t] = dy[t, s], and 0 where nothing came from",
-        "notebook 10, “Transformer-XL”; the three steps of the forward in reverse: T zeros in front, cut anew, the "
+        "notebook 10, “Transformer-XL”; the three steps of the forward in reverse: T zeros in front, cut again, the "
         "first column left off.",
     ),
     difficulty=2,
@@ -181,14 +181,14 @@ RELATIVE_SHIFT_BACKWARD = Exercise(
     zeros = np.zeros((*dy.shape[:-2], dy.shape[-2]))
     flat = np.concatenate([dy.reshape(*dy.shape[:-2], -1), zeros], axis=-1)
     return flat.reshape(*dy.shape[:-1], dy.shape[-1] + 1)[..., 1:]
-  The T zeros for what was left off are put behind the numbers. In the forward the first T were left off, so they belong
-  in front.
+  The T zeros for the numbers that were left off are put at the end. In the forward the first T were left off, so the
+  zeros belong in front.
 - S zeros in front instead of T:
     zeros = np.zeros((*dy.shape[:-2], dy.shape[-1]))
     flat = np.concatenate([zeros, dy.reshape(*dy.shape[:-2], -1)], axis=-1)
     return flat.reshape(*dy.shape[:-1], dy.shape[-1] + 1)[..., 1:]
-  S zeros are put in front for what was left off. It was T numbers, so that T · (S + 1) come together; with S ≠ T the
-  reshape fails.
+  S zeros are put in front. The forward left off T numbers, so that T · (S + 1) come together; with S ≠ T the reshape
+  fails.
 - the column of zeros kept:  return dx -> return np.concatenate([np.zeros_like(dx[..., :1]), dx], axis=-1)
   dx is (T, S + 1): the column of the padded zeros is still there. They are no part of x and need no gradient.
 """,
@@ -275,7 +275,7 @@ RELATIVE_ATTENTION = Exercise(
     cases=relative_cases,
     answer=relative_attention,
     hints=(
-        "A score has two parts: what the key says and how far away it is. Which bias and which partner has each?",
+        "A score has two parts: what the key says and how far away it is. Which bias belongs to each part?",
         "scores = ((Q + u) Kᵀ + shift((Q + v) Rᵀ)) / √d_k, −inf in the future and where the mask hides; out = "
         "softmax(scores) V",
         "notebook 10, “Transformer-XL”; Dai et al. 2019, §3.3; relative_shift, and causal_mask(T, S) for the future.",
@@ -335,7 +335,7 @@ RELATIVE_ATTENTION = Exercise(
 - position term forgotten:  content + relative_shift(distances) -> content
   The term with the distances, shift((Q + v) Rᵀ), is missing: nothing tells how far away a key is.
 - content term forgotten:  content + relative_shift(distances) -> relative_shift(distances)
-  The term with the keys, (Q + u) Kᵀ, is missing: nothing tells what a key says.
+  The term with the keys, (Q + u) Kᵀ, is missing: nothing depends on the content of a key.
 - position term subtracted:  content + relative_shift -> content - relative_shift
   The term with the distances is subtracted; a sign is wrong.
 - k of the first sequence for r:  np.swapaxes(r, -1, -2) -> np.swapaxes(k[0], -1, -2)
@@ -370,7 +370,7 @@ RELATIVE_ATTENTION = Exercise(
 - past hidden instead of the future:  np.tri(T, S, S - T, dtype=bool) -> ~np.tri(T, S, S - T - 1, dtype=bool)
   The past is hidden instead of the future: the mask is the wrong way round.
 - the token itself hidden:  np.tri(T, S, S - T, dtype=bool) -> np.tri(T, S, S - T - 1, dtype=bool)
-  The token itself is hidden too, off by one: distance 0 is seen, only what is behind it is the future.
+  The token itself is hidden too, off by one: distance 0 is seen, and only later keys are the future.
 """
     + amended(MASK_MISTAKES, without=["only the first of several masks"])
     + """
@@ -439,7 +439,7 @@ DSCORES_SCALE_MISTAKES = """
 - 1/d_k instead of 1/√d_k:  np.sqrt(q.shape[-1]) -> q.shape[-1]
   The factor is 1/d_k instead of 1/√d_k: the square root is missing, or the scale is there twice.
 - multiplied by √d_k:  1 / np.sqrt(q.shape[-1]) -> np.sqrt(q.shape[-1])
-  dscores is multiplied by √d_k (sqrt(K)) where it has to be divided by it.
+  dscores is multiplied by √d_k (sqrt(K)). Divide by it.
 - √ of the values' size:  np.sqrt(q.shape[-1]) -> np.sqrt(v.shape[-1])
   The scale is 1/√d_v, with the size of the values. The scores were divided by √d_k, q.shape[-1].
 """
@@ -448,9 +448,9 @@ SOFTMAX_BACKWARD_MISTAKES = """
 - sum of the softmax missing:  y * (dy - total) -> y * dy
   The backward of the softmax is A · (dA − Σ dA · A) along the keys; here the sum is missing.
 - sum of the softmax added:  dy - total -> dy + total
-  In the backward of the softmax the sum Σ dA · A is added where it has to be subtracted: a sign is wrong.
+  In the backward of the softmax the sum Σ dA · A is added. Subtract it: a sign is wrong.
 - mean instead of the sum:  np.sum -> np.mean
-  In the backward of the softmax Σ dA · A is a sum over the keys; here it is a mean.
+  The backward of the softmax uses a mean of dA · A. It must be the sum over the keys.
 - sum not weighted by A:  np.sum(dy * y -> np.sum(dy
   In the backward of the softmax the sum is Σ dA instead of Σ dA · A: each dA counts with its weight.
 - sum not multiplied by A:  y * (dy - total) -> y * dy - total
@@ -502,9 +502,9 @@ RELATIVE_ATTENTION_BACKWARD = Exercise(
 - position bias forgotten:  (q + position_bias[:, None]) -> q
   In dR the position bias is missing: R met Q + v, so dR = Σ ddistancesᵀ (Q + v).
 - content bias in both terms:  q + position_bias -> q + content_bias
-  In dR stands the content bias u. R met q with the position bias: dR = Σ ddistancesᵀ (Q + v).
+  dR contains the content bias u. It needs the position bias: dR = Σ ddistancesᵀ (Q + v).
 - position bias in both terms:  q + content_bias -> q + position_bias
-  In dK stands the position bias v. The keys met q with the content bias: dK = dscoresᵀ (Q + u).
+  dK contains the position bias v. It needs the content bias: dK = dscoresᵀ (Q + u).
 - both biases in both terms:
     q + content_bias[:, None] -> q + (content_bias + position_bias)[:, None]
     q + position_bias[:, None] -> q + (content_bias + position_bias)[:, None]
@@ -598,8 +598,8 @@ RELATIVE_ATTENTION_BACKWARD = Exercise(
 - mean over the batch:
     ).sum(axis=0) -> ).mean(axis=0)
     every .sum(axis=(0, 2)) -> .sum(axis=2).mean(axis=0)
-  A mean over the batch is taken, too small by the factor 1/B. What all sequences share gets the sum: if the loss is a
-  mean, that is already in dout.
+  A mean over the batch is taken, too small by the factor 1/B. A parameter that all sequences share gets the sum: if the
+  loss is a mean, that is already in dout.
 - mean over the queries:  every .sum(axis=(0, 2)) -> .sum(axis=0).mean(axis=1)
   The bias gradients are a mean over the queries, too small by the factor 1/T. They are sums over batch and queries.
 """,

@@ -73,12 +73,11 @@ RELATIVE_POSITION_BUCKETS = Exercise(
     place=3,
     mistakes="""
 - key's position minus query's:  t - s -> s - t
-  The sign of the distance is wrong: past and future have changed places. Here the distance is the query's position
-  minus the key's, so keys before the query have the first half of the buckets, and with bidirectional=False it is the
-  keys after it that share bucket 0.
+  The sign of the distance is wrong: past and future are swapped. Here the distance is the query's position minus the
+  key's, so keys before the query have the first half of the buckets, and with bidirectional=False it is the keys after
+  it that share bucket 0.
 - earlier keys in the second half:  distance < 0 -> distance > 0
-  The two halves have changed places: keys before the query (and itself) have the buckets 0 … N − 1, keys after it N …
-  2N − 1.
+  The two halves are swapped: keys before the query (and itself) have the buckets 0 … N − 1, keys after it N … 2N − 1.
 - earlier keys in bucket 0:  np.maximum(distance, 0) -> np.maximum(-distance, 0)
   With bidirectional=False the keys before the query share bucket 0. It is the keys after it, which the causal mask
   hides; the past is what the buckets are for.
@@ -189,8 +188,7 @@ RELATIVE_POSITION_BUCKETS = Exercise(
 - rounded up:  np.floor -> np.ceil
   The logarithmic bucket is rounded up (ceil). It is rounded down: ⌊…⌋, as astype(int) does.
 - N/2 not added:  half + np.floor -> np.floor
-  The logarithmic buckets begin at 0 again and share those of the near keys. N/2 is to be added: the first N/2 are
-  taken.
+  The logarithmic buckets begin at 0 again and share those of the near keys. N/2 must be added: the first N/2 are taken.
 - not cut off:  np.minimum(far, N - 1) -> far
   Distances from max_distance on get buckets beyond the last, which the table does not have. They share the last one:
   the minimum with N − 1.
@@ -249,7 +247,7 @@ RELATIVE_POSITION_BIAS = Exercise(
     cases=bias_cases,
     answer=relative_position_bias,
     hints=(
-        "Two keys are as far from their queries. What have they in common in every head?",
+        "Two keys have the same distance from their queries. Which number do they share in every head?",
         "bias[h, t, s] = table[buckets[t, s], h]",
         "notebook 13; your own embedding of notebook 01, and np.moveaxis to bring the heads to the front.",
     ),
@@ -268,16 +266,16 @@ RELATIVE_POSITION_BIAS = Exercise(
   table[buckets] is reshaped to (H, T, S). The shape is right, but reshape keeps the order in memory, so that heads,
   queries and keys are mixed up. Move the last axis to the front: np.moveaxis, or transpose(2, 0, 1).
 - queries and keys exchanged:  np.moveaxis(by_pair, -1, 0) -> by_pair.T
-  Queries and keys have changed places, (H, S, T): the bias is transposed, from `.T` or swapaxes(0, 2) of (T, S, H). The
-  order of the other two stays: np.moveaxis(…, -1, 0), or transpose(2, 0, 1).
+  Queries and keys are swapped, (H, S, T): the bias is transposed, from `.T` or swapaxes(0, 2) of (T, S, H). The order
+  of the other two stays: np.moveaxis(…, -1, 0), or transpose(2, 0, 1).
 - an axis for the batch in front:  return bias -> return bias[None]
   There is an axis of length 1 for the batch in front, (1, H, T, S). The bias is (H, T, S), and broadcasts over the
   batch as it is.
 - queries and keys in one axis:  return bias -> return bias.reshape(len(bias), -1)
   Queries and keys are in one axis, (H, T · S). The last step, back to (H, T, S), is missing.
 - the table transposed before it is indexed:  return table.T[buckets]
-  It picks columns of the table where rows are meant: a row is a bucket, a column a head. table[buckets], and only then
-  the heads to the front.
+  It picks columns of the table. A row is a bucket, a column a head. table[buckets], and only then the heads to the
+  front.
 - the one-hot matrix itself:  return np.eye(len(table))[buckets]
   It returns the one-hot rows of the buckets. They still have to be multiplied by the table, which picks a row of it
   each.
@@ -401,13 +399,12 @@ RELATIVE_POSITION_BIAS_BACKWARD = Exercise(
 - no gradient for bucket 0:  return dtable -> dtable[0] = 0; return dtable
   Bucket 0 gets no gradient, as if it were padding. It is the distance 0, and has a row like any other.
 - divided by the number of queries:  return dtable -> return dtable / T
-  The gradient is divided by T, the number of queries. It is a plain sum: any mean is the loss's doing and is in dbias
-  already.
+  The gradient is divided by T, the number of queries. It is a plain sum: if the loss is a mean, that is already in
+  dbias.
 - divided by the number of keys:  return dtable -> return dtable / S
-  The gradient is divided by S, the number of keys. It is a plain sum: any mean is the loss's doing and is in dbias
-  already.
+  The gradient is divided by S, the number of keys. It is a plain sum: if the loss is a mean, that is already in dbias.
 - divided by the number of pairs:  return dtable -> return dtable / (T * S)
-  The gradient is divided by T · S, a mean for a sum. Any mean is the loss's doing and is in dbias already.
+  The gradient is divided by T · S, a mean for a sum. If the loss is a mean, that is already in dbias.
 - divided by the number of heads:  return dtable -> return dtable / H
   The gradient is divided by the number of heads. Each head has a column of its own, and nothing is shared.
 - divided by the number of buckets:  return dtable -> return dtable / num_buckets

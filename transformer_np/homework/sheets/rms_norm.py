@@ -66,8 +66,8 @@ RMS_NORM = Exercise(
   The mean square loses the axis it was taken over, so it has the shape (B, T) and does not broadcast against x, (B, T,
   D). keepdims=True leaves an axis of length 1: (B, T, 1).
 - sum for the mean:  (x**2).mean -> (x**2).sum
-  Under the root is the sum Σ x², not divided by D: it has to be the mean. So x̂ has length 1 instead of a mean square
-  of 1.
+  The root is taken of the sum Σ x². Divide the sum by D: it is the mean. So x̂ has length 1 instead of a mean square of
+  1.
 - divided by D − 1:
     (x**2).mean(axis=-1, keepdims=True) -> (x**2).sum(axis=-1, keepdims=True) / (x.shape[-1] - 1)
   The squares are divided by D − 1 (ddof=1). Their mean divides by D.
@@ -79,7 +79,7 @@ RMS_NORM = Exercise(
     (x**2).mean(axis=-1, keepdims=True) -> np.abs(x).max(axis=-1, keepdims=True) ** 2
   x is divided by the largest |x| of its row instead of by the root of the mean of x².
 - not squared:  (x**2).mean -> x.mean
-  Under the root is the mean of x: the square is missing, √(mean(x²) + ε). The root of a negative mean is NaN.
+  The root is taken of the mean of x: the square is missing, √(mean(x²) + ε). The root of a negative mean is NaN.
 - mean square not rooted:  np.sqrt(mean_square + eps) -> mean_square + eps
   x is divided by mean(x²) + ε; the square root is missing. Only √(mean(x²) + ε) makes the mean square of x̂ 1.
 - multiplied by the root mean square:  1 / rms -> rms
@@ -137,17 +137,17 @@ RMS_NORM = Exercise(
   x is multiplied by γ before it is normalised, so that γ is in the mean square too. First the norm, then the scale: y =
   γ · x̂.
 - y for x_hat:  return y, x_hat -> return y, y
-  What is returned as x_hat is y, γ · x̂. The backward needs x̂ itself, before γ: dγ = Σ dy · x̂.
+  The returned x_hat is y, γ · x̂. The backward needs x̂ itself, before γ: dγ = Σ dy · x̂.
 - x for x_hat:  return y, x_hat -> return y, x
   The input x is returned as x_hat; the backward needs x̂ = x / √(mean(x²) + ε).
 - root mean square for inv_rms:  x_hat, inv_rms -> x_hat, rms
-  What is returned as inv_rms is √(mean(x²) + ε); inv_rms is its inverse, by which the backward multiplies.
+  The returned inv_rms is √(mean(x²) + ε); inv_rms is its inverse, by which the backward multiplies.
 - mean square for inv_rms:  x_hat, inv_rms -> x_hat, mean_square
-  What is returned as inv_rms is the mean square, mean(x²); inv_rms is 1/√(mean(x²) + ε).
+  The returned inv_rms is the mean square, mean(x²); inv_rms is 1/√(mean(x²) + ε).
 - inverse mean square for inv_rms:  x_hat, inv_rms -> x_hat, inv_rms**2
-  What is returned as inv_rms is 1/(mean(x²) + ε), without the square root: inv_rms is 1/√(mean(x²) + ε).
+  The returned inv_rms is 1/(mean(x²) + ε), without the square root: inv_rms is 1/√(mean(x²) + ε).
 - inv_rms without ε:  x_hat, inv_rms -> x_hat, 1 / np.sqrt(mean_square)
-  What is returned as inv_rms is 1/√mean(x²), without the ε that x̂ was divided with: it is 1/√(mean(x²) + ε).
+  The returned inv_rms is 1/√mean(x²), without the ε that x̂ was divided with: it is 1/√(mean(x²) + ε).
 - inv_rms without its axis:  x_hat, inv_rms -> x_hat, inv_rms[..., 0]
   inv_rms has lost the last axis: (B, T) instead of (B, T, 1). With the axis of length 1, keepdims=True, it broadcasts
   against x̂ in the backward.
@@ -234,12 +234,12 @@ RMS_NORM_BACKWARD = Exercise(
         dx_hat.mean(axis=-1, keepdims=True) * x_hat.mean(axis=-1, keepdims=True)
   The term is x̂ · mean(dx̂) · mean(x̂), a product of two means. It is the mean of the product, mean(dx̂ · x̂).
 - sum for the mean:  (dx_hat * x_hat).mean -> (dx_hat * x_hat).sum
-  The term is x̂ · Σ dx̂ · x̂ where it has to be a mean over the features: it is too large by the factor D.
+  The term is x̂ · Σ dx̂ · x̂. It must be a mean over the features: it is too large by the factor D.
 - mean divided by D − 1:
     (dx_hat * x_hat).mean(axis=-1, keepdims=True) -> (dx_hat * x_hat).sum(axis=-1, keepdims=True) / (dy.shape[-1] - 1)
   The mean over the features is divided by D − 1 instead of D.
 - mean term added:  dx_hat - x_hat * mean -> dx_hat + x_hat * mean
-  The term is added where it has to be subtracted: dx̂ − x̂ · mean(dx̂ · x̂). A sign is wrong.
+  The term is added. Subtract it: dx̂ − x̂ · mean(dx̂ · x̂). A sign is wrong.
 - mean term doubled:  x_hat * mean -> 2 * x_hat * mean
   The term x̂ · mean(dx̂ · x̂) is too large by a factor 2. The 2 from x² and the ½ from the root cancel.
 - mean term halved:  x_hat * mean -> x_hat * mean / 2
@@ -257,8 +257,8 @@ RMS_NORM_BACKWARD = Exercise(
   Only dx̂ is divided by √(mean(x²) + ε), the term x̂ · mean(dx̂ · x̂) is not. inv_rms stands before both: a bracket is
   missing.
 - only the diagonal:  (dx_hat - x_hat * mean) -> dx_hat * (1 - x_hat**2 / dy.shape[-1])
-  This is the diagonal of the Jacobian alone, dx̂ · (1 − x̂²/D) / √(mean(x²) + ε), as if each output hung on its own x
-  only. Every x of a row is in the mean square, and so in all outputs of the row.
+  This is the diagonal of the Jacobian alone, dx̂ · (1 − x̂²/D) / √(mean(x²) + ε), as if each output depended on its own
+  x only. Every x of a row is in the mean square, and so in all outputs of the row.
 - inv_rms forgotten:  inv_rms * (dx_hat -> (dx_hat
   The factor inv_rms is missing in dx: everything is divided by √(mean(x²) + ε).
 - inv_rms squared:  inv_rms * -> inv_rms**2 *

@@ -57,7 +57,7 @@ RNN = Exercise(
 - state fed back before the tanh:
     np.tanh( -> (
     states.append(h) -> states.append(np.tanh(h))
-  What is fed back is the sum before the tanh, a_{t−1}, as if the tanh came once at the very end. The state is h_{t−1} =
+  The sum before the tanh, a_{t−1}, is fed back, as if the tanh came once at the very end. The state is h_{t−1} =
   tanh(a_{t−1}), and it is the state that meets W_h.
 - tanh forgotten:  np.tanh( -> (
   The tanh is missing: h_t = tanh(x_t W_x + h_{t−1} W_h + b). Without it the layer is linear.
@@ -75,7 +75,7 @@ RNN = Exercise(
   x_t W_x + b goes through a tanh of its own before h_{t−1} W_h is added and the tanh is taken again. There is one tanh,
   around the whole sum.
 - all states so far fed back:  h @ w_h -> sum(states, np.zeros_like(h)) @ w_h
-  What meets W_h is the sum of all states so far. It is the last one alone, h_{t−1}: that carries the past.
+  The sum of all states so far is multiplied by W_h. Multiply only the last one, h_{t−1}: it carries the past.
 - bias multiplied by W_h:
     a = a + b -> pass
     h @ w_h -> (h if b is None else h + b) @ w_h
@@ -88,7 +88,7 @@ RNN = Exercise(
   h_{t−1} itself is added to the new state, like a residual. The past enters through h_{t−1} W_h inside the tanh and in
   no other way.
 - h W_h subtracted:  + h @ w_h -> - h @ w_h
-  The term h_{t−1} W_h is subtracted where it has to be added: a sign is wrong.
+  The term h_{t−1} W_h is subtracted. Add it: a sign is wrong.
 - W_h transposed:  h @ w_h -> h @ w_h.T
   It computes h_{t−1} W_hᵀ. W_h is square, so no shape complains; a row vector meets W_h from the left, h W_h.
 - W_x transposed:  x @ w_x -> x @ w_x.T
@@ -106,7 +106,7 @@ RNN = Exercise(
             h = np.zeros_like(h)
         states.append(h)
   h_0 is left at zero, as if it were the state before the first token. The first token makes h_0 = tanh(x_0 W_x + b);
-  what is zero is h_{−1}.
+  only h_{−1} is zero.
 - last step wraps round into the first:  np.zeros_like(a[:, 0]) -> a[:, -1]
   In the first step the state before it is read at index t − 1 = −1, which in Python is the last place: the first token
   sees the last one. Before the first step the state is zero.
@@ -209,24 +209,24 @@ RNN_BACKWARD = Exercise(
   Nothing flows back through time: da_t = dh_t · (1 − h_t²) lacks the term da_{t+1} W_hᵀ. h_t reached the loss through
   h_{t+1} too.
 - only one step back in time:  back = da[:, t] -> back = (dh[:, t] * slope[:, t])
-  The gradient goes back a single step: what is handed on is dh_{t+1} · (1 − h_{t+1}²) alone instead of all of da_{t+1},
-  which carries what came from t + 2 and later.
+  The gradient goes back a single step: only dh_{t+1} · (1 − h_{t+1}²) is handed on. Hand on all of da_{t+1}, which
+  carries the gradients from t + 2 and later.
 - dh instead of da passed back:  back = da[:, t] -> back = dh[:, t]
-  What goes back to step t is dh_{t+1} W_hᵀ. It has to be da_{t+1} W_hᵀ, with the slope 1 − h² of step t + 1 and with
-  everything that came from later steps.
+  Step t receives dh_{t+1} W_hᵀ. It must receive da_{t+1} W_hᵀ, with the slope 1 − h² of step t + 1 and with everything
+  that came from later steps.
 - only dh of the last step:
     np.zeros_like(h[:, 0]) -> dh[:, -1]
     dh[:, t] + back -> back
   Only dh of the last step enters, as if the loss saw h_{T−1} alone. Every step has its own dh_t, which is added to what
   comes from step t + 1.
 - dh of the last step counted twice:  np.zeros_like(h[:, 0]) -> dh[:, -1]
-  dh of the last step is counted twice: what flows back starts from dh_{T−1}, and the step adds its own dh. Behind the
-  last step nothing comes back: start from zero.
+  dh of the last step is counted twice: the gradient from later steps starts as dh_{T−1}, and the step adds its own dh.
+  No step follows the last one: start from zero.
 - no slope of the tanh:  1 - h**2 -> np.ones_like(h)
   The slope of the tanh, the factor 1 − h_t², is missing everywhere.
 - slope missing on the way back in time:  back = da[:, t] -> back = dh_t
-  The slope of the tanh, 1 − h², is missing on the way back in time: what is handed to step t is (dh_{t+1} + …) W_hᵀ
-  where it has to be da_{t+1} W_hᵀ, behind the tanh of step t + 1.
+  The slope of the tanh, 1 − h², is missing on the way back in time: step t receives (dh_{t+1} + …) W_hᵀ. It must
+  receive da_{t+1} W_hᵀ, behind the tanh of step t + 1.
 - slope missing in what comes from later steps:  dh_t * slope[:, t] -> dh[:, t] * slope[:, t] + back
   The factor 1 − h_t² multiplies dh_t only, not da_{t+1} W_hᵀ: both arrived at h_t and both go through its tanh. A
   bracket is missing.
@@ -281,11 +281,11 @@ RNN_BACKWARD = Exercise(
     products(x, da) -> products(x[:, :1], da[:, :1])
     products(h_before, da) -> products(h_before[:, 1:2], da[:, 1:2])
     da.sum(axis=(0, 1)) -> da[:, 0].sum(axis=0)
-  The gradients of W_x, W_h and b are overwritten at every step on the way back, `=` instead of `+=`: what is left is
-  the share of the first tokens. They are sums over all steps.
+  The gradients of W_x, W_h and b are overwritten at every step on the way back, `=` instead of `+=`: only the share of
+  the first tokens is left. They are sums over all steps.
 - dW_h overwritten by the zeros of step 0:  products(h_before, da) -> products(h_before[:, :1], da[:, :1])
-  dW_h is overwritten at every step, `=` instead of `+=`: what is left at the end is the share of step 0, which is zero
-  as h_{−1} = 0. It is the sum over all steps.
+  dW_h is overwritten at every step, `=` instead of `+=`: only the share of step 0 is left, and it is zero because
+  h_{−1} = 0. It is the sum over all steps.
 - gradients of the last sequence only:
     dx = da @ w_x.T ->
         dx = da @ w_x.T
@@ -314,8 +314,8 @@ RNN_BACKWARD = Exercise(
   The gradients of the weights are a mean over time, too small by the factor 1/T. They are sums over the steps: if the
   loss is a mean, that is already in dh.
 - what flows back added up:  back = da -> back = back + da
-  What flows back is added to what flowed back before, `+=` instead of `=`, from step to step. da_{t+1} already carries
-  all that came from later steps: step t gets da_{t+1} W_hᵀ and no more.
+  The gradient that flows back is added to the one of the step before, `+=` instead of `=`. da_{t+1} already carries the
+  gradients of all later steps: step t gets da_{t+1} W_hᵀ and no more.
 - clipped to ±1:
     return dx, dw_x, dw_h, db -> return tuple(np.clip(gradient, -1, 1) for gradient in (dx, dw_x, dw_h, db))
   The gradients are clipped to ±1. Clipping is for the training, behind the backward; the backward returns the gradient

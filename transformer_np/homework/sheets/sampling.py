@@ -184,12 +184,12 @@ SAMPLING_DISTRIBUTION = Exercise(
         ranked = np.where(kept, np.exp(ranked / ranked.sum(axis=-1, keepdims=True)), 0)
         ranked = ranked / ranked.sum(axis=-1, keepdims=True)
   The probabilities go through a second softmax at the end, whether something was cut off or not. There is one softmax,
-  of logits / temperature; what is left after a cut is divided by its sum.
+  of logits / temperature; after a cut, the rest is divided by its sum.
 - even among those kept:  np.where(kept, ranked, 0) -> np.where(kept, ranked if kept.all() else 1, 0)
   The tokens that are kept all get the same probability. They share it in proportion: p divided by the sum of those
   kept.
 - not brought back to 1:  ranked / ranked.sum(axis=-1, keepdims=True) -> ranked
-  The probabilities are not renormalised after the cut: a row no longer adds to 1. Divide by the sum of what is left.
+  The probabilities are not renormalised after the cut: a row no longer adds to 1. Divide by the sum of the rest.
 - left in the order of likelihood:  return probabilities -> return ranked
   The probabilities are returned sorted, the likeliest first. They must stand at the ids of their tokens: undo the sort.
 - put back in the wrong order:

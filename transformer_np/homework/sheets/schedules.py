@@ -84,11 +84,11 @@ NOAM_SCHEDULE = Exercise(
 - warm-up without step:  step * warmup**-1.5 -> warmup**-1.5
   The second term is warmup^(−3/2), without step: the rate is constant instead of rising. It is step · warmup^(−3/2).
 - step and warmup swapped in the warm-up:  step * warmup**-1.5 -> warmup * step**-1.5
-  The second term is warmup · step^(−3/2), which falls: step and warmup have changed places, step · warmup^(−3/2).
+  The second term is warmup · step^(−3/2), which falls: step and warmup are swapped, step · warmup^(−3/2).
 - d_model and warmup swapped:
     warmup**-1.5 -> d_model**-1.5
     d_model**-0.5 -> warmup**-0.5
-  d_model and warmup have changed places: d_model^(−1/2) stands in front, warmup^(−3/2) in the warm-up.
+  d_model and warmup are swapped: d_model^(−1/2) stands in front, warmup^(−3/2) in the warm-up.
 - √step in the warm-up:  step * warmup**-1.5 -> step**0.5 * warmup**-1.5
   The warm-up rises with √step; it is a straight line, step · warmup^(−3/2).
 - no d_model:  d_model**-0.5 * min -> min
@@ -158,7 +158,7 @@ COSINE_SCHEDULE = Exercise(
     answer=cosine_schedule,
     hints=(
         (
-            "What is the share of the way from the end of the warm-up to `total`, and what should become of it after "
+            "Which share of the steps from the end of the warm-up to `total` is done, and what happens to the share after "
             "`total`?"
         ),
         "max_lr · step / warmup up to `warmup`; then min_lr + (max_lr − min_lr) · (1 + cos(π · progress)) / 2",
@@ -260,7 +260,7 @@ COSINE_SCHEDULE = Exercise(
 - min_lr not added:  min_lr + (max_lr - min_lr) -> (max_lr - min_lr)
   This is (max_lr − min_lr) · (1 + cos) / 2, which falls to 0: min_lr has to be added to it.
 - max_lr and min_lr swapped:  if step <= warmup: -> max_lr, min_lr = min_lr, max_lr; if step <= warmup:
-  max_lr and min_lr have changed places: the rate falls from max_lr to min_lr.
+  max_lr and min_lr are swapped: the rate falls from max_lr to min_lr.
 - steps counted from 0:  if step <= warmup: -> step = step - 1; if warmup and step <= warmup:
   It counts with step − 1. The first step is 1, with max_lr / warmup.
 - step one too large:  if step <= warmup: -> step = step + 1; if step <= warmup:

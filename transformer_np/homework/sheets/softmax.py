@@ -65,9 +65,9 @@ SOFTMAX = Exercise(
   The largest logit is not subtracted before the exponential. exp(710) is already too large for a float64, and inf/inf
   is NaN. Subtracting the largest entry of each row changes nothing and keeps exp at 1 or below.
 - NaN where all is hidden:  x - largest -> x - x.max(axis=axis, keepdims=True)
-  A row of nothing but −inf gives NaN: −inf − (−inf), or 0/0. Such a row hides everything, and its weights are to be 0.
+  A row of nothing but −inf gives NaN: −inf − (−inf), or 0/0. Such a row hides everything, and its weights must be 0.
 - uniform where all is hidden:  y / np.where(total == 0, 1, total) -> np.where(total == 0, 1 / x.shape[axis], y / total)
-  A row of nothing but −inf gets the same weight everywhere. Such a row hides everything, and its weights are to be 0.
+  A row of nothing but −inf gets the same weight everywhere. Such a row hides everything, and its weights must be 0.
 - one maximum for all rows:  x - largest -> x - x.max()
   The maximum of the whole array is subtracted (np.max without an axis), not that of each row. Rows far below it
   underflow: all their exponentials are 0, and so are their weights. It takes the maximum along `axis`, with
@@ -76,8 +76,8 @@ SOFTMAX = Exercise(
   The maximum is taken over the first axis, so that entries of one row have different numbers subtracted, which does
   change the result. One number for a row: the maximum runs along `axis`, as the sum does.
 - another number for the maximum:  x - largest -> x - x.mean(axis=axis, keepdims=True)
-  What is subtracted from each row is not its maximum, but its mean or its minimum. Whatever lies far above that still
-  overflows in the exponential; below the maximum every exponent is 0 or less.
+  The mean or the minimum of each row is subtracted, not its maximum. Numbers far above it still overflow in the
+  exponential; below the maximum every exponent is 0 or less.
 - largest absolute value for the maximum:
     x.max(axis=axis, keepdims=True) -> np.abs(x).max(axis=axis, keepdims=True)
     np.maximum(largest, np.finfo(x.dtype).min) -> np.minimum(largest, np.finfo(x.dtype).max)
@@ -158,23 +158,23 @@ SOFTMAX_BACKWARD = Exercise(
     place=8,
     mistakes="""
 - only the diagonal:  y * (dy - total) -> dy * y * (1 - y)
-  This is dy · y · (1 − y), the diagonal of the Jacobian alone, as if each output hung on its own input only. Every x is
-  in the sum under every y: the off-diagonal terms −yᵢ yⱼ are missing.
+  This is dy · y · (1 − y), the diagonal of the Jacobian alone, as if each output depended on its own input only. Every
+  x is in the sum under every y: the off-diagonal terms −yᵢ yⱼ are missing.
 - over the wrong axis:  axis=axis -> axis=0
   The sum runs over the first axis instead of the one that `axis` names.
 - always over the last axis:  axis=axis -> axis=-1
   It does not use `axis`: the sum always runs over the last axis.
 - taken for the logits:
     total = -> y = F.softmax(y, axis); total =
-  y is already the softmax, the forward's output; here it is put through softmax once more, as if it were the logits x.
+  y goes through the softmax once more, as if it were the logits x. It is already the softmax, the forward's output.
 - mean for sum:  np.sum -> np.mean
-  Σ dy · y is a sum along the axis; here it is a mean, too small by the length of the axis.
+  A mean of dy · y along the axis is subtracted, too small by the length of the axis. It must be the sum.
 - dy not weighted by y in the sum:  np.sum(dy * y -> np.sum(dy
   The sum is Σ dy instead of Σ dy · y: each dy counts with its own weight y.
 - dy missing in the sum:  np.sum(dy * y -> np.sum(y * y
   The sum is Σ y · y instead of Σ dy · y: the upstream gradient is missing in it.
 - sum added:  dy - total -> dy + total
-  The sum Σ dy · y is added where it has to be subtracted: a sign is wrong.
+  The sum Σ dy · y is added. Subtract it: a sign is wrong.
 - sum not multiplied by y:  y * (dy - total) -> y * dy - total
   This is y · dy − Σ dy · y: the factor y stands before both terms, y · (dy − Σ dy · y). A bracket is missing.
 - one sum for all rows:  np.sum(dy * y, axis=axis, keepdims=True) -> np.sum(dy * y)
@@ -195,7 +195,7 @@ SOFTMAX_BACKWARD = Exercise(
 - dy · (1 − y):  y * (dy - total) -> dy * (1 - y)
   This is dy · (1 − y): half of the diagonal. It is y · (dy − Σ dy · y).
 - only off the diagonal:  y * (dy - total) -> y * (dy * y - total)
-  Only the terms off the diagonal are there, −yᵢ yⱼ. On the diagonal stands yᵢ (1 − yᵢ): the term y · dy is missing.
+  Only the terms off the diagonal are there, −yᵢ yⱼ. The diagonal is yᵢ (1 − yᵢ): the term y · dy is missing.
 - plus off the diagonal:  y * (dy - total) -> y * (dy * (1 - 2 * y) + total)
   Off the diagonal the sign is wrong: ∂yᵢ/∂xⱼ = −yᵢ yⱼ there. If one logit grows, all other weights shrink.
 - diagonal counted twice:  y * (dy - total) -> y * (dy * (1 - y) - total)

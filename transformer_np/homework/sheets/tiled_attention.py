@@ -61,7 +61,7 @@ SCALE_MISTAKES = """
 - 1/d_k instead of 1/√d_k:  np.sqrt(q.shape[-1]) -> q.shape[-1]
   The scores are divided by d_k instead of √d_k: the square root is missing, or the scale is there twice.
 - multiplied by √d_k:  1 / np.sqrt(q.shape[-1]) -> np.sqrt(q.shape[-1])
-  The scores are multiplied by √d_k (sqrt(K)) where they have to be divided by it.
+  The scores are multiplied by √d_k (sqrt(K)). Divide by it.
 - √ of the values' size:  np.sqrt(q.shape[-1]) -> np.sqrt(v.shape[-1])
   The scale is 1/√d_v, with the size of the values. A score is a product of query and key: 1/√d_k, q.shape[-1].
 """
@@ -70,7 +70,7 @@ MASK_MISTAKES = """
 - mask ignored:  in masked: return scores
   The mask is ignored: hidden keys are seen.
 - only the first of several masks:  in masked: for part in mask: -> for part in mask[:1]:
-  Of a tuple of masks only the first is applied. All of them are: go through the tuple.
+  Only the first mask of a tuple is applied. Apply all of them: go through the tuple.
 - Boolean mask the other way round:  np.where(mask, -np.inf -> np.where(~mask, -np.inf
   The mask is read the other way round: True hides, here it shows.
 - Boolean mask added as a number:  np.where(mask, -np.inf, scores) -> scores + mask
@@ -120,8 +120,8 @@ TILED_ATTENTION = Exercise(
     cases=tiled_cases,
     answer=tiled_attention,
     hints=(
-        "You have the softmax over some keys, and more keys come, one with a larger score. What of the old sums is "
-        "wrong?",
+        "You have the softmax over some keys, and more keys come, one with a larger score. How must the old sums "
+        "change?",
         "m' = max(m, max s), l' = l exp(m − m') + Σ exp(s − m'), o' = o exp(m − m') + Σ exp(s − m') v; out = o / l, "
         "log_total = m + log l",
         "notebook 10, “Tiles”. Right first: without tiles, log_total is the log-sum-exp of a row of scores.",
@@ -145,8 +145,8 @@ TILED_ATTENTION = Exercise(
 - running maximum not corrected for:
     l * correction -> l
     o * correction[..., None] -> o
-  When the maximum grows, what was summed before is not corrected: l and o of the earlier tiles belong to the old
-  maximum m and have to be multiplied by exp(m − m').
+  When the maximum grows, the earlier sums are not corrected: l and o of the earlier tiles belong to the old maximum m
+  and have to be multiplied by exp(m − m').
 - l not corrected:  l * correction -> l
   When the maximum grows, the sum l is not corrected, only o is: both were summed with the old maximum and take the
   factor exp(m − m').
@@ -154,8 +154,7 @@ TILED_ATTENTION = Exercise(
   When the maximum grows, the weighted sum o is not corrected, only l is: both were summed with the old maximum and take
   the factor exp(m − m').
 - correction the wrong way round:  np.exp(m - shift) -> np.where(np.isinf(m), 0, np.exp(shift - m))
-  The correction is exp(m' − m), its inverse: with a larger maximum m' what was summed before has to become smaller,
-  exp(m − m').
+  The correction is exp(m' − m), its inverse: a larger maximum m' makes the earlier sums smaller, exp(m − m').
 - maximum of the tile alone:  np.maximum(m, s.max(axis=-1)) -> s.max(axis=-1)
   The maximum is that of the newest tile, not the largest so far: m' = max(m, max s). Where an earlier tile had larger
   scores, the correction exp(m − m') overflows, and with a tile of −inf it is NaN.
@@ -163,7 +162,7 @@ TILED_ATTENTION = Exercise(
     np.maximum(m, s.max(axis=-1)) -> s.max(axis=-1)
     np.maximum(largest, np.finfo(float).min) -> np.where(np.isneginf(largest), 0, largest)
   The maximum is that of the newest tile, not the largest so far: m' = max(m, max s). In a tile that is hidden whole it
-  is −inf, so that what was summed before it is forgotten or weighted anew.
+  is −inf, so that the earlier sums are forgotten or weighted again.
 - running maximum starts at 0:  np.full(scores.shape[:-1], -np.inf) -> np.zeros(scores.shape[:-1])
   The running maximum starts at 0 instead of −inf: where all scores are far below 0, every exp(s − m) is 0 and 0/0 is
   left.
@@ -178,7 +177,7 @@ TILED_ATTENTION = Exercise(
     o * correction[..., None] + e @ values ->
         (o * correction[..., None] + e @ values) / np.where(l == 0, 1, l)[..., None]
     o / total[..., None] -> o
-  o is divided by l at every tile and goes on as it is: what was divided once is divided again. Divide once, at the end:
+  o is divided by l at every tile and goes on as it is, so the earlier part is divided again. Divide once, at the end:
   out = o / l.
 - mask of the first query for all:
     if mask.dtype == bool: ->
@@ -229,7 +228,7 @@ TILED_ATTENTION = Exercise(
   A tile of queries meets only the tile of keys at the same place. Every query meets every key, so each tile of queries
   goes through all tiles of keys.
 - always causal:  = masked(scores, mask) -> = np.where(causal_mask(*scores.shape[-2:]), -np.inf, masked(scores, mask))
-  The future is hidden without a mask that says so. What is hidden, the mask alone decides.
+  The future is hidden without a mask that says so. Only the mask says what is hidden.
 - softmax over the queries:
     scores = masked(q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1]), mask)
     scores = scores - log_sum_exp(scores, axis=-2)
@@ -262,8 +261,8 @@ TILED_ATTENTION = Exercise(
 - log_total with an axis more:  return out, log_total -> return out, log_total[..., None]
   log_total keeps an axis of length 1, (…, T, 1). It is one number a query, (…, T).
 - weights instead of log_total:  return out, log_total -> return out, F.softmax(scores)
-  The second result is the weights, (…, T, S). Here it is log_total, (…, T): the weights of a long sequence are what is
-  to be avoided.
+  The second result is the weights, (…, T, S). Here it is log_total, (…, T): the weights of a long sequence are what
+  must be avoided.
 """,
 )
 
@@ -323,7 +322,7 @@ TILED_ATTENTION_BACKWARD = Exercise(
   The scale is missing in the gradients: the scores were divided by √d_k (sqrt(K)), so dscores has the factor 1/√d_k
   too, in dQ and in dK.
 - no 1/√d_k in the weights:  @ np.swapaxes(k, -1, -2) * scale -> @ np.swapaxes(k, -1, -2)
-  The scores are computed anew without the scale 1/√d_k (1/sqrt(K)), so A = exp(scores − log_total) are not the
+  The scores are computed again without the scale 1/√d_k (1/sqrt(K)), so A = exp(scores − log_total) are not the
   forward's weights.
 - 1/√d_k twice in the gradients:
     dscores @ k[..., keys, :] -> dscores @ k[..., keys, :] * scale
@@ -359,7 +358,7 @@ TILED_ATTENTION_BACKWARD = Exercise(
   δ is missing: dscores = A · (dA − δ), where δ = Σ dA · A = Σ dout · out is the sum that the backward of the softmax
   subtracts.
 - δ added:  dweights - delta -> dweights + delta
-  δ is added where it has to be subtracted: dscores = A · (dA − δ). A sign is wrong.
+  δ is added. Subtract it: dscores = A · (dA − δ). A sign is wrong.
 - δ of each tile:
     dweights - delta[..., rows, :] -> dweights - (weights * dweights).sum(axis=-1, keepdims=True)
   δ = Σ dA · A is summed over the keys of one tile. It is the sum over all keys of the query, which no tile knows; but Σ

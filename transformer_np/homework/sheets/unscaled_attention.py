@@ -129,8 +129,8 @@ _UNSCALED_MISTAKES = """
 - bias taken for a Boolean mask:  scores + bias -> np.where(bias != 0, -np.inf, scores)
   The bias hides: it is used as if it were a mask. It is added to the scores and only raises or lowers them.
 - bias = None not handled:  if bias is not None: scores = scores + bias -> scores = scores + bias
-  It fails without a bias. bias is None by default, and then nothing is to be added: a test such as `if bias is not
-  None` is missing.
+  It fails without a bias. bias is None by default, and then nothing is added: a test such as `if bias is not None` is
+  missing.
 - bias ignored where there is a mask:  if bias is not None -> if bias is not None and mask is None
   Where there is a mask, the bias is not used, as in `if mask … elif bias …`. Both are applied: Q Kᵀ + bias + M.
 - mask ignored where there is a bias:
@@ -288,7 +288,8 @@ UNSCALED_ATTENTION_BACKWARD = Exercise(
   the softmax, A.
 - weights computed anew without the mask:
     dweights = dout -> weights = F.softmax(q @ np.swapaxes(k, -1, -2)); dweights = dout
-  The weights are computed anew from q and k, without the forward's bias and mask. Use the `weights` that are handed in.
+  The weights are computed again from q and k, without the forward's bias and mask. Use the `weights` that are handed
+  in.
 - dQ and dK swapped:  return dq, dk, dv -> return dk, dq, dv
   dQ and dK are returned in the wrong order: it is dq, dk, dv, dbias.
 - dK and dV swapped:  return dq, dk, dv -> return dq, dv, dk

@@ -168,7 +168,7 @@ WINDOW_ATTENTION = Exercise(
 - keys in place of the values:  weights @ v -> weights @ k
   The weights multiply the keys K instead of the values V: out = A V.
 - weights as (T, T):  band(weights, behind, ahead) -> weights
-  The weights are returned as (T, T), one column a key. They are to be the band (T, R): column j is the key t − window +
+  The weights are returned as (T, T), one column per key. They must be the band (T, R): column j is the key t − window +
   j.
 - scores in place of the weights:  band(weights, behind, ahead) -> scores
   The second result is the scores, (T, T), before the softmax. It is the weights, as the band (T, R).
@@ -261,7 +261,7 @@ WINDOW_ATTENTION_BACKWARD = Exercise(
     keepdims=True) -> keepdims=True) / R
     def softmax_backward(dy, y, axis=-1) -> def softmax_backward(dy, y, axis=-1, R=1)
     softmax_backward(dweights, weights) * -> softmax_backward(dweights, weights, R=behind + 1 + ahead) *
-  In the backward of the softmax Σ dA · A is a sum over the keys; here it is a mean over the R columns.
+  The backward of the softmax uses a mean of dA · A over the R columns. It must be the sum over the keys.
 """,
     )
     + """
@@ -300,7 +300,7 @@ WINDOW_ATTENTION_BACKWARD = Exercise(
 - columns counted from the query on:  s = t - behind + j -> s = t + j
   Column j is read as the key t + j. It is t − window + j: the window begins `window` keys before the query.
 - band taken for weights (T, T):  spread(weights, T, behind, ahead) -> weights.reshape(*weights.shape[:-1], T)
-  The weights are used as if they were (T, T), one column a key. They are the band (T, R): column j is the key t −
+  The weights are used as if they were (T, T), one column per key. They are the band (T, R): column j is the key t −
   window + j.
 - columns counted from 0:  s = t - behind + j -> s = j
   Column j is read as key j. It is the key t − window + j: the band moves with the query.

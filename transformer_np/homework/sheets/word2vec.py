@@ -73,7 +73,7 @@ FLOOR_MISTAKE = """
 - p kept above {floor:g}:
     log_sigmoid(score), log_sigmoid(-noise) ->
         np.log(sigmoid(score) + {floor!r}), np.log(1 - sigmoid(noise) + {floor!r})
-  p is kept above {floor:g} for the logarithm (clip, or p + {floor:g}), so a word held impossible never costs more than
+  p is kept above {floor:g} for the logarithm (clip, or p + {floor:g}), so an impossible word never costs more than
   −log({floor:g}). Use log σ(s) = min(s, 0) − log(1 + exp(−|s|)), which needs no such floor.
 """
 
@@ -99,7 +99,7 @@ NEGATIVE_SAMPLING_LOSS = Exercise(
   drawn near like the context, and all words end in one place.
 - context's score with a minus:  log_sigmoid(score) -> log_sigmoid(-score)
   The context's score has a minus: log σ(−c · o) instead of log σ(c · o). The minus belongs to the negatives; the
-  context is to be drawn near.
+  context must be drawn near.
 - both signs turned:
     log_sigmoid(-noise) -> log_sigmoid(noise)
     log_sigmoid(score) -> log_sigmoid(-score)
@@ -199,8 +199,8 @@ NEGATIVE_SAMPLING_LOSS = Exercise(
 - exponential not kept from overflowing:
     log_sigmoid(score), log_sigmoid(-noise) -> np.log(sigmoid(score)), np.log(sigmoid(-noise))
     in sigmoid: 1 / (1 + np.exp(-x)) -> np.exp(x) / (1 + np.exp(x))
-  σ is exp(s) / (1 + exp(s)): exp(710) overflows, and inf/inf is NaN. exp is to be given nothing large and positive: 1 /
-  (1 + exp(−s)) for p, min(s, 0) − log(1 + exp(−|s|)) for log p.
+  σ is exp(s) / (1 + exp(s)): exp(710) overflows, and inf/inf is NaN. Do not pass large positive numbers to exp: 1 / (1
+  + exp(−s)) for p, min(s, 0) − log(1 + exp(−|s|)) for log p.
 """
     + "".join(FLOOR_MISTAKE.format(floor=floor) for floor in FLOORS)
     + """
@@ -226,10 +226,10 @@ NEGATIVE_SAMPLING_LOSS = Exercise(
 - exponential of the loss:  -np.mean(log_p + of_negatives) -> np.exp(-np.mean(log_p + of_negatives))
   This is exp(loss). The loss is the mean of the negative logarithms itself.
 - 1 − p_context for p_context:  sigmoid(score) -> 1 - sigmoid(score)
-  What is returned as p_context is 1 − p, or σ(−c · o). It is how sure the model is that the word stood near, σ(c · o).
+  The returned p_context is 1 − p, or σ(−c · o). It is how sure the model is that the word stood near, σ(c · o).
 - 1 − p_negatives for p_negatives:  sigmoid(noise) -> 1 - sigmoid(noise)
-  What is returned as p_negatives is 1 − p, the σ(−c · n) of the loss. It is how sure the model is that the word stood
-  near, σ(c · n), which should become 0.
+  The returned p_negatives is 1 − p, the σ(−c · n) of the loss. It is how sure the model is that the word stood near,
+  σ(c · n), which should become 0.
 - p − 1 for p_context:  sigmoid(score) -> sigmoid(score) - 1
   p − 1 is returned as p_context, the gradient's factor. It is p = σ(c · o) itself.
 - scores for p:  sigmoid(score), sigmoid(noise) -> score, noise
@@ -289,7 +289,7 @@ NEGATIVE_SAMPLING_LOSS_BACKWARD = Exercise(
     cases=negative_sampling_loss_backward_cases,
     answer=negative_sampling_loss_backward,
     hints=(
-        "What did the model say of each word, what should it have said, and in how many scores was each vector?",
+        "What did the model say about each word, what should it have said, and which scores used each vector?",
         "ds = dloss · (p − 1) / N, ds_k = dloss · p_k / N; dc = ds o + Σ_k ds_k n_k, do = ds c, dn_k = ds_k c",
         "notebook 12; it is p − q as in cross_entropy_backward, notebook 06, section 4. [:, None] and [..., None] for "
         "the axes.",
@@ -300,14 +300,13 @@ NEGATIVE_SAMPLING_LOSS_BACKWARD = Exercise(
     place=2,
     mistakes="""
 - 1 not subtracted from p_context:  p_context - 1 -> p_context
-  The context's p is used as it is: 1 is to be subtracted. ds = (p − 1) / N for the context and ds_k = p_k / N for a
+  The context's p is used as it is: 1 must be subtracted. ds = (p − 1) / N for the context and ds_k = p_k / N for a
   negative. As it is, the context is pushed away like a negative.
 - 1 − p for the context:  p_context - 1 -> 1 - p_context
   The context's factor is 1 − p; the sign is wrong, it is p − 1. A step against the gradient must raise the context's
   score.
 - p + 1 for the context:  p_context - 1 -> p_context + 1
-  1 is added to the context's p where it has to be subtracted: ds = (p − 1) / N for the context and ds_k = p_k / N for a
-  negative.
+  1 is added to the context's p. Subtract it: ds = (p − 1) / N for the context and ds_k = p_k / N for a negative.
 - p_context squared:  (p_context - 1) -> (p_context - 1) ** 2
   The context's factor is squared, (p − 1)², as a loss might be. ds = (p − 1) / N for the context and ds_k = p_k / N for
   a negative.
@@ -392,27 +391,27 @@ NEGATIVE_SAMPLING_LOSS_BACKWARD = Exercise(
   In dcenter only the last negative counts: in the loop it replaces (=) the others instead of being added (+=). dc = ds
   o + Σ_k ds_k n_k.
 - context for the negatives in dcenter:  * negatives -> * context[:, None]
-  In dcenter the context stands in the negatives' part. What stood beside the center was n_k: dc = ds o + Σ_k ds_k n_k.
+  In dcenter the context stands in the negatives' part. Its factor in the scores is n_k: dc = ds o + Σ_k ds_k n_k.
 - center for context in dcenter:  * context -> * center
-  In dcenter the center itself stands in the context's part. What stood beside it was o: dc = ds o + Σ_k ds_k n_k.
+  In dcenter the center itself stands in the context's part. Its factor in the score is o: dc = ds o + Σ_k ds_k n_k.
 - context for center in dcontext:  dcontext = ds[:, None] * center -> dcontext = ds[:, None] * context
-  dcontext is made with the context itself. What stood beside it in the score was the center: do = ds c.
+  dcontext is made with the context itself. Its factor in the score is the center: do = ds c.
 - negatives in dcontext too:
     dcontext = ds[:, None] * center -> dcontext = (ds[:, None] + dnoise.sum(axis=1, keepdims=True)) * center
   The negatives' factors are in dcontext too. The context was in its own score only: do = ds c.
 - negatives for center in dnegatives:  center[:, None] -> negatives
-  dnegatives is made with the negatives themselves. What stood beside them in the scores was the center: dn_k = ds_k c.
+  dnegatives is made with the negatives themselves. Their factor in the scores is the center: dn_k = ds_k c.
 - context for center in dnegatives:  center[:, None] -> context[:, None]
-  dnegatives is made with the context. What stood beside the negatives in the scores was the center: dn_k = ds_k c.
+  dnegatives is made with the context. The factor of the negatives in the scores is the center: dn_k = ds_k c.
 - center not used in dnegatives:  center[:, None] -> np.ones_like(negatives)
-  dnegatives holds the factors p_k / N alone. They are to be multiplied by the center: dn_k = ds_k c.
+  dnegatives holds the factors p_k / N alone. They must be multiplied by the center: dn_k = ds_k c.
 - dnegatives summed over the negatives:  dcontext, dnegatives -> dcontext, dnegatives.sum(axis=1)
   dnegatives is summed over the negatives, (N, D). Each has its own vector, (N, K, D).
 - dnegatives summed over the pairs:  dcontext, dnegatives -> dcontext, dnegatives.sum(axis=0)
   dnegatives is summed over the pairs, (K, D). Each pair has negatives of its own, (N, K, D): embedding_backward adds
   them to the rows of the table.
 - dnegatives (K, N, D):  dcontext, dnegatives -> dcontext, dnegatives.swapaxes(0, 1)
-  dnegatives is (K, N, D): pairs and negatives have changed places. It is (N, K, D).
+  dnegatives is (K, N, D): pairs and negatives are swapped. It is (N, K, D).
 - gradients summed over the pairs:  dcenter, dcontext -> dcenter.sum(axis=0), dcontext.sum(axis=0)
   dcenter and dcontext are summed over the pairs, (D,). Each pair has vectors of its own, (N, D): embedding_backward
   adds them to the rows of the table.
