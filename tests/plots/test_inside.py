@@ -76,7 +76,9 @@ def test_attention_with_a_range_of_its_own(rng):
     assert (norm.vmin, norm.vmax) == (0, 1)
 
 
-@pytest.mark.parametrize("name", ["slide.png", "slide.svg", "slide.pdf"])
+@pytest.mark.parametrize(
+    "name", ["slide.png", *(pytest.param(f"slide.{x}", marks=pytest.mark.long) for x in ("svg", "pdf"))]
+)
 def test_slides_are_16_to_9(rng, tmp_path, name):
     figure = plots.attention(weights_of(rng, 5, 4), list("abcde"), list("abcd"))
     before = len(figure.texts), len(figure.artists)
