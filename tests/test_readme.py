@@ -255,10 +255,14 @@ def test_the_exercise_that_is_written(tmp_path, monkeypatch, capsys):
     assert "'np.mean(y)' is not in the answer" in capsys.readouterr().out
 
 
-def test_the_trace(capsys):
-    (block,) = fences("docs/looking-inside.md", "python")
-    exec(block, {})
+def test_the_ways_to_look_inside(capsys):
+    trace, replacing = fences("docs/looking-inside.md", "python")
+    names = {}
+    exec(trace, names)
     assert capsys.readouterr().out.endswith("(1, 3, 16)\n")
+    exec(replacing, names)
+    said = capsys.readouterr().out
+    assert said.endswith("(2, 1, 3, 11)\n") and "blocks.0.attention" in said
 
 
 def test_a_pretrained_model_writes(tmp_path, monkeypatch, capsys):

@@ -473,6 +473,9 @@ def test_a_damaged_model(capsys, run, spoil, message):
         ("mask --length 4 --window 1 -o a.pdf", b"%PDF"),
         ("attention Ana --layer 1 --head 2 -o a.SVG", b"<?xml"),
         ("attention --kind decoder -o a.png", b"\x89PNG"),
+        ("model-view Ana --kind encoder --slide Heads -o a.png", b"\x89PNG"),
+        ("matrices three --head 2 --product 4 -o a.png", b"\x89PNG"),
+        ("matrices norm -o a.html", b"<!doctype html>"),
     ],
 )
 def test_pictures(capsys, here, arguments, beginning):
@@ -490,6 +493,10 @@ def test_pictures(capsys, here, arguments, beginning):
         ("pe --length 3 --d-model 4 -o nowhere/a.png", "-o nowhere/a.png: there is no folder nowhere"),
         ("pe --length 3 --d-model 4 -o pairs.tsv/a.png", "-o pairs.tsv/a.png: there is no folder pairs.tsv"),
         ("pe --length 0 -o a.png", "must be at least 1"),
+        ("pe -o a.html", "-o a.html: the name must end in .png, .svg or .pdf"),
+        ("matrices --product 8 -o a.png", "--product must lie in 1 … 7, got 8"),
+        ("matrices eight --head 9 -o a.png", "head must lie in 1 … 8"),
+        ("matrices --slide Heads -o a.html", "--slide makes pictures"),
         ("pe --length 1000000000000000 -o a.png", "Unable to allocate"),
         ("mask --length -1 -o a.png", "must be at least 1, got -1"),
         ("mask --window -1 -o a.png", "window must be at least 0, got -1"),

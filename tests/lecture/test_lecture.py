@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
+from transformer_np.commands.lecture import best_aligned
 from transformer_np.layers import PositionalEncoding
 from transformer_np.layers.blocks import EncoderBlock
 from transformer_np.lecture import (
@@ -412,3 +413,10 @@ def test_the_page_of_errata_has_these_rows_and_numbers(rows):
         for number in re.findall(r"(?<![\w.^])\d+\.\d+(?![\w.])", " ".join(cells)):
             digits = len(number.split(".")[1])
             assert number in example.reason or any(f"{value:.{digits}f}" == number for value in known), (row, number)
+
+
+def test_the_picture_shows_the_head_with_the_best_alignment(rng):
+    weights = rng.random((2, 3, 6, 5)) / 10
+    weights[1, 0, range(5), range(5)] = 1
+    weights[0, 2, 5] = 1  # where no word stands beside it
+    assert best_aligned(weights) == (1, 0)

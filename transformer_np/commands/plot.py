@@ -12,6 +12,7 @@ from . import (
     add_model,
     add_vectors,
     check_picture,
+    check_writable,
     given_vectors,
     read_pretrained,
 )
@@ -54,13 +55,24 @@ def add_parser(subparsers):
         sub = add_command(pictures, name, run, summary, f"transformer-np plot {name} {example} -o {name}.png")
         sub.set_defaults(draw=draw)
         sub.add_argument("-o", "--out", required=True, metavar="FILE", help="the picture: .png, .svg or .pdf")
+        sub.add_argument("--slide", metavar="TITLE", help="a slide of 16:9 with this title in large type")
         for add in flags:
             add(sub)
 
 
 def run(args):
-    check_picture("-o", args.out)
-    args.draw(args).savefig(args.out)
+    if args.draw is draw_matrices and Path(args.out).suffix.lower() == ".html":
+        check_writable("-o", args.out)
+        if args.slide is not None:
+            raise ValueError("--slide makes pictures: the name after -o must end in .png, .svg or .pdf")
+        matrices_page(args).save(args.out)
+    else:
+        check_picture("-o", args.out)
+        figure = args.draw(args)
+        if args.slide is None:
+            figure.savefig(args.out)
+        else:
+            figure.save_slide(args.out, args.slide)
     print(args.out)
     return 0
 
@@ -210,6 +222,78 @@ def _pick(name, stack, number):
     if not 1 <= number <= len(stack):
         raise ValueError(f"--{name} must lie in 1 … {len(stack)}, got {number}")
     return stack[number - 1]
+
+
+@picture(
+    "model-view",
+    "all heads of all layers of a trained model as thumbnails",
+    '--kind encoder "Ana is tired"',
+    *ATTENTION[:3],
+)
+def draw_model_view(args):
+    from .. import plots
+
+    weights, _, _ = attention_weights(args)
+    return plots.model_view(weights)
+
+
+# --- products of matrices --------------------------------------------------------------------------------------------
+
+
+@picture(
+    "matrices",
+    "the products of attention or LayerNorm as coloured grids with their numbers; as .html, a page that steps through",
+    "five --product 4",
+    flag(
+        "example",
+        nargs="?",
+        choices=("five", "three", "eight", "norm"),
+        default="five",
+        help="attention of the lecture's five words, its three heads, eight heads with random weights, or LayerNorm",
+    ),
+    number("--product", "one product, counted from 1", shown="all"),
+    number("--head", "the head that is shown, counted from 1", 1),
+)
+def draw_matrices(args):
+    from .. import plots
+
+    products, title = products_of(args)
+    return plots.matrices(products, title=title if args.slide is None else None)
+
+
+def matrices_page(args):
+    from .. import plots
+
+    return plots.matrices_page(*products_of(args))
+
+
+MATRICES = {
+    "five": "Attention of five words",
+    "three": "The lecture's three heads",
+    "eight": "Eight heads",
+    "norm": "LayerNorm",
+}
+
+
+def products_of(args):
+    """The products of an example and a title."""
+    from .. import plots
+    from ..layers import LayerNorm, MultiHeadAttention
+    from ..lecture import five_words, three_heads
+
+    five = five_words()
+    if args.example == "norm":
+        products = plots.layer_norm_products(LayerNorm(4, dtype=np.float64), five.x, five.words)
+    elif args.example == "eight":
+        layer = MultiHeadAttention(16, 8, bias=False, rng=0, dtype=np.float64)
+        layer(np.random.default_rng(0).normal(size=(1, 5, 16)))
+        products = plots.attention_products(layer, five.words, args.head)
+    else:
+        steps = five if args.example == "five" else three_heads()
+        products = plots.attention_products(steps.layer, steps.words, args.head)
+    if args.product is not None:
+        products = [_pick("product", products, args.product)]
+    return products, MATRICES[args.example]
 
 
 # --- models and their training ---------------------------------------------------------------------------------------

@@ -16,17 +16,21 @@ from .grades import class_results
 from .gradients import gradient_flow, gradient_norms
 from .growth import complexity_curves, gradient_distance
 from .heads import head_view
-from .heatmaps import attention, attention_maps, mask, translator_attention
+from .heatmaps import attention, attention_maps, mask, model_view, translator_attention
 from .inside import head_ablation, logit_lens
 from .learning import copy_curves, loss_curves, training_curve
+from .matrices import Product, attention_products, layer_norm_products, matrices
 from .positions import positional_encoding, relative_bias, wavelengths
+from .stepping import matrices_page
 from .structure import architecture
 from .words import principal_components, word_map
 
 __all__ = [
+    "Product",
     "architecture",
     "attention",
     "attention_maps",
+    "attention_products",
     "class_results",
     "complexity_curves",
     "copy_curves",
@@ -38,10 +42,14 @@ __all__ = [
     "gradient_norms",
     "head_ablation",
     "head_view",
+    "layer_norm_products",
     "likeliest",
     "logit_lens",
     "loss_curves",
     "mask",
+    "matrices",
+    "matrices_page",
+    "model_view",
     "positional_encoding",
     "principal_components",
     "progress",

@@ -10,18 +10,26 @@ from matplotlib.path import Path
 from .sheet import Sheet, rows_and_columns
 from .style import (
     CELL_WITH_VALUE,
+    EDGE,
     HATCH,
     HIDDEN,
+    LABEL,
     LARGEST_PAGE,
+    PAD,
     PAGE,
     SEEN,
     WEIGHTS,
+    Picture,
     as_numbers,
     as_words,
     print_values,
     round_ticks,
     styled,
+    text_width,
+    wrapped,
 )
+
+THUMBNAIL = 0.45  # inches, the least side of a thumbnail
 
 
 @styled
@@ -45,18 +53,17 @@ def attention(weights, queries, keys, title=None, own_range=False):
     weights = as_numbers("weights", weights)
     if weights.ndim not in (2, 3, 4) or 0 in weights.shape:
         raise ValueError(f"weights must have the axes (T, S), (H, T, S) or (L, H, T, S), got shape {weights.shape}")
-    low, high = weights.min(), weights.max()
-    if low < -1e-5 or high > 1 + 1e-5:
-        raise ValueError(f"weights must lie in 0 … 1, as after the softmax; got {low:.4g} … {high:.4g}")
+    low, high = _check_weights(weights)
     *layers, T, S = weights.shape
     queries, keys = as_words("queries", queries, T, "row"), as_words("keys", keys, S, "column")
     panels = weights.reshape(-1, T, S)
 
     rows, columns = layers if len(layers) == 2 else rows_and_columns(len(panels))
     heads = [f"head {h + 1}" for h in range(layers[-1])] if layers else []
-    side = 0.75 + 0.2 * (len(layers) == 2)
-    sheet = Sheet(rows, columns, queries, keys, heads, title, side, len(panels))
     norm = Normalize(low, high) if own_range and high > low else Normalize(0, 1)
+    gap = 0.1 + 0.2 * (len(layers) == 2)
+    side = gap + (0.65 if norm.vmax == 1 else 0.85)  # room for ticks such as 0.225
+    sheet = Sheet(rows, columns, queries, keys, heads, title, side, len(panels))
     for axes, panel in zip(sheet.panels, panels, strict=True):
         image = axes.imshow(panel, cmap=WEIGHTS, norm=norm)
         if sheet.cell >= CELL_WITH_VALUE:
@@ -65,10 +72,60 @@ def attention(weights, queries, keys, title=None, own_range=False):
         for layer, axes in enumerate(sheet.panels[columns - 1 :: columns]):
             x = 1 + 0.05 / (S * sheet.cell)
             axes.text(x, 0.5, f"layer {layer + 1}", transform=axes.transAxes, rotation=270, va="center")
-    bar = sheet.bar_axes(side - 0.65)
+    bar = sheet.bar_axes(gap)
     ticks = np.arange(6) / 5 if norm.vmax == 1 and norm.vmin == 0 else round_ticks(5)
     sheet.figure.colorbar(image, cax=bar, label="attention weight", ticks=ticks)
     return sheet.figure
+
+
+@styled
+def model_view(weights, title=None):
+    """All heads of all layers at a glance, as thumbnails without words.
+
+    weights: (L, H, T, S), `attention_maps(model)[:, 0]`
+
+    How to read it: a row is a layer, the first one on top, and a column a head. In a thumbnail, queries go down and
+    keys to the right, as in `attention`; each thumbnail has its own colours, from 0 to its largest weight. A diagonal:
+    each word looks at itself, or at a word a fixed number of places away. A column: all words look at one word. An even
+    square: the head looks everywhere. Draw a head that stands out with `attention`.
+
+    Raises ValueError for another shape or a weight outside 0 … 1.
+    """
+    weights = as_numbers("weights", weights)
+    if weights.ndim != 4 or 0 in weights.shape:
+        raise ValueError(f"weights must have the axes (L, H, T, S), got shape {weights.shape}")
+    _check_weights(weights)
+    L, H = weights.shape[:2]
+    width, left = max(THUMBNAIL, min(0.9, (LARGEST_PAGE[0] - 1) / H - PAD)), EDGE + LABEL + PAD
+    across, down = left + H * (width + PAD) + EDGE, EDGE + LABEL + PAD + L * (width + PAD) + EDGE
+    lines = wrapped(title, across - 2 * EDGE) if title else []
+    top = LABEL * len(lines) + PAD if lines else 0
+    down += top
+    figure = Picture(figsize=(across, down))
+    for layer, heads in enumerate(weights):
+        for head, panel in enumerate(heads):
+            x = left + head * (width + PAD)
+            y = down - top - EDGE - LABEL - PAD - (layer + 1) * (width + PAD) + PAD
+            axes = figure.add_axes((x / across, y / down, width / across, width / down))
+            axes.imshow(panel, cmap=WEIGHTS, norm=Normalize(0, panel.max() or 1), aspect="auto")
+            axes.set_xticks([])
+            axes.set_yticks([])
+            axes.spines[:].set_visible(False)
+            if layer == 0:
+                axes.set_title(f"head {head + 1}" if text_width(f"head {head + 1}") < width else f"{head + 1}", pad=4)
+            if head == 0:
+                axes.set_ylabel(f"layer {layer + 1}", labelpad=4)
+    if lines:
+        figure.suptitle("\n".join(lines), y=1 - EDGE / down, va="top", parse_math=False)
+    return figure
+
+
+def _check_weights(weights):
+    """The smallest and the largest weight; ValueError if they do not lie in 0 … 1."""
+    low, high = weights.min(), weights.max()
+    if low < -1e-5 or high > 1 + 1e-5:
+        raise ValueError(f"weights must lie in 0 … 1, as after the softmax; got {low:.4g} … {high:.4g}")
+    return low, high
 
 
 def attention_maps(model, kind="encoder"):

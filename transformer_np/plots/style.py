@@ -7,8 +7,10 @@ import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+from matplotlib.patches import Rectangle
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Bbox
 
 from ..support.files import write_atomically
 
@@ -57,6 +59,24 @@ class Picture(Figure):
             save(fname, **options)
         else:
             write_atomically(fname, lambda temporary: save(temporary, **options))
+
+    def save_slide(self, fname, title):
+        """Save the picture as a slide of 16 : 9, with a title in large type above it; the page is just large enough for
+        the picture, so that the words are as large as they can be when the slide fills a screen."""
+        width, height = self.get_size_inches()
+        across = max(width, 16 / 9 * height / 0.84, text_width(title, TITLE) + 4 * EDGE)
+        down = max(9 / 16 * across, height / 0.84)
+        size = min(72 * 0.055 * down, TITLE * (across - 4 * EDGE) / text_width(title, TITLE))  # points
+        left, below = (across - width) / 2, (0.86 * down - height) / 2
+        page = Bbox.from_extents(-left, -below, across - left, down - below)  # inches, around the picture
+        corner = -left / width, -below / height
+        back = Rectangle(corner, across / width, down / height, color="white", zorder=-10, transform=self.transFigure)
+        self.add_artist(back)
+        x, y = (across / 2 - left) / width, (0.93 * down - below) / height
+        words = self.text(x, y, title, ha="center", va="center", size=size, weight="bold", parse_math=False)
+        self.savefig(fname, bbox_inches=page)
+        back.remove()
+        words.remove()
 
     def _repr_png_(self):
         buffer = io.BytesIO()

@@ -76,7 +76,7 @@ def word_map(words, vectors, groups=None, title=None):
         axis.set_major_locator(round_ticks(6))
     if left_out := len(words) - len(placed):
         note = f"{left_out} of {len(words)} words have no room"
-        axes.text(1, 0.01, note, ha="right", va="bottom", size=TEXT - 1, color=HATCH, transform=axes.transAxes)
+        figure.text(1 - _RIGHT / WIDTH, 0.1 / HEIGHT, note, ha="right", va="bottom", size=TEXT - 1, color=HATCH)
     if title:
         axes.set_title(title, loc="left", parse_math=False)
     if groups is not None:

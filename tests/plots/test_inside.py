@@ -1,0 +1,94 @@
+"""Logit lens, ablation of heads, and all heads at a glance."""
+
+import numpy as np
+import pytest
+from reading import check_layout, colour_bar, heatmaps, weights_of, words_on
+
+from transformer_np import functional as F
+from transformer_np import plots
+from transformer_np.inspection import HeadAblation
+
+
+def test_logit_lens_shows_the_likeliest_words(rng):
+    logits = rng.normal(size=(3, 4, 6)) * 2
+    words = ["$x$", "cat", " the", "December", "a", "b"]
+    figure = plots.logit_lens(logits, ["I", "saw", "a", "$"], words, title="After each block")
+    (axes,) = heatmaps(figure)
+    p = F.softmax(logits)
+    np.testing.assert_allclose(axes.images[0].get_array(), p.max(axis=-1)[::-1])  # the last block on top
+    shown = {text.get_position(): text.get_text() for text in axes.texts}
+    for (layer, t), i in np.ndenumerate(p.argmax(axis=-1)):
+        assert shown[(t, 2 - layer)] == ("␣the" if i == 2 else words[i])
+    assert list(words_on(axes.yaxis).values()) == ["block 2", "block 1", "input"]
+    assert list(words_on(axes.xaxis).values()) == ["I", "saw", "a", "$"]
+    check_layout(figure)
+
+
+def test_logit_lens_layout_and_errors(rng):
+    check_layout(plots.logit_lens(rng.normal(size=(4, 3, 30)), [f"word {i}" for i in range(3)]))
+    check_layout(plots.logit_lens(rng.normal(size=(1, 1, 2)), ["a"]))
+    with pytest.raises(ValueError, match=r"logits must have the axes \(L \+ 1, T, V\), got shape \(2, 3\)"):
+        plots.logit_lens(np.ones((2, 3)), ["a"])
+    with pytest.raises(ValueError, match="read must be 4 words, one for each position; got 3"):
+        plots.logit_lens(np.ones((2, 4, 5)), ["a", "b", "c"])
+
+
+def test_head_ablation_shows_the_changes():
+    table = HeadAblation(1.0, {"encoder.0.attention": np.array([1.5, 0.9, 1.001]), "short": np.array([3.0])})
+    figure = plots.head_ablation(table, "loss", title="Without one head")
+    (axes,) = heatmaps(figure)
+    image = axes.images[0]
+    np.testing.assert_allclose(image.get_array()[0], [0.5, -0.1, 0.001])
+    assert (image.norm.vmin, image.norm.vmax) == (-2, 2) and image.get_array().mask[1, 1:].all()
+    assert [text.get_text() for text in axes.texts] == ["+0.50", "−0.10", "0", "+2.00"]
+    assert list(words_on(axes.yaxis).values()) == list(table.without)
+    assert colour_bar(figure).get_ylabel() == "change of the loss"
+    check_layout(figure)
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (2, 4, 6, 5), pytest.param((3, 40, 2, 2), marks=pytest.mark.long)])
+def test_model_view(rng, shape):
+    weights = weights_of(rng, *shape)
+    figure = plots.model_view(weights, title="All heads")
+    panels = heatmaps(figure)
+    assert len(panels) == shape[0] * shape[1]
+    for axes, panel in zip(panels, weights.reshape(-1, *shape[2:]), strict=True):
+        np.testing.assert_array_equal(axes.images[0].get_array(), panel)
+    assert panels[-1].get_ylabel() == (f"layer {shape[0]}" if shape[1] == 1 else "")
+    check_layout(figure)
+
+
+def test_model_view_errors(rng):
+    with pytest.raises(ValueError, match=r"weights must have the axes \(L, H, T, S\), got shape \(2, 3, 3\)"):
+        plots.model_view(weights_of(rng, 2, 3, 3))
+    with pytest.raises(ValueError, match="weights must lie in 0 … 1"):
+        plots.model_view(np.full((1, 1, 2, 2), 2.0))
+
+
+def test_attention_with_a_range_of_its_own(rng):
+    weights = F.softmax(rng.normal(size=(2, 3, 3)) / 9)
+    figure = plots.attention(weights, list("abc"), list("abc"), own_range=True)
+    norm = heatmaps(figure)[0].images[0].norm
+    assert (norm.vmin, norm.vmax) == (weights.min(), weights.max())
+    check_layout(figure)
+    even = np.full((2, 2), 0.5)
+    norm = heatmaps(plots.attention(even, list("ab"), list("ab"), own_range=True))[0].images[0].norm
+    assert (norm.vmin, norm.vmax) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    "name", ["slide.png", *(pytest.param(f"slide.{x}", marks=pytest.mark.long) for x in ("svg", "pdf"))]
+)
+def test_slides_are_16_to_9(rng, tmp_path, name):
+    figure = plots.attention(weights_of(rng, 5, 4), list("abcde"), list("abcd"))
+    before = len(figure.texts), len(figure.artists)
+    figure.save_slide(tmp_path / name, "Cost: $5 for a head")
+    assert (len(figure.texts), len(figure.artists)) == before
+    data = (tmp_path / name).read_bytes()
+    if name == "slide.png":
+        width, height = (int.from_bytes(data[i : i + 4], "big") for i in (16, 20))
+    elif name == "slide.svg":
+        width, height = (float(x) for x in data.split(b'viewBox="0 0 ')[1].split(b'"')[0].split())
+    else:
+        width, height = (float(x) for x in data.split(b"/MediaBox [ 0 0 ")[1].split(b"]")[0].split())
+    assert width / height == pytest.approx(16 / 9, rel=0.01)

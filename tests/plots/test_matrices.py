@@ -1,0 +1,138 @@
+"""Products of matrices as coloured grids, as a picture and as a page."""
+
+import re
+
+import numpy as np
+import pytest
+from matplotlib.collections import QuadMesh
+from reading import check_layout
+
+from transformer_np import plots
+from transformer_np.layers import LayerNorm, MultiHeadAttention
+from transformer_np.lecture import five_words, three_heads
+
+WORDS = ["a", "$b$", "c", "<d>"]
+
+
+def layer_after_forward(rng, heads=3, bias=True):
+    layer = MultiHeadAttention(6, heads, bias=bias, rng=1, dtype=np.float64)
+    for parameter in layer.parameters():
+        parameter.data = rng.normal(size=parameter.shape)
+    return layer, layer(rng.normal(size=(2, 4, 6)))
+
+
+def multiplied(product):
+    """The left side of an equation with one product, and its right side."""
+    (_, left), (_, right), *_, (_, result) = product.matrices
+    assert product.terms[1] == "·"
+    return left @ right, result
+
+
+@pytest.mark.parametrize("heads", [1, 3])
+def test_the_equations_of_attention_hold(rng, heads):
+    layer, y = layer_after_forward(rng, heads)
+    products = plots.attention_products(layer, WORDS, head=heads, row=1)
+    assert len(products) == 7 + (heads > 1)
+    for product in (products[5], *products[:3]):
+        left, right = multiplied(product)
+        biases = 0 if product is products[5] else right - left  # of the projections
+        np.testing.assert_allclose(left + biases, right)
+        assert np.allclose(np.ptp(biases, axis=0), 0)
+    scores, same = multiplied(products[3])
+    np.testing.assert_allclose(scores / (6 / heads) ** 0.5, same)
+    np.testing.assert_array_equal(products[4].matrices[1][1], layer.weights[1, heads - 1])
+    np.testing.assert_allclose(products[4].matrices[1][1].sum(axis=1), 1)
+    if heads > 1:
+        *parts, (_, whole) = products[6].matrices
+        np.testing.assert_array_equal(np.concatenate([z for _, z in parts], axis=1), whole)
+        np.testing.assert_array_equal(parts[-1][1], products[5].matrices[2][1])
+    np.testing.assert_allclose(products[-1].matrices[-1][1], y[1])
+
+
+def test_the_equations_of_layer_norm_hold(rng):
+    layer, x = LayerNorm(5, dtype=np.float64), rng.normal(size=(4, 5))
+    layer.gamma, layer.beta = rng.normal(size=(2, 5))
+    centre, divide, shift = ([array for _, array in p.matrices] for p in plots.layer_norm_products(layer, x, WORDS))
+    np.testing.assert_allclose(centre[0] - centre[1], centre[2])
+    np.testing.assert_allclose(divide[0] / divide[1], divide[2])
+    np.testing.assert_allclose(shift[0] * shift[1] + shift[2], shift[3])
+    np.testing.assert_allclose(shift[3], layer(x))
+
+
+def test_grids_show_numbers_names_and_shapes():
+    five = five_words()
+    products = plots.attention_products(five.layer, five.words)[3:5]
+    figure = plots.matrices(products, title="Five words: $5")
+    (axes,) = figure.axes
+    meshes = [child for child in axes.get_children() if isinstance(child, QuadMesh)]
+    arrays = [array for product in products for _, array in product.matrices]
+    for mesh, array in zip(meshes, arrays, strict=True):
+        np.testing.assert_array_equal(mesh.get_array(), array)
+    texts = [text.get_text() for text in axes.texts]
+    for name in ("$Q$", "$K^\\top$", "$A$", "5 × 4", "4 × 5", "softmax", "0.63", "/ √4  ="):
+        assert name in texts
+    assert texts.count("Lucas") == 2
+    check_layout(figure, on_panels=True)
+
+
+def test_grids_of_several_heads():
+    three = three_heads()
+    check_layout(plots.matrices(plots.attention_products(three.layer, three.words, head=3)[6]), on_panels=True)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("head", [1, 3])
+def test_all_grids_of_several_heads(head):
+    three = three_heads()
+    check_layout(plots.matrices(plots.attention_products(three.layer, three.words, head)), on_panels=True)
+
+
+def test_large_matrices_have_no_numbers(rng):
+    figure = plots.matrices(
+        plots.Product("Large", [("X", rng.normal(size=(3, 40))), "+", ("Y", -np.eye(2) / 1e9)], list("abc"))
+    )
+    texts = [text.get_text() for text in figure.axes[0].texts]
+    assert texts.count("0.00") == 4 and "3 × 40" in texts and len(texts) == 1 + 3 + 1 + 4 + 4
+    check_layout(figure, on_panels=True)
+
+
+def test_page_steps_through_the_rows(rng):
+    layer, _ = layer_after_forward(rng, bias=False)
+    products = plots.attention_products(layer, WORDS)
+    page = plots.matrices_page(products, "Heads & <rows>")
+    assert "<title>Heads &amp; &lt;rows&gt;</title>" in page.html and "<iframe" in page._repr_html_()
+    sections = re.findall(r'<section data-rows="(\d)" hidden>(.*?)</section>', page.html, re.S)
+    assert [rows for rows, _ in sections] == ["4"] * len(products)
+    for (_, text), product in zip(sections, products, strict=True):
+        tables = re.findall(r"<table(.*?)>(.*?)</table>", text)
+        assert len(tables) == len(product.matrices) and " class=result" in tables[-1][0]
+        for (_, table), (_, matrix) in zip(tables, product.matrices, strict=True):
+            numbers = [float(x.replace("−", "-")) for x in re.findall(r"<td[^>]*>([^<]+)</td>", table)]
+            np.testing.assert_allclose(numbers, matrix.ravel(), atol=0.051)
+        assert text.count('scope="row">&lt;d&gt;') == 1
+    assert "data-by=row" in sections[0][1] and "<sup>Q</sup>" in sections[0][1]
+    query, weight, result = re.findall(r"<table(.*?)>", sections[0][1])
+    assert "data-by" in query and "data-by" not in weight and "data-by" in result
+    assert not re.search(r"https?://|src=|@import|url\(", page.html)  # no network
+    assert "prefers-reduced-motion" in page.html and "ArrowRight" in page.html
+
+
+def test_what_cannot_be_drawn(rng):
+    layer, _ = layer_after_forward(rng)
+    for head, row in ((0, 0), (4, 0), (1, 2)):
+        with pytest.raises(ValueError, match="head must lie in 1 … 3 and row in 0 … 1"):
+            plots.attention_products(layer, head=head, row=row)
+    with pytest.raises(ValueError, match="words must be 4 words, one for each row of X; got 2"):
+        plots.attention_products(layer, ["a", "b"])
+    with pytest.raises(TypeError, match="layer must be a MultiHeadAttention, got LayerNorm"):
+        plots.attention_products(LayerNorm(3))
+    with pytest.raises(TypeError, match="layer must be a LayerNorm, got int"):
+        plots.layer_norm_products(3, np.ones((2, 2)))
+    layer(rng.normal(size=(1, 2, 6)), rng.normal(size=(1, 3, 6)))
+    with pytest.raises(ValueError, match="layer must have computed self-attention"):
+        plots.attention_products(layer)
+    for draw in (plots.matrices, plots.matrices_page):
+        with pytest.raises(ValueError, match="products must have at least one Product"):
+            draw([])
+    with pytest.raises(ValueError, match=r"X must be a matrix, got shape \(3,\)"):
+        plots.Product("a vector", [("X", np.ones(3))])

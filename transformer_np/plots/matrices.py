@@ -1,0 +1,259 @@
+"""Products of matrices as coloured grids with their numbers: attention and LayerNorm, one product at a time."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from matplotlib.colors import CenteredNorm, Normalize
+
+from .. import functional as F
+from ..layers import LayerNorm, MultiHeadAttention
+from .style import (
+    EDGE,
+    LABEL,
+    PAD,
+    SIGNED,
+    TEXT,
+    TITLE,
+    WEIGHTS,
+    Picture,
+    as_numbers,
+    as_words,
+    is_bright,
+    styled,
+    text_width,
+    wrapped,
+)
+
+ROW = 0.24  # inches: the height of a row with numbers
+SMALL = 0.16  # the side of a square without a number
+MOST = 12  # rows or columns with numbers
+BETWEEN = 0.1  # around a sign such as =
+
+
+@dataclass(frozen=True)
+class Product:
+    """One line of `matrices`: an equation of matrices.
+
+    title: what is computed;  terms: a list of pairs (name, matrix) and of signs such as "·" and "="
+    words: the names of the rows of the first matrix, or None
+
+    Names are written as in TeX: "W^Q", "QK^T/\\sqrt{d_k}".
+    """
+
+    title: str
+    terms: list
+    words: list | None = None
+
+    def __post_init__(self):
+        for term in self.terms:
+            if not isinstance(term, str) and as_numbers(term[0], term[1]).ndim != 2:
+                raise ValueError(f"{term[0]} must be a matrix, got shape {np.shape(term[1])}")
+        if self.words is not None:
+            as_words("words", self.words, len(self.matrices[0][1]), f"row of {self.matrices[0][0]}")
+
+    @property
+    def matrices(self):
+        return [term for term in self.terms if not isinstance(term, str)]
+
+
+def attention_products(layer, words=None, head=1, row=0):
+    """The products of a MultiHeadAttention's last forward, in order, for `matrices` and `matrices_page`.
+
+        X W^Q = Q,  X W^K = K,  X W^V = V,  Q Kᵀ / √d_k = S,  softmax(S) = A,  A V = Z,
+        and with several heads: the Z of all heads side by side,  Concat W^O = output
+
+    layer: after a forward in train() or eval(keep=True);  words: the names of the T rows
+    head: counted from 1;  row: of the batch, from 0
+
+    Raises ValueError for a head or row out of range, or for cross-attention.
+    """
+    if not isinstance(layer, MultiHeadAttention):
+        raise TypeError(f"layer must be a MultiHeadAttention, got {type(layer).__name__}")
+    x, memory, weights, concat = layer.kept("x", "memory", "weights", "concat")
+    if memory is not None or weights is None:
+        raise ValueError("layer must have computed self-attention with whole weights: call layer(x) in train()")
+    H = layer.num_heads
+    if not 1 <= head <= H or not 0 <= row < len(x):
+        raise ValueError(f"head must lie in 1 … {H} and row in 0 … {len(x) - 1}, got {head} and {row}")
+    x, (q, k, v) = x[row], (array[row, head - 1] for array in layer.kept("q", "k", "v"))
+    A, S = weights[row, head - 1], F.attention_scores(q, k)
+    K, of = q.shape[1], f"_{head}" if H > 1 else ""
+    columns = slice((head - 1) * K, head * K)
+    titles = (
+        "The queries: what each word looks for",
+        "The keys: what each word offers",
+        "The values: what each word gives",
+    )
+    products = [
+        Product(
+            title,
+            [("X", x), "·", (f"W^{n}{of}", getattr(layer, f"w_{n.lower()}").data[:, columns]), "=", (n + of, y)],
+            words,
+        )
+        for title, n, y in zip(titles, "QKV", (q, k, v), strict=True)
+    ]
+    products += [
+        Product(
+            "How well each query fits each key",
+            [(f"Q{of}", q), "·", (f"K{of}^\\top", k.T), f"/ √{K}  =", (f"S{of}", S)],
+            words,
+        ),
+        Product("Weights: each row adds up to 1", ["softmax", (f"S{of}", S), "=", (f"A{of}", A)], words),
+        Product(
+            "The mean of the values, with these weights",
+            [(f"A{of}", A), "·", (f"V{of}", v), "=", (f"Z{of}", A @ v)],
+            words,
+        ),
+    ]
+    out = concat[row]
+    if H > 1:
+        heads = [(f"Z_{h + 1}", out[:, h * K : (h + 1) * K]) for h in range(H)]
+        products.append(Product(f"The {H} heads side by side", [*heads, "=", ("Z", out)], words))
+    w_o = layer.w_o.data
+    y = out @ w_o
+    bias = [] if layer.b_o is None else ["+", ("b^O", layer.b_o.data[None])]
+    y = y if layer.b_o is None else y + layer.b_o.data
+    products.append(Product("The output of the layer", [("Z", out), "·", ("W^O", w_o), *bias, "=", ("Y", y)], words))
+    return products
+
+
+def layer_norm_products(layer, x, words=None):
+    """The steps of a LayerNorm for the rows of x (T, D), as products: centre, divide, scale and shift."""
+    if not isinstance(layer, LayerNorm):
+        raise TypeError(f"layer must be a LayerNorm, got {type(layer).__name__}")
+    x = as_numbers("x", x)
+    gamma = layer.gamma.data
+    beta = np.zeros_like(gamma) if layer.beta is None else layer.beta.data
+    y, x_hat, inv_std = F.layer_norm(x, gamma, beta, layer.eps)
+    mean = x.mean(axis=-1, keepdims=True)
+    return [
+        Product("Subtract the mean of each row", [("X", x), "−", ("\\mu", mean), "=", ("X - \\mu", x - mean)], words),
+        Product(
+            "Divide by the standard deviation of each row",
+            [("X - \\mu", x - mean), "/", ("\\sigma", 1 / inv_std), "=", ("\\hat{X}", x_hat)],
+            words,
+        ),
+        Product(
+            "Scale and shift each column",
+            [("\\hat{X}", x_hat), "⊙", ("\\gamma", gamma[None]), "+", ("\\beta", beta[None]), "=", ("Y", y)],
+            words,
+        ),
+    ]
+
+
+@styled
+def matrices(products, title=None):
+    """Products of matrices as coloured grids, one below the other.
+
+    products: a Product or a list of them, as returned by `attention_products` and `layer_norm_products`
+
+    How to read it: red is positive, blue negative, white 0; weights, whose rows add up to 1, are brighter the larger
+    they are. Each matrix has its own scale. Below it stand its name and its shape (rows × columns). A number of a
+    product is a row of the first matrix times a column of the second. Matrices with more than 12 rows or columns have
+    no numbers.
+
+    Raises ValueError for no products and for anything but matrices.
+    """
+    products = [products] if isinstance(products, Product) else list(products)
+    if not products:
+        raise ValueError("products must have at least one Product")
+    rows = [_Row(product) for product in products]
+    width = 2 * EDGE + max(row.width for row in rows)
+    lines = wrapped(title, width - 2 * EDGE) if title else []
+    above = EDGE + (LABEL * len(lines) + PAD if lines else 0)
+    height = above + sum(row.height for row in rows) + 2 * LABEL * (len(rows) - 1) + EDGE
+    figure = Picture(figsize=(width, height))
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    axes.set_axis_off()
+    y = above
+    for row in rows:
+        row.draw(axes, EDGE, y)
+        y += row.height + 2 * LABEL
+    if lines:
+        figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
+    return figure
+
+
+class _Row:
+    """The sizes of one product in inches, and its drawing."""
+
+    def __init__(self, product):
+        self.product = product
+        self.words = as_words("words", product.words, len(product.matrices[0][1]), "row") if product.words else []
+        self.left = max(map(text_width, self.words), default=0) + PAD * bool(self.words)
+        self.sizes = [_cells(term) for term in product.terms]
+        tall = max(size[1] * len(term[1]) for term, size in zip(product.terms, self.sizes, strict=True) if size[1])
+        self.tall, self.height = tall, LABEL + PAD + tall + 2.2 * LABEL
+        self.width = max(self.left + sum(map(_width, product.terms, self.sizes)), text_width(product.title, TITLE))
+
+    def draw(self, axes, x, y):
+        axes.text(x, y + LABEL / 2, self.product.title, va="center", size=TITLE, parse_math=False)
+        middle, words = y + LABEL + PAD + self.tall / 2, self.words
+        for term, size in zip(self.product.terms, self.sizes, strict=True):
+            width = _width(term, size)
+            if isinstance(term, str):
+                axes.text(x + width / 2, middle, term, ha="center", va="center", size=TITLE, parse_math=False)
+            else:
+                top = middle - size[1] * len(term[1]) / 2
+                if words:  # beside the first matrix
+                    x, words = x + self.left, []
+                    for i, word in enumerate(self.words):
+                        at = x + BETWEEN / 2 - PAD, top + (i + 0.5) * size[1]
+                        axes.text(*at, word, ha="right", va="center", parse_math=False)
+                _grid(axes, x + BETWEEN / 2, top, term, size, y + LABEL + PAD + self.tall)
+            x += width
+
+
+def colours(matrix):
+    """The colour map and scale of a matrix: around 0, or for weights from the smallest to the largest."""
+    low, high = matrix.min(), matrix.max()
+    if low >= 0 and high > low and np.allclose(matrix.sum(axis=1), 1, atol=1e-3):
+        return {"cmap": WEIGHTS, "norm": Normalize(low, high)}
+    return {"cmap": SIGNED, "norm": CenteredNorm(0, np.abs(matrix).max() or 1)}
+
+
+def numbers(matrix):
+    """The numbers of a matrix as short texts of equal precision."""
+    most = np.abs(matrix).max()
+    digits = 2 if most < 10 else 1 if most < 100 else 0
+    return [[f"{value:z.{digits}f}".replace("-", "−") for value in row] for row in matrix]  # z: no −0.00
+
+
+def _cells(term):
+    """The width and height of a cell, in inches; 0, 0 for a sign."""
+    if isinstance(term, str):
+        return 0, 0
+    matrix = np.asarray(term[1])
+    if max(matrix.shape) > MOST:
+        return SMALL, SMALL
+    return max(text_width(text, TEXT - 1) for row in numbers(matrix) for text in row) + PAD, ROW
+
+
+def _name_and_shape(term):
+    return f"${term[0]}$", f"{len(term[1])} × {len(term[1][0])}"
+
+
+def _width(term, size):
+    if isinstance(term, str):
+        return text_width(term, TITLE) + BETWEEN
+    return max(size[0] * len(term[1][0]), text_width(_name_and_shape(term)[1])) + BETWEEN
+
+
+def _grid(axes, x, top, term, size, bottom):
+    """Draw one matrix, with its name and shape below the line `bottom`."""
+    matrix = np.asarray(term[1], float)
+    rows, columns = matrix.shape
+    width, height = columns * size[0], rows * size[1]
+    x += max(0, _width(term, size) - BETWEEN - width) / 2
+    edges = np.linspace(x, x + width, columns + 1), np.linspace(top, top + height, rows + 1)
+    line = 0.5 if size[1] == ROW else 0.0
+    mesh = axes.pcolormesh(*edges, matrix, **colours(matrix), edgecolors="white" if line else "face", linewidth=line)
+    if size[1] == ROW:
+        bright, texts = is_bright(mesh, matrix), numbers(matrix)
+        for (i, j), light in np.ndenumerate(bright):
+            at = x + (j + 0.5) * size[0], top + (i + 0.5) * size[1]
+            look = {"ha": "center", "va": "center", "size": TEXT - 1, "color": "black" if light else "white"}
+            axes.text(*at, texts[i][j], parse_math=False, **look)
+    name, shape = _name_and_shape(term)
+    axes.text(x + width / 2, bottom + 0.7 * LABEL, name, ha="center", va="center", size=TITLE)
+    axes.text(x + width / 2, bottom + 1.7 * LABEL, shape, ha="center", va="center", parse_math=False)

@@ -1,0 +1,100 @@
+"""Products of matrices as a page that goes through them row by row."""
+
+import html
+import re
+from pathlib import Path
+from string import Template
+
+import numpy as np
+from matplotlib import colormaps
+from matplotlib.colors import to_hex
+
+from ..support.files import write_text
+from .matrices import MOST, Product, colours, numbers
+from .style import as_words
+
+SIGNS = {"\\mu": "μ", "\\sigma": "σ", "\\gamma": "γ", "\\beta": "β", "\\hat{X}": "X̂", "^\\top": "ᵀ"}
+HEIGHT = 460  # of the frame in a notebook, in CSS pixels
+
+
+class Page:
+    """A page that Jupyter shows in a frame; `save` writes it to a file for any browser. html: the page"""
+
+    def __init__(self, page):
+        self.html = page
+
+    def save(self, path):
+        """Write the page and return its path. Raises OSError if it cannot be written."""
+        write_text(Path(path), self.html)
+        return Path(path)
+
+    def _repr_html_(self):
+        return (
+            f'<iframe title="Products of matrices" sandbox="allow-scripts" srcdoc="{html.escape(self.html)}" '
+            f'style="width: 100%; height: {HEIGHT}px; border: 1px solid #888; resize: vertical"></iframe>'
+        )
+
+
+def matrices_page(products, title="Products of matrices"):
+    """A page that steps through products of matrices: one product at a time, one row of the result after the other.
+
+    products: a Product or a list of them, as for `matrices`
+
+    The arrow keys and the buttons go on and back, the space bar plays. The page is one file and needs no network. It
+    never moves by itself; where the system asks for reduced motion, nothing fades.
+
+    ->  a Page: the last value of a cell, or `.save("page.html")`
+    """
+    products = [products] if isinstance(products, Product) else list(products)
+    if not products:
+        raise ValueError("products must have at least one Product")
+    template = Template((Path(__file__).parent / "stepping.html").read_text(encoding="utf-8"))
+    return Page(template.substitute(title=html.escape(title), sections="\n".join(map(_section, products))))
+
+
+def _section(product):
+    rows = len(product.matrices[0][1])
+    words = as_words("words", product.words, rows, "row") if product.words else []
+    last, parts, before = len(product.terms) - 1, [], None
+    for i, term in enumerate(product.terms):
+        if isinstance(term, str):
+            parts.append(f'<span class="sign">{html.escape(term)}</span>')
+        else:
+            by_row = before != "·" and len(term[1]) == rows  # each row of a product reads the right factor as a whole
+            parts.append(_table(term, words, by_row, is_result=i == last))
+            words = []
+        before = term
+    return (
+        f'<section data-rows="{rows}" hidden><h2>{html.escape(product.title)}</h2>\n'
+        f'<div class="line">{"".join(parts)}</div></section>'
+    )
+
+
+def _table(term, words, by_row, is_result):
+    """A matrix as a table, with words beside its rows. by_row: whether a step reads or writes one row of it"""
+    matrix = np.asarray(term[1], float)
+    look, is_small = colours(matrix), max(matrix.shape) > MOST
+    rgb = colormaps[look["cmap"]](look["norm"](matrix))[..., :3]
+    bright = rgb**2.2 @ (0.21, 0.72, 0.07) > 0.18
+    texts, lines = numbers(matrix), []
+    for i, row in enumerate(rgb):
+        head = f'<th scope="row">{html.escape(words[i])}</th>' if words else ""
+        cells = []
+        for text, colour, is_light in zip(texts[i], map(to_hex, row), bright[i], strict=True):
+            if is_small:
+                cells.append(f'<td class="small" style="background:{colour}"></td>')
+            else:
+                cells.append(f'<td style="background:{colour};color:{"#000" if is_light else "#fff"}">{text}</td>')
+        lines.append(f"<tr>{head}{''.join(cells)}</tr>")
+    return (
+        f"<table{' data-by=row' if by_row else ''}{' class=result' if is_result else ''}><caption>{_name(term[0])}"
+        f"<small>{len(matrix)} × {len(matrix[0])}</small></caption><tbody>{''.join(lines)}</tbody></table>"
+    )
+
+
+def _name(text):
+    """A name in TeX as HTML: W^Q, Z_1, K^\\top."""
+    for sign, letter in SIGNS.items():
+        text = text.replace(sign, letter)
+    text = html.escape(text)
+    return re.sub(r"\^(\w+)", r"<sup>\1</sup>", re.sub(r"_(\w+?)(?=\^|ᵀ|$)", r"<sub>\1</sub>", text))
