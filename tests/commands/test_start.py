@@ -10,6 +10,8 @@ from transformer_np import functional as F
 from transformer_np.homework import all_exercises, check, load, progress
 from transformer_np.homework.notebooks import SOLUTION, read_cells, student_copy, teacher_copy, texts
 
+ALL = len(all_exercises())
+
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
@@ -24,7 +26,7 @@ def call(capsys, *args):
 
 def test_a_students_folder(capsys, here):
     code, out, _ = call(capsys, "start", "work")
-    assert code == 0 and f"homework.py with {len(all_exercises())} exercises" in out
+    assert code == 0 and f"homework.py with {ALL} exercises" in out
     names = {path.name for path in (here / "work").iterdir()}
     assert names == {f"{text.stem}.ipynb" for text in texts()} | {"homework.py", "progress.json"}
     for text in texts():
@@ -140,9 +142,9 @@ def test_nothing_is_kept_without_a_record(here, capsys):
 def test_what_was_right_stays_right(here, capsys):
     (here / "progress.json").write_text("{}")
     check("softmax", wrong)
-    assert capsys.readouterr().out.endswith(f" 0 of {len(all_exercises())} exercises right\n")
+    assert capsys.readouterr().out.endswith(f" 0 of {ALL} exercises right\n")
     check("softmax", F.softmax)
-    assert capsys.readouterr().out.endswith(f" 1 of {len(all_exercises())} exercises right\n")
+    assert capsys.readouterr().out.endswith(f" 1 of {ALL} exercises right\n")
     check("softmax", wrong, quiet=True)
     check("relu", lambda x: ..., quiet=True)
     entries = json.loads((here / "progress.json").read_text())
@@ -156,7 +158,7 @@ def test_status_shows_it(here, capsys):
     assert cli.main(["homework", "status", "-o", "progress.png"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert next(line for line in lines if " softmax " in line).endswith("not started; right before, in a notebook")
-    assert lines[-1] == f"1 of {len(all_exercises())} exercises right, 1 more were right before"
+    assert lines[-1] == f"1 of {ALL} exercises right, 1 more were right before"
     assert set(json.loads((here / "progress.json").read_text())) == {"softmax", "relu"}
     assert (here / "progress.png").stat().st_size > 1000
 
@@ -172,7 +174,7 @@ def test_the_picture_shows_the_numbers(here):
     (here / "progress.json").write_text(json.dumps(entries))
     (axes,) = progress().axes
     texts = [text.get_text() for text in axes.texts]
-    assert "1 of 3" in texts and axes.get_title(loc="left") == f"1 of {len(all_exercises())} exercises right"
+    assert "1 of 3" in texts and axes.get_title(loc="left") == f"1 of {ALL} exercises right"
     row = [label.get_text() for label in axes.get_yticklabels()].index("Self-attention")
     widths = [bars[row].get_width() for bars in axes.containers]
     assert widths == [3, 1, 1]  # all, right, tried
