@@ -115,7 +115,7 @@ def _decoder_only(model):
     S = _keys(model.blocks[0].attention, T)
     x = _shape(B, T, c.d_model)
     table = f"{c.vocab_size} × {c.d_model}"
-    if hasattr(model, "position"):
+    if getattr(model, "position", None) is not None:
         modules = model.embedding, model.position
         entrance = _Box("Embedding + position", f"{table} and {c.max_len} × {c.d_model}", modules, EMBED)
     else:
