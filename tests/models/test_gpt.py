@@ -4,12 +4,32 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np.decoding import DecoderCache
+from transformer_np.decoding import DecoderCache, generate
 from transformer_np.inspection.gradcheck import check_gradients
-from transformer_np.models import GPT, GPTConfig
-from transformer_np.training import NextToken
+from transformer_np.masks import causal_mask
+from transformer_np.models import GPT, GPTConfig, Llama, LlamaConfig
+from transformer_np.models.gpt import POSITIONS
+from transformer_np.training import NextToken, load_model, save_checkpoint
+from transformer_np.training.checkpoint import model_header
 
 V, L, D, H, FF, N = 11, 9, 12, 3, 10, 2  # vocabulary, context, features, heads, inside, blocks: all different
+CHANGES = {  # each alone, and all that fit together
+    "sinusoidal": {"positions": "sinusoidal"},
+    "rotary": {"positions": "rotary"},
+    "alibi": {"positions": "alibi"},
+    "grouped": {"num_kv_heads": 1},
+    "rms": {"norm": "rms"},
+    "window": {"window": 2},
+    "alibi, window, grouped": {"positions": "alibi", "window": 2, "num_kv_heads": 1},
+    "rotary, rms, gated, grouped": {
+        "positions": "rotary",
+        "norm": "rms",
+        "activation": "gated_silu",
+        "bias": False,
+        "num_heads": 6,
+        "num_kv_heads": 2,
+    },
+}
 IDS = np.array([[4, 10, 4, 0, 7], [7, 2, 2, 9, 4]])  # some tokens come more than once, some not at all
 
 
@@ -48,6 +68,14 @@ def test_gradients_with_another_activation_and_dropout(make, activation):
     assert report.passed, str(report)
 
 
+@pytest.mark.parametrize("change", CHANGES)
+def test_gradients_with_a_change(make, change):
+    model = make(num_layers=1, **CHANGES[change])
+    report = check_gradients(model, IDS, max_entries=5)
+    assert {entry.name for entry in report.entries} == {name for name, _ in model.named_parameters()}
+    assert all(entry.error <= 1e-6 for entry in report.entries), str(report)
+
+
 def test_the_tied_table_gets_both_summands(make):
     """The gradient of the shared table is that of an embedding plus that of a projection with the same values."""
     tied, untied = make(), make(tie_embeddings=False)
@@ -78,13 +106,18 @@ def test_the_parameters():
     assert count(bias=False) == V * D + L * D + N * block + D
     assert count() == count(bias=False) + N * biases + D
     assert count(tie_embeddings=False) == count() + V * D
+    for positions in ("sinusoidal", "rotary", "alibi"):  # nothing to learn
+        assert count(positions=positions) == count() - L * D
+    assert count(num_kv_heads=1) == count() - N * 2 * (D * D + D) * (H - 1) // H  # w_k and w_v, b_k and b_v
+    assert count(norm="rms") == count() - (2 * N + 1) * D  # no β
 
 
 # --- what a token may see --------------------------------------------------------------------------------------------
 
 
-def test_a_token_has_no_influence_on_what_is_before_it(make):
-    model = make(dtype="float32").eval()
+@pytest.mark.parametrize("change", [None, *CHANGES])
+def test_a_token_has_no_influence_on_what_is_before_it(make, change):
+    model = make(dtype="float32", **CHANGES.get(change, {})).eval()
     logits = model(IDS)
     for t in range(IDS.shape[1]):
         changed = IDS.copy()
@@ -102,21 +135,72 @@ def test_a_row_of_the_batch_is_what_it_is_alone(make):
     assert np.array_equal(model(IDS[::-1]), logits[::-1])
 
 
-def test_positions_matter(make):
-    model = make().eval()
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_positions_matter(make, positions):
+    model = make(positions=positions).eval()
     assert not np.allclose(model(IDS[:1])[0, -1], model(IDS[:1, [1, 0, 2, 3, 4]])[0, -1])
 
 
 @pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 1e-5)])
 @pytest.mark.parametrize("parts", [[1] * 5, [3, 1, 1], [2, 3], [5]])
-def test_logits_with_a_cache_are_those_without(make, dtype, tolerance, parts):
-    model = make(dtype=dtype).eval()
+@pytest.mark.parametrize("change", [None, *CHANGES])
+def test_logits_with_a_cache_are_those_without(make, change, dtype, tolerance, parts):
+    model = make(dtype=dtype, **CHANGES.get(change, {})).eval()
     cache, start, found = DecoderCache(N), 0, []
     for length in parts:
         found.append(model(IDS[:, start : start + length], cache))
         start += length
     assert cache.length == 5 and np.array_equal(cache.ids, IDS)
     np.testing.assert_allclose(np.concatenate(found, axis=1), model(IDS), rtol=tolerance, atol=tolerance)
+    groups = model.config.num_kv_heads or model.config.num_heads
+    assert cache.blocks[0][0].keys.shape == (2, groups, 5, D // model.config.num_heads)  # not repeated
+
+
+# --- positions -------------------------------------------------------------------------------------------------------
+
+
+def test_sinusoids_are_added_to_scaled_embeddings(make):
+    model = make(positions="sinusoidal").eval(keep=True)
+    model(IDS)
+    expected = np.sqrt(D) * model.embedding.table.data[IDS] + F.sinusoidal_encoding(L, D, np.float64)[:5]
+    np.testing.assert_allclose(model._positioned(model.embedding(IDS), 0), expected, rtol=1e-12)
+
+
+def test_alibi_is_added_to_the_scores(make):
+    model = make(positions="alibi").eval()
+    x = model.embedding(IDS)
+    for block in model.blocks:
+        x = block(x, (causal_mask(5), F.alibi_bias(H, 5, dtype=np.float64)))
+    np.testing.assert_allclose(model(IDS), model.output(model.norm(x)), rtol=1e-12, atol=1e-12)
+    plain = make(positions="rotary").eval()  # the same parameters
+    plain.load_state_dict(model.state_dict())
+    assert not np.allclose(model(IDS), plain(IDS))
+
+
+def test_rotary_positions_and_all_other_changes_make_a_llama(make, random_module):
+    """Two ways to the same model: a GPT with every change, and Llama."""
+    model = make(**CHANGES["rotary, rms, gated, grouped"]).eval()
+    sizes = {"d_model": D, "num_heads": 6, "num_kv_heads": 2, "num_layers": N, "d_ff": FF, "eps": 1e-5}
+    llama = Llama(LlamaConfig(V, L, **sizes, tie_embeddings=True, dtype="float64")).eval()
+    llama.load_state_dict(model.state_dict())
+    assert np.array_equal(llama(IDS), model(IDS))
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_checkpoint_keeps_the_change(make, tmp_path, change):
+    model = make(**CHANGES[change]).eval()
+    tensors = {f"model.{name}": array for name, array in model.state_dict().items()}
+    save_checkpoint(tmp_path / "model.safetensors", tensors, model_header(model))
+    again, _ = load_model(tmp_path / "model.safetensors")
+    assert again.config == model.config and np.array_equal(again(IDS), model(IDS))
+
+
+@pytest.mark.parametrize("change", ["rotary", "alibi, window, grouped"])
+def test_generation_with_a_cache_is_that_without(make, change):
+    """Beyond the context too, where the text goes on from its last max_len tokens."""
+    model = make(**CHANGES[change])
+    texts = [generate(model, IDS, 8, temperature=0, use_cache=use) for use in (True, False)]
+    assert np.array_equal(*texts) and texts[0].shape == (2, 13)
 
 
 # --- at the start, and what is refused -------------------------------------------------------------------------------
@@ -186,6 +270,10 @@ def test_ids_that_will_not_do(make, ids, error, message):
         ({"num_layers": 0}, "num_layers must be at least 1"),
         ({"d_ff": 0}, "d_ff must be at least 1"),
         ({"dropout": 1.0}, "dropout"),
+        ({"positions": "rope"}, 'positions must be "learned", "sinusoidal", "rotary" or "alibi", got \'rope\''),
+        ({"positions": "rotary", "num_heads": 4}, "K must be even, got 3"),
+        ({"norm": "rmsnorm"}, 'norm must be "layer" or "rms", got \'rmsnorm\''),
+        ({"num_kv_heads": 2}, "num_kv_heads must divide num_heads, got 2 for num_heads = 3"),
     ],
 )
 def test_sizes_that_will_not_do(make, config, message):

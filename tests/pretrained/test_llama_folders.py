@@ -255,8 +255,15 @@ def test_biases_and_a_window_are_qwen2(tmp_path, rng):
 def test_models_that_hugging_face_cannot_have(tmp_path):
     with pytest.raises(ValueError, match="num_heads must divide d_model in Hugging Face's layout, got 6 heads"):
         Llama(LlamaConfig(11, 9, 10, 6, 2, d_head=4, num_layers=1)).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="window is 2, but GPT-2 has none"):
-        GPT(GPTConfig(11, 9, 12, 3, 1, window=2)).save_pretrained(tmp_path)
+    for change, message in (
+        ({"window": 2}, "window is 2, but GPT-2 has none"),
+        ({"positions": "alibi"}, 'positions is "alibi", but GPT-2 has "learned"'),
+        ({"num_kv_heads": 1}, "num_kv_heads is 1, but GPT-2 has as many as num_heads = 3"),
+        ({"norm": "rms"}, 'norm is "rms", but GPT-2 has "layer"'),
+    ):
+        with pytest.raises(ValueError, match=message):
+            GPT(GPTConfig(11, 9, 12, 3, 1, **change)).save_pretrained(tmp_path)
+    GPT(GPTConfig(11, 9, 12, 3, 1, num_kv_heads=3)).save_pretrained(tmp_path)  # said aloud, the same
 
 
 # --- what is wrong ---------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least
+from ..support.checks import check_at_least, check_choice
 from ..support.replacing import Input
 from .activations import ACTIVATIONS, activate, activate_backward
 from .initial import glorot_uniform
@@ -22,9 +22,7 @@ class FeedForward(Module):
     def __init__(self, d_model, d_ff, activation="relu", bias=True, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("d_model", d_model, 1)
         check_at_least("d_ff", d_ff, 1)
-        if activation not in (*ACTIVATIONS, *GATED):
-            *names, last = (f'"{name}"' for name in (*ACTIVATIONS, *GATED))
-            raise ValueError(f"activation must be {', '.join(names)} or {last}, got {activation!r}")
+        check_choice("activation", activation, (*ACTIVATIONS, *GATED))
         if activation in GATED and bias:
             raise ValueError("a gated feed-forward network has no biases: pass bias=False")
         rng = np.random.default_rng(rng)

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 
 from ..layers.activations import ACTIVATIONS
-from ..support.checks import check_at_least, check_heads, check_number, floating_dtype, short
+from ..support.checks import check_at_least, check_choice, check_heads, check_number, floating_dtype, short
 from ..support.memory import check_memory
 from .layouts.folder import load_pretrained, register, save_pretrained
 
@@ -50,9 +50,8 @@ class ModelConfig:
                 self._set(**{field.name: value.item()})
         if hasattr(self, "num_heads") and getattr(self, "d_head", None) is None:
             check_heads(self.num_heads, self.d_model)
-        if hasattr(self, "activation") and self.activation not in self.activations:
-            *names, last = (f'"{name}"' for name in self.activations)
-            raise ValueError(f"activation must be {', '.join(names)} or {last}, got {self.activation!r}")
+        if hasattr(self, "activation"):
+            check_choice("activation", self.activation, self.activations)
 
     def _set(self, **values):
         """Fill in fields while the frozen object is being made."""

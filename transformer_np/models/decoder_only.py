@@ -54,7 +54,8 @@ class DecoderOnly(Pretrained, Module):
         start = 0 if cache is None else cache.length
         if start + T > self.config.max_len:
             raise ValueError(f"ids is {start + T} tokens long, more than max_len = {self.config.max_len}")
-        mask = self._mask(T, start + T)
+        masks = self._masks(T, start + T)
+        mask = masks if len(masks) > 1 else next(iter(masks), None)
         x = self._positioned(self.embedding(ids), start)  # (B, T, D)
         for i, block in enumerate(self.blocks):
             x = block(x, mask, None if cache is None else cache.blocks[i][0])
@@ -62,14 +63,13 @@ class DecoderOnly(Pretrained, Module):
             cache.extend(ids)
         return self.output(self.norm(x[:, -1:] if last else x))  # (B, T, V)
 
-    def _mask(self, T, S):
-        """What T new tokens may not see of S in all: None, a mask, or two in a tuple, each (T, S)."""
-        causal = causal_mask(T, S) if T > 1 else None  # one token sees all before it
+    def _masks(self, T, S):
+        """The masks of T new tokens over S in all, a tuple; each is (T, S)."""
+        masks = () if T == 1 else (causal_mask(T, S),)  # one token sees all before it
         window = self.config.window
-        if window is None or window >= S - 1:
-            return causal
-        near = window_mask(T, window, S)
-        return near if causal is None else (causal, near)
+        if window is not None and window < S - 1:
+            masks += (window_mask(T, window, S),)
+        return masks
 
     def backward(self, dlogits):
         """From dlogits (B, T, V) to the gradients of all parameters. Ids have no gradient: returns None."""

@@ -4,13 +4,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding
+from .. import functional as F
+from ..layers import (
+    Dropout,
+    Embedding,
+    FeedForward,
+    LayerNorm,
+    LearnedPositionalEmbedding,
+    MultiHeadAttention,
+    PositionalEncoding,
+    RMSNorm,
+)
 from ..layers.activations import ACTIVATIONS
-from ..layers.blocks import EncoderBlock
+from ..layers.blocks import AddNorm, EncoderBlock
 from ..layers.feed_forward import GATED
+from ..support.checks import check_choice, check_kv_heads
 from .base import ModelConfig, fitting
 from .decoder_only import INIT_STD, DecoderOnly
 from .layouts import gpt2
+
+POSITIONS = ("learned", "sinusoidal", "rotary", "alibi")
+NORMS = ("layer", "rms")
 
 
 @dataclass(frozen=True)
@@ -22,7 +36,13 @@ class GPTConfig(ModelConfig):
     activation: "relu", "gelu" (exact), "gelu_tanh", "silu", or with bias=False "gated_gelu" or "gated_silu"
     tie_embeddings: whether the output projection is the token embedding transposed
     bias: whether the linear maps and the LayerNorms have biases
+    layer_norm_eps: of the norms of either kind
     window: how many tokens before it a token sees; None is all
+    positions: "learned", one row per position; "sinusoidal", added to √d_model · embedding (Vaswani et al. 2017);
+        "rotary", which turns queries and keys (Su et al. 2021); "alibi", which lowers the scores of distant keys (Press
+        et al. 2022)
+    num_kv_heads: heads of keys and values, each shared by num_heads / num_kv_heads heads of queries; None is num_heads
+    norm: "layer" for LayerNorm, "rms" for RMSNorm
     """
 
     vocab_size: int
@@ -37,6 +57,9 @@ class GPTConfig(ModelConfig):
     bias: bool = True
     layer_norm_eps: float = 1e-5
     window: int | None = None
+    positions: str = "learned"
+    num_kv_heads: int | None = None
+    norm: str = "layer"
     dtype: str = "float32"
     seed: int = 0
 
@@ -48,6 +71,41 @@ class GPTConfig(ModelConfig):
             self._set(d_ff=4 * self.d_model)
         if self.activation in GATED and self.bias:
             raise ValueError(f'activation is "{self.activation}", which needs bias=False')
+        check_choice("positions", self.positions, POSITIONS)
+        check_choice("norm", self.norm, NORMS)
+        if self.num_kv_heads is not None:
+            check_kv_heads(self.num_kv_heads, self.num_heads)
+        if self.positions == "rotary":
+            F.rotary_frequencies(self.d_model // self.num_heads)  # raises errors
+
+    @property
+    def position_table(self):
+        return self.positions in ("learned", "sinusoidal")
+
+
+class GPTBlock(EncoderBlock):
+    """A pre-norm block with the sub-layers that the config chooses."""
+
+    def __init__(self, config, rng):
+        c = config
+        self.attention = MultiHeadAttention(
+            c.d_model,
+            c.num_heads,
+            c.bias,
+            rng,
+            c.dtype,
+            num_kv_heads=c.num_kv_heads,
+            rotary={"theta": 10000.0} if c.positions == "rotary" else None,
+        )
+        self.add_norm1 = AddNorm(c.d_model, c.dropout, norm_first=True, rng=rng, norm=_norm(c))
+        self.feed_forward = FeedForward(c.d_model, c.d_ff, c.activation, c.bias, rng, c.dtype)
+        self.add_norm2 = AddNorm(c.d_model, c.dropout, norm_first=True, rng=rng, norm=_norm(c))
+
+
+def _norm(c):
+    if c.norm == "rms":
+        return RMSNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype)
+    return LayerNorm(c.d_model, c.layer_norm_eps, bias=c.bias, dtype=c.dtype)
 
 
 class GPT(DecoderOnly):
@@ -70,29 +128,32 @@ class GPT(DecoderOnly):
         c = self.config = fitting(config)
         rng = np.random.default_rng(c.seed)
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
-        self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        self.position, self.scale = None, 1.0  # of rotary and ALiBi, which work inside the attention
+        if c.positions == "learned":
+            self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        elif c.positions == "sinusoidal":
+            self.position, self.scale = PositionalEncoding(c.d_model, c.max_len, dtype=c.dtype), c.d_model**0.5
         self.dropout = Dropout(c.dropout, rng=rng)
-        self.blocks = [
-            EncoderBlock(
-                c.d_model,
-                c.num_heads,
-                c.d_ff,
-                c.dropout,
-                norm_first=True,
-                activation=c.activation,
-                eps=c.layer_norm_eps,
-                bias=c.bias,
-                rng=rng,
-                dtype=c.dtype,
-            )
-            for _ in range(c.num_layers)
-        ]
-        self.norm = LayerNorm(c.d_model, c.layer_norm_eps, bias=c.bias, dtype=c.dtype)
+        self.blocks = [GPTBlock(c, rng) for _ in range(c.num_layers)]
+        self.norm = _norm(c)
         self.output = self._output(rng)
         self._draw(rng)
 
     def _positioned(self, x, start):
-        return self.dropout(self.position(x, start))
+        if self.scale != 1:
+            x = x * self.scale
+        if self.position is not None:
+            x = self.position(x, start)
+        return self.dropout(x)
 
     def _positioned_backward(self, dx):
-        return self.position.backward(self.dropout.backward(dx))
+        dx = self.dropout.backward(dx)
+        if self.position is not None:
+            dx = self.position.backward(dx)
+        return dx if self.scale == 1 else dx * self.scale
+
+    def _masks(self, T, S):
+        masks = super()._masks(T, S)
+        if self.config.positions == "alibi":
+            masks += (F.alibi_bias(self.config.num_heads, T, S, self.embedding.table.dtype),)  # (H, T, S)
+        return masks

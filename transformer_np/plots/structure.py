@@ -122,7 +122,7 @@ def _decoder_only(model):
     x = _shape(B, T, c.d_model)
     table = f"{c.vocab_size} × {c.d_model}"
     entrance = [_Box("Embedding", table, (model.embedding,), EMBED), x]
-    if hasattr(model, "position"):
+    if getattr(model, "position", None) is not None:  # a GPT may have others
         entrance += [_position(model.position), x]
     masks = [f"causal mask {_shape(T, S)}" + f", window {c.window}" * (c.window is not None)]
     return (

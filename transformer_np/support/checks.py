@@ -248,6 +248,13 @@ def check_kv_heads(num_kv_heads, num_heads):
         raise ValueError(f"num_kv_heads must divide num_heads, got {num_kv_heads} for num_heads = {num_heads}")
 
 
+def check_choice(name, value, choices):
+    """Check that the value is one of these names."""
+    if value not in choices:
+        *names, last = (f'"{choice}"' for choice in choices)
+        raise ValueError(f"{name} must be {', '.join(names)} or {last}, got {value!r}")
+
+
 def floating_dtype(name, value):
     """The name of a floating dtype, such as "float32", given as a name, a type or a dtype."""
     if not isinstance(value, str | type | np.dtype):

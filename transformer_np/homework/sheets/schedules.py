@@ -158,8 +158,8 @@ COSINE_SCHEDULE = Exercise(
     answer=cosine_schedule,
     hints=(
         (
-            "Which share of the steps from the end of the warm-up to `total` is done, and what happens to the share after "
-            "`total`?"
+            "Which share of the steps from the end of the warm-up to `total` is done, and what happens to the share "
+            "after `total`?"
         ),
         "max_lr · step / warmup up to `warmup`; then min_lr + (max_lr − min_lr) · (1 + cos(π · progress)) / 2",
         (

@@ -96,16 +96,22 @@ def heads(config):
 def writable(model):
     """The model, or without biases an equal one whose biases are 0, because GPT-2 has biases.
 
-    Raises ValueError for an activation that GPT-2 lacks, and for a window.
+    Raises ValueError for an activation that GPT-2 lacks, a window, and other positions, heads or norms than GPT-2's.
     """
-    if model.config.window is not None:
-        raise ValueError(f"window is {model.config.window}, but GPT-2 has none: each token sees all before it")
-    name = model.config.activation
+    c = model.config
+    if c.window is not None:
+        raise ValueError(f"window is {c.window}, but GPT-2 has none: each token sees all before it")
+    if c.num_kv_heads not in (None, c.num_heads):
+        raise ValueError(f"num_kv_heads is {c.num_kv_heads}, but GPT-2 has as many as num_heads = {c.num_heads}")
+    for field, its_own in {"positions": "learned", "norm": "layer"}.items():
+        if getattr(c, field) != its_own:
+            raise ValueError(f'{field} is "{getattr(c, field)}", but GPT-2 has "{its_own}"')
+    name = c.activation
     if name not in ACTIVATION_NAMES:
         raise ValueError(f"activation is {name!r}, which GPT-2 cannot have; it can have {', '.join(ACTIVATION_NAMES)}")
-    if model.config.bias:
+    if c.bias:
         return model
     with blank():
-        twin = type(model)(replace(model.config, bias=True))
+        twin = type(model)(replace(c, bias=True))
     twin.load_state_dict(model.state_dict(), strict=False)
     return twin
