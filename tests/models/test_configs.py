@@ -15,6 +15,7 @@ MAY_BE_ZERO = {"num_encoder_layers", "num_decoder_layers", "mem_len", "window", 
 OPTIONAL = {  # a field that may be None: what it is then
     (models.GPTConfig, "d_ff"): 4 * 768,
     (models.GPTConfig, "window"): None,
+    (models.GPTConfig, "num_kv_heads"): None,
     (models.TransformerXLConfig, "d_ff"): 4 * models.TransformerXLConfig(11).d_model,
     (models.BertConfig, "num_classes"): None,
     (models.LlamaConfig, "num_kv_heads"): 8,
@@ -37,7 +38,7 @@ def of_kind(*kinds):
 WHOLE = of_kind(int, int | None)
 NUMBERS = of_kind(float)
 FLAGS = of_kind(bool)
-NAMES = of_kind(str)  # dtype and activation
+NAMES = of_kind(str)  # dtype, activation, …
 DICTIONARIES = of_kind(dict | None)
 
 
@@ -52,7 +53,7 @@ def test_every_model_has_a_configuration_and_every_field_a_kind():
         name for name in models.__all__ if issubclass(getattr(models, name), Module)
     }
     assert len(WHOLE + NUMBERS + FLAGS + NAMES + DICTIONARIES) == sum(len(fields(cls)) for cls in CLASSES)
-    assert {name for _, name in NAMES} == {"dtype", "activation"}
+    assert {name for _, name in NAMES} == {"dtype", "activation", "positions", "norm"}
 
 
 @pytest.mark.parametrize(("cls", "name"), WHOLE)
