@@ -68,6 +68,7 @@ def test_grids_show_numbers_names_and_shapes():
     arrays = [array for product in products for _, array in product.matrices]
     for mesh, array in zip(meshes, arrays, strict=True):
         np.testing.assert_array_equal(mesh.get_array(), array)
+    assert [mesh.get_cmap().name for mesh in meshes] == ["RdBu_r"] * 4 + ["viridis"]
     texts = [text.get_text() for text in axes.texts]
     for name in ("$Q$", "$K^\\top$", "$A$", "5 × 4", "4 × 5", "softmax", "0.63", "/ √4  ="):
         assert name in texts

@@ -147,10 +147,9 @@ def matrices(products, title=None):
 
     products: a Product or a list of them, as returned by `attention_products` and `layer_norm_products`
 
-    How to read it: red is positive, blue negative, white 0; weights, whose rows add up to 1, are brighter the larger
-    they are. Each matrix has its own scale. Below it stand its name and its shape (rows × columns). A number of a
-    product is a row of the first matrix times a column of the second. Matrices with more than 12 rows or columns have
-    no numbers.
+    How to read it: red is positive, blue negative, white 0; the weights A are brighter the larger they are. Each
+    matrix has its own scale. Below it stand its name and its shape (rows × columns). A number of a product is a row
+    of the first matrix times a column of the second. Matrices with more than 12 rows or columns have no numbers.
 
     Raises ValueError for no products and for anything but matrices.
     """
@@ -204,10 +203,10 @@ class _Row:
             x += width
 
 
-def colours(matrix):
-    """The colour map and scale of a matrix: around 0, or for weights from the smallest to the largest."""
+def colours(name, matrix):
+    """The colour map and scale of a matrix: around 0, or for the weights A from the smallest to the largest."""
     low, high = matrix.min(), matrix.max()
-    if low >= 0 and high > low and np.allclose(matrix.sum(axis=1), 1, atol=1e-3):
+    if name[0] == "A" and low >= 0 and high > low:
         return {"cmap": WEIGHTS, "norm": Normalize(low, high)}
     return {"cmap": SIGNED, "norm": CenteredNorm(0, np.abs(matrix).max() or 1)}
 
@@ -247,7 +246,9 @@ def _grid(axes, x, top, term, size, bottom):
     x += max(0, _width(term, size) - BETWEEN - width) / 2
     edges = np.linspace(x, x + width, columns + 1), np.linspace(top, top + height, rows + 1)
     line = 0.5 if size[1] == ROW else 0.0
-    mesh = axes.pcolormesh(*edges, matrix, **colours(matrix), edgecolors="white" if line else "face", linewidth=line)
+    mesh = axes.pcolormesh(
+        *edges, matrix, **colours(term[0], matrix), edgecolors="white" if line else "face", linewidth=line
+    )
     if size[1] == ROW:
         bright, texts = is_bright(mesh, matrix), numbers(matrix)
         for (i, j), light in np.ndenumerate(bright):

@@ -73,7 +73,7 @@ def _section(product):
 def _table(term, words, by_row, is_result):
     """A matrix as a table, with words beside its rows. by_row: whether a step reads or writes one row of it"""
     matrix = np.asarray(term[1], float)
-    look, is_small = colours(matrix), max(matrix.shape) > MOST
+    look, is_small = colours(term[0], matrix), max(matrix.shape) > MOST
     rgb = colormaps[look["cmap"]](look["norm"](matrix))[..., :3]
     bright = rgb**2.2 @ (0.21, 0.72, 0.07) > 0.18
     texts, lines = numbers(matrix), []
