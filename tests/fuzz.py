@@ -5,7 +5,7 @@ object per line, and their counts to stdout. The exit code is 1 if anything was 
 
 A finding is an error that docs/reliability.md does not promise: another type than ValueError, TypeError, OSError or
 MemoryError, a message of more than three lines, a damaged file read as another content, a traceback of a command, a try
-that takes longer than TIMEOUT.
+that takes longer than TIMEOUT on an idle machine.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).parents[1]
-TIMEOUT = 120  # seconds of one try
+TIMEOUT = 120  # seconds of one try on an idle machine
 PROMISED = (ValueError, TypeError, OSError, MemoryError, ModuleNotFoundError, NotImplementedError)
 NOT_CALLED = {"MPITeam", "Workers", "team_of", "connect", "last_words", "english_portuguese"}  # they start something
 
@@ -113,7 +113,7 @@ def tried(kind, rng):
     """One try  ->  what was tried, and what is wrong with its outcome or None."""
     what, act = kind(rng)
     before = signal.signal(signal.SIGALRM, _too_slow)
-    signal.alarm(TIMEOUT)
+    signal.alarm(limit())
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -132,8 +132,13 @@ def tried(kind, rng):
     return what, None
 
 
+def limit():
+    """The seconds of one try: more on a busy machine, where everything takes longer."""
+    return int(TIMEOUT * max(1, os.getloadavg()[0] / (os.cpu_count() or 1)))
+
+
 def _too_slow(*_):
-    raise Finding(f"it takes longer than {TIMEOUT} seconds")
+    raise Finding(f"it takes longer than {TIMEOUT} seconds of an idle machine")
 
 
 # --- arguments -------------------------------------------------------------------------------------------------------
@@ -384,7 +389,7 @@ def command_lines(folder):
                     stderr=subprocess.PIPE, start_new_session=True,
                 )  # fmt: skip
                 try:
-                    _, err = process.communicate(timeout=TIMEOUT - 10)
+                    _, err = process.communicate(timeout=limit() - 10)
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)  # the session that this try has started
                     process.communicate()
