@@ -10,6 +10,8 @@ from zlib import crc32
 
 import numpy as np
 
+from .checkpoint import load_checkpoint
+
 NUMBERS = np.dtype("<f8")
 ROW = 2 * NUMBERS.itemsize  # bytes of a step: its loss, its learning rate
 CHUNK = 1 << 16  # rows read at once
@@ -24,6 +26,18 @@ class History:
     learning_rates: Sequence = field(default_factory=list)
     validation: list = field(default_factory=list)
     seconds: float = 0.0
+
+    @classmethod
+    def load(cls, path):
+        """The history in a checkpoint, such as runs/gpt-1/checkpoint.safetensors, and in the file beside it.
+
+        Raises FileNotFoundError or ValueError if one of them is missing or damaged.
+        """
+        tensors, header = load_checkpoint(path, "history.")
+        try:
+            return read_history(path, tensors, header)[0]
+        except KeyError as error:
+            raise ValueError(f"{path} has no history: {error} is missing") from None
 
     def __repr__(self):
         steps = f"{len(self.losses)} steps in {self.seconds:.1f} s"
@@ -81,8 +95,8 @@ class Record:
 
     @classmethod
     def load(cls, checkpoint, steps, checksum):
-        """The record of a checkpoint with so many steps. Raises FileNotFoundError, or ValueError if the rows in the file
-        are not those of the checkpoint."""
+        """The record of a checkpoint with so many steps. Raises FileNotFoundError, or ValueError if the rows of
+        the file are not those of the checkpoint."""
         record = cls()
         record._path, record._saved = history_path(checkpoint), steps
         if not record._path.is_file():
@@ -95,9 +109,20 @@ class Record:
             raise ValueError(f"{record._path} is damaged: its losses are not those of {checkpoint}")
         return record
 
-    def history(self, **rest):
+    def history(self, validation=(), seconds=0.0):
         """The History that reads from this record."""
-        return History(Column(self, 0), Column(self, 1), **rest)
+        return History(Column(self, 0), Column(self, 1), list(validation), seconds)
+
+
+def read_history(checkpoint, tensors, header):
+    """The History and the Record of a checkpoint with these tensors and this header. Raises KeyError if they lack
+    one, and the errors of Record.load."""
+    if "history.losses" in tensors:  # of a version without a file beside the checkpoint
+        record = Record(np.stack([tensors[f"history.{name}"] for name in ("losses", "learning_rates")], axis=1))
+    else:
+        record = Record.load(checkpoint, header["step"], header["history"])
+    validation = [(int(step), float(loss)) for step, loss in tensors["history.validation"]]
+    return record.history(validation, header["seconds"]), record
 
 
 class Column(Sequence):

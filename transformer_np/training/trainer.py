@@ -18,7 +18,7 @@ from ..support.processes import STOP_SIGNALS
 from .best import LAST, Best
 from .checkpoint import load_checkpoint, load_model_tensors, model_header, model_tensors, save_checkpoint
 from .choice import team_of
-from .history import History, Record
+from .history import Record, read_history
 from .optim import clip_arrays
 from .share import Share
 
@@ -76,7 +76,8 @@ class Trainer:
         self.model, self.optimizer, self.objective = model, optimizer, objective
         self.schedule, self.clip_norm, self.checkpoint = schedule, clip_norm, checkpoint
         self.header = header or {}
-        self._keep(Record())
+        self._record = Record()
+        self.history = self._record.history()
         self.best = Best(model) if keep_best else None
         self.interrupted = False
         self.team = self._chosen = team_of(workers)
@@ -318,12 +319,7 @@ class Trainer:
             )
         try:
             generators, states = self._generators(), header["random_states"]
-            if "history.losses" in tensors:  # an older checkpoint
-                record = Record(np.stack([tensors[f"history.{name}"] for name in ("losses", "learning_rates")], axis=1))
-            else:
-                record = Record.load(self.checkpoint, header["step"], header["history"])
-            validation = [(int(step), float(loss)) for step, loss in tensors["history.validation"]]
-            seconds = header["seconds"]
+            history, record = read_history(self.checkpoint, tensors, header)
         except KeyError as error:
             raise ValueError(f"{self.checkpoint} is not a checkpoint to resume from: {error} is missing") from None
         if len(generators) != len(states):
@@ -350,12 +346,9 @@ class Trainer:
             self.objective.load_state_dict(carried)
         for generator, state in zip(generators, states, strict=True):
             generator.bit_generator.state = state
-        self._keep(record, validation=validation, seconds=seconds)
+        self.history, self._record = history, record
         if self.best:
             self.best.restore(header, best)
-
-    def _keep(self, record, **rest):
-        self._record, self.history = record, record.history(**rest)
 
     @property
     def _carries(self):
