@@ -97,10 +97,10 @@ class Record:
     def load(cls, checkpoint, steps, checksum):
         """The record of a checkpoint with so many steps. Raises FileNotFoundError, or ValueError if the rows of
         the file are not those of the checkpoint."""
-        record = cls()
+        checkpoint, record = Path(checkpoint), cls()
         record._path, record._saved = history_path(checkpoint), steps
         if not record._path.is_file():
-            raise FileNotFoundError(f"{record._path} is missing: it has the losses of the steps before {checkpoint}")
+            raise FileNotFoundError(f"{record._path} is missing: copy it together with {checkpoint.name}")
         if record._path.stat().st_size < ROW * steps:
             raise ValueError(f"{record._path} is damaged: it has fewer steps than {checkpoint}")
         for start in range(0, steps, CHUNK):
