@@ -5,6 +5,7 @@ import unicodedata
 from collections import Counter
 from functools import cache
 
+from ..support.progress import progress
 
 PAD, BOS, EOS, UNK = range(4)
 SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
@@ -81,7 +82,7 @@ class Tokenizer:
         """The ids of a text, without start and end tokens; a piece that is not in the vocabulary becomes UNK."""
         pieces = self.cut(_nfc(text))
         ids = {piece: self._id(piece) for piece in set(pieces)}
-        return [ids[piece] for piece in pieces]
+        return [ids[piece] for piece in progress(pieces, "tokenizing")]
 
     def _id(self, piece):
         """The id of a piece; if the vocabulary lacks it, of the same piece with other spaces around it; or UNK."""
