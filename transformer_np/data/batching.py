@@ -63,8 +63,13 @@ class PackedPairs(Sequence):
             for side in pair:
                 ids.extend(side)
                 lengths.append(len(side))
-        self._ids = np.array(ids, np.uint32)
+        self._ids = np.asarray(ids)
         self._starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])  # of each side, and the end
+
+    @property
+    def lengths(self):
+        """The lengths of both sides of each pair, (n, 2)."""
+        return np.diff(self._starts).reshape(-1, 2)
 
     def __len__(self):
         return len(self._starts) // 2
@@ -112,8 +117,7 @@ class Seq2SeqBatches:
             raise ValueError("there are no pairs to make batches of")
         self.pairs, self.batch_size, self.seed = pairs, batch_size, seed
         self.pad_id, self.bos_id, self.eos_id = pad_id, bos_id, eos_id
-        lengths = (len(side) for pair in pairs for side in pair)
-        self._lengths = np.fromiter(lengths, np.int32, 2 * len(pairs)).reshape(-1, 2)  # (number of pairs, 2)
+        self._lengths = pairs.lengths if isinstance(pairs, PackedPairs) else _lengths(pairs)  # (number of pairs, 2)
         if not self._lengths[:, 0].all():
             raise ValueError(f"the source sequence of pair {int(self._lengths[:, 0].argmin())} is empty")
         self._current = (None, None, None)  # the cached epoch, its order of the pairs, its order of the batches
@@ -171,3 +175,9 @@ class Seq2SeqBatches:
             tgt_in=pad_batch([tgt_in for tgt_in, _ in shifted], self.pad_id),
             tgt_out=pad_batch([tgt_out for _, tgt_out in shifted], self.pad_id),
         )
+
+
+def _lengths(pairs):
+    """The lengths of both sides of each pair, (n, 2)."""
+    lengths = (len(side) for src, tgt in pairs for side in (src, tgt))
+    return np.fromiter(lengths, np.int64, 2 * len(pairs)).reshape(-1, 2)
