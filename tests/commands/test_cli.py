@@ -22,7 +22,7 @@ from transformer_np import functional as F
 from transformer_np.data import Seq2SeqBatches
 from transformer_np.inspection import gradcheck
 from transformer_np.tasks.runs import CHECKPOINT, DESCRIPTION
-from transformer_np.training import load_checkpoint
+from transformer_np.training import History, load_checkpoint
 
 WORDS = (
     [("Ana", "Ana"), ("he", "ele"), ("Maria", "Maria")],
@@ -320,7 +320,8 @@ def test_ctrl_c_in_a_process_of_its_own_and_resume(capsys, here):
     assert call(capsys, *train("--steps", steps, "--out", "straight", "--dropout", 0.2, "--workers", workers))[0] == 0
     resumed, straight = (load_checkpoint(here / name / CHECKPOINT)[0] for name in ("my run", "straight"))
     different = [name for name in straight if not np.array_equal(resumed[name], straight[name])]
-    assert len(straight["history.losses"]) == steps
+    losses = [History.load(here / name / CHECKPOINT).losses for name in ("my run", "straight")]
+    assert losses[0] == losses[1] and len(losses[1]) == steps
     assert set(different) <= {"history.validation"}  # the interrupted run was validated less often
 
 

@@ -167,6 +167,7 @@ def test_a_checkpoint_without_its_memory_would_go_on_differently(streams, tmp_pa
     assert tensors["objective.mems"].shape == (2, 3, 6, 8)
     del tensors["objective.mems"]
     save_checkpoint(tmp_path / "b.safetensors", tensors, header)
+    (tmp_path / "b.history").write_bytes((tmp_path / "a.history").read_bytes())
     losses = []
     for name in "ab":
         other = make_trainer(tmp_path / f"{name}.safetensors")

@@ -105,7 +105,8 @@ def test_best_weights_that_do_not_fit_are_refused(tmp_path):
         {"header": {"best": {"step": 2}}},
         {"header": {"best": {"step": 2, "loss": "low", "latest": 1.0}}},
     ):
-        (tmp_path / "wrong").write_bytes((tmp_path / "file").read_bytes())
+        for name in ("", ".history"):
+            (tmp_path / f"wrong{name}").write_bytes((tmp_path / f"file{name}").read_bytes())
         replaced(tmp_path / "wrong", **damage)
         with pytest.raises(ValueError, match="its best weights are not of this model"):
             trainer.resume()

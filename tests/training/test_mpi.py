@@ -18,7 +18,7 @@ from shared import A_STEP_IS_DONE, stderr_until
 from transformer_np import cli
 from transformer_np.data import TextBatches, TextStreams
 from transformer_np.models import GPT, GPTConfig, TransformerXL, TransformerXLConfig
-from transformer_np.training import Adam, NextToken, SegmentRecurrence, Trainer, load_checkpoint, mpi
+from transformer_np.training import Adam, History, NextToken, SegmentRecurrence, Trainer, load_checkpoint, mpi
 
 MPIEXEC = shutil.which("mpiexec", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 MISSING = "mpiexec" if MPIEXEC is None else "mpi4py" if importlib.util.find_spec("mpi4py") is None else None
@@ -72,8 +72,8 @@ def train(ranks, *more, **environment):
 
 
 def losses(folder):
-    tensors, _ = load_checkpoint(Path(folder) / "checkpoint.safetensors")
-    return tensors["history.losses"], tensors["history.validation"]
+    history = History.load(Path(folder) / "checkpoint.safetensors")
+    return np.array(history.losses), np.array(history.validation)
 
 
 # --- the same losses -------------------------------------------------------------------------------------------------

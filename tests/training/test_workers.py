@@ -43,6 +43,7 @@ from transformer_np.training import (
     Adam,
     AdamW,
     Classification,
+    History,
     MaskedLanguageModel,
     NextToken,
     SegmentRecurrence,
@@ -284,11 +285,13 @@ def test_a_checkpoint_does_not_tell_how_many_workers_wrote_it(tmp_path, make):
     assert_close(two, one, 1e-9)
     for header in (one_header, two_header):
         header.pop("seconds")
+        header.pop("history")  # the checksum of the losses
         for state in header["random_states"]:
             if not state["has_uint32"]:
                 del state["uinteger"]  # what is left of a number that was used
     assert two_header == one_header
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["1", "2"]
+    np.testing.assert_allclose(*(History.load(tmp_path / name).losses for name in "12"), rtol=1e-9)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["1", "1.history", "2", "2.history"]
 
 
 @pytest.mark.long

@@ -2,14 +2,14 @@
 
 `races` defines the contestants of each race, `measure` runs them in turn, each in its own process (`contestants`, with
 `child` inside), `profile` times the parts of one step, `report` formats the results. The work of the contestants is in
-`work` and, for PyTorch, in `torch_work`, the only module that loads it.
+`work` and, for PyTorch, in `torch_work`. `whole` runs the whole command `train gpt` and PyTorch's script `torch_train`.
 
 The command line loads this file, so it contains only names.
 """
 
 TRAINING = {  # training runs
     "small": "an encoder-decoder of 2 + 2 layers, d 64, 16 + 16 tokens, batch 32",
-    "gpt": "nanoGPT's CPU model: 4 layers, d 128, block 64, batch 12",
+    "gpt": "nanoGPT's CPU model: 4 layers, d 128, block 64, batch 12, exact GELU",
     "bert": "a BERT of 4 layers, d 128, 64 tokens, batch 16, masked words",
     "xl": "a Transformer-XL of 4 layers, d 128, segment and memory 64, batch 12",
     "base": "the paper's base model: 6 + 6 layers, d 512, 32 + 32 tokens, batch 16",
@@ -17,6 +17,7 @@ TRAINING = {  # training runs
 WHAT = {
     **TRAINING,
     "generate": "text from the gpt with and without cache, batch 1",
+    "train": "the whole command `train gpt`, 1,000 steps, with start, data, validation and saving",
     "attention": "forward and backward, batch 4, 8 heads of 64, 512 to 4096 tokens",
 }
 DEFAULT = ("small", "gpt", "bert", "xl", "generate")  # takes about two minutes

@@ -89,7 +89,9 @@ def _encoder_decoder(vocab_size, length, batch_size, lr, **sizes):
 
 
 def _gpt(vocab_size=65, block_size=64, batch_size=LEAST_ROWS):
-    config = GPTConfig(vocab_size, block_size, d_model=128, num_heads=4, num_layers=4, bias=False, seed=SEED)
+    config = GPTConfig(
+        vocab_size, block_size, d_model=128, num_heads=4, num_layers=4, bias=False, seed=SEED, activation="gelu"
+    )
     return Configuration(
         model=lambda: GPT(config),
         objective=NextToken,

@@ -153,7 +153,7 @@ class GPTBlock(nn.Module):
         self.qkv = nn.Linear(c.d_model, 3 * c.d_model, bias=c.bias)
         self.out = nn.Linear(c.d_model, c.d_model, bias=c.bias)
         self.linear1 = nn.Linear(c.d_model, c.d_ff, bias=c.bias)
-        self.activation = nn.GELU(approximate="tanh")
+        self.activation = nn.GELU(approximate="tanh" if c.activation == "gelu_tanh" else "none")
         self.linear2 = nn.Linear(c.d_ff, c.d_model, bias=c.bias)
         copy.linear(self.qkv, *(f"{name}.attention.w_{part}" for part in "qkv"))
         copy.linear(self.out, f"{name}.attention.w_o")

@@ -10,7 +10,9 @@ import numpy as np
 
 from .. import functional as F
 from ..decoding import generate
+from ..tasks.text import GPTOptions, GPTTask
 from ..training import Trainer
+from ..training.share import take_rows
 from .configurations import CONFIGURATIONS, SEED, Repeated
 from .floor import Replay, recording
 
@@ -63,6 +65,31 @@ class Floor:
         for _ in range(steps):
             self._replay.run()
             self._optimizer.step()
+        return time.perf_counter() - started
+
+
+class CommandProducts:
+    """Only the matrix products of the training steps of `train gpt` on a text, in one of its workers. A run of n units
+    computes those of n steps."""
+
+    def __init__(self, text, workers, steps):
+        task, options = GPTTask(), GPTOptions(text=text, steps=steps)
+        split = task.load(options)
+        setup = task.setup(options, split, task.train_tokenizers(options, split))
+        batch = take_rows(setup.batches.batch(0), slice(0, -(-options.batch_size // workers)))
+        setup.model.train()
+        with recording(setup.model) as products:
+            setup.objective.forward(batch)
+            setup.objective.backward()
+        self._replay = Replay(products)
+
+    def check(self):
+        return None
+
+    def run(self, steps):
+        started = time.perf_counter()
+        for _ in range(steps):
+            self._replay.run()
         return time.perf_counter() - started
 
 

@@ -34,12 +34,15 @@ def add_parser(subparsers):
         "--workers", type=number_of_workers, default="auto", metavar="N|auto",
         help="also train with this many processes (default: auto, one per core)",
     )  # fmt: skip
-    parser.add_argument("--rounds", type=positive_number, metavar="N", help="turns per contestant (default: 7)")
+    parser.add_argument(
+        "--rounds", type=positive_number, metavar="N", help="turns per contestant (default: 7; of `train`: 3)"
+    )
     parser.add_argument("--quick", action="store_true", help="3 short turns per contestant: rough numbers")
     parser.add_argument(
         "--plain", action="store_true",
         help="include attention that holds all weights for 4096 tokens, which takes about 10 GB",
     )  # fmt: skip
+    parser.add_argument("--text", metavar="FILE", help="the text of `train` (default: the built-in text)")
     parser.add_argument("--json", metavar="FILE", help="write all measurements, including the time of every turn")
     add_quiet(parser)
 
@@ -51,9 +54,11 @@ def run(args):
         raise ValueError("--profile measures only this package: leave out --against")
     if args.profile and not set(args.what) <= TRAINING.keys():
         raise ValueError(f"--profile needs training steps: WHAT must be among {', '.join(TRAINING)}")
+    if args.text and "train" not in args.what:
+        raise ValueError("--text is the text of `train`: add train to WHAT, or leave it out")
     if args.json:
         check_writable("--json", args.json)
-    from ..bench import report
+    from ..bench import report, whole
     from ..support.files import write_text
     from ..support.processes import cores
 
@@ -62,9 +67,12 @@ def run(args):
     what = args.what or [name for name in DEFAULT if not args.profile or name in TRAINING]
     workers = _most_workers() if args.workers == "auto" else args.workers
     outcomes, profiles = _profiles(args, what) if args.profile else _races(args, what, workers, cores())
+    commands = _whole(args) if "train" in what else None
     if args.json:
         options = {name: value for name, value in vars(args).items() if name != "run"}
         found = report.as_json(machine, {**options, "what": what, "workers": workers}, outcomes, profiles)
+        if commands:
+            found["train"] = whole.as_json(commands)
         write_text(args.json, json.dumps(found, indent=1, allow_nan=False))
         print(f"\n{args.json}")
     wrong = report.unequal(outcomes)
@@ -96,6 +104,17 @@ def _races(args, what, workers, threads):
         if race.name in TRAINING:
             profiles[race.name] = _profile(race.name, args.quick)
     return outcomes, profiles
+
+
+def _whole(args):
+    """Run the whole commands  ->  their outcome"""
+    from ..bench import whole
+
+    rounds = args.rounds or (whole.QUICK_ROUNDS if args.quick else whole.ROUNDS)
+    steps = whole.QUICK_STEPS if args.quick else whole.STEPS
+    outcome = whole.run_whole(args.text, steps, rounds, args.against == "torch", note)
+    print(f"\n{whole.table(outcome)}", flush=True)
+    return outcome
 
 
 def _profiles(args, what):

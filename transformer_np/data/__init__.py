@@ -1,9 +1,10 @@
 """Text as input for a model: tokenizers, sentence pairs, batches and built-in corpora."""
 
-from .batching import Seq2SeqBatch, Seq2SeqBatches, pad_batch, shift_right
+from .batching import PackedPairs, Seq2SeqBatch, Seq2SeqBatches, pad_batch, shift_right
 from .bpe import BPETokenizer
 from .corpus import LECTURE_SENTENCE, LECTURE_TRANSLATION, english_portuguese
 from .dates import write_date, written_dates
+from .large import LargeText, encode_text
 from .masking import (
     IGNORED,
     LabelledBatch,
@@ -33,6 +34,7 @@ from .text import (
     TextBatches,
     TextSplit,
     documentation_text,
+    open_text,
     read_text,
     split_text,
     validation_batches,
@@ -52,9 +54,11 @@ __all__ = [
     "CharTokenizer",
     "LabelledBatch",
     "LabelledBatches",
+    "LargeText",
     "MaskedBatch",
     "MaskedBatches",
     "MixedBatches",
+    "PackedPairs",
     "PlainWordTokenizer",
     "Segment",
     "SentinelTokenizer",
@@ -75,10 +79,12 @@ __all__ = [
     "corrupt_spans",
     "count_spans",
     "documentation_text",
+    "encode_text",
     "english_portuguese",
     "join_spans",
     "labels_of",
     "mask_tokens",
+    "open_text",
     "pad_batch",
     "read_labelled",
     "read_pairs",

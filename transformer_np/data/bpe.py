@@ -11,6 +11,7 @@ from .tokenizers import SPECIAL_TOKENS, UNK, Tokenizer
 
 FIRST_BYTE = len(SPECIAL_TOKENS)  # the id of the byte 0
 FIRST_MERGE = FIRST_BYTE + 256
+MOST_KNOWN = 100_000  # pieces whose ids are kept, about 25 MB
 
 # A piece is an English ending after an apostrophe; a run of letters, digits or other signs, with an optional space
 # before it; or white space, except the last space before a word. (Radford et al. 2019 have no longest piece; the limit
@@ -85,6 +86,8 @@ class BPETokenizer(Tokenizer):
         for piece in progress(self.cut(text), "tokenizing"):
             found = self._known.get(piece)
             if found is None:
+                if len(self._known) >= MOST_KNOWN:
+                    self._known.clear()
                 found = self._known[piece] = apply_merges(_byte_ids(piece), self._merged)
             ids += found
         return ids

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..support.checks import check_at_least
+from .lazy import Lazy
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class TextStreams:
     that really came before. After `segments` batches all streams start over, and `first` is True. A batch depends only
     on the text, the sizes and the step.
 
-    ids: the whole text, (n,); its end is not used if it does not fill a segment of every stream
+    ids: the whole text, (n,), of any integer type; its end is not used if it does not fill a segment of every stream
 
     Raises ValueError for sizes below 1 and for a text too short for one segment per stream and the token after it;
     TypeError for ids that are not whole numbers.
@@ -65,10 +66,11 @@ class TextStreams:
         return self._segment((step % self.segments) * self.segment_len)
 
     def in_order(self):
-        """Yield the segments for validation: the streams once, from beginning to end. The last one may be shorter."""
-        for start in range(0, self._ids.shape[1], self.segment_len):
-            yield self._segment(start)
+        """The segments for validation: the streams once, from beginning to end, each segment made when it is asked for.
+        The last one may be shorter."""
+        return Lazy(self._segment, range(0, self._ids.shape[1], self.segment_len))
 
     def _segment(self, start):
         end = start + self.segment_len
-        return Segment(self._ids[:, start:end], self._targets[:, start:end], first=start == 0)
+        ids, targets = (part[:, start:end].astype(np.int64) for part in (self._ids, self._targets))
+        return Segment(ids, targets, first=start == 0)

@@ -1,11 +1,14 @@
 """Plain text: read from the user's file or from Python's own help, split in two, cut into windows for a model."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from ..support.checks import check_at_least, check_number
+from . import large
 from .files import read_utf8
+from .lazy import Lazy
 
 
 def read_text(path):
@@ -15,6 +18,17 @@ def read_text(path):
     """
     text = read_utf8(path)
     if not text.strip():
+        raise ValueError(f"{path} has no text")
+    return text
+
+
+def open_text(path):
+    """The text of a file: as `read_text`, or a LargeText if the file is large. Raises the errors of read_text."""
+    path = Path(path)
+    if not path.is_file() or path.stat().st_size <= large.LARGE:
+        return read_text(path)
+    text = large.LargeText(path)
+    if not any(string.strip() for string in text.strings()):
         raise ValueError(f"{path} has no text")
     return text
 
@@ -29,10 +43,10 @@ def documentation_text():
 
 @dataclass(frozen=True)
 class TextSplit:
-    """The beginning of a text, for training, and the rest, for validation."""
+    """The beginning of a text, for training, and the rest, for validation; of a large file two LargeTexts."""
 
-    train: str
-    validation: str
+    train: str | large.LargeText
+    validation: str | large.LargeText
 
 
 def split_text(text, validation=0.1):
@@ -65,7 +79,7 @@ class TextBatches:
         batches = TextBatches(tokenizer.encode(text), block_size=64, batch_size=12)
         batches.batch(0).ids                              # (12, 64)
 
-    ids: the whole text, (n,)
+    ids: the whole text, (n,), of any integer type; it may be a file in memory (np.memmap)
 
     Raises ValueError for sizes below 1 and for a text too short for one block and the token after it; TypeError for ids
     that are not whole numbers.
@@ -85,7 +99,8 @@ class TextBatches:
         """The batch of a training step, counted from 0."""
         check_at_least("step", step, 0)
         rng = np.random.default_rng([self.seed, step])
-        return TextBatch(*text_windows(self.ids, self.block_size, self.batch_size, rng))
+        windows = text_windows(self.ids, self.block_size, self.batch_size, rng)
+        return TextBatch(*(part.astype(np.int64, copy=False) for part in windows))
 
 
 def text_windows(ids, block_size, batch_size, rng):
@@ -104,21 +119,26 @@ def text_windows(ids, block_size, batch_size, rng):
 
 
 def validation_batches(ids, block_size, batch_size):
-    """A whole text in consecutive windows, so that every token but the first is predicted exactly once: a list of
-    TextBatch. The rest at the end is a shorter window in a batch of its own.
+    """A whole text in consecutive windows, so that every token but the first is predicted exactly once: a sequence of
+    TextBatch, each made when it is asked for. The rest at the end is a shorter window in a batch of its own.
 
     Raises ValueError for sizes below 1 and for fewer than two tokens.
     """
     ids = _checked(ids, block_size, batch_size)
     if len(ids) < 2:
         raise ValueError(f"the validation text has {len(ids)} tokens, but at least 2 are needed: pass a longer text")
-    inputs, targets = ids[:-1], ids[1:]
-    full = len(inputs) // block_size
-    rows = [part[: full * block_size].reshape(full, block_size) for part in (inputs, targets)]  # (windows, T) each
-    batches = [TextBatch(*(part[start : start + batch_size] for part in rows)) for start in range(0, full, batch_size)]
-    if len(inputs) % block_size:
-        batches.append(TextBatch(*(part[None, full * block_size :] for part in (inputs, targets))))
-    return batches
+    full, rest = divmod(len(ids) - 1, block_size)  # windows, and tokens of the shorter one
+
+    def batch(start):
+        """The batch that begins with this window."""
+        number = min(batch_size, full - start)
+        shape = (number, block_size) if number else (1, rest)
+        begin, size = start * block_size, shape[0] * shape[1]
+        tokens = ids[begin : begin + size + 1].astype(np.int64)
+        return TextBatch(tokens[:-1].reshape(shape), tokens[1:].reshape(shape))
+
+    starts = [*range(0, full, batch_size), *([full] if rest else [])]
+    return Lazy(batch, starts)
 
 
 def _checked(ids, block_size, batch_size):
@@ -129,4 +149,4 @@ def _checked(ids, block_size, batch_size):
         raise ValueError(f"ids must have the one axis (length,), got shape {ids.shape}")
     if ids.size and ids.dtype.kind not in "iu":
         raise TypeError(f"ids must be whole numbers (token ids), got {ids.dtype}")
-    return ids.astype(np.int64)
+    return ids

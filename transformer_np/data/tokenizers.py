@@ -61,7 +61,10 @@ class Tokenizer:
         _check_bound("min_count", min_count, 1)
         if max_size is not None:
             _check_bound("max_size", max_size, len(SPECIAL_TOKENS) + 1)  # one token besides the special ones
-        counts = Counter(_key(piece, lowercase) for text in texts for piece in cls.cut(_nfc(text)))
+        counts = Counter()
+        for text in texts:
+            for piece, count in Counter(cls.cut(_nfc(text))).items():
+                counts[_key(piece, lowercase)] += count
         if not counts:
             raise ValueError("there is no text to learn a vocabulary from")
         learned = sorted((t for t in counts if counts[t] >= min_count), key=lambda t: (-counts[t], t))
@@ -77,7 +80,9 @@ class Tokenizer:
 
     def encode(self, text):
         """The ids of a text, without start and end tokens; a piece that is not in the vocabulary becomes UNK."""
-        return [self._id(piece) for piece in progress(self.cut(_nfc(text)), "tokenizing")]
+        pieces = self.cut(_nfc(text))
+        ids = {piece: self._id(piece) for piece in set(pieces)}
+        return [ids[piece] for piece in progress(pieces, "tokenizing")]
 
     def _id(self, piece):
         """The id of a piece; if the vocabulary lacks it, of the same piece with other spaces around it; or UNK."""

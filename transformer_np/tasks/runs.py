@@ -1,4 +1,5 @@
-"""A run is a folder: `run.json` describes the task, its options and data, `checkpoint.safetensors` has the weights."""
+"""A run is a folder: `run.json` describes the task, its options and data, `checkpoint.safetensors` has the weights, and
+`checkpoint.history` the losses."""
 
 import json
 from contextlib import nullcontext
@@ -9,6 +10,7 @@ from zlib import crc32
 from ..support.files import held, read_json, write_text
 from ..training import load_model
 from ..training.choice import team_of
+from ..training.history import history_path
 
 DESCRIPTION, CHECKPOINT = "run.json", "checkpoint.safetensors"
 
@@ -30,7 +32,8 @@ def replace_run(folder, description):
     """Like create_run, but discard an existing run."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / CHECKPOINT).unlink(missing_ok=True)  # first, because it does not match the new description
+    for path in (folder / CHECKPOINT, history_path(folder / CHECKPOINT)):
+        path.unlink(missing_ok=True)  # first, because it does not match the new description
     write_description(folder, description)
 
 

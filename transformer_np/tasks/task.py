@@ -78,6 +78,13 @@ class Task:
         """The data, in lists, strings, numbers and dataclasses: a resumed run must find the same data."""
         raise NotImplementedError
 
+    def fingerprint(self, data):
+        """The checksum of the data: a resumed run must have the same."""
+        digest = hashlib.sha256()
+        for piece in json.JSONEncoder(default=vars).iterencode(data):  # in pieces, for large data
+            digest.update(piece.encode())
+        return digest.hexdigest()
+
     def train_tokenizers(self, options, data):
         """{name: Tokenizer} for the tokenizer_names."""
         raise NotImplementedError
@@ -139,7 +146,7 @@ class Task:
         if keep not in ("best", "last"):
             raise ValueError(f'keep must be "best" or "last", got {keep!r}')
         data = self.load(options)
-        fingerprint = hashlib.sha256(json.dumps(data, default=asdict).encode()).hexdigest()
+        fingerprint = self.fingerprint(data)
         if not resume:
             tokenizers = self.train_tokenizers(options, data)
         elif description.get("data") != fingerprint:

@@ -1,11 +1,13 @@
 """Text generation: a GPT trained to continue a text."""
 
+import hashlib
+import json
 from dataclasses import dataclass
-
-import numpy as np
+from itertools import chain
 
 from .. import data
 from ..data.bpe import FIRST_MERGE
+from ..data.large import encode_text, parts
 from ..data.tokenizers import UNK
 from ..decoding import Excluding, generate_steps
 from ..models import GPT, GPTConfig
@@ -152,18 +154,28 @@ class GPTTask(Task):
 
     def load(self, options):
         """The text, as a data.TextSplit: the first 90 % of its characters for training."""
-        text = data.documentation_text() if options.text is None else data.read_text(options.text)
+        text = data.documentation_text() if options.text is None else data.open_text(options.text)
         return data.split_text(text)
+
+    def fingerprint(self, split):
+        """As Task.fingerprint, with only a part of the text in memory."""
+        digest = hashlib.sha256()
+        for before, text in (('{"train": "', split.train), ('", "validation": "', split.validation)):
+            digest.update(before.encode())
+            for part in parts(text):
+                digest.update(json.dumps(part)[1:-1].encode())  # without the quotes
+        digest.update(b'"}')
+        return digest.hexdigest()
 
     def train_tokenizers(self, options, split):
         """All characters of the whole text, or byte pairs of the training part."""
         if options.tokens == "char":
-            return {"tokenizer": data.CharTokenizer.train([split.train, split.validation])}
-        return {"tokenizer": data.BPETokenizer.train([split.train], max_size=options.vocab_size)}
+            return {"tokenizer": data.CharTokenizer.train(chain(parts(split.train), parts(split.validation)))}
+        return {"tokenizer": data.BPETokenizer.train(parts(split.train), max_size=options.vocab_size)}
 
     def setup(self, options, split, tokenizers):
         tokenizer = tokenizers["tokenizer"]
-        train, validation = (np.array(tokenizer.encode(part), np.int64) for part in (split.train, split.validation))
+        train, validation = (encode_text(tokenizer, part) for part in (split.train, split.validation))
         batches = data.TextBatches(train, options.block_size, options.batch_size, seed=options.seed)
         held_out = data.validation_batches(validation, options.block_size, VALIDATION_TOKENS // options.block_size or 1)
         model = GPT(_config(options, len(tokenizer)))

@@ -296,8 +296,8 @@ def _schedule(options):
 def _encode(pairs, tokenizers, max_len):
     """The pairs of ids, without those where a side, with its start token, is longer than max_len."""
     source, target = tokenizers.values()
-    encoded = [(source.encode(sentence), target.encode(translation)) for sentence, translation in pairs]
-    return [(src, tgt) for src, tgt in encoded if len(src) <= max_len and len(tgt) < max_len]
+    encoded = ((source.encode(sentence), target.encode(translation)) for sentence, translation in pairs)
+    return data.PackedPairs((src, tgt) for src, tgt in encoded if len(src) <= max_len and len(tgt) < max_len)
 
 
 def _spaced(text):

@@ -3,10 +3,9 @@
 import sys
 from dataclasses import dataclass
 
-import numpy as np
-
 from .. import data
 from ..data.bpe import FIRST_MERGE
+from ..data.large import encode_text
 from ..models import TransformerXL, TransformerXLConfig
 from ..support.checks import check_at_least, check_number
 from ..training import Adam, SegmentRecurrence, cosine_schedule
@@ -102,7 +101,7 @@ class XLTask(GPTTask):
 
     def setup(self, options, split, tokenizers):
         tokenizer = tokenizers["tokenizer"]
-        train, validation = (np.array(tokenizer.encode(part), np.int64) for part in (split.train, split.validation))
+        train, validation = (encode_text(tokenizer, part) for part in (split.train, split.validation))
         streams = data.TextStreams(train, options.segment_len, options.batch_size)
         side_by_side = max(1, min(options.batch_size, (len(validation) - 1) // options.segment_len))
         held_out = data.TextStreams(validation, options.segment_len, side_by_side)
@@ -113,7 +112,7 @@ class XLTask(GPTTask):
             SegmentRecurrence(model, options.eval_mem_len),
             Adam(model.parameters()),
             streams,
-            list(held_out.in_order()),
+            held_out.in_order(),
             schedule=_schedule(options),
             clip_norm=options.clip,
             note=f"{len(train):,} tokens to learn from, {options.batch_size} streams of {streams.segments:,} segments; "

@@ -1,11 +1,12 @@
 """Optimizers, schedules, objectives, the training loop and its checkpoints."""
 
 from .checkpoint import load_checkpoint, load_model, save_checkpoint
+from .history import History
 from .objectives import Classification, MaskedLanguageModel, NegativeSampling, NextToken, TeacherForcing
 from .optim import SGD, Adam, AdamW, Optimizer, clip_grad_norm, is_matrix
 from .recurrence import SegmentRecurrence
 from .schedules import cosine_schedule, noam_schedule
-from .trainer import History, Trainer, TrainingError
+from .trainer import Trainer, TrainingError
 
 __all__ = [
     "SGD",

@@ -8,7 +8,6 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from ..support.processes import STOP_SIGNALS
 from .best import LAST, Best
 from .checkpoint import load_checkpoint, load_model_tensors, model_header, model_tensors, save_checkpoint
 from .choice import team_of
+from .history import Record, read_history
 from .optim import clip_arrays
 from .share import Share
 
@@ -28,23 +28,6 @@ MOST_REHEARSALS, REHEARSAL_SECONDS = 6, 0.5
 
 class TrainingError(RuntimeError):
     """The training run cannot continue: the loss, the gradient or a parameter is not finite."""
-
-
-@dataclass
-class History:
-    """The record of a training run: loss (nats per token) and learning rate of every step, (step, loss) of every
-    validation, and the seconds spent in steps."""
-
-    losses: list = field(default_factory=list)
-    learning_rates: list = field(default_factory=list)
-    validation: list = field(default_factory=list)
-    seconds: float = 0.0
-
-    def __repr__(self):
-        steps = f"{len(self.losses)} steps in {self.seconds:.1f} s"
-        loss = f", loss {self.losses[0]:.4f} → {self.losses[-1]:.4f}" if self.losses else ""
-        validation = f", validation {self.validation[-1][1]:.4f}" if self.validation else ""
-        return f"<History: {steps}{loss}{validation}>"
 
 
 class Trainer:
@@ -60,7 +43,8 @@ class Trainer:
         .load_state_dict(state)
     schedule: step, from 1 -> learning rate; without it the optimizer keeps its own
     clip_norm: the largest norm of all gradients together
-    checkpoint: path of the file to save to and to resume from; it holds model, optimizer, history and random states
+    checkpoint: path of the file to save to and to resume from; it holds model, optimizer and random states. A file
+        beside it, with the ending .history, has the loss and the learning rate of every step
     header: JSON data to store in the checkpoint
     workers: how many processes share each batch; "auto" is one per core, or one if measured steps are no faster with
         several; "mpi" is all processes that mpiexec started; a Team (see `choice`) is used as it is.
@@ -92,7 +76,8 @@ class Trainer:
         self.model, self.optimizer, self.objective = model, optimizer, objective
         self.schedule, self.clip_norm, self.checkpoint = schedule, clip_norm, checkpoint
         self.header = header or {}
-        self.history = History()
+        self._record = Record()
+        self.history = self._record.history()
         self.best = Best(model) if keep_best else None
         self.interrupted = False
         self.team = self._chosen = team_of(workers)
@@ -108,7 +93,7 @@ class Trainer:
     @property
     def step(self):
         """The number of steps done so far."""
-        return len(self.history.losses)
+        return len(self._record)
 
     def choose_team(self, batches, steps):
         """Decide how many processes share these batches, if `workers` left it open  ->  the Team.
@@ -252,8 +237,7 @@ class Trainer:
             self.optimizer.lr = self.schedule(number)
         self.optimizer.step(own)
         team.updated()
-        self.history.losses.append(loss)
-        self.history.learning_rates.append(self.optimizer.lr)
+        self._record.append(loss, self.optimizer.lr)
         self._stop, self._save = bool(asked_to_stop), bool(due)
         return loss, tokens
 
@@ -296,25 +280,25 @@ class Trainer:
         If several processes train, all of them must call this; the first one writes.
         """
         carried = self._share.all_carried()
-        if self._share.team.rank > 0:
-            return
-        if not np.isfinite(self.optimizer.data).all():
+        leads = self._share.team.rank == 0
+        if leads and not np.isfinite(self.optimizer.data).all():
             raise self._diverged("a parameter is not finite", self.step)
-        history = self.history
+        checksum = self._record.save(self.checkpoint, write=leads)
+        if not leads:
+            return
         tensors = {
             **(self.best.tensors(self.step) if self.best else model_tensors(self.model)),
             **{f"optimizer.{name}": array for name, array in self.optimizer.state_dict().items()},
             **{f"objective.{name}": array for name, array in carried.items()},
-            "history.losses": np.array(history.losses),
-            "history.learning_rates": np.array(history.learning_rates),
-            "history.validation": np.array(history.validation, np.float64).reshape(-1, 2),
+            "history.validation": np.array(self.history.validation, np.float64).reshape(-1, 2),
         }
         header = {
             **self.header,
             **model_header(self.model),
             **(self.best.header() if self.best else {}),
             "step": self.step,
-            "seconds": history.seconds,
+            "seconds": self.history.seconds,
+            "history": checksum,
             "random_states": [generator.bit_generator.state for generator in self._generators()],
         }
         save_checkpoint(self.checkpoint, tensors, header)
@@ -335,12 +319,7 @@ class Trainer:
             )
         try:
             generators, states = self._generators(), header["random_states"]
-            history = History(
-                losses=tensors["history.losses"].tolist(),
-                learning_rates=tensors["history.learning_rates"].tolist(),
-                validation=[(int(step), float(loss)) for step, loss in tensors["history.validation"]],
-                seconds=header["seconds"],
-            )
+            history, record = read_history(self.checkpoint, tensors, header)
         except KeyError as error:
             raise ValueError(f"{self.checkpoint} is not a checkpoint to resume from: {error} is missing") from None
         if len(generators) != len(states):
@@ -367,7 +346,7 @@ class Trainer:
             self.objective.load_state_dict(carried)
         for generator, state in zip(generators, states, strict=True):
             generator.bit_generator.state = state
-        self.history = history
+        self.history, self._record = history, record
         if self.best:
             self.best.restore(header, best)
 
