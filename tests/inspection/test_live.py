@@ -27,8 +27,10 @@ class LivePage(Page):
 
     def wait(self):
         """Text is written in sight, over several turns of the browser's loop."""
-        while not self.browser.execute_script("return document.documentElement.dataset.ready"):
-            pass
+        from selenium.webdriver.support.ui import WebDriverWait
+
+        ready = "return document.documentElement.dataset.ready"
+        WebDriverWait(self.browser, 120, poll_frequency=0.01).until(lambda browser: browser.execute_script(ready))
 
     def type(self, field, text):
         """In one event, unlike the keys of a person, and as fast for a long text."""
@@ -428,8 +430,9 @@ def test_it_works_in_the_frame_of_a_notebook(browser, model, tokenizers, tmp_pat
     frame = explore_live(model, tokenizers, TEXT)._repr_html_()
     path = tmp_path / "notebook.html"
     path.write_text(f'<!doctype html><meta charset="utf-8"><link rel="icon" href="data:,">{frame}', "utf-8")
-    for page in opened(browser, path, LivePage):
-        browser.switch_to.frame(page.one("iframe"))
+    for notebook in opened(browser, path):
+        browser.switch_to.frame(notebook.one("iframe"))
+        page = LivePage(browser)
         before = page.output
         page.type("text", "ana")
         assert page.output != before
