@@ -139,3 +139,21 @@ def test_c_code_that_does_not_return_ends_the_command(tmp_path):
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert ended.returncode == 1
     assert 'File "homework.py", line 2 in relu' in ended.stderr
+
+
+def test_a_profiler_works_after_a_limit_in_a_thread():
+    """In a process of its own, which would not end."""
+    code = """if True:
+        import sys, threading
+        from transformer_np.homework.limit import TimeLimit
+        def limited():
+            with TimeLimit(5)("softmax"):
+                pass
+        thread = threading.Thread(target=limited)
+        thread.start()
+        thread.join()
+        sys.setprofile(lambda *_: None)
+        (lambda: None)()
+        sys.setprofile(None)
+    """
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
