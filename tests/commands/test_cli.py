@@ -172,7 +172,7 @@ def test_training_prints_results_to_stdout_and_progress_to_stderr(trained):
     )
     assert "10 training pairs, 1 for validation, 1 unseen" in result.stderr
     assert "training: 100%" in result.stderr and "6/6" in result.stderr
-    assert sorted(os.listdir(folder / "run")) == [CHECKPOINT, DESCRIPTION]
+    assert sorted(os.listdir(folder / "run")) == ["checkpoint.history", CHECKPOINT, DESCRIPTION]
 
 
 def train(*more):

@@ -436,9 +436,9 @@ def test_resume_refuses_other_options_and_other_data(file, tmp_path):
 # --- folders ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_is_two_files(learned):
+def test_the_files_of_a_run(learned):
     folder, _ = learned
-    assert sorted(contents(folder)) == [runs.CHECKPOINT, runs.DESCRIPTION]
+    assert sorted(contents(folder)) == ["checkpoint.history", runs.CHECKPOINT, runs.DESCRIPTION]
     description = json.loads((folder / runs.DESCRIPTION).read_text(encoding="utf-8"))
     assert description["kind"] == "translate"
     assert TranslationOptions(**description["options"]).d_model == 32

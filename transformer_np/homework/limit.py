@@ -123,8 +123,8 @@ def _by_thread(seconds, over):
     try:
         yield
     finally:
-        # An exception that is not delivered yet arrives at a call. To take it back with NULL would be wrong: CPython 3.11
-        # then waits for it for ever at the first function that a debugger or a profiler traces.
+        # An exception that is not delivered yet arrives at a call. It must not be taken back with NULL: CPython 3.11
+        # would then wait for it for ever at the first function that a debugger or a profiler traces.
         try:
             stop()
             stop()
