@@ -27,6 +27,7 @@ import numpy as np
 
 from .compare import close, wrong_structure
 from .describe import describe_exactly, describe_roughly
+from .evidence import Evidence
 
 _MORE = "something else is also wrong."
 MOST_PAIR_TRIALS = 1000  # a trial is one variant on one case, and takes 0.1 to 4 ms
@@ -95,30 +96,10 @@ def _without_numbers(text):
     return re.sub(r"[\d(), ]+", " ", text)
 
 
-class _Search:
+class _Search(Evidence):
     def __init__(self, trials, found, without=()):
-        self.trials, self.found = trials, found
-        texts = dict(trials.exercise.mistakes) | {name: ignored.text for name, ignored in trials.ignored.items()}
-        self.mistakes = {name: text for name, text in texts.items() if name not in without}
+        super().__init__(trials, found, without)
         self.said = []
-        self.tried = set()  # the trials so far; cached ones count too, so that an earlier answer changes nothing
-        self.labels = {}  # {label: numbers of its cases}
-        for number, finding in enumerate(found):
-            self.labels.setdefault(finding.case.label, []).append(number)
-        self.first_failed = next(finding for finding in found if not finding.right)
-        results = trials.exercise.results
-        gradients = {i for i, result in enumerate(results) if trials.exercise.is_gradient(result)}
-        self.astray = {}  # {label: wrong results of the forward pass}
-        for finding in found:
-            self.astray.setdefault(finding.case.label, set()).update(set(finding.wrong or ()) - gradients)
-        self.failing = {}  # {wrong result: labels of the cases where it is wrong}
-        self.following = {}  # the same for gradients in cases with a wrong forward pass
-        for finding in found:
-            for i in finding.wrong or ():
-                kind = self.following if i in gradients and self.astray[finding.case.label] else self.failing
-                labels = kind.setdefault(i, [])
-                if finding.case.label not in labels:
-                    labels.append(finding.case.label)
         self.open_results = sorted(self.failing)
         self.reasons = {}  # {result: _Reason}
 
@@ -192,18 +173,6 @@ class _Search:
     def texts(self):
         return [str(said) for said in self.said if said.text]
 
-    def _draws(self, i, label):
-        """The draws of a case in which result i is wrong."""
-        return [self.found[n].draw(i) for n in self._wrong_draws(i, label)]
-
-    def _wrong_draws(self, i, label):
-        return [n for n in self.labels[label] if i in (self.found[n].wrong or ())]
-
-    def _try(self, mistakes, number):
-        """A trial: the results of a variant on a case, or None, and its attempt."""
-        self.tried.add((frozenset(mistakes), number))
-        return self.trials.variant_on(mistakes, number)
-
     # --- known mistakes -------------------------------------------------------------------------------------------
 
     def _by_known_mistakes(self, candidates):
@@ -234,40 +203,6 @@ class _Search:
             for i in here:
                 self._give(i, _Reason(best))
 
-    def _is_complete(self, mistakes):
-        """Whether the mistakes give what the answer gives, in every case."""
-        results = range(len(self.found[0].expected))
-        return all(self._agrees(mistakes, i, number) for number in range(len(self.found)) for i in results)
-
-    def _fits(self, mistakes, i, label):
-        """Whether the mistakes give the student's numbers in every draw of a case."""
-        possible = self.trials.compatible(mistakes)
-        return possible and all(self._agrees(mistakes, i, number) for number in self.labels[label])
-
-    def _agrees(self, mistakes, i, number):
-        finding, (variant, _) = self.found[number], self._try(mistakes, number)
-        if finding.results is None or variant is None:
-            return finding.results is None and variant is None
-        return close(finding.results[i], variant[i])
-
-    def _spares(self, mistakes, label):
-        """Whether the mistakes leave the student's right results of a case right."""
-        numbers, results = self.labels[label], range(len(self.found[0].expected))
-        return all(
-            self._agrees(mistakes, i, number)
-            for number in numbers
-            for i in results
-            if self.found[number].wrong is not None and i not in self.found[number].wrong
-        )
-
-    def _covered(self, mistakes, i):
-        """The labels of the failing cases in which the mistakes explain result i."""
-        return [label for label in self.failing[i] if self._fits(mistakes, i, label)]
-
-    def _agreement(self, mistakes):
-        results = range(len(self.found[0].expected))
-        return sum(self._agrees(mistakes, i, number) for number in range(len(self.found)) for i in results)
-
     def _pairs(self):
         """Pairs of mistakes for the open results, the likeliest first, until MOST_PAIR_TRIALS are used.
 
@@ -290,11 +225,6 @@ class _Search:
                 return
             yield pair
 
-    def _changed_by(self, name, number):
-        """The results of a case that a mistake changes on its own; all where it crashes."""
-        variant, expected = self._try((name,), number)[0], self.found[number].expected
-        return {i for i, right in enumerate(expected) if variant is None or not close(variant[i], right)}
-
     def _by_mistake_and_change(self, i):
         """The known mistake whose result is changed as well: in sign, by a factor, … If several would fit, the change
         hides the mistake."""
@@ -312,17 +242,6 @@ class _Search:
         for name, description in found:
             text = f"In addition to this mistake: {description.text}"
             self._give(i, _Reason((name,), description.name), text)
-
-    def _changes_numbers(self, variant, i, number):
-        """Whether a variant's numbers differ from the reference, have the shape of the student's, and are not numbers
-        where the student's are truth values."""
-        finding = self.found[number]
-        return (
-            variant is not None
-            and variant[i].shape == finding.results[i].shape
-            and (variant[i].dtype == bool or finding.results[i].dtype != bool)
-            and not close(variant[i], finding.expected[i])
-        )
 
     # --- the cases that remain ----------------------------------------------------------------------------------------
 
@@ -432,20 +351,6 @@ class _Search:
             left = [label for label in left if not self._is_explained_by_some(chosen, label)]
         return not left and not self.contradicted()
 
-    def _is_wrong(self, number):
-        return bool(self.found[number].wrong)
-
-    def _explains(self, mistakes, label):
-        """Whether mistakes give all that the answer returns in a case."""
-        return self.trials.compatible(mistakes) and all(
-            self._agrees(mistakes, i, number) or self._follows(i, self.found[number])
-            for number in self.labels[label]
-            for i in range(len(self.found[number].expected))
-        )
-
-    def _is_explained_by_some(self, names, label):
-        return any(self._explains(some, label) for n in range(1, len(names) + 1) for some in combinations(names, n))
-
     # --- mistakes that something contradicts --------------------------------------------------------------------------
 
     def contradicted(self):
@@ -471,10 +376,6 @@ class _Search:
                 return True
         return False
 
-    def _follows(self, i, finding):
-        """Whether a result is a gradient of a wrong forward pass, which proves nothing."""
-        return i in self.following and bool(self.astray[finding.case.label]) and finding.case.label in self.following[i]
-
     def _is_explained_with(self, name, named, i, number):
         others = [other for other in dict.fromkeys(named) if other != name]
         for n in range(len(others) + 1):
@@ -490,10 +391,6 @@ class _Search:
         if not self._changes_numbers(variant, i, number):
             return False
         return describe_exactly([self._against(variant, i, number)]) is not None
-
-    def _against(self, variant, i, number):
-        """Result i next to that of a variant."""
-        return replace(self.found[number].draw(i), expected=variant[i], inputs={}, others={}, earlier=())
 
     # --- answers that only crash, or return the wrong kind of value ---------------------------------------------------
 
