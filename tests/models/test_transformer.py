@@ -33,7 +33,7 @@ def model(request, random_model):
 # --- gradients -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("entries", [1, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("entries", [1, pytest.param(4, marks=pytest.mark.long)])
 def test_gradients(random_model, kind, entries):
     """Few entries are enough for what is wrong everywhere; in test_gradients_of_the_loss every entry has its share."""
     model = random_model(dropout=0.3, **kind)
