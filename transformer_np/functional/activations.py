@@ -47,25 +47,13 @@ def gelu(x, approximate="tanh"):
 
 
 @shapes(dy="...", x="...")
-@blocked
 def gelu_backward(dy, x, approximate="tanh"):
     """Backward of gelu, by the product rule on y = x/2 · (1 + g(x)).
 
     dx = dy · (1 + g(x) + x g'(x)) / 2
     "none":  g' = 2 φ(x) = √(2/π) exp(−x²/2);    "tanh":  g' = (1 − g²) √(2/π) (1 + 3 · 0.044715 x²)
     """
-    gate = _gelu_gate(x, approximate)
-    if approximate == "none":
-        slope = np.exp(-0.5 * x * x)
-    else:
-        slope = (1 - gate * gate) * (1 + 3 * _CUBIC * x * x)
-    slope *= x
-    slope *= _SQRT_2_OVER_PI
-    slope += gate
-    slope += 1
-    slope *= dy
-    slope *= 0.5
-    return slope
+    return dy * _gelu_and_slope(x, approximate)[1]
 
 
 _OWN = gelu, gelu_backward

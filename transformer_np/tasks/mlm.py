@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from .. import data
 from ..models import Bert, BertConfig
-from ..support.checks import check_at_least, check_number
+from ..support.checks import check_at_least, check_choice, check_number
 from ..training import AdamW, MaskedLanguageModel, cosine_schedule, is_matrix
 from .task import Setup, Task, option
 
@@ -99,8 +99,8 @@ class MLMTask(Task):
 def check_options(options):
     """Check the options that this task shares with `train classify`, where some may be None."""
     classifies = not isinstance(options, MLMOptions)
-    if options.tokens not in ("word", "char", None):
-        raise ValueError(f'tokens must be "word" or "char", got {options.tokens!r}')
+    if options.tokens is not None:
+        check_choice("tokens", options.tokens, ("word", "char"))
     check_at_least("batch_size", options.batch_size, 1)
     for name in ("warmup", "seed"):
         check_at_least(name, getattr(options, name), 0)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..data import Tokenizer
 from ..module import Module
+from ..support.checks import check_choice
 from ..training import Trainer
 from ..training.mpi import MPITeam
 from ..training.optim import Optimizer
@@ -143,8 +144,7 @@ class Task:
             workers = description.get("workers", 1) if workers is None else workers
             keep = description.get("keep") if keep is None else keep
         keep = "best" if keep is None else keep
-        if keep not in ("best", "last"):
-            raise ValueError(f'keep must be "best" or "last", got {keep!r}')
+        check_choice("keep", keep, ("best", "last"))
         data = self.load(options)
         fingerprint = self.fingerprint(data)
         if not resume:

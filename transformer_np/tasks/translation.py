@@ -12,7 +12,7 @@ from ..data.bpe import FIRST_MERGE
 from ..data.tokenizers import BOS, EOS, PAD, UNK
 from ..decoding import Excluding, beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
-from ..support.checks import check_at_least, check_number
+from ..support.checks import check_at_least, check_choice, check_number
 from ..training import Adam, TeacherForcing, noam_schedule
 from . import runs
 from .task import Setup, Task, option
@@ -47,8 +47,7 @@ class TranslationOptions:
     seed: int = option(0, "seed of parameters, split, batches and dropout")
 
     def __post_init__(self):
-        if self.tokens not in ("word", "char", "bpe"):
-            raise ValueError(f'tokens must be "word", "char" or "bpe", got {self.tokens!r}')
+        check_choice("tokens", self.tokens, ("word", "char", "bpe"))
         check_at_least("vocab_size", self.vocab_size, FIRST_MERGE)
         for name in ("steps", "batch_size", "layers", "heads", "d_model", "d_ff", "max_len", "warmup"):
             check_at_least(name, getattr(self, name), 1)
