@@ -206,9 +206,17 @@ print(1024 * (kilobytes("VmHWM") - before), sum(p.data.nbytes for p in model.par
 
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_reading_takes_little_more_memory_than_the_model(tmp_path):
-    """In a model of which half is the embedding, in half precision: neither is in memory a second time."""
-    config = LlamaConfig(40_000, 8, d_model=256, num_heads=2, num_layers=1, d_ff=8)
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"vocab_size": 40_000, "num_heads": 2, "num_layers": 1, "d_ff": 8},
+        {"vocab_size": 1000, "num_heads": 4, "num_kv_heads": 1, "num_layers": 24, "d_ff": 1024},
+    ],
+    ids=["the embedding", "matrices of many sizes"],
+)
+def test_reading_takes_little_more_memory_than_the_model(tmp_path, sizes):
+    """In half precision, no tensor is in memory a second time, and no gradient is."""
+    config = LlamaConfig(max_len=8, d_model=256, **sizes)
     with blank():
         model = Llama(config)
     (tmp_path / "config.json").write_text(json.dumps(layout.write_config(config)))

@@ -268,7 +268,7 @@ def test_blank_draws_nothing_and_ends():
 def test_values_from_a_folder_are_not_drawn_first(folder_of, monkeypatch, kind, case):
     """Drawing them is most of the time that a real model would need."""
     folder = folder_of(case)
-    monkeypatch.setattr(initial, "np", SimpleNamespace(zeros=np.zeros))  # without random
+    monkeypatch.setattr(initial, "np", SimpleNamespace(zeros=np.zeros, broadcast_to=np.broadcast_to))  # without random
     kind.from_pretrained(folder)
 
 

@@ -23,7 +23,7 @@ def blank():
 def glorot_uniform(rng, d_in, d_out, dtype):
     """Uniform in ±√(6/(d_in + d_out)), which keeps the variance of signals and gradients (Glorot & Bengio 2010)."""
     if not _drawing:
-        return np.zeros((d_in, d_out), dtype)
+        return _zeros((d_in, d_out), dtype)
     bound = (6 / (d_in + d_out)) ** 0.5
     return np.random.default_rng(rng).uniform(-bound, bound, size=(d_in, d_out)).astype(dtype)
 
@@ -32,12 +32,18 @@ def normal(rng, shape, std, dtype):
     """Normal with mean 0 and the given standard deviation, which the layers call `init_std`."""
     check_number("init_std", std, "[0, ∞)")
     if not _drawing:
-        return np.zeros(shape, dtype)
+        return _zeros(shape, dtype)
     return (np.random.default_rng(rng).standard_normal(shape) * std).astype(dtype)
 
 
 def uniform(rng, shape, bound, dtype):
     """Uniform in ±bound."""
     if not _drawing:
-        return np.zeros(shape, dtype)
+        return _zeros(shape, dtype)
     return np.random.default_rng(rng).uniform(-bound, bound, size=shape).astype(dtype)
+
+
+def _zeros(shape, dtype):
+    """Read-only zeros that take no memory until a Parameter copies them. Real zeros would be given back after the copy,
+    and the next gradients put there: written and so in memory, long before a backward pass."""
+    return np.broadcast_to(np.zeros((), dtype), shape)
