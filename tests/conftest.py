@@ -1,5 +1,6 @@
 """What the tests of the core share."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -33,6 +34,11 @@ def pytest_collection_modifyitems(config, items):
         others = {item for item in others if item.path.name != "test_submission.py"}
         items[:] = [item for item in items if item not in others]
         config.hook.pytest_deselected(items=list(others))
+
+
+def pytest_collection_finish(session):
+    """The collected tests stay to the end: no search for garbage has to look at them."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -181,6 +181,7 @@ def test_commands_are_understood(page, words):
 # --- code -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_python_of_the_first_steps(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     train, check = fences("README.md", "python")

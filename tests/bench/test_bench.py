@@ -466,6 +466,7 @@ def test_table():
     ]
 
 
+@pytest.mark.long
 def test_tables_of_a_profile(small_profile):
     kinds = report.kinds_table("small", small_profile).splitlines()
     assert kinds[1].split() == "forward backward ms / step share products ratio".split()

@@ -310,6 +310,7 @@ def test_run_trains_with_the_answers(capsys, written, here, few_pairs):
     assert "not right" not in out
 
 
+@pytest.mark.long
 def test_run_stops_in_the_students_code(capsys, written, few_pairs):
     written(RIGHT.replace("return y * (dy", "return undefined * (dy"))
     code, _, err = call(capsys, "run", "homework.py", "train", "--steps", 3)

@@ -88,6 +88,7 @@ def test_the_pieces(text, pieces):
     assert BPETokenizer.cut(text) == pieces and BPETokenizer.join(pieces) == text
 
 
+@pytest.mark.long
 def test_a_long_text_becomes_short():
     text = documentation_text()
     tokenizer = BPETokenizer.train([text], max_size=1000)

@@ -96,7 +96,7 @@ def test_a_query_that_sees_nothing(arrays, tile):
 @pytest.mark.parametrize("mask", ["none", "causal, padding", "float, causal, padding"])
 @pytest.mark.parametrize("tile", [3, 64])
 def test_gradients(arrays, mask, tile):
-    assert check_gradients(F.tiled_attention, *arrays[:3], mask=MASKS[mask], tile=tile, max_entries=20).passed
+    assert check_gradients(F.tiled_attention, *arrays[:3], mask=MASKS[mask], tile=tile, max_entries=8).passed
 
 
 @pytest.mark.parametrize("lead", [(), (2,), (2, 3, 2)])
@@ -324,7 +324,7 @@ def test_layer(rng, random_module, always_tiled, mask, bias):
     assert_near(plain, run(layer, x, memory, mask=MASKS[mask], dout=dout))
     assert_near(plain_self, run(layer, x, dout=dout))
     assert len(calls) == 2
-    assert check_gradients(layer, x, memory, mask=MASKS[mask], max_entries=3).passed
+    assert check_gradients(layer, x, memory, mask=MASKS[mask], max_entries=2).passed
 
 
 def test_weights_are_there_when_asked_for(rng, always_tiled):

@@ -12,11 +12,11 @@ from transformer_np.training.optim import Optimizer
 REWRITES = {}
 
 
-def rewrite(name):
+def rewrite(name, *marks):
     """Registers a right answer to the exercise of this name; there may be more than one."""
 
     def register(function):
-        REWRITES[f"{name}: {function.__name__}"] = name, function
+        REWRITES[f"{name}: {function.__name__}"] = pytest.param(name, function, marks=marks)
         return function
 
     return register
@@ -320,7 +320,7 @@ def in_two_pieces(step, d_model, warmup):
 # --- decoding --------------------------------------------------------------------------------------------------------
 
 
-@rewrite("greedy_decode")
+@rewrite("greedy_decode", pytest.mark.long)
 def sentence_by_sentence(model, src, max_len=64, use_cache=True, return_log_probs=False):
     model.eval()
     outputs, totals = [], []
@@ -335,7 +335,7 @@ def sentence_by_sentence(model, src, max_len=64, use_cache=True, return_log_prob
     return (outputs, totals) if return_log_probs else outputs
 
 
-@rewrite("beam_search")
+@rewrite("beam_search", pytest.mark.long)
 def with_one_list_of_beams(model, src, beam_size=4, max_len=64, length_penalty=0.6, return_hypotheses=False):
     model.eval()
     eos, found, hypotheses = model.config.eos_id, [], []

@@ -227,6 +227,7 @@ def test_an_adam_that_is_a_class_of_its_own(few_pairs, everything_is_restored):
     assert train_both({"Adam": Forgetful}, steps=20).part_at == 3  # the first two losses come before a second step
 
 
+@pytest.mark.long
 def test_training_stops_where_an_answer_crashes(few_pairs, everything_is_restored):
     calls = []
 

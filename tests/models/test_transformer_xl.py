@@ -50,7 +50,7 @@ def in_segments(model, ids, length):
 def test_gradients(make, rng, ids, with_memory, norm_first, tied):
     model = make(norm_first=norm_first, tie_embeddings=tied, dropout=0.2)
     mems = [rng.normal(size=(B, 4, D)) for _ in range(L)] if with_memory else None
-    report = check_gradients(model, np.array([[4, 1, 4, 12, 0], [3, 1, 1, 5, 9]]), mems=mems, max_entries=3)
+    report = check_gradients(model, np.array([[4, 1, 4, 12, 0], [3, 1, 1, 5, 9]]), mems=mems, max_entries=2)
     assert [entry.name for entry in report.entries] == [name for name, _ in model.named_parameters()]
     assert report.passed, report
 

@@ -145,7 +145,7 @@ def test_decoding_steps():
     }
 
 
-@pytest.mark.parametrize(("T", "count"), [(1, 1), (6, 5), (30, 3)])
+@pytest.mark.parametrize(("T", "count"), [(1, 1), (6, 5), pytest.param(30, 3, marks=pytest.mark.long)])
 def test_decoding_steps_layout(rng, T, count):
     words = [*(f"word {i}" for i in range(30)), "antidisestablishmentarianism"]
     logits = rng.normal(size=(T, 31)) * 3

@@ -38,7 +38,10 @@ ATTENTION_SIZES = {
 }
 
 
-@pytest.mark.parametrize("size", ATTENTION_SIZES)
+@pytest.mark.parametrize(
+    "size",
+    [size if size in ("5 words", "2 × 4") else pytest.param(size, marks=pytest.mark.long) for size in ATTENTION_SIZES],
+)
 def test_attention_layout(rng, size):
     shape, queries, keys = ATTENTION_SIZES[size]
     title = "Cross-attention: where each Portuguese word looks in the English sentence"

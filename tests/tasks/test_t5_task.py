@@ -227,6 +227,7 @@ def test_exact_resume(small, tmp_path, monkeypatch, text_file):
         T5Task().train({"tasks": "date", "text": None}, tmp_path / "parts", resume=True)
 
 
+@pytest.mark.long
 def test_two_workers_have_the_losses_of_one(small, tmp_path, text_file):
     options = T5Options(tasks="date,spans", text=text_file, steps=5, **TINY)
     one, two = (
@@ -364,6 +365,7 @@ def test_commands_that_show_no_t5_say_so(pretrained, tmp_path, capsys, command):
     assert "holds a model of type 't5', not a Bert" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_the_command_that_draws_the_architecture(pretrained, tmp_path, capsys, monkeypatch):
     drawn = []
     monkeypatch.setattr(

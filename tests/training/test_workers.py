@@ -248,7 +248,7 @@ def test_float32_within_rounding():
     assert np.abs(np.subtract(one, two)).max() < 1e-5
 
 
-@pytest.mark.parametrize("make", [translation, recurrence])
+@pytest.mark.parametrize("make", [pytest.param(translation, marks=pytest.mark.long), recurrence])
 def test_same_seed_and_workers_same_bits(make):
     first, second = (values(train(make, 3, steps=10)) for _ in range(2))
     assert_close(first, second, 0)
@@ -257,7 +257,7 @@ def test_same_seed_and_workers_same_bits(make):
 @pytest.mark.parametrize(
     ("make", "stop"),
     [
-        (translation, 4),  # the batch of step 5, the next, has two rows
+        pytest.param(translation, 4, marks=pytest.mark.long),  # the batch of step 5, the next, has two rows
         (recurrence, 7),
         pytest.param(translation, 7, marks=pytest.mark.long),
         pytest.param(recurrence, 4, marks=pytest.mark.long),
@@ -398,6 +398,7 @@ def test_everything_is_in_memory_without_a_name():
     assert [line for line in seen if not line.endswith("(deleted)")] == []
 
 
+@pytest.mark.long
 def test_processes_do_not_pile_up_nor_grow():
     trainer, open_files = train(workers=2, steps=2), []
     batches = translation()[2]
@@ -914,7 +915,8 @@ def test_a_process_whose_matrix_library_has_threads():
 TINY = "--batch-size 4 --layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9 --warmup 5 --workers 2".split()
 
 
-@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_on_the_command_line(tmp_path, times):
     """A terminal sends it to all processes."""
     words = ("Ana", "Maria", "Pedro", "Rita"), ("sings", "reads", "sleeps"), ("now", "today")

@@ -183,6 +183,7 @@ def _(dy, x, approximate="tanh"):
     return dy * (1 + g + x * (1 - g**2) * np.sqrt(2 / np.pi) * (1 + 3 * 0.0447 * x**2)) / 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", WRONG)
 def test_a_wrong_answer_that_nearly_all_calls_pass(key):
     name, answer, mistake = WRONG[key]
