@@ -214,7 +214,7 @@ def test_a_broken_function_is_found(monkeypatch, name, broken, found):
 
 
 def test_a_mask_that_hides_nothing_is_found(monkeypatch):
-    monkeypatch.setattr(examples, "causal_mask", lambda n: np.zeros((n, n), bool))
+    monkeypatch.setattr(examples.architecture, "causal_mask", lambda n: np.zeros((n, n), bool))
     monkeypatch.setattr(questions, "causal_mask", lambda n: np.zeros((n, n), bool))
     assert not_ok() == {16, 19}
 

@@ -12,11 +12,12 @@ The names of the documents
     illustrated slides    the slides "Transformer" after Jay Alammar's Illustrated Transformer ("Thinking Machines")
 
 `printed` has their numbers, `steps` computes every example step by step with the package's layers, `comparison` decides
-whether a printed number follows, `examples` and `questions` combine them, `report` formats the results.
+whether a printed number follows, `examples` and `questions` combine them (`worked` says what an example holds),
+`report` formats the results.
 """
 
 from .comparison import ERRATUM, REPRODUCED, TRUNCATED, verdict
-from .examples import WorkedExample, worked_examples
+from .examples import worked_examples
 from .printed import DOCUMENTS
 from .questions import Exercise, exercises
 from .report import format_examples, format_exercises, summary
@@ -33,6 +34,7 @@ from .steps import (
     three_heads,
     two_words,
 )
+from .worked import WorkedExample
 
 __all__ = [
     "DOCUMENTS",

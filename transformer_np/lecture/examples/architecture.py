@@ -1,0 +1,184 @@
+"""Worked examples of the lecture notes, §6 to §9: positions, feed-forward, blocks and the mask."""
+
+import numpy as np
+
+from ... import functional as F
+from ...masks import additive, causal_mask
+from .. import printed, steps
+from ..comparison import ERRATUM, REPRODUCED, TRUNCATED, is_cut_off, is_rounded, verdict
+from ..worked import EXACT, compare, equal
+
+# --- lecture notes §6: positional encoding --------------------------------------------------------------------------
+
+
+def positions():
+    """Row 9: PE for five positions, d_model = 4."""
+    source = printed.FIVE_POSITIONS
+    computed = steps.five_positions().encoding
+    rounded = is_rounded(source.values, computed, source.digits)
+    cut = is_cut_off(source.values, computed, source.digits)
+    only_cut, only_rounded = int((cut & ~rounded).sum()), int((rounded & ~cut).sum())
+    return compare(
+        9,
+        "positional encoding, 5 × 4",
+        source,
+        computed,
+        TRUNCATED,
+        f"{int(rounded.sum())} of the {rounded.size} numbers are rounded, {only_cut} follow only by cutting off: "
+        f"cos(1/100) = {computed[1, 3]:.5f} is printed {source.values[1, 3]:.3f}, rounded it is 1.000. The table mixes "
+        f"both: {only_rounded} numbers follow only by rounding, like cos(3) = {computed[3, 1]:.5f}, printed "
+        f"{source.values[3, 1]:.3f}.",
+    )
+
+
+def two_meanings_of_i():
+    """Row 10: the entries called PE(t, i=1)."""
+    table = steps.five_positions().encoding
+    source = printed.POSITIONS_NAMED_1
+    return compare(
+        10,
+        "cos(t/1), called “PE(t, i=1)”",
+        source,
+        table[:, 2 * 1 + 1],
+        ERRATUM,
+        f"In the formula PE(pos, 2i+1) the i counts pairs, so i = 1 is cos(t/100), {table[1, 3]:.5f} at t = 1. In the "
+        f"list i = 0 … 3 counts dimensions: dimension 1 is the cosine of pair 0, {table[1, 1]:.3f} at t = 1. The "
+        "numbers stand in the right places; i has two meanings.",
+        (("the numbers are those of dimension 1", verdict(source.values, table[:, 1], source.digits) == REPRODUCED),),
+    )
+
+
+def sum_of_squares():
+    """Row 11: Σ PE(pos, ·)² is the same at every position."""
+    sums = {d_model: (F.sinusoidal_encoding(200, d_model, np.float64) ** 2).sum(axis=-1) for d_model in (4, 512)}
+    return compare(
+        11,
+        "spread of the sums of squares",
+        printed.SPREAD_OF_SQUARES,
+        [max(np.ptp(total) for total in sums.values())],
+        REPRODUCED,
+        f"sin² + cos² = 1 for each pair, so the sum is d_model/2 at every position: {sums[4].mean():.1f} for d_model = "
+        "4. Largest − smallest of 200 positions, for d_model = 4 and 512.",
+        tuple(
+            (f"the sum is d_model/2 for d_model = {d_model}", equal(total, np.full(200, d_model / 2)))
+            for d_model, total in sums.items()
+        ),
+    )
+
+
+def no_repetition():
+    """Row 12: "Pattern repeats for very long sequences"."""
+    position, distance = steps.nearest_return(4, 100_000)
+    return compare(
+        12,
+        "how near PE comes to its start",
+        printed.DISTANCE_AT_REPEAT,
+        [distance],
+        ERRATUM,
+        f"The encoding comes near its start but never returns: for d_model = 4 the nearest of 100,000 positions is "
+        f"{position:,}, at distance {distance:.4f}. sin(pos) and cos(pos) alone cannot repeat at a whole number, since "
+        "2π is irrational.",
+        (("no other position has the encoding of position 0", distance > 1e-6),),
+    )
+
+
+# --- lecture notes §7: feed-forward ---------------------------------------------------------------------------------
+
+
+def feed_forward():
+    """Row 13: C W_1 + b_1, its ReLU, and the output."""
+    example = steps.feed_forward_example()
+    parts = (printed.FEED_FORWARD_BEFORE, printed.FEED_FORWARD_HIDDEN, printed.FEED_FORWARD_OUTPUT)
+    values = np.concatenate([part.values for part in parts], axis=1)  # (T, F + F + D)
+    computed = np.concatenate([example.before, example.hidden, example.output], axis=1)
+    w2 = example.layer.w2
+    return compare(
+        13,
+        "FFN: C W_1 + b_1, ReLU, output",
+        printed.FEED_FORWARD_OUTPUT,
+        computed,
+        REPRODUCED,
+        "The ReLU follows. W_1, W_2 are not printed, but pinv(C) and pinv(ReLU) give ones that lead exactly from each "
+        f"matrix to the next, with b = 0. The output is called “C W_2”; C {example.x.shape} and W_2 {w2.shape} do not "
+        "multiply, meant is max(0, C W_1 + b_1) W_2.",
+        (
+            ("exact, not only to the printed digits", equal(values, computed)),
+            ("the printed ReLU is that of the printed numbers", equal(F.relu(parts[0].values), parts[1].values)),
+            ("C has not the width that W_2 takes", example.x.shape[1] != w2.shape[0]),
+        ),
+        printed=values,
+    )
+
+
+def linearity():
+    """Row 14: the sentence "self-attention is purely linear"."""
+    five = steps.five_words()
+    in_values = _nonlinearity(
+        lambda v: F.scaled_dot_product_attention(five.q[0], five.k[0], v)[0], five.v[0], five.v[0, ::-1]
+    )
+    in_input = _nonlinearity(lambda x: five.layer(x[None])[0], five.x, five.x[::-1])
+    return compare(
+        14,
+        "nonlinearity in V and in X",
+        printed.NONLINEARITY,
+        [in_values, in_input],
+        ERRATUM,
+        f"Linear in V, for weights that stay: {in_values:.0e}. Not in the input X, from which the weights come through "
+        f"a softmax: {in_input:.3f}, for X_e of §4 and the same in reverse order.",
+        (
+            ("linear in V", bool(in_values <= EXACT)),
+            ("not linear in X", bool(in_input > 0.01)),
+        ),
+    )
+
+
+def _nonlinearity(f, a, b):
+    """The largest |f(a + b) − f(a) − f(b)|, 0 for a linear f."""
+    return float(np.abs(f(a + b) - f(a) - f(b)).max())
+
+
+# --- lecture notes §8 and §9: blocks and mask -----------------------------------------------------------------------
+
+
+def encodings_in_blocks():
+    """Row 15: line 2 of the block algorithms."""
+    *blocks, whole = steps.encodings()
+    return compare(
+        15,
+        "positional encodings in a block",
+        printed.ENCODINGS_IN_BLOCK,
+        blocks,
+        ERRATUM,
+        "Both algorithms add PE at the top of the block, so a stack of 6 would add it 6 times. In the paper (fig. 1, "
+        f"§3.5) and the paper notes it is added once, below the first block: 0 in a block, {whole} in a whole "
+        "Transformer, one for the source and one for the target.",
+        (("a Transformer of 6 + 6 blocks has two", whole == 2),),
+    )
+
+
+def causal():
+    """Row 16: M, 0 where i ≥ j, −∞ elsewhere, added to the scores."""
+    weights, row = steps.masked_weights(), steps.hidden_row()
+    size = len(row["finite"])
+    return compare(
+        16,
+        "mask M for n = 5",
+        printed.MASK,
+        additive(causal_mask(5), np.float64),
+        REPRODUCED,
+        "Setting hidden scores to −1e8 (lecture slides) gives the same weights as adding −∞. They part where a row is "
+        f"hidden whole: there −∞ in exp(x)/Σ exp(x) is 0/0, NaN; −1e8 gives every key {row['finite'][0]:.1f}; a "
+        f"Boolean mask of this package gives {row['package'][0]:.0f}.",
+        (
+            ("−∞ added, −1e8 set and a Boolean mask: the same weights", _all_equal(weights)),
+            ("no weight on the future", not np.triu(weights["package"], 1).any()),
+            ("a row hidden whole: NaN by the textbook", bool(np.isnan(row["textbook"]).all())),
+            ("a row hidden whole: uniform with −1e8", equal(row["finite"], np.full(size, 1 / size))),
+            ("a row hidden whole: 0 in this package", not row["package"].any()),
+        ),
+    )
+
+
+def _all_equal(arrays):
+    first, *others = arrays.values()
+    return all(equal(first, other) for other in others)

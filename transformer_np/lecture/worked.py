@@ -1,0 +1,68 @@
+"""A worked example: a number that the documents print beside the number that the package computes."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .comparison import differences, verdict
+
+EXACT = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class WorkedExample:
+    """A printed result and the computed one.
+
+    row: its number in the list of all worked examples
+    where, title: the place in the documents, and a short description
+    printed, computed: arrays of one shape; for a sentence, `printed` is its claim as numbers
+    digits: the number of printed decimals; None for a sentence that claims exact values
+    expected: the verdict that the authors of this package found
+    reason: the explanation of the verdict; for an erratum with the true value
+    checks: ((description, whether it holds), …), further conditions
+    """
+
+    row: int
+    where: str
+    title: str
+    printed: np.ndarray
+    computed: np.ndarray
+    digits: int | None
+    expected: str
+    reason: str
+    checks: tuple = ()
+
+    @property
+    def difference(self):
+        """The largest |printed − computed|."""
+        return float(differences(self.printed, self.computed).max())
+
+    @property
+    def verdict(self):
+        """ "reproduced", "truncated in print" or "erratum", from the numbers."""
+        return verdict(self.printed, self.computed, self.digits)
+
+    @property
+    def failed(self):
+        """Descriptions of everything that is not as expected."""
+        failed = [what for what, holds in self.checks if not holds]
+        if self.verdict != self.expected:
+            failed.insert(0, f"expected: {self.expected}")
+        return tuple(failed)
+
+    @property
+    def ok(self):
+        """Whether the verdict and every check are as expected."""
+        return not self.failed
+
+
+def compare(row, title, source, computed, expected, reason, checks=(), **other):
+    """A WorkedExample for `source`, a Printed (its parts may be replaced by `other`)."""
+    parts = {"where": source.where, "printed": source.values, "digits": source.digits} | other
+    parts["printed"], parts["computed"] = np.asarray(parts["printed"]), np.asarray(computed, np.float64)
+    return WorkedExample(row, title=title, expected=expected, reason=reason, checks=checks, **parts)
+
+
+def equal(a, b):
+    """Whether two arrays are equal up to rounding in float64."""
+    return bool((differences(a, b) <= EXACT).all())
