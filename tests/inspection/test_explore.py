@@ -1,5 +1,6 @@
 """The attention explorer: its numbers are the model's, and the page does what it says in a real browser."""
 
+import json
 import re
 import shutil
 
@@ -9,8 +10,10 @@ from browsing import Page, opened, resize, too_wide
 
 from transformer_np import cli
 from transformer_np import functional as F
+from transformer_np.data.tokenizers import UNK
 from transformer_np.inspection.explorer import MOST_NUMBERS, MOST_TOKENS, explore
 from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Transformer, TransformerConfig
+from transformer_np.tasks.translation import Translator
 
 HOSTILE = '</script><b id="broken">"&{{data}}'
 SOURCE, TARGET = [4, 5, 6, 7, 8], [4, 5, 6]
@@ -499,6 +502,16 @@ def test_command_with_the_newest_translator(trained, here, capsys, monkeypatch):
     code, _, err = call(capsys, "Ana flies", "--target", "Ana voa", "-o", here / "other.html")
     assert (code, err) == (0, "the model does not know: flies\nthe model does not know: voa\n")
     assert '"next":["Ana","\\u003cunk>","\\u003ceos>"]' in (here / "other.html").read_text(encoding="utf-8")
+
+
+def test_command_whose_translator_never_writes_unk(trained, here, capsys, monkeypatch):
+    translator = Translator.load(trained / "translate")
+    translator.model.output.b.data[UNK] = 50  # the likeliest token of every step
+    monkeypatch.setattr(Translator, "load", lambda folder: translator)
+    assert call(capsys, "Ana sings", "--model", trained / "translate", "-o", "page.html")[0] == 0
+    written = re.findall(r'"next":(\[.*?\])', (here / "page.html").read_text(encoding="utf-8"))[-1]
+    words = [word for word in json.loads(written) if word not in ("<bos>", "<eos>")]
+    assert words and words == translator.translate("Ana sings").split()[: len(words)]
 
 
 @pytest.mark.parametrize(

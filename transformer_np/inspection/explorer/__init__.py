@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ... import functional as F
-from ...decoding import greedy_decode
+from ...decoding import Excluding, greedy_decode
 from ...layers import MultiHeadAttention
 from ...models import Bert, Transformer
 from ...models.decoder_only import DecoderOnly
@@ -103,6 +103,12 @@ def explore(model, tokens, targets=None, labels=None):
     return Explorer(_page(attentions, about), attentions, loss)
 
 
+def own_translation(model, src, excluded=()):
+    """The greedy translation of src (S,) by a Transformer, as long as fits on the page; it never has these tokens."""
+    longest = min(model.config.max_len, MOST_TOKENS, 2 * len(src) + 10) - 1
+    return np.array(greedy_decode(Excluding(model, excluded), src[None], longest)[0], dtype=np.int64)
+
+
 # --- the loss of each model -------------------------------------------------------------------------------------------
 
 
@@ -130,8 +136,7 @@ def _read_transformer(model, src, targets, labels):
     source_labels, target_labels = (None, None) if labels is None else _pair(labels)
     source = _labels("labels of the source", source_labels, src)
     if targets is None:
-        longest = min(config.max_len, MOST_TOKENS, 2 * len(src) + 10) - 1
-        targets = np.array(greedy_decode(model, src[None], longest)[0], dtype=np.int64)
+        targets = own_translation(model, src)
     targets = _sequence("targets", targets, may_be_empty=True)
     target = _labels("labels of the target", target_labels, targets)
     end = target_labels if callable(target_labels) else lambda i: "<bos>" if i == config.bos_id else "<eos>"

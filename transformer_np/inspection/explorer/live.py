@@ -10,10 +10,9 @@ import numpy as np
 
 from ...data import BPETokenizer, CharTokenizer, WordTokenizer
 from ...data.tokenizers import UNK
-from ...decoding import Excluding, greedy_decode
 from ...layers.activations import ACTIVATIONS
 from ...models import GPT, Transformer
-from . import MOST_TOKENS, explore
+from . import MOST_TOKENS, explore, own_translation
 from .page import Page, assemble, encoded
 
 MOST_BYTES = 3_000_000  # of a page: a mail or a learning platform takes it
@@ -138,8 +137,7 @@ def _gradients(model, ids):
         if len(ids) < 2:
             return None
     else:
-        longest = min(model.config.max_len, MOST_TOKENS, 2 * len(ids) + 10) - 1
-        target = greedy_decode(Excluding(model, _excluded(model)), ids[None], longest)[0]
+        target = own_translation(model, ids, _excluded(model)).tolist()
     explorer = explore(model, ids, target)
     found = {
         name: {"dweight": encoded(attention.dweights), "dscore": encoded(attention.dscores)}
