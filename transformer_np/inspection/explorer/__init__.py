@@ -20,7 +20,11 @@ from .page import Page, assemble, encoded
 MOST_TOKENS = 64  # on either side: more words would not be readable
 MOST_NUMBERS = 4_000_000  # on one page, about 20 MB
 
-TITLES = {"encoder": "encoder", "decoder": "decoder", "cross": "cross (decoder to encoder)"}
+TITLES = {  # of a model with two stacks: the kind of attention, and a remark
+    "encoder": ("encoder self-attention", "source looks at itself"),
+    "decoder": ("decoder self-attention", "target looks at itself"),
+    "cross": ("cross-attention", "target looks at source"),
+}
 CONTROL = {"\n": "↵", "\t": "⇥", " ": "␣", "": "∅"}  # characters that would be invisible
 
 
@@ -170,7 +174,7 @@ def _read_decoder_only(model, ids, targets, labels):
         return _cross_entropy(model(ids[None]), asked, ignore_index=-1)
 
     layers = [block.attention for block in model.blocks]
-    words = {"decoder": _Words(layers, names, names, [*names[1:], "?"])}
+    words = {"decoder": _Words(layers, names, names, [*names[1:], "…"])}
     return _Reading(words, loss, "cross-entropy of the next token, nats per token")
 
 
@@ -358,15 +362,22 @@ def _page(attentions, about):
     data = {
         "about": about,
         "start": len(attentions) - 1,
-        "kinds": [_as_json(name, attention) for name, attention in attentions.items()],
+        "kinds": [
+            _as_json(name, TITLES[name] if len(attentions) > 1 else ("self-attention", "text looks at itself"), found)
+            for name, found in attentions.items()
+        ],
     }
-    return assemble(Explorer.title, "page.html", ["common.css", "page.css"], ["elements.js", "page.js"], data)
+    return assemble(
+        Explorer.title, "page.html", ["common.css", "page.css"], ["elements.js", "heads.js", "page.js"], data
+    )
 
 
-def _as_json(name, attention):
+def _as_json(name, title, attention):
     L, H, _, K = attention.q.shape
     return {
-        "title": TITLES[name],
+        "name": name,
+        "title": title[0],
+        "about": title[1],
         "layers": L,
         "heads": H,
         "features": K,

@@ -20,7 +20,7 @@ MOST_BYTES = 3_000_000  # of a page: a mail or a learning platform takes it
 STYLES = ("common.css", "live_page/page.css")
 FILES = "tensors tokenizers model decoding drawing state view_text view_model view_attention view_sum view_residual"
 FILES += " view_feed_forward view_lens main"
-SCRIPTS = ("elements.js", *(f"live_page/{name}.js" for name in FILES.split()))
+SCRIPTS = ("elements.js", "heads.js", *(f"live_page/{name}.js" for name in FILES.split()))
 
 
 class LivePage(Page):
