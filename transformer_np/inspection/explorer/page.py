@@ -36,7 +36,8 @@ class Page:
         # The frame separates the page's style and script from the notebook's; the sandbox allows only the script.
         return (
             f'<iframe title="{self.title}" sandbox="allow-scripts" srcdoc="{html.escape(self.page)}" '
-            f'style="display: block; box-sizing: border-box; width: 100%; height: {HEIGHT}px; border: 1px solid #888; resize: vertical"></iframe>'
+            f'style="display: block; box-sizing: border-box; width: 100%; height: {HEIGHT}px; '
+            'border: 1px solid #888; resize: vertical"></iframe>'
         )
 
 
