@@ -290,9 +290,8 @@ def _show_status(file, course, checks):
             worth = f"{course.points[exercise.name]:g} points" if course.points[exercise.name] != 1 else ""
             extra = ", ".join(filter(None, [worth, "extended" if exercise.name in course.extended else ""]))
             print(f"  {mark} {about}  {text}" + (f" ({extra})" if extra else ""), flush=True)
-    print(
-        f"{right} of {counted(len(exercises))} right" + (f" in {Path(file).name}, {elsewhere} more in a notebook or before" if elsewhere else "")
-    )
+    others = f" in {Path(file).name}, {elsewhere} more in a notebook or before" if elsewhere else ""
+    print(f"{right} of {counted(len(exercises))} right{others}")
 
 
 def _print_json(args, course, checks, names):
