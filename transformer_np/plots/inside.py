@@ -33,10 +33,10 @@ def logit_lens(logits, read, words=None, title=None):
     logits: (L + 1, T, V) of one text, `inspection.logits_by_layer(model, ids)[:, 0]`
     read: the T words that the model reads;  words: the V words, by default the ids 0, 1, …
 
-    How to read it: a column is a position; below it stands the word that the model reads there. Upwards come the words
-    that it would predict from what enters the first block and from the output of each block; the top row is the
-    prediction of the whole model. The brighter a square, the more probable its word. A word that appears high up was
-    computed by the block beside it; one that stays the same over many rows was settled early.
+    How to read it: a column is a position; the word below it is the one that the model reads there. The words above it
+    are those that the model would predict from the input of the first block and from the output of each block; the top
+    row is the prediction of the whole model. The brighter a square, the more probable its word. A word that appears
+    high up was computed by the block beside it; one that stays the same over many rows was settled early.
 
     Raises ValueError for another shape and a wrong number of words.
     """

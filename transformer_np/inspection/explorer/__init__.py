@@ -1,7 +1,7 @@
 """The attention explorer: one HTML page to click through every attention head of a model.
 
-The page contains its numbers, style and script; it needs no network. It shows the values of one forward and one
-backward in each head: weights, scores, q, k, v, and the gradients of the loss with respect to them.
+The page contains its numbers, style and script; it needs no network. It shows the values of one forward and
+one backward pass in each head: weights, scores, q, k, v, and the gradients of the loss with respect to them.
 """
 
 from contextlib import contextmanager
@@ -85,7 +85,7 @@ def explore(model, tokens, targets=None, labels=None):
 
     The gradients of a head follow from g = ∂L/∂(A v): ∂L/∂A = g vᵀ and ∂L/∂S = softmax_backward(∂L/∂A, A).
 
-    The model does not change: its mode, its gradients and the values kept by its last forward are restored.
+    The model does not change: its mode, its gradients and the values kept by its last forward pass are restored.
 
     Raises TypeError for another model or ids that are not whole numbers; ValueError for ids out of range, a wrong
     number of labels, more than MOST_TOKENS tokens on a side, or more than MOST_NUMBERS numbers in all.
@@ -128,7 +128,7 @@ class _Words:
 
 @dataclass
 class _Reading:
-    """words: {kind: _Words}; loss(): runs the forward, -> the loss and dlogits; what: a description of the loss."""
+    """words: {kind: _Words}; loss(): a forward pass, -> the loss and dlogits; what: a description of the loss."""
 
     words: dict
     loss: object
@@ -284,7 +284,7 @@ def _left_as_it_was(model):
 
 
 class _Caught:
-    """Catches the mask and the gradient of the output of an attention layer in its next forward and backward."""
+    """Catches the mask and the gradient of the output of an attention layer in its next passes."""
 
     def __init__(self, layer):
         if not isinstance(layer, MultiHeadAttention):
@@ -306,7 +306,7 @@ class _Caught:
         """The arrays of an Attention for one layer, without the batch axis."""
         q, k, v, weights = self.layer.kept("q", "k", "v", "weights")  # (1, H, T, K), …, (1, H, T, S)
         scores = F.attention_scores(q, k)  # (1, H, T, S)
-        if self.dout is None:  # no backward: the loss does not depend on this layer
+        if self.dout is None:  # no backward pass: the loss does not depend on this layer
             doutput = np.zeros_like(q)
         else:
             dconcat = self.dout @ self.layer.w_o.data.T  # (1, T, D)

@@ -75,11 +75,13 @@ def explore_live(model, tokenizers, text):
 
 def _check_choices(config):
     if getattr(config, "num_decoder_layers", 1) == 0 or getattr(config, "num_layers", 1) == 0:
-        raise ValueError("the model must have at least one block that writes: this one has none")
+        raise ValueError("the model must have at least one decoder block: this one has none")
     if config.activation not in ACTIVATIONS:
-        raise ValueError(f"the page has no {config.activation!r}: the activation must be {', '.join(ACTIVATIONS)}")
+        raise ValueError(
+            f"the activation must be one of {', '.join(ACTIVATIONS)} for this page, got {config.activation!r}"
+        )
     if getattr(config, "window", None) is not None:
-        raise ValueError(f"the page has no windows: the model sees only {config.window} tokens back")
+        raise ValueError(f"the model must see all tokens for this page, but its window is {config.window}")
 
 
 def _check_tokenizers(model, tokenizers):
@@ -89,7 +91,7 @@ def _check_tokenizers(model, tokenizers):
     tokenizers = list(tokenizers) if isinstance(tokenizers, tuple | list) else [tokenizers]
     for tokenizer in tokenizers:
         if not isinstance(tokenizer, CharTokenizer | WordTokenizer | BPETokenizer):
-            raise TypeError(f"the page cuts text into characters, words or byte pairs, not with a {tokenizer!r}")
+            raise TypeError(f"tokenizers must be of characters, words or byte pairs, got {tokenizer!r}")
     if [*map(len, tokenizers)] != sizes:
         raise ValueError(f"tokenizers must have {sizes} tokens, as the model does, got {[*map(len, tokenizers)]}")
     return tokenizers

@@ -273,7 +273,7 @@ function paintSummary(t) {
   if (gradient) parts.push(` has the steepest ${NAMES[state.show]} at `);
   else parts.push(state.show === "weight" ? " looks most at " : " has the highest scores with ");
   const most = order.map((s) => `${quoted(kind().keys[s])} ${short(valueAt(t, s))}`).join(", ");
-  byId("summary").textContent = order.length ? parts.join("") + most + "." : `${parts[0]} sees nothing.`;
+  byId("summary").textContent = order.length ? parts.join("") + most + "." : `${parts[0]} sees no key.`;
 }
 
 function paintPair(t, s) {

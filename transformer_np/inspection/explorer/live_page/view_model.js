@@ -55,7 +55,7 @@ function described(change) {
   return [
     `Replaced: ${change.label} of `,
     isolated(quoted(change.word)),
-    " by that of ",
+    " with the one of ",
     isolated(quoted(change.donorWord)),
     " in ",
     isolated(quoted(change.donor)),
