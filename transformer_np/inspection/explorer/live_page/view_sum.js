@@ -64,7 +64,7 @@ function drawHeads(t, K) {
   const sum = value(`${path()}.out`).row(t);
   const largest = Math.max(...[...shares, sum].map(largestOf));
   byId("heads-title").textContent =
-    `zₕ Wᴼₕ of every head: their sum${b ? " and the bias" : ""} is the output of the layer`;
+    `zₕ Wᴼₕ of every head: their sum${b ? " plus the bias" : ""} is the output of the layer`;
   const rows = shares.map((share, h) => {
     const line = tableRow(
       "td",
