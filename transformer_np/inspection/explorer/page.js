@@ -10,7 +10,8 @@ const NAMES = {
 const MATRICES = Object.keys(NAMES);
 
 // What is chosen stays; where the pointer is (over) is shown instead as long as it is there.
-const state = { kind: data.start, layer: 0, head: 0, show: "weight", row: 0, column: 0, overRow: null, overColumn: null };
+const state = { kind: data.start, layer: 0, head: 0, show: "weight", row: 0, column: 0 };
+Object.assign(state, { overRow: null, overColumn: null });
 
 // --- numbers -----------------------------------------------------------------------------------------------------
 
@@ -120,7 +121,8 @@ function buildWords(chosen) {
 
 function buildMap(chosen) {
   view.columnHeads = chosen.keys.map((word) => element("th", { scope: "col", title: word }, isolated(word)));
-  view.rowHeads = chosen.queries.map((_, t) => element("th", { scope: "row", title: rowName(t) }, isolated(rowName(t))));
+  const rowNames = chosen.queries.map((_, t) => rowName(t));
+  view.rowHeads = rowNames.map((name) => element("th", { scope: "row", title: name }, isolated(name)));
   view.cells = chosen.queries.map((_, t) =>
     chosen.keys.map((_, s) => {
       const cell = element("td", { role: "gridcell" });
