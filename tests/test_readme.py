@@ -7,6 +7,8 @@ import io
 import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import textwrap
 import tomllib
@@ -176,6 +178,25 @@ def test_commands_are_understood(page, words):
             assert rest[0] == "-m" or (ROOT / rest[0]).exists()
         case other:
             assert other in ("jupyter", "ruff", "sphinx-build")
+
+
+def written(words):
+    """The files and folders of one's own that a command writes."""
+    names = [words[i + 1] for i, word in enumerate(words[:-1]) if word in ("-o", "--out", "--save", "--in", ">")]
+    words = words[2:] if words[1] == "homework" else words[1:]
+    if words[0] in ("start", "export"):
+        names.append(words[1])
+    return [name if Path(name).suffix else f"{name}/file" for name in names if name[0] not in "/-"]
+
+
+def test_git_ignores_what_commands_write():
+    names = {name for _, words in COMMANDS if Path(words[0]).name == "transformer-np" for name in written(words)}
+    names = {name for name in names if not name.startswith(("figures/", "DIR/"))}  # the repository's own; a placeholder
+    names.add("grades_reports/ana.txt")
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("this is not a working copy of git")
+    ignored = subprocess.run(["git", "check-ignore", "--", *names], cwd=ROOT, capture_output=True, text=True).stdout
+    assert len(names) > 10 and names - set(ignored.splitlines()) == set()
 
 
 # --- code -------------------------------------------------------------------------------------------------------------

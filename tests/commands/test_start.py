@@ -155,11 +155,13 @@ def test_status_shows_it(here, capsys):
     (here / "progress.json").write_text("{}")
     (here / "homework.py").write_text("import numpy as np\n\n\ndef relu(x):\n    return np.maximum(0, x)\n")
     check("softmax", F.softmax, quiet=True)
+    check("tanh", wrong, quiet=True)
     assert cli.main(["homework", "status", "-o", "progress.png"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert next(line for line in lines if " softmax " in line).endswith("not started; right before, in a notebook")
-    assert lines[-1] == f"1 of {ALL} exercises right, 1 more were right before"
-    assert set(json.loads((here / "progress.json").read_text())) == {"softmax", "relu"}
+    assert next(line for line in lines if " tanh " in line).endswith("not started; in a notebook: returns x")
+    assert lines[-1] == f"1 of {ALL} exercises right in homework.py, 1 more in a notebook or before"
+    assert set(json.loads((here / "progress.json").read_text())) == {"softmax", "tanh", "relu"}
     assert (here / "progress.png").stat().st_size > 1000
 
 

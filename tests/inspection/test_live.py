@@ -234,7 +234,7 @@ def test_a_row_of_another_sentence(page, model):
     page.type("donor", "ana is tired")
     page.choose("donor-word", 2)
     page.click("#replace")
-    assert "of “<” by that of “tired” in “ana is tired”" in page.changes[0]
+    assert "of “<” with the one of “tired” in “ana is tired”" in page.changes[0]
     row = model.encode(np.array([[4, 5, 6]]))[0, 2]
     memory = model.encode(np.array([IDS]))
     memory[0, 1] = row
@@ -468,9 +468,9 @@ def test_what_the_page_does_not_have_is_refused(model, gpt, make_translator, mak
         ((object(), tokenizers, TEXT), TypeError, "must be a Transformer or a GPT, got object"),
         ((Bert(BertConfig(9, d_model=4, num_heads=1, num_layers=1, d_ff=4)), LETTERS, "a"), TypeError, "got Bert"),
         ((Llama(LlamaConfig(9, d_model=4, num_heads=1, num_layers=1)), LETTERS, "a"), TypeError, "got Llama"),
-        ((make_gpt(window=2), LETTERS, "ab"), ValueError, "no windows"),
-        ((make_gpt(activation="gated_silu", bias=False), LETTERS, "ab"), ValueError, "no 'gated_silu'"),
-        ((make_translator(num_decoder_layers=0), tokenizers, TEXT), ValueError, "at least one block that writes"),
+        ((make_gpt(window=2), LETTERS, "ab"), ValueError, "its window is 2"),
+        ((make_gpt(activation="gated_silu", bias=False), LETTERS, "ab"), ValueError, "got 'gated_silu'"),
+        ((make_translator(num_decoder_layers=0), tokenizers, TEXT), ValueError, "at least one decoder block"),
         ((gpt, PlainWordTokenizer(LETTERS.vocabulary), "a"), TypeError, "words or byte pairs"),
         ((gpt, tokenizers, "ana"), ValueError, r"must have \[9\] tokens"),
         ((model, tokenizers[0], "ana"), ValueError, r"must have \[11, 13\] tokens"),

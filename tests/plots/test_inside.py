@@ -46,6 +46,15 @@ def test_head_ablation_shows_the_changes():
     check_layout(figure)
 
 
+def test_small_changes_have_digits_and_room():
+    figure = plots.head_ablation(
+        HeadAblation(1.0, {"blocks.0.attention": np.array([0.9893, 1.0021, 1.0001])}), "accuracy"
+    )
+    (axes,) = heatmaps(figure)
+    assert [text.get_text() for text in axes.texts] == ["−0.011", "+0.002", "0"]
+    check_layout(figure)
+
+
 @pytest.mark.parametrize("shape", [(1, 1, 1, 1), (2, 4, 6, 5), pytest.param((3, 40, 2, 2), marks=pytest.mark.long)])
 def test_model_view(rng, shape):
     weights = weights_of(rng, *shape)

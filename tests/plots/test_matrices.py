@@ -101,8 +101,8 @@ def test_page_steps_through_the_rows(rng):
     layer, _ = layer_after_forward(rng, bias=False)
     products = plots.attention_products(layer, WORDS)
     page = plots.matrices_page(products, "Heads & <rows>")
-    assert "<title>Heads &amp; &lt;rows&gt;</title>" in page.html and "<iframe" in page._repr_html_()
-    sections = re.findall(r'<section data-rows="(\d)" hidden>(.*?)</section>', page.html, re.S)
+    assert "<title>Heads &amp; &lt;rows&gt;</title>" in page.page and "<iframe" in page._repr_html_()
+    sections = re.findall(r'<section data-rows="(\d)" hidden>(.*?)</section>', page.page, re.S)
     assert [rows for rows, _ in sections] == ["4"] * len(products)
     for (_, text), product in zip(sections, products, strict=True):
         tables = re.findall(r"<table(.*?)>(.*?)</table>", text)
@@ -114,8 +114,8 @@ def test_page_steps_through_the_rows(rng):
     assert "data-by=row" in sections[0][1] and "<sup>Q</sup>" in sections[0][1]
     query, weight, result = re.findall(r"<table(.*?)>", sections[0][1])
     assert "data-by" in query and "data-by" not in weight and "data-by" in result
-    assert not re.search(r"https?://|src=|@import|url\(", page.html)  # no network
-    assert "prefers-reduced-motion" in page.html and "ArrowRight" in page.html
+    assert not re.search(r"https?://|src=|@import|url\(", page.page)  # no network
+    assert "prefers-reduced-motion" in page.page and "ArrowRight" in page.page
 
 
 def test_what_cannot_be_drawn(rng):

@@ -70,15 +70,17 @@ def run_explorer(folder, sentence, target=None):
 
 
 def explore_translator(folder, sentence, target=None):
-    from ..inspection.explorer import explore
+    from ..data.tokenizers import UNK
+    from ..inspection.explorer import explore, own_translation
     from ..tasks.translation import Translator
 
     translator = Translator.load(folder)
-    src = translator.encode(sentence)
+    src = translator.encode(sentence)[0]
     _say_unknown(translator.src_tokenizer, sentence)
     source = translator.src_tokenizer.pieces(sentence)  # as typed, not in lower case
-    ids = None
-    if target is not None:
+    if target is None:
+        ids = own_translation(translator.model, src, [UNK])
+    else:
         _say_unknown(translator.tgt_tokenizer, target)
         ids = np.array(translator.tgt_tokenizer.encode(target), dtype=np.int64)
         if not len(ids):

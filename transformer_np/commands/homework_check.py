@@ -280,16 +280,18 @@ def _show_status(file, course, checks):
             entries = _note(file, [standing]) or entries
             right += standing.passed
             mark, text = state(standing)
+            before = entries.get(exercise.name)
             if not standing.passed and is_right(entries, exercise.name):
                 elsewhere += 1
-                text += "; right before" + ("" if entries[exercise.name].get("where") == FILE else ", in a notebook")
+                text += "; right before" + ("" if before.get("where") == FILE else ", in a notebook")
+            elif standing.not_started and before and before.get("where") != FILE:
+                text += f"; in a notebook: {before.get('misconception') or before.get('outcome')}"
             about = f"{exercise.name:<{width}}  {difficulty(exercise):<13}  {exercise.section:<{sections}}"
             worth = f"{course.points[exercise.name]:g} points" if course.points[exercise.name] != 1 else ""
             extra = ", ".join(filter(None, [worth, "extended" if exercise.name in course.extended else ""]))
             print(f"  {mark} {about}  {text}" + (f" ({extra})" if extra else ""), flush=True)
-    print(
-        f"{right} of {counted(len(exercises))} right" + (f", {elsewhere} more were right before" if elsewhere else "")
-    )
+    others = f" in {Path(file).name}, {elsewhere} more in a notebook or before" if elsewhere else ""
+    print(f"{right} of {counted(len(exercises))} right{others}")
 
 
 def _print_json(args, course, checks, names):

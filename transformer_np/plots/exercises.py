@@ -10,8 +10,8 @@ def progress(chapters):
     chapters: {title: (right, begun, all)}, the numbers of exercises that are right, tried but not yet right, and in the
         chapter
 
-    How to read it: the blue part of a bar is right, the orange part was tried and is not right
-    yet, the pale rest waits.
+    How to read it: the blue part of a bar is right, the orange part was tried but is not right yet, and the pale part
+    is not started.
     """
     if not chapters:
         raise ValueError("chapters must have at least one chapter, got an empty dict")

@@ -11,14 +11,14 @@ MARKERS = dict(zip(PARTS, "*os^D", strict=True))
 
 
 def gradient_norms(model):
-    """The norm of a model's gradient after a backward, by layer and part of the layer.
+    """The norm of a model's gradient after a backward pass, by layer and part of the layer.
 
         ‖g‖ = √Σ g², over all gradients of the part's parameters, in the unit of the loss per unit of the parameter
 
-    ->  {layer: {part: norm}} in the order of the forward; parts are "embedding", "attention", "feed-forward", "norm"
-    and "output". A tied output projection counts as part of its embedding: they are one parameter with one gradient.
+    ->  {layer: {part: norm}} in the order of the forward pass; parts are "embedding", "attention", "feed-forward",
+    "norm" and "output". A tied output projection counts as part of its embedding: they are one parameter.
 
-    Raises ValueError for a gradient that is not finite, RuntimeError if all are 0 because no backward was run.
+    Raises ValueError for a gradient that is not finite, RuntimeError if all are 0 because no backward pass was run.
     """
     if not hasattr(model, "named_parameters"):
         raise TypeError(f"model must be a module with parameters, got {type(model).__name__}")
@@ -56,7 +56,7 @@ def _place(name):
 
 @styled
 def gradient_flow(model):
-    """The norm of the gradient by layer, after a backward.
+    """The norm of the gradient by layer, after a backward pass.
 
     model: a model with gradients; or {name: model}, to compare several with one line each, over all parts
 
@@ -64,12 +64,12 @@ def gradient_flow(model):
         model.backward(F.cross_entropy_backward(probs, tgt_out))
         plots.gradient_flow(model)
 
-    How to read it: the layers are in the order of the forward; the gradient flows from right to left. The axis is
+    How to read it: the layers are in the order of the forward pass; the gradient flows from right to left. The axis is
     logarithmic. A line that falls steadily to the left shows a vanishing gradient, one that rises an exploding one; the
     residual path is meant to keep it level. A part with norm 0 has no point.
 
     Raises TypeError for anything but a model, ValueError for a gradient that is not finite, RuntimeError without a
-    backward.
+    backward pass.
     """
     several = isinstance(model, dict)
     if several and not model:

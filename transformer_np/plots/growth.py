@@ -17,8 +17,8 @@ def complexity_curves(curves):
         in bytes), .variable, .sizes, .values and .exponent; only those of "n" and "d" are drawn, with one panel per
         quantity and variable
 
-    How to read it: on these axes c · n^p is a straight line of slope p for every c. The power at the end of a
-    line has the slope as exponent: at n^2, twice the length costs four times as much. The heights of the lines cannot
+    How to read it: on these axes c · n^p is a straight line of slope p for every c. The exponent at the end of
+    a line is its slope: at n^2, twice the length costs four times as much. The heights of the lines cannot
     be compared, because the fixed sizes differ between layers.
     """
     panels = {}

@@ -39,7 +39,7 @@ def attention(weights, queries, keys, title=None, own_range=False):
     weights: (T, S) one head; (H, T, S) all heads of a layer; (L, H, T, S) all layers, one row of panels each. No batch
         axis: take one sentence, `layer.weights[0]` or `attention_maps(model)[:, 0]`.
     queries, keys: the T query words and the S key words
-    own_range: whether the colours range over the weights that occur, not over 0 … 1: for weights that are all alike
+    own_range: scale the colours to the weights that occur instead of 0 … 1, for weights that are nearly equal
 
     How to read it: find a word on the left; the bright squares in its row are the words from which it takes its
     information. A row adds up to 1, so one bright square is focused attention, and an evenly dark row is spread out. A
@@ -129,7 +129,7 @@ def _check_weights(weights):
 
 
 def attention_maps(model, kind="encoder"):
-    """The attention weights of a Transformer's last forward, all layers in one array.
+    """The attention weights of a Transformer's last forward pass, all layers in one array.
 
     kind: "encoder" (self-attention of the source), "decoder" (causal self-attention of the target) or "cross" (the
         target attends to the source)
@@ -139,7 +139,7 @@ def attention_maps(model, kind="encoder"):
 
     For a padded sentence, take the part without padding: `[:, row, :, :T, :S]`.
 
-    Raises RuntimeError before the first forward, ValueError for another kind or a model without such layers.
+    Raises RuntimeError before the first forward pass, ValueError for another kind or a model without such layers.
     """
     places = {
         "encoder": ("encoder", "attention"),

@@ -16,6 +16,7 @@ from .style import (
     as_numbers,
     as_words,
     is_bright,
+    round_ticks,
     styled,
     text_width,
     visible,
@@ -23,7 +24,7 @@ from .style import (
 )
 
 ROW, TALL_ROW = 0.27, 0.36  # inches
-BAR = 0.75  # inches for a colour bar
+BAR = 0.55  # inches for a colour bar without the numbers at its ticks
 
 
 @styled
@@ -33,10 +34,10 @@ def logit_lens(logits, read, words=None, title=None):
     logits: (L + 1, T, V) of one text, `inspection.logits_by_layer(model, ids)[:, 0]`
     read: the T words that the model reads;  words: the V words, by default the ids 0, 1, …
 
-    How to read it: a column is a position; below it stands the word that the model reads there. Upwards come the words
-    that it would predict from what enters the first block and from the output of each block; the top row is the
-    prediction of the whole model. The brighter a square, the more probable its word. A word that appears high up was
-    computed by the block beside it; one that stays the same over many rows was settled early.
+    How to read it: a column is a position; the word below it is the one that the model reads there. The words above it
+    are those that the model would predict from the input of the first block and from the output of each block; the top
+    row is the prediction of the whole model. The brighter a square, the more probable its word. A word that appears
+    high up was computed by the block beside it; one that stays the same over many rows was settled early.
 
     Raises ValueError for another shape and a wrong number of words.
     """
@@ -53,7 +54,7 @@ def logit_lens(logits, read, words=None, title=None):
     shown = {words[i] for i in best.flat}
     cell = max(map(text_width, shown | set(read))) + 2 * PAD
     rows = ["input", *(f"block {i + 1}" for i in range(layers - 1))]
-    grid = _Grid(rows[::-1], read, cell, ROW, title, "word that is read", "probability")
+    grid = _Grid(rows[::-1], read, cell, ROW, title, "word that is read", "probability", text_width("0.8") + BAR)
     norm = Normalize(0, 1)
     image = grid.axes.imshow(likely[::-1], cmap=WEIGHTS, norm=norm, aspect="auto")
     bright = is_bright(image, likely[::-1])
@@ -80,7 +81,11 @@ def head_ablation(table, quantity="loss", title=None):
     values = np.full((len(changes), H), np.nan)
     for row, change in zip(values, changes, strict=True):
         row[: len(change)] = change
-    texts = [["0" if abs(value) < 0.005 else f"{value:+.2f}".replace("-", "−") for value in row] for row in values]
+    largest = np.nanmax(np.abs(values)) or 1.0
+    digits = max(2, 1 - int(np.floor(np.log10(largest))))  # two of the largest change
+    texts = [["0" if abs(value) < 0.5 * 10.0**-digits else _signed(value, digits) for value in row] for row in values]
+    ticks = [tick for tick in round_ticks(4).tick_values(-largest, largest) if abs(tick) <= largest]
+    marks = [f"{tick:g}".replace("-", "−") for tick in ticks]
     cell = max(text_width(text, TEXT - 1) for row in texts for text in row) + 2 * PAD
     grid = _Grid(
         list(table.without),
@@ -90,24 +95,30 @@ def head_ablation(table, quantity="loss", title=None):
         title,
         "head",
         f"change of the {quantity}",
+        max(map(text_width, marks)) + BAR,
     )
-    image = grid.axes.imshow(values, cmap=SIGNED, norm=CenteredNorm(0, np.nanmax(np.abs(values)) or 1), aspect="auto")
+    image = grid.axes.imshow(values, cmap=SIGNED, norm=CenteredNorm(0, largest), aspect="auto")
     bright = is_bright(image, values)
     for (row, h), value in np.ndenumerate(values):
         if not np.isnan(value):
             colour = "black" if bright[row, h] else "white"
             grid.axes.text(h, row, texts[row][h], ha="center", va="center", size=TEXT - 1, color=colour)
-    grid.figure.colorbar(image, cax=grid.bar, label=f"change of the {quantity}")
+    bar = grid.figure.colorbar(image, cax=grid.bar, label=f"change of the {quantity}")
+    bar.set_ticks(ticks, labels=marks)
     return grid.figure
+
+
+def _signed(value, digits):
+    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 class _Grid:
     """A figure with one panel of rows × columns, named on the left and below, and axes for a colour bar."""
 
-    def __init__(self, rows, columns, cell, height, title, label, bar_label):
+    def __init__(self, rows, columns, cell, height, title, label, bar_label, bar):
         panel = cell * len(columns), height * len(rows)
         left = EDGE + max(map(text_width, rows)) + 2 * PAD
-        width = left + max(panel[0], text_width(label)) + BAR + EDGE
+        width = left + max(panel[0], text_width(label)) + bar + EDGE
         lines = wrapped(title, width - 2 * EDGE) if title else []
         room = max(panel[1], 1.1, text_width(bar_label))  # for the colour bar
         bottom = max(2 * EDGE, EDGE + 2 * LABEL + PAD - (room - panel[1]))
@@ -116,7 +127,7 @@ class _Grid:
         base = bottom + room - panel[1]
         self.axes = self.figure.add_axes((left / width, base / tall, panel[0] / width, panel[1] / tall))
         self.bar = self.figure.add_axes(
-            ((width - EDGE - BAR + 2 * PAD) / width, bottom / tall, 0.14 / width, room / tall)
+            ((width - EDGE - bar + 2 * PAD) / width, bottom / tall, 0.14 / width, room / tall)
         )
         self.axes.set_xticks(range(len(columns)), columns)
         self.axes.set_yticks(range(len(rows)), rows)

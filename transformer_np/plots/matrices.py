@@ -57,12 +57,12 @@ class Product:
 
 
 def attention_products(layer, words=None, head=1, row=0):
-    """The products of a MultiHeadAttention's last forward, in order, for `matrices` and `matrices_page`.
+    """The products of a MultiHeadAttention's last forward pass, in order, for `matrices` and `matrices_page`.
 
         X W^Q = Q,  X W^K = K,  X W^V = V,  Q Kᵀ / √d_k = S,  softmax(S) = A,  A V = Z,
         and with several heads: the Z of all heads side by side,  Concat W^O = output
 
-    layer: after a forward in train() or eval(keep=True);  words: the names of the T rows
+    layer: after a forward pass in train() or eval(keep=True);  words: the names of the T rows
     head: counted from 1;  row: of the batch, from 0
 
     Raises ValueError for a head or row out of range, or for cross-attention.
@@ -148,8 +148,8 @@ def matrices(products, title=None):
     products: a Product or a list of them, as returned by `attention_products` and `layer_norm_products`
 
     How to read it: red is positive, blue negative, white 0; the weights A are brighter the larger they are. Each
-    matrix has its own scale. Below it stand its name and its shape (rows × columns). A number of a product is a row
-    of the first matrix times a column of the second. Matrices with more than 12 rows or columns have no numbers.
+    matrix has its own scale. Its name and its shape (rows × columns) are below it. A number of a product is a row of
+    the first matrix times a column of the second. Matrices with more than 12 rows or columns have no numbers.
 
     Raises ValueError for no products and for anything but matrices.
     """

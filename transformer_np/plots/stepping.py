@@ -9,30 +9,17 @@ import numpy as np
 from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
-from ..support.files import write_text
+from ..inspection.explorer.page import Page
 from .matrices import MOST, Product, colours, numbers
 from .style import as_words
 
 SIGNS = {"\\mu": "μ", "\\sigma": "σ", "\\gamma": "γ", "\\beta": "β", "\\hat{X}": "X̂", "^\\top": "ᵀ"}
-HEIGHT = 460  # of the frame in a notebook, in CSS pixels
 
 
-class Page:
-    """A page that Jupyter shows in a frame; `save` writes it to a file for any browser. html: the page"""
+class MatricesPage(Page):
+    """The page that `matrices_page` makes."""
 
-    def __init__(self, page):
-        self.html = page
-
-    def save(self, path):
-        """Write the page and return its path. Raises OSError if it cannot be written."""
-        write_text(Path(path), self.html)
-        return Path(path)
-
-    def _repr_html_(self):
-        return (
-            f'<iframe title="Products of matrices" sandbox="allow-scripts" srcdoc="{html.escape(self.html)}" '
-            f'style="width: 100%; height: {HEIGHT}px; border: 1px solid #888; resize: vertical"></iframe>'
-        )
+    title, height = "Products of matrices", 460
 
 
 def matrices_page(products, title="Products of matrices"):
@@ -40,16 +27,16 @@ def matrices_page(products, title="Products of matrices"):
 
     products: a Product or a list of them, as for `matrices`
 
-    The arrow keys and the buttons go on and back, the space bar plays. The page is one file and needs no network. It
-    never moves by itself; where the system asks for reduced motion, nothing fades.
+    The arrow keys and the buttons step forwards and backwards; the space bar plays. The page is one file and needs no
+    network. It never moves by itself; where the system asks for reduced motion, nothing fades.
 
-    ->  a Page: the last value of a cell, or `.save("page.html")`
+    ->  a MatricesPage: the last value of a cell, or `.save("page.html")`
     """
     products = [products] if isinstance(products, Product) else list(products)
     if not products:
         raise ValueError("products must have at least one Product")
     template = Template((Path(__file__).parent / "stepping.html").read_text(encoding="utf-8"))
-    return Page(template.substitute(title=html.escape(title), sections="\n".join(map(_section, products))))
+    return MatricesPage(template.substitute(title=html.escape(title), sections="\n".join(map(_section, products))))
 
 
 def _section(product):

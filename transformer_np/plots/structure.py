@@ -14,16 +14,16 @@ EMBED, ATTEND, FEED, NORM, HEAD = "#fbe3d0", "#fdf3c4", "#cfe6f5", "#e7e3f0", "#
 def architecture(model):
     """A model as boxes and arrows, from its ids at the bottom to its output at the top.
 
-    model: a Transformer, T5, GPT, Llama, Bert or TransformerXL. After a forward the arrows show the shapes of that
-        forward; otherwise B, S and T stand for batch size, source and target length.
+    model: a Transformer, T5, GPT, Llama, Bert or TransformerXL. After a forward pass, the arrows show its shapes;
+        otherwise B, S and T stand for batch size, source and target length.
 
     How to read it: an arrow carries an array of the shape beside it. A box is a layer, with the number of its
     parameters at the lower right ("tied": it shares those of the embedding). The frame stands for a stack of equal
     blocks. The line around a layer is the residual path: the layer's input is added to its output. In an
     encoder–decoder the line across carries the encoder's output, the memory, to the cross-attention of every decoder
-    block, which makes its keys and values of it. An attention names its masks with their shapes. A white box is no part
-    of the model: the softmax stands in the loss and in decoding. Every block keeps the shape of its input; only the
-    last projection changes it.
+    block, which computes its keys and values from it. An attention names its masks with their shapes. A white box is
+    not part of the model: the softmax is in the loss and in decoding. Every block keeps the shape of its input; only
+    the last projection changes it.
 
     Raises TypeError for anything but these models.
     """
@@ -227,7 +227,7 @@ def _heads(attention):
 
 
 def _sizes(B, length, entrance, attentions):
-    """Batch and length of the last forward, or the letters."""
+    """Batch and length of the last forward pass, or the letters."""
     for attention in attentions:
         weights = _kept(attention, "weights")
         if weights is not None:  # tiled attention keeps what the weights are made of, first of all the queries
@@ -238,7 +238,7 @@ def _sizes(B, length, entrance, attentions):
 
 
 def _keys(attention, otherwise):
-    """How many keys an attention had in the last forward."""
+    """How many keys an attention had in the last forward pass."""
     weights = _kept(attention, "weights")
     if weights is None:
         return otherwise
@@ -248,7 +248,7 @@ def _keys(attention, otherwise):
 def _kept(module, name):
     try:
         return module.kept(name)
-    except RuntimeError:  # no forward yet
+    except RuntimeError:  # no forward pass yet
         return None
 
 

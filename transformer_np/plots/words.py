@@ -34,8 +34,7 @@ def word_map(words, vectors, groups=None, title=None):
 
     How to read it: close words have similar vectors, as far as two of D directions can show; the axis labels give the
     share of the variance that these two explain, often little. The directions have no meaning of their own, and their
-    signs are arbitrary. Words without room are left out; a
-    note says how many.
+    signs are arbitrary. Words without room are left out; a note says how many.
 
     Raises ValueError for fewer than 3 words and for vectors that are all equal.
     """

@@ -1,7 +1,7 @@
 """The attention explorer: one HTML page to click through every attention head of a model.
 
-The page contains its numbers, style and script; it needs no network. It shows the values of one forward and one
-backward in each head: weights, scores, q, k, v, and the gradients of the loss with respect to them.
+The page contains its numbers, style and script; it needs no network. It shows the values of one forward and
+one backward pass in each head: weights, scores, q, k, v, and the gradients of the loss with respect to them.
 """
 
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ... import functional as F
-from ...decoding import greedy_decode
+from ...decoding import Excluding, greedy_decode
 from ...layers import MultiHeadAttention
 from ...models import Bert, Transformer
 from ...models.decoder_only import DecoderOnly
@@ -20,7 +20,11 @@ from .page import Page, assemble, encoded
 MOST_TOKENS = 64  # on either side: more words would not be readable
 MOST_NUMBERS = 4_000_000  # on one page, about 20 MB
 
-TITLES = {"encoder": "encoder", "decoder": "decoder", "cross": "cross (decoder to encoder)"}
+TITLES = {  # of a model with two stacks: the kind of attention, and a remark
+    "encoder": ("encoder self-attention", "source looks at itself"),
+    "decoder": ("decoder self-attention", "target looks at itself"),
+    "cross": ("cross-attention", "target looks at source"),
+}
 CONTROL = {"\n": "↵", "\t": "⇥", " ": "␣", "": "∅"}  # characters that would be invisible
 
 
@@ -81,7 +85,7 @@ def explore(model, tokens, targets=None, labels=None):
 
     The gradients of a head follow from g = ∂L/∂(A v): ∂L/∂A = g vᵀ and ∂L/∂S = softmax_backward(∂L/∂A, A).
 
-    The model does not change: its mode, its gradients and the values kept by its last forward are restored.
+    The model does not change: its mode, its gradients and the values kept by its last forward pass are restored.
 
     Raises TypeError for another model or ids that are not whole numbers; ValueError for ids out of range, a wrong
     number of labels, more than MOST_TOKENS tokens on a side, or more than MOST_NUMBERS numbers in all.
@@ -103,6 +107,12 @@ def explore(model, tokens, targets=None, labels=None):
     return Explorer(_page(attentions, about), attentions, loss)
 
 
+def own_translation(model, src, excluded=()):
+    """The greedy translation of src (S,) by a Transformer, as long as fits on the page; it never has these tokens."""
+    longest = min(model.config.max_len, MOST_TOKENS, 2 * len(src) + 10) - 1
+    return np.array(greedy_decode(Excluding(model, excluded), src[None], longest)[0], dtype=np.int64)
+
+
 # --- the loss of each model -------------------------------------------------------------------------------------------
 
 
@@ -118,7 +128,7 @@ class _Words:
 
 @dataclass
 class _Reading:
-    """words: {kind: _Words}; loss(): runs the forward, -> the loss and dlogits; what: a description of the loss."""
+    """words: {kind: _Words}; loss(): a forward pass, -> the loss and dlogits; what: a description of the loss."""
 
     words: dict
     loss: object
@@ -130,8 +140,7 @@ def _read_transformer(model, src, targets, labels):
     source_labels, target_labels = (None, None) if labels is None else _pair(labels)
     source = _labels("labels of the source", source_labels, src)
     if targets is None:
-        longest = min(config.max_len, MOST_TOKENS, 2 * len(src) + 10) - 1
-        targets = np.array(greedy_decode(model, src[None], longest)[0], dtype=np.int64)
+        targets = own_translation(model, src)
     targets = _sequence("targets", targets, may_be_empty=True)
     target = _labels("labels of the target", target_labels, targets)
     end = target_labels if callable(target_labels) else lambda i: "<bos>" if i == config.bos_id else "<eos>"
@@ -165,7 +174,7 @@ def _read_decoder_only(model, ids, targets, labels):
         return _cross_entropy(model(ids[None]), asked, ignore_index=-1)
 
     layers = [block.attention for block in model.blocks]
-    words = {"decoder": _Words(layers, names, names, [*names[1:], "?"])}
+    words = {"decoder": _Words(layers, names, names, [*names[1:], "…"])}
     return _Reading(words, loss, "cross-entropy of the next token, nats per token")
 
 
@@ -275,7 +284,7 @@ def _left_as_it_was(model):
 
 
 class _Caught:
-    """Catches the mask and the gradient of the output of an attention layer in its next forward and backward."""
+    """Catches the mask and the gradient of the output of an attention layer in its next passes."""
 
     def __init__(self, layer):
         if not isinstance(layer, MultiHeadAttention):
@@ -297,7 +306,7 @@ class _Caught:
         """The arrays of an Attention for one layer, without the batch axis."""
         q, k, v, weights = self.layer.kept("q", "k", "v", "weights")  # (1, H, T, K), …, (1, H, T, S)
         scores = F.attention_scores(q, k)  # (1, H, T, S)
-        if self.dout is None:  # no backward: the loss does not depend on this layer
+        if self.dout is None:  # no backward pass: the loss does not depend on this layer
             doutput = np.zeros_like(q)
         else:
             dconcat = self.dout @ self.layer.w_o.data.T  # (1, T, D)
@@ -353,15 +362,22 @@ def _page(attentions, about):
     data = {
         "about": about,
         "start": len(attentions) - 1,
-        "kinds": [_as_json(name, attention) for name, attention in attentions.items()],
+        "kinds": [
+            _as_json(name, TITLES[name] if len(attentions) > 1 else ("self-attention", "text looks at itself"), found)
+            for name, found in attentions.items()
+        ],
     }
-    return assemble(Explorer.title, "page.html", ["common.css", "page.css"], ["elements.js", "page.js"], data)
+    return assemble(
+        Explorer.title, "page.html", ["common.css", "page.css"], ["elements.js", "heads.js", "page.js"], data
+    )
 
 
-def _as_json(name, attention):
+def _as_json(name, title, attention):
     L, H, _, K = attention.q.shape
     return {
-        "title": TITLES[name],
+        "name": name,
+        "title": title[0],
+        "about": title[1],
         "layers": L,
         "heads": H,
         "features": K,

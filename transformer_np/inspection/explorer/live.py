@@ -10,10 +10,9 @@ import numpy as np
 
 from ...data import BPETokenizer, CharTokenizer, WordTokenizer
 from ...data.tokenizers import UNK
-from ...decoding import Excluding, greedy_decode
 from ...layers.activations import ACTIVATIONS
 from ...models import GPT, Transformer
-from . import MOST_TOKENS, explore
+from . import MOST_TOKENS, explore, own_translation
 from .page import Page, assemble, encoded
 
 MOST_BYTES = 3_000_000  # of a page: a mail or a learning platform takes it
@@ -21,7 +20,7 @@ MOST_BYTES = 3_000_000  # of a page: a mail or a learning platform takes it
 STYLES = ("common.css", "live_page/page.css")
 FILES = "tensors tokenizers model decoding drawing state view_text view_model view_attention view_sum view_residual"
 FILES += " view_feed_forward view_lens main"
-SCRIPTS = ("elements.js", *(f"live_page/{name}.js" for name in FILES.split()))
+SCRIPTS = ("elements.js", "heads.js", *(f"live_page/{name}.js" for name in FILES.split()))
 
 
 class LivePage(Page):
@@ -76,11 +75,13 @@ def explore_live(model, tokenizers, text):
 
 def _check_choices(config):
     if getattr(config, "num_decoder_layers", 1) == 0 or getattr(config, "num_layers", 1) == 0:
-        raise ValueError("the model must have at least one block that writes: this one has none")
+        raise ValueError("the model must have at least one decoder block: this one has none")
     if config.activation not in ACTIVATIONS:
-        raise ValueError(f"the page has no {config.activation!r}: the activation must be {', '.join(ACTIVATIONS)}")
+        raise ValueError(
+            f"the activation must be one of {', '.join(ACTIVATIONS)} for this page, got {config.activation!r}"
+        )
     if getattr(config, "window", None) is not None:
-        raise ValueError(f"the page has no windows: the model sees only {config.window} tokens back")
+        raise ValueError(f"the model must see all tokens for this page, but its window is {config.window}")
 
 
 def _check_tokenizers(model, tokenizers):
@@ -90,7 +91,7 @@ def _check_tokenizers(model, tokenizers):
     tokenizers = list(tokenizers) if isinstance(tokenizers, tuple | list) else [tokenizers]
     for tokenizer in tokenizers:
         if not isinstance(tokenizer, CharTokenizer | WordTokenizer | BPETokenizer):
-            raise TypeError(f"the page cuts text into characters, words or byte pairs, not with a {tokenizer!r}")
+            raise TypeError(f"tokenizers must be of characters, words or byte pairs, got {tokenizer!r}")
     if [*map(len, tokenizers)] != sizes:
         raise ValueError(f"tokenizers must have {sizes} tokens, as the model does, got {[*map(len, tokenizers)]}")
     return tokenizers
@@ -138,8 +139,7 @@ def _gradients(model, ids):
         if len(ids) < 2:
             return None
     else:
-        longest = min(model.config.max_len, MOST_TOKENS, 2 * len(ids) + 10) - 1
-        target = greedy_decode(Excluding(model, _excluded(model)), ids[None], longest)[0]
+        target = own_translation(model, ids, _excluded(model)).tolist()
     explorer = explore(model, ids, target)
     found = {
         name: {"dweight": encoded(attention.dweights), "dscore": encoded(attention.dscores)}

@@ -10,13 +10,14 @@ const NAMES = {
 const MATRICES = Object.keys(NAMES);
 
 // What is chosen stays; where the pointer is (over) is shown instead as long as it is there.
-const state = { kind: data.start, layer: 0, head: 0, show: "weight", row: 0, column: 0, overRow: null, overColumn: null };
+const state = { kind: data.start, layer: 0, head: 0, show: "weight", row: 0, column: 0 };
+Object.assign(state, { overRow: null, overColumn: null });
 
 // --- numbers -----------------------------------------------------------------------------------------------------
 
 const decoded = new Map();
-function stored(name) {
-  const text = kind().arrays[name];
+function stored(name, of = kind()) {
+  const text = of.arrays[name];
   if (!decoded.has(text)) decoded.set(text, new Float32Array(bytesOf(text).buffer));
   return decoded.get(text);
 }
@@ -43,8 +44,14 @@ function vector(name, position) {
   const rows = name === "q" || name === "g" ? queries() : keys();
   return ofHead(name, rows * K, state.head).subarray(position * K, (position + 1) * K);
 }
-const hidden = (t, s) => kind().hidden[t][s] === "1";
+const hidden = (t, s, of = kind()) => of.hidden[t][s] === "1";
 
+// A row is named after the word that it chooses: what it predicts, where the model predicts a next word.
+const rowName = (t, of = kind()) => (of.next ? `→ ${of.next[t]}` : of.queries[t]);
+
+const rowTitle = (t) => (kind().next ? rowName(t) : quoted(rowName(t)));
+
+// All digits of a number, where the page shows how it is computed.
 function written(value) {
   if (!Number.isFinite(value)) return value === -Infinity ? "−∞" : String(value);
   if (value === 0) return "0";
@@ -67,6 +74,35 @@ function build() {
   buildMap(chosen);
 }
 
+function drawModel() {
+  drawAllHeads(byId("model"), data.kinds, kind().heads, ({ about }) => about, thumbnail);
+}
+
+function thumbnail(of, layer, head) {
+  const [rows, columns] = [of.queries.length, of.keys.length];
+  const start = (layer * of.heads + head) * rows * columns;
+  const values = stored("weight", of);
+  const weights = { rows, columns, at: (t, s) => values[start + t * columns + s] };
+  const layerHere = of === kind() && layer === state.layer;
+  return headPicture(
+    weights,
+    { kind: of.name, layer, head, rowName: (t) => rowName(t, of), keyName: (s) => of.keys[s] },
+    {
+      pressed: layerHere && head === state.head,
+      here: layerHere && head === Math.max(0, state.head),
+      itself: of.name !== "cross",
+      hidden: (t, s) => hidden(t, s, of),
+    },
+    () => {
+      if (of !== kind()) chooseKind(data.kinds.indexOf(of));
+      Object.assign(state, { layer, head });
+      build();
+      draw();
+      return byId("inside-title");
+    },
+  );
+}
+
 function buildWords(chosen) {
   view.queries = chosen.queries.map((word, t) => {
     const button = element("button", { type: "button", class: "word" }, isolated(word));
@@ -84,10 +120,9 @@ function buildWords(chosen) {
 }
 
 function buildMap(chosen) {
-  const corner = element("td", { "aria-hidden": "true" });
-  corner.style.background = "none";
   view.columnHeads = chosen.keys.map((word) => element("th", { scope: "col", title: word }, isolated(word)));
-  view.rowHeads = chosen.queries.map((word) => element("th", { scope: "row", title: word }, isolated(word)));
+  const rowNames = chosen.queries.map((_, t) => rowName(t));
+  view.rowHeads = rowNames.map((name) => element("th", { scope: "row", title: name }, isolated(name)));
   view.cells = chosen.queries.map((_, t) =>
     chosen.keys.map((_, s) => {
       const cell = element("td", { role: "gridcell" });
@@ -121,11 +156,11 @@ function choose(row, column) {
 const row = () => state.overRow ?? state.row;
 const column = () => state.overColumn ?? state.column;
 
-// --- painting ----------------------------------------------------------------------------------------------------
+// --- drawing -----------------------------------------------------------------------------------------------------
 
 let shown, largest, signed;
 
-function paint() {
+function draw() {
   shown = matrix(state.show);
   signed = state.show !== "weight";
   largest = 1;
@@ -139,14 +174,18 @@ function paint() {
   view.cells.forEach((cells, t) =>
     cells.forEach((cell, s) => {
       tint(cell, valueAt(t, s));
-      const value = hidden(t, s) ? "hidden by the mask" : written(valueAt(t, s));
-      cell.setAttribute("aria-label", `${kind().queries[t]} looks at ${kind().keys[s]}: ${NAMES[state.show]} ${value}`);
+      const value = hidden(t, s) ? "hidden by the mask" : short(valueAt(t, s));
+      cell.setAttribute("aria-label", `${rowName(t)} looks at ${kind().keys[s]}: ${NAMES[state.show]} ${value}`);
     }),
   );
+  const head = state.head === MEAN ? "mean of the heads" : `head ${state.head + 1}`;
+  byId("inside-title").textContent = `${capital(kind().title)}, layer ${state.layer + 1}, ${head}`;
+  drawModel();
   paintScale();
   paintChoice();
 }
 
+const short = (value) => (state.show.startsWith("d") ? precise : rounded)(value);
 const valueAt = (t, s) => shown[t * keys() + s];
 const strength = (value) => (largest > 0 && Number.isFinite(value) ? Math.min(1, Math.abs(value) / largest) : 0);
 const tone = (value) => (signed ? (value < 0 ? "neg" : "pos") : "weight");
@@ -158,7 +197,7 @@ function tint(item, value, share = strength(value)) {
 function paintScale() {
   const swatch = (name) => element("span", { class: `swatch ${name}` });
   const parts = signed
-    ? [swatch("pos"), `positive${meaning()} `, swatch("neg"), `negative; full colour at ±${written(largest)}.`]
+    ? [swatch("pos"), `positive${meaning()} `, swatch("neg"), `negative; full colour at ±${short(largest)}.`]
     : [swatch("weight"), "full colour is weight 1. Each row adds up to 1."];
   if (kind().hidden.some((line) => line.includes("1"))) parts.push(" ", swatch("hidden"), "hidden by the mask.");
   byId("scale").replaceChildren(...parts);
@@ -181,7 +220,7 @@ function paintChoice() {
     button.classList.toggle("hidden", unseen);
     button.setAttribute("aria-pressed", String(i === state.column));
     button.tabIndex = i === state.column ? 0 : -1;
-    button.lastChild.textContent = unseen ? "hidden" : written(value);
+    button.lastChild.textContent = unseen ? "hidden" : short(value);
     tint(button, value);
   });
   view.rows.forEach((line, i) => line.classList.toggle("on", i === t));
@@ -229,14 +268,14 @@ function paintLines() {
 function paintSummary(t) {
   const gradient = state.show.startsWith("d");
   const size = (s) => (gradient ? Math.abs(valueAt(t, s)) : valueAt(t, s));
-  const seen = kind().keys.map((_, s) => s).filter((s) => !hidden(t, s));
+  const nothing = state.show === "weight" ? 0.005 : -Infinity; // smaller weights are written as 0.00
+  const seen = kind().keys.map((_, s) => s).filter((s) => !hidden(t, s) && valueAt(t, s) >= nothing);
   const order = seen.sort((a, b) => size(b) - size(a)).slice(0, 3);
-  const parts = [quoted(kind().queries[t])];
-  if (kind().next) parts.push(`, before ${quoted(kind().next[t])},`);
+  const parts = [rowTitle(t)];
   if (gradient) parts.push(` has the steepest ${NAMES[state.show]} at `);
   else parts.push(state.show === "weight" ? " looks most at " : " has the highest scores with ");
-  const most = order.map((s) => `${quoted(kind().keys[s])} ${written(valueAt(t, s))}`).join(", ");
-  byId("summary").textContent = order.length ? parts.join("") + most + "." : `${parts[0]} sees nothing.`;
+  const most = order.map((s) => `${quoted(kind().keys[s])} ${short(valueAt(t, s))}`).join(", ");
+  byId("summary").textContent = order.length ? parts.join("") + most + "." : `${parts[0]} sees no key.`;
 }
 
 function paintPair(t, s) {
@@ -247,7 +286,7 @@ function paintPair(t, s) {
   const visible = kind().hidden[t].split("0").length - 1;
   const note = (text) => (one ? text : "mean over the heads");
   const score = written(value.score);
-  byId("pair-title").textContent = `Query ${quoted(kind().queries[t])}, key ${quoted(kind().keys[s])}`;
+  byId("pair-title").textContent = `Query ${rowTitle(t)}, key ${quoted(kind().keys[s])}`;
   const facts = [
     hidden(t, s)
       ? ["score", "score S = q · k / √K", "−∞", `hidden by the mask; ${score} without it`]
@@ -299,23 +338,26 @@ function paintFeatures(q, k, g, v) {
 
 // --- controls ----------------------------------------------------------------------------------------------------
 
-byId("kind").addEventListener("change", (event) => {
-  Object.assign(state, { kind: Number(event.target.value), row: 0, column: 0, overRow: null, overColumn: null });
+function chooseKind(number) {
+  Object.assign(state, { kind: number, row: 0, column: 0, overRow: null, overColumn: null });
   state.layer = Math.min(state.layer, kind().layers - 1);
   state.head = Math.min(state.head, kind().heads - 1);
+}
+byId("kind").addEventListener("change", (event) => {
+  chooseKind(Number(event.target.value));
   build();
-  paint();
+  draw();
 });
 for (const name of ["layer", "head"]) {
   byId(name).addEventListener("change", (event) => {
     state[name] = Number(event.target.value);
-    paint();
+    draw();
   });
 }
 for (const radio of document.querySelectorAll("input[name=show]")) {
   radio.addEventListener("change", () => {
     state.show = radio.value;
-    paint();
+    draw();
   });
 }
 
@@ -343,7 +385,13 @@ byId("map").addEventListener("keydown", (event) => {
   view.cells[t][s].focus();
 });
 
+moveWithArrows(byId("model"), () => kind().heads);
+readColours();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+  readColours();
+  drawModel();
+});
 byId("about").textContent = data.about;
 build();
-paint();
+draw();
 if ("ResizeObserver" in window) new ResizeObserver(paintLines).observe(byId("words"));

@@ -11,17 +11,16 @@ import numpy as np
 
 from ...support.files import write_text
 
-HEIGHT = 780  # of the frame in a notebook, in CSS pixels
 FOLDER = Path(__file__).parent
 
 
 class Page:
     """An HTML page that Jupyter shows in a frame; `save` writes it to a file for any browser.
 
-    page: the HTML;  title: what the frame is called for a screen reader
+    page: the HTML;  title: the name of the frame for a screen reader;  height: of the frame, in CSS pixels
     """
 
-    title = "Attention explorer"
+    title, height = "Attention explorer", 780
 
     def __init__(self, page):
         self.page = page
@@ -36,7 +35,8 @@ class Page:
         # The frame separates the page's style and script from the notebook's; the sandbox allows only the script.
         return (
             f'<iframe title="{self.title}" sandbox="allow-scripts" srcdoc="{html.escape(self.page)}" '
-            f'style="width: 100%; height: {HEIGHT}px; border: 1px solid #888; resize: vertical"></iframe>'
+            f'style="display: block; box-sizing: border-box; width: 100%; height: {self.height}px; '
+            'border: 1px solid #888; resize: vertical"></iframe>'
         )
 
 

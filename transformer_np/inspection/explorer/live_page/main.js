@@ -82,7 +82,7 @@ function nameEverything() {
   const parameters = data.parameters.toLocaleString("en");
   byId("foot").textContent =
     `${parameters} parameters in ${data.format}, ${D} features, ${model.heads} heads. The page computes in this browser ` +
-    "and asks for nothing from a network. When the text changes, heads stay off, and the other changes go.";
+    "and asks for nothing from a network. When the text changes, heads stay off, and the other changes are undone.";
 }
 
 nameEverything();

@@ -62,9 +62,9 @@ function gradientNote(found) {
   if (found) return [`The loss of this text is L = ${rounded(data.gradients.loss)} nats per token, teacher forcing.`];
   if (!data.gradients) return [];
   return [
-    "Gradients are there for the text that the page began with, unchanged: ",
+    "The page has gradients only for its first text, without changes: ",
     isolated(quoted(data.text)),
-    translates ? ", translated to the end, greedily." : ", before anything is written.",
+    translates ? ", translated greedily to the end." : ", before anything is written.",
   ];
 }
 

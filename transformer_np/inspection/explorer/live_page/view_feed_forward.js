@@ -39,7 +39,7 @@ function drawFeedForward() {
     if (writes) cells.push(isolated(pushed(w2.row(u), Math.sign(hidden[u]))));
     return tableRow("td", ...cells);
   });
-  fill(byId("ffn-table"), ["unit", "value", "adds, length", ...(writes ? ["pushes most towards"] : [])], rows);
+  fill(byId("ffn-table"), ["unit", "value", "length added", ...(writes ? ["pushes most towards"] : [])], rows);
   byId("ffn-note").textContent = writes
     ? "Pushes towards: the words whose scores the unit's row of W₂ raises most, straight through the output projection."
     : "The encoder's features are not turned into words, so its units push towards none.";

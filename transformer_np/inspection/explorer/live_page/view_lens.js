@@ -17,7 +17,7 @@ function drawLens() {
     const state = new Matrix(1, data.config.d_model, value(name).row(t));
     const probabilities = softmax(model.writable(model.lens(state).data));
     const i = labels.findIndex((stage) => stage.name === name);
-    const label = labels[i - 1]?.added ? `after ${labels[i - 1].label.slice(2)}` : labels[i].label;
+    const label = labels[i - 1]?.added ? labels[i - 1].label.slice(2) : labels[i].label;
     const best = ranked(probabilities, 3).map(({ id, p }) => {
       const cell = element(
         "td",
@@ -32,5 +32,5 @@ function drawLens() {
     tint(bar, probabilities[final], 1, false);
     return tableRow("td", heading(label), ...best, bar);
   });
-  fill(byId("lens-table"), ["state", "1st", "2nd", "3rd", "p"], rows.reverse());
+  fill(byId("lens-table"), ["after", "1st", "2nd", "3rd", "p"], rows.reverse());
 }

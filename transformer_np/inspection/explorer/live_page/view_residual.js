@@ -41,7 +41,7 @@ function drawResidual() {
   const t = place();
   const all = stages(side);
   byId("residual-text").replaceChildren(
-    translates && side === "source" ? "Encoder, word " : "Decoder, row ",
+    !translates ? "Row " : side === "source" ? "Encoder, word " : "Decoder, row ",
     isolated(rowName(side, t)),
     `: one vector of ${data.config.d_model} numbers goes up through the stack. Each sub-layer reads it and adds to it. `,
     "Full colour is the largest number of the line.",

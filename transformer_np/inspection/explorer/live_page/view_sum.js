@@ -1,4 +1,4 @@
-// What a head writes: z = Σ A·v over the keys, and z Wᴼ, its share of the output of the layer.
+// The output of a head: z = Σ A·v over the keys, and z Wᴼ, its share of the output of the layer.
 
 function drawSum() {
   const { kind, head } = state;
@@ -13,7 +13,7 @@ function drawSum() {
   byId("sum-text").replaceChildren(
     "Row ",
     isolated(rowName(kind.rows, t)),
-    ": each key gives its value v, as much of it as the weight A says. Their sum is z, the output of the head.",
+    ": each key contributes its value v, scaled by its weight A. The sum is z, the output of the head.",
     off ? " The head is off: z is 0." : "",
   );
   const rows = words(kind.keys).map((word, s) => {
@@ -64,7 +64,7 @@ function drawHeads(t, K) {
   const sum = value(`${path()}.out`).row(t);
   const largest = Math.max(...[...shares, sum].map(largestOf));
   byId("heads-title").textContent =
-    `zₕ Wᴼₕ of every head: their sum${b ? " and the bias" : ""} is the output of the layer`;
+    `zₕ Wᴼₕ of every head: their sum${b ? " plus the bias" : ""} is the output of the layer`;
   const rows = shares.map((share, h) => {
     const line = tableRow(
       "td",

@@ -88,7 +88,7 @@ function drawBars() {
   const rest = Math.max(0, 1 - best.reduce((sum, { p }) => sum + p, 0));
   const count = probabilities.filter((p) => p > 0).length - best.length;
   const others = `${count} others: ${percent(rest)}.`;
-  const how = step < 0 ? "This one stands in your text." : "Choose one to go on with it instead.";
+  const how = step < 0 ? "This one is in your text." : "Choose one to go on with it instead.";
   byId("bars-note").textContent = `${count > 0 ? `${others} ` : ""}${how}`;
 }
 

@@ -1,0 +1,81 @@
+// The model view: every head of every layer as a small picture, one click away.
+
+const colours = {};
+function readColours() {
+  const style = getComputedStyle(document.documentElement);
+  for (const name of ["pos", "neg", "weight", "cell", "page"]) {
+    const hex = style.getPropertyValue(`--${name}`).trim();
+    colours[name] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
+  }
+}
+
+// One pixel per number; signed numbers have two colours, weights one.
+function paint(canvas, matrix, { signed = true, largest = 1, hidden = () => false }) {
+  Object.assign(canvas, { width: matrix.columns, height: matrix.rows });
+  const picture = new ImageData(matrix.columns, matrix.rows);
+  for (let i = 0; i < matrix.rows; i++) {
+    for (let j = 0; j < matrix.columns; j++) {
+      const value = matrix.at(i, j);
+      const share = largest > 0 && Number.isFinite(value) ? Math.min(1, Math.abs(value) / largest) : 0;
+      const tone = colours[signed ? (value < 0 ? "neg" : "pos") : "weight"];
+      const ground = colours[hidden(i, j) ? "page" : "cell"];
+      const colour = ground.map((from, c) => from + share * (tone[c] - from));
+      picture.data.set([...colour, 255], 4 * (i * matrix.columns + j));
+    }
+  }
+  canvas.getContext("2d").putImageData(picture, 0, 0);
+}
+
+// heads: how many a layer has; about(kind): a remark beside its title; picture(kind, layer, head): the button
+function drawAllHeads(container, kinds, heads, about, picture) {
+  const blocks = kinds.map((kind) => {
+    const rows = Array.from({ length: kind.layers }, (_, layer) =>
+      element(
+        "div",
+        { class: "layer", role: "group", "aria-label": `${kind.title}, layer ${layer + 1}` },
+        element("span", { "aria-hidden": "true" }, `layer ${layer + 1}`),
+        ...Array.from({ length: heads }, (_, head) => picture(kind, layer, head)),
+      ),
+    );
+    rows.reverse(); // the data flow upwards, as in the paper's figure
+    const title = element("h3", {}, capital(kind.title), " ", element("small", {}, about(kind)));
+    return element("section", { class: "kind", "aria-label": kind.title }, title, ...rows);
+  });
+  container.classList.toggle("many", heads > 8 || kinds.some(({ layers }) => layers > 6));
+  redraw(container, ...blocks);
+}
+
+// The button of one head. weights: { rows, columns, at(t, s) }; itself: whether queries and keys are the same words;
+// open(): looks into the head, -> the element that shows it
+function headPicture(weights, names, { pressed, here = pressed, itself, hidden, condition = "" }, open) {
+  const { kind, layer, head } = names;
+  const canvas = element("canvas", { "aria-hidden": "true" });
+  paint(canvas, weights, { signed: false, hidden });
+  const remark = condition && `, ${condition}`;
+  const label = `layer ${layer + 1}, head ${head + 1}${remark}: ${strongest(weights, names, itself)}`;
+  const mark = { off: " off", changed: " *" }[condition] ?? "";
+  const button = choice(
+    `${kind} ${layer} ${head}`,
+    { here, pressed, label, name: "thumb" },
+    (event) => {
+      const shown = open();
+      const below = shown.getBoundingClientRect().top > 0.75 * innerHeight;
+      if (event.detail && below) shown.scrollIntoView(); // of a pointer; the keyboard stays where it is
+    },
+    canvas,
+    element("span", {}, `${head + 1}${mark}`),
+  );
+  button.title = label;
+  return button;
+}
+
+// The pair of different words with the largest weight, in words.
+function strongest(weights, { rowName, keyName }, itself) {
+  let [best, at] = [-1, [0, 0]];
+  for (let t = 0; t < weights.rows; t++) {
+    for (let s = 0; s < weights.columns; s++) {
+      if (weights.at(t, s) > best && !(itself && t === s)) [best, at] = [weights.at(t, s), [t, s]];
+    }
+  }
+  return best < 0 ? "only itself" : `${rowName(at[0])} looks at ${keyName(at[1])}, weight ${rounded(best)}`;
+}
