@@ -4,7 +4,7 @@
     python notebooks/build.py 02 07           these two
     python notebooks/build.py --check         execute again, compare with what is committed, write nothing
 
-For whoever writes a notebook:
+For authors of notebooks:
 
 - The text is notebooks/text/NN_name.md; transformer_np/homework/notebooks.py says how it is read. Edit that, never the
   .ipynb. `transformer-np start` makes the students' copies from the same texts.
