@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..support.checks import check_number
+from ..support.checks import check_flag, check_number
 from ..support.processes import STOP_SIGNALS
 from .best import LAST, Best
 from .checkpoint import load_checkpoint, load_model_tensors, model_header, model_tensors, save_checkpoint
@@ -78,6 +78,7 @@ class Trainer:
         self.header = header or {}
         self._record = Record()
         self.history = self._record.history()
+        check_flag("keep_best", keep_best)
         self.best = Best(model) if keep_best else None
         self.interrupted = False
         self.team = self._chosen = team_of(workers)
