@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,6 +41,7 @@ from transformer_np.module import Parameter
 from transformer_np.pretrained import load_pretrained
 from transformer_np.support import files, memory
 from transformer_np.tasks import runs
+from transformer_np.tasks.classify import ClassifyOptions, ClassifyTask
 from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
 from transformer_np.training import Adam, load_checkpoint, load_model, save_checkpoint
 from transformer_np.training.checkpoint import model_header, model_tensors
@@ -289,6 +291,33 @@ def test_damaged_json(tmp_path, content, capsys):
         load_pretrained(GPT, tmp_path)
     with pytest.raises(ValueError, match="truncated, damaged or not a safetensors file"):
         load_checkpoint(tmp_path / runs.CHECKPOINT)
+
+
+def test_a_description_with_a_damaged_value(learned, tmp_path):
+    """Whatever value is damaged, the error is one line that names the file or what does not fit."""
+    whole = json.loads((learned / "run" / runs.DESCRIPTION).read_text(encoding="utf-8"))
+    shutil.copytree(learned / "run", tmp_path / "run")
+    path, refused = tmp_path / "run" / runs.DESCRIPTION, 0
+    places = [(whole, name) for name in whole] + [
+        (whole[part], name) for part in ("options", "tokenizer") for name in whole[part]
+    ]
+    for inside, name in places:
+        before = inside[name]
+        for value in (None, -1, 1.5, "x", [], {"a": 1}, [[1]], 10**30):
+            inside[name] = value
+            path.write_text(json.dumps(whole), encoding="utf-8")
+            try:
+                GPTTask().read(path.parent)
+            except ValueError as error:
+                assert "\n" not in str(error) and len(str(error)) < 400
+                refused += 1
+        inside[name] = before
+    assert refused > 100
+    path.write_text(json.dumps({**whole, "workers": "x"}), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"run\.json is damaged: workers must be a whole number"):
+        GPTTask().train({}, path.parent, resume=True, progress=False)
+    with pytest.raises(ValueError, match="tokens is missing"):
+        ClassifyTask().check_stored(ClassifyOptions())
 
 
 def test_deeply_nested_toml(tmp_path):

@@ -22,7 +22,7 @@ def with_mask(tokenizer):
 def as_encoder_input(ids, max_len):
     """[CLS], the ids, [SEP]; a text longer than max_len tokens is cut off."""
     check_at_least("max_len", max_len, 3)
-    return [BOS, *ids[: max_len - 2], EOS]
+    return [BOS, *list(ids)[: max_len - 2], EOS]
 
 
 @dataclass(frozen=True)
