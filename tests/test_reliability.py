@@ -45,6 +45,7 @@ from transformer_np.tasks.classify import ClassifyOptions, ClassifyTask
 from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
 from transformer_np.training import Adam, load_checkpoint, load_model, save_checkpoint
 from transformer_np.training.checkpoint import model_header, model_tensors
+from transformer_np.training.history import Record
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals, locks and pipes of POSIX")
 ROOT = str(Path(cli.__file__).parents[1])
@@ -367,6 +368,27 @@ def test_a_temporary_file_is_of_one_writer_and_removed_after_a_crash(tmp_path):
     left.write_text("of a killed process", encoding="utf-8")
     files.write_text(path, "third")
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+@posix
+def test_a_full_disk_is_named_with_the_file(tmp_path):
+    """Also of the losses beside a checkpoint; and the lock of a folder is none of what cannot be written."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        with pytest.raises(OSError, match=r"too large: .*a\.txt'"):
+            files.write_text(tmp_path / "a.txt", "text")
+        with pytest.raises(OSError, match=r"too large: .*a\.history'"):
+            Record(np.ones((3, 2))).save(tmp_path / "a.safetensors")
+        with files.held(tmp_path / "run"):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.history"]
 
 
 @posix
