@@ -383,6 +383,7 @@ def command_lines(folder):
 
         def act():
             environment = {**os.environ, "T": f"{sys.executable} -m transformer_np", "PYTHONPATH": str(ROOT)}
+            environment["PYTHONDONTWRITEBYTECODE"] = "1"  # `ulimit -f` would leave a part of a .pyc file for all others
             with tempfile.TemporaryDirectory() as place:
                 process = subprocess.Popen(
                     ["sh", "-c", line], cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

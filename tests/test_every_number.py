@@ -1,4 +1,5 @@
-"""Every number that a public function or class takes: NaN, infinity and other kinds are refused by the argument's name.
+"""Every number and flag that a public function or class takes: NaN, infinity and other kinds are refused by the
+argument's name.
 
 The arguments are found in the signatures, so a new one without a check fails here.
 """
@@ -11,13 +12,13 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from transformer_np import data, decoding, functional, layers, masks, models, tasks, training
+from transformer_np import data, decoding, functional, gradcheck, layers, masks, models, tasks, training
 from transformer_np.layers import blocks
 from transformer_np.module import Parameter
 from transformer_np.tasks import all_tasks
 from transformer_np.training import optim
 
-PUBLIC = (functional, masks, layers, blocks, models, decoding, training, optim, data, tasks)
+PUBLIC = (functional, masks, layers, blocks, models, decoding, training, optim, data, tasks, gradcheck)
 OPTIONS = [type(task).Options if not isinstance(task, type) else task.Options for task in all_tasks()]
 
 # a call that is right but for the number: the other arguments that have no default
@@ -112,6 +113,17 @@ GIVEN = {
     "dout": X[None, None],
     "out": X[None, None],
     "lse": X[None],
+    "gate": X,
+    "w_gate": np.ones((3, 3)),
+    "path": "no-such-folder/vectors",
+    "vocabulary": ["<pad>", "<bos>", "<eos>", "<unk>", "a"],
+    "vectors": X,
+    "words": ["a", "b"],
+    "target": functional.relu,
+    "hidden": X,
+    "w1": np.ones((3, 3)),
+    "w2": np.ones((3, 3)),
+    "merges": [],
 }
 OF = {
     "generate": {"model": MODEL},
@@ -187,7 +199,12 @@ NAMES = {
     "clip_norm",
 }
 # not a mathematical argument of the model: recorded results
-RECORDS = {"Hypothesis", "History", "CopyCurves", "Run", "Setup", "short"}
+RECORDS = {"Hypothesis", "History", "CopyCurves", "Run", "Setup", "short", "GradientReport", "Segment"}
+OTHER_RNG = {"LayerNorm", "RMSNorm", "PositionalEncoding", "dropout"}  # draw nothing; the last shows NumPy's own line
+LISTS = {  # arguments that are a list of texts for one function and of examples for another
+    "train": {"texts": ["a text", "another text"]},
+    "gated_feed_forward": {"w1": np.ones((3, 3)), "w2": np.ones((3, 3))},
+}
 
 
 def public():
@@ -196,6 +213,9 @@ def public():
             thing = getattr(module, name)
             if callable(thing) and getattr(thing, "__module__", "").startswith("transformer_np"):
                 yield name, thing
+                for member in ("train", "from_vectors") if isinstance(thing, type) else ():
+                    if inspect.ismethod(getattr(thing, member, None)):  # of the class
+                        yield f"{name}.{member}", getattr(thing, member)
     for options in OPTIONS:
         yield options.__qualname__, options
 
@@ -214,9 +234,14 @@ def arguments():
             types = get_args(parameter.annotation) or (parameter.annotation,)
             kind = type(parameter.default) if parameter.default not in (None, inspect.Parameter.empty) else None
             kind = next((t for t in types if t in (int, float, bool, str)), kind)
+            if kind is bool:
+                found[name, argument] = thing, bool, NoneType in types
+                continue
             if argument in NAMES or kind is float:
                 optional = NoneType in types or parameter.default is None
                 found[name, argument] = thing, float, optional
+            elif argument == "rng":
+                found[name, argument] = thing, "rng", True
             elif kind is int or argument in SIZES:
                 found[name, argument] = thing, int, NoneType in types or parameter.default is None
     return found
@@ -231,7 +256,10 @@ def call(name, thing, argument, bad):
         needed = [f.name for f in fields(thing) if f.default is MISSING and f.default_factory is MISSING]
     else:
         needed = [n for n, p in inspect.signature(thing).parameters.items() if p.default is inspect.Parameter.empty]
-    given = {n: {**GIVEN, **OF.get(name, {})}[n] for n in needed if n != argument}
+    examples = {**GIVEN, **OF.get(name, {}), **LISTS.get(name.rpartition(".")[2], {})}
+    given = {n: examples[n] for n in needed if n not in (argument, "inputs", "options")}
+    if name == "check_gradients":
+        return thing(given["target"], X, **{argument: bad})
     result = thing(**{**given, argument: bad})
     return list(result) if inspect.isgenerator(result) else result
 
@@ -268,6 +296,83 @@ def test_every_whole_number(name, argument):
             assert len(message) < 200 and "\n" not in message
 
 
+@pytest.mark.parametrize(("name", "argument"), [key for key, (_, kind, _) in ARGUMENTS.items() if kind is bool])
+def test_every_flag(name, argument):
+    """A flag such as bias="no" would count as True."""
+    thing, _, optional = ARGUMENTS[name, argument]
+    for bad in ["no", "", 0, 1, 2.5, float("nan"), np.array(True), [], object()] + [None] * (not optional):
+        with pytest.raises((TypeError, ValueError)) as caught:
+            call(name, thing, argument, bad)
+        assert argument in str(caught.value), (bad, caught.value)
+
+
+@pytest.mark.parametrize("rng", ["no", 1.5, float("nan"), -1, object()])
+def test_every_generator(rng):
+    drawing = {name: t for (name, _), (t, kind, _) in ARGUMENTS.items() if kind == "rng" and name not in OTHER_RNG}
+    assert len(drawing) > 15
+    for name, thing in drawing.items():
+        with pytest.raises(TypeError, match="rng must be"):
+            call(name, thing, "rng", rng)
+
+
+def layouts(array):
+    """The same numbers in other layouts and, if they are whole, in other types."""
+    apart = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+    apart[..., ::2] = array
+    yield apart[..., ::2]
+    yield np.ascontiguousarray(array[..., ::-1])[..., ::-1]
+    yield np.asfortranarray(array)
+    frozen = array.copy()
+    frozen.flags.writeable = False
+    yield frozen
+    if array.dtype.kind in "iu":
+        yield from (array.astype(dtype) for dtype in ("u1", "u8", "i1", ">i4"))
+
+
+def arrays_of(result):
+    if inspect.isgenerator(result) or isinstance(result, tuple | list):
+        return [array for part in result for array in arrays_of(part)]
+    if type(result).__name__.endswith(("Batches", "Streams", "Grams")):
+        return arrays_of(list(vars(result.batch(1)).values()))
+    return [np.array(result)] if isinstance(result, np.ndarray | np.generic | int | float) else []
+
+
+def examples_of(name, thing):
+    """Random values for the arguments of a function, {} if there are none that fit."""
+    try:
+        parameters = inspect.signature(thing).parameters
+    except ValueError:
+        return {}
+    rng, examples = np.random.default_rng(0), {**GIVEN, **OF.get(name, {}), "rng": 0, "max_len": 2}
+    needed = [n for n, p in parameters.items() if p.default is inspect.Parameter.empty or n in ("rng", "max_len")]
+    given = {n: examples.get(n) for n in needed}
+    given = {
+        n: rng.normal(size=v.shape) if isinstance(v, np.ndarray) and v.dtype.kind == "f" else v
+        for n, v in given.items()
+    }
+    try:
+        thing(**given)
+    except (TypeError, ValueError, AttributeError, OSError):
+        return {}
+    return given
+
+
+def test_every_array_in_every_layout():
+    tried = 0
+    for name, thing in {name: thing for name, thing in public() if not is_dataclass(thing)}.items():
+        given = examples_of(name, thing)
+        for argument in [n for n, value in given.items() if isinstance(value, np.ndarray)]:
+            expected = arrays_of(thing(**given))
+            for array in layouts(given[argument]):
+                got = arrays_of(thing(**{**given, argument: array}))
+                assert len(got) == len(expected), (name, argument)
+                for one, other in zip(got, expected, strict=True):
+                    what = f"{name}({argument} of {array.dtype}, strides {array.strides})"
+                    np.testing.assert_allclose(one, other, rtol=1e-12, atol=1e-14, err_msg=what)
+                tried += 1
+    assert tried > 300
+
+
 def test_the_signatures_have_been_read():
     """Numbers that are known to be there: the search finds what it should."""
     known = {
@@ -275,6 +380,31 @@ def test_the_signatures_have_been_read():
         ("AdamW", "weight_decay"),
         ("beam_search", "length_penalty"),
         ("Linear", "init_std"),
+        ("WordTokenizer.train", "min_count"),
+        ("check_gradients", "tolerance"),
+        ("rotary", "adjacent"),
+        ("GPTConfig", "tie_embeddings"),
     }
     assert known - {("Linear", "init_std")} <= ARGUMENTS.keys()
     assert len(ARGUMENTS) > 100
+
+
+@pytest.mark.parametrize("ids", [[[1.0, 5.0]], [[True, True]], [[1j]], [["a"]], [[None]]])
+def test_ids_to_corrupt_are_whole_numbers(ids):
+    for call in (
+        lambda: data.mask_tokens(ids, 9, 0),
+        lambda: data.corrupt_spans(ids[0], [20, 21], 0),
+        lambda: data.SpanBatches(ids[0] * 9, [20, 21, 22], 6, 2),
+    ):
+        with pytest.raises(TypeError, match="ids must be whole numbers"):
+            call()
+
+
+@pytest.mark.parametrize("bad", ["0", 0.0, float("nan"), True])
+def test_an_ignored_index_is_a_whole_number(bad):
+    for call in (
+        lambda: functional.cross_entropy(X, np.array([0, 1]), ignore_index=bad),
+        lambda: training.NextToken(MODEL, ignore_index=bad),
+    ):
+        with pytest.raises(TypeError, match="ignore_index must be a whole number"):
+            call()

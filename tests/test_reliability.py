@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -40,9 +41,11 @@ from transformer_np.module import Parameter
 from transformer_np.pretrained import load_pretrained
 from transformer_np.support import files, memory
 from transformer_np.tasks import runs
+from transformer_np.tasks.classify import ClassifyOptions, ClassifyTask
 from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
 from transformer_np.training import Adam, load_checkpoint, load_model, save_checkpoint
 from transformer_np.training.checkpoint import model_header, model_tensors
+from transformer_np.training.history import Record
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals, locks and pipes of POSIX")
 ROOT = str(Path(cli.__file__).parents[1])
@@ -291,6 +294,33 @@ def test_damaged_json(tmp_path, content, capsys):
         load_checkpoint(tmp_path / runs.CHECKPOINT)
 
 
+def test_a_description_with_a_damaged_value(learned, tmp_path):
+    """Whatever value is damaged, the error is one line that names the file or what does not fit."""
+    whole = json.loads((learned / "run" / runs.DESCRIPTION).read_text(encoding="utf-8"))
+    shutil.copytree(learned / "run", tmp_path / "run")
+    path, refused = tmp_path / "run" / runs.DESCRIPTION, 0
+    places = [(whole, name) for name in whole] + [
+        (whole[part], name) for part in ("options", "tokenizer") for name in whole[part]
+    ]
+    for inside, name in places:
+        before = inside[name]
+        for value in (None, -1, 1.5, "x", [], {"a": 1}, [[1]], 10**30):
+            inside[name] = value
+            path.write_text(json.dumps(whole), encoding="utf-8")
+            try:
+                GPTTask().read(path.parent)
+            except ValueError as error:
+                assert "\n" not in str(error) and len(str(error)) < 400
+                refused += 1
+        inside[name] = before
+    assert refused > 100
+    path.write_text(json.dumps({**whole, "workers": "x"}), encoding="utf-8")
+    with pytest.raises(ValueError, match=r"run\.json is damaged: workers must be a whole number"):
+        GPTTask().train({}, path.parent, resume=True, progress=False)
+    with pytest.raises(ValueError, match="tokens is missing"):
+        ClassifyTask().check_stored(ClassifyOptions())
+
+
 def test_deeply_nested_toml(tmp_path):
     from transformer_np.homework.course import CourseError, read_course
 
@@ -338,6 +368,27 @@ def test_a_temporary_file_is_of_one_writer_and_removed_after_a_crash(tmp_path):
     left.write_text("of a killed process", encoding="utf-8")
     files.write_text(path, "third")
     assert [p.name for p in tmp_path.iterdir()] == ["a.txt"]
+
+
+@posix
+def test_a_full_disk_is_named_with_the_file(tmp_path):
+    """Also of the losses beside a checkpoint; and the lock of a folder is none of what cannot be written."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
+        with pytest.raises(OSError, match=r"too large: .*a\.txt'"):
+            files.write_text(tmp_path / "a.txt", "text")
+        with pytest.raises(OSError, match=r"too large: .*a\.history'"):
+            Record(np.ones((3, 2))).save(tmp_path / "a.safetensors")
+        with files.held(tmp_path / "run"):
+            pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.history"]
 
 
 @posix

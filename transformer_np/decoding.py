@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import functional as F
-from .support.checks import MOST, as_float_array, as_ids, check_at_least, check_number, trusting
+from .support.checks import MOST, as_float_array, as_ids, as_rng, check_at_least, check_flag, check_number, trusting
 from .support.memory import check_memory
 
 
@@ -144,6 +144,7 @@ def greedy_steps(model, src, max_len=64, use_cache=True):
 
     A finished row repeats the end token.
     """
+    check_flag("use_cache", use_cache)
     src = _check(model, src, max_len)
     config = model.config
     with model.evaluating():
@@ -165,6 +166,7 @@ def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False
     src (B, S)  ->  one list of ids per row, without start and end tokens; with return_log_probs also log p of each
     whole output in nats, including the end token, (B,)
     """
+    check_flag("return_log_probs", return_log_probs)
     outputs = []
     for tokens, log_probs in greedy_steps(model, src, max_len, use_cache):
         if not outputs:
@@ -200,6 +202,8 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
     all in the beam at the end, best first
     """
     src = _check(model, src, max_len)
+    check_flag("use_cache", use_cache)
+    check_flag("return_hypotheses", return_hypotheses)
     check_at_least("beam_size", beam_size, 1)
     check_number("length_penalty", length_penalty, "[0, 10]")
     V = model.config.tgt_vocab_size
@@ -337,8 +341,9 @@ def generate_steps(
     """
     check_at_least("max_new_tokens", max_new_tokens, 0)
     check_at_least("pad_id", pad_id, -MOST)
+    check_flag("use_cache", use_cache)
     sampling_distribution(np.zeros(1), temperature, top_k, top_p)  # raises for wrong options before the work begins
-    config, rng = model.config, np.random.default_rng(rng)
+    config, rng = model.config, as_rng(rng)
     rows = [as_ids(row, config.vocab_size, "prompt") for row in prompt]
     if not rows:
         raise ValueError("prompt is empty: it must have at least one row")

@@ -107,6 +107,7 @@ def test_ctrl_c_says_what_was_running(tmp_path):
         ("class Odd(Exception):\n    def __str__(self): return 1 / 0\n\n\ndef relu(x): raise Odd\n", "Odd: its text"),
         ("class Odd(BaseException): pass\n\n\ndef relu(x): raise Odd('me')\n", "relu: crashed. Odd: me."),
         ("import numpy as np\n\n\nclass E:\n    __class__ = np.ndarray\n\n\ndef relu(x): return E()\n", "relu: c"),
+        ("class F(float):\n    def __float__(s): raise SystemExit\n\n\ndef relu(x): return F()\n", "relu: c"),
         ("relu = 3\n", "relu: crashed. It must be a function or a class, got int."),
         ("relu = None\n", "got NoneType."),
     ],
@@ -115,6 +116,14 @@ def test_whatever_is_handed_in_gets_a_verdict(tmp_path, text, told):
     verdict = Checks(loaded(tmp_path, text), seed=0).of("relu").verdict
     assert verdict.outcome == "crashed"
     assert told in verdict.message
+
+
+def test_a_long_message_is_cut_off(tmp_path):
+    text = "def relu(x):\n    raise ValueError('x' * 10**7)\n"
+    assert len(Checks(loaded(tmp_path, text), seed=0).of("relu").verdict.message) < 30_000
+    with pytest.raises(LoadError) as caught:
+        loaded(tmp_path, f"x = {'(' * 10**5}\n")
+    assert len(str(caught.value)) < 30_000
 
 
 def test_the_verdict_on_a_slow_answer_is_that_on_a_fast_one():

@@ -103,6 +103,7 @@ def run(args):
     from ..homework.grading.report import class_results, number
     from ..homework.grading.run import Grading
     from ..homework.grading.sandbox.session import Limits
+    from ..homework.grading.submissions import skipped_entries
     from ..support.processes import cores
 
     if args.course_example:
@@ -135,6 +136,9 @@ def run(args):
         if course.has_extended:
             points += f" + {number(grade.extended_points(course))} of {number(course.possible_extended)}"
         print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(grade.remarks)}" if grade.remarks else ""))
+    if not single and (skipped := skipped_entries(args.folder)):
+        names = ", ".join(skipped[:10]) + (", …" if len(skipped) > 10 else "")
+        print(f"No row for what is neither a .py file nor a folder with one: {names}")
     if grading.reused:
         print(f"{grading.reused} of {len(grades)} submissions are unchanged and keep their grade")
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import check_at_least
+from ..support.checks import as_ids, as_rng, check_at_least
 from .batching import Seq2SeqBatches, pad_batch
 from .tokenizers import BOS, EOS, SPECIAL_TOKENS
 
@@ -22,7 +22,7 @@ def with_mask(tokenizer):
 def as_encoder_input(ids, max_len):
     """[CLS], the ids, [SEP]; a text longer than max_len tokens is cut off."""
     check_at_least("max_len", max_len, 3)
-    return [BOS, *ids[: max_len - 2], EOS]
+    return [BOS, *list(ids)[: max_len - 2], EOS]
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ def mask_tokens(ids, vocab_size, rng):
     Raises ValueError if no token can be chosen or the vocabulary has no ordinary token.
     """
     check_at_least("vocab_size", vocab_size, 1)
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     first, mask_id = len(SPECIAL_TOKENS), vocab_size - 1
     if mask_id <= first:
         raise ValueError(f"a vocabulary of {vocab_size} tokens has none besides the special tokens and {MASK_TOKEN}")
-    ids = np.asarray(ids)
+    ids = as_ids(ids, vocab_size).astype(np.int64, copy=False)  # targets are negative where nothing is to predict
     ordinary = (ids >= first) & (ids != mask_id)
     if not ordinary.any():
         raise ValueError("there is no token that can be masked: all are special or unknown")

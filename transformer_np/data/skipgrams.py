@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import as_ids, check_at_least, check_number
+from ..support.checks import as_ids, as_text_ids, check_at_least, check_number
 from .tokenizers import UNK
 
 
@@ -79,9 +79,7 @@ class SkipGrams:
 
     def _known(self, ids):
         """The ids without special tokens."""
-        ids = np.asarray(ids)
-        if ids.ndim != 1:
-            raise ValueError(f"ids must have the one axis (length,), got shape {ids.shape}")
+        ids = as_text_ids(ids)
         ids = as_ids(ids, self.vocab_size) if ids.size else ids
         return ids[ids > UNK].astype(np.int64)
 

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from ..support.checks import check_at_least, check_number
+from ..support.checks import as_ids, as_rng, as_text_ids, check_at_least, check_number
 from .batching import Seq2SeqBatch, pad_batch, shift_right
 from .tokenizers import EOS, PAD, UNK
 
@@ -39,7 +39,7 @@ def choose_spans(length, rng, density=NOISE_DENSITY, mean_length=MEAN_SPAN_LENGT
     rng: a Generator or a seed
     ->  (spans, 2): start and end of each, in order
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
     tokens, spans = count_spans(length, density, mean_length)
     lengths = _parts(tokens, spans, rng)
     gaps = _parts(length - tokens + 2, spans + 1, rng)  # before, between and after the spans
@@ -68,7 +68,7 @@ def corrupt_spans(ids, sentinels, rng, density=NOISE_DENSITY, mean_length=MEAN_S
 
     Raises ValueError for fewer than two ids, too few sentinels, or a sentinel among the ids.
     """
-    ids, sentinels = [int(i) for i in ids], [int(i) for i in sentinels]
+    ids, sentinels = as_text_ids(ids).tolist(), as_ids(sentinels, name="sentinels").tolist()
     if set(ids) & set(sentinels):
         raise ValueError("ids must not contain a sentinel: the text has one already")
     spans = choose_spans(len(ids), rng, density, mean_length).tolist()
@@ -168,7 +168,7 @@ class SpanBatches:
         check_at_least("batch_size", batch_size, 1)
         for name, value in (("seed", seed), ("bos_id", bos_id), ("eos_id", eos_id)):
             check_at_least(name, value, 0)
-        self.ids = np.asarray(ids, np.int64)
+        self.ids = as_text_ids(ids).astype(np.int64, copy=False)
         if len(self.ids) < block_size:
             raise ValueError(
                 f"the text has {len(self.ids)} tokens, a block {block_size}: pass a longer text or a smaller block_size"
@@ -191,7 +191,7 @@ class SpanBatches:
             yield self._corrupted(starts[first : first + self.batch_size], [self.seed, number, 4])
 
     def _corrupted(self, starts, rng):
-        rng = np.random.default_rng(rng)
+        rng = as_rng(rng)
         windows = [self.ids[start : start + self.block_size] for start in starts]
         sources, targets = zip(*(corrupt_spans(window, self.sentinels, rng) for window in windows), strict=True)
         tgt_in, tgt_out = zip(*(shift_right(target, self.bos_id, self.eos_id) for target in targets), strict=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import check_at_least
+from ..support.checks import as_text_ids, check_at_least
 from .lazy import Lazy
 
 
@@ -40,11 +40,7 @@ class TextStreams:
     def __init__(self, ids, segment_len, batch_size):
         check_at_least("segment_len", segment_len, 1)
         check_at_least("batch_size", batch_size, 1)
-        ids = np.asarray(ids)
-        if ids.ndim != 1:
-            raise ValueError(f"ids must have the one axis (length,), got shape {ids.shape}")
-        if ids.size and ids.dtype.kind not in "iu":
-            raise TypeError(f"ids must be whole numbers (token ids), got {ids.dtype}")
+        ids = as_text_ids(ids)
         length = (len(ids) - 1) // batch_size
         if length < segment_len:
             raise ValueError(

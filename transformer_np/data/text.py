@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..support.checks import check_at_least, check_number
+from ..support.checks import as_text_ids, check_at_least, check_number
 from . import large
 from .files import read_utf8
 from .lazy import Lazy
@@ -144,9 +144,4 @@ def validation_batches(ids, block_size, batch_size):
 def _checked(ids, block_size, batch_size):
     check_at_least("block_size", block_size, 1)
     check_at_least("batch_size", batch_size, 1)
-    ids = np.asarray(ids)
-    if ids.ndim != 1:
-        raise ValueError(f"ids must have the one axis (length,), got shape {ids.shape}")
-    if ids.size and ids.dtype.kind not in "iu":
-        raise TypeError(f"ids must be whole numbers (token ids), got {ids.dtype}")
-    return ids
+    return as_text_ids(ids)

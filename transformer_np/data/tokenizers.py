@@ -5,6 +5,7 @@ import unicodedata
 from collections import Counter
 from functools import cache
 
+from ..support.checks import check_at_least, check_flag
 from ..support.progress import progress
 
 PAD, BOS, EOS, UNK = range(4)
@@ -58,9 +59,10 @@ class Tokenizer:
         """
         if isinstance(texts, str):
             raise TypeError("texts must be a list of strings, got a single string; put it into a list")
-        _check_bound("min_count", min_count, 1)
+        check_at_least("min_count", min_count, 1)
         if max_size is not None:
-            _check_bound("max_size", max_size, len(SPECIAL_TOKENS) + 1)  # one token besides the special ones
+            check_at_least("max_size", max_size, len(SPECIAL_TOKENS) + 1)  # one token besides the special ones
+        check_flag("lowercase", lowercase)
         counts = Counter()
         for text in texts:
             for piece, count in Counter(cls.cut(_nfc(text))).items():
@@ -283,11 +285,6 @@ def _nfc(text):
 
 def _key(piece, lowercase):
     return piece.lower() if lowercase else piece
-
-
-def _check_bound(name, value, least):
-    if value < least:
-        raise ValueError(f"{name} must be at least {least}, got {value}")
 
 
 def _check_vocabulary(vocabulary):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..support.checks import as_float_array
+from ..support.checks import as_float_array, check_flag
 from ..support.files import check_is_file, write_atomically
 from ..support.progress import progress
 
@@ -55,6 +55,7 @@ def write_vectors(path, words, vectors, binary=False):
     Raises ValueError, before writing anything, for different numbers of words and vectors, a word that is duplicated,
     empty or has white space, and vectors that are not finite; OSError if the file cannot be written.
     """
+    check_flag("binary", binary)
     words, vectors = list(words), as_float_array(vectors, "vectors")
     if vectors.ndim != 2 or not vectors.size or len(vectors) != len(words):
         raise ValueError(f"vectors must have the shape ({len(words)}, D), one row per word; got {vectors.shape}")

@@ -12,7 +12,7 @@ shape of x. `@shapes` states the shape of each array and checks it at every call
 import numpy as np
 
 from ..masks import hide
-from ..support.checks import as_ids, as_masks, check_at_least, check_axis, check_number, is_masked_array, shapes
+from ..support.checks import MOST, as_ids, as_masks, check_at_least, check_axis, check_number, is_masked_array, shapes
 from .fast import max_along, row_means, sum_along, sum_by_id, sum_of_rows
 
 # --- linear ---------------------------------------------------------------------------------------------------------
@@ -360,6 +360,8 @@ def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.
 def _rows_and_targets(logits, targets, ignore_index, label_smoothing):
     """Logits as rows (N, V), one target per row (N,), and which rows count (N,), Boolean."""
     check_number("label_smoothing", label_smoothing, "[0, 1]")
+    if ignore_index is not None:
+        check_at_least("ignore_index", ignore_index, -MOST)
     targets = np.asarray(targets)
     if targets.shape != logits.shape[:-1]:
         raise ValueError(

@@ -44,7 +44,7 @@ def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
 
     dy (..., T, K)  ->  dx (..., T, K)
     """
-    return rotary(dy, -np.asarray(positions), theta, scaling, adjacent)
+    return rotary(dy, -_as_positions(positions, dy.shape[-2]), theta, scaling, adjacent)
 
 
 def rotary_frequencies(K, theta=10000.0, scaling=None):
@@ -103,14 +103,19 @@ def _scaling(scaling):
 def _cos_and_sin(positions, x, theta, scaling):
     """(T, K/2) each, of x's dtype. The angles are float64: at position 100,000 a float32 has two digits left."""
     T, K = x.shape[-2:]
+    angles = _as_positions(positions, T)[..., None] * rotary_frequencies(K, theta, scaling)  # (T, K/2)
+    return np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
+
+
+def _as_positions(positions, T):
+    """The positions as float64, whose negative is right for unsigned ones, too."""
     positions = np.asarray(positions)
     if positions.dtype.kind not in "iuf" or positions.shape not in ((), (T,)):
         raise ValueError(
             f"positions must be numbers of shape ({T},), one for each row of x; got {positions.dtype} of shape "
             f"{positions.shape}"
         )
-    angles = positions[..., None] * rotary_frequencies(K, theta, scaling)  # (T, K/2)
-    return np.cos(angles).astype(x.dtype), np.sin(angles).astype(x.dtype)
+    return positions.astype(np.float64)
 
 
 def _pairs(x, adjacent):

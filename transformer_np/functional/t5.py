@@ -4,7 +4,7 @@ positions, attention without 1/√d_k, a gated feed-forward network. Beside T5's
 import numpy as np
 
 from ..masks import hide
-from ..support.checks import as_masks, check_at_least, check_number, shapes
+from ..support.checks import as_masks, check_at_least, check_flag, check_number, shapes
 from .activations import gelu, gelu_backward, silu, silu_backward
 from .core import embedding, embedding_backward, linear, linear_backward, softmax, softmax_backward
 from .fast import sum_of_rows
@@ -63,6 +63,7 @@ def relative_position_buckets(T, S=None, num_buckets=32, max_distance=128, bidir
     S = T if S is None else S
     check_at_least("T", T, 1)
     check_at_least("S", S, T)
+    check_flag("bidirectional", bidirectional)
     directions = 2 if bidirectional else 1
     check_at_least("num_buckets", num_buckets, 2 * directions)
     N = num_buckets // directions

@@ -49,11 +49,10 @@ def verdict_on(exercise, answer, seed, limit):
                 attempts.append(attempt(exercise, answer, case))
                 if over():  # and the answer went on
                     break
+        return judge(trials, attempts)
     except Stopped as stopped:
         return _crashed(exercise, seed, _about_time(stopped, case), TOO_LONG)
-    try:
-        return judge(trials, attempts)
-    except Exception as error:  # the answer returned an object that raises when it is read
+    except (Exception, SystemExit) as error:  # the answer returned an object that raises when it is read
         return _crashed(exercise, seed, f"It returned an object that cannot be read: {crash_of(error).kind}.")
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import functional as F
 from ..module import Module
+from ..support.checks import as_rng, check_at_least, check_number
 
 TOLERANCE = 1e-6
 
@@ -130,7 +131,12 @@ def check_gradients(
 
     ->  GradientReport
     """
-    rng = np.random.default_rng(rng)
+    rng = as_rng(rng)
+    check_number("step", step, "(0, ∞)")
+    check_number("tolerance", tolerance, "[0, ∞)")
+    check_number("floor", floor, "(0, ∞)")
+    if max_entries is not None:
+        check_at_least("max_entries", max_entries, 1)
     inputs = [np.array(x, np.float64) if _is_float_array(x) else x for x in inputs]
     if hasattr(target, "named_parameters"):
         name = type(target).__name__
@@ -266,6 +272,7 @@ def standard_checks(seed=0):
         Word2VecConfig,
     )
 
+    check_at_least("seed", seed, 0)
     rng = np.random.default_rng(seed)
     B, T, S, D, H, V = 2, 3, 4, 6, 2, 7
 

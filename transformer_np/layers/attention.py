@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least, check_heads, check_kv_heads, shapes
+from ..support.checks import as_rng, check_at_least, check_flag, check_heads, check_kv_heads, shapes, short
 from ..support.replacing import Input
 from .initial import glorot_uniform
 from .places import ATTENTIONS, Argument, Result
@@ -54,6 +54,7 @@ class MultiHeadAttention(Module):
         check_at_least("num_heads", num_heads, 1)
         if d_head is None:
             check_heads(num_heads, d_model)
+        check_flag("scaled", scaled)
         if scaled and relative_bias is not None:
             raise ValueError("a relative_bias is added to unscaled scores: pass scaled=False")
         d_head = d_model // num_heads if d_head is None else d_head
@@ -62,10 +63,11 @@ class MultiHeadAttention(Module):
         check_kv_heads(num_kv_heads, num_heads)
         if rotary is not None:
             F.rotary(np.zeros((1, d_head)), [0], **rotary)  # raises errors now, not in the first forward
-        biased = {True: "qkvo", False: "", "qkv": "qkv"}.get(bias)
+        known = isinstance(bias, bool | np.bool_ | str)
+        biased = {True: "qkvo", False: "", "qkv": "qkv"}.get(bias if known else None)
         if biased is None:
-            raise ValueError(f'bias must be True, False or "qkv", got {bias!r}')
-        rng = np.random.default_rng(rng)
+            raise ValueError(f'bias must be True, False or "qkv", got {short(bias)}')
+        rng = as_rng(rng)
         self.num_heads, self.num_kv_heads = num_heads, num_kv_heads
         self.scaled, self.relative_bias, self.rotary = scaled, relative_bias, rotary
         inner, shared = num_heads * d_head, num_kv_heads * d_head

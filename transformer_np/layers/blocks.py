@@ -9,7 +9,7 @@ A block with other sub-layers is a subclass that makes them itself; forward and 
 import numpy as np
 
 from ..module import Module
-from ..support.checks import check_number
+from ..support.checks import as_rng, check_flag, check_number
 from . import Dropout, FeedForward, LayerNorm, MultiHeadAttention
 
 
@@ -35,6 +35,7 @@ class AddNorm(Module):
         norm=None,
     ):
         check_number("dropout", dropout, "[0, 1)")
+        check_flag("norm_first", norm_first)
         self.norm = LayerNorm(d_model, eps, bias, dtype=dtype) if norm is None else norm
         self.dropout = Dropout(dropout, rng=rng)
         self.norm_first = norm_first
@@ -73,7 +74,7 @@ class EncoderBlock(Module):
         rng=None,
         dtype=np.float32,
     ):
-        rng = np.random.default_rng(rng)
+        rng = as_rng(rng)
         around = dropout, norm_first, eps, bias, rng, dtype
         self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
         self.add_norm1 = AddNorm(d_model, *around)
@@ -113,7 +114,7 @@ class DecoderBlock(Module):
         rng=None,
         dtype=np.float32,
     ):
-        rng = np.random.default_rng(rng)
+        rng = as_rng(rng)
         around = dropout, norm_first, eps, bias, rng, dtype
         self.self_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
         self.add_norm1 = AddNorm(d_model, *around)

@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least
+from ..support.checks import check_at_least, check_flag
 from .initial import glorot_uniform
 
 
@@ -19,6 +19,7 @@ class CausalConv1d(Module):
         check_at_least("d_out", d_out, 1)
         check_at_least("kernel_size", kernel_size, 1)
         check_at_least("dilation", dilation, 1)
+        check_flag("bias", bias)
         self.dilation = dilation
         w = glorot_uniform(rng, kernel_size * d_in, d_out, dtype)  # y sums over kernel_size · d_in
         self.w = Parameter(w.reshape(kernel_size, d_in, d_out))

@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module
-from ..support.checks import check_number
+from ..support.checks import as_rng, check_number
 
 
 class Dropout(Module):
@@ -15,7 +15,7 @@ class Dropout(Module):
     def __init__(self, p, rng=None, dtype: DTypeLike = np.float32):
         check_number("p", p, "[0, 1)")
         self.p = p
-        self.rng = np.random.default_rng(rng)
+        self.rng = as_rng(rng)
 
     def forward(self, x):
         if not self.training or self.p == 0:

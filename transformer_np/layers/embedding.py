@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_float_array, check_at_least, check_number
+from ..support.checks import as_float_array, check_at_least, check_flag, check_number
 from .initial import blank, normal
 from .places import Argument
 
@@ -27,6 +27,7 @@ class Embedding(Module):
     @classmethod
     def from_vectors(cls, vectors, frozen=False):
         """An embedding whose rows are the given vectors (V, D), such as those of `data.read_vectors`."""
+        check_flag("frozen", frozen)
         vectors = as_float_array(vectors, "vectors")
         if vectors.ndim != 2:
             raise ValueError(f"vectors must have the axes (V, D), got shape {vectors.shape}")

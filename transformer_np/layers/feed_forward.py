@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least, check_choice
+from ..support.checks import as_rng, check_at_least, check_choice, check_flag
 from ..support.replacing import Input
 from .activations import ACTIVATIONS, activate, activate_backward
 from .initial import glorot_uniform
@@ -23,9 +23,10 @@ class FeedForward(Module):
         check_at_least("d_model", d_model, 1)
         check_at_least("d_ff", d_ff, 1)
         check_choice("activation", activation, (*ACTIVATIONS, *GATED))
+        check_flag("bias", bias)
         if activation in GATED and bias:
             raise ValueError("a gated feed-forward network has no biases: pass bias=False")
-        rng = np.random.default_rng(rng)
+        rng = as_rng(rng)
         self.activation = activation
         self.w_gate = Parameter(glorot_uniform(rng, d_model, d_ff, dtype)) if activation in GATED else None
         self.w1 = Parameter(glorot_uniform(rng, d_model, d_ff, dtype))

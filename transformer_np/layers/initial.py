@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ..support.checks import check_number
+from ..support.checks import as_rng, check_number
 
 _drawing = True
 
@@ -25,7 +25,7 @@ def glorot_uniform(rng, d_in, d_out, dtype):
     if not _drawing:
         return _zeros((d_in, d_out), dtype)
     bound = (6 / (d_in + d_out)) ** 0.5
-    return np.random.default_rng(rng).uniform(-bound, bound, size=(d_in, d_out)).astype(dtype)
+    return as_rng(rng).uniform(-bound, bound, size=(d_in, d_out)).astype(dtype)
 
 
 def normal(rng, shape, std, dtype):
@@ -33,14 +33,14 @@ def normal(rng, shape, std, dtype):
     check_number("init_std", std, "[0, ∞)")
     if not _drawing:
         return _zeros(shape, dtype)
-    return (np.random.default_rng(rng).standard_normal(shape) * std).astype(dtype)
+    return (as_rng(rng).standard_normal(shape) * std).astype(dtype)
 
 
 def uniform(rng, shape, bound, dtype):
     """Uniform in ±bound."""
     if not _drawing:
         return _zeros(shape, dtype)
-    return np.random.default_rng(rng).uniform(-bound, bound, size=shape).astype(dtype)
+    return as_rng(rng).uniform(-bound, bound, size=shape).astype(dtype)
 
 
 def _zeros(shape, dtype):

@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least, check_number
+from ..support.checks import check_at_least, check_flag, check_number
 
 
 class LayerNorm(Module):
@@ -15,6 +15,7 @@ class LayerNorm(Module):
 
     def __init__(self, d_model, eps=1e-5, bias=True, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("d_model", d_model, 1)
+        check_flag("bias", bias)
         self.gamma = Parameter(np.ones(d_model, dtype))
         self.beta = Parameter(np.zeros(d_model, dtype)) if bias else None
         check_number("eps", eps, "[0, ∞)")

@@ -5,7 +5,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least, check_heads, shapes
+from ..support.checks import as_rng, check_at_least, check_heads, shapes
 from ..support.replacing import Input
 from .initial import glorot_uniform
 from .places import ATTENTIONS, Argument, Result
@@ -29,7 +29,7 @@ class RelativeMultiHeadAttention(Module):
         check_at_least("d_model", d_model, 1)
         check_at_least("num_heads", num_heads, 1)
         check_heads(num_heads, d_model)
-        rng = np.random.default_rng(rng)
+        rng = as_rng(rng)
         self.num_heads = num_heads
         for name in "qkvor":
             setattr(self, f"w_{name}", Parameter(glorot_uniform(rng, d_model, d_model, dtype)))

@@ -5,7 +5,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least
+from ..support.checks import check_at_least, check_flag
 from .initial import normal
 
 
@@ -28,6 +28,7 @@ class RelativePositionBias(Module):
         check_at_least("num_heads", num_heads, 1)
         check_at_least("num_buckets", num_buckets, 1)  # before they are a key of the cached buckets
         check_at_least("max_distance", max_distance, 1)
+        check_flag("bidirectional", bidirectional)
         self.num_buckets, self.max_distance, self.bidirectional = num_buckets, max_distance, bidirectional
         self.buckets(1, 1)  # raises here for wrong sizes
         self.table = Parameter(normal(rng, (num_buckets, num_heads), init_std, dtype))

@@ -2,7 +2,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .. import functional as F
-from ..support.checks import check_at_least, shapes
+from ..support.checks import check_at_least, check_flag, shapes
 from .attention import MultiHeadAttention
 
 
@@ -18,6 +18,7 @@ class WindowAttention(MultiHeadAttention):
 
     def __init__(self, d_model, num_heads, window, causal=False, bias=True, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("window", window, 0)
+        check_flag("causal", causal)
         super().__init__(d_model, num_heads, bias, rng, dtype)
         self.window, self.causal = window, causal
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, RelativeMultiHeadAttention, TiedLinear
 from ..layers.blocks import AddNorm
 from ..module import Module
-from ..support.checks import as_float_array, as_ids
+from ..support.checks import as_float_array, as_ids, as_rng
 from .base import ModelConfig, fitting
 
 
@@ -62,7 +62,7 @@ class RecurrentBlock(Module):
         rng=None,
         dtype=np.float32,
     ):
-        rng = np.random.default_rng(rng)
+        rng = as_rng(rng)
         self.attention = RelativeMultiHeadAttention(d_model, num_heads, rng=rng, dtype=dtype)
         self.add_norm1 = AddNorm(d_model, dropout, norm_first, eps, rng=rng, dtype=dtype)
         self.feed_forward = FeedForward(d_model, d_ff, activation, rng=rng, dtype=dtype)

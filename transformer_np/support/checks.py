@@ -15,7 +15,8 @@ def shapes(**specs):
         def linear(x, w, b=None): ...
 
     A letter stands for one size, the same wherever it appears; `...` stands for any leading axes, the same for all
-    arguments. Arrays must share one floating dtype and must not be empty. An argument with a default may be None.
+    arguments. Arrays must share one floating dtype and must not be empty. An argument with a default may be None. An
+    argument whose default is True or False must be one of them.
 
     Raises ValueError for a wrong shape or a mix of dtypes, TypeError for anything that is not an array of floats.
     """
@@ -27,12 +28,17 @@ def shapes(**specs):
         optional = names[len(names) - len(plain.__defaults__ or ()) :]
         where = function.__name__
         stated = [name in specs for name in names]
+        defaults = dict(zip(reversed(names), reversed(plain.__defaults__ or ()), strict=False))
+        flags = [(name, names.index(name)) for name, value in defaults.items() if isinstance(value, bool)]
         known = set()  # shapes and dtypes that passed: training repeats the same ones at every step
 
         @wraps(function)
         def checked(*args, **kwargs):
             if _trusting:
                 return function(*args, **kwargs)
+            for name, place in flags:
+                if name in kwargs or place < len(args):
+                    check_flag(name, kwargs[name] if name in kwargs else args[place])
             kinds = None  # of the arguments, if all arrays are positional
             if kwargs.keys().isdisjoint(specs):
                 kinds = tuple([_kind(value) for value, states in zip(args, stated, strict=False) if states])
@@ -156,6 +162,14 @@ def as_ids(ids, size=None, name="ids"):
     return ids
 
 
+def as_text_ids(ids):
+    """The token ids of a whole text, (n,), as an integer array; n may be 0."""
+    ids = _as_array(ids, "ids", "whole numbers")
+    if ids.ndim != 1:
+        raise ValueError(f"ids must have the one axis (length,), got shape {ids.shape}")
+    return as_ids(ids) if ids.size else ids.astype(np.int64)
+
+
 def as_masks(mask, shape, name="mask"):
     """A tuple of masks, from one mask, a tuple of several, or None.
 
@@ -220,6 +234,20 @@ def check_number(name, value, interval="(−∞, ∞)"):
         raise ValueError(f"{name} must {bounds}, got {short(value)}")
 
 
+def check_flag(name, value):
+    """Raise TypeError unless the value is True or False: "no" and other objects would silently count as True."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False, got {short(value)}")
+
+
+def as_rng(rng):
+    """The Generator of an argument `rng`: the Generator itself, or a new one from a seed; None draws the seed."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError):
+        raise TypeError(f"rng must be a numpy.random.Generator or a seed, 0 or more, got {short(rng)}") from None
+
+
 def short(value, most=60):
     """A value on one short line, for an error message."""
     if isinstance(value, int) and abs(value) >= 10**most:  # Python refuses to print thousands of digits
@@ -250,9 +278,9 @@ def check_kv_heads(num_kv_heads, num_heads):
 
 def check_choice(name, value, choices):
     """Check that the value is one of these names."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         *names, last = (f'"{choice}"' for choice in choices)
-        raise ValueError(f"{name} must be {', '.join(names)} or {last}, got {value!r}")
+        raise ValueError(f"{name} must be {', '.join(names)} or {last}, got {short(value)}")
 
 
 def floating_dtype(name, value):

@@ -23,6 +23,22 @@ def write_atomically(path, write):
     pipe, such as /dev/stdout, is written directly.
     """
     path = Path(path)
+    with naming(path):
+        _write_atomically(path, write)
+
+
+@contextmanager
+def naming(path):
+    """Inside, an OSError without a file, such as "No space left on device", gets this one."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
+
+
+def _write_atomically(path, write):
     if path.exists() and not path.is_file():
         write(path)
         return
@@ -111,9 +127,9 @@ def _locked(path):
             if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
                 break
         file.close()  # the last holder has just removed this file: lock the next one
-    file.truncate(0)
-    file.write(f"process {os.getpid()} on {gethostname()}\n")
-    file.flush()
+    with suppress(OSError):  # on a full disk, the lock holds without a name
+        file.truncate(0)
+        os.write(file.fileno(), f"process {os.getpid()} on {gethostname()}\n".encode())
     return file
 
 

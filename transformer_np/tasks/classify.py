@@ -139,6 +139,11 @@ class ClassifyTask(Task):
         """As Task.train, after replacing the sizes that are None."""
         return super().train(options if resume else _settled(options), folder, resume, **how)
 
+    def check_stored(self, options):
+        missing = [name for name in (*mlm.SIZES, "steps", "dropout") if getattr(options, name) is None]
+        if missing:
+            raise ValueError(f"{missing[0]} is missing")
+
     def load(self, options):
         """The texts with their labels, as a data.Split of (text, label)."""
         if options.data is None:

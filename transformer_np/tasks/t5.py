@@ -11,7 +11,7 @@ from ..data.bpe import FIRST_MERGE
 from ..data.tokenizers import EOS, PAD
 from ..decoding import Excluding, beam_search, greedy_decode
 from ..models import T5, T5Config
-from ..support.checks import check_at_least, check_number
+from ..support.checks import check_at_least, check_choice, check_number, short
 from ..training import Adam, TeacherForcing, cosine_schedule
 from . import runs
 from .task import Setup, Task, option
@@ -61,8 +61,7 @@ class T5Options:
     def __post_init__(self):
         object.__setattr__(self, "tasks", ",".join(_task_names(self.tasks)))
         for name, choices in (("tokens", ("bpe", "char")), ("activation", ("relu", "gated_gelu"))):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
+            check_choice(name, getattr(self, name), choices)
         for name in ("steps", "layers", "heads", "d_model", "d_head", "d_ff", "max_len"):
             check_at_least(name, getattr(self, name), 1)
         for name in ("warmup", "seed"):
@@ -85,6 +84,8 @@ class T5Options:
 
 def _task_names(text):
     """The names in a comma-separated list of tasks, in the order of TASKS, without duplicates."""
+    if not isinstance(text, str):
+        raise TypeError(f"tasks must be a string of names with commas between them, got {short(text)}")
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in TASKS]
     if unknown:

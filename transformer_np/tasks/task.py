@@ -9,7 +9,7 @@ from typing import Any
 
 from ..data import Tokenizer
 from ..module import Module
-from ..support.checks import check_choice
+from ..support.checks import check_at_least, check_choice
 from ..training import Trainer
 from ..training.mpi import MPITeam
 from ..training.optim import Optimizer
@@ -216,9 +216,14 @@ class Task:
         try:
             options = self.Options(**description.get("options"))
             tokenizers = {name: Tokenizer.from_dict(description.get(name)) for name in self.tokenizer_names}
+            check_at_least("workers", description.get("workers", 1), 1)
+            self.check_stored(options)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{Path(folder) / runs.DESCRIPTION} is damaged: {error}") from None
         return description, options, tokenizers
+
+    def check_stored(self, options):
+        """Raise ValueError for options that no run of this task has."""
 
     def _describe(self, options, fingerprint, tokenizers):
         words = {name: tokenizer.to_dict() for name, tokenizer in tokenizers.items()}

@@ -11,7 +11,7 @@ from ..data.large import encode_text, parts
 from ..data.tokenizers import UNK
 from ..decoding import Excluding, generate_steps
 from ..models import GPT, GPTConfig
-from ..support.checks import check_at_least, check_number
+from ..support.checks import check_at_least, check_choice, check_number
 from ..training import AdamW, NextToken, cosine_schedule, is_matrix
 from . import runs
 from .streaming import text_pieces, until
@@ -51,8 +51,7 @@ class GPTOptions:
 
     def __post_init__(self):
         for name, choices in (("tokens", ("char", "bpe")), ("head", ("tied", "untied")), ("bias", ("yes", "no"))):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
+            check_choice(name, getattr(self, name), choices)
         for name in ("steps", "batch_size", "block_size", "layers", "heads", "d_model"):
             check_at_least(name, getattr(self, name), 1)
         if self.d_ff is not None:

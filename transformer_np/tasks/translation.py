@@ -12,7 +12,7 @@ from ..data.bpe import FIRST_MERGE
 from ..data.tokenizers import BOS, EOS, PAD, UNK
 from ..decoding import Excluding, beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
-from ..support.checks import check_at_least, check_choice, check_number
+from ..support.checks import check_at_least, check_choice, check_flag, check_number
 from ..training import Adam, TeacherForcing, noam_schedule
 from . import runs
 from .task import Setup, Task, option
@@ -58,6 +58,7 @@ class TranslationOptions:
             object.__setattr__(self, "pairs", str(self.pairs))  # it may be a Path
         if self.lr is not None:
             check_number("lr", self.lr, "(0, ∞)")
+        check_flag("freeze_embeddings", self.freeze_embeddings)
         if self.embeddings is not None:
             object.__setattr__(self, "embeddings", str(self.embeddings))
             if self.tokens == "bpe":

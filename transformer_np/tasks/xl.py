@@ -7,7 +7,7 @@ from .. import data
 from ..data.bpe import FIRST_MERGE
 from ..data.large import encode_text
 from ..models import TransformerXL, TransformerXLConfig
-from ..support.checks import check_at_least, check_number
+from ..support.checks import check_at_least, check_choice, check_number
 from ..training import Adam, SegmentRecurrence, cosine_schedule
 from . import runs
 from .task import Setup, option
@@ -45,8 +45,7 @@ class XLOptions:
 
     def __post_init__(self):
         for name, choices in (("tokens", ("char", "bpe")), ("norm", ("post", "pre"))):
-            if getattr(self, name) not in choices:
-                raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}, got {getattr(self, name)!r}")
+            check_choice(name, getattr(self, name), choices)
         for name in ("steps", "batch_size", "segment_len", "layers", "heads", "d_model"):
             check_at_least(name, getattr(self, name), 1)
         for name in ("mem_len", "warmup", "seed"):

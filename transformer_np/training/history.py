@@ -10,6 +10,7 @@ from zlib import crc32
 
 import numpy as np
 
+from ..support.files import naming
 from .checkpoint import load_checkpoint
 
 NUMBERS = np.dtype("<f8")
@@ -83,7 +84,7 @@ class Record:
         start, total = (0, 0) if moved else (self._saved, self._sum)
         new = self.rows(start, len(self)).astype(NUMBERS, copy=False).tobytes()
         if write:
-            with open(path, "r+b" if start else "wb") as file:
+            with naming(path), open(path, "r+b" if start else "wb") as file:
                 file.seek(ROW * start)
                 file.truncate()
                 file.write(new)

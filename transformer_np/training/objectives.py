@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import functional as F
-from ..support.checks import check_number
+from ..support.checks import MOST, check_at_least, check_number
 
 
 class Objective:
@@ -18,6 +18,8 @@ class Objective:
 
     def __init__(self, model, ignore_index=None, label_smoothing=0.0):
         check_number("label_smoothing", label_smoothing, "[0, 1]")
+        if ignore_index is not None:
+            check_at_least("ignore_index", ignore_index, -MOST)
         self.model, self.ignore_index, self.label_smoothing = model, ignore_index, label_smoothing
 
     def logits(self, batch):

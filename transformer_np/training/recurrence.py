@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..support.checks import check_at_least
 from .objectives import Objective
 
 
@@ -19,6 +20,8 @@ class SegmentRecurrence(Objective):
 
     def __init__(self, model, eval_mem_len=None, ignore_index=None):
         super().__init__(model, ignore_index)
+        if eval_mem_len is not None:
+            check_at_least("eval_mem_len", eval_mem_len, 0)
         self.eval_mem_len = eval_mem_len
         self._mems = {True: None, False: None}  # in training, in eval mode
 

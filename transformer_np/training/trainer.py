@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..support.checks import check_number
+from ..support.checks import check_flag, check_number, short
 from ..support.processes import STOP_SIGNALS
 from .best import LAST, Best
 from .checkpoint import load_checkpoint, load_model_tensors, model_header, model_tensors, save_checkpoint
@@ -78,6 +78,7 @@ class Trainer:
         self.header = header or {}
         self._record = Record()
         self.history = self._record.history()
+        check_flag("keep_best", keep_best)
         self.best = Best(model) if keep_best else None
         self.interrupted = False
         self.team = self._chosen = team_of(workers)
@@ -322,8 +323,16 @@ class Trainer:
             history, record = read_history(self.checkpoint, tensors, header)
         except KeyError as error:
             raise ValueError(f"{self.checkpoint} is not a checkpoint to resume from: {error} is missing") from None
-        if len(generators) != len(states):
-            raise ValueError(f"{self.checkpoint} has {len(states)} random states, the model has {len(generators)}")
+        except TypeError as error:
+            raise ValueError(f"{self.checkpoint} is damaged: {error}") from None
+        if not isinstance(states, list) or len(generators) != len(states):
+            found = len(states) if isinstance(states, list) else "no"
+            raise ValueError(f"{self.checkpoint} has {found} random states, the model has {len(generators)}")
+        try:
+            for generator, state in zip(generators, states, strict=True):
+                type(generator.bit_generator)().state = state
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{self.checkpoint} has a damaged random state: {error}") from None
         averages, carried = (_with_prefix(prefix, tensors) for prefix in ("optimizer.", "objective."))
         last = LAST if _with_prefix(LAST, tensors) else "model."
         best = _with_prefix("model.", tensors) if last == LAST else {}
@@ -429,9 +438,11 @@ def _differences(header, own):
     """The differences between two models' headers, for an error message."""
     if header.get("model") != own["model"]:
         return f"a {header.get('model')}, not a {own['model']}"
-    theirs = header.get("config", {})
+    theirs = header.get("config")
+    if not isinstance(theirs, dict):
+        return f"its configuration is {short(theirs)}"
     return ", ".join(
-        f"{name} {theirs.get(name)!r}, not {value!r}"
+        f"{name} {short(theirs.get(name))}, not {value!r}"
         for name, value in own["config"].items()
         if theirs.get(name) != value
     )

@@ -17,6 +17,7 @@ from transformer_np.commands.homework_grade import EXAMPLE, add_grade_parser
 from transformer_np.homework import all_exercises
 from transformer_np.homework.course import CourseError, default_course, parse_course
 from transformer_np.homework.grading.run import Grading
+from transformer_np.homework.grading.sandbox import keeper
 from transformer_np.homework.grading.sandbox.session import Limits
 from transformer_np.homework.grading.submissions import find_submissions, read_submission
 
@@ -575,6 +576,8 @@ def parse(*arguments):
 
 def test_the_command(tmp_path, capsys):
     folder = hand_in(tmp_path / "in", {"ada": HONEST["ada"]})
+    (folder / "bob.PY").write_text("")
+    (folder / "cy").mkdir()
     (tmp_path / "rubric.toml").write_text(EXAMPLE)
     args = parse(folder, "--out", tmp_path / "g.csv", "--rubric", tmp_path / "rubric.toml", "--seed", 0,
                  "--picture", tmp_path / "class.svg")  # fmt: skip
@@ -582,10 +585,17 @@ def test_the_command(tmp_path, capsys):
     shown = capsys.readouterr()
     assert "ada  3.5 of 3.5" in shown.out
     assert shown.out.startswith("Walls: ")
+    assert "No row for what is neither a .py file nor a folder with one: bob.PY, cy\n" in shown.out
     assert "Seed 0" in shown.out
     assert not shown.err  # a bar is for a terminal
     assert (tmp_path / "g_reports" / "ada.md").exists()
     assert "softmax_backward" in (tmp_path / "class.svg").read_text()
+
+
+def test_a_system_that_cannot_start_the_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr(keeper, "CHILD", "raise EOFError")
+    with pytest.raises(ValueError, match="no submission can be tried here: the process"):
+        grade(hand_in(tmp_path / "in", {"ada": HONEST["ada"]}), tmp_path / "grades.csv")
 
 
 def test_the_example_of_a_rubric(capsys):

@@ -110,6 +110,8 @@ class Grading:
         desk = _Desk(tasks, self._stop.is_set)
         try:
             tried = try_submission({}, tasks, self.limits, desk.keepers, self._hidden())
+        except RuntimeError as error:
+            raise ValueError(f"no submission can be tried here: {error}") from None
         finally:
             desk.close()
         missing = []

@@ -46,6 +46,13 @@ def find_submissions(folder):
     return sorted(students.values(), key=lambda submission: found.index(submission[1]))
 
 
+def skipped_entries(folder):
+    """The names of the files and folders that are no submission, but for hidden ones."""
+    found = {path for _, path in find_submissions(folder)}
+    entries = sorted(Path(folder).iterdir())
+    return [_shown(path.name) for path in entries if path not in found and not path.name.startswith(".")]
+
+
 def _changed(path):
     """Orders the names: those that are shown as they are come first, so that no other takes them."""
     name = path.name.removesuffix(".py")

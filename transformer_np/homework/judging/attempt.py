@@ -20,6 +20,7 @@ _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
 _NOT_THE_STUDENT = tuple(f"{folder}{sep}" for folder in (_LIBRARY, *_PACKAGES, sysconfig.get_path("stdlib")))
 _NOT_THE_STUDENT += ("<frozen ", "<__array_function__")
+MOST_TEXT = 10_000  # characters of an exception's message, and of its lines
 files_of_the_teacher = set()  # with exercises
 
 
@@ -140,12 +141,13 @@ def crash_of(error, exercise=None, answer=None):
     if isinstance(error, TypeError) and not frames and exercise is not None:
         advice = _parameters_that_do_not_fit(exercise, answer)
     where = frames[-1].name if frames else ""
-    return Crash(kind, text, "" if where == getattr(answer, "__name__", None) else where, lines.rstrip(), advice)
+    where = "" if where == getattr(answer, "__name__", None) else where
+    return Crash(kind, text[:MOST_TEXT], where, lines[:MOST_TEXT].rstrip(), advice)
 
 
 def _text_of(error):
     try:
-        return str(error).strip()
+        return str(error)[:MOST_TEXT].strip()
     except Exception as second:
         return f"its text cannot be shown: str() of it raises {type(second).__name__}"
 
