@@ -184,6 +184,10 @@ def test_labels_that_cannot_be_learned():
 def test_an_encoder_input():
     assert as_encoder_input([7, 8, 9], 8) == [BOS, 7, 8, 9, EOS]
     assert as_encoder_input([7, 8, 9], 4) == [BOS, 7, 8, EOS]
+    assert as_encoder_input([], 4) == [BOS, EOS]
+    for ids in ([1.5], "abc", 7, np.datetime64("2020-01-01")):
+        with pytest.raises((TypeError, ValueError), match="ids"):
+            as_encoder_input(ids, 8)
 
 
 def test_labelled_batches():

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import as_ids, as_rng, check_at_least
+from ..support.checks import as_ids, as_rng, as_text_ids, check_at_least
 from .batching import Seq2SeqBatches, pad_batch
 from .tokenizers import BOS, EOS, SPECIAL_TOKENS
 
@@ -20,9 +20,9 @@ def with_mask(tokenizer):
 
 
 def as_encoder_input(ids, max_len):
-    """[CLS], the ids, [SEP]; a text longer than max_len tokens is cut off."""
+    """[CLS], the ids, [SEP], as a list; a text longer than max_len tokens is cut off."""
     check_at_least("max_len", max_len, 3)
-    return [BOS, *list(ids)[: max_len - 2], EOS]
+    return [BOS, *as_text_ids(ids)[: max_len - 2].tolist(), EOS]
 
 
 @dataclass(frozen=True)
