@@ -167,6 +167,7 @@ SIZES = {
     "tgt_vocab_size",
     "K",
     "num_buckets",
+    "num_blocks",
     "max_len",
     "d_in",
     "d_out",

@@ -54,6 +54,7 @@ class DecoderCache:
     """The state of a decoder between time steps: its input ids, and a pair of key/value caches for every block."""
 
     def __init__(self, num_blocks):
+        check_at_least("num_blocks", num_blocks, 1)
         self.ids = None  # (B, length)
         self.blocks = [(KeyValueCache(), KeyValueCache()) for _ in range(num_blocks)]
 
