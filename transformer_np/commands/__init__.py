@@ -1,6 +1,6 @@
 """One file per command: `add_parser` declares its arguments, `run` runs it and returns the exit code.
 
-This file holds what several commands share; they do not import each other.
+This file holds the parts that several commands share; commands do not import each other.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def add_json(parser, what):
 
 
 def add_quiet(parser):
-    """-q, which `cli.main` obeys: no bars. What else the command says on stderr is left to it."""
+    """-q, for which `cli.main` turns off bars. Each command decides about its other messages on stderr."""
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr, only the results and errors")
 
 

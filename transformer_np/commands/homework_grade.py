@@ -19,11 +19,12 @@ deadline = "Friday 12 June, 12:00"
 # the exercises: names, numbers of notebooks such as "02", titles of chapters (default: all)
 exercises = ["softmax", "softmax_backward"]
 
-# extended = ["softmax_backward"]   # exercises beyond the core: their points are counted apart
-# folder = "exercises"              # with exercises of your own, seen from this file
+# extended = ["softmax_backward"]   # exercises beyond the core: their points are counted separately
+# folder = "exercises"              # a folder with exercises of your own, relative to this file
 
 # core = 0.8        # the share of an exercise's points for an answer that is right for the lecture, but not yet in the
-                    # extended cases; the rest is counted apart (without this line: points only if every case is right)
+                    # extended cases; the rest counts as extended (without this line: points only if every case is
+                    # right)
 partial = true      # points in proportion to the right cases; false: all or nothing
 pass_mark = 50      # percent of the core's points, for the column "passed"
 
@@ -40,7 +41,7 @@ layers and models are available only for the blocks, the optimizers and decoding
 same for all its submissions. Run the command again to grade only new or changed submissions. The first line says which
 walls this system puts around a submission; without one, nothing is graded unless you pass --trust.
 
-With --format gradescope, FOLDER is one submission, as /autograder/submission is.
+With --format gradescope, FOLDER is one submission, such as /autograder/submission.
 
 A course names the exercises that count and their points. --course-example prints this one:
 
