@@ -23,8 +23,7 @@ exercises = ["softmax", "softmax_backward"]
 # folder = "exercises"              # a folder with exercises of your own, relative to this file
 
 # core = 0.8        # the share of an exercise's points for an answer that is right for the lecture, but not yet in the
-                    # extended cases; the rest counts as extended (without this line: points only if every case is
-                    # right)
+                    # extended cases; the rest counts as extended (without this line: points only for a right answer)
 partial = true      # points in proportion to the right cases; false: all or nothing
 pass_mark = 50      # percent of the core's points, for the column "passed"
 

@@ -92,8 +92,9 @@ class TransformerXL(Module):
         logits, mems = model(np.array([[4, 5, 6]]))       # (1, 3, 11), and 2 memories of (1, 3, 16)
         logits, mems = model(np.array([[7, 8, 9]]), mems) # goes on; the memories now hold 6 positions
 
-    A layer sees mem_len positions back, and each of these positions has seen mem_len positions further back one layer
-    below. So the context reaches num_layers · mem_len tokens, at the cost of one segment. Gradients stop at the memory.
+    A layer sees mem_len positions before its segment, and each of these has seen mem_len positions before its own one
+    layer below. So the context reaches num_layers · mem_len tokens back, at the cost of one segment. Gradients stop at
+    the memory.
 
     With fixed parameters, consecutive segments give the same result as one long segment, until a layer forgets a
     position. `mem_len` may be larger than in training: no parameter depends on it.

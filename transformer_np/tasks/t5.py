@@ -25,7 +25,7 @@ TASKS = (*PREFIXES, SPANS)
 SHARES = {"translate": 4, "sentiment": 5, "date": 3, SPANS: 4}
 # Adam moves every number by about the learning rate per step, and a bias matters only from about 1 unit of score on.
 # From T5's own 1/√d_model that takes thousands of steps, during which the model memorizes sentences. So the encoder's
-# bias starts large: exact match on sentiment after 1,500 steps is 89 % instead of 75 %. The decoder's bias stays small.
+# bias starts large: exact match on sentiment after 1,500 steps is 89 % instead of 75 %. The decoder's starts small.
 BIAS_STD = 3.0
 LONGEST = 4096  # tokens of an input text, for which the scores of one head take 64 MB
 

@@ -20,8 +20,7 @@ class Team:
         """The team that trains on batches like these: this one, unless its size was left open.
 
         ahead: an iterator over the next batches, empty if no step is left
-        time_step: time_step(team) -> the measured seconds of a step with a team; None if measuring is not worth the
-        time
+        time_step: time_step(team) -> the measured seconds of a step with a team; None if that is not worth the time
 
         Raises ValueError if the team has more members than a batch has rows, or if this system cannot run it.
         """

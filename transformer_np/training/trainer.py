@@ -173,7 +173,7 @@ class Trainer:
         return self.history
 
     def _ahead(self, batches, steps):
-        """At most the next three batches: one of them may be the last of an epoch, which is small."""
+        """At most the next three batches: one of them may be the last of an epoch, which may be small."""
         return (batches.batch(step) for step in range(self.step, min(self.step + 3, steps)))
 
     @contextmanager
