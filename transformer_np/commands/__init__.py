@@ -93,9 +93,9 @@ LONGEST_LINE = 1 << 20  # bytes of one text on standard input, which may be endl
 def given_texts(texts):
     """Yield the texts of the command line or, if there are none, the lines of standard input as they arrive.
 
-    Standard input is read as UTF-8, whatever the encoding of the terminal. A blank line is printed as a blank line and
-    not yielded, so that input and output stay aligned. Raises ValueError with the line number for a byte that is not
-    UTF-8.
+    Standard input is read as UTF-8, independent of the encoding of the terminal. A blank line is printed as a blank
+    line and not yielded, so that input and output stay aligned. Raises ValueError with the line number for a byte that
+    is not UTF-8.
     """
     if texts:
         yield from texts

@@ -163,6 +163,7 @@ def _table(text, path):
 
 
 def parse_course(text, path="the course"):
+    """The Course in the text of a TOML file. Raises CourseError with path and line for a bad setting."""
     table = _table(text, path)
 
     def fail(key, message):

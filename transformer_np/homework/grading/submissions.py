@@ -13,7 +13,7 @@ from .sandbox.wire import one_line
 
 MOST_BYTES = 1 << 20  # of one file
 MOST_FILES, MOST_TOTAL = 100, 8 << 20  # files and bytes of one submission
-MOST_ENTRIES = 10_000  # files and folders of one submission, whatever they are
+MOST_ENTRIES = 10_000  # files and folders of any kind in one submission
 
 
 @dataclass(frozen=True)

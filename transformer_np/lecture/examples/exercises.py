@@ -117,7 +117,7 @@ def four_weights():
         source,
         four.weights,
         ERRATUM,
-        f"Softmax keeps the order of the scores, whatever d_k. Row “you” has score {four.scores[row, larger]:.0f} on "
+        f"Softmax keeps the order of the scores for every d_k. Row “you” has score {four.scores[row, larger]:.0f} on "
         f"“you” and {four.scores[row, smaller]:.0f} on “are”, but weight {source.values[row, larger]} and "
         f"{source.values[row, smaller]}; rows {words} break the order. Of all d_k from 1 to 10⁸ the nearest is "
         f"{four.d_k:.0f}, where “you” has {four.weights[row, larger]:.2f} and “are” {four.weights[row, smaller]:.2f}.",
