@@ -138,7 +138,7 @@ def run(args):
         print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(grade.remarks)}" if grade.remarks else ""))
     if not single and (skipped := skipped_entries(args.folder)):
         names = ", ".join(skipped[:10]) + (", …" if len(skipped) > 10 else "")
-        print(f"No row for what is neither a .py file nor a folder with one: {names}")
+        print(f"No row for these, which are neither a .py file nor a folder with one: {names}")
     if grading.reused:
         print(f"{grading.reused} of {len(grades)} submissions are unchanged and keep their grade")
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")

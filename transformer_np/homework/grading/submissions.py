@@ -47,7 +47,7 @@ def find_submissions(folder):
 
 
 def skipped_entries(folder):
-    """The names of the files and folders that are no submission, but for hidden ones."""
+    """The names of the files and folders that are not submissions; hidden ones are left out."""
     found = {path for _, path in find_submissions(folder)}
     entries = sorted(Path(folder).iterdir())
     return [_shown(path.name) for path in entries if path not in found and not path.name.startswith(".")]
