@@ -1,4 +1,4 @@
-"""How Sphinx makes the site of README, docs and notebooks: `sphinx-build -W -c docs . build/site`.
+"""Make the site of README, docs and notebooks with Sphinx: `sphinx-build -W -c docs . build/site`.
 
 Its pages are the files that a code host shows; only the reference is made, one page per module, from the docstrings as
 they are written. Everything that a page needs is in the folder of the site: it works without a network.
@@ -217,7 +217,7 @@ def visit_math(writer, node):
 
 
 class Page(HTMLParser):
-    """ids: all anchors of a page; links: what it refers to; fetched: what a browser loads with it"""
+    """ids: all anchors of a page; links: the targets of its links; fetched: the files that a browser loads with it"""
 
     def __init__(self, file):
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the package index shows: the README with links that lead somewhere from there, and the project's addresses.
+"""The text for the package index: the README with links that work there, and the project's addresses.
 
 The repository's address stands once, in pyproject.toml, at this hook. While it is empty, the project is
 not published: then a link inside the repository becomes its text, and a picture is left out.

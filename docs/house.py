@@ -1,4 +1,4 @@
-"""Draw the package's floors, and the way of a token id and of a gradient through them.
+"""Draw the package's floors, and the paths of a token id and of a gradient through them.
 
     python docs/house.py figures/house.png
 
@@ -39,7 +39,7 @@ SUBJECTS = {
 HOUSE, HEIGHT, SPACE = 5.0, 0.42, 0.1  # inches: the house's width, a floor's height, between rooms and between floors
 RADIUS, STEP = 0.085, 0.19  # of a stop, and from one stop to the next
 ROOM, GRID = "#f2f2f2", "#e5e5e5"
-FLOW = {"The way of a token id": TRAINING, "The way of a gradient": VALIDATION}
+FLOW = {"The path of a token id": TRAINING, "The path of a gradient": VALIDATION}
 
 
 def floors():
@@ -88,7 +88,8 @@ def house():
 
     x = right + RADIUS
     for heading, colour in FLOW.items():
-        axes.text(x - RADIUS, height - EDGE - LABEL / 2, heading.removeprefix("The way of "), color=colour, va="center")
+        name = heading.removeprefix("The path of ")
+        axes.text(x - RADIUS, height - EDGE - LABEL / 2, name, color=colour, va="center")
         points = []
         for number, (file, _) in enumerate(ways[heading], 1):
             here = x, middle[file.split("/")[0].removesuffix(".py")]

@@ -357,7 +357,7 @@ def calls(tmp_path_factory):
     return noted
 
 
-WAYS = re.findall(r"^## (The way of .*)$", PAGES["docs/architecture.md"], re.MULTILINE)
+WAYS = re.findall(r"^## (The path of .*)$", PAGES["docs/architecture.md"], re.MULTILINE)
 
 
 @pytest.mark.parametrize("way", WAYS)

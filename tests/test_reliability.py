@@ -267,7 +267,7 @@ def test_a_vocabulary_of_another_run(learned, tmp_path):
     (run / runs.DESCRIPTION).write_text(json.dumps(description), encoding="utf-8")
     with pytest.raises(ValueError, match="was trained with another vocabulary"):
         TextGenerator.load(run)
-    with pytest.raises(ValueError, match="is of another run: its vocabulary"):
+    with pytest.raises(ValueError, match="belongs to another run: its vocabulary"):
         GPTTask().train({}, run, resume=True, progress=False)
 
 

@@ -14,7 +14,7 @@ To begin with:
     Transformer, GPT, Bert, T5, Llama, TransformerXL, Word2Vec     the models, each with its …Config
     Adam, Trainer       one step yourself, or a whole training run with validation and checkpoints
     greedy_decode, beam_search, generate                           from a trained model to ids
-    Translator.load("runs/translate-1")                            what `transformer-np train translate` has made
+    Translator.load("runs/translate-1")                            the result of `transformer-np train translate`
     check_gradients, trace, plots                                  check a backward, list every step, draw
     homework            exercises: `transformer-np homework start work`
 

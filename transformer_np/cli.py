@@ -80,7 +80,7 @@ def build_parser():
 
 
 def main(argv=None):
-    """Run a command and return its exit code: 0 done, 1 a check failed, 2 bad use, 3 a bug, 130 interrupted.
+    """Run a command and return its exit code: 0 success, 1 a check failed, 2 wrong usage, 3 a bug, 130 interrupted.
 
     Results go to stdout; progress and errors to stderr. An error is one line, never a traceback, except under
     `python -X dev`.
@@ -120,15 +120,15 @@ def main(argv=None):
 
 
 def _check_not_empty(argv):
-    """Raise ValueError for an empty option, such as --model "$UNSET", which must not be taken for no option."""
+    """Raise ValueError for an empty option, such as --model "$UNSET", which must not count as a missing option."""
     for place, option in enumerate(argv):
         if option.startswith("-") and (argv[place + 1 : place + 2] == [""] or option.endswith("=")):
             raise ValueError(f"{option.rstrip('=')} is empty: give it a value or leave it out")
 
 
 def _prepare_streams():
-    """A closed stream is an empty one. A console without "→" shows "?" for it, rather than nothing at all. A byte of a
-    file name that is no letter is written as its number."""
+    """Replace a closed stream by an empty one. Let a console that lacks "→" show "?" for it instead of failing, and
+    write a byte of a file name that is not UTF-8 as its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         stream = getattr(sys, name)
         if stream is None:

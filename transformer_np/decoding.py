@@ -45,7 +45,7 @@ class KeyValueCache:
         return self._buffers[1][:, :, : self.length]
 
     def select(self, rows):
-        """Go on with these rows of the batch, in this order; a row may come twice."""
+        """Keep only these rows of the batch, in this order; a row may occur twice."""
         if self._buffers is not None:
             self._buffers = tuple(buffer[rows] for buffer in self._buffers)
 
@@ -67,7 +67,7 @@ class DecoderCache:
         self.ids = ids if self.ids is None else np.concatenate([self.ids, ids], axis=1)
 
     def select(self, rows):
-        """Go on with these rows of the batch, in this order; a row may come twice."""
+        """Keep only these rows of the batch, in this order; a row may occur twice."""
         self.ids = self.ids[rows]
         for pair in self.blocks:
             for cache in pair:
@@ -75,11 +75,11 @@ class DecoderCache:
 
 
 class Excluding:
-    """A model for decoding that never chooses some tokens, such as <unk>. log p of the others stay the model's own.
+    """A model for decoding that never chooses some tokens, such as <unk>. The log p of all other tokens is unchanged.
 
         greedy_decode(Excluding(model, [UNK]), src)
 
-    It works for all functions of this file, and is the model in everything else.
+    It works with all functions of this file. All other attributes and calls are those of the model.
     """
 
     def __init__(self, model, ids):
@@ -93,7 +93,7 @@ class Excluding:
 
 
 def _exclude(model, scores):
-    """The scores (B, V) of the next token, those that the model never chooses at −∞."""
+    """The scores (B, V) of the next token, with −∞ for the tokens that the model excludes."""
     excluded = getattr(model, "excluded", [])
     if excluded:
         scores = scores.copy()
@@ -125,7 +125,7 @@ class _Decoder:
 
 
 def _finite(logits, step=None):
-    """The logits (..., V); ValueError if no token can be chosen in a row. A single −inf is a token that is excluded."""
+    """The logits (..., V); ValueError if a row has no token to choose. A single −inf marks an excluded token."""
     if not np.isfinite(logits.max(axis=-1)).all():  # NaN is larger than any number here
         where = "" if step is None else f" of step {step}"
         raise ValueError(f"the logits{where} are not finite: a weight of the model is not, or its values overflow")
@@ -195,9 +195,9 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
     """Translate by keeping the beam_size most likely beginnings at every step.
 
     A hypothesis is ranked by log p / ((5 + length)/6)^length_penalty (Wu et al. 2016, eq. 14). The length includes the
-    end token; length_penalty 0 ranks by probability alone. A finished hypothesis keeps its place in the beam, so
-    the search ends when all places hold finished ones. At max_len, unfinished hypotheses compete as they are. beam_size
-    1 is greedy decoding.
+    end token; length_penalty 0 ranks by probability alone. A finished hypothesis keeps its place in the beam, so the
+    search ends when all hypotheses in the beam are finished. At max_len, unfinished hypotheses are ranked with the
+    others. beam_size 1 is greedy decoding.
 
     src (B, S)  ->  one list of ids per row; with return_hypotheses a list of Hypothesis(ids, log_prob, score) per row:
     all in the beam at the end, best first
@@ -317,7 +317,7 @@ def generate(
     so the cache becomes useless and each new token costs a full forward. A Transformer-XL has no such limit: it
     continues with its memory.
 
-    ->  ids (B, longest prompt + max_new_tokens), or fewer columns if all rows stopped early. Shorter prompts get more
+    ->  ids (B, longest prompt + max_new_tokens), or fewer columns if all rows finished early. Shorter prompts get more
     new tokens, so that all rows have the same length.
     """
     *_, ids = generate_steps(model, prompt, max_new_tokens, temperature, top_k, top_p, rng, use_cache, stop_ids, pad_id)
@@ -336,7 +336,7 @@ def generate_steps(
     stop_ids=(),
     pad_id=0,
 ):
-    """Continue a text like `generate` and yield it after every token: ids (B, length), not to be written to.
+    """Continue a text like `generate` and yield it after every token: ids (B, length), which must not be changed.
 
     The first is the prompt, cut to the shortest row; the last is the result of `generate`.
     """

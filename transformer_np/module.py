@@ -123,7 +123,7 @@ class Module:
         """Every named value of the last forward, {dotted name: array}: q, k, v, weights, hidden, x_hat, …
 
         eval() keeps the attention weights only; eval(keep=True) keeps everything. The weights of long sequences are
-        included only then; otherwise read the layer's `weights`.
+        included only with eval(keep=True); otherwise read the layer's `weights`.
         """
         return {
             f"{path}.{name}" if path else name: array
@@ -133,7 +133,7 @@ class Module:
         }
 
     def replaceable(self) -> dict[str, Place]:
-        """The values inside this module, beside its output, that `replacing` can change: {name: place}."""
+        """The values inside this module, besides its output, that `replacing` can change: {name: place}."""
         return {}
 
     @contextmanager
@@ -145,17 +145,17 @@ class Module:
                 model.backward(dlogits)
 
         name: of a value, as in `intermediates()`, or of a module, for its output: "encoder.0"
-        function: from the array to another one of the same shape. The rest of the forward pass uses that one
-        backward: from the gradient of the new array and the old array to the gradient of the old array. By default the
-            new array is a constant: no gradient reaches the old one, whatever the function does. For a function that
-            sets entries to 0 this is `lambda dout, old: function(dout)`
+        function: takes the array and returns another one of the same shape, which the rest of the forward pass uses
+        backward: takes the gradient of the new array, and the old array, and returns the gradient of the old array. By
+            default the new array is a constant: no gradient reaches the old one, whatever the function does. For a
+            function that sets entries to 0, pass `lambda dout, old: function(dout)`
 
-        Call the backward pass inside as well. Several values may be replaced at once. Meanwhile a layer computes whole
-        attention weights where it would compute tiles, and stand-ins take the place of functions of `functional` while
-        it runs, for every thread.
+        Run the backward pass inside the block as well. Several values may be replaced at once. Inside the block, a
+        layer computes whole attention weights instead of tiles. While the layer runs, functions of `functional` are
+        swapped for every thread.
 
-        Raises ValueError for a name that no value has, with similar ones, and for a function that returns another
-        shape; RuntimeError for a value that this forward pass does not compute, such as the memory of self-attention.
+        Raises ValueError for an unknown name, with suggestions, and for a function that returns another shape;
+        RuntimeError for a value that this forward pass does not compute, such as the memory of self-attention.
         """
         places = self._values_by_name()
         if name not in places:

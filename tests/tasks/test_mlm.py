@@ -236,6 +236,6 @@ def test_the_commands(pretrained, capsys, monkeypatch):
     assert cli.main(["train", "classify", "--data", "labelled.tsv", "--init", "words", "--out", "tuned", *tiny]) == 0
     captured = capsys.readouterr()
     assert captured.out.splitlines()[3].startswith("accuracy on unseen sentences ")
-    assert "those of words to begin with" in captured.err
+    assert "which start from words" in captured.err
     assert cli.main(["train", "mlm", "--out", "words", "--resume", "--steps", "3"]) == 0
     assert capsys.readouterr().out.startswith("steps 3\n")

@@ -388,7 +388,7 @@ def test_the_command(learned, capsys, monkeypatch):
     out, err = capsys.readouterr()
     assert out.splitlines() == [answers.answer(text) for text in texts]
     known = "translate English to Portuguese: …, sentiment: …"
-    assert err == f"the text is of no task that the model has learned; those are: {known}\n"
+    assert err == f"the text belongs to no task that the model has learned; it has learned: {known}\n"
 
     class Stdin:
         buffer = io.BytesIO(b"sentiment: ana sings now\n\nsentiment: rui sleeps today")

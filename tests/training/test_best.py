@@ -108,7 +108,7 @@ def test_best_weights_that_do_not_fit_are_refused(tmp_path):
         for name in ("", ".history"):
             (tmp_path / f"wrong{name}").write_bytes((tmp_path / f"file{name}").read_bytes())
         replaced(tmp_path / "wrong", **damage)
-        with pytest.raises(ValueError, match="its best weights are not of this model"):
+        with pytest.raises(ValueError, match="its best weights do not belong to this model"):
             trainer.resume()
 
 

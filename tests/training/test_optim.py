@@ -183,7 +183,7 @@ def test_a_state_of_something_else_changes_nothing():
     smaller = Adam(make_parameters(shapes=SHAPES[:1]))
     incomplete = {name: array for name, array in before.items() if name != "v"}
     for state in (SGD(make_parameters()).state_dict(), smaller.state_dict(), incomplete, {}):
-        with pytest.raises(ValueError, match="not one of this Adam"):
+        with pytest.raises(ValueError, match="does not belong to this Adam"):
             optimizer.load_state_dict(state)
     after = optimizer.state_dict()
     assert all(np.array_equal(before[name], after[name]) for name in before) and optimizer.steps == 1

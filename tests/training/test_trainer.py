@@ -288,7 +288,7 @@ def replaced(path, drop=(), header=(), **tensors):
         (lambda path: replaced(path, header={"config": [3]}), r"another model: its configuration is \[3\]"),
         (lambda path: replaced(path, header={"model": "GPT"}), "another model: a GPT, not a Transformer"),
         (lambda path: fit(trainer_of_other_size(path), 1), "another model: d_ff 16, not 12"),
-        (lambda path: fit(make_trainer(path, kind=SGD), 1), "does not fit the optimizer: the state is not one of this"),
+        (lambda path: fit(make_trainer(path, kind=SGD), 1), "does not fit the optimizer: the state does not belong"),
     ],
 )
 def test_resume_refuses_what_does_not_fit_and_changes_nothing(tmp_path, damage, message):

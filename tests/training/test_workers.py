@@ -471,7 +471,7 @@ def test_rows_of_a_batch():
 
 def test_a_system_that_does_not_copy_processes(monkeypatch, alone):
     monkeypatch.setattr(workers_module.sys, "platform", "darwin")
-    with pytest.raises(ValueError, match="workers need a system that copies processes, darwin does not"):
+    with pytest.raises(ValueError, match="workers need a system that forks processes, darwin does not"):
         train(workers=2, steps=1)
     assert_close(values(train(workers="auto")), alone(translation), 0)
 
@@ -735,7 +735,9 @@ def test_a_worker_that_is_killed(tmp_path, where, monkeypatch):
     else:
         batches = Disturbed(5, die, lambda: is_worker() and multiprocessing.current_process().name.endswith("2"))
         monkeypatch.setattr("multiprocessing.process._process_counter", iter(range(1, 9)))
-    with pytest.raises(ChildProcessError, match=r"worker [12] died \(killed by signal 9: was the memory full\?\)") as e:
+    with pytest.raises(
+        ChildProcessError, match=r"worker [12] died \(killed by signal 9: did it run out of .*\?\)"
+    ) as e:
         train(workers=3, batches=batches)
     assert where == "a message" or "worker 2" in str(e.value)
 

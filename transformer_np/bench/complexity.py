@@ -360,8 +360,8 @@ def counts(lengths=LENGTHS, k=4, r=4):
     for kind, numbers in zip(KINDS, counted(lengths, k, r).values(), strict=True):
         operations, paths = ("".join(f"{number:>5}" for number in some) for some in numbers)
         lines.append(f"{kind.name:<27}{operations + '  ' + kind.sequential:<{width}}{paths}  {kind.path}")
-    lines.append("Operations: matrix products of one forward that wait for one another. Path: layers, in the recurrent")
+    lines.append("Operations: matrix products of one forward that wait for one another. Path: layers (in the recurrent")
     lines.append(
-        f"layer steps, from the first position to the last; kernel k = {k} with dilations 1, k, k² …, window r = {r}."
+        f"layer: steps) from the first position to the last; kernel k = {k} with dilations 1, k, k² …, window r = {r}."
     )
     return "\n".join(lines)

@@ -26,9 +26,9 @@ from ..models import (
 )
 from ..training import Adam, AdamW, MaskedLanguageModel, NextToken, SegmentRecurrence, TeacherForcing, is_matrix
 
-BATCHES = 16  # different ones
+BATCHES = 16  # the number of different batches
 SEED = 0
-LEAST_ROWS = 12  # in a batch: the most workers that can share it
+LEAST_ROWS = 12  # in a batch, so at most this many workers can share it
 
 # The rate of the paper's warm-up after about 60 steps. Adam takes equally large steps where the gradient is only
 # rounding error: at 1e-4 the first losses of this deep model agreed to 1e-7, but the tenth loss of PyTorch on one
@@ -39,7 +39,7 @@ BASE_LR = 1e-5
 @dataclass(frozen=True)
 class Configuration:
     """Functions that make the parts of a training run: model(), objective(model), optimizer(parameters), and batches(),
-    a list; clip_norm as in `Trainer`."""
+    which returns a list; clip_norm is the Trainer's."""
 
     model: Callable
     objective: Callable

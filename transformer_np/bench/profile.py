@@ -77,7 +77,7 @@ def kind_of(name):
 
 @contextmanager
 def timing_functions(stopwatch, optimizer):
-    """Time every public function of `functional` inside, by (kind, direction), and the optimizer."""
+    """Inside the block, time every public function of `functional`, by (kind, direction), and the optimizer."""
     originals = {getattr(functional, name): kind_of(name) for name in functional.__all__}
     originals[optim.clip_arrays] = (OPTIMIZER, "")
     timed = {function: stopwatch.timed(function, name) for function, name in originals.items()}
@@ -94,8 +94,8 @@ def timing_functions(stopwatch, optimizer):
 
 @contextmanager
 def timing_layers(stopwatch, trainer):
-    """Time forward and backward of every module inside, by (dotted name, direction), and of the loss around the model,
-    and the optimizer."""
+    """Inside the block, time forward and backward of every module, by (dotted name, direction), the loss around the
+    model, and the optimizer."""
     seen = set()
     with ExitStack() as stack:
         for name, module in trainer.model.named_modules():
@@ -114,7 +114,7 @@ def _both_directions(name):
 
 @contextmanager
 def timing_methods(stopwatch, owner, names):
-    """Time these methods of one object inside, {method: name}."""
+    """Inside the block, time these methods of one object, {method: name}."""
     for method, name in names.items():
         setattr(owner, method, stopwatch.timed(getattr(owner, method), name))
     try:

@@ -8,7 +8,7 @@ from .contestants import Entry
 LENGTHS = (512, 1024, 2048, 4096)  # tokens of the attention
 QUICK_LENGTHS = 2  # the shortest of them
 MOST_PLAIN = 2048  # tokens; beyond this, attention that holds all weights needs gigabytes
-CONTEXT = 64  # of the gpt
+CONTEXT = 64  # of the GPT
 FLOOR = "gemm floor"  # the matrix products of a step and the update of the parameters
 MODULES = {"ours": "work", "torch": "torch_work"}
 GOAL = 1.6  # times the floor

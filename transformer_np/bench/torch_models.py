@@ -203,7 +203,7 @@ class Bert(nn.Module):
 
 
 class TransformerXL(nn.Module):
-    """A Transformer-XL. PyTorch has no relative attention, so this one uses its operations and its autograd."""
+    """A Transformer-XL. PyTorch has no relative attention, so this model uses PyTorch's operations and autograd."""
 
     def __init__(self, config, copy):
         super().__init__()

@@ -1,10 +1,10 @@
-"""Train a GPT on a text with PyTorch, as a script of its own: the same task as `transformer-np train gpt`.
+"""Train a GPT on a text with PyTorch, as a separate script: the same task as `transformer-np train gpt`.
 
     python -P torch_train.py --text FILE --steps N --out DIR
 
 It reads the text, learns its characters, trains, validates and saves. Shape, optimizer, schedule and validation are
 those of `train gpt`. PyTorch has its defaults: eager, all cores, fused attention; GELU is exact, as in nanoGPT. The
-script imports nothing of this package, so that its start is PyTorch's.
+script imports nothing from this package, so that its startup time is PyTorch's own.
 """
 
 import argparse

@@ -59,7 +59,7 @@ class Command:
             with memory.watching(process.pid) as peak:
                 output, messages = process.communicate()
             seconds = time.perf_counter() - started
-        except BaseException:  # Ctrl-C: it is in a session of its own and has not heard it
+        except BaseException:  # Ctrl-C does not reach the command, which has its own session
             process.kill()
             process.wait()
             raise
@@ -73,7 +73,7 @@ class Command:
 
 @dataclass
 class WholeOutcome:
-    """The commands, ours first, and how much of ours is matrix products.
+    """The commands, ours first, and the time of the matrix products in ours.
 
     workers: the processes of our training; products: seconds that its matrix products take at the speed of NumPy's
     library, in one of the workers

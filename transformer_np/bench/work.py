@@ -108,7 +108,8 @@ class Generation:
     """Token-by-token generation with the gpt, at batch 1. A run of n units generates n texts of `length` tokens after
     the prompt.
 
-    prompt: its length; with a context of 64, a prompt of 1 stays within it, and 64 goes beyond, where no cache helps
+    prompt: the length of the prompt; with a context of 64, the text after a prompt of 1 stays within the context; after
+        a prompt of 64 it goes beyond, where no cache helps
     """
 
     def __init__(self, prompt, length, use_cache):

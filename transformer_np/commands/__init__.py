@@ -1,6 +1,6 @@
 """One file per command: `add_parser` declares its arguments, `run` runs it and returns the exit code.
 
-This file holds what several commands share; they do not import each other.
+This file holds the parts that several commands share; commands do not import each other.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def add_json(parser, what):
 
 
 def add_quiet(parser):
-    """-q, which `cli.main` obeys: no bars. What else the command says on stderr is left to it."""
+    """-q, for which `cli.main` turns off bars. Each command decides about its other messages on stderr."""
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr, only the results and errors")
 
 
@@ -93,9 +93,9 @@ LONGEST_LINE = 1 << 20  # bytes of one text on standard input, which may be endl
 def given_texts(texts):
     """Yield the texts of the command line or, if there are none, the lines of standard input as they arrive.
 
-    Standard input is read as UTF-8, whatever the encoding of the terminal. A blank line is printed as a blank line and
-    not yielded, so that input and output stay aligned. Raises ValueError with the line number for a byte that is not
-    UTF-8.
+    Standard input is read as UTF-8, independent of the encoding of the terminal. A blank line is printed as a blank
+    line and not yielded, so that input and output stay aligned. Raises ValueError with the line number for a byte that
+    is not UTF-8.
     """
     if texts:
         yield from texts

@@ -35,7 +35,7 @@ def add_parser(subparsers):
         help="also train with this many processes (default: auto, one per core)",
     )  # fmt: skip
     parser.add_argument(
-        "--rounds", type=positive_number, metavar="N", help="turns per contestant (default: 7; of `train`: 3)"
+        "--rounds", type=positive_number, metavar="N", help="turns per contestant (default: 7; for `train`: 3)"
     )
     parser.add_argument("--quick", action="store_true", help="3 short turns per contestant: rough numbers")
     parser.add_argument(
@@ -55,7 +55,7 @@ def run(args):
     if args.profile and not set(args.what) <= TRAINING.keys():
         raise ValueError(f"--profile needs training steps: WHAT must be among {', '.join(TRAINING)}")
     if args.text and "train" not in args.what:
-        raise ValueError("--text is the text of `train`: add train to WHAT, or leave it out")
+        raise ValueError("--text is only for `train`: add train to WHAT, or leave out --text")
     if args.json:
         check_writable("--json", args.json)
     from ..bench import report, whole

@@ -49,7 +49,7 @@ def _print(curves, gradients):
     from ..bench import complexity
 
     print("One forward and backward of the layer's core, without the projections of attention, in float32")
-    print("on one thread; memory is the most held at once, without the inputs.\n")
+    print("on one thread; memory is the peak memory, without the inputs.\n")
     print(complexity.table(curves))
     print()
     print(complexity.counts())
@@ -76,7 +76,7 @@ def _as_json(curves, gradients):
 
 
 def _measure(quick, quiet):
-    """In a process of its own, which has not read the command line."""
+    """Measure in another process, which has not read the command line."""
     from ..bench import complexity
 
     with showing_progress(not quiet):

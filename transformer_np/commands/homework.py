@@ -62,7 +62,7 @@ def add_parser(subparsers):
     _add_file(status, optional=True)
     _add_for_check(status)
     status.add_argument(
-        "-o", "--out", metavar="PICTURE", help="draw what is right by chapter, from the progress.json beside the file"
+        "-o", "--out", metavar="PICTURE", help="draw the progress by chapter, from the progress.json beside the file"
     )
 
     listing = _add_action(actions, "list", run_list, "list all exercises by chapter", "")

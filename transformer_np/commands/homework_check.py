@@ -1,4 +1,4 @@
-"""`check` and `status`, and what the other actions on a student's file share."""
+"""`check` and `status`, and the parts that all actions on a student's file share."""
 
 import sys
 import textwrap
@@ -18,9 +18,9 @@ WIDTH = 100
 
 
 def found_file(path, required=True):
-    """The file that is meant if none is named: homework.py in this folder, or in the only subfolder that has one.
+    """The path itself, or if none is named homework.py in this folder or in the only subfolder that has one.
 
-    Raises ValueError if there is none or if there are several; None if it is not required.
+    If there is none or if there are several: ValueError, or None if the file is not required.
     """
     if path is not None:
         return path
@@ -63,8 +63,8 @@ def load_submission(path, limit):
 
 @contextmanager
 def course_of(args, file):
-    """Inside, the exercises of the course are at hand; yields the Course: that of --course, or else of the course.toml
-    beside the student's file."""
+    """Inside the block, the exercises of the course are found by name. Yields the Course: that of --course, or else
+    that of the course.toml beside the student's file."""
     from ..homework.course import FILE as COURSE
     from ..homework.course import opened
 
@@ -121,7 +121,7 @@ def _check(args, course):
 
 
 def _stamps(path):
-    """{file: (time, size)} of the files with answers, which changes at every save; {} if there are none."""
+    """{file: (time, size)} of the files with answers, different after every save; {} if there are none."""
     path = Path(path)
     if not path.exists():
         return {}
@@ -136,7 +136,7 @@ def _stamps(path):
 
 
 def _check_once(args, course, name):
-    with redirect_stdout(sys.stderr) if args.json else nullcontext():  # what the file prints
+    with redirect_stdout(sys.stderr) if args.json else nullcontext():  # the file's own output
         submission = load_submission(args.file, limit_of(args))
     if submission is None:
         return 1
@@ -172,7 +172,7 @@ def _check_all(args, course, submission, checks):
     right = sum(standing.passed for standing in standings)
     print(f"\n{right} of {counted(len(standings))} right" + (f", {len(failed)} wrong." if failed else "."))
     if len(failed) > 1 and not args.all:
-        print("This is about the first mistake. --all explains all of them.")
+        print("This explains the first wrong answer. --all explains all of them.")
     following = next((standing for standing in standings if standing.not_started), None)
     if following and not failed:
         name = following.exercise.name
@@ -300,7 +300,7 @@ def _print_json(args, course, checks, names):
 
     from ..homework.grading.formats import verdict_as_dict
 
-    with redirect_stdout(sys.stderr):  # what the answers print
+    with redirect_stdout(sys.stderr):  # the answers' own output
         standings = [checks.of(name) for name in names]
     exercises = [
         {

@@ -19,11 +19,11 @@ deadline = "Friday 12 June, 12:00"
 # the exercises: names, numbers of notebooks such as "02", titles of chapters (default: all)
 exercises = ["softmax", "softmax_backward"]
 
-# extended = ["softmax_backward"]   # exercises beyond the core: their points are counted apart
-# folder = "exercises"              # with exercises of your own, seen from this file
+# extended = ["softmax_backward"]   # exercises beyond the core: their points are counted separately
+# folder = "exercises"              # a folder with exercises of your own, relative to this file
 
 # core = 0.8        # the share of an exercise's points for an answer that is right for the lecture, but not yet in the
-                    # extended cases; the rest is counted apart (without this line: points only if every case is right)
+                    # extended cases; the rest counts as extended (without this line: points only for a right answer)
 partial = true      # points in proportion to the right cases; false: all or nothing
 pass_mark = 50      # percent of the core's points, for the column "passed"
 
@@ -40,7 +40,7 @@ layers and models are available only for the blocks, the optimizers and decoding
 same for all its submissions. Run the command again to grade only new or changed submissions. The first line says which
 walls this system puts around a submission; without one, nothing is graded unless you pass --trust.
 
-With --format gradescope, FOLDER is one submission, as /autograder/submission is.
+With --format gradescope, FOLDER is one submission, such as /autograder/submission.
 
 A course names the exercises that count and their points. --course-example prints this one:
 
@@ -138,7 +138,7 @@ def run(args):
         print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(grade.remarks)}" if grade.remarks else ""))
     if not single and (skipped := skipped_entries(args.folder)):
         names = ", ".join(skipped[:10]) + (", …" if len(skipped) > 10 else "")
-        print(f"No row for what is neither a .py file nor a folder with one: {names}")
+        print(f"No row for these, which are neither a .py file nor a folder with one: {names}")
     if grading.reused:
         print(f"{grading.reused} of {len(grades)} submissions are unchanged and keep their grade")
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")

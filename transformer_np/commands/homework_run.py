@@ -22,7 +22,7 @@ def run_training(args):
         raise ValueError(f"{args.file}: no answer is started, so there is nothing to train with")
     endless = next((standing for standing in standings if standing.verdict.misconception == TOO_LONG), None)
     if endless:
-        print(f"{message(endless)}\nThe training run was not started: it would not end, either.", file=sys.stderr)
+        print(f"{message(endless)}\nThe training run was not started: it would not end either.", file=sys.stderr)
         return 1
     for standing in standings:
         if standing.failed:
@@ -33,7 +33,7 @@ def run_training(args):
         standing.exercise.name for standing in standings if standing.passed and standing.exercise.name == "dropout"
     ]
     if in_both:
-        print("Both use your dropout: it is right, but may draw other random numbers than the library's.")
+        print("Both use your dropout: it is right, but may draw different random numbers from the library's.")
     print()
     print(f"{'step':>6}  {'library':>10}  {'yours':>10}  difference", flush=True)
 

@@ -1,4 +1,4 @@
-"""`new` and `verify`: exercises of a teacher's own; `export`: exercises for other graders."""
+"""`new` and `verify`: a teacher's own exercises; `export`: exercises for other graders."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ def add_teaching_parsers(subparsers):
         subparsers,
         "new",
         run_new,
-        "write a file with an exercise of your own that works, to be changed",
+        "write a file with a small exercise that works, for you to change",
         "transformer-np homework new scaled --in my_exercises",
     )
     new.add_argument("name", metavar="NAME", help="the function that students write")
@@ -24,7 +24,7 @@ def add_teaching_parsers(subparsers):
         subparsers,
         "verify",
         run_verify,
-        "say what is wrong with exercises of your own",
+        "report the problems of your own exercises",
         "transformer-np homework verify my_exercises",
     )
     verify.add_argument("folder", metavar="DIR", help="the folder of the exercises")
@@ -81,7 +81,7 @@ def run_new(args):
 
     path = write_new(args.name, args.folder)
     folder = quoted(args.folder)
-    print(f"{path}: an exercise that works. Change it, then see what is wrong with it:")
+    print(f"{path}: an exercise that works. Change it, then verify it:")
     print(f"  transformer-np homework verify {folder}")
     print(f"  transformer-np homework start work --exercises {folder}    (a student's file)")
     return 0

@@ -64,7 +64,7 @@ def _train_and_draw(out, figures, progress):
     draw("causal_mask", plots.mask(causal_mask(len(example.words)), example.words, example.words))
     draw("lecture_attention", plots.attention(example.weights[0], example.words, example.words, own_range=True))
 
-    print(_heading("A translator, trained from nothing"), flush=True)
+    print(_heading("A translator, trained from scratch"), flush=True)
     trained = TranslationTask().train(
         TranslationOptions(),
         out,
@@ -100,7 +100,7 @@ def _train_and_draw(out, figures, progress):
 
     right = translation == LECTURE_TRANSLATION
     lines = [
-        f"translator: {exact_match:.1%} of unseen sentences exactly right, the lecture's among them: "
+        f"translator: {exact_match:.1%} of unseen sentences exactly right, including the lecture's: "
         f"{'yes' if right else 'NO'}; saved in {out}",
         f"pictures: {', '.join(path.name for path in drawn)} in {figures}",
     ]

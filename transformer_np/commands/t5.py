@@ -38,7 +38,7 @@ def run(args):
         length, longest = answers.encode(text).shape[1], answers.model.config.max_len
         if not answers.knows(text):
             print(
-                f"the text is of no task that the model has learned; those are: {', '.join(answers.learned)}",
+                f"the text belongs to no task that the model has learned; it has learned: {', '.join(answers.learned)}",
                 file=sys.stderr,
             )
         if length > longest:

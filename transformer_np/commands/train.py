@@ -30,8 +30,9 @@ def _add_kind(kinds, task):
         "--workers",
         type=number_of_workers,
         metavar="N|auto",
-        help="processes that share each step; auto: one per core if a few measured steps are faster so; 1: the same "
-        "numbers to the last bit in every run (default: auto; with --resume as before; with mpiexec what it started)",
+        help="processes that share each step; auto: one per core if that makes a few measured steps faster; 1: the "
+        "same numbers to the last bit in every run (default: auto; with --resume as before; with mpiexec all that it "
+        "started)",
     )
     add(
         "--validate-every",

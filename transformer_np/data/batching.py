@@ -95,7 +95,7 @@ class Seq2SeqBatches:
     """The training data as an endless sequence of batches: `batch(step)` for step = 0, 1, 2, …
 
     A batch depends only on the data, batch_size, seed and step, so a resumed training run gets exactly the
-    batches it would have had. An epoch is `batches_per_epoch` steps and has every pair once, in an order of its own.
+    batches it would have had. An epoch is `batches_per_epoch` steps and has every pair once, in a new random order.
     Sentences of similar length share a batch, so that there is little padding; the batches are in random order.
 
         batches = Seq2SeqBatches([([5, 6, 7], [8, 9]), ([5, 6], [8])], batch_size=2)
@@ -120,7 +120,7 @@ class Seq2SeqBatches:
         self._lengths = pairs.lengths if isinstance(pairs, PackedPairs) else _lengths(pairs)  # (number of pairs, 2)
         if not self._lengths[:, 0].all():
             raise ValueError(f"the source sequence of pair {int(self._lengths[:, 0].argmin())} is empty")
-        self._current = (None, None, None)  # the cached epoch, its order of the pairs, its order of the batches
+        self._current = (None, None, None)  # the cached epoch, the order of its pairs, the order of its batches
 
     def __len__(self):
         return len(self.pairs)

@@ -14,8 +14,8 @@ FIRST_MERGE = FIRST_BYTE + 256
 MOST_KNOWN = 100_000  # pieces whose ids are kept, about 25 MB
 
 # A piece is an English ending after an apostrophe; a run of letters, digits or other signs, with an optional space
-# before it; or white space, except the last space before a word. (Radford et al. 2019 have no longest piece; the limit
-# of 64 keeps text without any spaces as fast as other text.)
+# before it; or white space, except the last space before a word. (Radford et al. 2019 do not limit the length of a
+# piece; the limit of 64 keeps text without any spaces as fast as other text.)
 _PIECE = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]{1,64}| ?\d{1,64}| ?(?:[^\s\w]|_){1,64}|\s{1,64}(?!\S)|\s{1,64}")
 
 
@@ -31,7 +31,7 @@ class BPETokenizer(Tokenizer):
 
     A text is first cut into pieces, roughly words with the space before them, and no token crosses from one piece into
     the next. Within a piece, merges are applied in the order in which they were learned, each wherever possible.
-    Nothing is ever unknown: a character that is not in the training text is spelled in bytes.
+    No text is unknown: a character that is not in the training text is spelled in bytes.
 
     merges: pairs of ids, each below the id of its own merge. Raises ValueError for anything else.
     """
@@ -93,7 +93,7 @@ class BPETokenizer(Tokenizer):
         return ids
 
     def decode(self, ids):
-        """The text of the ids, without special tokens. Bytes that are not UTF-8 become "�": no text is encoded as such
+        """The text of the ids, without special tokens. Bytes that are not UTF-8 become "�": encoding never gives such
         bytes, but a model may generate them."""
         return b"".join(self._bytes[i] for i in map(self._checked, ids)).decode("utf-8", "replace")
 

@@ -23,8 +23,8 @@ LECTURE_TRANSLATION = "Lucas vai viajar em dezembro"
 
 @dataclass(frozen=True)
 class Subject:
-    """be: its form of "to be", which determines the English verb form; person: the Portuguese one, which differs for
-    "you"; gender: m or f"""
+    """be: the form of "to be" that goes with the subject, which determines the English verb form; person: the
+    Portuguese person, which differs for "you"; gender: m or f"""
 
     english: str
     portuguese: str
@@ -128,7 +128,7 @@ EITHER = DAYS + YEARS
 
 @dataclass(frozen=True)
 class Time:
-    """tenses: the tenses it goes with; spans: whether it suits activities of days, of years, or both"""
+    """tenses: the tenses that the time goes with; spans: whether it suits activities of days, of years, or both"""
 
     words: tuple
     tenses: tuple
@@ -160,8 +160,8 @@ def times(tense, spans):
 
 @dataclass(frozen=True)
 class Verb:
-    """english: base form, past and -ing; portuguese: the infinitive; spans: as for a Time; complements: what follows
-    the verb"""
+    """english: base form, past and -ing; portuguese: the infinitive; spans: as for a Time; complements: the phrases
+    that may follow the verb"""
 
     english: tuple
     portuguese: str
@@ -279,7 +279,7 @@ def portuguese_be(subject, tense, copula):
 
 FORMS = ("statement", "negation", "question")
 MIN_WORDS, MAX_WORDS = 3, 9
-SHORT, ONE_IN = 4, 11  # the corpus has every sentence of up to 4 words, and every eleventh of all
+SHORT, ONE_IN = 4, 11  # the corpus has all sentences of up to 4 words, and every eleventh sentence of the grammar
 
 
 def english(subject, form, clause):

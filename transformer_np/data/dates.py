@@ -71,7 +71,7 @@ def write_date(day, form):
 def written_dates(size=8000):
     """Dates from 1900 to 2099, each once and in a random format: a list of (as written, ISO), always the same.
 
-    size: how many, at most 20,000. No day occurs twice, so a held-out part has only new dates.
+    size: the number of dates, at most 20,000. No day occurs twice, so a held-out part has only new dates.
 
     Raises ValueError for another size.
     """

@@ -1,4 +1,4 @@
-"""Reading of the user's text files, with errors that give the line and the column."""
+"""Read the user's text files, with errors that give the line and the column."""
 
 from ..support.files import read_bytes
 
@@ -6,8 +6,9 @@ from ..support.files import read_bytes
 def read_utf8(path, expected="a text file"):
     """The text of a UTF-8 file, with "\\n" as line end.
 
-    Raises FileNotFoundError; IsADirectoryError, which names what was `expected`; and ValueError with line and column
-    for a byte that is not UTF-8.
+    expected: a description of the file for error messages
+
+    Raises FileNotFoundError, IsADirectoryError, and ValueError with line and column for a byte that is not UTF-8.
     """
     data = read_bytes(path, expected).removeprefix(b"\xef\xbb\xbf")  # the byte order mark of some editors
     try:

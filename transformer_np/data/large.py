@@ -1,4 +1,4 @@
-"""Texts of any size: read from the file in parts, their tokens in a file of their own that is mapped into memory."""
+"""Texts of any size: read from the file in parts, with their tokens in another file that is mapped into memory."""
 
 import tempfile
 from copy import copy
@@ -9,13 +9,13 @@ import numpy as np
 from ..support.progress import progress
 from .files import read_utf8
 
-LARGE = 1 << 24  # bytes of a file, characters of a text: more stays on the disk
+LARGE = 1 << 24  # bytes of a file, characters of a text: a larger one stays on disk
 PART = 1 << 20  # characters
 
 
 class LargeText:
-    """The text of a UTF-8 file, with "\\n" as line end, read whenever it is needed. It has the length and the slices of
-    the string that it stands for; slices are LargeTexts too.
+    """The text of a UTF-8 file, with "\\n" as line end, read whenever it is needed. Its length and its slices are those
+    of the string; slices are LargeTexts too.
 
     Raises ValueError with line and column for a byte that is not UTF-8.
     """
@@ -63,8 +63,9 @@ class LargeText:
 def parts(text):
     """Yield a string or a LargeText in parts of about PART characters.
 
-    A part ends before white space that follows another character. No token of characters or byte pairs goes across such
-    a place, and no accent: the tokens of the parts are those of the whole. A text without white space is one part.
+    A part ends before white space that follows another character. No token of a character or byte-pair tokenizer
+    crosses such a place, and no accent does, so the tokens of the parts are those of the whole text. A text without
+    white space is one part.
     """
     rest = []
     for string in text.strings() if isinstance(text, LargeText) else _cut(text):
@@ -84,8 +85,8 @@ def _cut(text):
 
 
 def encode_text(tokenizer, text):
-    """The ids of a string or a LargeText, (n,), in the smallest unsigned type. Those of a large one are in a temporary
-    file, which ends with the array.
+    """The ids of a string or a LargeText, (n,), in the smallest unsigned type. The ids of a large text are in a
+    temporary file, which is deleted with the array.
 
     The ids are those of tokenizer.encode(text) for a tokenizer of characters or byte pairs; see `parts`.
     """

@@ -1,4 +1,4 @@
-"""Sequences whose items are made when they are asked for."""
+"""Sequences whose items are made on demand."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ class Lazy(Sequence):
     """make(place) for each of the places; a slice is lazy too.
 
     batches = Lazy(make_batch, range(1_000_000))
-    batches[::1000][3]                                    # only this one is made
+    batches[::1000][3]                                    # only this batch is made
     """
 
     def __init__(self, make, places):

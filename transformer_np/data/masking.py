@@ -10,7 +10,7 @@ from .batching import Seq2SeqBatches, pad_batch
 from .tokenizers import BOS, EOS, SPECIAL_TOKENS
 
 MASK_TOKEN = "<mask>"
-IGNORED = -1  # the target where nothing is to be predicted
+IGNORED = -1  # the target at positions that are not predicted
 CHOSEN, MASKED, REPLACED = 0.15, 0.8, 0.1  # share of tokens to predict; of these, share masked, share replaced
 
 
@@ -51,8 +51,9 @@ def mask_tokens(ids, vocab_size, rng):
     """Choose tokens to predict, and mask most of them (Devlin et al. 2019, §3.1 and §A.1).
 
     Each token is chosen with probability 15 %. Of the chosen tokens 80 % become <mask>, 10 % a random token of the
-    vocabulary, and 10 % stay as they are: the model cannot tell which of the tokens it sees are correct, so it has to
-    model each. Special tokens are never chosen and never used as replacements. At least one token is always chosen.
+    vocabulary, and 10 % stay unchanged: the model cannot tell which of the tokens it sees are correct, so it has to
+    model all of them. Special tokens are never chosen and never used as replacements. At least one token is always
+    chosen.
 
     ids (B, S) of a vocabulary whose last token is <mask>, rng a Generator or a seed
     ->  masked ids (B, S), targets (B, S): the original id of a chosen token, else IGNORED
@@ -64,7 +65,7 @@ def mask_tokens(ids, vocab_size, rng):
     first, mask_id = len(SPECIAL_TOKENS), vocab_size - 1
     if mask_id <= first:
         raise ValueError(f"a vocabulary of {vocab_size} tokens has none besides the special tokens and {MASK_TOKEN}")
-    ids = as_ids(ids, vocab_size).astype(np.int64, copy=False)  # targets are negative where nothing is to predict
+    ids = as_ids(ids, vocab_size).astype(np.int64, copy=False)  # signed: the targets contain IGNORED
     ordinary = (ids >= first) & (ids != mask_id)
     if not ordinary.any():
         raise ValueError("there is no token that can be masked: all are special or unknown")
@@ -81,7 +82,7 @@ def mask_tokens(ids, vocab_size, rng):
 
 @dataclass(frozen=True)
 class MaskedBatch:
-    """A batch of masked texts: ids (B, S), and targets (B, S), the original ids where to predict, else IGNORED."""
+    """A batch of masked texts: ids (B, S), and targets (B, S), the original ids of tokens to predict, else IGNORED."""
 
     ids: np.ndarray
     targets: np.ndarray
@@ -91,7 +92,8 @@ class MaskedBatches(Seq2SeqBatches):
     """Masked texts as an endless sequence of batches, in the order of Seq2SeqBatches. The masks depend only on seed and
     step, so a text is masked differently each time.
 
-    texts: lists of ids, special tokens included, each with at least one ordinary token; vocab_size: counts <mask>
+    texts: lists of ids, special tokens included, each with at least one ordinary token
+    vocab_size: the number of tokens, including <mask>
     """
 
     def __init__(self, texts, batch_size, vocab_size, seed=0):

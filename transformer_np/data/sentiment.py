@@ -52,7 +52,7 @@ SAME_PLAIN = ("very {a}", "really {a}", "quite {a}", "extremely {a}", "{a}")
 SAME_STRONG = ("absolutely {a}", "truly {a}", "just {a}", "simply {a}", "{a}")
 SAME_TWICE = ("{a} and {b}", "not only {a} but also {b}", "both {a} and {b}")
 TURNED = ("not {a}", "not {a} at all", "not at all {a}", "never {a}", "far from {a}", "anything but {a}")
-TURNED_PRAISE = ("not very {a}", "not really {a}", "not particularly {a}")  # unusual with negative words
+TURNED_PRAISE = ("not very {a}", "not really {a}", "not particularly {a}")  # unusual with negative adjectives
 VERBAL = {
     POSITIVE: (
         "I loved {x}",
@@ -81,7 +81,7 @@ VERBAL = {
         "I never liked {x}",
     ),
 }
-# X is the clause that is overruled, Y the one that decides
+# X is the clause that is overruled, Y is the clause that decides
 CONTRASTS = (
     "{X}, but {Y}",
     "{X}; however, {Y}",

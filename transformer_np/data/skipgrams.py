@@ -29,8 +29,8 @@ class SkipGrams:
     subsample: the t of `keep_probability`, or 0 to keep every word
     batch_size: words of running text per batch; the number of pairs varies
 
-    An epoch is one pass over the text in `steps_per_epoch` batches: some words are dropped, the others are shuffled and
-    each is the center once. A batch depends only on the text, the arguments and the step, so a resumed training run
+    An epoch is one pass over the text in `steps_per_epoch` batches: some words are dropped, the others are shuffled,
+    and each is the center once. A batch depends only on the text, the arguments and the step, so a resumed training run
     gets exactly the batches it would have had.
 
     Raises ValueError for sizes below 1, for a text with fewer words than a window, and for a text that repeats a single
@@ -120,8 +120,8 @@ def keep_probability(counts, t):
 
 
 def noise(counts):
-    """The distribution of the negatives: P(w) ∝ count(w)^0.75 (Mikolov et al. 2013b, §2.2). The exponent is between 1,
-    the distribution of the text, and 0, the uniform one: rare words are drawn more often than they occur.
+    """The distribution of the negatives: P(w) ∝ count(w)^0.75 (Mikolov et al. 2013b, §2.2). The exponent lies between
+    1 (the distribution of the text) and 0 (uniform), so rare words are drawn more often than they occur.
 
     counts (V,)  ->  (V,), with sum 1
     """

@@ -1,5 +1,5 @@
 """Span corruption: predict the spans removed from a text (Raffel et al. 2020, §3.1.4). A removed span is marked by a
-sentinel, <extra_id_0>, <extra_id_1>, …; each is a token of its own and occurs once in the input, once in the target."""
+sentinel, <extra_id_0>, <extra_id_1>, …; each is a token of its own, once in the input and once in the target."""
 
 import re
 
@@ -111,10 +111,10 @@ class SentinelTokenizer:
     """A tokenizer with sentinels after its vocabulary. Unlike other special tokens, sentinels may be typed: "Thank you
     <extra_id_0> me". <extra_id_n> has the id len(tokenizer) + n.
 
-    tokenizer: a data.Tokenizer; count: how many sentinels
+    tokenizer: a data.Tokenizer; count: the number of sentinels
     """
 
-    between = ""  # joins sentinels and text: the blanks are in the text
+    between = ""  # joins sentinels and text: the spaces are in the text
     unknown_ids = (UNK,)
 
     def __init__(self, tokenizer, count):

@@ -28,7 +28,7 @@ class TextStreams:
                                                                   g h i      j k l      g h i
 
     Row b of a batch continues row b of the previous batch, so that a memory carried from step to step holds the text
-    that really came before. After `segments` batches all streams start over, and `first` is True. A batch depends only
+    directly before the row. After `segments` batches all streams start over, and `first` is True. A batch depends only
     on the text, the sizes and the step.
 
     ids: the whole text, (n,), of any integer type; its end is not used if it does not fill a segment of every stream
@@ -62,8 +62,8 @@ class TextStreams:
         return self._segment((step % self.segments) * self.segment_len)
 
     def in_order(self):
-        """The segments for validation: the streams once, from beginning to end, each segment made when it is asked for.
-        The last one may be shorter."""
+        """The segments for validation: the streams once, from beginning to end, each segment made on demand. The last
+        segment may be shorter."""
         return Lazy(self._segment, range(0, self._ids.shape[1], self.segment_len))
 
     def _segment(self, start):

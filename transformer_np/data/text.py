@@ -63,7 +63,7 @@ def split_text(text, validation=0.1):
 
 @dataclass(frozen=True)
 class TextBatch:
-    """A batch of windows, ids (B, T), and the token after each of theirs, targets (B, T): targets[t] is ids[t + 1]."""
+    """A batch of windows, ids (B, T), and the token after each id, targets (B, T): targets[t] is ids[t + 1]."""
 
     ids: np.ndarray
     targets: np.ndarray
@@ -104,7 +104,7 @@ class TextBatches:
 
 
 def text_windows(ids, block_size, batch_size, rng):
-    """Get a batch: windows of a text that start anywhere, and the token after each of theirs.
+    """Get a batch: windows of a text that start anywhere, and the token after each of their tokens.
 
         inputs[b, t] = ids[s_b + t],    targets[b, t] = ids[s_b + t + 1]
 
@@ -120,7 +120,7 @@ def text_windows(ids, block_size, batch_size, rng):
 
 def validation_batches(ids, block_size, batch_size):
     """A whole text in consecutive windows, so that every token but the first is predicted exactly once: a sequence of
-    TextBatch, each made when it is asked for. The rest at the end is a shorter window in a batch of its own.
+    TextBatch, each made on demand. The rest at the end is a shorter window in a batch of its own.
 
     Raises ValueError for sizes below 1 and for fewer than two tokens.
     """

@@ -13,10 +13,10 @@ SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 
 
 class Tokenizer:
-    """A vocabulary, with a rule that cuts a text into pieces and one that joins pieces to a text.
+    """A vocabulary, with a rule that cuts a text into pieces and a rule that joins pieces to a text.
 
     A subclass defines `kind`, `cut` and `join`. The first four ids are the special tokens. No text is ever cut into a
-    special token, whatever the user types: padding, start and end come only from the program.
+    special token, even if the user types one: padding, start and end come only from the program.
 
     Raises ValueError unless the vocabulary is a list of distinct strings with the special tokens first.
     """
@@ -47,7 +47,7 @@ class Tokenizer:
 
     @staticmethod
     def plain(piece):
-        """A piece as it stands in the text, without notes of `cut` about the spaces around it."""
+        """A piece as in the text, without the notes of `cut` about the spaces around it."""
         return piece
 
     @classmethod
@@ -87,7 +87,7 @@ class Tokenizer:
         return [ids[piece] for piece in progress(pieces, "tokenizing")]
 
     def _id(self, piece):
-        """The id of a piece; if the vocabulary lacks it, of the same piece with other spaces around it; or UNK."""
+        """The id of a piece, or else of the same piece with other spaces around it, or else UNK."""
         key = _key(piece, self.lowercase)
         found = self._ids.get(key)
         return self._plain_ids.get(self.plain(key), UNK) if found is None else found
@@ -152,13 +152,13 @@ class WordTokenizer(Tokenizer):
     """Words and punctuation marks: short sequences, but words that are not in the training text are unknown.
 
     A word is letters and digits, with hyphens and apostrophes inside: "segunda-feira", "don't", "d'água". A mark has
-    usual spaces around it: none before a comma, one after it. Where a text differs, the mark becomes another token,
-    which notes "‿" for no space and " " for a space, before or after the mark:
+    usual spaces around it: none before a comma, one after it. If the spaces in a text differ, the mark becomes another
+    token, which notes "‿" for no space and " " for a space, before or after the mark:
 
         at 14:30, he said        at  14  :‿  30  ,  he  said
 
     So `join(cut(text))` is the text again, except that a run of white space becomes one space. A noted mark that is not
-    in the vocabulary is encoded as the same mark without the note, or with another one.
+    in the vocabulary is encoded as the same mark without the note or with another note.
     """
 
     kind = "word"
@@ -243,7 +243,8 @@ def _usual_gap(opened, closes):
 
 
 def _sides(mark, note, quoted):
-    """Whether a piece opens, and whether it closes. A quote does either: as the note before it says, or in turn."""
+    """Whether a piece opens, and whether it closes. A quote follows the note before it, or else opens and closes in
+    turn."""
     if mark == QUOTE:
         closes = note == JOINED if note else quoted
         return not closes, closes

@@ -114,14 +114,14 @@ _PRINTABLE = bytes(range(32, 127)) + b"\t\r\n"
 
 def _is_text(data, D):
     """Whether the numbers of the first word are text. As text they take at least 2D − 1 bytes, all printable; that many
-    bytes of float32 would hardly all be printable by chance. With few dimensions, more of the file is looked at."""
+    bytes of float32 would hardly all be printable by chance. With few dimensions, more of the file is checked."""
     start = data.find(b" ", data.tell()) + 1
     if D > 3:
         return not data[start : start + 2 * D - 1].translate(None, _PRINTABLE)
     beginning = data[start : start + 4000]
     numbers = beginning.split(b"\n")[0].split()
     as_asked = len(numbers) == D and all(map(_is_number, numbers))
-    utf8 = "\ufffd" not in beginning.decode("utf-8", "replace").rstrip("\ufffd")  # the last letter may be cut
+    utf8 = "\ufffd" not in beginning.decode("utf-8", "replace").rstrip("\ufffd")  # the last character may be incomplete
     return (as_asked or utf8) and not re.search(rb"[\0-\x08\x0e-\x1f]", beginning)
 
 
@@ -173,7 +173,7 @@ def _binary_rows(path, data, V, D):
 
 
 def _decoded(word, place):
-    """The bytes of a word as text. If the header has a wrong dimension, they are bytes of numbers, such as 0 and 1."""
+    """The bytes of a word as text. If the header has a wrong dimension, they are bytes of numbers, such as 0x00."""
     try:
         text = word.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,9 +1,8 @@
 """The mathematics as pure functions, each forward beside its backward: `from transformer_np import functional as F`.
 
-`core` is the lecture, to be read from top to bottom. Beside it stands one file per subject: `activations`, `t5`,
+`core` is the lecture, to be read from top to bottom. Every other subject has a file of its own: `activations`, `t5`,
 `transformer_xl`, `word2vec`, `rotary` and `grouped` (Llama), `comparison` (recurrence and convolution), `window` and
-`tiled` (long sequences); `fast` and `special` hold what the formulas are computed with. Every function is reached as
-F.name.
+`tiled` (long sequences). `fast` and `special` hold numerical helpers. Every function can be called as F.name.
 """
 
 import sys

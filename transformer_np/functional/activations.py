@@ -9,7 +9,10 @@ from .special import erf
 
 @shapes(x="...")
 def tanh(x):
-    """(eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), between −1 and 1, element by element."""
+    """(eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), between −1 and 1, element by element.
+
+    x (...)  ->  y (...)
+    """
     return np.tanh(x)
 
 
@@ -52,6 +55,8 @@ def gelu_backward(dy, x, approximate="tanh"):
 
     dx = dy · (1 + g(x) + x g'(x)) / 2
     "none":  g' = 2 φ(x) = √(2/π) exp(−x²/2);    "tanh":  g' = (1 − g²) √(2/π) (1 + 3 · 0.044715 x²)
+
+    dy (...), x (...) the forward's input  ->  dx (...)
     """
     return dy * _gelu_and_slope(x, approximate)[1]
 

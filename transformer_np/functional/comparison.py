@@ -90,5 +90,5 @@ def causal_conv1d_backward(dy, x, w, dilation=1):
 
 
 def _taps(w, T, dilation):
-    """How many of the k matrices meet a token at all; the others only meet the zeros before the start."""
+    """The number of the k matrices that meet a token; the others only meet the zeros before the start."""
     return min(len(w), (T - 1) // dilation + 1)

@@ -133,13 +133,18 @@ def softmax_backward(dy, y, axis=-1):
 
 @shapes(x="...")
 def relu(x):
-    """max(0, x), element by element."""
+    """max(0, x), element by element.
+
+    x (...)  ->  y (...)
+    """
     return np.maximum(x, 0)
 
 
 @shapes(dy="...", x="...")
 def relu_backward(dy, x):
     """Backward of relu: dy where x > 0, else 0. At x = 0 the gradient is taken as 0.
+
+    dy (...), x (...) the forward's input  ->  dx (...)
 
     The forward's output may be passed instead of x: it is positive in the same places.
     """
@@ -205,7 +210,10 @@ def dropout(x, p, rng):
 
 @shapes(dy="...")
 def dropout_backward(dy, keep, p):
-    """Backward of dropout: the gradient passes where x passed, with the same scale."""
+    """Backward of dropout: the gradient passes where x passed, with the same scale.
+
+    dy (...), keep (...) Boolean, the forward's second output, p as in the forward  ->  dx (...)
+    """
     check_number("p", p, "[0, 1)")
     if not isinstance(keep, np.ndarray) or keep.dtype != bool or is_masked_array(keep):
         raise TypeError(f"dropout_backward: keep must be a Boolean array, got {getattr(keep, 'dtype', type(keep))}")

@@ -108,7 +108,7 @@ def _cos_and_sin(positions, x, theta, scaling):
 
 
 def _as_positions(positions, T):
-    """The positions as float64, whose negative is right for unsigned ones, too."""
+    """The positions as float64: the negative of an unsigned integer would wrap around."""
     positions = np.asarray(positions)
     if positions.dtype.kind not in "iuf" or positions.shape not in ((), (T,)):
         raise ValueError(

@@ -1,5 +1,5 @@
 """The functions of T5 (Raffel et al. 2020; v1.1: Shazeer 2020): RMSNorm, a learned bias for each distance instead of
-positions, attention without 1/√d_k, a gated feed-forward network. Beside T5's bias stands ALiBi's, which is fixed."""
+positions, attention without 1/√d_k, a gated feed-forward network. ALiBi's bias, which is fixed, is here as well."""
 
 import numpy as np
 

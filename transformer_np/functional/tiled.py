@@ -33,7 +33,7 @@ def tiled_attention(q, k, v, mask=None, tile=TILE):
     ->  out (..., T, K_v), log_total (..., T), the last for the backward
 
     If all keys are hidden from a query, its output is 0 and its log_total −inf. Tiles that are entirely hidden are
-    skipped, so a causal mask halves the work. As many threads as a matrix product may use share the heads.
+    skipped, so a causal mask halves the work. The heads are shared among as many threads as a matrix product may use.
     """
     check_at_least("tile", tile, 1)
     *heads, T, _ = q.shape

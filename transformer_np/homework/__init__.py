@@ -3,7 +3,7 @@
     from transformer_np.homework import check
     check("softmax_backward", my_softmax_backward)
 
-In a folder made by `transformer-np start` every check is kept, and `progress()` draws what is right. Inside
+In a folder made by `transformer-np start` every check is recorded, and `progress()` draws the record. Inside
 `using(answers)` the library computes with the student's functions. The command is `transformer-np homework`.
 """
 

@@ -24,7 +24,7 @@ def check(name, answer, *, seed=None, quiet=False, time_limit=SECONDS):
     time_limit: seconds after which the answer is stopped; the verdict then shows the line that was running
 
     ->  a Verdict: .passed, .outcome, .misconception, .message. Raises ValueError for an unknown name, RuntimeError
-    inside `using`. Where this folder has a progress.json (`transformer-np start`), the verdict is kept there.
+    inside `using`. If this folder has a progress.json (`transformer-np start`), the verdict is recorded there.
     """
     verdict = verdict_on(find(name), answer, seed, TimeLimit(time_limit))
     entries = note([verdict])
@@ -42,7 +42,7 @@ def verdict_on(exercise, answer, seed, limit):
     if not callable(answer):
         return _crashed(exercise, seed, f"It must be a function or a class, got {type(answer).__name__}.")
     trials, attempts = Trials(exercise, seed), []
-    _ = trials.expected  # before the answer runs: it may change what the reference uses
+    _ = trials.expected  # before the answer runs: it may change something that the reference uses
     try:
         with guarded_numpy(), limit(exercise.name) as over:
             for case in trials.cases:
@@ -61,7 +61,7 @@ def _crashed(exercise, seed, text, misconception=None):
 
 
 def _about_time(stopped, case):
-    """What a student reads about an answer that was stopped."""
+    """The text for a student about an answer that was stopped."""
     of = f" with {case.label}" if case.label else ""
     running = f" This line was running:\n{stopped.trace}\n" if stopped.trace else "\n"
     return (

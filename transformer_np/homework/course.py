@@ -27,8 +27,9 @@ class CourseError(ValueError):
 class Part:
     """Points of an exercise that are counted together.
 
-    extended: they are counted apart from the core's; of: "all" of the exercise, or where its points are split, the
-    "core" for an answer that is right for the lecture, or the "rest" for one that is right in the extended cases too
+    extended: whether they are counted separately from the core's points
+    of: "all" for all points of the exercise; if its points are split, "core" for those of an answer that is right for
+        the lecture, and "rest" for those of an answer that is right in the extended cases too
     """
 
     exercise: str
@@ -48,7 +49,7 @@ class Part:
 class Course:
     """points: {name of an exercise of the course: its points}, in the order of the path
     partial: points by the share of right cases; pass_mark: percent of the core's points, or None
-    extended: the exercises beyond the core; their points are counted apart
+    extended: the exercises beyond the core; their points are counted separately
     for_lecture: {name: those of its points that an answer gets if it is right for the lecture}, for the exercises whose
         points are split; the others give points only to an answer that is right in every case
     """
@@ -66,7 +67,7 @@ class Course:
         return [all_exercises()[name] for name in self.points]
 
     def parts_of(self, name):
-        """The Parts of an exercise: one, or two where its points are split."""
+        """The Parts of an exercise: one, or two if its points are split."""
         if name not in self.for_lecture:
             return [Part(name, self.points[name], name in self.extended)]
         core = self.for_lecture[name]
@@ -99,9 +100,9 @@ class Course:
 
 @contextmanager
 def opened(path=None, folder=None):
-    """Inside, the exercises of a course are at hand; yields the Course.
+    """Inside the block, the exercises of a course are found by name; yields the Course.
 
-    path: of its file; None for all exercises. folder: of exercises by a teacher, instead of the one the file names
+    path: the course's file; None for all exercises. folder: a teacher's exercises, instead of the folder in the file
     """
     if folder is None and path is not None:
         folder = folder_in(path)
@@ -110,7 +111,7 @@ def opened(path=None, folder=None):
 
 
 def default_course():
-    """All exercises, of a teacher's folder if there is one. Each counts 1 point, all or nothing."""
+    """All exercises, or those of a teacher's folder if there is one. Each counts 1 point, all or nothing."""
     return Course(dict.fromkeys(own_exercises() or all_exercises(), 1.0))
 
 
@@ -130,13 +131,13 @@ def folder_in(path):
 
 
 def written(names):
-    """The text of a file with these exercises."""
+    """The text of a course file with these exercises."""
     lines = ["# The exercises that check and status show.", "exercises = ["]
     return "\n".join([*lines, *(f"    {_quoted(name)}," for name in names), "]", ""])
 
 
 def moved(text, to, folder):
-    """The text of a course's file in the folder `to`, from which the folder of a teacher's exercises is seen."""
+    """The text of a course file moved to the folder `to`, with the path from there to a teacher's exercises."""
     if folder is None:
         return text
     line = f"folder = {_quoted(os.path.relpath(folder, to).replace(os.sep, '/'))}\n"
@@ -162,6 +163,7 @@ def _table(text, path):
 
 
 def parse_course(text, path="the course"):
+    """The Course in the text of a TOML file. Raises CourseError with path and line for a bad setting."""
     table = _table(text, path)
 
     def fail(key, message):

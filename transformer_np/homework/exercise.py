@@ -1,5 +1,5 @@
-"""What an exercise is: a function or class of the library that a student reimplements, the calls that test it, and the
-mistakes people make in it."""
+"""An exercise: a function or class of the library that a student reimplements, the calls that test it, and the mistakes
+people make in it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -19,7 +19,8 @@ class Result:
     """One thing that an answer returns.
 
     axes: its axes in the letters of `functional`, "B T D", with "..." for any leading ones; "" for a single number
-    gradient: a wrong one is a wrong gradient, not a wrong value; None: it is where the exercise is a backward
+    gradient: whether it is a gradient, so that a wrong one is called a wrong gradient, not a wrong value; None means
+        that it is one if the exercise is a backward function
     """
 
     name: str
@@ -31,7 +32,7 @@ class Result:
 class Case:
     """One call that an answer has to get right.
 
-    label: what is special about it, as it reads after "with": "logits of ±10,000"; "" for the plain case
+    label: its special feature, written to follow "with": "logits of ±10,000"; "" for the plain case
     sizes: the letters of the shapes, {"B": 2, "T": 3}, in which a message names shapes and factors
     extended: more than the lecture teaches; an answer that is right in all other cases is right for the lecture
     """
@@ -49,7 +50,7 @@ def extended(case):
 
 
 def call(answer, *arguments, **options):
-    """How an answer is tried unless its exercise says otherwise: by calling it."""
+    """Try an answer by calling it, which is the default."""
     return answer(*arguments, **options)
 
 
@@ -59,21 +60,22 @@ class Exercise:
 
     reference: the library's own, whose name and signature the answer has
     results: what an answer returns, in order
-    cases: from a random generator to a list of Case, the plain one first; all inputs are drawn afresh
-    mistakes: what people do wrong, as `rewriting` describes: a name, the right answer's code rewritten, and what the
-        student reads. Read as {name: text}; the names are short, the texts say what is wrong and why it matters
-    answer: a right answer in plain code, which the mistakes rewrite. If `mistakes` is a dict {name: text}, the exercise
-        done wrong: for a function, `answer(made, *arguments, **options)` does the same as the reference, but for the
-        mistakes m with made(m); for a class, `answer(made)` returns such a class
+    cases: from a random generator to a list of Case, the plain one first; all inputs come from the generator
+    mistakes: the mistakes that people make, in the form that `rewriting` describes: a name, a rewrite of the right
+        answer's code, and the text for the student. Read as {name: text}; the names are short, the texts say what is
+        wrong and why it matters
+    answer: a right answer in plain code, which the mistakes rewrite. If `mistakes` is a dict {name: text}, an answer
+        that can make them: for a function, `answer(made, *arguments, **options)` does the same as the reference, except
+        for the mistakes m with made(m); for a class, `answer(made)` returns such a class
     hints: three, a question, then the equation, then where to look
     difficulty: 1, a line or two; 2, a few lines; 3, takes thought
     section: of the lecture, "§4", or of the paper where the lecture has none
     chapter, place: the chapter of the path, by its title in sheets/chapters.toml, and a number that sorts the
         exercises of a chapter
-    drive: how an answer is tried, `drive(answer, *arguments, **options)`: returns what it gave, as arrays and numbers
-        in tuples and lists. For classes, which are made first, and for answers with a random side
-    view: what is compared, `view(case, output)` -> one array for each result; the default takes the output as it is
-    parts: of a class, the methods that the student writes
+    drive: the function that tries an answer: `drive(answer, *arguments, **options)` returns its output as arrays and
+        numbers in tuples and lists. For classes, which must be instantiated first, and for answers that use randomness
+    view: the arrays to compare: `view(case, output)` -> one array for each result; the default takes the output itself
+    parts: the methods of a class that the student writes
     """
 
     reference: Callable
@@ -99,8 +101,8 @@ class Exercise:
         return self.reference.__name__
 
     def variant(self, mistakes=()):
-        """An answer with these mistakes; with none, a right one that is not the library's. `Exclusive`, a ValueError,
-        if two of them rewrite the same place of the right answer."""
+        """An answer with these mistakes; without any, a right answer that is not the library's. Raises `Exclusive`, a
+        ValueError, if two of them rewrite the same place of the right answer."""
         if isinstance(self.mistakes, Mistakes):
             return self.mistakes.variant(mistakes)
         made = frozenset(mistakes).__contains__
@@ -111,7 +113,7 @@ class Exercise:
         return not isinstance(self.mistakes, Mistakes) or self.mistakes.compatible(mistakes)
 
     def problems(self):
-        """What is wrong with the mistakes, in a sentence each: a rewrite that finds nothing, or several places."""
+        """The problems of the mistakes, one sentence each: a rewrite that matches nothing, or several places."""
         return self.mistakes.problems() if isinstance(self.mistakes, Mistakes) else []
 
     def is_gradient(self, result):
@@ -119,8 +121,8 @@ class Exercise:
 
 
 def draw_sizes(rng, letters, least=2):
-    """Sizes for the letters of a shape, "B T D" -> {"B": 4, "T": 2, "D": 5}: all different, so that no axis passes for
-    another, and from `least` on."""
+    """Sizes for the letters of a shape, "B T D" -> {"B": 4, "T": 2, "D": 5}: all different, so that no axis can be
+    mistaken for another, and at least `least`."""
     letters = letters.split()
     chosen = rng.permutation(np.arange(least, least + len(letters) + 2))[: len(letters)]
     return dict(zip(letters, map(int, chosen), strict=True))

@@ -47,7 +47,7 @@ def _id(part):
 
 
 def _with_markers(text):
-    """The stub with nbgrader's marks around the bodies: it replaces what stands between them."""
+    """The stub with nbgrader's marks around the bodies: nbgrader replaces the text between the marks."""
     lines = []
     for line in text.rstrip().splitlines():
         space = line[: len(line) - len(line.lstrip())]

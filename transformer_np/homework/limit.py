@@ -1,4 +1,4 @@
-"""A limit on the time of a student's code, which may never come to an end.
+"""A limit on the time of a student's code, which may never end.
 
 On POSIX, in the main thread, a timer sends SIGALRM and its handler raises. Elsewhere a second thread has Python raise
 in the first one. Both wait for the next line of Python: code in C that does not return, such as sum(range(10**12)),
@@ -18,7 +18,7 @@ from .judging.attempt import is_students
 
 SECONDS = 10.0  # for one exercise
 GRACE = 5.0  # until code in C counts as stuck
-_AGAIN = 0.5  # seconds until it is raised again: a bare `except:` in a loop may have caught it
+_AGAIN = 0.5  # seconds until TookTooLong is raised again: a bare `except:` in a loop may have caught it
 
 
 class TookTooLong(KeyboardInterrupt):
@@ -56,11 +56,11 @@ class TimeLimit:
 
     @contextmanager
     def __call__(self, what):
-        """Inside, a student's code may run for `seconds`. Raises Stopped when the time is over, even if the code caught
-        that, and Interrupted for Ctrl-C. what: the subject of its message, "softmax". Yields a function that tells
-        whether the time is over.
+        """Inside the block, a student's code may run for `seconds`. Raises Stopped when the time is over, even if the
+        code catches TookTooLong, and Interrupted for Ctrl-C. what: the subject of its message, "softmax". Yields a
+        function that tells whether the time is over.
         """
-        frames = []  # of the moment when the time was over, from the one with the `with` on
+        frames = []  # at the moment when the time was over, starting with the frame of the `with`
         outside = len(list(traceback.walk_stack(sys._getframe(2))))
 
         def over(stack):
@@ -124,7 +124,7 @@ def _by_thread(seconds, over):
         yield
     finally:
         # An exception that is not delivered yet arrives at a call. It must not be taken back with NULL: CPython 3.11
-        # would then wait for it for ever at the first function that a debugger or a profiler traces.
+        # would then wait for it forever at the first function that a debugger or a profiler traces.
         try:
             stop()
             stop()
@@ -134,7 +134,7 @@ def _by_thread(seconds, over):
 
 @contextmanager
 def _c_code_watched(seconds, ends_process):
-    """Inside, after these seconds, the running lines of all threads are printed to stderr."""
+    """Inside the block, print the running lines of all threads to stderr after these seconds."""
     try:
         faulthandler.dump_traceback_later(seconds, exit=ends_process, file=sys.__stderr__)
     except (AttributeError, OSError, ValueError):  # a stderr without a file, as in pythonw

@@ -1,4 +1,4 @@
-"""The file that a teacher begins an exercise with."""
+"""The file with which a teacher begins an exercise."""
 
 import keyword
 from pathlib import Path
@@ -8,15 +8,15 @@ from .path import all_exercises
 _TEMPLATE = '''\
 """The exercise `{name}`, and the mistakes that people make in it.
 
-    transformer-np homework verify {folder}                 what is wrong with this file
-    transformer-np homework start work --exercises {folder}   the file of a student
+    transformer-np homework verify {folder}                 report the problems of this file
+    transformer-np homework start work --exercises {folder}   write a student's file
 """
 
 import numpy as np
 
 from transformer_np.homework.exercise import Case, Exercise, Result, draw_sizes
 
-# 1. The function. Students get its signature and its docstring, and see its code once theirs is right.
+# 1. The function. Students get its signature and its docstring, and see its code once their own is right.
 
 
 def {name}(x, axis=-1):
@@ -77,7 +77,7 @@ EXERCISES = [
 - one maximum for all:  np.max(np.abs(x), axis=axis, keepdims=True) -> np.max(np.abs(x))
   There is one maximum for the whole array. Each row along the axis has its own: np.max needs axis and keepdims.
 - divided by the sum:  np.max(np.abs -> np.sum(np.abs
-  x is divided by the sum of the absolute values. Then they add up to 1; here the largest of them is to be 1.
+  x is divided by the sum of the absolute values, so they add up to 1. The largest of them must be 1.
 """,
     )
 ]

@@ -67,8 +67,8 @@ def read(notes):
 
 
 def amended(notes, instead="", without=()):
-    """Notes for an answer that much is the same in: those of `instead` take the place of their namesakes, and these
-    names are left out."""
+    """Notes for a similar answer: the mistakes in `instead` replace those of the same name, and the names in `without`
+    are left out."""
     entries, others = _by_name(notes), _by_name(instead)
     if unknown := {*others, *without} - set(entries):
         raise ValueError(f"there are no such mistakes to amend: {', '.join(sorted(unknown))}")
@@ -76,6 +76,6 @@ def amended(notes, instead="", without=()):
 
 
 def _by_name(notes):
-    """{name: the lines of a mistake, its first included}"""
+    """{name: the lines of a mistake, including the first}"""
     texts = [text.rstrip("\n") + "\n" for text in re.split(r"^(?=- )", notes, flags=re.MULTILINE)[1:]]
     return {text[2:].partition("\n")[0].partition(":  ")[0].removesuffix(":"): text for text in texts}

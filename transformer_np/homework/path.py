@@ -1,7 +1,7 @@
 """All exercises, in the order of the notebooks.
 
-Every file in sheets/ that has a list EXERCISES is a sheet. An exercise says which chapter it belongs to and where it
-stands there; sheets/chapters.toml has the chapters in order. A teacher's folder of such files can stand beside them.
+Every file in sheets/ that has a list EXERCISES is a sheet. An exercise names its chapter and its place in the chapter;
+sheets/chapters.toml has the chapters in order. A teacher's folder can add such files.
 """
 
 import hashlib
@@ -76,7 +76,7 @@ def _notebooks():
 
 @contextmanager
 def exercises_in(folder):
-    """Inside, the exercises of a folder stand beside the library's, or in the place of those with the same names.
+    """Inside the block, the exercises of a folder are added to the library's, and replace those with the same names.
 
     folder: with files that have a list EXERCISES; None for the library's alone. Raises ExercisesError if a file cannot
     be imported or none has exercises.
@@ -125,7 +125,7 @@ def _loaded(folder):
 
 
 def _files(folder):
-    """The files with exercises; a student's file in the same folder is none."""
+    """The files with exercises; a student's file in the same folder does not count."""
     return [file for file in sorted(folder.glob("[!._]*.py")) if b"EXERCISES" in file.read_bytes()]
 
 
@@ -160,7 +160,7 @@ def own_content():
 
 
 def find(name):
-    """The exercise with this name; case and underscores are ignored. ValueError with near names for others."""
+    """The exercise with this name; case and underscores are ignored. Raises ValueError with similar names if none."""
     plain = {_plain(known): exercise for known, exercise in all_exercises().items()}
     if _plain(name) in plain:
         return plain[_plain(name)]

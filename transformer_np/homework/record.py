@@ -1,7 +1,7 @@
-"""The record of what a student has solved: one file in the student's folder, written by every check there.
+"""The record of a student's solved exercises: one file in the student's folder, written by every check there.
 
-`transformer-np start` creates progress.json. Beside it, `check` in a notebook and the commands `homework check` and
-`homework status` add their verdicts. Without the file nothing is kept.
+`transformer-np start` creates progress.json. In its folder, `check` in a notebook and the commands `homework check` and
+`homework status` add their verdicts. Without the file nothing is recorded.
 """
 
 import json
@@ -70,7 +70,7 @@ def bar(entries):
 
 
 def progress(folder="."):
-    """A picture of what is right in a student's folder, by chapter (`plots.progress`)."""
+    """A picture of the right answers in a student's folder, by chapter (`plots.progress`)."""
     from .. import plots
 
     return plots.progress(by_chapter(read(folder)))

@@ -3,16 +3,16 @@
     - mean for sum:  np.sum -> np.mean
       The text that the student reads, on the lines below.
 
-Left of the arrow stands a piece of the right answer, right of it what a student writes instead. A piece is compared
-token by token, so spaces, comments and line breaks do not matter; `;` stands for the end of a line. It has to occur
-once in the answer and in the helper functions of the sheets that the answer calls. Before it may stand
+The arrow leads from a piece of the right answer to the code that a student writes instead. A piece is compared token by
+token, so spaces, comments and line breaks do not matter; `;` stands for the end of a line. The piece has to occur once
+in the answer and in the helper functions of the sheets that the answer calls. These words may precede it:
 
     every        rewrite every place where it occurs
     2nd, 3rd, …  rewrite this one
     in name:     look into this function, class or method only
 
-Several rewrites, or long ones, stand on lines of their own, indented by four; a piece of several lines follows its
-arrow, indented by eight. Code without an arrow is the whole body of the wrong answer, or after `in name:` that of a
+Several rewrites, or long ones, go on separate lines, indented by four; a piece of several lines follows its arrow,
+indented by eight. Code without an arrow is the whole body of the wrong answer, or after `in name:` the whole body of a
 helper or method. Lines that begin with # are comments.
 
     - divided by D − 1:
@@ -40,9 +40,9 @@ class Exclusive(ValueError):
 class Mistakes(Mapping):
     """{name: text} of the mistakes in an answer, in order, and the answer with any of them made.
 
-    answer: a right one, a function or class in plain code; notes: the mistakes, as described above
+    answer: a right answer, a function or class in plain code; notes: the mistakes, as described above
 
-    The notes are read when they are first asked for, and the answer is compiled when it is first made.
+    The notes are read when they are first needed, and a wrong answer is compiled when it is first used.
     """
 
     def __init__(self, answer, notes):
@@ -82,7 +82,7 @@ class Mistakes(Mapping):
         return True
 
     def problems(self):
-        """What is wrong with the notes, in a sentence each."""
+        """The problems of the notes, one sentence each."""
         try:
             names = list(self)
         except ValueError as error:
@@ -126,7 +126,7 @@ class Mistakes(Mapping):
         return edits
 
     def _located(self, entry):
-        """Where one mistake rewrites what: [(code, begin, end, new text), …]."""
+        """The places that one mistake rewrites: [(code, begin, end, new text), …]."""
         places = []
         for rewrite in entry.rewrites:
             scopes = self._scopes(entry.name, rewrite)
@@ -140,7 +140,7 @@ class Mistakes(Mapping):
         return places
 
     def _chosen(self, entry, rewrite, found):
-        """Those of the places that are meant."""
+        """The places that a rewrite selects among those found."""
         about = f"{self._about(entry.name)}: {rewrite.old!r}"
         least = {"": 1, "every": 2}.get(rewrite.which) or int(rewrite.which[:-2])
         if len(found) < least:
@@ -188,7 +188,7 @@ class Mistakes(Mapping):
         return texts
 
     def _compiled(self, texts):
-        """The answer made from these texts: everything it uses of the sheets is made again around them."""
+        """The answer compiled from these texts, together with everything that it uses from the sheets."""
         modules = {}
         for thing, code in self._family.items():
             modules.setdefault(thing.__module__, []).append((code.line, thing, code))

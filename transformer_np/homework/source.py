@@ -49,7 +49,7 @@ class Code:
         return _comparable(self.text)
 
     def find(self, old, begin, end):
-        """Where a piece of code occurs between two places of the text."""
+        """The places of a piece of code between two positions of the text."""
         wanted = [token for token, _, _ in _comparable(old)]
         n, tokens = len(wanted), [token for token in self._tokens if begin <= token[1] and token[2] <= end]
         places, i = [], 0
@@ -63,7 +63,7 @@ class Code:
         return places
 
     def scopes(self, name, body):
-        """Where the functions, classes and methods of this name stand in the text, or their bodies."""
+        """The places of the functions, classes and methods with this name in the text, or of their bodies."""
         starts = [0, *accumulate(map(len, self._lines))]
         found, left = [], [("", node) for node in ast.parse(self.text).body]
         while left:
@@ -81,7 +81,7 @@ class Code:
         return found
 
     def fitted(self, new, begin, end):
-        """The new text for a place: where it takes whole lines, several statements stand below each other."""
+        """The new text for a place. If the place takes whole lines, each statement gets a line."""
         line = self.text[self.text.rfind("\n", 0, begin) + 1 : begin]
         if line.strip():
             return " ".join(part.strip() for part in new.splitlines())
@@ -121,6 +121,6 @@ def used_by(thing):
 
 
 def is_near(thing, answer):
-    """Whether something stands in the same sheet as the answer or in one beside it."""
+    """Whether something is defined in the same sheet as the answer or in a neighbouring sheet."""
     package = answer.__module__.rpartition(".")[0]
     return thing.__module__ == answer.__module__ or (package != "" and thing.__module__.rpartition(".")[0] == package)

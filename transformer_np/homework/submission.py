@@ -36,7 +36,7 @@ class Submission:
 
     path: the file or folder; answers: {name of an exercise: the student's function or class}, in the path's order
     imported: {name of an exercise: its module} for functions that the student imports instead of writing them
-    others: {name of an exercise: what has its name but is no function}
+    others: {name of an exercise: the object of that name, if it is not a function}
     """
 
     path: Path
@@ -108,7 +108,7 @@ def _home(found):
 
 @contextmanager
 def _importable(folder):
-    """Inside, the modules of a folder can be imported; afterwards nothing of it remains in sys.modules or on the disk.
+    """Inside the block, the modules of a folder can be imported; afterwards no trace remains in sys.modules or on disk.
 
     Yields a function that returns the names of the modules loaded from the folder.
     """
@@ -142,8 +142,8 @@ def _is_below(file, root):
 
 
 def _execute(file, limit):
-    """The module of a file. A private name hides none of Python's modules and does not run `__main__` blocks; a module
-    that another file has imported is used again."""
+    """The module of a file. It has a private name, so that it hides no module of Python and runs no `__main__` block. A
+    module that another file has imported is reused."""
     known = sys.modules.get(file.stem)
     if known is not None and getattr(known, "__file__", None) and os.path.samefile(known.__file__, file):
         return known
@@ -264,8 +264,8 @@ def check_all(submission, seed=None):
 
 @contextmanager
 def library_instead(submission, names):
-    """Inside, the student's code calls the library's functions instead of its own answers with these names. Yields the
-    set of the names called so far."""
+    """Inside the block, the student's code calls the library's functions instead of its own answers with these names.
+    Yields the set of the names called so far."""
     called, exercises = set(), all_exercises()
     instead = {
         id(submission.answers[name]): stand_in(

@@ -31,7 +31,7 @@ class Swap:
 
 @contextmanager
 def using(answers):
-    """Inside, the library computes with the student's functions and classes.
+    """Inside the block, the library computes with the student's functions and classes.
 
         import homework
         with using(homework) as swap:
@@ -39,7 +39,7 @@ def using(answers):
             loss = …
         print(swap.calls)
 
-    answers: a module, `globals()` of a notebook, or {name: function}; names that are no exercise, answers that are not
+    answers: a module, `globals()` of a notebook, or {name: function}; names of no exercise, answers that are not
         started and the library's own functions are ignored. Create the model inside to use the student's blocks.
 
     Yields a Swap. Afterwards the library is restored, also after an exception. Raises ValueError if the answers contain
@@ -120,7 +120,7 @@ def _counted(answer, on_call):
 
 @contextmanager
 def _counted_methods(exercise, answer, on_call):
-    """Inside, a class counts the calls of the methods to write, or its objects if it has no such methods."""
+    """Inside the block, count the calls of a class's methods to write, or its objects if it has no such methods."""
     before = dict(vars(answer))
     names = _methods(exercise, answer)
     for name in names:

@@ -46,7 +46,7 @@ def train_both(answers, steps=200, every=10, seed=0, report=lambda step, library
 
     answers: as for `using`
     report: called with a step and its two losses, at step 1 and every `every` steps
-    in_both: names of answers that both runs use: a right dropout may draw other random numbers than the library's,
+    in_both: names of answers that both runs use: a right dropout may draw different random numbers from the library's,
         which changes the losses
     limit: a TimeLimit for each step with the answers
 

@@ -1,4 +1,4 @@
-"""What is wrong with a teacher's exercises, in a sentence each."""
+"""The problems of a teacher's exercises, one sentence each."""
 
 import inspect
 from itertools import combinations
@@ -18,7 +18,7 @@ SEEDS = (0, 1)
 
 
 def problems(exercise, seconds=10.0):
-    """What is wrong with an exercise, in a sentence each. What builds on something wrong is not looked at."""
+    """The problems of an exercise, one sentence each. The first step with a problem is the last: others build on it."""
     limit = TimeLimit(seconds)
     for step in (_about_fields, _about_cases, _about_reference, _about_stub, _about_answer, _about_mistakes):
         try:

@@ -1,5 +1,5 @@
-"""Tools to look inside a model: gradient checks, a trace of every step, the attention explorer, and what layers and
-heads contribute."""
+"""Tools to look inside a model: gradient checks, a trace of every step, the attention explorer, and the
+contributions of layers and heads."""
 
 from .interpretation import HeadAblation, attention_rollout, head_ablation, logits_by_layer
 

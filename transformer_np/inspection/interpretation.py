@@ -17,7 +17,7 @@ from ..support.replacing import method_replaced
 def logits_by_layer(model, *inputs):
     """The logits that a model would give if it ended after each block: the "logit lens" (nostalgebraist 2020).
 
-        logits_l = output(norm(x_l)),    x_0 what enters the first block, x_l what leaves block l
+        logits_l = output(norm(x_l)),    x_0 the input of the first block, x_l the output of block l
 
     model: a GPT, Llama, TransformerXL; a Transformer or T5, whose decoder is shown; or a Bert with an mlm_head
     inputs: the arguments of its forward
@@ -74,7 +74,7 @@ def attention_rollout(weights):
     ->  R (L, T, T), or (L, B, T, T): row t of R_l adds up to 1
 
     The weights of one layer say where it looks among the *outputs of the layer below*, which are mixed already. The
-    rollout multiplies the mixtures. It ignores values, feed-forward networks and the size of what is added.
+    rollout multiplies the mixtures. It ignores values, feed-forward networks and the size of each contribution.
 
     Raises ValueError for another shape.
     """

@@ -224,7 +224,7 @@ def _within(module, name):
 _ALIGNED = "><<<<<>>>"
 _WIDEST = (6, 1, 200, 26, 21, 20, 9, 9, 9)
 _FORMULA_AT, _MODULE_AT = 2, 3
-_READABLE, _NARROWEST = 24, 16  # a formula gets so many characters at the cost of the names, which keep so many
+_READABLE, _NARROWEST = 24, 16  # characters that a formula gets at the cost of the names, and that the names keep
 
 
 def _text_row(step, digits):
@@ -291,7 +291,7 @@ class _Notes:
 
     @contextmanager
     def taken(self, model):
-        """Record every call of a function of `functional` and of a module of the model inside."""
+        """Inside the block, record every call of a function of `functional` and of a module of the model."""
         with ExitStack() as stack:
             for name in functional.__all__:
                 function = getattr(functional, name)

@@ -7,9 +7,9 @@ from .. import functional as F
 
 
 class Activation(NamedTuple):
-    """forward(x) -> y and backward(dy, x) -> dx. All look up F.name at every call: a swapped function is used.
+    """forward(x) -> y and backward(dy, x) -> dx. All look up F.name at every call, so a swapped function is used.
 
-    with_slope(x) -> y, dy/dx, where computing them together is much less work; dy/dx is None if a swap forbids it.
+    with_slope(x) -> y, dy/dx, if computing both together saves much work; dy/dx is None if one function is swapped.
     """
 
     forward: Callable
@@ -34,7 +34,7 @@ ACTIVATIONS = {
 
 
 def activate(module, x):
-    """A module's own `activation`, and what activate_backward needs, as keyword arguments for `keep`.
+    """Apply the module's `activation`, and return the arrays for activate_backward as keyword arguments for `keep`.
 
     x (...)  ->  y (...), {"slope": dy/dx} or {"before": x}
     """
@@ -46,7 +46,7 @@ def activate(module, x):
 
 
 def activate_backward(module, dy):
-    """Backward of activate, from what the module kept.  dy (...)  ->  dx (...)"""
+    """Backward of activate, from the array that the module kept.  dy (...)  ->  dx (...)"""
     if "slope" in module._kept:
         return dy * module.kept("slope")
     return ACTIVATIONS[module.activation].backward(dy, module.kept("before"))

@@ -8,7 +8,7 @@ from ..support.replacing import Input
 from .initial import glorot_uniform
 from .places import ATTENTIONS, Argument, Result
 
-# From both of these sizes on, attention is computed tile by tile: that is faster once the scores outgrow the cache.
+# Attention is computed tile by tile if both sizes are reached: that is faster once the scores outgrow the cache.
 TILED_BYTES = 16 * 2**20  # of all scores, (B, H, T, S)
 TILED_LENGTH = 256  # of queries and of keys
 
@@ -26,11 +26,11 @@ class MultiHeadAttention(Module):
     unless eval(keep=True) requests all intermediates.
 
     d_head: K, if it is not D/H: the matrices are then (D, H·K), and w_o (H·K, D)
-    bias: of all four linear maps; "qkv" leaves the output without, as in Qwen2
+    bias: whether all four linear maps have a bias; with "qkv" the output has none, as in Qwen2
     scaled: whether the scores are divided by √d_k; T5 scales its initial weights instead
     relative_bias: a RelativePositionBias added to unscaled scores; several layers may share one
     num_kv_heads: G heads of keys and values, each shared by H/G heads of queries (Ainslie et al. 2023); w_k and w_v are
-        then (D, G·K). None is H
+        then (D, G·K). None means H
     rotary: how queries and keys are turned by their positions (Su et al. 2021): the arguments of functional.rotary
         after the positions, such as {"theta": 10000.0}; None leaves them as they are. For self-attention only
     """
@@ -195,7 +195,7 @@ class MultiHeadAttention(Module):
 
 
 class _Tiled:
-    """One forward of tiled attention: what its backward and its weights are computed from."""
+    """One forward pass of tiled attention, with the arrays from which its backward and its weights are computed."""
 
     def __init__(self, q, k, mask):
         self.q, self.k, self.mask = q, k, mask

@@ -20,7 +20,7 @@ class AddNorm(Module):
         norm_first (Xiong et al. 2020):   x + Dropout(sublayer(LayerNorm(x)))
 
     The sub-layer is passed in: its forward to `forward`; its backward, a function from dout to dx, to `backward`.
-    norm: a layer to use instead of the LayerNorm, such as RMSNorm(d_model); eps, bias and dtype then do nothing
+    norm: a layer to use instead of the LayerNorm, such as RMSNorm(d_model); eps, bias and dtype are then ignored
     """
 
     def __init__(

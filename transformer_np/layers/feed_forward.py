@@ -9,7 +9,7 @@ from .activations import ACTIVATIONS, activate, activate_backward
 from .initial import glorot_uniform
 from .places import Result
 
-GATED = {"gated_gelu": (), "gated_silu": ("silu",)}  # what F.gated_feed_forward is told about the gate
+GATED = {"gated_gelu": (), "gated_silu": ("silu",)}  # the arguments of F.gated_feed_forward for the gate
 
 
 class FeedForward(Module):

@@ -44,6 +44,7 @@ def uniform(rng, shape, bound, dtype):
 
 
 def _zeros(shape, dtype):
-    """Read-only zeros that take no memory until a Parameter copies them. Real zeros would be given back after the copy,
-    and the next gradients put there: written and so in memory, long before a backward pass."""
+    """Read-only zeros that take no memory until a Parameter copies them. Real zeros would be freed after the copy, and
+    the next gradients would reuse their memory. That memory has been written to, so it would be resident long before a
+    backward pass."""
     return np.broadcast_to(np.zeros((), dtype), shape)

@@ -1,7 +1,8 @@
 """Values that a layer computes with the functions of `functional`, for `Module.replacing`.
 
-A layer calls F.name, and so do the functions themselves. While a value is replaced, such a function is another one as
-long as the layer runs. So the layers need no code for it, and a model without a replacement runs as fast as before.
+A layer calls F.name, and so do the functions themselves. While a value is replaced, such a function is swapped as long
+as the layer runs. So the layers need no code for replacements, and a model without a replacement runs as fast as
+before.
 """
 
 from contextlib import ExitStack, contextmanager
@@ -40,7 +41,7 @@ class Argument(Place):
             return self.plain_backward(*args, **kwargs)
 
     def _before(self, function, *args, **kwargs):
-        if self.array is None:  # not a function inside the first one
+        if self.array is None:  # skip calls inside the first one
             args = list(args)
             args[self.index] = self.replace(args[self.index])
         return function(*args, **kwargs)
@@ -54,8 +55,8 @@ class Argument(Place):
 class Result(Place):
     """The result of a function that the layer calls.
 
-    function, backward: the names of the function and of the one that is given the gradient of its result
-    calls: which call of each it is, from 0
+    function, backward: the names of the function and of the one that receives the gradient of its result
+    calls: for each of the two, the number of the call in question, from 0
     """
 
     def __init__(self, function, backward=None, calls=(0, 0), off=()):
@@ -87,7 +88,7 @@ class Result(Place):
 
 @contextmanager
 def swapped(changes):
-    """Inside, a call of F.name(…) is a call of changes[name](the function, …)."""
+    """Inside the block, F.name(…) calls changes[name](the function, …)."""
     with ExitStack() as stack:
         for name, change in changes.items():
             if (function := getattr(F, name, None)) is not None:

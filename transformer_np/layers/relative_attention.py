@@ -17,8 +17,8 @@ class RelativeMultiHeadAttention(Module):
         scores = ((x W_Q + u) (source W_K)ᵀ + shift((x W_Q + v) (R W_R)ᵀ)) / √d_k,    source = [memory; x]
 
     in each of H heads. R has the sinusoids of the distances M + T − 1 … 0. The scores depend on the distance between
-    two tokens and not on their positions. So the hidden states of an earlier segment can be used again, without two
-    tokens at one position, and a memory may be longer than in training.
+    two tokens and not on their positions. So the hidden states of an earlier segment can be reused without giving two
+    tokens the same position, and a memory may be longer than in training.
 
     u (H, K) and v (H, K) are learned and start at 0. The memory is a constant: it gets no gradient.
     """
@@ -38,7 +38,7 @@ class RelativeMultiHeadAttention(Module):
 
     @property
     def weights(self) -> np.ndarray:
-        """The attention weights of the last forward, (B, H, T, M + T), the memory first. None before it."""
+        """The attention weights of the last forward, (B, H, T, M + T), the memory first. None before any forward."""
         return self._kept.get("weights")
 
     def replaceable(self):
@@ -68,7 +68,7 @@ class RelativeMultiHeadAttention(Module):
         return F.linear(concat, self.w_o.data)
 
     def backward(self, dout):
-        """dout (B, T, D)  ->  dx (B, T, D). The memory's projections get a gradient, the memory itself does not."""
+        """dout (B, T, D)  ->  dx (B, T, D). The memory's projections get a gradient; the memory itself does not."""
         x, source, encodings, concat = self.kept("x", "source", "encodings", "concat")
         q, k, v, r, weights = self.kept("q", "k", "v", "r", "weights")
         dconcat, dw_o, _ = F.linear_backward(dout, concat, self.w_o.data)
@@ -99,7 +99,7 @@ class RelativeMultiHeadAttention(Module):
 def distance_encodings(function, length, d_model, dtype):
     """The sinusoids of the distances length − 1 … 0, the farthest first: (length, d_model), read-only.
 
-    function: F.sinusoidal_encoding. It is a part of the key: a swapped one gets results of its own.
+    function: F.sinusoidal_encoding. It is part of the cache key, so a swapped function gets its own results.
     """
     encodings = np.ascontiguousarray(function(length, d_model, dtype)[::-1])
     encodings.flags.writeable = False

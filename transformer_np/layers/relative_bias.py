@@ -26,7 +26,7 @@ class RelativePositionBias(Module):
         init_std=0.1,
     ):
         check_at_least("num_heads", num_heads, 1)
-        check_at_least("num_buckets", num_buckets, 1)  # before they are a key of the cached buckets
+        check_at_least("num_buckets", num_buckets, 1)  # before it becomes part of a cache key
         check_at_least("max_distance", max_distance, 1)
         check_flag("bidirectional", bidirectional)
         self.num_buckets, self.max_distance, self.bidirectional = num_buckets, max_distance, bidirectional
@@ -50,8 +50,8 @@ class RelativePositionBias(Module):
 
 @lru_cache(maxsize=64)
 def _buckets(function, *arguments):
-    """function(*arguments), kept because every layer needs the same buckets; read-only. The function is a part of the
-    key, so that a swapped F.relative_position_buckets gets results of its own."""
+    """function(*arguments), cached because every layer needs the same buckets; read-only. The function is part of the
+    cache key, so a swapped F.relative_position_buckets gets its own results."""
     buckets = function(*arguments)
     buckets.flags.writeable = False
     return buckets

@@ -105,7 +105,7 @@ def _table_row(cells, widths):
 
 
 def _explained(example, width):
-    """The lines printed, true and why; an array with several rows shows the one with the largest difference."""
+    """The lines "printed", "true" and "why"; of an array, the row with the largest difference."""
     place, row = _worst_row(differences(example.printed, example.computed))
     shown, true = np.atleast_1d(example.printed[row]), np.atleast_1d(example.computed[row])
     cells = _numbers(shown, example.digits), _numbers(true, example.digits, more=2)

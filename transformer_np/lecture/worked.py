@@ -18,7 +18,7 @@ class WorkedExample:
     printed, computed: arrays of one shape; for a sentence, `printed` is its claim as numbers
     digits: the number of printed decimals; None for a sentence that claims exact values
     expected: the verdict that the authors of this package found
-    reason: the explanation of the verdict; for an erratum with the true value
+    reason: the explanation of the verdict; an erratum's also gives the true value
     checks: ((description, whether it holds), …), further conditions
     """
 

@@ -78,11 +78,11 @@ def _check(name, value, kind):
         raise TypeError(f"{name} must be {expected}, got {short(value)}")
 
 
-OBJECTS = 10_000  # bytes of a block's Python objects, whatever its sizes
+OBJECTS = 10_000  # bytes of a block's Python objects, for all sizes
 
 
 def fitting(config):
-    """The config, if a model of it can fit into memory; MemoryError with the memory that it needs at least."""
+    """The config, if its model can fit into memory; otherwise MemoryError, with the least memory that it needs."""
     layers = sum(getattr(config, f"num_{which}layers", 0) for which in ("", "encoder_", "decoder_"))
     tables = max(getattr(config, f"{which}vocab_size", 0) for which in ("", "src_", "tgt_"))
     if config.position_table:
@@ -90,7 +90,7 @@ def fitting(config):
     inside = config.d_model  # the features of all heads
     if getattr(config, "d_head", None) is not None:
         inside = config.num_heads * config.d_head
-    in_block = 2 * config.d_model * (inside + getattr(config, "d_ff", 0))  # W_q and W_o, W_1 and W_2: there are more
+    in_block = 2 * config.d_model * (inside + getattr(config, "d_ff", 0))  # W_q, W_o, W_1, W_2: a lower bound
     numbers = config.d_model * tables + layers * in_block
     check_memory(
         f"a {type(config).__name__} of these sizes", numbers * np.dtype(config.dtype).itemsize + layers * OBJECTS
@@ -102,7 +102,7 @@ class Pretrained:
     """A model that is read from, and written to, a folder in Hugging Face's layout: a mixin for a Module.
 
     config_class: the class of the model's configuration
-    layouts: the layouts that the model has (see `layouts`); it is written in the first
+    layouts: the layouts that the model can be read from (see `layouts`); it is written in the first
     """
 
     config_class = None

@@ -37,7 +37,7 @@ class GPTConfig(ModelConfig):
     tie_embeddings: whether the output projection is the token embedding transposed
     bias: whether the linear maps and the LayerNorms have biases
     layer_norm_eps: of the norms of either kind
-    window: how many tokens before it a token sees; None is all
+    window: the number of earlier tokens that a token sees; None means all
     positions: "learned", one row per position; "sinusoidal", added to √d_model · embedding (Vaswani et al. 2017);
         "rotary", which turns queries and keys (Su et al. 2021); "alibi", which lowers the scores of distant keys (Press
         et al. 2022)
@@ -128,7 +128,7 @@ class GPT(DecoderOnly):
         c = self.config = fitting(config)
         rng = np.random.default_rng(c.seed)
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
-        self.position, self.scale = None, 1.0  # of rotary and ALiBi, which work inside the attention
+        self.position, self.scale = None, 1.0  # for rotary and ALiBi, which work inside the attention
         if c.positions == "learned":
             self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
         elif c.positions == "sinusoidal":

@@ -1,4 +1,4 @@
-"""Llama, and the models that are Llama with other numbers: Mistral, Qwen2, SmolLM (Touvron et al. 2023)."""
+"""Llama (Touvron et al. 2023), and the models with its architecture: Mistral, Qwen2, SmolLM."""
 
 from dataclasses import dataclass
 
@@ -20,8 +20,8 @@ class LlamaConfig(ModelConfig):
     max_len: the context, in tokens
     num_kv_heads: heads of keys and values, each shared by num_heads / num_kv_heads heads of queries; None is num_heads
     d_head: K, the width of a head; None is d_model / num_heads
-    d_ff: the width of the feed-forward network; None is ⅔ · 4 · d_model, rounded up to a multiple of 8: as many
-        parameters as 4 · d_model without a gate
+    d_ff: the width of the feed-forward network; None is ⅔ · 4 · d_model, rounded up to a multiple of 8, which gives as
+        many parameters as 4 · d_model without a gate
     rope_theta, rope_scaling: of the rotary positions, see functional.rotary_frequencies
     window: how many tokens before it a token sees; None is all. Hugging Face's sliding_window is window + 1
     eps: of the RMSNorms

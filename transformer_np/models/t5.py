@@ -1,4 +1,4 @@
-"""T5, the text-to-text Transformer: an encoder–decoder that reads its task in the text (Raffel et al. 2020)."""
+"""T5, the text-to-text Transformer: an encoder–decoder whose input text names the task (Raffel et al. 2020)."""
 
 from dataclasses import dataclass
 
@@ -31,7 +31,8 @@ class T5Config(ModelConfig):
     scale_output: whether a tied output projection first scales its input by 1/√D, as in all published weights
     num_buckets, max_distance: of the relative position bias; all distances from max_distance on share one bucket
     bos_id: the decoder's first token, which in T5 is the padding
-    max_len: the most tokens that decoding writes; the input may be longer, as nothing depends on absolute positions
+    max_len: the most tokens that decoding writes; the input may be longer, because nothing depends on absolute
+        positions
     """
 
     vocab_size: int

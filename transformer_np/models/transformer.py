@@ -14,11 +14,12 @@ from .encoder_decoder import EncoderDecoder, InputEmbedding
 class TransformerConfig(ModelConfig):
     """Sizes and choices of a Transformer. The defaults are the paper's base model (Vaswani et al. 2017, table 3).
 
-    norm_first: whether LayerNorm stands before each sub-layer and at the end of a stack, or after each residual sum
+    norm_first: whether LayerNorm comes before each sub-layer and at the end of a stack; False is the paper's order,
+        after each residual sum
     activation: of the feed-forward network, "relu", "gelu", "gelu_tanh" or "silu"
     tie_embeddings: whether the output projection is the target embedding transposed; if source and target vocabulary
         have the same size, they count as one vocabulary, as in the paper, and the source embedding is tied too
-    max_len: the longest sequence, source or target, in tokens
+    max_len: the greatest length of a source or target, in tokens
     """
 
     src_vocab_size: int
@@ -64,7 +65,7 @@ class Transformer(EncoderDecoder):
     def __init__(self, config: TransformerConfig):
         c = self.config = fitting(config)
         rng = np.random.default_rng(c.seed)
-        # 1/(2√D): times √D, the embeddings are as large as the positional encoding, and the first logits are small
+        # after the factor √D, the embeddings are as large as the positional encoding; and the first logits are small
         std = 0.5 * c.d_model**-0.5
         stack = {
             "d_model": c.d_model,

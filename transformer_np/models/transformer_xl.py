@@ -17,7 +17,7 @@ class TransformerXLConfig(ModelConfig):
 
     d_ff: the width of the feed-forward network; None is 4 · d_model
     mem_len: the number of positions each layer remembers; 0 is a model without memory
-    norm_first: whether LayerNorm stands before each sub-layer; False is the paper's order, after it
+    norm_first: whether LayerNorm comes before each sub-layer; False is the paper's order, after it
     tie_embeddings: whether the output projection is the token embedding transposed
     """
 
@@ -86,14 +86,15 @@ class RecurrentBlock(Module):
 
 
 class TransformerXL(Module):
-    """A model that reads a text in segments; each layer remembers its own inputs in the segments before.
+    """A model that reads a text in segments; each layer remembers its own inputs from earlier segments.
 
         model = TransformerXL(TransformerXLConfig(vocab_size=11, d_model=16, num_heads=2, num_layers=2, mem_len=6))
         logits, mems = model(np.array([[4, 5, 6]]))       # (1, 3, 11), and 2 memories of (1, 3, 16)
         logits, mems = model(np.array([[7, 8, 9]]), mems) # goes on; the memories now hold 6 positions
 
-    A layer sees at most mem_len positions back, and each of these has seen mem_len positions back one layer below. So
-    the context reaches num_layers · mem_len tokens, at the cost of one segment. Gradients stop at the memory.
+    A layer sees mem_len positions before its segment, and each of these has seen mem_len positions before its own one
+    layer below. So the context reaches num_layers · mem_len tokens back, at the cost of one segment. Gradients stop at
+    the memory.
 
     With fixed parameters, consecutive segments give the same result as one long segment, until a layer forgets a
     position. `mem_len` may be larger than in training: no parameter depends on it.

@@ -28,7 +28,7 @@ class Word2Vec(Module):
         loss = model(np.array([4, 5]), np.array([5, 6]), np.array([[7, 8, 9], [10, 4, 7]]))       # 4 ln 2 at first
 
     center: the vector of a word whose neighbours are predicted; these are the vectors to use after training
-    context: the vector of a word as a neighbour, or as a drawn word that is no neighbour
+    context: the vector of a word as a neighbour, or as a randomly drawn word
 
     Words with the same neighbours have to match the same context vectors, so their center vectors become alike. There
     are two tables because a word hardly ever stands near itself: with one table, c · c would have to be small.

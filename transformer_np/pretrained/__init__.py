@@ -1,6 +1,6 @@
 """Pretrained weights: folders in Hugging Face's layout, read into our models and written back.
 
-    model = Bert.from_pretrained("folder")            a folder on this disk, never downloaded; also GPT, Llama, T5
+    model = Bert.from_pretrained("folder")            a local folder, never downloaded; also GPT, Llama, T5
     model.save_pretrained("other folder")             Hugging Face loads it
 
 A folder holds `config.json` (type and sizes), `model.safetensors` (the weights by name) or its shards with their index

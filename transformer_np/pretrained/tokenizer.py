@@ -8,7 +8,7 @@ class PretrainedTokenizer:
 
     path: a tokenizer.json, or its folder
 
-    Padding and truncation in the file are turned off: the code that makes a batch decides about both.
+    Padding and truncation in the file are turned off: the code that makes a batch controls both.
 
     Raises ModuleNotFoundError without the tokenizers library, FileNotFoundError for a missing file, ValueError for a
     damaged one.
@@ -25,7 +25,7 @@ class PretrainedTokenizer:
         if path.is_dir():
             path = path / "tokenizer.json"
         if not path.is_file():
-            raise FileNotFoundError(f"there is no {path}, which the tokenizer is read from")
+            raise FileNotFoundError(f"cannot read the tokenizer: there is no {path}")
         try:
             self._tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
         except Exception as error:  # the library raises no narrower type

@@ -1,1 +1,1 @@
-"""Shared by all parts: argument checks, atomic file writes, processes and their threads."""
+"""Helpers for all parts: argument checks, atomic file writes, processes and their threads."""

@@ -77,7 +77,7 @@ _trusting = False
 
 @contextmanager
 def trusting():
-    """Turn off `shapes` inside: for repeats of a checked call that are so short that the check would cost time."""
+    """Turn off `shapes` inside the block, for repeats of a checked call that the check would slow down."""
     global _trusting
     before, _trusting = _trusting, True
     try:
@@ -125,8 +125,8 @@ def as_float_array(value, name):
 
 
 def is_masked_array(value):
-    """Whether the value is a masked array. NumPy imports np.ma at its first use, which an isolated process may not, so
-    this does not touch it: without the module loaded there is no masked array."""
+    """Whether the value is a masked array. NumPy imports np.ma at its first use, which an isolated process may not do.
+    So this function does not touch np.ma: before the module is loaded, no masked array exists."""
     module = sys.modules.get("numpy.ma")
     return module is not None and isinstance(value, module.MaskedArray)
 
@@ -270,7 +270,7 @@ def check_heads(num_heads, d_model):
 
 
 def check_kv_heads(num_kv_heads, num_heads):
-    """Heads of keys and values, each shared by the same number of heads of queries."""
+    """Raise ValueError unless num_kv_heads divides num_heads, so that equally many heads of queries share each."""
     check_at_least("num_kv_heads", num_kv_heads, 1)
     if num_heads % num_kv_heads:
         raise ValueError(f"num_kv_heads must divide num_heads, got {num_kv_heads} for num_heads = {num_heads}")

@@ -18,9 +18,9 @@ LARGEST_TEXT = 1 << 30  # bytes of a JSON or TOML file or a text: more is a wron
 def write_atomically(path, write):
     """Call `write(temporary path)`, flush the file to disk, then rename it to `path`.
 
-    A killed process or a full disk leaves the old file or the new one, never a partial one. The temporary name is of
-    this call alone and has the ending of `path`; the next call removes it if its process was killed. A device or a
-    pipe, such as /dev/stdout, is written directly.
+    A killed process or a full disk leaves the old file or the new one, never a partial one. The temporary name is
+    unique to this call and has the ending of `path`; if the process is killed, the next call removes that file. A
+    device or a pipe, such as /dev/stdout, is written directly.
     """
     path = Path(path)
     with naming(path):
@@ -29,7 +29,7 @@ def write_atomically(path, write):
 
 @contextmanager
 def naming(path):
-    """Inside, an OSError without a file, such as "No space left on device", gets this one."""
+    """In the block, an OSError that names no file, such as "No space left on device", is given this path."""
     try:
         yield
     except OSError as error:
@@ -66,7 +66,7 @@ def _prefix(path):
 
 
 def _remove_abandoned(path):
-    """Remove temporary files of this path whose process was killed: nobody holds their lock any more."""
+    """Remove temporary files of this path whose process was killed: no process holds their lock any more."""
     if fcntl is None:
         return
     with suppress(OSError):
@@ -126,15 +126,15 @@ def _locked(path):
         with suppress(OSError):
             if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
                 break
-        file.close()  # the last holder has just removed this file: lock the next one
-    with suppress(OSError):  # on a full disk, the lock holds without a name
+        file.close()  # the last holder has just removed this file: lock its successor
+    with suppress(OSError):  # the lock also holds without this text (full disk)
         file.truncate(0)
         os.write(file.fileno(), f"process {os.getpid()} on {gethostname()}\n".encode())
     return file
 
 
 def _lock(file):
-    """Lock an open file  ->  False if another process holds it. Where the drive has no locks, nobody holds any."""
+    """Lock an open file  ->  False if another process holds it. A drive without locks counts as not held."""
     if fcntl is not None:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -150,7 +150,7 @@ def _lock(file):
 
 def check_is_file(path, expected="a file"):
     """Raise FileNotFoundError or IsADirectoryError for a path without a file, and ValueError for a device or a pipe,
-    which could be endless or wait for ever."""
+    which could be endless or block forever."""
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder, expected {expected}")
@@ -164,14 +164,14 @@ def read_bytes(path, expected="a file", most=LARGEST_TEXT):
     """The bytes of a file. Errors as in check_is_file, and ValueError for more than `most` bytes."""
     check_is_file(path, expected)
     with open(path, "rb") as file:
-        data = file.read(most + 1)  # of a file such as those in /proc, the size is not known before
+        data = file.read(most + 1)  # files in /proc do not tell their size
     if len(data) > most:
         raise ValueError(f"{path} has more than {most:,} bytes, expected {expected}")
     return data
 
 
 def read_json(path):
-    """The JSON data in a UTF-8 file. Whatever is damaged raises ValueError with the file's name."""
+    """The JSON data in a UTF-8 file. A damaged file raises ValueError with the file's name."""
     return parse_json(read_bytes(path, "a file with JSON"), path)
 
 

@@ -1,4 +1,4 @@
-"""The memory that this process may use, to refuse what cannot fit before it is allocated."""
+"""The memory that this process may use, so that sizes that cannot fit are refused before they are allocated."""
 
 import os
 from contextlib import suppress
@@ -9,10 +9,10 @@ CGROUP = Path("/sys/fs/cgroup/memory.max")  # the limit of a container
 
 def memory_limit():
     """The bytes that this process may use at most: the machine's memory, or less in a container or under `ulimit -v`.
-    None if the system does not say."""
+    None if unknown."""
     limits = []
     for limit in (_of_machine, _of_container, _of_process):
-        with suppress(OSError, ValueError, ModuleNotFoundError):  # the system does not say, or may not be asked
+        with suppress(OSError, ValueError, ModuleNotFoundError):  # unknown, or not permitted
             limits.append(limit())
     return min((limit for limit in limits if limit > 0), default=None)
 

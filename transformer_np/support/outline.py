@@ -1,4 +1,4 @@
-"""The outline of a model, as text and as a table that folds: its modules, their parameters, how many there are."""
+"""The outline of a model, as text and as a table that folds: its modules, their parameters and the number of each."""
 
 from dataclasses import dataclass, replace
 from html import escape
@@ -10,7 +10,7 @@ class Outline:
 
     name: the attribute that holds it; kind: its class; parameters: its own, "w_q w_k (8, 8)" for two of one shape
     size: the number of parameters, with those of the modules inside; a tied parameter counts where it first occurs
-    times: how many modules this one stands for
+    times: the number of modules that this entry stands for
     """
 
     name: str
@@ -54,7 +54,7 @@ class Outline:
 
 
 def folded(entries):
-    """The entries, with one for all neighbours in a list that are alike: "blocks.0 … 11"."""
+    """The entries, with one entry for all equal neighbours in a list: "blocks.0 … 11"."""
     found = []
     for entry in entries:
         before = found[-1] if found else None

@@ -65,7 +65,7 @@ def _controller():
 # --- Ctrl-C while a process is being started -------------------------------------------------------------------------
 
 
-# Ctrl-C, the polite end that schedulers and `kill` ask for, and a closed terminal
+# Ctrl-C, the polite request of schedulers and `kill` to end, and a closed terminal
 STOP_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 

@@ -1,17 +1,17 @@
-"""Progress of what may take more than two seconds: a bar on a terminal, and nothing elsewhere."""
+"""Progress of work that may take more than two seconds: a bar on a terminal, and nothing elsewhere."""
 
 import sys
 from contextlib import contextmanager
 
 SECONDS = 2  # a bar appears only after this time
-MANY = 20_000  # fewer steps of the fast kinds take less
+MANY = 20_000  # fewer steps of fast work take less time
 
 _wanted = True
 
 
 @contextmanager
 def showing_progress(wanted):
-    """Inside, `progress` shows bars or, if they are not wanted, none."""
+    """Inside the block, `progress` shows bars only if they are wanted."""
     global _wanted
     before, _wanted = _wanted, wanted
     try:

@@ -1,4 +1,4 @@
-"""Values inside a module that change while it runs: what `Module.replacing` is made of."""
+"""Values inside a module that change while it runs: the parts of `Module.replacing`."""
 
 import copy
 from contextlib import ExitStack, contextmanager
@@ -7,13 +7,13 @@ import numpy as np
 
 
 class Place:
-    """The output of a module; a subclass is another value inside it.
+    """The output of a module; a subclass stands for another value inside the module.
 
     While a value is replaced, `forward` and `backward` of a copy of its place stand in for those of the module. They
     are bound methods, so that a deep copy of the module has a replacement of its own.
     """
 
-    off = ()  # shortcuts of the module, methods that return a Boolean, that are not taken meanwhile
+    off = ()  # methods of the module that choose a shortcut; they return False while the value is replaced
 
     def on(self, module, name, function, backward):
         """This place in a module, with the functions that replace the value and its gradient."""
@@ -32,7 +32,7 @@ class Place:
 
     def backward(self, *args, **kwargs):
         if self.array is None:
-            raise RuntimeError(f"{self.name} is replaced only here: call the forward inside `replacing` as well")
+            raise RuntimeError(f"{self.name} has no forward pass yet: call the forward inside `replacing` as well")
         return self.run_backward(*args, **kwargs)
 
     def run(self, *args, **kwargs):
@@ -56,7 +56,7 @@ class Place:
         return self.new
 
     def gradient(self, dnew):
-        """The gradient of the old value from that of the new one."""
+        """The gradient of the old value, from the gradient of the new value."""
         if self.vjp is None:
             return np.zeros_like(dnew)
         dold = self.vjp(dnew.copy(), self.array.copy())
@@ -67,8 +67,8 @@ class Place:
 
     @contextmanager
     def active(self):
-        """Inside, the value is replaced. Afterwards the module keeps only what eval() keeps: a backward pass outside
-        would mix the two computations, and says so."""
+        """Inside the block, the value is replaced. Afterwards the module keeps only the values that eval() keeps: a
+        backward pass outside would mix the two computations, so it raises an error."""
         running = self.plain_forward
         while isinstance(place := getattr(running, "__self__", None), Place):
             if place.name == self.name:
@@ -124,7 +124,7 @@ def _never(*_):
 
 @contextmanager
 def method_replaced(module, method, function):
-    """Inside, one object has another method."""
+    """Inside the block, one object has another method."""
     before = vars(module).get(method)
     object.__setattr__(module, method, function)
     try:

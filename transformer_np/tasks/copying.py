@@ -9,7 +9,7 @@ from ..models import GPT, GPTConfig, TransformerXL, TransformerXLConfig
 from ..support.checks import check_at_least
 from ..training import Adam, NextToken, SegmentRecurrence
 
-IGNORED = -1  # the target where nothing is to be predicted
+IGNORED = -1  # the target at positions that are not predicted
 
 
 class CopyStreams:
@@ -20,8 +20,8 @@ class CopyStreams:
                                           C          A            the answer
 
     Ids 0 … symbols − 1 are the symbols, `symbols` is the question. A batch depends only on the sizes, seed and step.
-    All streams start over after `segments` batches; the first `lag` segments have no answer. The segment itself says
-    nothing about the answer: without a memory, an accuracy of 1/symbols is the best possible.
+    All streams start over after `segments` batches; the first `lag` segments have no answer. The segment itself tells
+    nothing about the answer, so without a memory the best possible accuracy is 1/symbols.
     """
 
     def __init__(self, symbols=8, lag=2, segment_len=4, batch_size=32, segments=10, seed=0):
@@ -68,10 +68,10 @@ class CopyCurves:
 def copy_experiment(
     steps=200, every=10, symbols=8, lag=2, segment_len=4, d_model=32, num_heads=2, num_layers=2, lr=3e-3, seed=0
 ):
-    """Train a Transformer-XL and a GPT of the same width and depth on the same segments of a CopyStreams, and measure
-    every `every` steps the share of questions that each answers correctly in unseen streams.
+    """Train a Transformer-XL and a GPT of the same width and depth on the same segments of a CopyStreams. After every
+    `every` steps, measure the share of questions in unseen streams that each model answers correctly.
 
-    The memory of the Transformer-XL reaches back to the symbol in question; the segment does not, in either model.
+    The memory of the Transformer-XL reaches back to the symbol in question; the segments of both models do not.
 
     ->  CopyCurves;  transformer_np.plots.copy_curves draws them
     """

@@ -134,8 +134,8 @@ def schedule(options):
 
 
 def _pieces(text, tokenizer, max_len):
-    """The ids of each line between [CLS] and [SEP], a long line in several pieces; pieces of unknown tokens only are
-    dropped."""
+    """The ids of each line between [CLS] and [SEP], a long line in several pieces. Pieces that have only unknown tokens
+    are dropped."""
     unknown, room = data.UNK, max_len - 2
     pieces = []
     for line in text.split("\n"):

@@ -7,7 +7,7 @@ from ..models.decoder_only import DecoderOnly
 from ..pretrained import PretrainedTokenizer, load_any
 from .text import TextGenerator
 
-ENDS = ("generation_config.json", "config.json")  # files that may name the tokens that end a text, the first that does
+ENDS = ("generation_config.json", "config.json")  # files that may name the end tokens; the first that does counts
 
 
 class PretrainedTextGenerator(TextGenerator):

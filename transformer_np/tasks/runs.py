@@ -55,7 +55,7 @@ def read_run(folder, *kinds):
 
 
 def sum_of_vocabulary(tokenizers):
-    """The checksum of {name: Tokenizer}: the checkpoint has it, the description has the tokenizers."""
+    """The checksum of {name: Tokenizer}. The checkpoint has this checksum; the description has the tokenizers."""
     return crc32(json.dumps({name: tokenizer.to_dict() for name, tokenizer in tokenizers.items()}).encode())
 
 
@@ -91,8 +91,8 @@ def newest_run(*kinds, below="."):
 
 
 def one_at_a_time(train):
-    """A decorator of Task.train: while a process trains in a folder, another one is refused (see `files.held`). Of the
-    processes of mpiexec, the first holds the folder for all."""
+    """A decorator of Task.train: while a process trains in a folder, any other process is refused (see `files.held`).
+    Of the processes that mpiexec started, the first holds the folder for all."""
 
     @wraps(train)
     def alone(self, options, folder, *args, **kwargs):

@@ -1,6 +1,6 @@
 """Text while it is generated: from tokens that come one by one to pieces of text that can be shown."""
 
-INCOMPLETE = "\ufffd"  # what a decoder makes of the first bytes of a character
+INCOMPLETE = "\ufffd"  # a decoder's text for an incomplete character
 
 
 def text_pieces(decode, prompt, tokens):
@@ -10,8 +10,8 @@ def text_pieces(decode, prompt, tokens):
     prompt: the ids before the first token
     tokens: an iterable of ids
 
-    A tokenizer may write a token after others differently from the same token alone, without its blank for example, so
-    each is decoded together with those before it. Tokens that hold a part of a character wait for the others.
+    A tokenizer may write a token differently after other tokens than alone, for example without its space. So each
+    token is decoded together with those before it. Tokens with a part of a character wait for the rest of it.
     """
     before, waiting = list(prompt), []
     for token in tokens:

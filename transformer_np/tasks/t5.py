@@ -21,11 +21,11 @@ KIND = "t5"
 SPANS = "spans"  # the only task without a prefix: its texts have sentinels
 PREFIXES = {"translate": "translate English to Portuguese: ", "sentiment": "sentiment: ", "date": "date: "}
 TASKS = (*PREFIXES, SPANS)
-# of the examples in a batch: more for sentiment, because an answer of one word gives little to learn from
+# the shares of a batch: more for sentiment, because an answer of one word gives little to learn from
 SHARES = {"translate": 4, "sentiment": 5, "date": 3, SPANS: 4}
 # Adam moves every number by about the learning rate per step, and a bias matters only from about 1 unit of score on.
 # From T5's own 1/√d_model that takes thousands of steps, during which the model memorizes sentences. So the encoder's
-# bias starts large: exact match on sentiment after 1,500 steps is 89 % instead of 75 %. The decoder's is better small.
+# bias starts large: exact match on sentiment after 1,500 steps is 89 % instead of 75 %. The decoder's starts small.
 BIAS_STD = 3.0
 LONGEST = 4096  # tokens of an input text, for which the scores of one head take 64 MB
 

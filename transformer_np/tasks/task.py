@@ -16,13 +16,13 @@ from ..training.optim import Optimizer
 from . import runs
 
 SAVE_SECONDS = 60.0
-VALIDATION_SHARE = 0.04  # of the time of training
-OVERFITTING = 1.02  # times the lowest validation loss: a smaller rise may be chance
+VALIDATION_SHARE = 0.04  # of the training time
+OVERFITTING = 1.02  # times the lowest validation loss: a smaller increase may be chance
 
 
 @dataclass(frozen=True)
 class Setup:
-    """The parts of a training run, ready for the Trainer; `schedule` and `clip_norm` as there.
+    """The parts of a training run, ready for the Trainer; `schedule` and `clip_norm` are the Trainer's.
 
     batches: .batch(step); validation: a list of batches; note: a line about data and model for the user
     """
@@ -41,7 +41,7 @@ class Setup:
 class Run:
     """The result of a training run: its options, data, tokenizers and setup, and the trainer (history, interrupted).
 
-    If the run was interrupted, and in a process that does not lead, validation_loss is NaN and nothing is measured.
+    If the run was interrupted or this process does not lead, validation_loss is NaN and nothing is measured.
     measured: {name: share in [0, 1]} of the task's own measurements on unseen data
     kept: a line of text about the model's weights, if they are not those of the last step
     """
@@ -103,7 +103,7 @@ class Task:
         return {}
 
     def speed(self, run):
-        """{name: number} for the speed of the training, if the task has a measure of its own."""
+        """{name: number} for the training speed, if the task has a measure of its own."""
         return {}
 
     @runs.one_at_a_time
@@ -129,14 +129,14 @@ class Task:
         workers: processes that share each batch, as in `Trainer`; default: 1, on resume as many as before. With "mpi"
             all of them call this method and read the data and, to resume, the folder; only the first writes, measures
             and reports
-        validate_every: steps between validations; default: a tenth of all steps, at least 100. Before the end they use
-            a sample of the validation data, which costs at most about 5 % of the training time
-        save_seconds: save the run after so many seconds, and at the end
-        keep: "best", the model is that of the step with the lowest validation loss, or "last", that of the last step;
+        validate_every: steps between validations; default: a tenth of all steps, at least 100. Validations before the
+            end use a sample of the validation data, which costs at most about 5 % of the training time
+        save_seconds: seconds between saves; the run is also saved at the end
+        keep: "best" keeps the weights of the step with the lowest validation loss, "last" those of the last step;
             default: "best", on resume as before. A run is always resumed from its last step
 
-        Raises OSError and ValueError before the training for data or a folder that cannot be used; TrainingError during
-        the training.
+        Raises OSError and ValueError, before any training step, for data or a folder that cannot be used; TrainingError
+        during training.
         """
         if resume:
             description, stored, tokenizers = self.read(folder)
@@ -250,7 +250,7 @@ def _kept(trainer):
     best = trainer.best
     if best is None or best.step in (None, trainer.step):
         return ""
-    since = "training was overfitting" if best.latest > OVERFITTING * best.loss else "it did not fall any more"
+    since = "training was overfitting" if best.latest > OVERFITTING * best.loss else "it has not fallen further"
     return (
         f"kept the weights of step {best.step}, with the lowest validation loss; since then {since} "
         f"({best.loss:.4f} there, {best.latest:.4f} at step {trainer.step})"
@@ -259,10 +259,10 @@ def _kept(trainer):
 
 def _sample(setup, every):
     """One batch in n of the validation data: so few that measuring the loss on them costs about VALIDATION_SHARE of the
-    `every` training steps in between. A forward is a third of a step."""
+    time of `every` training steps. A forward takes a third of a step."""
     count = setup.objective.count
     most = 3 * VALIDATION_SHARE * every * count(setup.batches.batch(0))  # tokens
     n = max(1, math.ceil(sum(map(count, setup.validation)) / max(1, most)))
-    if hasattr(setup.objective, "state_dict"):  # what it carries from batch to batch needs batches in a row
+    if hasattr(setup.objective, "state_dict"):  # the carried state needs consecutive batches
         return setup.validation[: math.ceil(len(setup.validation) / n)]
     return setup.validation[::n]

@@ -98,7 +98,7 @@ class TextGenerator:
 
     @property
     def context(self):
-        """How many tokens the model sees at once."""
+        """The number of tokens that the model sees at once."""
         return self.model.config.max_len
 
     def encode(self, prompt):
@@ -115,7 +115,7 @@ class TextGenerator:
 
         temperature, top_k, top_p: see `decoding.sampling_distribution`; temperature 0 always takes the likeliest token
         rng: a numpy Generator or a seed; the same seed gives the same text
-        stop: the text ends before the first occurrence of this after the prompt
+        stop: the text ends before the first occurrence of this string after the prompt
 
         The model sees only the end of a prompt longer than the context, just as it sees only the end of a generated
         text that has outgrown the context.

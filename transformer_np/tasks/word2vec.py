@@ -48,7 +48,7 @@ class Word2VecOptions:
 
 
 class WordVectors:
-    """Words and their vectors (V, D), from a training run or a file, the most frequent words first.
+    """Words and their vectors (V, D), from a training run or a file, with the most frequent words first.
 
     vectors = WordVectors.load("runs/word2vec-1")
     vectors.neighbours("tuple")                           # [("list", 0.61), …]
@@ -121,7 +121,7 @@ class WordVectors:
         return [(self.words[row], float(cosines[row])) for row in order]
 
 
-MOST_COMPARED = 100_000  # of the most frequent words are searched for a similar spelling
+MOST_COMPARED = 100_000  # the number of most frequent words that are searched for a similar spelling
 
 
 class Word2VecTask(Task):

@@ -66,8 +66,8 @@ class XLOptions:
 
 
 class XLTextGenerator(TextGenerator):
-    """A trained Transformer-XL with its tokenizer. It reads each token once and keeps it in its memory, so that texts
-    may have any length; `generator.model.mem_len` may be set larger than in training."""
+    """A trained Transformer-XL with its tokenizer. It reads each token once and keeps it in its memory, so texts may
+    have any length; `generator.model.mem_len` may be larger than in training."""
 
     context = sys.maxsize
 

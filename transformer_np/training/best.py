@@ -1,6 +1,6 @@
 """The weights with the lowest validation loss of a training run, kept beside those of the last step.
 
-A checkpoint has them as its model. If they are not those of the last step, it has the last ones too, to resume from.
+A checkpoint has them as its model. If they are not the weights of the last step, it has those too, to resume from.
 """
 
 import math
@@ -9,7 +9,7 @@ import numpy as np
 
 from .checkpoint import model_tensors
 
-LAST = "last."  # prefix of the last weights in a checkpoint that has others as its model
+LAST = "last."  # prefix of the last step's weights in a checkpoint whose model has the weights of another step
 
 
 class Best:
@@ -31,14 +31,14 @@ class Best:
             self.step, self.loss, self._weights = step, loss, self.model.state_dict()
 
     def put(self):
-        """Put the best weights into the model  ->  the weights that it had, to put them back."""
+        """Put the best weights into the model  ->  the weights that it had before, so that they can be restored."""
         before = self.model.state_dict()
         if self._weights:
             self.model.load_state_dict(self._weights)
         return before
 
     def measure(self, validate):
-        """Measure their loss with validate(), because later ones may be measured on other batches."""
+        """Measure the loss of the best weights with validate(): later losses may be measured on other batches."""
         if self._weights:
             before = self.put()
             self.loss = validate()
@@ -47,7 +47,7 @@ class Best:
     # --- in a checkpoint -----------------------------------------------------------------------------------------
 
     def tensors(self, step):
-        """{name: array} of the weights for a checkpoint of this step, at which the model is now."""
+        """{name: array} of the weights for a checkpoint of this step, which the model has just done."""
         last = model_tensors(self.model)
         if not self._weights or step == self.step:
             return last
@@ -59,18 +59,18 @@ class Best:
         return {"best": {"step": self.step, "loss": self.loss, "latest": self.latest}} if self._weights else {}
 
     def check(self, header, weights):
-        """Raises ValueError if the header and the best weights of a checkpoint are not of this model; there may be
-        none of both."""
+        """Raises ValueError if the header or the best weights of a checkpoint do not belong to this model. Both may be
+        missing."""
         found = header.get("best", {"step": 0, "loss": 0.0, "latest": 0.0})
         own = {name: values.shape for name, values in self.model.named_parameters()}
         numbers = isinstance(found, dict) and [found.get(name) for name in ("step", "loss", "latest")]
         fits = numbers and all(type(number) in (int, float) for number in numbers)
         if not fits or (weights and {name: np.shape(values) for name, values in weights.items()} != own):
-            raise ValueError("its best weights are not of this model")
+            raise ValueError("its best weights do not belong to this model")
 
     def restore(self, header, weights):
-        """Continue from a checkpoint: its header and its best weights; none if those of its last step, which the model
-        has now, are the best or the only ones."""
+        """Continue from a checkpoint: its header and its best weights. There are none if the weights of its last step,
+        which the model has now, are the best or the only ones."""
         found = header.get("best")
         if found:
             self.step, self.loss, self.latest = found["step"], found["loss"], found["latest"]

@@ -16,11 +16,11 @@ _HEADER, _SUMS = "transformer_np", "checksums"  # the keys of our header and of 
 def save_checkpoint(path, tensors, header):
     """Write {name: array} and a header (JSON data) to a safetensors file, atomically.
 
-    Raises OSError if the file cannot be written; an older file of that name then stays as it was.
+    Raises OSError if the file cannot be written; an older file of that name is then unchanged.
     """
     from safetensors.numpy import save  # here, because `import transformer_np` loads NumPy alone
 
-    tensors = {name: np.asarray(array, order="C") for name, array in tensors.items()}  # a number stays of shape ()
+    tensors = {name: np.asarray(array, order="C") for name, array in tensors.items()}  # a number keeps the shape ()
     text = json.dumps(header)
     sums = {name: _sum(array) for name, array in tensors.items()}
     content = save(tensors, {_HEADER: text, _SUMS: json.dumps({"tensors": sums, "header": _sum(text)})})
@@ -31,7 +31,7 @@ def load_checkpoint(path, prefix=""):
     """Read a file of save_checkpoint: ({name: array}, header), with the names that begin with `prefix`.
 
     Raises FileNotFoundError, or ValueError for a file that is truncated, damaged or not ours. Every tensor is compared
-    with its checksum, so that a single wrong bit is found. A file from before there were checksums is read without.
+    with its checksum, so that a single wrong bit is found. An older file without checksums is read without this check.
     """
     from safetensors import SafetensorError, safe_open
 
@@ -68,7 +68,7 @@ def _header_of(path, metadata):
         raise ValueError(f"{path} is a safetensors file, but not a checkpoint of transformer_np")
     header = parse_json(metadata[_HEADER], path)
     if not isinstance(header, dict):
-        raise ValueError(f"{path} is damaged, its header is not a JSON object")
+        raise ValueError(f"{path} is damaged: its header is not a JSON object")
     if metadata.keys() == {_HEADER}:
         return header, None
     try:
@@ -93,7 +93,7 @@ def model_tensors(model):
 
 def load_model(path):
     """The model of a checkpoint, in eval mode, and the checkpoint's header. If the run keeps its best weights, the
-    model has these.
+    model has the best weights.
 
     Raises FileNotFoundError, or ValueError for a damaged file or a model class that this package lacks.
     """

@@ -1,4 +1,4 @@
-"""From the choice of `workers` to a team: the only place that tells 1, a number, "auto" and "mpi" apart."""
+"""From the choice of `workers` to a team: only this file distinguishes 1, a number, "auto" and "mpi"."""
 
 from ..support.checks import check_at_least
 from ..support.processes import blas_threads, cores
@@ -23,16 +23,16 @@ def team_of(workers):
     return Workers(workers) if workers > 1 else Team()
 
 
-WORTH = 0.95  # of the time of one process: a team that saves less stays away
+WORTH = 0.95  # of the time of one process: a team that saves less is not used
 
 
 class OnePerCore(Team):
     """A team whose size is still open. `for_batches` decides: one process per core, but at most one per row of a batch,
-    and a single process where several would be no faster, or where this system cannot run several."""
+    and a single process if several would be no faster or if this system cannot run several."""
 
     def __init__(self):
-        self._team = Team()  # of the last `fit`: the next one uses its shared memory again
-        self._most = 1  # processes that could have been in it
+        self._team = Team()  # of the last `fit`: the next one reuses its shared memory
+        self._most = 1  # the number of processes that were possible for that team
 
     def for_batches(self, ahead, time_step=None):
         rows = most_rows(ahead)

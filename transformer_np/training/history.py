@@ -48,14 +48,14 @@ class History:
 
 
 class Record:
-    """The rows (loss, learning rate) of all steps: saved ones in a file, only those since then in memory.
+    """The rows (loss, learning rate) of all steps: saved rows in a file, newer rows in memory.
 
-    Rows are appended to the file and never changed. A checkpoint has their checksum; rows in the file after its last
-    step are of a process that died before the next checkpoint, and the next `save` cuts them off.
+    Rows are appended to the file and never changed. A checkpoint has their checksum. Rows in the file after its last
+    step come from a process that died before the next checkpoint; the next `save` cuts them off.
     """
 
     def __init__(self, rows=()):
-        self._path, self._saved, self._sum = None, 0, 0  # of the file: where, how many rows, their checksum
+        self._path, self._saved, self._sum = None, 0, 0  # of the file: its path, its number of rows, their checksum
         self._rest = array("d", np.ravel(rows))
 
     def __len__(self):
@@ -70,14 +70,14 @@ class Record:
         count = max(0, min(stop, self._saved) - start)
         parts = [np.fromfile(self._path, NUMBERS, 2 * count, offset=ROW * start)] if count else []
         if count and len(parts[0]) != 2 * count:
-            raise ValueError(f"{self._path} was changed during the training run: it has lost steps")
+            raise ValueError(f"{self._path} was changed during the training run: steps are missing")
         begin, end = (2 * max(0, place - self._saved) for place in (start, stop))
         return np.concatenate([*parts, np.array(self._rest[begin:end])]).reshape(-1, 2)
 
     def save(self, checkpoint, write=True):
-        """Append what is new to the file of this checkpoint and flush it to the disk  ->  the checksum of all rows.
+        """Append the new rows to the file of this checkpoint and flush it to disk  ->  the checksum of all rows.
 
-        write: False in a process that leaves the writing to another one
+        write: False in a process that leaves the writing to another process
         """
         path = history_path(checkpoint)
         moved = path != self._path
@@ -96,7 +96,7 @@ class Record:
 
     @classmethod
     def load(cls, checkpoint, steps, checksum):
-        """The record of a checkpoint with so many steps. Raises FileNotFoundError, or ValueError if the rows of
+        """The record of a checkpoint with this number of steps. Raises FileNotFoundError, or ValueError if the rows of
         the file are not those of the checkpoint."""
         checkpoint, record = Path(checkpoint), cls()
         record._path, record._saved = history_path(checkpoint), steps
@@ -116,9 +116,9 @@ class Record:
 
 
 def read_history(checkpoint, tensors, header):
-    """The History and the Record of a checkpoint with these tensors and this header. Raises KeyError if they lack
-    one, and the errors of Record.load."""
-    if "history.losses" in tensors:  # of a version without a file beside the checkpoint
+    """The History and the Record of a checkpoint with these tensors and this header. Raises KeyError if an entry is
+    missing, and the errors of Record.load."""
+    if "history.losses" in tensors:  # from a version without a file beside the checkpoint
         record = Record(np.stack([tensors[f"history.{name}"] for name in ("losses", "learning_rates")], axis=1))
     else:
         record = Record.load(checkpoint, header["step"], header["history"])
@@ -127,7 +127,7 @@ def read_history(checkpoint, tensors, header):
 
 
 class Column(Sequence):
-    """One number per step, read from its record when asked for. It is used like a list, and slices are lists."""
+    """One number per step, read from its record on demand. It is used like a list, and slices are lists."""
 
     def __init__(self, record, column):
         self._record, self._column = record, column

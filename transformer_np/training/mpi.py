@@ -17,8 +17,8 @@ from .team import Team
 
 # variables that the launchers set for their processes: MPICH and Intel MPI, Open MPI, MVAPICH, PMIx (Slurm)
 _LAUNCHED = ("PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMIX_RANK")
-_HEAD_START = 1.0  # seconds in which the first rank reports an error, so that not all report the same one
-_TO_BE_HEARD = 0.3  # seconds for mpiexec to read the output: the rest is lost when all processes are stopped
+_HEAD_START = 1.0  # seconds in which only the first rank reports an error, so that an error of all is reported once
+_TO_BE_HEARD = 0.3  # seconds for mpiexec to read the output: unread output is lost when all processes are stopped
 
 
 def launched_by_mpi():
@@ -27,7 +27,7 @@ def launched_by_mpi():
 
 
 def connect():
-    """Connect to the other processes that mpiexec started. From now on an error in one process ends all of them.
+    """Connect to the other processes that mpiexec started. Afterwards, an error in one process ends all of them.
 
     ->  the module MPI of mpi4py
     """
@@ -80,9 +80,9 @@ class MPITeam(Team):
 
 @contextmanager
 def last_words(code):
-    """Inside, a process prints its error before it ends. If mpiexec started it, it then stops the others, which would
-    wait for it, and mpiexec ends with this exit code. The first rank prints first, so that an error of all
-    processes is printed once."""
+    """A process that fails inside the block prints its error before it ends. If mpiexec started the process, it then
+    stops the others, which would wait for it, and mpiexec ends with this exit code. The first rank prints first, so
+    that an error of all processes is printed once."""
     connected = launched_by_mpi() and "mpi4py.MPI" in sys.modules
     world = _mpi().COMM_WORLD if connected else None
     if connected and world.rank:

@@ -13,7 +13,7 @@ class Objective:
 
     A subclass defines the logits and the targets of a batch.
 
-    forward(batch)  ->  loss in nats per counted target, number of counted targets;    backward() goes on into the model
+    forward(batch)  ->  loss in nats per counted target, number of counted targets;    backward() continues in the model
     """
 
     def __init__(self, model, ignore_index=None, label_smoothing=0.0):
@@ -108,7 +108,7 @@ class MaskedLanguageModel(Objective):
 
 
 class NegativeSampling(Objective):
-    """Word2Vec reads pairs of words and tells the context word from randomly drawn words.
+    """Word2Vec reads pairs of words and distinguishes the context word from randomly drawn words.
 
     loss = negative_sampling_loss(center, context, negatives),  nats per pair
     """

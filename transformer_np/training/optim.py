@@ -36,7 +36,7 @@ class Optimizer:
         self._bind()
 
     def _bind(self):
-        """Make each parameter a view of its place in the buffers `data` and `grad`, where all lie end to end."""
+        """Make each parameter a view of its place in the buffers `data` and `grad`, which hold all parameters."""
         self._views, start = [], 0
         for p in self.parameters:
             place = slice(start, start + p.data.size)
@@ -91,11 +91,12 @@ class Optimizer:
         return {**{slot: average.copy() for slot, average in self.averages.items()}, "steps": np.array(self.steps)}
 
     def check_state(self, state):
-        """Raise ValueError if it is not a state_dict of the same optimizer with the same parameters."""
+        """Raise ValueError if `state` is not a state_dict of the same optimizer with the same parameters."""
         expected = {**{slot: average.shape for slot, average in self.averages.items()}, "steps": ()}
         found = {name: np.shape(values) for name, values in state.items()}
         if found != expected:
-            raise ValueError(f"the state is not one of this {type(self).__name__}: expected {expected}, got {found}")
+            name = type(self).__name__
+            raise ValueError(f"the state does not belong to this {name}: expected {expected}, got {found}")
 
     def load_state_dict(self, state):
         """Continue from a state_dict of the same optimizer with the same parameters; it is checked first."""
@@ -197,14 +198,14 @@ def clip_grad_norm(parameters, max_norm):
 
 
 def clip_arrays(gradients, max_norm, total=None):
-    """`clip_grad_norm` for a list of arrays. If these are only a part of all gradients, total(squares) turns their sum
-    of squares into the sum over all."""
+    """`clip_grad_norm` for a list of arrays. If these are only a part of all gradients, total(squares) takes their sum
+    of squares and returns the sum over all gradients."""
     check_number("max_norm", max_norm, "(0, ∞)")
     if isinstance(gradients, str | np.ndarray) or not all(
         isinstance(g, np.ndarray) and g.dtype.kind == "f" for g in gradients
     ):
         raise TypeError(f"gradients must be a list of arrays of floats, got {short(gradients)}")
-    # in blocks: a sum of millions of float32 loses digits, and would depend on how the gradients are divided
+    # in blocks: one sum of millions of float32 loses digits, and would depend on the division of the gradients
     squares = sum(float(np.vdot(block, block)) for g in gradients for block in _blocks(g.reshape(-1)))
     norm = (squares if total is None else total(squares)) ** 0.5
     if max_norm < norm < float("inf"):

@@ -11,11 +11,11 @@ class SegmentRecurrence(Objective):
 
         logits, mems = model(ids, mems),    loss = cross_entropy(logits, targets)
 
-    The memory of each training step is kept for the next one; validation has a memory of its own. For a batch that is
-    the `first`, the memory is empty. `state_dict` contains the memory, because an exact resume needs it.
+    The memory of each training step is kept for the next step; validation has a memory of its own. A batch that is
+    `first` starts with an empty memory. `state_dict` contains the memory, because an exact resume needs it.
 
     eval_mem_len: the length of the memory in eval mode; by default the model's own
-    ignore_index: a target that does not count
+    ignore_index: the value of targets that do not count
     """
 
     def __init__(self, model, eval_mem_len=None, ignore_index=None):
@@ -48,7 +48,7 @@ class SegmentRecurrence(Objective):
         return {} if self._mems[True] is None else {"mems": np.stack(self._mems[True])}
 
     def check_state(self, state):
-        """Raises ValueError if the state is not one of this objective."""
+        """Raises ValueError if the state does not belong to this objective."""
         if not state:
             return
         config = self.model.config

@@ -1,4 +1,4 @@
-"""One member's part of the training: its rows of each batch, their dropout, and the state that the objective carries
+"""One member's part of a training run: its rows of each batch, their dropout, and the state that the objective carries
 from one batch to the next."""
 
 import math
@@ -11,9 +11,9 @@ from .team import Team
 
 
 class Share:
-    """The share of one member. In a team of one the share is everything, and nothing is cut or joined.
+    """The share of one member. In a team of one, the share is the whole batch, and nothing is cut or joined.
 
-    objective: .count(batch), how many tokens count. An objective with a state from step to step also has .state_dict(),
+    objective: .count(batch), the number of tokens that count. An objective with a state also has .state_dict(),
     .load_state_dict(state), .state_of_rows(state, rows) and .join_states(states).
     """
 
@@ -23,8 +23,8 @@ class Share:
 
     @contextmanager
     def taken(self, batches, step):
-        """Inside, the member has its share of the carried state and of the random numbers, cut like the batch of that
-        step. Afterwards the first member has the whole carried state."""
+        """Inside the block, the member has its share of the carried state and of the random numbers, cut like the batch
+        of that step. Afterwards the first member has the whole carried state."""
         if self.team.size == 1:
             yield
             return
@@ -79,13 +79,13 @@ def most_rows(batches):
 
 
 def check_enough_rows(size, rows):
-    """ValueError for more members of a team than rows to share."""
+    """Raise ValueError if a team has more members than a batch has rows."""
     if size > rows:
         raise ValueError(f"{size} workers cannot share a batch of {rows} rows")
 
 
 def take_rows(batch, rows):
-    """The batch with only these rows, a slice, of its arrays. They stay padded to the length of the whole batch."""
+    """The batch with only these rows (a slice) of its arrays, still padded to the length of the whole batch."""
     return replace(batch, **{name: array[rows] for name, array in _arrays(batch).items()})
 
 
@@ -96,9 +96,9 @@ def _arrays(batch):
 
 
 class RowDraws(np.random.Generator):
-    """A generator for some rows of a batch: it draws the numbers that the given generator would draw for these rows as
-    a part of the whole batch, and leaves it in the state after the whole batch. So dropout drops the same entries, and
-    ends in the same state, for any number of members.
+    """A generator for some rows of a batch. It draws the numbers that the given generator would draw for these rows
+    within the whole batch, and leaves that generator in its state after the whole batch. So dropout drops the same
+    entries, and the generator ends in the same state, for any number of members.
 
     place: (rows before, own rows, rows after), set for each batch
     """
@@ -132,7 +132,7 @@ class RowDraws(np.random.Generator):
 
 @contextmanager
 def drawing_by_rows(model):
-    """Inside, the modules of the model draw from RowDraws  ->  the list of them."""
+    """Inside the block, the modules of the model draw from RowDraws  ->  the list of these RowDraws."""
     drawing = [module for _, module in model.named_modules() if hasattr(module, "rng")]
     generators = [module.rng for module in drawing]
     draws = {id(generator): RowDraws(generator) for generator in generators}

@@ -1,16 +1,16 @@
 """Data-parallel training: each member of a team takes some rows of every batch, and their gradients are added.
 
 Every member holds the model and runs the same loop (`Trainer.fit`). This file has the interface between loop and team,
-and the team of one process. `workers` has the team of processes on one machine, `mpi` the team of processes on any
-machines, `choice` decides between them, and `share` is one member's part of the work.
+and the team of one process. `workers` has the team of processes on one machine, `mpi` has the team of processes on
+several machines, `choice` decides between them, and `share` has one member's part of the work.
 """
 
 
 class Team:
-    """A team of one process, which does everything. Subclasses are teams of several processes.
+    """A team of one process, which does all the work. Subclasses are teams of several processes.
 
     rank: 0 for the leader, which shows progress, measures and saves; size: the number of members
-    reason: why the team has this size, a line of text, if it was left open
+    reason: why the team has this size, a line of text, if the size was left open
     """
 
     rank, size = 0, 1
@@ -20,23 +20,23 @@ class Team:
         """The team that trains on batches like these: this one, unless its size was left open.
 
         ahead: an iterator over the next batches, empty if no step is left
-        time_step: time_step(team) -> seconds that a step takes with a team, measured; None if it is not worth measuring
+        time_step: time_step(team) -> the measured seconds of a step with a team; None if that is not worth the time
 
         Raises ValueError if the team has more members than a batch has rows, or if this system cannot run it.
         """
         return self
 
     def run(self, optimizer, body):
-        """Run body(member) in every process of the team  ->  the result of the first. An error in one ends all."""
+        """Run body(member) in every process of the team  ->  the result of the leader. An error in one ends all."""
         return body(self)
 
     def total(self, *numbers):
-        """The sum of each number over the members, for all of them. All members wait here for each other."""
+        """The sum of each number over all members, returned to all of them. All members wait here for each other."""
         return numbers
 
     def add_gradients(self, optimizer):
-        """Add up the gradients of all members  ->  the slice of the flat buffers that this member has to update. In it,
-        `optimizer.grad` is now the sum."""
+        """Add up the gradients of all members  ->  the slice of the flat buffers that this member has to update. In
+        that slice, `optimizer.grad` is now the sum."""
         return slice(0, optimizer.data.size)
 
     def total_of_parts(self, number):

@@ -22,7 +22,7 @@ from .history import Record, read_history
 from .optim import clip_arrays
 from .share import Share
 
-LEAST_TO_MEASURE = 20  # steps to come: with fewer, timing some would not pay
+LEAST_TO_MEASURE = 20  # remaining steps: with fewer, timing some is not worth it
 MOST_REHEARSALS, REHEARSAL_SECONDS = 6, 0.5
 
 
@@ -47,13 +47,12 @@ class Trainer:
         beside it, with the ending .history, has the loss and the learning rate of every step
     header: JSON data to store in the checkpoint
     workers: how many processes share each batch; "auto" is one per core, or one if measured steps are no faster with
-        several; "mpi" is all processes that mpiexec started; a Team (see `choice`) is used as it is.
-        The losses are the same as with one process except for rounding, including
-        dropout. With several processes, a batch must be a dataclass of arrays and the objective needs .count(batch); an
-        objective with a state also needs .state_of_rows(state, rows) and .join_states(states).
-
+        several; "mpi" is all processes that mpiexec started; a Team (see `choice`) is used as it is. The losses are the
+        same as with one process except for rounding, including dropout. With several processes, a batch must be a
+        dataclass of arrays and the objective needs .count(batch); an objective with a state also needs
+        .state_of_rows(state, rows) and .join_states(states)
     keep_best: keep the weights with the lowest validation loss as well. The checkpoint has both: `load_model` takes the
-        best ones, `resume` continues from the last ones
+        best weights, `resume` continues from the last weights
 
     team: the Team of the last `fit`; team.size is its number of processes
     best: the Best weights with keep_best, else None
@@ -84,7 +83,7 @@ class Trainer:
         self.team = self._chosen = team_of(workers)
         self._share = Share(model, objective)  # of this process; in `fit` it may be one of several
         self._asked_to_stop, self._stop = lambda: False, False  # in this process, in any of the team
-        self._save = False  # whether the first of the team finds that it is time to save
+        self._save = False  # whether the leader of the team has found that it is time to save
 
     @property
     def leads(self):
@@ -99,12 +98,12 @@ class Trainer:
     def choose_team(self, batches, steps):
         """Decide how many processes share these batches, if `workers` left it open  ->  the Team.
 
-        With enough steps to come, a few are timed with one process and with several. They leave no trace.
+        If enough steps remain, a few are timed with one process and with several. These leave no trace.
         """
         measure = partial(self._time_step, batches) if steps - self.step >= LEAST_TO_MEASURE else None
         self.team = self._chosen.for_batches(self._ahead(batches, steps), measure)
         if self.team.size == 1 and self.team.reason:
-            self.optimizer.move(np.zeros)  # out of the memory that was shared, whose small pages are slower
+            self.optimizer.move(np.zeros)  # out of the shared memory, whose small pages are slower
             self.optimizer.move_gradients(np.zeros_like(self.optimizer.grad))
         return self.team
 
@@ -122,16 +121,17 @@ class Trainer:
         """Train until `steps` steps are done in total, including earlier ones; step n uses `batches.batch(n − 1)`.
 
         validation: batches to measure the loss on, every `validate_every` steps and at the end
-        sample: batches to measure it on before the end; default: all of `validation`. The best weights are those with
-            the lowest loss on the sample
-        checkpoint_every: save every so many steps; save_seconds: save after so many seconds. With a checkpoint path,
-            `fit` always saves at the end
+        sample: batches to measure the loss on before the end; default: all of `validation`. The best weights are those
+            with the lowest loss on the sample
+        checkpoint_every: the number of steps between saves; save_seconds: the number of seconds between saves. With a
+            checkpoint path, `fit` always saves at the end
         progress: show a bar on stderr
 
-        Ctrl-C, SIGTERM or SIGHUP finishes the step, saves, and returns with `interrupted` set; a second one stops at
-        once.
-        Raises TrainingError if the loss, a gradient or a parameter is not finite; the last checkpoint then stays as it
-        was.
+        On Ctrl-C, SIGTERM or SIGHUP, `fit` finishes the step, saves, and returns with `interrupted` set; a second
+        signal stops at once.
+
+        Raises TrainingError if the loss, a gradient or a parameter is not finite; the last checkpoint then stays
+        unchanged.
 
         ->  the History
         """
@@ -173,7 +173,7 @@ class Trainer:
         return self.history
 
     def _ahead(self, batches, steps):
-        """The next three batches at most: one of them may be small, the last of an epoch."""
+        """At most the next three batches: one of them may be the last of an epoch, which may be small."""
         return (batches.batch(step) for step in range(self.step, min(self.step + 3, steps)))
 
     @contextmanager
@@ -187,8 +187,8 @@ class Trainer:
             self._share = alone
 
     def _time_step(self, batches, team):
-        """The seconds that a step takes with a team: the median of a few that change nothing but gradients, which every
-        step clears."""
+        """The seconds that a step takes with a team: the median of a few steps that change only the gradients, which
+        every step clears."""
         generators = self._generators()
         states = [generator.bit_generator.state for generator in generators]
         carried = {name: array.copy() for name, array in self.objective.state_dict().items()} if self._carries else {}
@@ -219,7 +219,7 @@ class Trainer:
                 self.objective.load_state_dict(carried)
 
     def _one_step(self, batch, due=False):
-        """->  loss and number of tokens of the whole batch; due: whether this member finds that it is time to save"""
+        """->  loss and number of tokens of the whole batch; due: whether it is time to save, as this member sees it"""
         number, team = self.step + 1, self._share.team
         self.optimizer.zero_grad()
         part, share = self._share.of(batch)
@@ -305,18 +305,18 @@ class Trainer:
         save_checkpoint(self.checkpoint, tensors, header)
 
     def resume(self):
-        """Continue from the checkpoint: the following losses are the same as without the interruption, bit for bit.
+        """Continue from the checkpoint: the losses are then the same as without the interruption, bit for bit.
 
         Raises FileNotFoundError or ValueError, with nothing changed, if the file is missing, damaged or does not fit.
         """
         tensors, header = load_checkpoint(self.checkpoint)
         own = model_header(self.model)
         if header.get("model") != own["model"] or header.get("config") != own["config"]:
-            raise ValueError(f"{self.checkpoint} is of another model: {_differences(header, own)}")
+            raise ValueError(f"{self.checkpoint} belongs to another model: {_differences(header, own)}")
         other = [name for name, value in self.header.items() if header.get(name, value) != value]
         if other:
             raise ValueError(
-                f"{self.checkpoint} is of another run: its {' and '.join(other)} is not the one given here"
+                f"{self.checkpoint} belongs to another run: its {' and '.join(other)} differs from the one given here"
             )
         try:
             generators, states = self._generators(), header["random_states"]
@@ -388,8 +388,8 @@ class Trainer:
 
     @contextmanager
     def _stopping_softly(self):
-        """Inside, the first Ctrl-C, SIGTERM or SIGHUP only sets a flag, so that no step is cut short. The second
-        one does what it did before."""
+        """Inside the block, the first Ctrl-C, SIGTERM or SIGHUP only sets a flag, so that no step is cut short. A
+        second signal has its usual effect."""
         asked = threading.Event()
         self._asked_to_stop = asked.is_set
         if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals

@@ -32,8 +32,8 @@ class Workers(Team):
     """`size` processes, including this one as the first. `run` forks the others and joins them before returning.
 
     If the first process dies, the others end too, because their pipe to it breaks. They leave nothing behind, because
-    the shared memory has no name. While they are being forked, no other thread may run a matrix product: OpenBLAS would
-    wait forever.
+    the shared memory has no name. While processes are being forked, no other thread may run a matrix product: OpenBLAS
+    would wait forever.
 
     `for_batches` raises ValueError if processes cannot be forked or NumPy's own threads cannot be limited. `run` raises
     the error of a worker, and ChildProcessError for a worker that ended without one.
@@ -49,7 +49,7 @@ class Workers(Team):
             return Team()  # no step is left to share
         check_enough_rows(self.size, rows)
         if not can_fork():
-            raise ValueError(f"workers need a system that copies processes, {sys.platform} does not: use MPI instead")
+            raise ValueError(f"workers need a system that forks processes, {sys.platform} does not: use MPI instead")
         if blas_threads() is None:
             raise ValueError(
                 "workers share the cores with the threads of NumPy's matrix library: pip install threadpoolctl, "
@@ -73,7 +73,7 @@ class Workers(Team):
             with interrupts_blocked(STOP_SIGNALS):
                 for process in processes:
                     _start(process)
-            for _, other in pipes:  # only the other process holds it now: it closes when that process ends
+            for _, other in pipes:  # now only the other process holds this end, and it closes when that process ends
                 other.close()
             self._ends = {rank: own for rank, (own, _) in enumerate(pipes, start=1)}
             optimizer.move_gradients(self._gradients[0])
@@ -117,7 +117,7 @@ class Workers(Team):
     # --- messages between the members ----------------------------------------------------------------------------
 
     def _collect(self, value):
-        """Send a value to the first  ->  the values of all in order of rank, elsewhere None. Raises their errors."""
+        """Send a value to the leader  ->  there the values of all by rank, elsewhere None. Raises their errors."""
         if self.rank:
             self._say(0, value)
             return None
@@ -128,7 +128,7 @@ class Workers(Team):
         return values
 
     def _answer(self, value=None):
-        """Send a value from the first to all others  ->  that value."""
+        """Send a value from the leader to all others  ->  that value."""
         if self.rank:
             return self._hear(0)
         for rank in self._ends:
@@ -152,8 +152,8 @@ class Workers(Team):
         return self._answer(said and tuple(sum(column) for column in zip(*said, strict=True)))
 
     def add_gradients(self, optimizer):
-        """Each member adds up its own slice, in its own buffer. `total` came before, so every gradient is complete; and
-        no member starts on the next gradient until all have called `updated`."""
+        """Each member adds up its own slice, in its own buffer. Every gradient is complete, because `total` was called
+        before; and no member starts on the next gradient until all have called `updated`."""
         part = self.rows(optimizer.data.size)
         own = self._gradients[self.rank][part]
         for rank, other in enumerate(self._gradients):
@@ -184,7 +184,7 @@ def _start(process):
 def _how_it_ended(process):
     process.join(timeout=1)
     if process.exitcode is not None and process.exitcode < 0:
-        return f"killed by signal {-process.exitcode}: was the memory full?"
+        return f"killed by signal {-process.exitcode}: did it run out of memory?"
     return f"exit code {process.exitcode}"
 
 
@@ -201,5 +201,5 @@ def _portable(error):
 
 
 def _shared(size, dtype):
-    """An array of zeros that processes share if they are forked after this. No name of it can be left behind."""
+    """An array of zeros that processes share if they are forked after this. Its memory has no name to leave behind."""
     return np.frombuffer(mmap.mmap(-1, max(1, size) * np.dtype(dtype).itemsize), dtype, size)

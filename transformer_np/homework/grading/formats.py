@@ -75,7 +75,7 @@ def gradescope(grades, course):
 
 
 def otter_csv(grades, course):
-    """The final_grades.csv of `otter grade`: one column per exercise, in alphabetical order, two where its points are
+    """The final_grades.csv of `otter grade`: one column per exercise, in alphabetical order, or two if its points are
     split, and the possible points in the first row."""
     parts = sorted(course.parts, key=lambda part: part.title)
     text = io.StringIO()
@@ -96,7 +96,7 @@ def _text(value):
     return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
 
 
-# name: the function, and the file it is written to if none is named
+# {format: (the function that writes it, the default file)}
 FORMATS = {
     "csv": (grades_csv, "grades.csv"),
     "json": (as_json, "grades.json"),

@@ -1,6 +1,6 @@
-"""Judging in a process of its own: the results of a submission are hostile data, and what takes too much is ended.
+"""Judging in a process of its own: the results of a submission are hostile data, and a verdict beyond the limits ends.
 
-The limits are processor time and memory of one verdict, not a clock: they do not depend on what else the machine does.
+The limits are processor time and memory of one verdict, not a clock: they do not depend on the machine's other work.
 """
 
 import json

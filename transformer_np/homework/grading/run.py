@@ -82,7 +82,7 @@ class Grading:
     table: from grades and rubric to the text of the table; single: the folder itself is the only submission
     seed: of the inputs, the same for all students of this grading; None draws one. A grade in the folder of reports is
     used again if submission, limits, walls and library are unchanged, and the seed if it is given.
-    trust: grade also where no wall keeps a submission from the files and programs of this user
+    trust: grade even if no wall keeps a submission from the files and programs of this user
     """
 
     def __init__(
@@ -128,7 +128,7 @@ class Grading:
         return self.layers
 
     def walls(self):
-        """The walls that stand, in a line."""
+        """The walls that this system provides, in a line."""
         standing = [layer for layer in self.layers if layer in WALLS]
         return f"Walls: {', '.join(standing) or 'none; the submissions are trusted'}."
 

@@ -13,7 +13,7 @@ from .sandbox.wire import one_line
 
 MOST_BYTES = 1 << 20  # of one file
 MOST_FILES, MOST_TOTAL = 100, 8 << 20  # files and bytes of one submission
-MOST_ENTRIES = 10_000  # files and folders of one submission, whatever they are
+MOST_ENTRIES = 10_000  # files and folders of any kind in one submission
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def find_submissions(folder):
 
 
 def skipped_entries(folder):
-    """The names of the files and folders that are no submission, but for hidden ones."""
+    """The names of the files and folders that are not submissions; hidden ones are left out."""
     found = {path for _, path in find_submissions(folder)}
     entries = sorted(Path(folder).iterdir())
     return [_shown(path.name) for path in entries if path not in found and not path.name.startswith(".")]

@@ -1,4 +1,4 @@
-"""What an answer and the exercise's mistakes return, side by side: the questions that the search in `explain` asks."""
+"""The results of an answer beside those of the exercise's mistakes: the questions that the search in `explain` asks."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -63,7 +63,7 @@ class Evidence:
         return [label for label in self.failing[i] if self._fits(mistakes, i, label)]
 
     def _is_complete(self, mistakes):
-        """Whether the mistakes give what the answer gives, in every case."""
+        """Whether the mistakes give the same results as the answer, in every case."""
         results = range(len(self.found[0].expected))
         return all(self._agrees(mistakes, i, number) for number in range(len(self.found)) for i in results)
 

@@ -5,10 +5,10 @@ simplest explanations first: one known mistake; a change that can happen to any 
 known mistakes; a known mistake and such a change; and at the end a description of the numbers. An explanation must
 reproduce the student's numbers in every draw of the first failing case. The other failing cases come after it.
 
-At the end the named mistakes are tried against all cases and results, the right ones too: where a mistake changes the
+At the end the named mistakes are tried on all cases and results, including the right ones. If a mistake changes the
 numbers, the answer has to show that change, from this mistake alone or together with other named ones. If it does not,
-or if something stays open, the search looks for a few mistakes that explain all cases, each some of them; and if there
-are none, it starts again without the mistakes that were contradicted.
+or if something stays open, the search looks for a few mistakes that together explain all cases. If there are none, it
+starts again without the mistakes that were contradicted.
 
 If a case's forward results are wrong, its gradients are usually skipped: even a correct backward pass of a wrong
 forward pass returns different gradients. A gradient is explained only if the mistake in the forward pass does not
@@ -226,8 +226,8 @@ class _Search(Evidence):
             yield pair
 
     def _by_mistake_and_change(self, i):
-        """The known mistake whose result is changed as well: in sign, by a factor, … If several would fit, the change
-        hides the mistake."""
+        """Name the known mistake whose result is changed as well: in sign, by a factor, … If several fit, none is
+        named."""
         found, numbers = [], self._wrong_draws(i, self.failing[i][0])
         for name in self.mistakes:
             variants = [self._try((name,), n)[0] for n in numbers]
@@ -255,7 +255,7 @@ class _Search(Evidence):
         if not reason.mistakes:
             left = labels if self._is_exact(i, first, reason) else []
             left = [label for label in left if not self._is_exact(i, label, reason)]
-            if left:  # it holds for this case, and not for all
+            if left:  # the description holds for this case, but not for all
                 self.said = [replace(s, led=True) if s.name == reason.description else s for s in self.said]
         elif reason.description:
             return
@@ -330,8 +330,8 @@ class _Search(Evidence):
         return any(not said.sure or said.text.startswith(_MORE) for said in self.said)
 
     def explain_all_cases(self):
-        """Name a few mistakes that explain all results of all cases, each case by some of them; returns whether there
-        are such."""
+        """Name a few mistakes, some of which explain each case with all its results. Returns whether there are such
+        mistakes."""
         labels = [label for label, numbers in self.labels.items() if any(self._is_wrong(n) for n in numbers)]
         right = [label for label in self.labels if label not in labels]
         covered = {}
@@ -371,7 +371,7 @@ class _Search(Evidence):
                 continue  # more may be missing there than this mistake
             shape = finding.results[i].shape
             if i in finding.wrong and alone is not None and shape not in (alone[i].shape, right.shape):
-                continue  # the shape is another mistake, behind which this one may or may not be
+                continue  # the wrong shape is another mistake, which may hide this one
             if not self._is_explained_with(name, named, i, number):
                 return True
         return False

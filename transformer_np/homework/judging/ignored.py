@@ -1,4 +1,4 @@
-"""The mistake that every argument allows: not to use it."""
+"""A mistake that is possible with every argument: not using it."""
 
 from dataclasses import dataclass, replace
 from inspect import Parameter, signature
@@ -12,7 +12,7 @@ from .attempt import argument_names
 class Ignored:
     """An argument that an answer does not use.
 
-    position: among the arguments; value: what stands in its place, for arrays in every entry
+    position: its place among the arguments; value: the value used instead, for arrays in every entry
     """
 
     argument: str
@@ -37,8 +37,8 @@ class Ignored:
 
 
 def ignored_arguments(exercise, cases):
-    """{name: Ignored} for the arguments of an exercise: those with a default as if they had it, the others but for the
-    first as if they were 0 or 1."""
+    """{name: Ignored} for the arguments of an exercise: those with a default as if they had that value, the others,
+    except the first, as if they were 0 or 1."""
     names = argument_names(exercise)
     given = dict.fromkeys([*names, *(name for case in cases for name in case.options)])
     found = {}

@@ -25,9 +25,9 @@ def positions():
         computed,
         TRUNCATED,
         f"{int(rounded.sum())} of the {rounded.size} numbers are rounded, {only_cut} follow only by cutting off: "
-        f"cos(1/100) = {computed[1, 3]:.5f} is printed {source.values[1, 3]:.3f}, rounded it is 1.000. The table mixes "
-        f"both: {only_rounded} numbers follow only by rounding, like cos(3) = {computed[3, 1]:.5f}, printed "
-        f"{source.values[3, 1]:.3f}.",
+        f"cos(1/100) = {computed[1, 3]:.5f} is printed as {source.values[1, 3]:.3f}, but rounds to 1.000. The table "
+        f"mixes both: {only_rounded} numbers follow only by rounding, such as cos(3) = {computed[3, 1]:.5f}, printed "
+        f"as {source.values[3, 1]:.3f}.",
     )
 
 
@@ -43,7 +43,7 @@ def two_meanings_of_i():
         ERRATUM,
         f"In the formula PE(pos, 2i+1) the i counts pairs, so i = 1 is cos(t/100), {table[1, 3]:.5f} at t = 1. In the "
         f"list i = 0 … 3 counts dimensions: dimension 1 is the cosine of pair 0, {table[1, 1]:.3f} at t = 1. The "
-        "numbers stand in the right places; i has two meanings.",
+        "numbers are in the right places, but i has two meanings.",
         (("the numbers are those of dimension 1", verdict(source.values, table[:, 1], source.digits) == REPRODUCED),),
     )
 
@@ -98,13 +98,13 @@ def feed_forward():
         printed.FEED_FORWARD_OUTPUT,
         computed,
         REPRODUCED,
-        "The ReLU follows. W_1, W_2 are not printed, but pinv(C) and pinv(ReLU) give ones that lead exactly from each "
-        f"matrix to the next, with b = 0. The output is called “C W_2”; C {example.x.shape} and W_2 {w2.shape} do not "
-        "multiply, meant is max(0, C W_1 + b_1) W_2.",
+        "The ReLU follows. W_1 and W_2 are not printed, but pinv(C) and pinv(ReLU) give matrices that map each printed "
+        f"matrix exactly to the next, with b = 0. The output is called “C W_2”, but C {example.x.shape} and W_2 "
+        f"{w2.shape} cannot be multiplied; it should be max(0, C W_1 + b_1) W_2.",
         (
             ("exact, not only to the printed digits", equal(values, computed)),
             ("the printed ReLU is that of the printed numbers", equal(F.relu(parts[0].values), parts[1].values)),
-            ("C has not the width that W_2 takes", example.x.shape[1] != w2.shape[0]),
+            ("C does not have the width that W_2 needs", example.x.shape[1] != w2.shape[0]),
         ),
         printed=values,
     )
@@ -123,8 +123,8 @@ def linearity():
         printed.NONLINEARITY,
         [in_values, in_input],
         ERRATUM,
-        f"Linear in V, for weights that stay: {in_values:.0e}. Not in the input X, from which the weights come through "
-        f"a softmax: {in_input:.3f}, for X_e of §4 and the same in reverse order.",
+        f"Linear in V if the weights are fixed: {in_values:.0e}. Not linear in the input X, because the weights come "
+        f"from X through a softmax: {in_input:.3f}, for X_e of §4 and the same rows in reverse order.",
         (
             ("linear in V", bool(in_values <= EXACT)),
             ("not linear in X", bool(in_input > 0.01)),
@@ -166,9 +166,9 @@ def causal():
         printed.MASK,
         additive(causal_mask(5), np.float64),
         REPRODUCED,
-        "Setting hidden scores to −1e8 (lecture slides) gives the same weights as adding −∞. They part where a row is "
-        f"hidden whole: there −∞ in exp(x)/Σ exp(x) is 0/0, NaN; −1e8 gives every key {row['finite'][0]:.1f}; a "
-        f"Boolean mask of this package gives {row['package'][0]:.0f}.",
+        "Setting hidden scores to −1e8 (lecture slides) gives the same weights as adding −∞, unless a whole row is "
+        f"hidden: then exp(x)/Σ exp(x) with −∞ is 0/0, NaN; −1e8 gives every key {row['finite'][0]:.1f}; a Boolean "
+        f"mask of this package gives {row['package'][0]:.0f}.",
         (
             ("−∞ added, −1e8 set and a Boolean mask: the same weights", _all_equal(weights)),
             ("no weight on the future", not np.triu(weights["package"], 1).any()),

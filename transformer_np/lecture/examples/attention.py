@@ -110,8 +110,8 @@ def three_projections():
         printed.THREE_QKV,
         computed,
         REPRODUCED,
-        "The weights are not printed. X_e has rank 3 for 3 words, so W_i = pinv(X_e) · Q_i leads to any Q_i, also to "
-        "the printed one: they are possible, more cannot be checked.",
+        "The weights are not printed. X_e has rank 3 for 3 words, so W_i = pinv(X_e) · Q_i gives any Q_i, including "
+        "the printed one: the printed numbers are possible, and nothing more can be checked.",
         (
             ("X_e has as many independent rows as words", np.linalg.matrix_rank(three.x) == len(three.words)),
             ("exact, not only to the printed digits", equal(printed.THREE_QKV.values, computed)),
@@ -132,10 +132,10 @@ def three_weights():
         source,
         three.weights,
         ERRATUM,
-        f"The printed weights illustrate, they are not softmax(Q_i K_iᵀ/√3): the first rows of the three heads are "
+        f"The printed weights are illustrations, not softmax(Q_i K_iᵀ/√3): the first rows of the three heads are "
         f"{first[0]}; {first[1]}; {first[2]}. All true weights lie between {three.weights.min():.2f} and "
-        f"{three.weights.max():.2f}, no head looks mainly at itself. In {_rows(broken)} not even the order of the "
-        "scores is kept, so no other divisor than √3 would help.",
+        f"{three.weights.max():.2f}; in no head does a word look mainly at itself. In {_rows(broken)} not even the "
+        "order of the scores is kept, so no other divisor than √3 would help.",
         (
             ("the layer's weights are softmax(Q_i K_iᵀ/√3)", equal(three.weights, _three_textbook_weights(q, k))),
             ("a row breaks the order of its scores", bool(broken)),

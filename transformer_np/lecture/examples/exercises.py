@@ -92,9 +92,10 @@ def layers_and_heads():
         printed.LAYERS_AND_HEADS,
         [config.num_encoder_layers, config.num_heads],
         ERRATUM,
-        f"The stack has N = {config.num_encoder_layers} layers, the attention h = {config.num_heads} heads; the 6 of "
-        f"the one slipped into the other. The same page has h = {printed.HEADS_ELSEWHERE.values:.0f} further down, and "
-        f"d_model/d_k = {d_model:.0f}/{d_k:.0f} = {d_model / d_k:.0f}.",
+        f"The stack has N = {config.num_encoder_layers} layers, and the attention has h = {config.num_heads} heads; "
+        f"the number of layers was printed for the heads. The same page has h = "
+        f"{printed.HEADS_ELSEWHERE.values:.0f} further down, and d_model/d_k = {d_model:.0f}/{d_k:.0f} = "
+        f"{d_model / d_k:.0f}.",
         (
             ("the number of layers is right", config.num_encoder_layers == printed.LAYERS_AND_HEADS.values[0]),
             ("h = 8 elsewhere on the page", config.num_heads == printed.HEADS_ELSEWHERE.values),
@@ -116,7 +117,7 @@ def four_weights():
         source,
         four.weights,
         ERRATUM,
-        f"Softmax keeps the order of the scores, whatever d_k. Row “you” has score {four.scores[row, larger]:.0f} on "
+        f"Softmax keeps the order of the scores for every d_k. Row “you” has score {four.scores[row, larger]:.0f} on "
         f"“you” and {four.scores[row, smaller]:.0f} on “are”, but weight {source.values[row, larger]} and "
         f"{source.values[row, smaller]}; rows {words} break the order. Of all d_k from 1 to 10⁸ the nearest is "
         f"{four.d_k:.0f}, where “you” has {four.weights[row, larger]:.2f} and “are” {four.weights[row, smaller]:.2f}.",

@@ -4,11 +4,11 @@ A layout is a module, one file per family. It imports no model; a model class na
 
 MODEL_TYPES: the values of `model_type` in config.json that it reads; the first is written, unless `write_config`
     returns another
-PREFIX: the beginning of the names of all tensors but the heads', in a file of a model with a head
-BUFFERS: a pattern for the standard names of tensors that are not learned, which are ignored
-HEADS: how the names of heads begin that the model lacks, which are ignored with a warning
+PREFIX: in a file of a model with a head, the prefix of all tensor names except those of the head
+BUFFERS: a pattern for the standard names of tensors that are not learned; they are ignored
+HEADS: the prefixes of the names of heads that the model lacks; they are ignored with a warning
 
-standard_name(name): a tensor's name without the prefix, in the one spelling that the functions below use
+standard_name(name): a tensor's name without the prefix, in the spelling that the functions below use
 read_config(settings, weights): from config.json, a dict, and the open file to the keyword arguments of the model's
     configuration, all but `dtype`; ValueError for a setting that the model does not support
 write_config(config): from the configuration to config.json

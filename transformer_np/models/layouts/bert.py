@@ -34,7 +34,7 @@ CLASSIFIER = {
 
 
 def standard_name(name):
-    """The name without the prefix, in its one spelling."""
+    """The name without the prefix, in its standard spelling."""
     name = name.removeprefix(PREFIX)
     return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 

@@ -21,7 +21,7 @@ MODELS = {}  # {model_type: the class that reads it}, filled by `register`
 
 
 def register(cls):
-    """Make a model class known to load_any, under the model types of its layouts; a type keeps its first class."""
+    """Make a model class known to load_any under the model types of its layouts, unless a type has a class already."""
     for layout in cls.layouts:
         for model_type in layout.MODEL_TYPES:
             MODELS.setdefault(model_type, cls)
@@ -37,7 +37,7 @@ def load_pretrained(cls, folder, dtype=None):
     """The model in a folder, in eval mode.
 
     cls: GPT for the model_type gpt2, Llama for llama, mistral and qwen2, Bert for bert, T5 for t5
-    dtype: of the model; None takes the file's, or float32 for a file in half precision (float16 or bfloat16)
+    dtype: of the model; None means the file's, or float32 for a file in half precision (float16 or bfloat16)
 
     The weights are in model.safetensors or in the shards of model.safetensors.index.json. They are read piece by piece
     into the parameters, so that little more memory is used than the model needs. Names may have the prefix
@@ -171,7 +171,7 @@ def _settings(folder):
 
 
 def _model_type(folder, settings):
-    """The model type in config.json; ValueError for one without a model here."""
+    """The model type in config.json; ValueError if this package has no such model."""
     model_type = settings.get("model_type")
     if not isinstance(model_type, str) or model_type not in MODELS:
         raise ValueError(
@@ -182,7 +182,7 @@ def _model_type(folder, settings):
 
 
 class _Weights:
-    """The tensors of a folder by their standard name, which has no prefix, and without the buffers.
+    """The tensors of a folder except the buffers, by their standard names, which have no prefix.
 
     path: the file that lists them;  in_file: {standard name: name in the file};  tensors: {standard name: Tensor}
     """
@@ -211,7 +211,7 @@ class _Weights:
 
 
 def _check_names(weights, wanted, layout, config):
-    """Raise ValueError for missing and unknown names; warn of the names of a task for which we have no head."""
+    """Raise ValueError for missing and unknown names; warn about weights of a task for which we have no head."""
     outside = layout.heads(config)
     prefixed = any(name.startswith(layout.PREFIX) for name in weights.in_file.values())
     missing = [

@@ -15,7 +15,7 @@ HEADS = ("score.", "classifier.", "multiple_choice_head.")  # of tasks that the 
 
 
 def standard_name(name):
-    """The name without the prefix, in its one spelling."""
+    """The name without the prefix, in its standard spelling."""
     return name.removeprefix(PREFIX)
 
 
@@ -94,7 +94,7 @@ def heads(config):
 
 
 def writable(model):
-    """The model, or without biases an equal one whose biases are 0, because GPT-2 has biases.
+    """The model. A model without biases is replaced by an equal one whose biases are 0, because GPT-2 has biases.
 
     Raises ValueError for an activation that GPT-2 lacks, a window, and other positions, heads or norms than GPT-2's.
     """

@@ -43,7 +43,7 @@ def required(settings, *keys):
 
 
 def given(settings, key, default):
-    """The setting, or the default where it is missing or null."""
+    """The setting, or the default if it is missing or null."""
     value = settings.get(key)
     return default if value is None else value
 
@@ -56,10 +56,10 @@ def refuse(settings, supported):
 
 
 def is_tied(settings, weights, embedding, default):
-    """Whether the output projection is the embedding transposed. A file that says so but has another lm_head.weight is
-    believed over config.json, with a warning.
+    """Whether the output projection is the embedding transposed. If config.json says so but the file has a different
+    lm_head.weight, the answer is no, with a warning.
 
-    embedding: the standard name of the table;  default: where config.json does not say
+    embedding: the standard name of the table;  default: the answer if config.json has none
     """
     tied = bool(settings.get("tie_word_embeddings", default))
     if tied and "lm_head.weight" in weights and not weights.equal("lm_head.weight", embedding):

@@ -1,8 +1,8 @@
 """The layout of Llama, Mistral and Qwen2: names, shapes and settings (Touvron et al. 2023, as in Hugging Face's
 LlamaForCausalLM). SmolLM's files are Llama's.
 
-Their matrices are (d_out, d_in), the transpose of ours. Mistral's files add a window, Qwen2's biases on queries, keys
-and values. Files of transformers 5 have rope_parameters, older ones rope_theta and rope_scaling.
+Their matrices are (d_out, d_in), the transpose of ours. Mistral adds a window, and Qwen2 adds biases on queries, keys
+and values. Files of transformers 5 have rope_parameters; older files have rope_theta and rope_scaling.
 """
 
 import re
@@ -10,12 +10,12 @@ import re
 from .layout import Stored, is_tied, refuse, required
 
 MODEL_TYPES, PREFIX = ("llama", "mistral", "qwen2"), "model."
-BUFFERS = re.compile(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq")  # the frequencies, which the settings give
+BUFFERS = re.compile(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq")  # the frequencies, which follow from the settings
 HEADS = ("score.", "classifier.", "qa_outputs.")  # of tasks that the model lacks
 
 
 def standard_name(name):
-    """The name without the prefix, in its one spelling."""
+    """The name without the prefix, in its standard spelling."""
     return name.removeprefix(PREFIX)
 
 
@@ -64,7 +64,7 @@ def _rotary(settings):
 
 
 def _window(settings, num_layers):
-    """window of LlamaConfig: sliding_window counts the token itself, ours does not. One window for all layers."""
+    """The window of LlamaConfig, one for all layers: sliding_window counts the token itself, ours does not."""
     width = None
     if settings["model_type"] == "mistral":
         width = settings.get("sliding_window", 4096)
@@ -87,7 +87,7 @@ def duplicates(config):
 
 
 def write_config(config):
-    """LlamaConfig  ->  config.json of the model type that has the biases and the window"""
+    """LlamaConfig  ->  config.json of the model type that has these biases and this window"""
     c = config
     settings = {
         "model_type": "llama",

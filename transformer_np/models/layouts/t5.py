@@ -19,7 +19,7 @@ COPIES = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}
 
 
 def standard_name(name):
-    """The name in its one spelling."""
+    """The name in its standard spelling."""
     return name
 
 

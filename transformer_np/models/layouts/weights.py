@@ -1,8 +1,8 @@
-"""The tensors of a folder: model.safetensors or its shards, read piece by piece and widened to a dtype of NumPy.
+"""The tensors of a folder: model.safetensors or its shards, read piece by piece and widened to a NumPy dtype.
 
 A safetensors file starts with the length of its header (8 bytes, little-endian) and the header, JSON that gives the
 kind, shape and place of every tensor; the numbers follow. The safetensors library checks the file. The numbers are read
-here, because the library hands out whole tensors only, and none in bfloat16, which NumPy lacks.
+here, because the library returns only whole tensors, and none in bfloat16, which NumPy lacks.
 """
 
 import math
@@ -22,7 +22,7 @@ PIECE = 1 << 18  # numbers that are read at once
 
 @dataclass(frozen=True)
 class Tensor:
-    """The place of a tensor: file and first byte, its kind of number as safetensors names it, and its shape."""
+    """The place of a tensor: its file and first byte, the kind of its numbers (safetensors' name), and its shape."""
 
     path: Path
     start: int
@@ -30,7 +30,7 @@ class Tensor:
     shape: tuple
 
     def read(self, out=None):
-        """The numbers, written into `out` if it is given, an array of the same shape; half precision becomes float32.
+        """The numbers, written into the array `out` of the same shape if it is given; half precision becomes float32.
 
         Besides `out`, at most PIECE numbers or one row are in memory.
         """
@@ -54,8 +54,8 @@ class Tensor:
 def find_tensors(folder):
     """The file that lists the weights of a folder, and {name: Tensor}: model.safetensors, or the index of its shards.
 
-    Raises FileNotFoundError without weights or with a shard missing; ValueError for damaged files, an index that does
-    not fit its shards, and weights in a pickle, which is never read.
+    Raises FileNotFoundError if the weights or a shard are missing; ValueError for damaged files, an index that does not
+    fit its shards, and weights in a pickle, which is never read.
     """
     folder = Path(folder)
     if (folder / WEIGHTS).is_file():
@@ -88,7 +88,7 @@ def _in_file(path):
 
     try:
         with safe_open(path, framework="numpy"):
-            pass  # opening checks that the header is right and that the file holds what it promises
+            pass  # opening checks the header, and that the file is complete
     except SafetensorError as error:
         raise ValueError(f"{path} is truncated, damaged or not a safetensors file: {error}") from None
     with open(path, "rb") as file:

@@ -19,7 +19,7 @@ HOMEWORK = f"{PACKAGE}.homework"
 
 # modules that a submission may use; the others can be imported, but are empty
 LOADED = ("functional", "masks", "module", "layers", "blocks", "models", "decoding", "training", "gradcheck")
-# these help with no exercise
+# modules that do not help with any exercise
 HELPERS = (
     PACKAGE,
     *(f"{PACKAGE}.{name}" for name in ("module", "functional.special", "support.checks", "support.processes")),

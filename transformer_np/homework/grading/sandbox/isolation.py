@@ -228,7 +228,7 @@ def audit(read, listed, write, files=None, note=None):
     writing_flags = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 
     def plain(path):
-        """The path as a plain string, not of a class of the submission; None if it is no path."""
+        """The path as a plain string, not of a class of the submission; None if it is not a path."""
         if isinstance(path, str):
             return str.__add__("", path)
         return fsdecode(bytes.__add__(b"", path)) if isinstance(path, bytes) else None

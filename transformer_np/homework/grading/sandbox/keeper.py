@@ -106,7 +106,7 @@ class Keeper:
         return content
 
     def _take(self, most):
-        """Read at most so many bytes of the report; whether there were any."""
+        """Read at most `most` bytes of the report; returns whether there were any."""
         try:
             part = os.read(self._report, min(most, 1 << 20))
         except BlockingIOError:
@@ -121,14 +121,8 @@ class Keeper:
             raise RuntimeError("the process that starts the processes of submissions has ended")
         return _CODE.unpack(said)[0]
 
-    def exit_code(self, seconds=5):
-        """How the process of the exercise ended, or None if it is still running."""
-        if self._code is None and select.select([self._status], [], [], seconds)[0]:
-            self._code = self._how_it_ended()
-        return self._code
-
     def end(self):
-        """End the process of the exercise and all that it started; what it still says is lost."""
+        """End the process of the exercise and all that it started; further messages from it are lost."""
         if not self.running or self.process is None:
             return
         self.running = False

@@ -6,7 +6,7 @@ import signal
 import sys
 
 LINUX = sys.platform == "linux"
-_SET_PDEATHSIG, _SET_DUMPABLE, _CAPBSET_DROP, _SET_SUBREAPER, _SET_NO_NEW_PRIVS = 1, 4, 24, 36, 38
+_SET_PDEATHSIG, _CAPBSET_DROP, _SET_SUBREAPER, _SET_NO_NEW_PRIVS = 1, 24, 36, 38
 
 
 def libc():

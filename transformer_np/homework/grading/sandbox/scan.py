@@ -1,4 +1,4 @@
-"""Reading a submission's source for imports that the teacher is told about."""
+"""Read a submission's source for imports to report to the teacher."""
 
 import ast
 
@@ -11,7 +11,7 @@ _BY_NAME = ("importlib", "__import__", "inspect.getsource", "open(", "exec(", "e
 
 
 def scan(content, names):
-    """Remarks for the teacher on a file. names: of the exercises"""
+    """Remarks for the teacher on a file. names: the names of the exercises"""
     try:
         tree = ast.parse(content)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -92,7 +92,7 @@ def _signatures(exercise):
 
 @dataclass(frozen=True)
 class Reply:
-    """What a process said on one case: a Crash, or the bytes of its output and of its arguments after the call."""
+    """A process's reply on one case: a Crash, or the bytes of its output and of its arguments after the call."""
 
     crash: Crash | None = None
     content: tuple = ()
@@ -140,7 +140,7 @@ def try_submission(files, tasks, limits, keepers, hidden=(), walls=()):
             run = _Run(files, task, names, limits, keeper, hidden, walls, left_out, tried)
             if run.finished():
                 break
-            left_out.add(run.file)  # its loading took the process with it: once more, without the file
+            left_out.add(run.file)  # loading the file ended the process: try again without it
     tried.remarks = list(dict.fromkeys(tried.remarks))
     return tried
 

@@ -15,7 +15,8 @@ class Draw:
     name, axes: of the Result; sizes: the letters of the case
     inputs: the array arguments by name; numbers: the single numbers among the arguments
     others: all right results of the call by name; returned: all results of the answer by name
-    earlier: this result in the earlier calls that were right; elsewhere: in those of them that had other arrays
+    earlier: this result in the earlier calls that were right
+    elsewhere: this result in those of the earlier calls that had other arrays
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Finders for wrong numbers that no simple change explains: where they are, and what they have in common."""
+"""Finders for wrong numbers that no simple change explains: their places, and their common features."""
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def nearly_right(draw):
 
 
 def wrong_in_a_part(draw):
-    """Right except at places that have something in common."""
+    """Right except at places with a common feature."""
     wrong, letters = draw.wrong, draw.letters
     if wrong.all() or wrong.size < 4:
         return
