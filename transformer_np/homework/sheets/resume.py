@@ -98,7 +98,7 @@ class Optimizer:
     def check_state(self, state):
         expected = {**{slot: average.shape for slot, average in self.averages.items()}, "steps": ()}
         if {name: np.shape(values) for name, values in state.items()} != expected:
-            raise ValueError("the state is not one of this optimizer")
+            raise ValueError("the state does not belong to this optimizer")
 
     def state_dict(self):
         state = {slot: average.copy() for slot, average in self.averages.items()}
