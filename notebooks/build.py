@@ -13,7 +13,7 @@ For authors of notebooks:
 - `--check` compares the text and the HTML of every output, number by number: two numbers agree within 0.1 %, or within
   one unit of the last decimal printed, or if both are below 1e-6. Whole numbers below 1000 must be equal. Of a picture
   it asks only that it is there. So that another processor passes:
-    - a line of output that contains ⏱ is not compared: put it in front of wall-clock times;
+    - a line of output that begins with the word Time is not compared: write "Time: 3 s" or "Time for 9 words: 3 s";
     - a cell tagged `varies` may print anything of the same kinds. The fence is then
 
           ```python tags=["varies"]
@@ -23,8 +23,9 @@ For authors of notebooks:
 - A cell tagged `large` is executed, but its output is not kept: for a page of megabytes.
 - A cell tagged `solution`, and a <details> block with the summary "Solution", are not in the students' copies.
 - What a notebook must not have: a cell of more than 20 lines of code (comments and blank lines are free), a line over
-  100 characters in one, an output on stderr, an error, an absolute path, a size of 1.5 MB or more. The build says so
-  and ends with 1; the tests look again.
+  100 characters in one, an output on stderr, an error, an absolute path, a size of 1.5 MB or more, a link to
+  anything but the web and another notebook (a student has only these). The build says so and ends with 1; the tests
+  look again.
 
 If pyproject.toml names the address of a repository, every notebook begins with a badge that opens it in Colab, and with
 a cell that installs the package from there where it is missing. Without an address it has neither.
@@ -50,7 +51,6 @@ SECONDS = 900  # for one notebook, also on a busy machine: against what hangs
 MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
 MOST_BYTES = 1_500_000
-CLOCK = "⏱"
 VARIES, PRETRAINED, LARGE = "varies", "pretrained", "large"
 
 INSTALL = """# Installs the package where it is missing, as in Colab.
@@ -63,7 +63,9 @@ _GITHUB, _COLAB = "https://github.com/", "https://colab.research.google.com"
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 _NUMBER = re.compile(r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_CLOCK = re.compile(r"\s*Time\b")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
+_LINK = re.compile(r"\]\((?!https?://)([^)\s]*)|\b(?:href|src)=[\"'](?!https?://|data:)([^\"']*)")
 _PATH = re.compile(r"(?<![\w.:/<-])/(?:home|root|tmp|work|usr|Users|opt|var|mnt|private)/|\b[A-Z]:\\")
 
 
@@ -278,7 +280,7 @@ def _pieces(outputs):
 
 def _text_difference(a, b, exact=False):
     """None, or the first line that differs."""
-    a, b = (["" if CLOCK in line else line for line in text.splitlines()] for text in (a, b))
+    a, b = (["" if _CLOCK.match(line) else line for line in text.splitlines()] for text in (a, b))
     if len(a) != len(b):
         return f"{len(a)} lines of output, now {len(b)}"
     for x, y in zip(a, b, strict=True):
@@ -316,7 +318,7 @@ def _decimals(text):
 
 def faults(notebook, size=0):
     """What a committed notebook must not have, a list of messages; size: of the file, in bytes."""
-    found = []
+    found, notebooks = [], {target(text).name for text in sources()}
     if notebook.metadata != METADATA:
         found.append("its metadata are not those of build.py")
     if size >= MOST_BYTES:
@@ -326,6 +328,8 @@ def faults(notebook, size=0):
         if _PATH.search(cell.source):
             found.append(f"{cell.id}: an absolute path in its source")
         if cell.cell_type != "code":
+            dead = {link for pair in _LINK.findall(cell.source) if (link := "".join(pair)) not in notebooks}
+            found += [f"{cell.id}: a link to {link}, which a student does not have" for link in sorted(dead)]
             continue
         count += 1
         lines = cell.source.splitlines()

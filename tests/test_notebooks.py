@@ -146,6 +146,14 @@ def test_tidying_takes_out_what_changes_from_run_to_run(text):
         (lambda n: n.cells[1].update(execution_count=5), "01-002: its execution count is 5, not 1"),
         (lambda n: n.cells[1].update(source="open('/home/ana/x')"), "01-002: an absolute path in its source"),
         (lambda n: n.cells[0].update(source="in C:\\Users"), "01-001: an absolute path in its source"),
+        (
+            lambda n: n.cells[0].update(source="[a](../docs/a.md)"),
+            "01-001: a link to ../docs/a.md, which a student does not have",
+        ),
+        (
+            lambda n: n.cells[0].update(source='<img src="a.png">'),
+            "01-001: a link to a.png, which a student does not have",
+        ),
         (lambda n: n.cells[1].outputs.append(_stream("/tmp/x")), "01-002: an absolute path in its output"),
         (lambda n: n.metadata.update(widgets={}), "its metadata are not those of build.py"),
         (lambda n: [c.update(outputs=[]) for c in n.cells[1:]], "no outputs"),
@@ -168,7 +176,8 @@ def test_a_large_file_is_a_fault(notebook):
 
 def test_what_is_no_fault(notebook):
     notebook.cells[1].source = "# a comment\n\n" * 30 + "x = 1  # https://example.org/home/ a/tmp/b"
-    notebook.cells[0].source = "A <b>word</home>, and/or, 1/usr"
+    links = "[web](https://example.org/a) [next](02_self_attention.ipynb)"
+    notebook.cells[0].source = f"A <b>word</home>, and/or, 1/usr, {links}"
     notebook.cells[1].outputs.append(_nbformat().from_dict(_display(**{"image/png": "aa/tmp/bb", "text/plain": "x"})))
     assert build.faults(notebook) == []
 
@@ -199,7 +208,8 @@ def test_other_sources_are_found(notebook, text):
         ("nan", "0.5", False),
         ("yes 1.0", "no 1.0", False),
         ("a\nb", "a", False),
-        ("⏱ 3.1 s\nsame", "⏱ 9.9 s, busy\nsame", True),
+        ("Time: 3.1 s\nsame", "  Time for 2: 9.9 s\nsame", True),
+        ("in Time 3.1 s", "in Time 9.9 s", False),
         ("took 3.1 s", "took 9.9 s", False),
     ],
 )

@@ -118,6 +118,13 @@ def test_page_steps_through_the_rows(rng):
     assert "prefers-reduced-motion" in page.page and "ArrowRight" in page.page
 
 
+def test_titles_have_tex_between_dollars():
+    product = plots.Product("The projection $W^O$ <of> Z_1", [("Z_1", np.eye(2)), "=", ("Y", np.eye(2))])
+    (title, *_) = plots.matrices(product).axes[0].texts
+    assert title.get_text() == product.title and title.get_parse_math()
+    assert "<h2>The projection W<sup>O</sup> &lt;of&gt; Z_1</h2>" in plots.matrices_page(product).page
+
+
 def test_what_cannot_be_drawn(rng):
     layer, _ = layer_after_forward(rng)
     for head, row in ((0, 0), (4, 0), (1, 2)):

@@ -34,7 +34,7 @@ BETWEEN = 0.1  # around a sign such as =
 class Product:
     """One line of `matrices`: an equation of matrices.
 
-    title: what is computed;  terms: a list of pairs (name, matrix) and of signs such as "·" and "="
+    title: what is computed, with TeX between dollars;  terms: pairs (name, matrix) and signs such as "·" and "="
     words: the names of the rows of the first matrix, or None
 
     Names are written as in TeX: "W^Q", "QK^T/\\sqrt{d_k}".
@@ -186,7 +186,7 @@ class _Row:
         self.width = max(self.left + sum(map(_width, product.terms, self.sizes)), text_width(product.title, TITLE))
 
     def draw(self, axes, x, y):
-        axes.text(x, y + LABEL / 2, self.product.title, va="center", size=TITLE, parse_math=False)
+        axes.text(x, y + LABEL / 2, self.product.title, va="center", size=TITLE)
         middle, words = y + LABEL + PAD + self.tall / 2, self.words
         for term, size in zip(self.product.terms, self.sizes, strict=True):
             width = _width(term, size)

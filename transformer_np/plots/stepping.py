@@ -52,7 +52,7 @@ def _section(product):
             words = []
         before = term
     return (
-        f'<section data-rows="{rows}" hidden><h2>{html.escape(product.title)}</h2>\n'
+        f'<section data-rows="{rows}" hidden><h2>{_title(product.title)}</h2>\n'
         f'<div class="line">{"".join(parts)}</div></section>'
     )
 
@@ -77,6 +77,11 @@ def _table(term, words, by_row, is_result):
         f"<table{' data-by=row' if by_row else ''}{' class=result' if is_result else ''}><caption>{_name(term[0])}"
         f"<small>{len(matrix)} × {len(matrix[0])}</small></caption><tbody>{''.join(lines)}</tbody></table>"
     )
+
+
+def _title(text):
+    """A text with TeX between dollars as HTML."""
+    return re.sub(r"\$(.+?)\$", lambda tex: _name(html.unescape(tex[1])), html.escape(text))
 
 
 def _name(text):
