@@ -47,7 +47,7 @@ from pathlib import Path
 from transformer_np.homework.notebooks import METADATA, as_notebook, read_cells
 
 HERE = Path(__file__).resolve().parent
-SECONDS = 900  # for one notebook, also on a busy machine: against what hangs
+SECONDS = 400  # for one notebook, also on a busy machine: against what hangs
 MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
 MOST_BYTES = 1_500_000

@@ -29,7 +29,8 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if "browser" in item.fixturenames:
             item.add_marker("long")
-    items.sort(key=lambda item: item.get_closest_marker("notebooks") is None)  # the longest first: no core waits at the end
+    # the longest first, so that no core waits at the end
+    items.sort(key=lambda item: item.get_closest_marker("notebooks") is None)
     if config.getoption("submission"):
         others = {item for item in items if Path(__file__).parent / "homework" in item.path.parents}
         others = {item for item in others if item.path.name != "test_submission.py"}
