@@ -34,6 +34,7 @@ Exit codes: 0 done, 1 something failed or differs, 2 bad use.
 """
 
 import argparse
+import copy
 import math
 import os
 import re
@@ -47,7 +48,7 @@ from pathlib import Path
 from transformer_np.homework.notebooks import METADATA, as_notebook, read_cells
 
 HERE = Path(__file__).resolve().parent
-SECONDS = 400  # for one notebook, also on a busy machine: against what hangs
+SECONDS = 240  # for one notebook, also on a busy machine: against what hangs
 MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
 MOST_BYTES = 1_500_000
@@ -131,12 +132,16 @@ def read_notebook(path):
 # --- executing ------------------------------------------------------------------------------------------------------
 
 
-def execute(notebook):
-    """Run every cell in a fresh kernel; the notebook with its outputs. Raises Fault, with the cell's id."""
+def execute(notebook, again=True):
+    """Run every cell in a fresh kernel; the notebook with its outputs. Raises Fault, with the cell's id.
+
+    again: try once more after SECONDS, because now and then a message is lost on its way, and the client waits for it
+    """
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError
     from traitlets.config import Config
 
+    untouched = copy.deepcopy(notebook)
     end = time.monotonic() + SECONDS
     running = []  # the ids of the cells started so far
     with tempfile.TemporaryDirectory() as folder:
@@ -164,6 +169,8 @@ def execute(notebook):
         except CellExecutionError as error:
             raise Fault(f"{running[-1]}: {error.ename}: {error.evalue}") from None
         except CellTimeoutError:
+            if again:
+                return execute(untouched, again=False)
             raise Fault(f"{running[-1]}: the notebook has taken more than {SECONDS} s") from None
         except RuntimeError as error:  # the kernel did not start, or died
             raise Fault(f"{running[-1] if running else 'start'}: {error}") from None

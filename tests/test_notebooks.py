@@ -288,6 +288,15 @@ def test_building_and_checking(text, capsys, monkeypatch):
     assert sorted(p.name for p in path.parent.iterdir()) == ["01_title.ipynb", "text"]
 
 
+def test_a_notebook_whose_kernel_is_not_heard_is_tried_again(text, monkeypatch, tmp_path):
+    monkeypatch.setattr(build, "SECONDS", 5)
+    monkeypatch.setenv("FIRST", str(tmp_path / "first"))
+    waits = 'import os, time\nif not os.path.exists(first := os.environ["FIRST"]):\n'
+    waits += '    open(first, "w").close()\n    time.sleep(60)\nx = 1 / 3'
+    text.write_text(SOURCE.replace("x = 1 / 3", waits), encoding="utf-8")
+    assert build.build(text) == [] and (tmp_path / "first").exists()
+
+
 def test_a_notebook_that_takes_too_long(text, monkeypatch):
     monkeypatch.setattr(build, "SECONDS", 1)
     text.write_text(SOURCE.replace("x = 1 / 3", "import time; time.sleep(20)"), encoding="utf-8")
