@@ -14,6 +14,7 @@ ARROW = 0.34  # an arrow with its shape
 STUB = 0.24  # the piece of an arrow inside a block where the residual path leaves
 DETOUR = 0.17  # the distance of the residual path from the boxes
 FRAME = 0.3  # from the boxes to the frame around a block
+PADDING = 0.06  # between the frame and the first branch, and above the last box
 APART = 1.35  # between two columns
 
 
@@ -78,9 +79,6 @@ def _item_height(item):
     if isinstance(item, Block):
         return sum(STUB + sum(box.height + STUB for box in part) for part in item.parts) + 2 * PADDING
     return item.height if isinstance(item, Box) else {Words: LABEL, str: ARROW}[type(item)]
-
-
-PADDING = 0.06  # between the frame and the first branch, and above the last box
 
 
 def draw(title, *columns):
@@ -149,9 +147,8 @@ class _Page:
         self.axes.add_patch(frame)
         times = len(block.modules)
         of_all = [{id(p) for p in module.parameters()} for module in block.modules]
-        each = _parameters(
-            block.modules[:1], set.intersection(*of_all) if times > 1 else ()
-        )  # without shared parameters
+        shared = set.intersection(*of_all) if times > 1 else ()
+        each = _parameters(block.modules[:1], shared)
         label = f"{times} {block.name} block{'s' if times > 1 else ''}, {each:,} parameters" + " each" * (times > 1)
         rotation = 90 if side < 0 else 270
         self.axes.text(edge + side * LABEL / 2, y + tall / 2, label, ha="center", va="center", rotation=rotation)
