@@ -112,17 +112,18 @@ def test_the_models_of_these_tests_have_something_to_say(speaker):
 # --- greedy ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("use_cache", [True, False])
-@pytest.mark.parametrize("max_len", [1, 4, 9])
-@pytest.mark.parametrize("seed", SEEDS)
-def test_greedy(speaker, seed, max_len, use_cache):
+SEEDS_AND_LENGTHS = [*((seed, 9) for seed in SEEDS), (0, 1), (1, 4), (2, 4)]
+
+
+@pytest.mark.parametrize(("seed", "max_len"), SEEDS_AND_LENGTHS)
+def test_greedy(speaker, seed, max_len):
     model = speaker(seed)
-    outputs, log_probs = greedy_decode(model, SRC, max_len, use_cache, return_log_probs=True)
-    for src, ids, log_prob in zip(SRC, outputs, log_probs, strict=True):
-        expected_ids, expected = plain_greedy(model, src, max_len)
-        assert ids == expected_ids
-        assert log_prob == pytest.approx(expected, rel=1e-10)
-    assert all(type(token) is int for ids in outputs for token in ids)
+    expected_ids, expected = zip(*(plain_greedy(model, src, max_len) for src in SRC), strict=True)
+    for use_cache in (True, False):
+        outputs, log_probs = greedy_decode(model, SRC, max_len, use_cache, return_log_probs=True)
+        assert outputs == list(expected_ids)
+        assert log_probs == pytest.approx(expected, rel=1e-10)
+        assert all(type(token) is int for ids in outputs for token in ids)
 
 
 def test_a_row_alone_says_what_it_says_in_the_batch(speaker):
@@ -195,7 +196,7 @@ def test_log_softmax(rng):
 @pytest.mark.parametrize("norm_first", [True, False])
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 1e-5), ("float64", 1e-12)])
 def test_with_and_without_cache(speaker, dtype, tolerance, norm_first):
-    for seed in SEEDS[:3]:
+    for seed in SEEDS[:2]:
         model = speaker(seed, dtype=dtype, norm_first=norm_first)
         cached, plain = (list(greedy_steps(model, SRC, 12, use_cache)) for use_cache in (True, False))
         assert len(cached) == len(plain)
@@ -245,8 +246,7 @@ def test_decode_in_parts(speaker, parts):
 # --- beam search -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("max_len", [1, 4, 9])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "max_len"), SEEDS_AND_LENGTHS)
 def test_a_beam_of_one_is_greedy(speaker, seed, max_len):
     model = speaker(seed)
     outputs, log_probs = greedy_decode(model, SRC, max_len, return_log_probs=True)
@@ -259,14 +259,13 @@ def test_a_beam_of_one_is_greedy(speaker, seed, max_len):
 
 @pytest.mark.parametrize("penalty", [0.0, 0.6, 3.0])
 def test_a_wide_beam_is_exhaustive_search(speaker, penalty):
-    for seed in range(2):
-        model = speaker(seed, tgt_vocab_size=4)
-        model.output.b.data[PAD] = 0
-        found = beam_search(model, SRC[:2], 4**4, 4, penalty, return_hypotheses=True)
-        for src, hypotheses in zip(SRC, found, strict=False):
-            expected = every_output(model, src, 4, penalty)
-            assert len(expected) == 1 + 3 + 9 + 27 + 81
-            assert_same_hypotheses(hypotheses, expected)
+    model = speaker(0, tgt_vocab_size=4)
+    model.output.b.data[PAD] = 0
+    found = beam_search(model, SRC[:2], 4**4, 4, penalty, return_hypotheses=True)
+    for src, hypotheses in zip(SRC, found, strict=False):
+        expected = every_output(model, src, 4, penalty)
+        assert len(expected) == 1 + 3 + 9 + 27 + 81
+        assert_same_hypotheses(hypotheses, expected)
 
 
 def test_the_length_penalty_matters(speaker):
@@ -278,8 +277,7 @@ def test_the_length_penalty_matters(speaker):
     assert sum(lengths[0]) < sum(lengths[1]) < sum(lengths[2])
 
 
-@pytest.mark.parametrize("beam_size", [2, 3, 5])
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "beam_size"), [*((seed, 3) for seed in SEEDS), (0, 2), (1, 5), (4, 5)])
 def test_beam_search(speaker, seed, beam_size):
     model = speaker(seed)
     found = beam_search(model, SRC, beam_size, 5, 0.6, return_hypotheses=True)

@@ -90,13 +90,13 @@ def test_every_part_has_a_floor():
     assert {module[0] for module in MODULES if module} - PATHS == set(FLOOR_OF)
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if m and m[0] not in PATHS], ids="/".join)
-def test_no_import_upwards(module, imports):
-    parts = {imported[0] for imported in imports[module] if imported}
-    assert not parts & PATHS, "inside the package import from where it lives"
-    upwards = {part for part in parts if FLOOR_OF[part] > FLOOR_OF[module[0]]}
-    beside = {part for part in parts if FLOOR_OF[part] == FLOOR_OF[module[0]]} - {module[0]}
-    assert not upwards and not beside
+def test_no_import_upwards(imports):
+    for module in (m for m in MODULES if m and m[0] not in PATHS):
+        parts = {imported[0] for imported in imports[module] if imported}
+        assert not parts & PATHS, f"{'/'.join(module)}: inside the package import from where it lives"
+        upwards = {part for part in parts if FLOOR_OF[part] > FLOOR_OF[module[0]]}
+        beside = {part for part in parts if FLOOR_OF[part] == FLOOR_OF[module[0]]} - {module[0]}
+        assert not upwards and not beside, "/".join(module)
 
 
 def test_the_package_itself_imports_nothing_of_its_parts(imports):

@@ -489,6 +489,7 @@ def test_a_signal_saves(learned, tmp_path, number, workers, interruptible):
     assert f"interrupted after step {header['step']};" in err
 
 
+@pytest.mark.long
 @posix
 def test_nohup_is_obeyed():
     """A signal that is ignored when the training begins stays ignored."""

@@ -5,6 +5,7 @@ import os
 import sys
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import cache
 
 # Before NumPy is loaded. The models here are small: splitting one small matrix product among threads gains nothing, and
 # the threads wait for each other while another program runs. `train --workers` uses the other cores.
@@ -66,6 +67,7 @@ class Parser(argparse.ArgumentParser):
             raise
 
 
+@cache
 def build_parser():
     parser = Parser(
         prog="transformer-np",

@@ -418,6 +418,7 @@ def test_quartiles():
     assert measure.quartiles([4.0, 1.0, 2.0, 3.0, 5.0]) == (2.0, 4.0)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="needs Linux's /proc")
 def test_memory_of_a_session_counts_what_is_shared_once():
     script = (
@@ -478,6 +479,7 @@ def test_tables_of_a_profile(small_profile):
     assert "  encoder.0.attention " in layers and layers.splitlines()[-2].startswith("  sum")
 
 
+@pytest.mark.long
 def test_json_has_everything(small_profile):
     machine = report.machine()
     found = report.as_json(machine, {"quick": True}, [made_up_outcome()], {"small": small_profile})

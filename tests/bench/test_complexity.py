@@ -236,6 +236,7 @@ def test_picture_of_the_curves():
         plots.complexity_curves([])
 
 
+@pytest.mark.long
 def test_slopes_do_not_overlap():
     """Nor where the lines meet."""
     meeting = [

@@ -570,6 +570,7 @@ CHECK = [sys.executable, "-m", "transformer_np", "gradcheck", "linear"]
 BUFFERED = {**os.environ, "PYTHONUNBUFFERED": ""}  # as it is by default: what is printed is written at the end
 
 
+@pytest.mark.long
 def test_a_reader_that_has_seen_enough():
     with subprocess.Popen(CHECK, env=BUFFERED, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
@@ -577,6 +578,7 @@ def test_a_reader_that_has_seen_enough():
     assert process.returncode == 0
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
 def test_a_full_disk_behind_stdout():
     with open("/dev/full", "w") as full:
@@ -584,6 +586,7 @@ def test_a_full_disk_behind_stdout():
     assert (result.returncode, result.stderr) == (2, "transformer-np: error: [Errno 28] No space left on device\n")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell")
 def test_stdout_that_is_closed():
     command = shlex.join(CHECK) + " >&-"

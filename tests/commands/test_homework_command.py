@@ -453,6 +453,7 @@ def test_the_names_of_the_exercises(capsys):
     assert "name the file before it" in call(capsys, "check", "softmax")[2]
 
 
+@pytest.mark.long
 def test_run_refuses_an_answer_that_does_not_end(capsys, written):
     written(RIGHT.replace("    largest = x", "    while True: pass\n    largest = x"))
     code, out, err = call(capsys, "run", "homework.py", "train", "--time-limit", "0.3")

@@ -151,6 +151,7 @@ def test_what_was_right_stays_right(here, capsys):
     assert entries == {"softmax": {"outcome": "passed", "misconception": None, "where": "notebook"}}
 
 
+@pytest.mark.long
 def test_status_shows_it(here, capsys):
     (here / "progress.json").write_text("{}")
     (here / "homework.py").write_text("import numpy as np\n\n\ndef relu(x):\n    return np.maximum(0, x)\n")

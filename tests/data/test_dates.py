@@ -39,6 +39,7 @@ def pairs():
     return written_dates()
 
 
+@pytest.mark.long
 def test_what_is_written_is_what_is_answered(pairs):
     with_weekday = 0
     for text, iso in pairs:

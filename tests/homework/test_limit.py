@@ -57,6 +57,7 @@ def test_an_answer_that_does_not_end(tmp_path, text):
     assert "transformer_np" not in verdict.message
 
 
+@pytest.mark.long
 def test_in_another_thread_too(tmp_path):
     answer, found = loaded(tmp_path, LOOPS).answers["relu"], []
     thread = threading.Thread(target=lambda: found.append(check("relu", answer, quiet=True, time_limit=0.2)))
@@ -150,6 +151,7 @@ def test_c_code_that_does_not_return_ends_the_command(tmp_path):
     assert 'File "homework.py", line 2 in relu' in ended.stderr
 
 
+@pytest.mark.long
 def test_a_profiler_works_after_a_limit_in_a_thread():
     """In a process of its own, which would not end."""
     code = """if True:

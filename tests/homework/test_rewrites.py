@@ -155,7 +155,7 @@ def by_the_jacobian_of_the_norm(dy, x_hat, inv_rms, gamma):
 # --- attention -------------------------------------------------------------------------------------------------------
 
 
-@rewrite("scaled_dot_product_attention")
+@rewrite("scaled_dot_product_attention", pytest.mark.long)
 def query_by_query(q, k, v, mask=None):
     lead, (T, K), S = q.shape[:-2], q.shape[-2:], k.shape[-2]
     hidden = np.zeros((*lead, T, S))

@@ -196,6 +196,7 @@ def test_training_with_the_librarys_own_gives_the_same_to_the_last_bit(few_pairs
     assert [(step, library) for step, library, _ in rows] == [(n, curves.losses["library"][n - 1]) for n in (1, 2, 4)]
 
 
+@pytest.mark.long
 def test_training_with_a_wrong_gradient_parts(few_pairs, everything_is_restored):
     curves = train_both({"softmax_backward": lambda dy, y, axis=-1: dy * y * (1 - y)}, steps=4)
     assert curves.losses["library"][0] == curves.losses["yours"][0]

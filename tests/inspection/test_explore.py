@@ -525,6 +525,7 @@ def test_command_with_the_newest_translator(trained, here, capsys, monkeypatch):
     assert '"next":["Ana","\\u003cunk>","\\u003ceos>"]' in (here / "other.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_command_whose_translator_never_writes_unk(trained, here, capsys, monkeypatch):
     translator = Translator.load(trained / "translate")
     translator.model.output.b.data[UNK] = 50  # the likeliest token of every step

@@ -442,6 +442,7 @@ def test_it_works_in_the_frame_of_a_notebook(browser, model, tokenizers, tmp_pat
 # --- which models -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_float16_where_float32_is_too_large_and_a_clear_word_where_that_is_too(model, tokenizers, monkeypatch):
     assert MOST_BYTES == 3_000_000
     page = explore_live(model, tokenizers, TEXT)

@@ -55,6 +55,7 @@ def test_gradients(make, rng, ids, with_memory, norm_first, tied):
     assert report.passed, report
 
 
+@pytest.mark.long
 def test_the_standard_checks_know_the_model():
     checks = standard_checks()
     for name in ("relative_shift", "relative_attention", "RelativeMultiHeadAttention", "TransformerXL"):

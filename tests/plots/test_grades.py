@@ -13,6 +13,7 @@ def result(name, states, mistakes=()):
     return SimpleNamespace(exercise=name, states=states, mistakes=dict(mistakes))
 
 
+@pytest.mark.long
 def test_class_results_shows_the_numbers():
     long = "a mistake with a name that is far too long for the edge of a picture"
     results = [

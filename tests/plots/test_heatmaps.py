@@ -153,6 +153,7 @@ def test_values_stand_out_from_their_cell():
             assert (bright + 0.05) / (dark + 0.05) > 4.4  # WCAG AA asks for 4.5
 
 
+@pytest.mark.long
 def test_many_words_are_thinned_and_stay_in_place(rng):
     words = [f"word {i}" for i in range(100)]
     figure = plots.attention(weights_of(rng, 100, 40), words, words[:40])

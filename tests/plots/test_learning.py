@@ -52,6 +52,7 @@ def test_training_curve_with_less(rng):
     assert list(lines_of(loss)) == ["training"]
 
 
+@pytest.mark.long
 def test_a_loss_that_is_not_finite_leaves_a_gap(rng):
     history = history_of(rng, 500)
     history.losses[200], history.losses[300:] = np.inf, [np.nan] * 200
@@ -112,6 +113,7 @@ def test_gradient_norms():
     np.testing.assert_allclose(norms["decoder 1"]["attention"], np.linalg.norm(np.concatenate(both)), rtol=1e-5)
 
 
+@pytest.mark.long
 def test_gradient_flow_of_one_model():
     model = after_backward()
     norms = plots.gradient_norms(model)

@@ -134,6 +134,7 @@ def test_the_readers_style_is_neither_used_nor_changed(picture):
         assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.long
 def test_jupyter_gets_an_opaque_png_of_the_figures_size(rng):
     figure = plots.attention(weights_of(rng, 5, 5), PORTUGUESE, ENGLISH)
     assert isinstance(figure, Figure)
@@ -183,6 +184,7 @@ def draw(capsys, folder, *arguments):
     return code, capsys.readouterr().err.strip().rpartition("\n")[2]
 
 
+@pytest.mark.long
 def test_pictures_that_need_no_run(capsys, tmp_path, drawn):
     assert draw(capsys, tmp_path, "wavelengths", "--length", 9, "--d-model", 6) == (0, "")
     assert draw(capsys, tmp_path, "saturation", "--d-k", 16) == (0, "")
@@ -229,6 +231,7 @@ def test_steps_on_the_command_line(capsys, runs, drawn):
     assert code == 2 and "--candidates must be at least 1, got 0" in message
 
 
+@pytest.mark.long
 def test_sampling_on_the_command_line(capsys, runs, drawn):
     assert draw(capsys, runs, "sampling", "the ca", "--model", runs / "gpt") == (0, "")
     ((name, (logits, words), _),) = drawn

@@ -93,6 +93,7 @@ def test_architecture_of_an_encoder_decoder(rng, norm_first, tied):
     check_layout(figure, on_panels=True)
 
 
+@pytest.mark.long
 def test_architecture_of_a_t5():
     model = T5(T5Config(11, 12, 3, 5, 2, 4, 10, num_buckets=6, max_distance=5))
     figure = plots.architecture(model)

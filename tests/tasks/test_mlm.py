@@ -225,6 +225,7 @@ def test_what_cannot_be_fine_tuned(pretrained):
         fine_tune(pretrained, init=pretrained / "tuned", out="again")
 
 
+@pytest.mark.long
 def test_the_commands(pretrained, capsys, monkeypatch):
     monkeypatch.chdir(pretrained)
     tiny = "--steps 2 --batch-size 4".split()

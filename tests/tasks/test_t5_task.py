@@ -211,6 +211,7 @@ def test_spans_of_a_text(small, text_file, tmp_path, tokens):
         answers.encode("the <extra_id_9>")
 
 
+@pytest.mark.long
 def test_exact_resume(small, tmp_path, monkeypatch, text_file):
     options = {"tasks": "date,spans", "text": text_file, "steps": 9, "dropout": 0.2, "lr": 0.01, "warmup": 3}
     whole = train(tmp_path / "whole", **options)

@@ -150,6 +150,7 @@ def test_validated_every_hundred_steps_saved_by_time_and_both_at_the_end(file, t
     assert saved[1:] == [1, 2, 3, 4, 5] and [step for step, _ in run.trainer.history.validation] == [2, 4, 5]
 
 
+@pytest.mark.long
 def test_a_run_knows_its_number_of_processes(file, tmp_path):
     train_translator(TranslationOptions(pairs=file, steps=4, **TINY), tmp_path / "run", progress=False, workers=2)
     assert json.loads((tmp_path / "run" / runs.DESCRIPTION).read_text())["workers"] == 2

@@ -108,6 +108,7 @@ def test_a_process_killed_while_writing_leaves_the_old_file_and_nothing_in_the_w
     assert load_checkpoint(path)[1] == {"step": 2} and names(path.parent) == [path.name]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name != "posix", reason="needs limits on the size of files")
 def test_a_full_disk_is_an_oserror(path):
     """A file may have 2,000 bytes here, as if the disk were full then."""

@@ -248,20 +248,17 @@ def test_float32_within_rounding():
     assert np.abs(np.subtract(one, two)).max() < 1e-5
 
 
-@pytest.mark.parametrize("make", [pytest.param(translation, marks=pytest.mark.long), recurrence])
+@pytest.mark.long
+@pytest.mark.parametrize("make", [translation, recurrence])
 def test_same_seed_and_workers_same_bits(make):
     first, second = (values(train(make, 3, steps=10)) for _ in range(2))
     assert_close(first, second, 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "stop"),
-    [
-        pytest.param(translation, 4, marks=pytest.mark.long),  # the batch of step 5, the next, has two rows
-        (recurrence, 7),
-        pytest.param(translation, 7, marks=pytest.mark.long),
-        pytest.param(recurrence, 4, marks=pytest.mark.long),
-    ],
+    [(translation, 4), (translation, 7), (recurrence, 4), (recurrence, 7)],  # step 5 of a translation has two rows
 )
 def test_resume(alone, tmp_path, make, stop):
     """With as many workers as before to the bit, with more or fewer to rounding."""
@@ -277,7 +274,7 @@ def test_resume(alone, tmp_path, make, stop):
     assert_close(straight, alone(make), 1e-9)
 
 
-@pytest.mark.parametrize("make", [translation, recurrence])
+@pytest.mark.parametrize("make", [pytest.param(translation, marks=pytest.mark.long), recurrence])
 def test_a_checkpoint_does_not_tell_how_many_workers_wrote_it(tmp_path, make):
     for workers in (1, 2):
         train(make, workers, 9, tmp_path / f"{workers}", checkpoint_every=4)
@@ -331,12 +328,14 @@ def test_no_batch_is_asked_for_beyond_the_steps():
     assert trainer.step == 2
 
 
+@pytest.mark.long
 def test_one_bar_is_shown(capfd):
     train(workers=3, steps=2, progress=True)
     out, err = capfd.readouterr()
     assert out == "" and err.count(" 0/2 ") == err.count("\n") == 1  # drawn as often as the clock says
 
 
+@pytest.mark.long
 def test_fit_goes_on_where_it_ended(alone):
     trainer = train(workers=2, steps=3, validation=None)
     batches = translation()[2]
@@ -345,6 +344,7 @@ def test_fit_goes_on_where_it_ended(alone):
     assert np.abs(np.subtract(trainer.history.losses, alone(translation)["losses"])).max() < 1e-10
 
 
+@pytest.mark.long
 def test_another_training_of_the_same_model():
     def both(workers):
         objective, optimizer, batches = translation()
@@ -539,6 +539,7 @@ def test_auto_measures_which_is_faster_and_leaves_no_trace(monkeypatch, alone, m
     assert asked == [1, 2, 1, 2]
 
 
+@pytest.mark.long
 def test_saved_by_the_clock_of_the_first(tmp_path, monkeypatch):
     saved, save = [], Trainer.save
     monkeypatch.setattr(Trainer, "save", lambda self: saved.append(self.step) or save(self))
@@ -560,6 +561,7 @@ def test_a_sample_in_between_and_everything_at_the_end():
     assert two != all_two and four != all_four and end == all_end
 
 
+@pytest.mark.long
 def test_a_team_stands_for_itself(alone):
     team = Workers(2)
     trainer = train(workers=team)
@@ -653,10 +655,10 @@ class Unportable(Exception):
     ("error", "arrives"),
     [
         (EOFError("of a file"), EOFError("of a file")),  # not of a pipe to a worker
-        (BrokenPipeError("of the user"), BrokenPipeError("of the user")),
-        (SystemExit(3), SystemExit(3)),
+        pytest.param(BrokenPipeError("of the user"), BrokenPipeError("of the user"), marks=pytest.mark.long),
+        pytest.param(SystemExit(3), SystemExit(3), marks=pytest.mark.long),
         (Unportable("one", "two"), RuntimeError("Unportable: one and two")),
-        (ValueError(threading.Lock()), RuntimeError("ValueError: <unlocked")),
+        pytest.param(ValueError(threading.Lock()), RuntimeError("ValueError: <unlocked"), marks=pytest.mark.long),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -720,7 +722,7 @@ def test_a_process_that_cannot_be_started_ends_the_others(monkeypatch):
     assert started[0].exitcode is not None
 
 
-@pytest.mark.parametrize("where", ["a step", "a message"])
+@pytest.mark.parametrize("where", ["a step", pytest.param("a message", marks=pytest.mark.long)])
 def test_a_worker_that_is_killed(tmp_path, where, monkeypatch):
     def die():
         os.kill(os.getpid(), signal.SIGKILL)
@@ -753,6 +755,7 @@ def test_an_error_while_one_waits_in_its_step():
         train(workers=2, batches=Disturbed(5, lambda: time.sleep(10**6) if is_worker() else {}["key"], lambda: True))
 
 
+@pytest.mark.long
 def test_in_another_thread():
     """Python 3.12 and later warn of copying a process with threads."""
     found = []
@@ -805,11 +808,13 @@ def test_an_interrupt_in_a_validation_stops_after_it(workers):
     assert trainer.interrupted and trainer.step == 7 and len(trainer.history.validation) == 1
 
 
+@pytest.mark.long
 def test_workers_leave_the_interrupt_to_the_first(alone):
     trainer = train(workers=2, batches=Disturbed(11, interrupt(2)))
     assert not trainer.interrupted and trainer.step == 24
 
 
+@pytest.mark.long
 def test_the_second_interrupt_stops_at_once(tmp_path):
     path = tmp_path / "file"
     train(steps=2, path=path)

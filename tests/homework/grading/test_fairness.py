@@ -222,6 +222,7 @@ def test_no_exercise_has_a_right_answer_of_another_among_its_inputs(tmp_path):
     assert {a.tobytes() for a in arrays_in(pickle.loads(same.inputs))} & right  # so it was from one seed
 
 
+@pytest.mark.long
 def test_a_process_has_the_inputs_of_one_exercise(tmp_path):
     """An answer reads all of its process's memory for numbers of another exercise."""
     task = Task(all_exercises()["softmax_backward"], Trials(all_exercises()["softmax_backward"], 1))
@@ -349,6 +350,7 @@ def test_bubblewrap_alone_keeps_the_files(tmp_path, monkeypatch):
     assert "FileNotFoundError" in fay.verdicts["softmax"].message
 
 
+@pytest.mark.long
 def test_built_in_modules_cannot_be_made_again():
     code = """
     import sys, _imp

@@ -166,6 +166,7 @@ def test_the_audit_hook_refuses_other_files(places):
     assert found == ["refused", "refused", "done", "refused", "refused", "refused", "done"]
 
 
+@pytest.mark.long
 def test_the_audit_hook_refuses_processes_and_sockets():
     code = """
     import gc, os, socket, subprocess
@@ -206,6 +207,7 @@ def test_seccomp_refuses_processes_and_sockets_but_not_threads():
     assert found == ["refused"] * 6 + ["thread"]
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not LINUX, reason="Linux only")
 def test_root_without_capabilities_may_not_raise_its_limits():
     code = """
@@ -289,6 +291,7 @@ def test_of_a_block_only_itself_is_emptied():
     assert in_a_process(code) == ["done", "done", "done", "refused", "refused", "refused"]
 
 
+@pytest.mark.long
 def test_of_a_search_its_helpers_are_emptied_too():
     code = """
     import numpy as np

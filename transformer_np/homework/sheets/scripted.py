@@ -35,11 +35,14 @@ class ScriptedTransformer(Transformer):
 
     def encode(self, src):
         src = np.asarray(src)
-        seen = src != self.config.pad_id  # (B, S)
-        state = np.zeros(len(src), int)
-        for ids, counts in zip(src.T, seen.T, strict=True):
-            state = np.where(counts, (31 * state + 7 * ids + 5) % self.STATES, state)
-        return np.where(seen, state[:, None], 0)[..., None] * np.array([1.0, 0.5])  # (B, S, 2)
+        states = np.empty(len(src), int)
+        for i, row in enumerate(src.tolist()):  # few and short: faster than arrays over the batch
+            state = 0
+            for token in row:
+                if token != self.config.pad_id:
+                    state = (31 * state + 7 * token + 5) % self.STATES
+            states[i] = state
+        return np.where(src != self.config.pad_id, states[:, None], 0)[..., None] * np.array([1.0, 0.5])  # (B, S, 2)
 
     def decode(self, tgt_in, memory, src, cache=None):
         new = np.asarray(tgt_in)
@@ -55,10 +58,10 @@ class ScriptedTransformer(Transformer):
 
     def states(self, memory, ids):
         """What stands for the source and the target so far, at every place of the target: rows of the script."""
-        state = memory[..., 0].max(axis=1).astype(int)  # (B,)
-        states = np.empty(ids.shape, int)
-        for t in range(ids.shape[1]):
-            states[:, t] = state = (37 * state + 11 * ids[:, t] + 3) % self.STATES
+        sources, states = memory[..., 0].max(axis=1).astype(int), np.empty(ids.shape, int)
+        for i, (state, row) in enumerate(zip(sources.tolist(), ids.tolist(), strict=True)):
+            for t, token in enumerate(row):
+                states[i, t] = state = (37 * state + 11 * token + 3) % self.STATES
         return states
 
     def write(self, src, ids, probabilities):
