@@ -271,7 +271,7 @@ def test_a_wide_beam_is_exhaustive_search(speaker, penalty):
 def test_the_length_penalty_matters(speaker):
     """Longer outputs win where length costs less."""
     lengths = [
-        [len(ids) for seed in SEEDS for ids in beam_search(speaker(seed), SRC, 4, 6, penalty)]
+        [len(ids) for seed in SEEDS[:3] for ids in beam_search(speaker(seed), SRC, 4, 6, penalty)]
         for penalty in (0.0, 2.0, 4.0)
     ]
     assert sum(lengths[0]) < sum(lengths[1]) < sum(lengths[2])

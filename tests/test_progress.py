@@ -76,6 +76,7 @@ def test_the_command_is_quiet(monkeypatch, tmp_path):
     terminal = a_terminal(monkeypatch)
     data.write_vectors(tmp_path / "words.vec", [f"w{i}" for i in range(MANY)], np.ones((MANY, 1), np.float32), True)
     curves = [complexity.Curve("recurrent", "time", "n", (1, 2, 4), (3.0, 6.0, 12.0), 1)]
+    monkeypatch.setattr(complexity, "gradients", lambda: {"recurrent": [1.0, 0.5, 0.25]})
     monkeypatch.setattr(command, "_with_one_thread", lambda *_: data.read_vectors(tmp_path / "words.vec") and curves)
     assert cli.main(["complexity", "-q"]) == 0 and terminal.getvalue() == ""
     assert cli.main(["complexity"]) == 0 and "reading vectors" in terminal.getvalue()

@@ -34,10 +34,10 @@ def model(request, random_model):
 # --- gradients -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("entries", [1, pytest.param(4, marks=pytest.mark.long)])
-def test_gradients(random_model, kind, entries):
+@pytest.mark.parametrize(("layers", "entries"), [(1, 1), pytest.param(2, 4, marks=pytest.mark.long)])
+def test_gradients(random_model, kind, layers, entries):
     """Few entries are enough for what is wrong everywhere; in test_gradients_of_the_loss every entry has its share."""
-    model = random_model(dropout=0.3, **kind)
+    model = random_model(dropout=0.3, num_encoder_layers=layers, num_decoder_layers=layers, **kind)
     report = check_gradients(model, SRC, TGT, max_entries=entries)
     assert [entry.name for entry in report.entries] == [name for name, _ in model.named_parameters()]
     assert report.passed

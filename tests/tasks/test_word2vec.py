@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -550,12 +551,21 @@ def test_vectors_that_do_not_fit_a_translator(pairs, tmp_path, rng):
 # --- the commands ----------------------------------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with a text and a run, once for all."""
+    folder = tmp_path_factory.mktemp("word2vec")
+    (folder / "text.txt").write_text(sentences(), encoding="utf-8")
+    train(folder / "text.txt", folder / "run", steps=60, lr=0.02)
+    return folder
+
+
 @pytest.fixture
-def here(file, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    train(file, "run", steps=60, lr=0.02)
-    capsys.readouterr()
-    return tmp_path
+def here(trained, tmp_path, monkeypatch):
+    """A copy of it, and the current folder."""
+    shutil.copytree(trained, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
 
 
 def call(capsys, command):

@@ -11,7 +11,8 @@ person, and people of unknown gender (I, you, we, they, the teacher) take the ma
 """
 
 from dataclasses import dataclass
-from itertools import chain, product
+from itertools import product
+from typing import NamedTuple
 
 from .portuguese import ELE, ELES, EU, IMPERFECT, NÓS, PRESENT, agree, gerund, preterite, with_em
 
@@ -190,8 +191,7 @@ VERBS = (
 # --- clauses: predicates with a time ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Clause:
+class Clause(NamedTuple):
     """Everything but the subject of a sentence, before it becomes a statement, a negation or a question.
 
     statement: the English verb of a statement, "wants to travel"
@@ -307,11 +307,16 @@ def sentence(words, form):
 
 def language():
     """Yield every sentence of the grammar with its translation: (English, Portuguese)."""
-    for subject, form in product(SUBJECTS, FORMS):
-        for clause in chain(verb_clauses(subject), be_clauses(subject)):
+    for subject in SUBJECTS:
+        clauses = [*verb_clauses(subject), *be_clauses(subject)]
+        for form, clause in product(FORMS, clauses):
             pair = english(subject, form, clause), portuguese(subject, form, clause)
-            if all(MIN_WORDS <= len(text.split()) <= MAX_WORDS for text in pair):
+            if all(MIN_WORDS <= number_of_words(text) <= MAX_WORDS for text in pair):
                 yield pair
+
+
+def number_of_words(text):
+    return text.count(" ") + 1
 
 
 def english_portuguese():
@@ -323,4 +328,4 @@ def english_portuguese():
 
 
 def _chosen(i, text):
-    return text == LECTURE_SENTENCE or len(text.split()) <= SHORT or i % ONE_IN == 0
+    return text == LECTURE_SENTENCE or number_of_words(text) <= SHORT or i % ONE_IN == 0
