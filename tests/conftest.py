@@ -23,6 +23,13 @@ def pytest_addoption(parser):
     )
 
 
+@pytest.hookimpl(optionalhook=True)  # of a plugin that may be missing
+def pytest_xdist_auto_num_workers():
+    """On one core `-n auto` runs the tests here: a process beside this one would only make it wait."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return 0 if cores == 1 else None  # None: xdist decides
+
+
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config, items):
     """Tests in a browser are long. With --submission, of the tests of homework only those of the answers are run."""

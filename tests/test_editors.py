@@ -48,6 +48,7 @@ def test_completion_knows_a_model():
     assert {"encoder", "decoder", "parameters", "backward", "eval", "state_dict"} <= found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("code", "signature"),
     [

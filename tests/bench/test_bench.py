@@ -251,6 +251,7 @@ def alive(pid):
     return True
 
 
+@pytest.mark.long
 def test_a_contestant_works_in_a_process_of_its_own():
     with Contestant(Entry("ours", "work", "Attention", {"kind": "plain", "n": 8}, threads=3)) as contestant:
         contestant.load()

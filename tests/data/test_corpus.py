@@ -66,6 +66,7 @@ def test_em_melts_into_an_article():
 # --- sentences -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "english, portuguese",
     [
@@ -112,6 +113,7 @@ def test_the_corpus_is_part_of_the_language_and_always_the_same(pairs, whole):
     assert len(whole) > 5 * len(pairs)
 
 
+@pytest.mark.long
 def test_english_determines_portuguese(whole):
     assert len({english for english, _ in whole}) == len(whole)
 
@@ -137,6 +139,7 @@ def test_times_agree_with_the_tense(whole):
             assert re.search(r"\b(am|is|are)\b", english, re.I), english
 
 
+@pytest.mark.long
 def test_portuguese_subject_and_adjective_agree(whole):
     endings = {"Ana": "a", "Ele": "o", "Eles": "os", "Nós": "os", "As": "as", "Minha": "a", "Minhas": "as", "Os": "os"}
     seen = Counter()

@@ -50,6 +50,7 @@ def test_sizes_that_there_are_not(size, error):
         sentiment_sentences(size)
 
 
+@pytest.mark.long
 def test_the_article_fits_the_word_behind_it(sentences):
     articles = {tuple(found) for sentence, _ in sentences for found in re.findall(r"\b(an?) (\w)", sentence)}
     assert {article for article, letter in articles if letter in "aeiou"} == {"an"}

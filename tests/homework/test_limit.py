@@ -82,6 +82,7 @@ def test_the_limit_leaves_nothing_behind():
     time.sleep(0.1)  # no alarm is left: SIGALRM would end the process
 
 
+@pytest.mark.long
 def test_a_right_answer_that_calls_one_that_does_not_end(tmp_path):
     submission = loaded(tmp_path, LOOPS + "\n\ndef relu_backward(dy, x):\n    relu(x)\n    return dy * (x > 0)\n")
     standing = Checks(submission, seed=0, limit=TimeLimit(0.2)).of("relu_backward")

@@ -83,6 +83,7 @@ def test_the_file_is_in_the_order_of_the_path():
     assert "homework check homework.py" in ast.get_docstring(ast.parse(text))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(find_spec("ruff") is None, reason="ruff is not installed")
 @pytest.mark.parametrize("names", [NAMES, ["softmax"], ["EncoderBlock", "tiled_attention"]], ids=len)
 def test_ruff_finds_nothing(tmp_path, names):

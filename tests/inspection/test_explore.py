@@ -536,6 +536,7 @@ def test_command_whose_translator_never_writes_unk(trained, here, capsys, monkey
     assert words and words == translator.translate("Ana sings").split()[: len(words)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind, text, words", [("gpt", "the cat", '"t","h","e","␣"'), ("classify", "a good film", '"good"')]
 )

@@ -133,6 +133,7 @@ def test_gradient_flow_of_one_model():
     check_layout(figure)
 
 
+@pytest.mark.long
 def test_gradient_flow_compares_models():
     models = {"after": after_backward(), "first": after_backward(norm_first=True, layers=4)}
     figure = plots.gradient_flow(models)

@@ -70,6 +70,7 @@ def test_training_curve_layout(rng, steps):
     assert check_layout(plots.training_curve(history_of(rng, steps))) > 12
 
 
+@pytest.mark.long
 def test_the_layout_check_sees_a_fault(rng):
     figure = plots.attention(weights_of(rng, 5, 5), PORTUGUESE, ENGLISH)
     figure.set_size_inches(3, 3)

@@ -59,7 +59,7 @@ def drawn_parameters(figure, model):
     return total
 
 
-@pytest.mark.parametrize(("norm_first", "tied"), [(False, False), (True, True)])
+@pytest.mark.parametrize(("norm_first", "tied"), [(False, False), pytest.param(True, True, marks=pytest.mark.long)])
 def test_architecture_of_an_encoder_decoder(rng, norm_first, tied):
     size = 13 if tied else 11
     config = TransformerConfig(

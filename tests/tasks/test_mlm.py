@@ -69,6 +69,7 @@ def test_the_gradient_of_the_loss():
 # --- training --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_it_learns_what_belongs_into_a_hole(file, tmp_path):
     options = {"steps": 300, "d_model": 32, "d_ff": 32, "dropout": 0.0, "lr": 5e-3, "warmup": 20}
     run = train(file, tmp_path / "run", **options)

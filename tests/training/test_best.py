@@ -58,6 +58,7 @@ def test_the_weights_are_stored_once_if_the_last_are_the_best(tmp_path):
     assert_same(again.model.state_dict(), trainer.model.state_dict())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stop", [1, 9])
 def test_a_resumed_training_continues_from_the_last_and_finds_the_same_best(tmp_path, stop):
     straight = run(spoiled(tmp_path / "straight", keep_best=True))

@@ -503,6 +503,7 @@ def test_auto_is_one_for_each_core_but_no_more_than_rows(monkeypatch):
     assert made == [2, 3, 5]
 
 
+@pytest.mark.long
 def test_auto_decides_again_at_each_fit_and_uses_its_team_again(monkeypatch):
     monkeypatch.setattr(choice, "cores", lambda: 3)
     trainer, large = train(workers="auto", steps=2), translation()[2].batch(0)

@@ -27,7 +27,8 @@ def shapes(**specs):
         names = plain.__code__.co_varnames[: plain.__code__.co_argcount]
         optional = names[len(names) - len(plain.__defaults__ or ()) :]
         where = function.__name__
-        stated = [name in specs for name in names]
+        places = [place for place, name in enumerate(names) if name in specs]
+        stated = slice(places[0], places[-1] + 1)
         defaults = dict(zip(reversed(names), reversed(plain.__defaults__ or ()), strict=False))
         flags = [(name, names.index(name)) for name, value in defaults.items() if isinstance(value, bool)]
         known = set()  # shapes and dtypes that passed: training repeats the same ones at every step
@@ -40,8 +41,8 @@ def shapes(**specs):
                 if name in kwargs or place < len(args):
                     check_flag(name, kwargs[name] if name in kwargs else args[place])
             kinds = None  # of the arguments, if all arrays are positional
-            if kwargs.keys().isdisjoint(specs):
-                kinds = tuple([_kind(value) for value, states in zip(args, stated, strict=False) if states])
+            if not kwargs or kwargs.keys().isdisjoint(specs):
+                kinds = tuple([(x.shape, x.dtype.num) if type(x) is np.ndarray else _other(x) for x in args[stated]])
                 if kinds in known:
                     return function(*args, **kwargs)
             if len(args) > len(names):
@@ -89,10 +90,8 @@ def trusting():
 MOST_KNOWN = 10_000  # per function: bounds the memory if every call has a new shape
 
 
-def _kind(value):
-    """The key of a cached check: shape and dtype of an array. Non-arrays never match a cached check."""
-    if type(value) is np.ndarray:
-        return value.shape, value.dtype.num
+def _other(value):
+    """None is like None in the key of a cached check; what is no plain array never matches one."""
     return None if value is None else object()
 
 

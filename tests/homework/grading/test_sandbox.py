@@ -156,6 +156,7 @@ def test_landlock_refuses_other_files(places):
     assert os.path.exists(places["secret"])
 
 
+@pytest.mark.long
 def test_the_audit_hook_refuses_other_files(places):
     code = """
     from transformer_np.homework.grading.sandbox import isolation
