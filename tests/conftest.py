@@ -46,8 +46,9 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """The collected tests stay to the end: no search for garbage has to look at them."""
+    """The collected tests stay to the end: no search for garbage has to look at them, and few are enough."""
     gc.freeze()
+    gc.set_threshold(10_000, 10, 50)
 
 
 @pytest.fixture(autouse=True)
