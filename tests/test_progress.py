@@ -89,6 +89,7 @@ def test_commands_with_progress_can_be_quiet(words):
     assert cli.build_parser().parse_args([*words, "-q"]).quiet
 
 
+@pytest.mark.long
 def test_complexity_as_json(monkeypatch, capsys):
     curves = [complexity.Curve("recurrent", "time", "n", (1, 2, 4), (3.0, 6.0, 12.0), 1)]
     monkeypatch.setattr(command, "_with_one_thread", lambda *arguments: curves)

@@ -122,6 +122,7 @@ def test_flops_of_an_encoder_decoder_step():
     assert recorded_flops("small") == expected + linear_flops(B * S, (D, V))
 
 
+@pytest.mark.long
 def test_flops_of_a_step_with_memory():
     """Keys and values of segment and memory, the distances once for the batch, two kinds of scores."""
     B, T, M, D, V, layers = 12, 64, 64, 128, 65, 4

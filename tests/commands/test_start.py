@@ -37,6 +37,7 @@ def test_a_students_folder(capsys, here):
     assert load("work/homework.py").answers.keys() == all_exercises().keys()
 
 
+@pytest.mark.long
 def test_a_teachers_folder(capsys, here):
     assert call(capsys, "start", "work", "--teacher")[0] == 0
     some = (here / "work" / "02_self_attention.ipynb").read_text(encoding="utf-8")
@@ -65,6 +66,7 @@ def test_a_folder_that_cannot_be_written(capsys, here, monkeypatch):
     assert not (here / "work").exists()
 
 
+@pytest.mark.long
 def test_an_empty_folder_is_filled(capsys, here):
     (here / "work").mkdir()
     assert call(capsys, "start", "work")[0] == 0

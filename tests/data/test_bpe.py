@@ -118,6 +118,7 @@ def test_a_piece_is_encoded_once(monkeypatch):
 # --- every text comes back -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.long)])
 def test_every_character_there_is_comes_back(every):
     tokenizer = BPETokenizer.train([TEXT, "é e\u0301 ação"])

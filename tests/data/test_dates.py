@@ -53,6 +53,7 @@ def test_what_is_written_is_what_is_answered(pairs):
     assert with_weekday > 1000
 
 
+@pytest.mark.long
 def test_only_days_of_the_calendar(pairs):
     leap_days = 0
     for _, iso in pairs:
@@ -64,6 +65,7 @@ def test_only_days_of_the_calendar(pairs):
     assert leap_days > 2
 
 
+@pytest.mark.long
 def test_every_day_and_every_text_once(pairs):
     assert len(pairs) == len({text for text, _ in pairs}) == len({iso for _, iso in pairs}) == 8000
     assert pairs == written_dates() and written_dates(300) == written_dates(300)

@@ -85,6 +85,7 @@ def reading(sentence):
     return "positive" if good != bool(turned) else "negative"
 
 
+@pytest.mark.long
 def test_the_label_is_what_the_sentence_means(sentences):
     for sentence, label in sentences:
         assert reading(sentence) == label, sentence

@@ -166,6 +166,7 @@ def texts_of(batch, sentinels=SENTINELS):
     return [join_spans(src[:-1], tgt[:-1], sentinels) for src, tgt in zip(batch.src, batch.tgt_out, strict=True)]
 
 
+@pytest.mark.long
 def test_batches_are_windows_of_the_text():
     ids, batches = batches_of()
     windows = {tuple(ids[i : i + 21].tolist()) for i in range(180)}

@@ -93,6 +93,7 @@ def test_what_is_wrong_with_a_course(text, told):
         parse_course(text)
 
 
+@pytest.mark.long
 def test_only_decides_what_is_shown(call, tmp_path):
     code, out, _ = call("start", "work", "--only", "02,relu")
     names = [exercise.name for exercise in chosen("02")] + ["relu"]

@@ -90,6 +90,7 @@ def test_a_right_answer_that_calls_one_that_does_not_end(tmp_path):
     assert standing.verdict.message.endswith("It is right as soon as your relu is.")
 
 
+@pytest.mark.long
 def test_a_file_that_does_not_end(tmp_path):
     file = tmp_path / "homework.py"
     file.write_text("x = 1\nwhile True:\n    x = 1\n", encoding="utf-8")

@@ -73,6 +73,7 @@ def test_what_is_not_in_the_file_comes_from_the_library():
     assert isinstance(names["EncoderBlock"](4, 2, 6).add_norm1, blocks.AddNorm)
 
 
+@pytest.mark.long
 def test_the_file_is_in_the_order_of_the_path():
     text = stub_file(WHOLE_PATH[::-1])
     defined = [item.name for item in ast.parse(text).body if isinstance(item, ast.FunctionDef | ast.ClassDef)]

@@ -211,6 +211,7 @@ def model():
     return Transformer(config).eval()
 
 
+@pytest.mark.long
 def test_attention_maps(model, rng):
     model(rng.integers(3, 11, (2, 5)), rng.integers(3, 13, (2, 6)))
     for kind, shape in {"encoder": (2, 2, 3, 5, 5), "decoder": (4, 2, 3, 6, 6), "cross": (4, 2, 3, 6, 5)}.items():

@@ -74,6 +74,7 @@ def test_model_view_errors(rng):
         plots.model_view(np.full((1, 1, 2, 2), 2.0))
 
 
+@pytest.mark.long
 def test_attention_with_a_range_of_its_own(rng):
     weights = F.softmax(rng.normal(size=(2, 3, 3)) / 9)
     figure = plots.attention(weights, list("abc"), list("abc"), own_range=True)
@@ -85,6 +86,7 @@ def test_attention_with_a_range_of_its_own(rng):
     assert (norm.vmin, norm.vmax) == (0, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["slide.png", *(pytest.param(f"slide.{x}", marks=pytest.mark.long) for x in ("svg", "pdf"))]
 )

@@ -21,6 +21,7 @@ def run(trainer, steps=12, every=2, **options):
     return trainer
 
 
+@pytest.mark.long
 def test_the_checkpoint_has_the_best_weights_and_the_last(tmp_path):
     trainer = run(spoiled(tmp_path / "file", keep_best=True))
     losses = dict(trainer.history.validation)
@@ -113,6 +114,7 @@ def test_best_weights_that_do_not_fit_are_refused(tmp_path):
             trainer.resume()
 
 
+@pytest.mark.long
 def test_two_processes_keep_the_best():
     trainer = run(spoiled(keep_best=True, workers=2), steps=8)
     losses = dict(trainer.history.validation)

@@ -469,6 +469,7 @@ def test_rows_of_a_batch():
     assert number_of_rows(part) == 2 and number_of_rows(streams.batch(0)) == 5
 
 
+@pytest.mark.long
 def test_a_system_that_does_not_copy_processes(monkeypatch, alone):
     monkeypatch.setattr(workers_module.sys, "platform", "darwin")
     with pytest.raises(ValueError, match="workers need a system that forks processes, darwin does not"):
@@ -681,6 +682,7 @@ def test_an_error_of_all_is_said_once(capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.long
 def test_a_loss_that_is_not_finite(tmp_path, capfd):
     path = tmp_path / "file"
     train(workers=2, steps=2, path=path)
@@ -825,6 +827,7 @@ def test_the_second_interrupt_stops_at_once(tmp_path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.long
 def test_an_interrupt_while_the_workers_start(monkeypatch):
     start, started = workers_module._start, []
 
