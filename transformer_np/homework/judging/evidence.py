@@ -14,6 +14,7 @@ class Evidence:
         texts = dict(trials.exercise.mistakes) | {name: ignored.text for name, ignored in trials.ignored.items()}
         self.mistakes = {name: text for name, text in texts.items() if name not in without}
         self.tried = set()  # the trials so far; cached ones count too, so that an earlier answer changes nothing
+        self.agreed = {}  # whether a result of a trial is the answer's, {trial and result: bool}
         self.labels = {}  # {label: numbers of its cases}
         for number, finding in enumerate(found):
             self.labels.setdefault(finding.case.label, []).append(number)
@@ -41,7 +42,10 @@ class Evidence:
         finding, (variant, _) = self.found[number], self._try(mistakes, number)
         if finding.results is None or variant is None:
             return finding.results is None and variant is None
-        return close(finding.results[i], variant[i])
+        key = frozenset(mistakes), i, number
+        if key not in self.agreed:
+            self.agreed[key] = close(finding.results[i], variant[i])
+        return self.agreed[key]
 
     def _fits(self, mistakes, i, label):
         """Whether the mistakes give the student's numbers in every draw of a case."""
