@@ -34,6 +34,7 @@ Exit codes: 0 done, 1 something failed or differs, 2 bad use.
 """
 
 import argparse
+import asyncio
 import copy
 import math
 import os
@@ -49,6 +50,7 @@ from transformer_np.homework.notebooks import METADATA, as_notebook, read_cells
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 240  # for one notebook, also on a busy machine: against what hangs
+NUDGE_SECONDS = 5
 MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
 MOST_BYTES = 1_500_000
@@ -135,9 +137,8 @@ def read_notebook(path):
 def execute(notebook, again=True):
     """Run every cell in a fresh kernel; the notebook with its outputs. Raises Fault, with the cell's id.
 
-    again: try once more after SECONDS, because now and then a message is lost on its way, and the client waits for it
+    again: try once more after SECONDS, if a message was lost on its way, and the client waits for it
     """
-    from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, CellTimeoutError
     from traitlets.config import Config
 
@@ -154,7 +155,7 @@ def execute(notebook, again=True):
         config = Config()
         if os.name == "posix":  # two kernels that start at the same time can choose the same free TCP port, and hang
             config.KernelManager.update(transport="ipc", ip=str(Path(folder, ".socket")))
-        client = NotebookClient(
+        client = _nudging_client()(
             notebook,
             config=config,
             kernel_name="python3",
@@ -175,6 +176,27 @@ def execute(notebook, again=True):
         except RuntimeError as error:  # the kernel did not start, or died
             raise Fault(f"{running[-1] if running else 'start'}: {error}") from None
     return notebook
+
+
+def _nudging_client():
+    """The class of a NotebookClient that asks the kernel for something every few seconds. Now and then one of the two
+    overlooks a message that came while it sent one itself, until the next comes (ipykernel 7, issue 1554)."""
+    from nbclient import NotebookClient
+
+    class NudgingClient(NotebookClient):
+        async def async_execute_cell(self, *args, **options):
+            nudging = asyncio.create_task(self._nudge())
+            try:
+                return await super().async_execute_cell(*args, **options)
+            finally:
+                nudging.cancel()
+
+        async def _nudge(self):
+            while True:
+                await asyncio.sleep(NUDGE_SECONDS)
+                self.kc.kernel_info()  # nobody waits for the answer
+
+    return NudgingClient
 
 
 def tidy(notebook, prefix):

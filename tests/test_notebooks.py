@@ -297,6 +297,27 @@ def test_a_notebook_whose_kernel_is_not_heard_is_tried_again(text, monkeypatch, 
     assert build.build(text) == [] and (tmp_path / "first").exists()
 
 
+def test_a_message_that_is_overlooked_until_the_next_comes(text, monkeypatch):
+    """There is a next one, because the kernel is asked for something every few seconds."""
+    from jupyter_client.channels import AsyncZMQSocketChannel
+
+    get_msg, overlooked = AsyncZMQSocketChannel.get_msg, []
+
+    async def overlooking(self, **options):
+        message = await get_msg(self, **options)
+        if message["msg_type"] == "execute_reply" and not overlooked:
+            overlooked.append(message)
+            await get_msg(self, **options)
+        return message
+
+    monkeypatch.setattr(AsyncZMQSocketChannel, "get_msg", overlooking)
+    monkeypatch.setattr(build, "NUDGE_SECONDS", 0.2)
+    monkeypatch.setattr(build, "SECONDS", 20)
+    text.write_text(SOURCE, encoding="utf-8")
+    notebook = build.execute(build.read_text(text), again=False)
+    assert overlooked and notebook.cells[1].outputs[0].data["text/plain"] == "0.3333333333333333"
+
+
 def test_a_notebook_that_takes_too_long(text, monkeypatch):
     monkeypatch.setattr(build, "SECONDS", 1)
     text.write_text(SOURCE.replace("x = 1 / 3", "import time; time.sleep(20)"), encoding="utf-8")

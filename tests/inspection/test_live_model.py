@@ -122,7 +122,7 @@ def test_every_kind_of_gpt(browser, make_gpt, tmp_path, choices):
 def trained(tmp_path_factory):
     """The folder of a translator's run."""
     folder = tmp_path_factory.mktemp("translator") / "run"
-    TranslationTask().train(TranslationOptions(steps=400), folder, report=lambda line: None)
+    TranslationTask().train(TranslationOptions(steps=150), folder, report=lambda line: None)
     return folder
 
 
