@@ -51,12 +51,12 @@ class Code:
     def find(self, old, begin, end):
         """The places of a piece of code between two positions of the text."""
         wanted = [token for token, _, _ in _comparable(old)]
-        n, tokens = len(wanted), [token for token in self._tokens if begin <= token[1] and token[2] <= end]
+        tokens = [token for token in self._tokens if begin <= token[1] and token[2] <= end]
+        texts, n = [text for text, _, _ in tokens], len(wanted)
         places, i = [], 0
-        while i + n <= len(tokens):
-            here = tokens[i : i + n]
-            if [token for token, _, _ in here] == wanted:
-                places.append((here[0][1], here[-1][2]))
+        while i + n <= len(texts):
+            if texts[i : i + n] == wanted:
+                places.append((tokens[i][1], tokens[i + n - 1][2]))
                 i += n
             else:
                 i += 1

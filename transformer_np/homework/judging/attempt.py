@@ -209,4 +209,7 @@ def _same(after, before):
     """Whether an argument is unchanged. Only arrays are compared; a random generator is expected to change."""
     if not isinstance(before, np.ndarray):
         return True
-    return after.shape == before.shape and np.array_equal(after, before, equal_nan=before.dtype.kind == "f")
+    if after.shape != before.shape:
+        return False
+    same_bytes = after.dtype == before.dtype and after.tobytes() == before.tobytes()  # the rule, and faster
+    return same_bytes or np.array_equal(after, before, equal_nan=before.dtype.kind == "f")
