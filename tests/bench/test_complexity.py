@@ -115,6 +115,7 @@ def test_the_cores_are_float32_and_run(kind):
     assert gradients[0].shape[-2:] == (9, 4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_memory_grows_as_the_table_implies(kind):
     """The arrays are counted, so this holds on every machine."""

@@ -179,6 +179,7 @@ def train(*more):
     return ("train", "translate", *TINY, "--steps", 3, "--out", "new", *more)
 
 
+@pytest.mark.long
 def test_without_out_the_next_free_folder_is_taken(capsys, here):
     for number in (1, 2):
         code, out, _ = call(capsys, *train()[:-2])

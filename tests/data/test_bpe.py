@@ -50,6 +50,7 @@ def by_hand(text, number):
     return merges
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", [TEXT, "aaaa aaaaa aaa aaaaaaa aa", documentation_text()[:6000]])
 def test_counting_only_what_changed_gives_the_same_merges(text):
     merges = BPETokenizer.train([text], max_size=360).merges

@@ -78,6 +78,7 @@ def test_words_come_back_with_the_same_spaces(text):
     assert tokenizer.decode(tokenizer.encode(text)) == text
 
 
+@pytest.mark.long
 def test_any_text_comes_back_up_to_runs_of_white_space():
     rng = np.random.default_rng(0)
     signs = [*"\"''‿‿  \n-.,:;!?()[]«»“”%$_/1a漢。👍\u200d\u0301\x1f", "é", "e\u0301", "word", "\U0001f3fd"]

@@ -546,6 +546,7 @@ def test_command_with_other_runs(trained, here, capsys, kind, text, words):
     assert words.encode("ascii", "backslashreplace").decode() in (here / "page.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind, text", [("translate", "Ana flies"), ("gpt", "the cat")])
 def test_command_with_the_model_in_the_page(trained, here, capsys, kind, text):
     code, out, err = call(capsys, text, "--live", "--model", trained / kind, "-o", "page.html")

@@ -171,6 +171,7 @@ def test_decoding_steps_refuses_what_makes_no_sense():
 # --- sampling ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_sampling_shows_the_distributions_that_are_drawn_from(rng):
     logits, words = rng.normal(size=9) * 2, [f"w{i}" for i in range(9)]
     settings = [{}, {"temperature": 0.5}, {"top_k": 3}, {"top_p": 0.8, "temperature": 2.0}]

@@ -24,6 +24,7 @@ def test_logit_lens_shows_the_likeliest_words(rng):
     check_layout(figure)
 
 
+@pytest.mark.long
 def test_logit_lens_layout_and_errors(rng):
     check_layout(plots.logit_lens(rng.normal(size=(4, 3, 30)), [f"word {i}" for i in range(3)]))
     check_layout(plots.logit_lens(rng.normal(size=(1, 1, 2)), ["a"]))

@@ -59,6 +59,7 @@ def test_the_equations_of_layer_norm_hold(rng):
     np.testing.assert_allclose(shift[3], layer(x))
 
 
+@pytest.mark.long
 def test_grids_show_numbers_names_and_shapes():
     five = five_words()
     products = plots.attention_products(five.layer, five.words)[3:5]

@@ -212,6 +212,7 @@ def test_heads_on_the_command_line(capsys, runs, drawn):
     assert code == 2 and "--layer must lie in 1 … 2, got 3" in message
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_translator_attention(runs, kind):
     translator = Translator.load(runs / "tr")

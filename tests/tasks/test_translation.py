@@ -186,6 +186,7 @@ def test_what_is_measured_in_the_end(tmp_path, monkeypatch):
 # --- a trained translator --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_learns_the_pairs_and_translates_new_ones(learned):
     _, run = learned
     assert (len(run.data.train), len(run.data.validation), len(run.data.test)) == (32, 4, 4)

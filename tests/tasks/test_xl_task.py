@@ -234,6 +234,7 @@ def test_training_learns_and_the_run_can_be_used(file, tmp_path):
         generator.generate("§")
 
 
+@pytest.mark.long
 def test_the_command_line(file, tmp_path, capsys):
     flags = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
     assert main(["train", "xl", f"--text={file}", "--steps=3", "--norm=pre", f"--out={tmp_path / 'run'}", *flags]) == 0

@@ -151,6 +151,7 @@ def classify(noise, folder, steps=30, **how):
     return ClassifyTask().train(options, folder, progress=False, validate_every=10, **how)
 
 
+@pytest.mark.long
 def test_the_model_of_a_run_is_the_best(noise, tmp_path):
     best, last = classify(noise, tmp_path / "best"), classify(noise, tmp_path / "last", keep="last")
     losses = dict(last.trainer.history.validation)

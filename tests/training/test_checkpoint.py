@@ -214,6 +214,7 @@ def test_tied_parameters_come_back_tied(path):
     assert found.src_input.embedding.table is found.tgt_input.embedding.table
 
 
+@pytest.mark.long
 def test_nothing_is_ever_unpickled():
     package = Path(transformer_np.__file__).parent
     grading = package / "homework/grading"  # the grader to its own processes

@@ -274,7 +274,8 @@ def test_resume(alone, tmp_path, make, stop):
     assert_close(straight, alone(make), 1e-9)
 
 
-@pytest.mark.parametrize("make", [pytest.param(translation, marks=pytest.mark.long), recurrence])
+@pytest.mark.long
+@pytest.mark.parametrize("make", [translation, recurrence])
 def test_a_checkpoint_does_not_tell_how_many_workers_wrote_it(tmp_path, make):
     for workers in (1, 2):
         train(make, workers, 9, tmp_path / f"{workers}", checkpoint_every=4)
@@ -487,6 +488,7 @@ def test_without_threadpoolctl(monkeypatch, alone):
     assert_close(values(train(workers=2)), alone(translation), 1e-9)
 
 
+@pytest.mark.long
 def test_auto_is_one_for_each_core_but_no_more_than_rows(monkeypatch):
     made = []
 

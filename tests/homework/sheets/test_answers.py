@@ -98,6 +98,7 @@ def test_right_for_the_lecture(key):
     assert first == f"{name}: right for the lecture; still to do: {'; '.join(still_to_do)}"
 
 
+@pytest.mark.long
 def test_a_mistake_in_a_core_case_is_not_right_for_the_lecture():
     verdict = check("softmax", lambda x, axis=-1: as_the_notebook_writes_it(2 * x, axis), seed=3, quiet=True)
     assert not verdict.core
