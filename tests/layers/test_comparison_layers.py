@@ -107,10 +107,11 @@ def test_window_attention_gradients(rng, length, window, causal):
     assert report.passed, report
 
 
-def test_layer_gradients(rng, random_module):
+@pytest.mark.parametrize("entries", [12, pytest.param(None, marks=pytest.mark.long)])
+def test_layer_gradients(rng, random_module, entries):
     for causal in (False, True):
         layer, x = random_module(WindowAttention(D, H, 2, causal)), rng.normal(size=(B, T, D))
-        report = check_gradients(layer, x, max_entries=12)
+        report = check_gradients(layer, x, max_entries=entries)
         assert report.passed, report
         assert len(report.entries) == 9
     for name in ("rnn", "causal_conv1d", "window_attention", "RNN", "CausalConv1d", "WindowAttention"):

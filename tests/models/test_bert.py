@@ -1,7 +1,10 @@
 """The encoder-only model: gradients through all it can be asked for, what it may see, and what it refuses."""
 
+from itertools import product
+
 import numpy as np
 import pytest
+from shared import few_of
 
 from transformer_np import functional as F
 from transformer_np.inspection.gradcheck import OutputOf, check_gradients
@@ -36,10 +39,11 @@ def outputs(model, *inputs, **options):
 HEADS = {"forward": (), "classify": ("pooler.", "classifier."), "mlm_logits": ("mlm_head.",)}
 
 
+@pytest.mark.parametrize("entries", [2, pytest.param(3, marks=pytest.mark.long)])
 @pytest.mark.parametrize("method", METHODS)
-def test_gradients_of_every_parameter(make, method):
+def test_gradients_of_every_parameter(make, method, entries):
     model = make()
-    report = check_gradients(OutputOf(model, method), IDS, segments=SEGMENTS, max_entries=2)
+    report = check_gradients(OutputOf(model, method), IDS, segments=SEGMENTS, max_entries=entries)
     assert {entry.name for entry in report.entries} == {f"module.{name}" for name, _ in model.named_parameters()}
     assert all(entry.error <= 1e-6 for entry in report.entries), str(report)
 
@@ -59,9 +63,15 @@ def test_which_parameters_have_a_gradient(make, method):
             assert parameter.grad.any() == (not of_a_head or name.startswith(HEADS[method])), name
 
 
+RELU, GELU_TANH, DROPOUT = {"activation": "relu"}, {"activation": "gelu_tanh"}, {"dropout": 0.3}
+
+
 @pytest.mark.parametrize(
     ("method", "options"),
-    [("classify", {"activation": "relu"}), ("mlm_logits", {"activation": "gelu_tanh"}), ("classify", {"dropout": 0.3})],
+    few_of(
+        product(["classify", "mlm_logits"], [RELU, GELU_TANH, DROPOUT]),
+        [("classify", RELU), ("mlm_logits", GELU_TANH), ("classify", DROPOUT)],
+    ),
 )
 def test_gradients_with_another_activation_and_dropout(make, method, options):
     report = check_gradients(OutputOf(make(**options), method), IDS, max_entries=2)
@@ -71,7 +81,7 @@ def test_gradients_with_another_activation_and_dropout(make, method, options):
 def test_gradients_where_only_some_places_are_asked_for(make):
     places = np.array([[True, False, False, False, True], [False, True, False, False, False]])
     model = make()
-    report = check_gradients(OutputOf(model, "mlm_logits"), IDS, places=places, max_entries=2)
+    report = check_gradients(OutputOf(model, "mlm_logits"), IDS, places=places, max_entries=3)
     assert report.passed, str(report)
     np.testing.assert_allclose(model.mlm_logits(IDS, places=places), model.mlm_logits(IDS)[places], rtol=1e-10)
 

@@ -52,26 +52,32 @@ class Batch:
 # --- gradients -------------------------------------------------------------------------------------------------------
 
 
+ENTRIES = pytest.mark.parametrize("entries", [3, pytest.param(5, marks=pytest.mark.long)])
+
+
+@ENTRIES
 @pytest.mark.parametrize("bias", [True, False], ids=["bias", "no bias"])
 @pytest.mark.parametrize("tied", [True, False], ids=["tied", "untied"])
-def test_gradients_of_every_parameter(make, tied, bias):
+def test_gradients_of_every_parameter(make, tied, bias, entries):
     model = make(tie_embeddings=tied, bias=bias)
-    report = check_gradients(model, IDS, max_entries=3)
+    report = check_gradients(model, IDS, max_entries=entries)
     assert {entry.name for entry in report.entries} == {name for name, _ in model.named_parameters()}
     assert any(entry.name.endswith(".w") or "output" in entry.name for entry in report.entries) != tied
     assert all(entry.error <= 1e-6 for entry in report.entries), str(report)
 
 
+@ENTRIES
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_gradients_with_another_activation_and_dropout(make, activation):
-    report = check_gradients(make(activation=activation, dropout=0.3), IDS, max_entries=3)
+def test_gradients_with_another_activation_and_dropout(make, activation, entries):
+    report = check_gradients(make(activation=activation, dropout=0.3), IDS, max_entries=entries)
     assert report.passed, str(report)
 
 
+@ENTRIES
 @pytest.mark.parametrize("change", CHANGES)
-def test_gradients_with_a_change(make, change):
+def test_gradients_with_a_change(make, change, entries):
     model = make(num_layers=1, **CHANGES[change])
-    report = check_gradients(model, IDS, max_entries=3)
+    report = check_gradients(model, IDS, max_entries=entries)
     assert {entry.name for entry in report.entries} == {name for name, _ in model.named_parameters()}
     assert all(entry.error <= 1e-6 for entry in report.entries), str(report)
 

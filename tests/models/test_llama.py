@@ -51,10 +51,11 @@ class Batch:
 # --- gradients -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("entries", [3, pytest.param(6, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_gradients_of_every_parameter(make, kind):
+def test_gradients_of_every_parameter(make, kind, entries):
     model = make(**KINDS[kind])
-    report = check_gradients(model, IDS, max_entries=3)
+    report = check_gradients(model, IDS, max_entries=entries)
     assert {entry.name for entry in report.entries} == {name for name, _ in model.named_parameters()}
     assert all(entry.error <= 1e-6 for entry in report.entries), str(report)
 

@@ -140,7 +140,7 @@ def test_gradients_are_those_of_the_loss(example, rng):
     for name, parameter in model.named_parameters():
         flat, analytic = parameter.data.reshape(-1), parameter.grad.reshape(-1)
         assert np.shares_memory(flat, parameter.data)
-        places = [int(np.abs(analytic).argmax()), *rng.integers(0, flat.size, 1)]
+        places = [int(np.abs(analytic).argmax()), *rng.integers(0, flat.size, 2)]
         for place in places:
             value, losses = flat[place], []
             for moved in (value + h, value - h):
@@ -151,7 +151,7 @@ def test_gradients_are_those_of_the_loss(example, rng):
             scale = max(np.abs(analytic).max(), 1e-3)
             assert abs(numeric - analytic[place]) / scale < 1e-6, (name, place)
             checked += abs(numeric) > 1e-6
-    assert checked > 80  # most of them say something
+    assert checked > 120  # most of them say something
 
 
 # --- training --------------------------------------------------------------------------------------------------------
