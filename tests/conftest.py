@@ -15,6 +15,7 @@ from shared import randomize
 
 from transformer_np.data import english_portuguese
 from transformer_np.models import Transformer, TransformerConfig
+from transformer_np.support.processes import cores
 
 
 def pytest_addoption(parser):
@@ -26,8 +27,7 @@ def pytest_addoption(parser):
 @pytest.hookimpl(optionalhook=True)  # of a plugin that may be missing
 def pytest_xdist_auto_num_workers():
     """On one core `-n auto` runs the tests here: a process beside this one would only make it wait."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return 0 if cores == 1 else None  # None: xdist decides
+    return 0 if cores() == 1 else None  # None: xdist decides
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses

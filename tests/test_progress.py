@@ -13,6 +13,7 @@ from transformer_np.commands import complexity as command
 from transformer_np.support import progress
 
 MANY = 500
+CURVES = [complexity.Curve("recurrent", "time", "n", (1, 2, 4), (3.0, 6.0, 12.0), 1)]
 
 
 class Terminal(io.StringIO):
@@ -75,9 +76,8 @@ def test_the_command_is_quiet(monkeypatch, tmp_path):
     """-q holds for what a command calls, however deep; here a command that only reads vectors."""
     terminal = a_terminal(monkeypatch)
     data.write_vectors(tmp_path / "words.vec", [f"w{i}" for i in range(MANY)], np.ones((MANY, 1), np.float32), True)
-    curves = [complexity.Curve("recurrent", "time", "n", (1, 2, 4), (3.0, 6.0, 12.0), 1)]
     monkeypatch.setattr(complexity, "gradients", lambda: {"recurrent": [1.0, 0.5, 0.25]})
-    monkeypatch.setattr(command, "_with_one_thread", lambda *_: data.read_vectors(tmp_path / "words.vec") and curves)
+    monkeypatch.setattr(command, "_with_one_thread", lambda *_: data.read_vectors(tmp_path / "words.vec") and CURVES)
     assert cli.main(["complexity", "-q"]) == 0 and terminal.getvalue() == ""
     assert cli.main(["complexity"]) == 0 and "reading vectors" in terminal.getvalue()
 
@@ -91,8 +91,7 @@ def test_commands_with_progress_can_be_quiet(words):
 
 @pytest.mark.long
 def test_complexity_as_json(monkeypatch, capsys):
-    curves = [complexity.Curve("recurrent", "time", "n", (1, 2, 4), (3.0, 6.0, 12.0), 1)]
-    monkeypatch.setattr(command, "_with_one_thread", lambda *arguments: curves)
+    monkeypatch.setattr(command, "_with_one_thread", lambda *_: CURVES)
     assert cli.main(["complexity", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     (curve,) = found["curves"]

@@ -105,8 +105,6 @@ PICTURES = {
     "attention": lambda: plots.attention(np.eye(2), ["a", "b"], ["c", "d"], "t"),
     "training curve": lambda: plots.training_curve(history_of(np.random.default_rng(1), 60)),
     "architecture": lambda: plots.architecture(after_backward()),
-}
-MORE_PICTURES = {
     "mask": lambda: plots.mask(masks.causal_mask(2)),
     "positional encoding": lambda: plots.positional_encoding(3, 4),
     "wavelengths": lambda: plots.wavelengths(20, 8),
@@ -119,13 +117,7 @@ MORE_PICTURES = {
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "picture",
-    [
-        *(pytest.param(draw, id=name) for name, draw in PICTURES.items()),
-        *(pytest.param(draw, id=name, marks=pytest.mark.long) for name, draw in MORE_PICTURES.items()),
-    ],
-)
+@pytest.mark.parametrize("picture", PICTURES.values(), ids=PICTURES)
 def test_the_readers_style_is_neither_used_nor_changed(picture):
     expected = png(picture())
     own = {"font.size": 17, "font.family": "serif", "axes.grid": True, "xtick.direction": "in", "figure.dpi": 60}

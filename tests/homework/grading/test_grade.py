@@ -330,9 +330,7 @@ class AddNorm(Module):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "names", [["AddNorm", "Adam"], pytest.param(["AddNorm", "Adam", "greedy_decode"], marks=pytest.mark.long)], ids=len
-)
+@pytest.mark.parametrize("names", [["AddNorm", "Adam"], ["AddNorm", "Adam", "greedy_decode"]], ids=len)
 def test_classes_and_decoding_have_the_layers_but_not_the_answer(tmp_path, names):
     folder = hand_in(tmp_path / "in", {"inherits": BLOCKS, "own": OWN_BLOCK})
     grades = grade(folder, tmp_path / "grades.csv", parse_course(f"exercises = {names}"))
@@ -523,7 +521,7 @@ def command(folder, out):
 
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
-@pytest.mark.parametrize("ending", [pytest.param("SIGKILL", marks=pytest.mark.long), "SIGINT"])
+@pytest.mark.parametrize("ending", ["SIGKILL", "SIGINT"])
 def test_a_run_that_is_broken_off(tmp_path, ending):
     folder, out = hand_in(tmp_path / "in", {"ada": HONEST["ada"], "zoe": "while True: pass\n"}), tmp_path / "grades.csv"
     record = tmp_path / "grades_reports" / "ada.json"
