@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .support.outline import Outline
-from .support.replacing import Place
+from .support.replacing import Place, Tap
 
 
 class Parameter:
@@ -80,7 +80,9 @@ class Module:
     training = True
     keeping = True
     always_kept = ()  # names of the values that are kept even in eval()
+    taps: tuple[str, ...] = ()  # names of the kept values that `replacing` can change, besides the output
     _kept: Any = MappingProxyType({})
+    _changes: Any = MappingProxyType({})  # {name: Change} while values are replaced
 
     if TYPE_CHECKING:  # the attributes that a subclass makes by name
 
@@ -93,6 +95,7 @@ class Module:
         raise NotImplementedError(f"{type(self).__name__} has no backward")
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
+        self.__dict__["_kept"] = {}  # not by __setattr__: this runs in every layer at every step
         return self.forward(*inputs, **options)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -106,10 +109,28 @@ class Module:
     # --- the values of the last forward --------------------------------------------------------------------------
 
     def keep(self, **arrays):
-        """Keep arrays of this forward by name, for the backward pass and for inspection."""
-        if not self.keeping:
-            arrays = {name: arrays[name] for name in self.always_kept}
-        object.__setattr__(self, "_kept", arrays)  # not by __setattr__: this runs in every layer at every step
+        """Keep arrays of this forward by name, for the backward pass and for inspection  ->  the arrays, one or a
+        tuple. Those that `replacing` changes are new."""
+        if self._changes:
+            arrays = {name: self._changes[name].new(a) if name in self._changes else a for name, a in arrays.items()}
+        if self.keeping:
+            self.__dict__.setdefault("_kept", {}).update(arrays)
+        else:
+            for name in self.always_kept:
+                if name in arrays:
+                    self.__dict__.setdefault("_kept", {})[name] = arrays[name]
+        return arrays.values() if len(arrays) > 1 else next(iter(arrays.values()), None)
+
+    def gradient(self, **arrays):
+        """The gradients of `taps`, by name  ->  the same, one or a tuple; of an array that `replacing` has changed, the
+        gradient of the old one."""
+        if self._changes:
+            arrays = {name: self._changes[name].old(a) if name in self._changes else a for name, a in arrays.items()}
+        return tuple(arrays.values()) if len(arrays) > 1 else next(iter(arrays.values()))
+
+    def _shows(self, name):
+        """Whether this value is asked for: no shortcut may leave it out."""
+        return name in self._changes or (self.keeping and not self.training)
 
     def kept(self, *names):
         """The arrays with these names that the last forward kept, in this order."""
@@ -134,7 +155,7 @@ class Module:
 
     def replaceable(self) -> dict[str, Place]:
         """The values inside this module, besides its output, that `replacing` can change: {name: place}."""
-        return {}
+        return {name: Tap() for name in self.taps}
 
     @contextmanager
     def replacing(self, name: str, function: Callable, backward: Callable | None = None) -> Iterator[Self]:

@@ -10,7 +10,8 @@ import pytest
 from transformer_np import functional as F
 from transformer_np.functional import tiled
 from transformer_np.inspection.gradcheck import check_gradients
-from transformer_np.layers import MultiHeadAttention, attention
+from transformer_np.layers import MultiHeadAttention
+from transformer_np.layers import tiles as attention
 from transformer_np.masks import additive, causal_mask, padding_mask, window_mask
 from transformer_np.models import GPT, GPTConfig
 from transformer_np.support import processes

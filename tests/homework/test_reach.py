@@ -12,7 +12,8 @@ import transformer_np
 from transformer_np import functional as F
 from transformer_np.data import LabelledBatch, Segment, Seq2SeqBatch, SkipGramBatch, TextBatch
 from transformer_np.homework import all_exercises, using
-from transformer_np.layers import RNN, CausalConv1d, MultiHeadAttention, WindowAttention, attention
+from transformer_np.layers import RNN, CausalConv1d, MultiHeadAttention, WindowAttention
+from transformer_np.layers import tiles as attention
 from transformer_np.models import (
     GPT,
     T5,

@@ -243,8 +243,8 @@ def test_tiled_attention_is_a_step(rng):
 
 
 def test_after_a_forward_by_tiles(model, monkeypatch):
-    monkeypatch.setattr("transformer_np.layers.attention.TILED_BYTES", 0)
-    monkeypatch.setattr("transformer_np.layers.attention.TILED_LENGTH", 1)
+    monkeypatch.setattr("transformer_np.layers.tiles.TILED_BYTES", 0)
+    monkeypatch.setattr("transformer_np.layers.tiles.TILED_LENGTH", 1)
     model.train()(SRC, TGT_IN)
     assert "encoder.0.attention.weights" not in model.intermediates()
     assert len(trace(model, SRC, TGT_IN)["softmax"]) == 3

@@ -13,6 +13,7 @@ from transformer_np.layers import (
     Dropout,
     Embedding,
     FeedForward,
+    GroupedQueryAttention,
     LayerNorm,
     LearnedPositionalEmbedding,
     Linear,
@@ -22,6 +23,7 @@ from transformer_np.layers import (
     RelativePositionBias,
     RMSNorm,
     TiedLinear,
+    UnscaledAttention,
     WindowAttention,
 )
 from transformer_np.masks import causal_mask
@@ -99,14 +101,19 @@ LAYERS = {
         ["table"],
     ),
     "unscaled self-attention with a bias": (
-        lambda **o: MultiHeadAttention(
-            D, H, False, d_head=3, scaled=False, relative_bias=RelativePositionBias(H, 6, 5, **{**o, "rng": 0}), **o
+        lambda **o: UnscaledAttention(
+            D, H, False, d_head=3, relative_bias=RelativePositionBias(H, 6, 5, **{**o, "rng": 0}), **o
         ),
         [(B, T, D)],
         ["w_q", "w_k", "w_v", "w_o", "relative_bias.table"],
     ),
+    "grouped attention": (
+        lambda **o: GroupedQueryAttention(D, H, d_head=4, num_kv_heads=1, rotary={}, **o),
+        [(B, T, D)],
+        ["w_q", "b_q", "w_k", "b_k", "w_v", "b_v", "w_o", "b_o"],
+    ),
     "unscaled cross-attention": (
-        lambda **o: MultiHeadAttention(D, H, bias=False, d_head=3, scaled=False, **o),
+        lambda **o: UnscaledAttention(D, H, bias=False, d_head=3, **o),
         [(B, T, D), (B, S, D), HIDDEN],
         ["w_q", "w_k", "w_v", "w_o"],
     ),

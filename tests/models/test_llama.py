@@ -8,7 +8,7 @@ from transformer_np.decoding import DecoderCache, KeyValueCache, generate
 from transformer_np.inspection.explorer import explore
 from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.inspection.tracing import trace
-from transformer_np.layers import FeedForward, MultiHeadAttention
+from transformer_np.layers import FeedForward, GroupedQueryAttention, MultiHeadAttention
 from transformer_np.masks import causal_mask, window_mask
 from transformer_np.models import GPT, GPTConfig, Llama, LlamaConfig
 from transformer_np.training import AdamW, NextToken, Trainer, load_model, save_checkpoint
@@ -175,7 +175,7 @@ def test_the_order_of_the_tokens_matters(make):
 def test_as_many_heads_of_keys_as_of_queries_is_plain_attention(random_module, rng):
     x, dout = rng.normal(size=(2, 5, D)), rng.normal(size=(2, 5, D))
     plain = random_module(MultiHeadAttention(D, 5, dtype="float64"))
-    grouped = MultiHeadAttention(D, 5, dtype="float64", num_kv_heads=5)
+    grouped = GroupedQueryAttention(D, 5, dtype="float64", num_kv_heads=5)
     grouped.load_state_dict(plain.state_dict())
     assert np.array_equal(grouped(x), plain(x))
     assert np.array_equal(grouped.backward(dout)[0], plain.backward(dout)[0])
@@ -186,8 +186,8 @@ def test_grouped_attention_is_plain_attention_with_equal_heads(random_module, rn
     """The matrices of keys and values repeated; the gradient of a shared one is the sum over its copies."""
     x, dout, mask = rng.normal(size=(2, 5, D)), rng.normal(size=(2, 5, D)), causal_mask(5)
     options = {"d_head": K, "dtype": "float64", "rotary": rotary}
-    grouped = random_module(MultiHeadAttention(D, H, num_kv_heads=G, **options))
-    plain = MultiHeadAttention(D, H, **options)
+    grouped = random_module(GroupedQueryAttention(D, H, num_kv_heads=G, **options))
+    plain = GroupedQueryAttention(D, H, **options)
     state = dict(grouped.state_dict())
 
     def repeated(w):  # (…, G·K) -> (…, H·K)
@@ -203,30 +203,30 @@ def test_grouped_attention_is_plain_attention_with_equal_heads(random_module, rn
 
 
 @pytest.mark.parametrize(
-    "options", [{"rotary": {"theta": 20.0, "adjacent": True}}, {"bias": "qkv"}, {"num_kv_heads": 3}]
+    "options", [{"rotary": {"theta": 20.0, "adjacent": True}}, {"output_bias": False}, {"num_kv_heads": 3}]
 )
 def test_gradients_of_attention_with_options(random_module, rng, options):
-    module = random_module(MultiHeadAttention(D, H, d_head=K, **options))
+    module = random_module(GroupedQueryAttention(D, H, d_head=K, **options))
     report = check_gradients(module, rng.normal(size=(2, 5, D)), mask=causal_mask(5), max_entries=6)
     assert report.passed, str(report)
-    assert (module.b_o is None) == ("bias" in options)
+    assert (module.b_o is None) == ("output_bias" in options)
 
 
 def test_grouped_cross_attention(random_module, rng):
-    module = random_module(MultiHeadAttention(D, H, d_head=K, num_kv_heads=G))
+    module = random_module(GroupedQueryAttention(D, H, d_head=K, num_kv_heads=G))
     assert check_gradients(module, rng.normal(size=(2, 3, D)), rng.normal(size=(2, 5, D)), max_entries=6).passed
 
 
 def test_tiled_attention_with_groups_and_rotary(random_module, rng, monkeypatch):
-    from transformer_np.layers import attention
+    from transformer_np.layers import tiles
 
     x, dout = rng.normal(size=(2, 9, D)), rng.normal(size=(2, 9, D))
-    module = random_module(MultiHeadAttention(D, H, d_head=K, num_kv_heads=G, rotary={}, dtype="float64"))
+    module = random_module(GroupedQueryAttention(D, H, d_head=K, num_kv_heads=G, rotary={}, dtype="float64"))
     expected = module(x, mask=causal_mask(9)), module.backward(dout)[0], module.weights
-    monkeypatch.setattr(attention, "TILED_BYTES", 0)
-    monkeypatch.setattr(attention, "TILED_LENGTH", 1)
+    monkeypatch.setattr(tiles, "TILED_BYTES", 0)
+    monkeypatch.setattr(tiles, "TILED_LENGTH", 1)
     found = module(x, mask=causal_mask(9)), module.backward(dout)[0], module.weights
-    assert "log_total" not in vars(module) and module.kept("tiled") is not None
+    assert "log_total" not in vars(module) and isinstance(module.kept("weights"), tiles.Tiles)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10, atol=1e-12)
 
@@ -234,7 +234,7 @@ def test_tiled_attention_with_groups_and_rotary(random_module, rng, monkeypatch)
 def test_alibi_on_shared_keys_and_a_cache(random_module, rng):
     """A bias of its own for each head, also when the heads of a group are the queries of one."""
     x = rng.normal(size=(2, 5, D))
-    module = random_module(MultiHeadAttention(D, H, d_head=K, num_kv_heads=G, dtype="float64")).eval()
+    module = random_module(GroupedQueryAttention(D, H, d_head=K, num_kv_heads=G, dtype="float64")).eval()
     whole = module(x, mask=(causal_mask(5), F.alibi_bias(H, 5, dtype="float64")))
     cache = KeyValueCache()
     module(x[:, :4], mask=causal_mask(4), cache=cache)
@@ -255,19 +255,18 @@ def test_gradients_of_feed_forward_with_silu(random_module, rng, activation):
     [
         ({"num_kv_heads": 4}, "num_kv_heads must divide num_heads, got 4 for num_heads = 6"),
         ({"num_kv_heads": 0}, "num_kv_heads must be at least 1, got 0"),
-        ({"bias": "kv"}, "bias must be True, False or \"qkv\", got 'kv'"),
         ({"d_head": 3, "rotary": {}}, "K must be even, got 3"),
         ({"rotary": {"scaling": {"rope_type": "yarn"}}}, "rope_type is 'yarn', which is not supported"),
     ],
 )
 def test_options_of_attention_that_will_not_do(options, message):
     with pytest.raises(ValueError, match=message):
-        MultiHeadAttention(12, 6, **options)
+        GroupedQueryAttention(12, 6, **options)
 
 
 def test_rotary_positions_are_for_one_sequence(rng):
     with pytest.raises(ValueError, match="memory must be None"):
-        MultiHeadAttention(D, 5, rotary={}, dtype="float64")(rng.normal(size=(1, 2, D)), rng.normal(size=(1, 3, D)))
+        GroupedQueryAttention(D, 5, rotary={}, dtype="float64")(rng.normal(size=(1, 2, D)), rng.normal(size=(1, 3, D)))
 
 
 # --- at the start, and what is refused -------------------------------------------------------------------------------
@@ -350,8 +349,8 @@ def test_intermediates_are_those_that_attention_uses(make):
     model(IDS)
     kept = model.intermediates()
     q, k = kept["blocks.1.attention.q"], kept["blocks.1.attention.k"]
-    assert q.shape == k.shape == (2, H, 6, K)
-    weights = F.softmax(F.attention_scores(q, k, causal_mask(6)))
+    assert q.shape == (2, H, 6, K) and k.shape == (2, G, 6, K)
+    weights = F.softmax(F.attention_scores(q, F.repeat_heads(k, H // G), causal_mask(6)))
     np.testing.assert_allclose(kept["blocks.1.attention.weights"], weights, rtol=1e-12)
 
 

@@ -217,7 +217,7 @@ def test_tied_parameters_come_back_tied(path):
 @pytest.mark.long
 def test_nothing_is_ever_unpickled():
     package = Path(transformer_np.__file__).parent
-    grading = package / "homework/grading"  # the grader to its own processes
+    grading = package / "grading"  # the grader to its own processes
     own = {grading / "judges.py", *(grading / "sandbox" / f"{name}.py" for name in ("session", "keeper", "worker"))}
     sources = {file: file.read_text(encoding="utf-8") for file in {*package.rglob("*.py")} - own}
     assert len(sources) > 20

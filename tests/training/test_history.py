@@ -51,7 +51,7 @@ def test_columns_are_lists_wherever_the_rows_are(tmp_path, rng):
 def test_neither_memory_nor_checkpoint_grows(tmp_path):
     def size(steps):
         trainer = trained(tmp_path / f"{steps}", steps)
-        assert not trainer._record._rest
+        assert not trainer.state.record._rest
         assert history_path(tmp_path / f"{steps}").stat().st_size == 16 * steps
         return {name: array.nbytes for name, array in load_checkpoint(tmp_path / f"{steps}")[0].items()}
 

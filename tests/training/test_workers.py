@@ -54,6 +54,7 @@ from transformer_np.training import (
     is_matrix,
     load_checkpoint,
 )
+from transformer_np.training import state as state_module
 from transformer_np.training import trainer as trainer_module
 from transformer_np.training import workers as workers_module
 from transformer_np.training.share import number_of_rows, take_rows
@@ -170,7 +171,7 @@ def train(make=translation, workers=1, steps=24, path=None, resume=False, batche
 def values(trainer):
     """What a training consists of, {name: array}; random states as what they would draw next, twice."""
     drawn = {}
-    for generator in trainer._generators():
+    for generator in trainer.state.generators():
         state = generator.bit_generator.state
         drawn[f"drawn {len(drawn)}"] = np.concatenate([generator.random(3, np.float32), generator.random(3)])
         generator.bit_generator.state = state
@@ -706,7 +707,7 @@ def test_a_disk_that_is_full_ends_all(tmp_path, monkeypatch, capfd):
     def save(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(trainer_module, "save_checkpoint", save)
+    monkeypatch.setattr(state_module, "save_checkpoint", save)
     with pytest.raises(OSError, match="No space left"):
         train(recurrence, 2, path=tmp_path / "file", checkpoint_every=3)
     assert capfd.readouterr() == ("", "")

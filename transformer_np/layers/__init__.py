@@ -5,12 +5,13 @@ from .convolution import CausalConv1d
 from .dropout import Dropout
 from .embedding import Embedding, TiedLinear
 from .feed_forward import FeedForward
+from .grouped_attention import GroupedQueryAttention
 from .linear import Linear
 from .norm import LayerNorm, RMSNorm
 from .positional import LearnedPositionalEmbedding, PositionalEncoding
 from .recurrent import RNN
 from .relative_attention import RelativeMultiHeadAttention
-from .relative_bias import RelativePositionBias
+from .relative_bias import RelativePositionBias, UnscaledAttention
 from .window_attention import WindowAttention
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Dropout",
     "Embedding",
     "FeedForward",
+    "GroupedQueryAttention",
     "LayerNorm",
     "LearnedPositionalEmbedding",
     "Linear",
@@ -28,5 +30,6 @@ __all__ = [
     "RelativeMultiHeadAttention",
     "RelativePositionBias",
     "TiedLinear",
+    "UnscaledAttention",
     "WindowAttention",
 ]

@@ -5,7 +5,6 @@ from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import as_float_array, check_at_least, check_flag, check_number
 from .initial import blank, normal
-from .places import Argument
 
 
 class Embedding(Module):
@@ -63,15 +62,15 @@ class TiedLinear(Module):
         check_number("scale", scale)
         self.table, self.scale = embedding.table, scale
 
-    def replaceable(self):
-        return {"x": Argument("x", ("linear",), 0)}
+    taps = ("x",)
 
     def forward(self, x):
         x = x if self.scale == 1 else x * self.scale
-        self.keep(x=x)
+        x = self.keep(x=x)
         return F.linear(x, self.table.data.T)  # (..., V)
 
     def backward(self, dy):
         dx, dw, _ = F.linear_backward(dy, self.kept("x"), self.table.data.T)
         self.table.grad += dw.T
+        dx = self.gradient(x=dx)
         return dx if self.scale == 1 else dx * self.scale

@@ -4,7 +4,6 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import as_rng, check_at_least, check_choice, check_flag
-from ..support.replacing import Input
 from .activations import ACTIVATIONS, activate, activate_backward
 from .initial import glorot_uniform
 from .places import Result
@@ -39,6 +38,8 @@ class FeedForward(Module):
         """Whether F.feed_forward computes this network: it has a ReLU and biases."""
         return self.activation == "relu" and self.b1 is not None
 
+    taps = ("x",)
+
     def replaceable(self):
         if self.w_gate is not None:
             inside = {"gate": Result("linear", calls=(0, 1)), "value": Result("linear", calls=(1, 2))}
@@ -46,22 +47,22 @@ class FeedForward(Module):
             inside = {"hidden": Result(self.activation.removesuffix("_tanh"))}  # the name of a function
             if not self._is_the_papers:
                 inside["before"] = Result("linear", calls=(0, 1))
-        return {"x": Input("x"), **inside}
+        return {**super().replaceable(), **inside}
 
     def forward(self, x):
-        w1, w2 = self.w1.data, self.w2.data
+        x, w1, w2 = self.keep(x=x), self.w1.data, self.w2.data
         if self.w_gate is not None:
             y, gate, value = F.gated_feed_forward(x, self.w_gate.data, w1, w2, *GATED[self.activation])
-            self.keep(x=x, gate=gate, value=value)
+            self.keep(gate=gate, value=value)
             return y
         b1, b2 = (None if b is None else b.data for b in (self.b1, self.b2))
         if self._is_the_papers:
             y, hidden = F.feed_forward(x, w1, b1, w2, b2)
-            self.keep(x=x, hidden=hidden)
+            self.keep(hidden=hidden)
             return y
         before = F.linear(x, w1, b1)  # (B, T, F)
         hidden, kept = activate(self, before)
-        self.keep(x=x, hidden=hidden, **kept)
+        self.keep(hidden=hidden, **kept)
         return F.linear(hidden, w2, b2)  # (B, T, D)
 
     def backward(self, dy):
@@ -84,4 +85,4 @@ class FeedForward(Module):
         if self.b1 is not None:
             self.b1.grad += db1
             self.b2.grad += db2
-        return dx
+        return self.gradient(x=dx)

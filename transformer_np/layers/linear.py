@@ -4,7 +4,6 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import check_at_least, check_flag
-from ..support.replacing import Input
 from .initial import glorot_uniform, normal
 
 
@@ -24,11 +23,10 @@ class Linear(Module):
             self.w = Parameter(normal(rng, (d_in, d_out), init_std, dtype))
         self.b = Parameter(np.zeros(d_out, dtype)) if bias else None
 
-    def replaceable(self):
-        return {"x": Input("x")}
+    taps = ("x",)
 
     def forward(self, x):
-        self.keep(x=x)
+        x = self.keep(x=x)
         return F.linear(x, self.w.data, None if self.b is None else self.b.data)  # (..., d_out)
 
     def backward(self, dy):
@@ -36,4 +34,4 @@ class Linear(Module):
         self.w.grad += dw
         if self.b is not None:
             self.b.grad += db
-        return dx
+        return self.gradient(x=dx)

@@ -6,9 +6,8 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import as_rng, check_at_least, check_heads, shapes
-from ..support.replacing import Input
 from .initial import glorot_uniform
-from .places import ATTENTIONS, Argument, Result
+from .places import Result
 
 
 class RelativeMultiHeadAttention(Module):
@@ -41,13 +40,10 @@ class RelativeMultiHeadAttention(Module):
         """The attention weights of the last forward, (B, H, T, M + T), the memory first. None before any forward."""
         return self._kept.get("weights")
 
+    taps = ("x", "q", "k", "v", "r", "concat")
+
     def replaceable(self):
-        return {
-            "x": Input("x"),
-            **{name: Argument(name, ATTENTIONS, i) for i, name in enumerate("qkvr")},
-            "weights": Result("softmax"),
-            "concat": Result("merge_heads", "split_heads"),
-        }
+        return {**super().replaceable(), "weights": Result("softmax")}
 
     @shapes(x="B T D", memory="B M D")
     def forward(self, x, memory=None, mask=None):
@@ -56,15 +52,16 @@ class RelativeMultiHeadAttention(Module):
 
         The future is always hidden; a mask hides more.
         """
+        x = self.keep(x=x)
         source = x if memory is None else np.concatenate([memory, x], axis=1)  # (B, S, D), S = M + T
         encodings = distance_encodings(F.sinusoidal_encoding, source.shape[1], x.shape[2], x.dtype)  # (S, D)
         q = self._heads(x, self.w_q)  # (B, H, T, K)
         k = self._heads(source, self.w_k)  # (B, H, S, K)
         v = self._heads(source, self.w_v)  # (B, H, S, K)
         r = self._heads(encodings[None], self.w_r)[0]  # (H, S, K)
+        q, k, v, r = self.keep(q=q, k=k, v=v, r=r)
         heads, weights = F.relative_attention(q, k, v, r, self.u.data, self.v.data, mask)
-        concat = F.merge_heads(heads)  # (B, T, D)
-        self.keep(x=x, source=source, encodings=encodings, q=q, k=k, v=v, r=r, weights=weights, concat=concat)
+        concat, *_ = self.keep(concat=F.merge_heads(heads), weights=weights, source=source, encodings=encodings)
         return F.linear(concat, self.w_o.data)
 
     def backward(self, dout):
@@ -73,10 +70,11 @@ class RelativeMultiHeadAttention(Module):
         q, k, v, r, weights = self.kept("q", "k", "v", "r", "weights")
         dconcat, dw_o, _ = F.linear_backward(dout, concat, self.w_o.data)
         self.w_o.grad += dw_o
-        dheads = F.split_heads(dconcat, self.num_heads)  # (B, H, T, K)
+        dheads = F.split_heads(self.gradient(concat=dconcat), self.num_heads)  # (B, H, T, K)
         dq, dk, dv, dr, du, dposition_bias = F.relative_attention_backward(
             dheads, q, k, v, r, self.u.data, self.v.data, weights
         )
+        dq, dk, dv, dr = self.gradient(q=dq, k=dk, v=dv, r=dr)
         self.u.grad += du
         self.v.grad += dposition_bias
         self._heads_backward(dr[None], encodings[None], self.w_r)  # the encodings are constants
@@ -84,7 +82,7 @@ class RelativeMultiHeadAttention(Module):
         dsource += self._heads_backward(dv, source, self.w_v)
         dx = self._heads_backward(dq, x, self.w_q)  # (B, T, D)
         dx += dsource[:, -x.shape[1] :]  # the memory's part is dropped
-        return dx
+        return self.gradient(x=dx)
 
     def _heads(self, x, w):
         return F.split_heads(F.linear(x, w.data), self.num_heads)

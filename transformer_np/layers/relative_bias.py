@@ -6,13 +6,14 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..module import Module, Parameter
 from ..support.checks import check_at_least, check_flag
+from .attention import MultiHeadAttention
 from .initial import normal
 
 
 class RelativePositionBias(Module):
     """A learned number for each head and each bucket of distances, added to the scores (Raffel et al. 2020, §2.1).
 
-    All layers of a stack share one table: pass it to each MultiHeadAttention as `relative_bias`.
+    All layers of a stack share one table: pass it to each UnscaledAttention as `relative_bias`.
     """
 
     def __init__(
@@ -46,6 +47,29 @@ class RelativePositionBias(Module):
     def backward(self, dbias):
         """dbias (H, T, S). Adds to the table's gradient. Lengths have no gradient: returns None."""
         self.table.grad += F.relative_position_bias_backward(dbias, self.kept("buckets"), self.num_buckets)
+
+
+class UnscaledAttention(MultiHeadAttention):
+    """The attention of T5: the scores are not divided by √d_k, and a bias for each distance is added to them.
+
+    relative_bias: a RelativePositionBias, which several layers may share, or None
+    """
+
+    def __init__(
+        self, d_model, num_heads, bias=True, rng=None, dtype: DTypeLike = np.float32, d_head=None, relative_bias=None
+    ):
+        super().__init__(d_model, num_heads, bias, rng, dtype, d_head)
+        self.relative_bias = relative_bias
+
+    def _attend(self, q, k, v, mask):
+        bias = None if self.relative_bias is None else self.relative_bias(q.shape[2], k.shape[2])  # (H, T, S)
+        return F.unscaled_attention(q, k, v, bias, mask)
+
+    def _attend_backward(self, dheads, q, k, v, weights, concat):
+        dq, dk, dv, dbias = F.unscaled_attention_backward(dheads, q, k, v, weights)
+        if self.relative_bias is not None:
+            self.relative_bias.backward(dbias)
+        return dq, dk, dv
 
 
 @lru_cache(maxsize=64)

@@ -2,7 +2,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .. import functional as F
-from ..support.checks import check_at_least, check_flag, shapes
+from ..support.checks import check_at_least, check_flag
 from .attention import MultiHeadAttention
 
 
@@ -28,26 +28,18 @@ class WindowAttention(MultiHeadAttention):
         query t gives to key t − window + j (window: at most T − 1). None before the first forward."""
         return self._kept.get("weights")
 
-    def replaceable(self):
-        return {name: place for name, place in super().replaceable().items() if name != "memory"}
+    taps = ("x", "q", "k", "v", "concat")
 
-    @shapes(x="B T D")
     def forward(self, x):
         """x (B, T, D)  ->  (B, T, D)"""
-        q, k, v = (F.split_heads(self._project(name, x), self.num_heads) for name in "qkv")  # (B, H, T, K)
-        heads, weights = F.window_attention(q, k, v, self.window, self.causal)  # (B, H, T, K), (B, H, T, R)
-        concat = F.merge_heads(heads)  # (B, T, D)
-        self.keep(x=x, q=q, k=k, v=v, weights=weights, concat=concat)
-        return self._project("o", concat)
+        return super().forward(x)
+
+    def _attend(self, q, k, v, mask):
+        return F.window_attention(q, k, v, self.window, self.causal)  # (B, H, T, K), (B, H, T, R)
+
+    def _attend_backward(self, dheads, q, k, v, weights, concat):
+        return F.window_attention_backward(dheads, q, k, v, weights, self.window, self.causal)
 
     def backward(self, dout):
         """dout (B, T, D)  ->  dx (B, T, D)"""
-        x, q, k, v, weights, concat = self.kept("x", "q", "k", "v", "weights", "concat")
-        dconcat = self._project_backward("o", dout, concat)  # (B, T, D)
-        dheads = F.split_heads(dconcat, self.num_heads)  # (B, H, T, K)
-        gradients = F.window_attention_backward(dheads, q, k, v, weights, self.window, self.causal)
-        dq, dk, dv = map(F.merge_heads, gradients)
-        dx = self._project_backward("q", dq, x)
-        dx += self._project_backward("k", dk, x)
-        dx += self._project_backward("v", dv, x)
-        return dx
+        return super().backward(dout)[0]

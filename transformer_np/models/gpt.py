@@ -9,9 +9,9 @@ from ..layers import (
     Dropout,
     Embedding,
     FeedForward,
+    GroupedQueryAttention,
     LayerNorm,
     LearnedPositionalEmbedding,
-    MultiHeadAttention,
     PositionalEncoding,
     RMSNorm,
 )
@@ -88,7 +88,7 @@ class GPTBlock(EncoderBlock):
 
     def __init__(self, config, rng):
         c = config
-        self.attention = MultiHeadAttention(
+        self.attention = GroupedQueryAttention(
             c.d_model,
             c.num_heads,
             c.bias,

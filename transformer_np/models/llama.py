@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import functional as F
-from ..layers import Embedding, FeedForward, MultiHeadAttention, RMSNorm
+from ..layers import Embedding, FeedForward, GroupedQueryAttention, RMSNorm
 from ..layers.blocks import AddNorm, EncoderBlock
 from ..support.checks import check_kv_heads
 from .base import ModelConfig, fitting
@@ -65,15 +65,16 @@ class LlamaBlock(EncoderBlock):
 
     def __init__(self, config, rng):
         c = config
-        self.attention = MultiHeadAttention(
+        self.attention = GroupedQueryAttention(
             c.d_model,
             c.num_heads,
-            "qkv" if c.qkv_bias else False,
+            c.qkv_bias,
             rng,
             c.dtype,
             d_head=c.d_head,
             num_kv_heads=c.num_kv_heads,
             rotary={"theta": c.rope_theta, "scaling": c.rope_scaling},
+            output_bias=False,
         )
         self.add_norm1 = _add_norm(c, rng)
         self.feed_forward = FeedForward(c.d_model, c.d_ff, "gated_silu", bias=False, rng=rng, dtype=c.dtype)

@@ -8,10 +8,10 @@ from ..layers import (
     Embedding,
     FeedForward,
     Linear,
-    MultiHeadAttention,
     RelativePositionBias,
     RMSNorm,
     TiedLinear,
+    UnscaledAttention,
 )
 from ..layers.blocks import AddNorm, DecoderBlock, EncoderBlock
 from ..layers.initial import normal
@@ -101,9 +101,7 @@ class T5DecoderBlock(DecoderBlock):
 
 
 def _attention(c, rng, relative_bias=None):
-    return MultiHeadAttention(
-        c.d_model, c.num_heads, False, rng, c.dtype, d_head=c.d_head, scaled=False, relative_bias=relative_bias
-    )
+    return UnscaledAttention(c.d_model, c.num_heads, False, rng, c.dtype, c.d_head, relative_bias)
 
 
 def _feed_forward(c, rng):

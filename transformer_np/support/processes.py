@@ -6,6 +6,7 @@ query and change it afterwards.
 
 import os
 import signal
+import threading
 from contextlib import contextmanager, nullcontext
 from functools import cache
 
@@ -81,3 +82,28 @@ def interrupts_blocked(signals=(signal.SIGINT,)):
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def stopping_softly():
+    """Inside the block, the first Ctrl-C, SIGTERM or SIGHUP only sets a flag, so that no step is cut short. A second
+    signal has its usual effect. Yields a function: whether the flag is set."""
+    asked = threading.Event()
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
+        yield asked.is_set
+        return
+
+    def on_interrupt(*_):
+        asked.set()
+        restore()
+
+    def restore():
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    heard = [s for s in STOP_SIGNALS if s == signal.SIGINT or signal.getsignal(s) != signal.SIG_IGN]  # nohup
+    before = {number: signal.signal(number, on_interrupt) for number in heard}
+    try:
+        yield asked.is_set
+    finally:
+        restore()

@@ -1,5 +1,6 @@
 """Progress of work that may take more than two seconds: a bar on a terminal, and nothing elsewhere."""
 
+import os
 import sys
 from contextlib import contextmanager
 
@@ -38,3 +39,38 @@ def progress(things, what, total=None, least=None):
     from tqdm import tqdm
 
     return tqdm(things, what, total, leave=False, delay=SECONDS, dynamic_ncols=True, file=sys.stderr)
+
+
+@contextmanager
+def training_bar(steps, done, wanted):
+    """A bar for a training run. Yields show(text): a step is done, and the text stands behind the bar. Without a bar it
+    does nothing. (tqdm's own silent bar takes locks, which a dying worker could leave locked.)"""
+    if not wanted:
+        yield _Shown(None)
+        return
+    from tqdm import tqdm
+
+    # few lines in a log file, unless tqdm's own variable says otherwise
+    interval = 0.2 if sys.stderr.isatty() else float(os.environ.get("TQDM_MININTERVAL", 5))
+    with tqdm(total=steps, initial=done, desc="training", unit="step", mininterval=interval, dynamic_ncols=True) as bar:
+        yield _Shown(bar)
+
+
+class _Shown:
+    def __init__(self, bar):
+        self.bar, self.text = bar, ""
+
+    def __call__(self, text):
+        self.text = text
+        if self.bar is not None:
+            self.bar.set_postfix_str(text, refresh=False)
+            self.bar.update()
+
+    @contextmanager
+    def while_(self, what):
+        """Inside the block, the bar also says what is being done."""
+        if self.bar is not None:
+            self.bar.set_postfix_str(f"{self.text}, {what}", refresh=sys.stderr.isatty())
+        yield
+        if self.bar is not None:
+            self.bar.set_postfix_str(self.text, refresh=False)

@@ -13,18 +13,16 @@ class Place:
     are bound methods, so that a deep copy of the module has a replacement of its own.
     """
 
-    off = ()  # methods of the module that choose a shortcut; they return False while the value is replaced
-
     def on(self, module, name, function, backward):
         """This place in a module, with the functions that replace the value and its gradient."""
         place = copy.copy(self)
         place.module, place.name, place.function, place.vjp = module, name, function, backward
         place.plain_forward, place.plain_backward = module.forward, module.backward
-        place.array = place.new = None  # the value in the last forward, before and after
+        place.array = place.new_array = None  # the value in the last forward, before and after
         return place
 
     def forward(self, *args, **kwargs):
-        self.array = self.new = None
+        self.array = self.new_array = None
         output = self.run(*args, **kwargs)
         if self.array is None:
             raise RuntimeError(f"{self.name} was not computed in this forward pass, so it cannot be replaced")
@@ -52,8 +50,8 @@ class Place:
         if not isinstance(new, np.ndarray) or new.shape != array.shape or new.dtype.kind not in "biuf":
             got = f"{new.dtype} {new.shape}" if isinstance(new, np.ndarray) else type(new).__name__
             raise ValueError(f"function must return an array of the shape of {self.name}, {array.shape}, got {got}")
-        self.array, self.new = array, np.array(new, array.dtype)
-        return self.new
+        self.array, self.new_array = array, np.array(new, array.dtype)
+        return self.new_array
 
     def gradient(self, dnew):
         """The gradient of the old value, from the gradient of the new value."""
@@ -77,49 +75,41 @@ class Place:
         with ExitStack() as stack:
             for method in ("forward", "backward"):
                 stack.enter_context(method_replaced(self.module, method, getattr(self, method)))
-            for method in self.off:
-                stack.enter_context(method_replaced(self.module, method, _never))
             try:
                 yield
             finally:
-                for _, module in self.module.named_modules() if self.new is not None else ():
+                for _, module in self.module.named_modules() if self.new_array is not None else ():
                     kept = {name: array for name, array in module._kept.items() if name in module.always_kept}
                     object.__setattr__(module, "_kept", kept)
 
 
-class Input(Place):
-    """An argument of a module's forward. The backward returns its gradient in the same place.
-
-    index: of the argument, and of its gradient if the backward returns several
-    """
-
-    def __init__(self, name, index=0):
-        self.argument, self.index = name, index
+class Tap(Place):
+    """A value that the module passes through `keep`, and its gradient through `gradient`."""
 
     def run(self, *args, **kwargs):
-        if len(args) > self.index:
-            args = _exchanged(args, self.index, self._of_argument)
-        else:
-            kwargs[self.argument] = self._of_argument(kwargs.get(self.argument))
-        return self.plain_forward(*args, **kwargs)
+        with changed(self.module, self.name.rpartition(".")[2], self):
+            return self.plain_forward(*args, **kwargs)
 
     def run_backward(self, *args, **kwargs):
-        gradients = self.plain_backward(*args, **kwargs)
-        if isinstance(gradients, tuple):
-            return _exchanged(gradients, self.index, self.gradient)
-        return self.gradient(gradients)
+        with changed(self.module, self.name.rpartition(".")[2], self):
+            return self.plain_backward(*args, **kwargs)
 
-    def _of_argument(self, array):
+    def new(self, array):
         return None if array is None else self.replace(array)
 
-
-def _exchanged(values, index, function):
-    """The tuple with function(value) in place of one value."""
-    return (*values[:index], function(values[index]), *values[index + 1 :])
+    def old(self, gradient):
+        return self.gradient(gradient)
 
 
-def _never(*_):
-    return False
+@contextmanager
+def changed(module, name, change):
+    """Inside the block, the module passes a value to this change."""
+    before = module._changes
+    object.__setattr__(module, "_changes", {**before, name: change})
+    try:
+        yield
+    finally:
+        object.__setattr__(module, "_changes", before)
 
 
 @contextmanager

@@ -305,6 +305,7 @@ class _Caught:
     def arrays(self):
         """The arrays of an Attention for one layer, without the batch axis."""
         q, k, v, weights = self.layer.kept("q", "k", "v", "weights")  # (1, H, T, K), …, (1, H, T, S)
+        k, v = (F.repeat_heads(a, q.shape[1] // a.shape[1]) for a in (k, v))
         scores = F.attention_scores(q, k)  # (1, H, T, S)
         if self.dout is None:  # no backward pass: the loss does not depend on this layer
             doutput = np.zeros_like(q)
@@ -327,6 +328,7 @@ class _Caught:
     def hidden(self):
         """Where the mask hides a key from a query (T, S), the same for all heads."""
         q, k = self.layer.kept("q", "k")
+        k = F.repeat_heads(k, q.shape[1] // k.shape[1])
         return np.isneginf(F.attention_scores(q, k, self.mask))[0, 0]
 
 

@@ -1,0 +1,165 @@
+"""All that a training run changes, which is all that a checkpoint holds."""
+
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from ..support.checks import short
+from .best import LAST, Best
+from .checkpoint import load_checkpoint, load_model_tensors, model_header, model_tensors, save_checkpoint
+from .history import Record, read_history
+
+
+class TrainingError(RuntimeError):
+    """The training run cannot continue: the loss, the gradient or a parameter is not finite."""
+
+
+def diverged(what, step, checkpoint):
+    kept = f"; the checkpoint of an earlier step is untouched: {checkpoint}"
+    kept = kept if checkpoint and Path(checkpoint).exists() else ""
+    return TrainingError(f"{what} at step {step}: try a smaller learning rate{kept}")
+
+
+class State:
+    """Model, optimizer, random generators, what the objective carries, the best weights, and the record of the steps.
+
+    header: JSON data to store in the checkpoint
+    """
+
+    def __init__(self, model, optimizer, objective, keep_best, header):
+        self.model, self.optimizer, self.objective, self.header = model, optimizer, objective, header
+        self.best = Best(model) if keep_best else None
+        self.record = Record()
+        self.history = self.record.history()
+
+    @property
+    def step(self):
+        return len(self.record)
+
+    @property
+    def carries(self):
+        """Whether the objective carries a state from step to step."""
+        return hasattr(self.objective, "state_dict")
+
+    def generators(self):
+        """The distinct random generators in the model, which dropout draws from."""
+        found = {id(m.rng): m.rng for _, m in self.model.named_modules() if hasattr(m, "rng")}
+        return list(found.values())
+
+    @contextmanager
+    def restored(self):
+        """After the block, the generators and what the objective carries are as they were before."""
+        generators = self.generators()
+        states = [generator.bit_generator.state for generator in generators]
+        carried = {name: array.copy() for name, array in self.objective.state_dict().items()} if self.carries else {}
+        try:
+            yield
+        finally:
+            for generator, state in zip(generators, states, strict=True):
+                generator.bit_generator.state = state
+            if self.carries:
+                self.objective.load_state_dict(carried)
+
+    def save(self, path, share):
+        """Write the checkpoint atomically. If a parameter is not finite, raise TrainingError and write nothing.
+
+        If several processes train, all of them must call this; the first one writes.
+        """
+        carried = share.all_carried()
+        leads = share.team.rank == 0
+        if leads and not np.isfinite(self.optimizer.data).all():
+            raise diverged("a parameter is not finite", self.step, path)
+        checksum = self.record.save(path, write=leads)
+        if not leads:
+            return
+        tensors = {
+            **(self.best.tensors(self.step) if self.best else model_tensors(self.model)),
+            **{f"optimizer.{name}": array for name, array in self.optimizer.state_dict().items()},
+            **{f"objective.{name}": array for name, array in carried.items()},
+            "history.validation": np.array(self.history.validation, np.float64).reshape(-1, 2),
+        }
+        header = {
+            **self.header,
+            **model_header(self.model),
+            **(self.best.header() if self.best else {}),
+            "step": self.step,
+            "seconds": self.history.seconds,
+            "history": checksum,
+            "random_states": [generator.bit_generator.state for generator in self.generators()],
+        }
+        save_checkpoint(path, tensors, header)
+
+    def load(self, path):
+        """Continue from the checkpoint: the losses are then the same as without the interruption, bit for bit.
+
+        Raises FileNotFoundError or ValueError, with nothing changed, if the file is missing, damaged or does not fit.
+        """
+        tensors, header = load_checkpoint(path)
+        own = model_header(self.model)
+        if header.get("model") != own["model"] or header.get("config") != own["config"]:
+            raise ValueError(f"{path} belongs to another model: {_differences(header, own)}")
+        other = [name for name, value in self.header.items() if header.get(name, value) != value]
+        if other:
+            raise ValueError(
+                f"{path} belongs to another run: its {' and '.join(other)} differs from the one given here"
+            )
+        try:
+            generators, states = self.generators(), header["random_states"]
+            history, record = read_history(path, tensors, header)
+        except KeyError as error:
+            raise ValueError(f"{path} is not a checkpoint to resume from: {error} is missing") from None
+        except TypeError as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
+        if not isinstance(states, list) or len(generators) != len(states):
+            found = len(states) if isinstance(states, list) else "no"
+            raise ValueError(f"{path} has {found} random states, the model has {len(generators)}")
+        try:
+            for generator, state in zip(generators, states, strict=True):
+                type(generator.bit_generator)().state = state
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{path} has a damaged random state: {error}") from None
+        averages, carried = (_with_prefix(prefix, tensors) for prefix in ("optimizer.", "objective."))
+        last = LAST if _with_prefix(LAST, tensors) else "model."
+        best = _with_prefix("model.", tensors) if last == LAST else {}
+        try:
+            self.optimizer.check_state(averages)
+        except ValueError as error:
+            raise ValueError(f"{path} does not fit the optimizer: {error}") from None
+        if self.carries:
+            try:
+                self.objective.check_state(carried)
+            except ValueError as error:
+                raise ValueError(f"{path} does not fit the objective: {error}") from None
+        try:
+            Best(self.model).check(header, best)
+        except ValueError as error:
+            raise ValueError(f"{path} is damaged: {error}") from None
+        load_model_tensors(self.model, tensors, path, last)  # the last step that can fail
+        self.optimizer.load_state_dict(averages)
+        if self.carries:
+            self.objective.load_state_dict(carried)
+        for generator, state in zip(generators, states, strict=True):
+            generator.bit_generator.state = state
+        self.history, self.record = history, record
+        if self.best:
+            self.best.restore(header, best)
+
+
+def _with_prefix(prefix, tensors):
+    """The tensors whose names begin with the prefix, by name without it."""
+    return {name.removeprefix(prefix): array for name, array in tensors.items() if name.startswith(prefix)}
+
+
+def _differences(header, own):
+    """The differences between two models' headers, for an error message."""
+    if header.get("model") != own["model"]:
+        return f"a {header.get('model')}, not a {own['model']}"
+    theirs = header.get("config")
+    if not isinstance(theirs, dict):
+        return f"its configuration is {short(theirs)}"
+    return ", ".join(
+        f"{name} {short(theirs.get(name))}, not {value!r}"
+        for name, value in own["config"].items()
+        if theirs.get(name) != value
+    )
