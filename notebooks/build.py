@@ -6,7 +6,7 @@
 
 For authors of notebooks:
 
-- The text is notebooks/text/NN_name.md; transformer_np/homework/notebooks.py says how it is read. Edit that, never the
+- The text is notebooks/text/NN_name.md; transformer_np/notebooks/texts.py says how it is read. Edit that, never the
   .ipynb. `transformer-np start` makes the students' copies from the same texts.
 - It runs in an empty temporary folder, on one thread of the matrix library, with the installed transformer_np, and has
   900 seconds in all. A file it writes is gone afterwards; nothing but the package can be read.
@@ -46,7 +46,7 @@ import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
-from transformer_np.homework.notebooks import METADATA, as_notebook, read_cells
+from transformer_np.notebooks.texts import METADATA, as_notebook, read_cells
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 240  # for one notebook, also on a busy machine: against what hangs

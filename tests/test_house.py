@@ -20,7 +20,8 @@ FLOORS = (
     ("training", "pretrained"),
     ("inspection", "tasks"),
     ("bench", "lecture", "plots"),
-    ("homework",),
+    ("homework", "notebooks"),
+    ("grading",),
     ("commands",),
     ("cli",),
     ("__main__",),
@@ -55,8 +56,8 @@ BY_NAME = {
     ("bench", "child"),  # a module of its own folder
     ("homework", "exercise"),  # the package of an exercise's function
     ("homework", "path"),  # its own sheets
-    ("homework", "grading", "sandbox", "answers"),
-    ("homework", "grading", "sandbox", "isolation"),  # modules that are built into Python
+    ("grading", "sandbox", "answers"),
+    ("grading", "sandbox", "isolation"),  # modules that are built into Python
 }
 IMPORTERS = {"import_module", "__import__", "run_module", "run_path"}
 

@@ -8,7 +8,7 @@ import pytest
 from transformer_np import cli, plots
 from transformer_np import functional as F
 from transformer_np.homework import all_exercises, check, load, progress
-from transformer_np.homework.notebooks import SOLUTION, read_cells, student_copy, teacher_copy, texts
+from transformer_np.notebooks.texts import SOLUTION, read_cells, student_copy, teacher_copy, texts
 
 ALL = len(all_exercises())
 

@@ -7,11 +7,11 @@ import re
 import pytest
 
 from transformer_np import cli
+from transformer_np.grading.formats import FORMATS
+from transformer_np.grading.report import class_results, overview, student_report
+from transformer_np.grading.run import Grade
 from transformer_np.homework import all_exercises
 from transformer_np.homework.course import CourseError, default_course, parse_course
-from transformer_np.homework.grading.formats import FORMATS
-from transformer_np.homework.grading.report import class_results, overview, student_report
-from transformer_np.homework.grading.run import Grade
 from transformer_np.homework.judging.judge import Verdict
 from transformer_np.homework.path import chosen
 

@@ -5,12 +5,12 @@ import sys
 import pytest
 
 from transformer_np import cli
+from transformer_np.grading.run import Grading
+from transformer_np.grading.verify import problems
 from transformer_np.homework import all_exercises, check, load
 from transformer_np.homework.course import default_course
-from transformer_np.homework.grading.run import Grading
 from transformer_np.homework.new import write_new
 from transformer_np.homework.path import ExercisesError, exercises_in, own_exercises
-from transformer_np.homework.verify import problems
 
 CLASS = '''
 import numpy as np

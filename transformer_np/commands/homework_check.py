@@ -298,7 +298,7 @@ def _print_json(args, course, checks, names):
     """Print the verdicts as JSON; returns the exit code."""
     import json
 
-    from ..homework.grading.formats import verdict_as_dict
+    from ..grading.formats import verdict_as_dict
 
     with redirect_stdout(sys.stderr):  # the answers' own output
         standings = [checks.of(name) for name in names]

@@ -98,12 +98,12 @@ def add_grade_parser(subparsers):
 def run(args):
     from tqdm import tqdm
 
+    from ..grading.formats import FORMATS
+    from ..grading.report import class_results, number
+    from ..grading.run import Grading
+    from ..grading.sandbox.session import Limits
+    from ..grading.submissions import skipped_entries
     from ..homework.course import opened
-    from ..homework.grading.formats import FORMATS
-    from ..homework.grading.report import class_results, number
-    from ..homework.grading.run import Grading
-    from ..homework.grading.sandbox.session import Limits
-    from ..homework.grading.submissions import skipped_entries
     from ..support.processes import cores
 
     if args.course_example:

@@ -88,9 +88,9 @@ def run_new(args):
 
 
 def run_verify(args):
+    from ..grading.verify import problems
     from ..homework import find
     from ..homework.path import ExercisesError, exercises_in, own_exercises
-    from ..homework.verify import problems
 
     wrong = 0
     try:

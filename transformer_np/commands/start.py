@@ -23,9 +23,9 @@ def add_parser(subparsers):
 
 def run(args):
     from ..homework import all_exercises
-    from ..homework.notebooks import student_copy, teacher_copy, texts
     from ..homework.record import EMPTY, FILE
     from ..homework.stubs import stub_file
+    from ..notebooks.texts import student_copy, teacher_copy, texts
 
     folder, notebooks = Path(args.folder), texts()
     _check_free(folder)

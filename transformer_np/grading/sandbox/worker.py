@@ -18,9 +18,9 @@ from types import ModuleType
 
 import numpy as np
 
-from ...exercise import Exercise
-from ...judging.attempt import Attempt, Crash, attempt_with, crash_of
-from ...path import all_exercises, use_exercises
+from ...homework.exercise import Exercise
+from ...homework.judging.attempt import Attempt, Crash, attempt_with, crash_of
+from ...homework.path import all_exercises, use_exercises
 from . import answers, isolation, limits
 from .scan import COMPUTE, scan
 from .wire import pack

@@ -5,7 +5,7 @@ import io
 import json
 import math
 
-from ..path import all_exercises
+from ..homework.path import all_exercises
 from .report import cell, grades_csv, number
 
 MOST_OUTPUT = 10_000  # characters of one verdict

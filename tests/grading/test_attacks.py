@@ -3,9 +3,9 @@
 import pytest
 from test_grade import BACKWARD, DIAGONAL, SOFTMAX, hand_in, rows_of
 
+from transformer_np.grading.run import Grading
+from transformer_np.grading.sandbox.session import Limits
 from transformer_np.homework.course import parse_course
-from transformer_np.homework.grading.run import Grading
-from transformer_np.homework.grading.sandbox.session import Limits
 
 pytestmark = pytest.mark.long
 RUBRIC = parse_course('partial = true\nexercises = ["softmax", "softmax_backward"]')

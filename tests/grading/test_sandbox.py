@@ -8,9 +8,9 @@ import textwrap
 import numpy as np
 import pytest
 
+from transformer_np.grading.sandbox import isolation, wire
+from transformer_np.grading.sandbox.answers import needs_library
 from transformer_np.homework import all_exercises
-from transformer_np.homework.grading.sandbox import isolation, wire
-from transformer_np.homework.grading.sandbox.answers import needs_library
 
 LINUX = sys.platform == "linux"
 
@@ -144,7 +144,7 @@ def places(tmp_path):
 
 def test_landlock_refuses_other_files(places):
     code = """
-    from transformer_np.homework.grading.sandbox import isolation, limits
+    from transformer_np.grading.sandbox import isolation, limits
     import os
     limits.no_new_privileges()
     print(isolation.landlock([os.path.dirname(os.__file__)], [], [inside]))
@@ -159,7 +159,7 @@ def test_landlock_refuses_other_files(places):
 @pytest.mark.long
 def test_the_audit_hook_refuses_other_files(places):
     code = """
-    from transformer_np.homework.grading.sandbox import isolation
+    from transformer_np.grading.sandbox import isolation
     import os
     isolation.audit([os.path.dirname(os.__file__)], [], [inside])
     """
@@ -171,7 +171,7 @@ def test_the_audit_hook_refuses_other_files(places):
 def test_the_audit_hook_refuses_processes_and_sockets():
     code = """
     import gc, os, socket, subprocess
-    from transformer_np.homework.grading.sandbox import isolation
+    from transformer_np.grading.sandbox import isolation
     isolation.audit([os.path.dirname(os.__file__)], [], [])
     for do in (os.fork, lambda: os.system("true"), lambda: subprocess.run(["true"]), lambda: os.kill(os.getpid(), 0),
                gc.get_objects, socket.socket):
@@ -188,7 +188,7 @@ def test_the_audit_hook_refuses_processes_and_sockets():
 def test_seccomp_refuses_processes_and_sockets_but_not_threads():
     code = """
     import os, socket, subprocess, threading
-    from transformer_np.homework.grading.sandbox import isolation, limits
+    from transformer_np.grading.sandbox import isolation, limits
     limits.no_new_privileges()
     print(isolation.seccomp())
     for do in (os.fork, lambda: subprocess.run(["true"]), socket.socket, lambda: os.kill(os.getppid(), 0),
@@ -213,7 +213,7 @@ def test_seccomp_refuses_processes_and_sockets_but_not_threads():
 def test_root_without_capabilities_may_not_raise_its_limits():
     code = """
     import resource
-    from transformer_np.homework.grading.sandbox import limits
+    from transformer_np.grading.sandbox import limits
     limits.set_limits(1 << 30, 60)
     limits.drop_capabilities()
     print(resource.getrlimit(resource.RLIMIT_AS)[0] <= 1 << 30)
@@ -234,7 +234,7 @@ def test_the_library_is_emptied():
     code = """
     import gc, types
     import numpy as np
-    from transformer_np.homework.grading.sandbox import answers
+    from transformer_np.grading.sandbox import answers
     answers.load_library()
     import transformer_np.homework.sheets.softmax as sheet
     from transformer_np import functional as F, layers, module, training
@@ -267,7 +267,7 @@ def test_of_a_block_only_itself_is_emptied():
     code = """
     import numpy as np
     from types import SimpleNamespace
-    from transformer_np.homework.grading.sandbox import answers
+    from transformer_np.grading.sandbox import answers
     answers.load_library()
     from transformer_np import functional, layers, models
     from transformer_np.layers import blocks
@@ -297,7 +297,7 @@ def test_of_a_search_its_helpers_are_emptied_too():
     code = """
     import numpy as np
     from types import SimpleNamespace
-    from transformer_np.homework.grading.sandbox import answers
+    from transformer_np.grading.sandbox import answers
     answers.load_library()
     from transformer_np import decoding, functional
     exercises = [SimpleNamespace(reference=r, name=r.__name__, parts=())

@@ -15,8 +15,8 @@ from types import FunctionType
 
 import numpy as np
 
-from ...judging.attempt import Crash
-from ...path import own_folder
+from ...homework.judging.attempt import Crash
+from ...homework.path import own_folder
 from . import answers
 from .keeper import ROOT, START_SECONDS, Ended, Keeper, Late
 from .scan import FRAMEWORKS
@@ -52,7 +52,9 @@ class Task:
         except Exception as error:
             raise ValueError(f"{self.name}: the inputs of the exercise cannot be sent: {error}") from None
         self.sizes = [sum(isinstance(v, np.ndarray) for v in (*a, *o.values())) for a, o in inputs]
-        foreign = {m for m in modules if m not in answers.HELPERS and not m.startswith(answers.HOMEWORK)}
+        foreign = {
+            m for m in modules if m not in answers.HELPERS and not m.startswith((answers.HOMEWORK, answers.GRADING))
+        }
         alone = isinstance(exercise.reference, type) or bool(foreign) or answers.needs_library(exercise.drive)
         self.message = {
             "name": self.name,

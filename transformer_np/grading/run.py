@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from ... import __version__
-from ...support.files import write_atomically
-from ..judging.judge import OUTCOMES, Trials, Verdict
-from ..path import all_exercises, own_content
+from .. import __version__
+from ..homework.judging.judge import OUTCOMES, Trials, Verdict
+from ..homework.path import all_exercises, own_content
+from ..support.files import write_atomically
 from .judges import Judge, NotJudged
 from .report import grades_csv, overview, student_report
 from .sandbox.keeper import Stopped
@@ -285,7 +285,7 @@ def _remarks(tried, handed_in):
 @cache
 def _library():
     """A hash of the library: another version may judge differently."""
-    root, content = Path(__file__).parents[2], hashlib.sha256(__version__.encode())
+    root, content = Path(__file__).parents[1], hashlib.sha256(__version__.encode())
     for path in sorted(root.rglob("*.py")):
         content.update(str(path.relative_to(root)).encode() + path.read_bytes())
     return content.hexdigest()

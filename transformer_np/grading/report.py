@@ -5,7 +5,7 @@ import io
 from collections import Counter
 from dataclasses import dataclass
 
-from ..path import all_exercises
+from ..homework.path import all_exercises
 
 RIGHT, FOR_LECTURE, WRONG, NOT_STARTED = STATES = ("right", "right for the lecture", "wrong", "not started")
 MOST_MISTAKES = 20  # in the overview's list

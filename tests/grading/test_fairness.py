@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from test_grade import BACKWARD, PATIENT, SOFTMAX, TWO, children_of, command, grade, hand_in, parse, rows_of, wait_until
 
+from transformer_np.grading import judges
+from transformer_np.grading.run import Grading, NoWall
+from transformer_np.grading.sandbox import keeper
+from transformer_np.grading.sandbox.keeper import Stopped
+from transformer_np.grading.sandbox.session import Limits, Reply, Task, keepers_for, try_submission
+from transformer_np.grading.sandbox.wire import HEADER, pack
 from transformer_np.homework import all_exercises
-from transformer_np.homework.grading import judges
-from transformer_np.homework.grading.run import Grading, NoWall
-from transformer_np.homework.grading.sandbox import keeper
-from transformer_np.homework.grading.sandbox.keeper import Stopped
-from transformer_np.homework.grading.sandbox.session import Limits, Reply, Task, keepers_for, try_submission
-from transformer_np.homework.grading.sandbox.wire import HEADER, pack
 from transformer_np.homework.judging.attempt import attempt_with
 from transformer_np.homework.judging.judge import Trials
 
@@ -71,7 +71,7 @@ def judge(trials, attempts):
         pass
     return known(trials, attempts)
 module.judge = judge
-from transformer_np.homework.grading import judges
+from transformer_np.grading import judges
 judges.SECONDS = 0.5
 """
     monkeypatch.setattr(judges, "_CHILD", judges._CHILD.replace("main()", f"{slow}\nmain()"))
@@ -292,7 +292,7 @@ def test_files_that_take_long_to_load_are_limited_as_a_whole():
 
 def without(monkeypatch, *walls, bubblewrap=False):
     """Take walls away from the processes of submissions."""
-    code = "from transformer_np.homework.grading.sandbox import isolation\n"
+    code = "from transformer_np.grading.sandbox import isolation\n"
     code += "".join(f"isolation.{wall} = lambda *a, **k: []\n" for wall in walls)
     monkeypatch.setattr(keeper, "CHILD", keeper.CHILD.replace("main(wrapped", f"{code}main(wrapped"))
     if not bubblewrap:
@@ -355,7 +355,7 @@ def test_built_in_modules_cannot_be_made_again():
     code = """
     import sys, _imp
     from importlib.machinery import BuiltinImporter, ModuleSpec
-    from transformer_np.homework.grading.sandbox import isolation
+    from transformer_np.grading.sandbox import isolation
     isolation.audit([], [], [])
     for make in ("create_builtin", "init_builtin"):
         try:
@@ -449,8 +449,8 @@ def test_a_killed_grading_leaves_nothing(tmp_path, walls, ending):
     arguments = command(folder, tmp_path / "grades.csv")
     if walls != "all":
         patch = (
-            "from transformer_np.homework.grading.sandbox import keeper\nkeeper.bubblewrap = list\n"
-            "keeper.CHILD = keeper.CHILD.replace('main(wrapped', 'from transformer_np.homework.grading.sandbox import "
+            "from transformer_np.grading.sandbox import keeper\nkeeper.bubblewrap = list\n"
+            "keeper.CHILD = keeper.CHILD.replace('main(wrapped', 'from transformer_np.grading.sandbox import "
             "isolation\\nisolation.bounded_folder = lambda *a: None\\nmain(wrapped')\n"
         )
         arguments[2] = patch + arguments[2]

@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from transformer_np.commands.homework_grade import EXAMPLE, add_grade_parser
+from transformer_np.grading.run import Grading
+from transformer_np.grading.sandbox import keeper
+from transformer_np.grading.sandbox.session import Limits
+from transformer_np.grading.submissions import find_submissions, read_submission
 from transformer_np.homework import all_exercises
 from transformer_np.homework.course import CourseError, default_course, parse_course
-from transformer_np.homework.grading.run import Grading
-from transformer_np.homework.grading.sandbox import keeper
-from transformer_np.homework.grading.sandbox.session import Limits
-from transformer_np.homework.grading.submissions import find_submissions, read_submission
 
 TWO = parse_course('exercises = ["softmax", "softmax_backward"]')
 PATIENT = Limits(seconds=60)  # right answers are right on a busy machine too

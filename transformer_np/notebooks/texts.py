@@ -17,7 +17,7 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 
-_PACKAGE = Path(__file__).resolve().parents[1]
+_HERE = Path(__file__).resolve().parent
 _HEADER = re.compile(r"\A---\n.*?^---\n", re.DOTALL | re.MULTILINE)
 _SPECIAL = re.compile(
     r"^```python(?P<code_tags>[^\n]*)\n(?P<code>.*?)^```$"
@@ -30,7 +30,7 @@ _DETAILS = re.compile(r"^<details>\s*<summary>Solution.*?</details>\n?", re.DOTA
 
 def texts():
     """The text files of all notebooks, in order: those in the package or, in a working copy, in notebooks/text."""
-    folders = (_PACKAGE / "notebooks", _PACKAGE.parent / "notebooks" / "text")
+    folders = (_HERE, _HERE.parents[1] / "notebooks" / "text")
     return next((found for folder in folders if (found := sorted(folder.glob("[0-9][0-9]_*.md")))), [])
 
 

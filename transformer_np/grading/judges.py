@@ -13,9 +13,9 @@ import subprocess
 import sys
 from dataclasses import asdict, replace
 
-from ...support.processes import THREADS, interrupts_blocked
-from ..judging.judge import Verdict
-from ..path import own_folder
+from ..homework.judging.judge import Verdict
+from ..homework.path import own_folder
+from ..support.processes import THREADS, interrupts_blocked
 from .sandbox.keeper import OPTIONS, Stopped, paths
 
 SECONDS = 120  # processor time of a verdict
@@ -103,7 +103,7 @@ class Judge:
 _CHILD = """
 import sys
 sys.path[:] = eval(sys.argv[1])
-from transformer_np.homework.grading.judges import main
+from transformer_np.grading.judges import main
 main()
 """
 
@@ -111,9 +111,9 @@ main()
 def main():
     import numpy as np
 
-    from ..judging.attempt import Attempt, changed
-    from ..judging.judge import Trials, judge
-    from ..path import all_exercises, use_exercises
+    from ..homework.judging.attempt import Attempt, changed
+    from ..homework.judging.judge import Trials, judge
+    from ..homework.path import all_exercises, use_exercises
     from .sandbox.limits import limit
     from .sandbox.wire import unpack
 

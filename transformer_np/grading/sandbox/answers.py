@@ -15,7 +15,7 @@ from inspect import signature
 from types import CodeType, FunctionType, ModuleType
 
 PACKAGE = __package__.partition(".")[0]
-HOMEWORK = f"{PACKAGE}.homework"
+HOMEWORK, GRADING = f"{PACKAGE}.homework", f"{PACKAGE}.grading"
 
 # modules that a submission may use; the others can be imported, but are empty
 LOADED = ("functional", "masks", "module", "layers", "blocks", "models", "decoding", "training", "gradcheck")
@@ -24,7 +24,7 @@ HELPERS = (
     PACKAGE,
     *(f"{PACKAGE}.{name}" for name in ("module", "functional.special", "support.checks", "support.processes")),
 )
-_OWN = (f"{HOMEWORK}.judging.attempt", f"{HOMEWORK}.exercise", f"{HOMEWORK}.grading.sandbox")
+_OWN = (f"{HOMEWORK}.judging.attempt", f"{HOMEWORK}.exercise", f"{GRADING}.sandbox")
 
 
 class LibrarySolution(RuntimeError):
@@ -42,6 +42,11 @@ def load_library():
 
 def _is_of(name, module):
     return name == module or name.startswith(f"{module}.")
+
+
+def _is_ours(name):
+    """Whether a module belongs to homework or grading, which know the answers."""
+    return _is_of(name, HOMEWORK) or _is_of(name, GRADING)
 
 
 def of_library(function):
@@ -131,7 +136,7 @@ def _filled(cell):
 
 def of_homework(thing):
     home = _home(thing)
-    return home is not None and _is_of(home, HOMEWORK)
+    return home is not None and _is_ours(home)
 
 
 def given_in(inputs):
@@ -185,14 +190,14 @@ def empty_one(exercise, drives, exercises):
         thing for thing in here
         if isinstance(thing, FunctionType) and reference in uses(thing, follow=lambda t: t in here)
     ]  # fmt: skip
-    functions = [f for f in _all_functions() if _is_of(of_library(f), HOMEWORK)]
+    functions = [f for f in _all_functions() if _is_ours(of_library(f))]
     functions += [function for thing in emptied for function in _functions_of(thing)]
     constructor = ()
     if isinstance(reference, type) and exercise.parts and "__init__" not in exercise.parts:
         constructor = _functions_of(vars(reference).get("__init__"))  # the student keeps it
     given = set(map(id, constructor))
     functions += [function for function in _functions_of(reference) if id(function) not in given]
-    kept = _kept(drives) - {id(f) for f in functions if not _is_of(of_library(f), HOMEWORK)}
+    kept = _kept(drives) - {id(f) for f in functions if not _is_ours(of_library(f))}
     _empty(functions, kept)
 
 

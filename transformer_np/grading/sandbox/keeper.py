@@ -15,14 +15,14 @@ import time
 from functools import cache
 from pathlib import Path
 
-from ....support.processes import THREADS, interrupts_blocked
-from ...path import own_folder
+from ...homework.path import own_folder
+from ...support.processes import THREADS, interrupts_blocked
 from . import isolation
 from .wire import plain_text
 
 START_SECONDS = 60  # to load Python and NumPy on a busy machine
 _LENGTH, _CODE = struct.Struct("<Q"), struct.Struct("<i")
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 
 
 class Stopped(Exception):
@@ -206,7 +206,7 @@ OPTIONS = ("-I", "-S", "-B", "-X", "utf8")
 CHILD = """
 import sys
 sys.path[:] = eval(sys.argv[1])
-from transformer_np.homework.grading.sandbox.worker import main
+from transformer_np.grading.sandbox.worker import main
 wrapped, *pipes = map(eval, sys.argv[2:])
 del sys.argv[1:]
 main(wrapped, *pipes)

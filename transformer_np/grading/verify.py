@@ -5,14 +5,14 @@ from itertools import combinations
 
 import numpy as np
 
-from .checking import TOO_LONG, verdict_on
-from .exercise import Case
-from .grading.sandbox.session import Task
-from .judging.attempt import attempt
-from .judging.compare import as_results, close, wrong_structure
-from .judging.judge import Trials
-from .limit import Stopped, TimeLimit
-from .stubs import stub_file
+from ..homework.checking import TOO_LONG, verdict_on
+from ..homework.exercise import Case
+from ..homework.judging.attempt import attempt
+from ..homework.judging.compare import as_results, close, wrong_structure
+from ..homework.judging.judge import Trials
+from ..homework.limit import Stopped, TimeLimit
+from ..homework.stubs import stub_file
+from .sandbox.session import Task
 
 SEEDS = (0, 1)
 
