@@ -426,7 +426,7 @@ def test_the_training_command(small, tmp_path, capsys, monkeypatch):
     assert cli.main(["train", "t5", "--tasks", "sing"]) == 2
     assert "there is no task 'sing'" in capsys.readouterr().err
     assert cli.main(["train", "t5", "--out", "runs/t5-1", "--resume", "--d-model", "8"]) == 2
-    assert "the run was started with d_model 16, not 8" in capsys.readouterr().err
+    assert "the run was started with --d-model 16, not 8" in capsys.readouterr().err
 
 
 # --- its picture -----------------------------------------------------------------------------------------------------

@@ -633,7 +633,7 @@ def test_the_map_command(here, capsys, words):
         ("plot words --near 3 -o map.png", "--near shows the neighbours of a WORD"),
         ("plot words dogs cats -o map.png", "words must be at least 3, got 2"),
         ("plot words --count 2 -o map.png", "--count must be at least 3"),
-        ("train translate --freeze-embeddings", "freeze_embeddings needs embeddings"),
+        ("train translate --freeze-embeddings", "--freeze-embeddings needs --embeddings"),
     ],
 )
 def test_bad_use_of_the_commands(here, capsys, command, message):
