@@ -225,3 +225,14 @@ def test_nothing_is_ever_unpickled():
         r"import\s+\w*pickle|from\s+\w*pickle|allow_pickle|np\.load\b|\b(marshal|shelve|joblib|dill)\b"
     )
     assert {str(file): forbidden.findall(text) for file, text in sources.items() if forbidden.search(text)} == {}
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs links")
+def test_a_link_is_written_through(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk" / "file")
+    for text in ("first", "second"):  # the file is created, and then replaced
+        write_atomically(tmp_path / "link", lambda path, text=text: path.write_text(text))
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "disk" / "file").read_text() == (tmp_path / "link").read_text() == text
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["disk", "file", "link"]
