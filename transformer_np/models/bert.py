@@ -9,7 +9,7 @@ from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding, 
 from ..layers.activations import activate, activate_backward
 from ..layers.blocks import EncoderBlock
 from ..layers.initial import normal
-from ..module import Module, Parameter
+from ..module import Module, Parameter, forward_part
 from ..support.checks import as_ids
 from .base import ModelConfig, Pretrained, fitting
 from .layouts import bert as layout
@@ -175,6 +175,7 @@ class Bert(Pretrained, Module):
         """hidden (B, S, D)  ->  (B, D): the vector of the first token, through a linear map and tanh."""
         return self._needed("pooler")(hidden)
 
+    @forward_part
     def classify(self, ids, padding=None, segments=None):
         """ids (B, S), the others as in `forward`  ->  logits (B, C), one per class"""
         classifier = self._needed("classifier")
@@ -182,6 +183,7 @@ class Bert(Pretrained, Module):
         self._asked = "classify"
         return classifier(self.classifier_dropout(pooled))  # (B, C)
 
+    @forward_part
     def mlm_logits(self, ids, padding=None, segments=None, places=None):
         """ids (B, S), the others as in `forward`  ->  logits (B, S, V), scores of the token at each place
 
