@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import functional as F
-from .support.checks import MOST, as_float_array, as_ids, as_rng, check_at_least, check_flag, check_number, trusting
+from .support.checks import MOST, as_float_array, as_ids, as_rng, check_at_least, check_flag, check_number
 from .support.memory import check_memory
 
 
@@ -383,8 +383,7 @@ def _reader(model, use_cache):
             return model(ids[:, -max_len:])[:, -1]
         if cache.length == 0:
             return model(ids, cache, last=True)[:, -1]
-        with trusting():  # for a single token the checks would take a fifth of the time
-            return model(ids[:, cache.length :], cache)[:, -1]
+        return model(ids[:, cache.length :], cache)[:, -1]
 
     return read
 
