@@ -11,6 +11,7 @@ from functools import cache
 from inspect import Parameter, signature, unwrap
 from os import sep
 from pathlib import Path
+from types import NoneType
 
 import numpy as np
 
@@ -56,9 +57,22 @@ class Attempt:
 
 def attempt(exercise, answer, case):
     """Call an answer with copies of a case's arguments."""
-    arguments, options = copy.deepcopy((case.arguments, case.options))
+    arguments, options = _copies(case)
     tried = attempt_with(exercise, answer, arguments, options)
     return tried if tried.crash else replace(tried, changed=changed(exercise, case, (*arguments, *options.values())))
+
+
+_PLAIN = (int, float, str, bool, type, NoneType)  # nobody can change them
+
+
+def _copies(case):
+    """Copies of a case's arguments and options. copy.deepcopy is slow for plain arrays and numbers."""
+    given = (*case.arguments, *case.options.values())
+    if all(type(value) is np.ndarray or isinstance(value, _PLAIN) for value in given):
+        given = [value.copy(order="K") if type(value) is np.ndarray else value for value in given]
+        count = len(case.arguments)
+        return tuple(given[:count]), dict(zip(case.options, given[count:], strict=True))
+    return copy.deepcopy((case.arguments, case.options))
 
 
 def attempt_with(exercise, answer, arguments, options):
