@@ -54,6 +54,7 @@ NUDGE_SECONDS = 5
 MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
 MOST_BYTES = 1_500_000
+AROUND = 120  # characters of a long line that a message shows
 VARIES, PRETRAINED, LARGE = "varies", "pretrained", "large"
 
 INSTALL = """# Installs the package where it is missing, as in Colab.
@@ -314,8 +315,16 @@ def _text_difference(a, b, exact=False):
         return f"{len(a)} lines of output, now {len(b)}"
     for x, y in zip(a, b, strict=True):
         if x != y and (exact or not _close(x, y)):
-            return f"{x.strip()!r}, now {y.strip()!r}"
+            return "{!r}, now {!r}".format(*_around_difference(x.strip(), y.strip()))
     return None
+
+
+def _around_difference(a, b):
+    """Two lines, of long ones only what is around their first difference: a page of HTML can be one line."""
+    if max(len(a), len(b)) <= 2 * AROUND:
+        return a, b
+    start = max(0, len(os.path.commonprefix([a, b])) - AROUND // 2)
+    return tuple("…" * (start > 0) + line[start : start + AROUND] + "…" for line in (a, b))
 
 
 def _close(a, b):
