@@ -29,8 +29,10 @@ RULES = {
     "no backward of an earlier forward": state.no_backward_of_an_earlier_forward,
     "random numbers come from self.rng": state.randomness_is_its_own,
     "copies stand alone": state.copies_stand_alone,
-    "wrong ids are refused": state.wrong_ids_are_refused,
     "a refused call leaves nothing": state.a_refused_call_leaves_nothing,
+}
+ADVICE = {  # the layers of the package do this; one that does not is right as long as it gets what it should
+    "wrong ids are refused": state.wrong_ids_are_refused,
     "a wrong dout is refused": state.a_wrong_dout_is_refused,
 }
 OF_A_MODEL = {"rows of a batch do not mix": state.rows_do_not_mix, "the future is hidden": state.the_future_is_hidden}
@@ -41,11 +43,13 @@ class ContractReport:
     """What was asked, and the answers: `print(report)` shows a line for each rule and each message.
 
     messages: {rule: what breaks it}; unasked: rules that have to wait until a more basic one is kept
+    advice: what would make the layer safer; it breaks no rule
     """
 
     target: str
     messages: dict[str, list[str]] = field(default_factory=dict)
     unasked: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
 
     @property
     def broken(self):
@@ -57,14 +61,16 @@ class ContractReport:
         return not self.broken
 
     def __str__(self):
-        count = f"keeps all {len(self.messages)} rules" if self.passed else f"breaks {len(self.broken)} rules"
+        count = f"keeps all {len(self.messages)} rules"
+        if not self.passed:
+            count = f"breaks {len(self.broken)} rule{'s' if len(self.broken) > 1 else ''}"
         lines = [f"{self.target} {count}"]
         for rule, messages in self.messages.items():
             lines.append(f"  {'BROKEN' if messages else 'kept  '}  {rule}")
             lines += [f"          {message}" for message in messages]
         if self.unasked:
             lines.append(f"  not asked until these are kept: {', '.join(self.unasked)}")
-        return "\n".join(lines)
+        return "\n".join(lines + [f"  advice  {text}" for text in self.advice])
 
     __repr__ = __str__
 
@@ -80,7 +86,7 @@ def check_layer(layer, *inputs, on_fail="raise", rng=0, max_entries=10, **option
 
     The rules: shapes and dtype are kept and arguments left alone; every gradient agrees with finite differences and is
     added to Parameter.grad; train() and eval() differ as they should; copies, pickles and state_dict work; random
-    numbers come from self.rng; wrong ids and a wrong dout are refused, and a refused call leaves nothing behind.
+    numbers come from self.rng; and a refused call leaves nothing behind. The report also gives advice.
 
     ->  ContractReport
 
@@ -140,15 +146,23 @@ def _check(module, inputs, options, rules, on_fail, rng, max_entries, is_causal)
         needed = [*BASIC, *(["gradients are added up"] if rule == "gradients are right" else [])]
         if any(report.messages.get(other) for other in needed):
             report.unasked.append(rule)
-            continue
-        messages = report.messages[rule] = []
-        try:
-            messages.extend(function(case))
-        except Exception as error:  # of the user's code
-            messages.append(_where(error))
+        else:
+            report.messages[rule] = _ask(function, case)
+    for function in ADVICE.values() if report.passed else ():
+        report.advice += _ask(function, case)
     if on_fail == "raise" and not report.passed:
         raise AssertionError(str(report))
     return report
+
+
+def _ask(function, case):
+    """What breaks a rule."""
+    messages = []
+    try:
+        messages.extend(function(case))
+    except Exception as error:  # of the user's code
+        messages.append(_where(error))
+    return messages
 
 
 def _as_input(x):

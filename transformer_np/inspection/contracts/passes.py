@@ -55,7 +55,10 @@ def backward_keeps_the_dtype(case):
                 yield f"the gradient of input {i} is {gradient.dtype} for a {dtype} dout. {OTHER_DTYPE}"
 
 
-OTHER_DTYPE = "Make arrays and random numbers in between in the dtype of x, such as np.zeros(shape, x.dtype)."
+OTHER_DTYPE = (
+    "Make arrays and random numbers in between in the dtype of x, such as np.zeros(shape, x.dtype). np.sqrt(3) is a "
+    "float64 too: write 3**0.5."
+)
 
 
 def arguments_are_not_changed(case):

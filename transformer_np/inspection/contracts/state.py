@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import sys
 
 import numpy as np
 
@@ -141,8 +142,8 @@ def by_pickle(value):
 def copies_stand_alone(case):
     for way, duplicate in (("copy.deepcopy", copy.deepcopy), ("pickle", by_pickle)):
         module = case.random()
-        if way == "pickle" and any("<locals>" in type(part).__qualname__ for _, part in module.named_modules()):
-            continue  # Python pickles no class that is defined inside a function
+        if way == "pickle" and not all(is_importable(type(part)) for _, part in module.named_modules()):
+            continue  # Python pickles no class that is defined inside a function, or defined again since
         error = refusal(lambda: duplicate(module))  # noqa: B023
         if error is not None:
             yield (
@@ -152,6 +153,10 @@ def copies_stand_alone(case):
             continue
         yield from copied(case, way, module, duplicate(module))
         yield from copied_with_its_optimizer(case, way, duplicate)
+
+
+def is_importable(cls):
+    return getattr(sys.modules.get(cls.__module__), cls.__qualname__, None) is cls
 
 
 def copied(case, way, module, other):
@@ -235,11 +240,14 @@ def a_wrong_dout_is_refused(case):
         if error is None:
             yield (
                 f"backward accepted a dout of shape {shape} for an output of {output.shape}, and NumPy broadcast it. "
-                "Compare dout.shape with the shape of the output."
+                "Compare dout.shape with the shape of the output first."
             )
             return
         if has_gradient(module):
-            yield f"backward refused a dout of shape {shape}, but only after it had added gradients. Check it first."
+            yield (
+                f"backward refused a dout of shape {shape}, but only after it had added gradients. Compare dout.shape "
+                "with the shape of the output first."
+            )
             return
 
 
