@@ -140,7 +140,9 @@ def _places(tree):
 
 def _takes_array_first(call):
     """Whether a function's first argument is an array, as in np.reshape(x, sizes)."""
-    return _name_of(call.func) in _TAKE_ARRAYS and isinstance(call.func, ast.Attribute) and _is_name(call.func.value, "np")
+    return (
+        _name_of(call.func) in _TAKE_ARRAYS and isinstance(call.func, ast.Attribute) and _is_name(call.func.value, "np")
+    )
 
 
 def _is_size(parent, field, of_sizes):
@@ -318,10 +320,14 @@ def _calls(node, names):
         for axis in _AXES:
             yield "axis", with_keywords(axis=ast.Constant(axis))
     if "keepdims" in given:
-        yield "lost axis", with_keywords(keepdims=ast.Constant(not node.keywords[given["keepdims"]].value.value is True))
+        yield (
+            "lost axis",
+            with_keywords(keepdims=ast.Constant(node.keywords[given["keepdims"]].value.value is not True)),
+        )
     if "dtype" in names.first and function in ("zeros", "ones", "full", "where", "empty"):
-        yield "missing argument", ast.Call(
-            ast.Attribute(node, "astype", ast.Load()), [ast.Name("dtype", ast.Load())], []
+        yield (
+            "missing argument",
+            ast.Call(ast.Attribute(node, "astype", ast.Load()), [ast.Name("dtype", ast.Load())], []),
         )
     for i, j in combinations(range(len(node.args)), 2):
         parts = list(node.args)
