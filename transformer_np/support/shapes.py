@@ -40,7 +40,7 @@ def shapes(**specs):
                 check_flag(name, given[name])
             return function(**_checked(plain.__name__, given, specs, optional))
 
-        names = {"function": function, "call_checked": call_checked, "ndarray": np.ndarray, "FLOATS": FLOATS}
+        names = {"function": function, "call_checked": call_checked}
         checked = wraps(function)(_compiled(plain, parameters, _quick_test(specs, optional, flags), names))
         checked.shapes = specs
         return checked
@@ -51,6 +51,7 @@ def shapes(**specs):
 def _compiled(plain, parameters, test, names):
     """A function with the parameters of `plain` that calls it if the test is true. Python's own code is several times
     faster than a loop over the arguments: a training step of a small model checks a hundred calls."""
+    names |= {"__name__": plain.__module__, "ndarray": np.ndarray, "FLOATS": FLOATS}
     arguments = []
     for name, parameter in parameters.items():
         if parameter.kind is not Parameter.POSITIONAL_OR_KEYWORD:
