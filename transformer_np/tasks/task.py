@@ -15,6 +15,7 @@ from ..training.mpi import MPITeam
 from ..training.optim import Optimizer
 from ..training.team import Team
 from . import runs
+from .advice import advice, measure
 
 SAVE_SECONDS = 60.0
 # how a run is trained, apart from its options: stored in its description, and the same again when it is resumed
@@ -47,6 +48,7 @@ class Run:
     If the run was interrupted or this process does not lead, validation_loss is NaN and nothing is measured.
     measured: {name: share in [0, 1]} of the task's own measurements on unseen data
     kept: a line of text about the model's weights, if they are not those of the last step
+    advice: lines of text about what could make the model better
     """
 
     options: Any
@@ -57,6 +59,7 @@ class Run:
     validation_loss: float = float("nan")
     measured: dict = field(default_factory=dict)
     kept: str = ""
+    advice: list = field(default_factory=list)
 
 
 class Task:
@@ -216,7 +219,8 @@ class Task:
         if kept:
             trainer.best.put()
         loss = trainer.validate(setup.validation) if kept else trainer.history.validation[-1][1]
-        return replace(run, validation_loss=loss, measured=self.measure(run), kept=kept)
+        run = replace(run, validation_loss=loss, measured=self.measure(run), kept=kept)
+        return replace(run, advice=advice(measure(run)))
 
     def read(self, folder):
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""
