@@ -14,7 +14,8 @@ EXAMPLE = """\
 # The exercises of a course, and their points. Every line is optional.
 
 title = "Attention, sheet 2"
-deadline = "Friday 12 June, 12:00"
+deadline = 2026-06-12T12:00:00   # or a text, "Friday 12 June, 12:00", that `grade` does not compare with anything
+# attempts = "best"   # which of a student's attempts counts: "last" (default) or "best"
 
 # the exercises: names, numbers of notebooks such as "02", titles of chapters (default: all)
 exercises = ["softmax", "softmax_backward"]
@@ -26,6 +27,11 @@ exercises = ["softmax", "softmax_backward"]
                     # extended cases; the rest counts as extended (without this line: points only for a right answer)
 partial = true      # points in proportion to the right cases; false: all or nothing
 pass_mark = 50      # percent of the core's points, for the column "passed"
+
+[late]              # without this table, a late submission is named and costs nothing
+grace = 15          # minutes after the deadline that do not count
+per_day = 10        # percent of the points that each day begun takes off
+most_days = 5       # after so many days: no points
 
 [points]            # 1 for each exercise not named here; 0: checked and reported, but without points
 softmax_backward = 2.5

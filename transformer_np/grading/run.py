@@ -19,22 +19,13 @@ from ..homework.path import all_exercises, own_content
 from ..support.files import write_atomically
 from .judges import Judge, NotJudged
 from .report import grades_csv, overview, student_report
-from .sandbox.keeper import Stopped
-from .sandbox.session import Limits, Task, keepers_for, try_submission
+from .sandbox.keeper import NotStarted, Stopped
+from .sandbox.session import Limits, Task, try_submission
 from .sandbox.wire import one_line, plain_text
 from .submissions import find_submissions, read_submission, report_name
 
 _SOLUTION = "LibrarySolution"
-# layers that the system upholds, whatever a submission does in its own process
-WALLS = (
-    "bubblewrap",
-    "network namespace",
-    "process namespace",
-    "ipc namespace",
-    "mount namespace",
-    "Landlock",
-    "seccomp",
-)
+WALLS = ("bubblewrap", "system calls")  # layers that the system upholds, whatever a submission does
 
 
 # --- grades ----------------------------------------------------------------------------------------------------------
@@ -61,19 +52,8 @@ class Grade:
         return sum(rubric.points_for(part, self.verdicts[part.exercise]) for part in parts)
 
 
-class _Desk:
-    """The processes of one thread: they serve one submission after the other."""
-
-    def __init__(self, tasks, stopped):
-        self.keepers, self.judge = keepers_for(tasks, stopped), Judge(stopped)
-
-    def close(self):
-        for part in (*self.keepers.values(), self.judge):
-            part.close()
-
-
 class NoWall(ValueError):
-    """Nothing but Python itself would keep the submissions from the teacher's files and programs."""
+    """Nothing would keep the submissions from the teacher's files and programs."""
 
 
 class Grading:
@@ -98,7 +78,7 @@ class Grading:
             self.submissions = [("submission", self.folder.resolve())]
         self.reports.mkdir(parents=True, exist_ok=True)
         self.given, self.seed = seed is not None, np.random.SeedSequence().entropy % 2**32 if seed is None else seed
-        self._stop, self._desks = threading.Event(), queue.SimpleQueue()
+        self._stop, self._judges = threading.Event(), queue.SimpleQueue()
         self.reused, self.layers = 0, None
 
     def try_walls(self):
@@ -107,22 +87,15 @@ class Grading:
             raise NoWall("grading needs Linux or macOS; on Windows, run it in WSL")
         exercise = all_exercises()[next(iter(self.rubric.points))]
         tasks = [Task(exercise, Trials(exercise, self.seed))]
-        desk = _Desk(tasks, self._stop.is_set)
         try:
-            tried = try_submission({}, tasks, self.limits, desk.keepers, self._hidden())
-        except RuntimeError as error:
+            tried = try_submission({}, tasks, self.limits, stopped=self._stop.is_set)
+        except NotStarted as error:
             raise ValueError(f"no submission can be tried here: {error}") from None
-        finally:
-            desk.close()
-        missing = []
-        if not {"bubblewrap", "Landlock"} & set(tried.layers):
-            missing.append("no wall around your files (bubblewrap or Landlock)")
-        if not {"bubblewrap", "seccomp"} & set(tried.layers):
-            missing.append("no wall against starting programs (bubblewrap or seccomp)")
-        if missing and not self.trust:
+        if "bubblewrap" not in tried.layers and not self.trust:
             raise NoWall(
-                f"this system has {' and '.join(missing)}, so a submission could do anything that you can do. Install "
-                "bubblewrap, grade on another machine, or pass --trust if you trust all students"
+                "bubblewrap is not installed or not allowed here, so a submission could do anything that you can do. "
+                "Install it (apt install bubblewrap), or pass --trust in a container that holds nothing but the "
+                "submissions"
             )
         self.layers = tried.layers
         return self.layers
@@ -142,9 +115,9 @@ class Grading:
         _write(self.reports / "run.json", json.dumps({"seed": self.seed, "version": __version__}) + "\n")
         exercises = [all_exercises()[name] for name in self.rubric.points]
         self.tasks = [Task(exercise, Trials(exercise, _seed_of(self.seed, exercise.name))) for exercise in exercises]
-        desks = [_Desk(self.tasks, self._stop.is_set) for _ in range(self.workers)]
-        for desk in desks:
-            self._desks.put(desk)
+        judges = [Judge(self._stop.is_set) for _ in range(self.workers)]
+        for judge in judges:
+            self._judges.put(judge)
         grades = [None] * len(self.submissions)
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="grading")
         try:
@@ -158,8 +131,8 @@ class Grading:
         finally:
             self._stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
-            for desk in desks:
-                desk.close()
+            for judge in judges:
+                judge.close()
         _write(self.out, self.table(grades, self.rubric))
         _write(self.reports / "overview.md", overview(grades, self.rubric, self.sentence(grades)))
         return grades
@@ -177,11 +150,11 @@ class Grading:
         record, key = self.reports / f"{report_name(path)}.json", self._key(handed_in)
         grade = _read_record(record, key, student, self.rubric.points, self.seed if self.given else None)
         if grade is None:
-            desk = self._desks.get()
+            judge = self._judges.get()
             try:
-                grade = self._try(handed_in, desk)
+                grade = self._try(handed_in, judge)
             finally:
-                self._desks.put(desk)
+                self._judges.put(judge)
             if grade.layers:  # otherwise it was not tried: the next run may succeed
                 _write(record, json.dumps(_as_record(grade, key, self.seed), indent=1) + "\n")
         else:
@@ -189,22 +162,19 @@ class Grading:
         _write(self.reports / f"{report_name(path)}.md", student_report(grade, self.rubric, self.sentence([grade])))
         return grade
 
-    def _try(self, handed_in, desk):
+    def _try(self, handed_in, judge):
         if self._stop.is_set():
             raise Stopped
         walls = [layer for layer in self.layers if layer in WALLS]
         try:
-            tried = try_submission(handed_in.files, self.tasks, self.limits, desk.keepers, self._hidden(), walls)
-        except RuntimeError as error:  # for example, its files cannot be written
+            tried = try_submission(handed_in.files, self.tasks, self.limits, walls, self._stop.is_set)
+        except NotStarted as error:  # for example, its files cannot be written
             verdicts = {task.name: _crashed(task, f"{task.name} could not be tried: {error}") for task in self.tasks}
             remarks = (*handed_in.remarks, f"could not be tried: {one_line(error)}")
             return Grade(handed_in.student, verdicts, remarks)
-        verdicts = {task.name: self._verdict(task, tried, desk.judge) for task in self.tasks}
+        verdicts = {task.name: self._verdict(task, tried, judge) for task in self.tasks}
         remarks = [*handed_in.remarks, *_remarks(tried, handed_in)]
         return Grade(handed_in.student, verdicts, tuple(remarks), tuple(tried.layers))
-
-    def _hidden(self):
-        return [self.folder.resolve(), self.reports.resolve(), self.out.resolve()]
 
     def _verdict(self, task, tried, judge):
         replies, name, seed = tried.replies[task.name], task.name, task.trials.seed
@@ -276,7 +246,7 @@ def _remarks(tried, handed_in):
                 remarks.append(f"{name}: {one_line(text)}")
     if any(crash.text.startswith("the time for the whole") for found in crashes.values() for crash in found):
         remarks.append("the time for the whole submission was used up")
-    return [*remarks, *tried.remarks]
+    return remarks
 
 
 # --- records ---------------------------------------------------------------------------------------------------------
@@ -313,7 +283,7 @@ def _read_record(path, key, student, names, seed=None):
         if not set(names) <= set(verdicts) or not all(verdict.outcome in OUTCOMES for verdict in verdicts.values()):
             return None
         return Grade(student, verdicts, tuple(record["remarks"]), tuple(record["layers"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
 
