@@ -583,7 +583,7 @@ def test_the_command(tmp_path, capsys):
     shown = capsys.readouterr()
     assert "ada  3.5 of 3.5" in shown.out
     assert shown.out.startswith("Walls: ")
-    assert "No row for these, which are neither a .py file nor a folder with one: bob.PY, cy\n" in shown.out
+    assert "No row for these, which are neither a .py or .ipynb file nor a folder with one: bob.PY, cy\n" in shown.out
     assert "Seed 0" in shown.out
     assert not shown.err  # a bar is for a terminal
     assert (tmp_path / "g_reports" / "ada.md").exists()

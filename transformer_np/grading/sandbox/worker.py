@@ -7,6 +7,7 @@ in bubblewrap none is in their file system.
 import linecache
 import os
 import pickle
+import re
 import select
 import shutil
 import signal
@@ -21,7 +22,7 @@ import numpy as np
 
 from ...homework.judging.attempt import Attempt, Crash, attempt_with, crash_of
 from . import given, limits
-from .wire import pack
+from .wire import CELL, pack
 
 MOST_FILES, MOST_WRITTEN = 2000, 64 << 20  # files and bytes that a submission may leave in its folder
 _LOOK = 0.1  # seconds between two looks at them
@@ -229,7 +230,7 @@ def _write(report, content):
 
 def _load(path, name):
     """The module of a file, as far as it was executed, and its Crash or None."""
-    short = name.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    short = name.rpartition(".")[0].replace("/", ".").removesuffix(".__init__")
     known = sys.modules.get(short)
     if getattr(known, "__file__", None) == path:  # another file has imported it
         return known, None
@@ -239,13 +240,23 @@ def _load(path, name):
     module.__file__ = path
     module.__package__ = short if name.endswith("__init__.py") else short.rpartition(".")[0]
     sys.modules[short] = module
-    try:
-        with open(path, "rb") as file:
-            code = compile(file.read(), path, "exec")
-        exec(code, vars(module))
-    except BaseException as error:
-        return module, {k: str(v)[:8000] for k, v in asdict(crash_of(error)).items()}
-    return module, None
+    with open(path, "rb") as file:
+        content, crash = file.read(), None
+    for title, code in _cells(content, path) if name.endswith(".ipynb") else [(path, content)]:
+        try:
+            exec(compile(code, title, "exec"), vars(module))
+        except BaseException as error:  # the other cells of a notebook go on
+            crash = crash or {k: str(v)[:8000] for k, v in asdict(crash_of(error)).items()}
+    return module, crash
+
+
+def _cells(content, path):
+    """(title, code) of the cells of a notebook."""
+    parts = re.split(re.escape(CELL).replace(r"\{\}", r"(\d+)") + r"\n", content.decode("utf-8", "replace"))
+    for number, code in zip(parts[1::2], parts[2::2], strict=True):
+        title = f"{path}, cell {number}"
+        linecache.cache[title] = (len(code), None, code.splitlines(True), title)  # for the lines of a traceback
+        yield title, code
 
 
 def _find(modules, name):
