@@ -69,6 +69,8 @@ ARGUMENTS = {
     "rotary_backward": lambda n: (n(2, 3, 4, 6), np.array([0, 1, 2, 7])),
     "repeat_heads": lambda n: (n(2, 3, 4, 5), 2),
     "repeat_heads_backward": lambda n: (n(2, 6, 4, 5), 3),
+    "lora": lambda n: (n(2, 3, 4), n(4, 2), n(2, 5), 0.5),
+    "lora_backward": lambda n: (n(2, 3, 5), n(2, 3, 4), n(2, 3, 2), n(4, 2), n(2, 5), 0.5),
     "split_heads": lambda n: (n(2, 3, 8), 4),
     "merge_heads": lambda n: (n(2, 4, 3, 5),),
     "feed_forward": lambda n: (n(2, 3, 4), n(4, 5), n(5), n(5, 6), n(6)),

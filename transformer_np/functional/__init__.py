@@ -1,8 +1,9 @@
 """The mathematics as pure functions, each forward beside its backward: `from transformer_np import functional as F`.
 
 `core` is the lecture, to be read from top to bottom. Every other subject has a file of its own: `activations`, `t5`,
-`transformer_xl`, `word2vec`, `rotary` and `grouped` (Llama), `comparison` (recurrence and convolution), `window` and
-`tiled` (long sequences). `fast` and `special` hold numerical helpers. Every function can be called as F.name.
+`transformer_xl`, `word2vec`, `rotary` and `grouped` (Llama), `lora` (fine-tuning), `comparison` (recurrence and
+convolution), `window` and `tiled` (long sequences). `fast` and `special` hold numerical helpers. Every function can be
+called as F.name.
 """
 
 import sys
@@ -41,6 +42,7 @@ from .core import (
     split_heads,
 )
 from .grouped import repeat_heads, repeat_heads_backward
+from .lora import lora, lora_backward
 from .rotary import rotary, rotary_backward, rotary_frequencies
 from .t5 import (
     alibi_bias,
@@ -86,6 +88,8 @@ __all__ = [
     "layer_norm_backward",
     "linear",
     "linear_backward",
+    "lora",
+    "lora_backward",
     "merge_heads",
     "negative_sampling_loss",
     "negative_sampling_loss_backward",

@@ -53,6 +53,7 @@ BACKWARDS = {
         dy, positions, theta, scaling, adjacent
     ),
     "repeat_heads": lambda dy, x, repeats: F.repeat_heads_backward(dy, repeats),
+    "lora": lambda dy, x, a, b, scale=1.0: F.lora_backward(dy, x, F.lora(x, a, b, scale)[1], a, b, scale),
     "rnn": lambda dh, x, w_x, w_h, b=None: F.rnn_backward(dh, x, F.rnn(x, w_x, w_h, b), w_x, w_h)[
         : 3 if b is None else 4
     ],
@@ -333,6 +334,7 @@ def standard_checks(seed=0):
         ),
         "rotary": (F.rotary, normal(B, H, T, D), [3, 0, 8], 5.0),
         "repeat_heads": (F.repeat_heads, normal(B, H, S, 5), 3),
+        "lora": (F.lora, normal(B, T, D), normal(D, 2), normal(2, 5), 0.7),
         "feed_forward": (F.feed_forward, normal(B, T, D), normal(D, 5), normal(5), normal(5, D), normal(D)),
         "rnn": (F.rnn, normal(B, T, D), normal(D, 5), normal(5, 5), normal(5)),
         "causal_conv1d": (F.causal_conv1d, normal(B, 7, D), normal(3, D, 5), normal(5), 2),
