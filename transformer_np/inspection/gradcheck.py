@@ -206,15 +206,15 @@ def _of_module(module, inputs, options, rng):
 
     def gradients(dout):
         before = {}
-        for name, parameter in module.named_parameters():
+        for name, parameter in module.learned().items():
             before[name] = parameter.grad = rng.normal(size=parameter.shape)
         forward()
         returned = module.backward(dout)
         returned = returned if isinstance(returned, tuple) else (returned,)
         returned = [gradient for gradient in returned if gradient is not None]
-        return [*returned, *(p.grad - before[name] for name, p in module.named_parameters())]
+        return [*returned, *(p.grad - before[name] for name, p in module.learned().items())]
 
-    return forward, gradients, {name: parameter.data for name, parameter in module.named_parameters()}
+    return forward, gradients, {name: parameter.data for name, parameter in module.learned().items()}
 
 
 def _compare(name, array, analytic, terms, step, floor, max_entries, rng):
@@ -342,6 +342,7 @@ def standard_checks(seed=0):
         "cross_entropy": (F.cross_entropy, normal(B, T, V), ids, 1, 0.1),
         "negative_sampling_loss": (F.negative_sampling_loss, normal(T, D), normal(T, D), normal(T, S, D)),
         "Linear": (randomised(layers.Linear(D, 5)), normal(B, T, D)),
+        "LoRA": (randomised(layers.LoRA(D, 5, 2)), normal(B, T, D)),
         "Embedding": (randomised(layers.Embedding(V, D)), ids),
         "PositionalEncoding": (layers.PositionalEncoding(D, 9), normal(B, T, D)),
         "LearnedPositionalEmbedding": (randomised(layers.LearnedPositionalEmbedding(9, D)), normal(B, T, D)),

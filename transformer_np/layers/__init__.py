@@ -7,6 +7,7 @@ from .embedding import Embedding, TiedLinear
 from .feed_forward import FeedForward
 from .grouped_attention import GroupedQueryAttention
 from .linear import Linear
+from .lora import LoRA, add_lora, merge_lora
 from .norm import LayerNorm, RMSNorm
 from .positional import LearnedPositionalEmbedding, PositionalEncoding
 from .recurrent import RNN
@@ -24,6 +25,7 @@ __all__ = [
     "LayerNorm",
     "LearnedPositionalEmbedding",
     "Linear",
+    "LoRA",
     "MultiHeadAttention",
     "PositionalEncoding",
     "RMSNorm",
@@ -32,4 +34,6 @@ __all__ = [
     "TiedLinear",
     "UnscaledAttention",
     "WindowAttention",
+    "add_lora",
+    "merge_lora",
 ]

@@ -23,6 +23,8 @@ class Optimizer:
             raise ValueError("parameters is empty: there is nothing to learn")
         if len({id(p) for p in self.parameters}) < len(self.parameters):
             raise ValueError("parameters holds the same Parameter twice")
+        if any(p.frozen for p in self.parameters):
+            raise ValueError("parameters has frozen ones: pass model.learned().values()")
         if len({p.dtype for p in self.parameters}) > 1:
             raise ValueError(f"parameters mixes dtypes: {sorted({str(p.dtype) for p in self.parameters})}")
         check_number("lr", lr, "[0, ∞)")

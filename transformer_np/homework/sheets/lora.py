@@ -132,7 +132,7 @@ LORA_BACKWARD = Exercise(
 - only the last sentence:
     x_rows, -> x_, low_, dy_ = (x[-1:], low[-1:], dy[-1:]) if x.ndim > 1 else (x, low, dy); x_rows,
     in (x, low, dy) -> in (x_, low_, dy_)
-    dlow_rows = dlow.reshape(-1, dlow.shape[-1]) -> dlow_rows = (dlow[-1:] if x.ndim > 1 else dlow).reshape(-1, dlow.shape[-1])
+    dlow_rows = dlow.reshape -> dlow_ = dlow[-1:] if x.ndim > 1 else dlow; dlow_rows = dlow_.reshape
   dA and dB come from the last sentence alone: = in a loop where there should be +=. The gradients of all rows add.
 - dx without dy:  dx = dlow @ a.T -> dx = np.ones_like(dlow) @ a.T
   dx does not use dy. The chain rule goes back through B, then through A: dx = dlow Aᵀ.
