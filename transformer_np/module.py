@@ -143,7 +143,7 @@ class Module:
             for name in self.always_kept:
                 if name in arrays:
                     self.__dict__.setdefault("_kept", {})[name] = arrays[name]
-        return arrays.values() if len(arrays) > 1 else next(iter(arrays.values()), None)
+        return tuple(arrays.values()) if len(arrays) > 1 else next(iter(arrays.values()), None)
 
     def gradient(self, **arrays):
         """The gradients of `taps`, by name  ->  the same, one or a tuple; of an array that `replacing` has changed, the

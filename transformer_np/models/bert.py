@@ -91,14 +91,15 @@ class MaskedTokenHead(Module):
 
     def forward(self, x):
         before = self.linear(x)  # (..., D)
-        hidden, kept = activate(self, before)
-        self.keep(**kept)
+        hidden, slope = activate(self.activation, before, self.keeping)
+        self.keep(**{"before": before} if slope is None else {"slope": slope})
         return self.output(self.norm(hidden)) + self.b.data  # (..., V)
 
     def backward(self, dlogits):
         self.b.grad += dlogits.reshape(-1, dlogits.shape[-1]).sum(axis=0)
         dhidden = self.norm.backward(self.output.backward(dlogits))  # (..., D)
-        return self.linear.backward(activate_backward(self, dhidden))
+        dbefore = activate_backward(self.activation, dhidden, self._kept.get("before"), self._kept.get("slope"))
+        return self.linear.backward(dbefore)
 
 
 class Bert(Pretrained, Module):
@@ -132,19 +133,8 @@ class Bert(Pretrained, Module):
         self.segment = Embedding(c.type_vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
         self.norm = LayerNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype)
         self.dropout = Dropout(c.dropout, rng=rng)
-        self.blocks = [
-            EncoderBlock(
-                c.d_model,
-                c.num_heads,
-                c.d_ff,
-                c.dropout,
-                activation=c.activation,
-                eps=c.layer_norm_eps,
-                rng=rng,
-                dtype=c.dtype,
-            )
-            for _ in range(c.num_layers)
-        ]
+        block = {"activation": c.activation, "eps": c.layer_norm_eps, "rng": rng, "dtype": c.dtype}
+        self.blocks = [EncoderBlock(c.d_model, c.num_heads, c.d_ff, c.dropout, **block) for _ in range(c.num_layers)]
         self._draw(rng)
         self.pooler = Pooler(c.d_model, rng, c.dtype) if c.pooler else None
         self.mlm_head = None

@@ -29,7 +29,8 @@ class DecoderOnly(Pretrained, Module):
         residual = INIT_STD / (2 * self.config.num_layers) ** 0.5
         for block in self.blocks:
             attention, feed_forward = block.attention, block.feed_forward
-            read = [attention.w_q, attention.w_k, attention.w_v, feed_forward.w1, feed_forward.w_gate]
+            read = [attention.w_q, attention.w_k, attention.w_v, feed_forward.w1]
+            read.append(getattr(feed_forward, "w_gate", None))
             for w in filter(None, read):
                 w.data = normal(rng, w.shape, INIT_STD, w.dtype)
             for w in (attention.w_o, feed_forward.w2):

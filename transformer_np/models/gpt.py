@@ -12,12 +12,13 @@ from ..layers import (
     GroupedQueryAttention,
     LayerNorm,
     LearnedPositionalEmbedding,
+    MultiHeadAttention,
     PositionalEncoding,
     RMSNorm,
 )
 from ..layers.activations import ACTIVATIONS
-from ..layers.blocks import AddNorm, EncoderBlock
-from ..layers.feed_forward import GATED
+from ..layers.blocks import AddNorm, EncoderBlock, composed
+from ..layers.gated import GATED
 from ..support.checks import check_choice, check_kv_heads
 from .base import ModelConfig, fitting
 from .decoder_only import INIT_STD, DecoderOnly
@@ -83,25 +84,6 @@ class GPTConfig(ModelConfig):
         return self.positions in ("learned", "sinusoidal")
 
 
-class GPTBlock(EncoderBlock):
-    """A pre-norm block with the sub-layers that the config chooses."""
-
-    def __init__(self, config, rng):
-        c = config
-        self.attention = GroupedQueryAttention(
-            c.d_model,
-            c.num_heads,
-            c.bias,
-            rng,
-            c.dtype,
-            num_kv_heads=c.num_kv_heads,
-            rotary={"theta": 10000.0} if c.positions == "rotary" else None,
-        )
-        self.add_norm1 = AddNorm(c.d_model, c.dropout, norm_first=True, rng=rng, norm=_norm(c))
-        self.feed_forward = FeedForward(c.d_model, c.d_ff, c.activation, c.bias, rng, c.dtype)
-        self.add_norm2 = AddNorm(c.d_model, c.dropout, norm_first=True, rng=rng, norm=_norm(c))
-
-
 def _norm(c):
     if c.norm == "rms":
         return RMSNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype)
@@ -134,10 +116,24 @@ class GPT(DecoderOnly):
         elif c.positions == "sinusoidal":
             self.position, self.scale = PositionalEncoding(c.d_model, c.max_len, dtype=c.dtype), c.d_model**0.5
         self.dropout = Dropout(c.dropout, rng=rng)
-        self.blocks = [GPTBlock(c, rng) for _ in range(c.num_layers)]
+        self.blocks = [self._block(rng) for _ in range(c.num_layers)]
         self.norm = _norm(c)
         self.output = self._output(rng)
         self._draw(rng)
+
+    def _block(self, rng):
+        """A pre-norm block with the sub-layers that the config chooses."""
+        c = self.config
+        rotary = {"theta": 10000.0} if c.positions == "rotary" else None
+        attention, heads = MultiHeadAttention, {}
+        if rotary or c.num_kv_heads:
+            attention, heads = GroupedQueryAttention, {"num_kv_heads": c.num_kv_heads, "rotary": rotary}
+        return composed(
+            EncoderBlock,
+            lambda: AddNorm(c.d_model, c.dropout, norm_first=True, rng=rng, norm=_norm(c)),
+            attention=attention(c.d_model, c.num_heads, c.bias, rng, c.dtype, **heads),
+            feed_forward=FeedForward(c.d_model, c.d_ff, c.activation, c.bias, rng, c.dtype),
+        )
 
     def _positioned(self, x, start):
         if self.scale != 1:

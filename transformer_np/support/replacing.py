@@ -87,29 +87,26 @@ class Tap(Place):
     """A value that the module passes through `keep`, and its gradient through `gradient`."""
 
     def run(self, *args, **kwargs):
-        with changed(self.module, self.name.rpartition(".")[2], self):
-            return self.plain_forward(*args, **kwargs)
+        return self.plain_forward(*args, **kwargs)
 
     def run_backward(self, *args, **kwargs):
-        with changed(self.module, self.name.rpartition(".")[2], self):
-            return self.plain_backward(*args, **kwargs)
+        return self.plain_backward(*args, **kwargs)
+
+    @contextmanager
+    def active(self):
+        changes, value = vars(self.module).setdefault("_changes", {}), self.name.rpartition(".")[2]
+        with super().active():
+            changes[value] = self
+            try:
+                yield
+            finally:
+                del changes[value]
 
     def new(self, array):
         return None if array is None else self.replace(array)
 
     def old(self, gradient):
         return self.gradient(gradient)
-
-
-@contextmanager
-def changed(module, name, change):
-    """Inside the block, the module passes a value to this change."""
-    before = module._changes
-    object.__setattr__(module, "_changes", {**before, name: change})
-    try:
-        yield
-    finally:
-        object.__setattr__(module, "_changes", before)
 
 
 @contextmanager
