@@ -8,10 +8,11 @@ import numpy as np
 from .. import data
 from .. import functional as F
 from ..models import Bert
-from ..support.checks import check_number
 from ..training import AdamW, Classification, is_matrix, load_model
 from . import mlm, runs
-from .task import Setup, Task, option
+from .options import TaskOptions, falling_cosine, option, seed, share, warmup, weight_decay
+from .task import Setup, Task
+from .trained import Trained
 
 KIND = "classify"
 
@@ -27,7 +28,7 @@ def _defaults(name):
 
 
 @dataclass(frozen=True)
-class ClassifyOptions:
+class ClassifyOptions(TaskOptions):
     """All options of a training run. The defaults learn the built-in sentiment set.
 
     The metadata of an option has the help text of its flag. Options in mlm.SIZES that are None take the defaults there,
@@ -47,29 +48,24 @@ class ClassifyOptions:
     d_model: int | None = option(None, f"features of a token (default: {mlm.SIZES['d_model']})")
     d_ff: int | None = option(None, f"features inside the feed-forward network (default: {mlm.SIZES['d_ff']})")
     max_len: int | None = option(
-        None, f"longest text in tokens; longer texts are cut off (default: {mlm.SIZES['max_len']})"
+        None, f"longest text in tokens; longer texts are cut off (default: {mlm.SIZES['max_len']})", least=3
     )
-    dropout: float | None = option(None, f"share of features dropped during training {_defaults('dropout')}")
-    label_smoothing: float | None = option(
+    dropout: float | None = share(None, f"share of features dropped during training {_defaults('dropout')}")
+    label_smoothing: float | None = share(
         None, f"share of the target spread over all labels {_defaults('label_smoothing')}"
     )
     lr: float = option(1e-3, "highest learning rate")
-    warmup: int = option(100, "steps to the highest learning rate; at most half of all steps")
-    weight_decay: float = option(0.01, "weight decay of the matrices, per step and learning rate")
-    seed: int = option(0, "seed of parameters, split, batches and dropout")
+    warmup: int = warmup()
+    weight_decay: float = weight_decay(0.01)
+    seed: int = seed("parameters, split, batches and dropout")
 
     def __post_init__(self):
-        mlm.check_options(self)
-        if self.label_smoothing is not None:
-            check_number("label_smoothing", self.label_smoothing, "[0, 1)")
-        for name in ("data", "test", "init"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, str(getattr(self, name)))  # it may be a Path
+        super().__post_init__()
         if self.test is not None and self.data is None:
             raise ValueError("test needs data: the built-in set has its own test part")
 
 
-class Classifier:
+class Classifier(Trained):
     """A trained model with its tokenizer and labels: from a text to the probability of each label.
 
     classifier = Classifier.load("runs/classify-1")
@@ -80,20 +76,10 @@ class Classifier:
         self.model, self.tokenizer, self.labels = model, tokenizer, list(labels)
 
     @classmethod
-    def of(cls, run):
-        """From a finished training run."""
-        return cls(run.setup.model, *run.tokenizers.values(), data.labels_of(run.data))
-
-    @classmethod
-    def load(cls, folder):
-        """From the folder of a run; FileNotFoundError or ValueError if it holds no usable classifier."""
-        description, _, tokenizers = ClassifyTask().read(folder)
-        model = runs.load_run_model(folder, tokenizers)
-        labels = description.get("labels")
+    def _made(cls, model, tokenizers, options, facts):
+        labels = facts.get("labels")
         if not isinstance(labels, list) or len(labels) != model.config.num_classes:
-            raise ValueError(
-                f"{Path(folder) / runs.DESCRIPTION} is damaged: it does not name {model.config.num_classes} labels"
-            )
+            raise ValueError(f"it does not name {model.config.num_classes} labels")
         return cls(model, *tokenizers.values(), labels)
 
     def encode(self, text):
@@ -132,7 +118,7 @@ class ClassifyTask(Task):
     kind = KIND
     summary = "train a BERT to classify texts"
     example = "transformer-np train classify --data reviews.tsv --out runs/reviews"
-    Options = ClassifyOptions
+    Options, Result = ClassifyOptions, Classifier
     tokenizer_names = ("tokenizer",)
 
     def train(self, options, folder, resume=False, **how):
@@ -185,7 +171,7 @@ class ClassifyTask(Task):
             AdamW(model.parameters(), weight_decay=options.weight_decay, decays=is_matrix),
             data.LabelledBatches(train, options.batch_size, seed=options.seed),
             list(data.LabelledBatches(validation, 128).in_order()),
-            schedule=mlm.schedule(options),
+            schedule=falling_cosine(options),
             note=f"{len(split.train):,} texts to learn from, {len(split.validation):,} for validation, "
             f"{len(split.test):,} unseen for the test; {len(labels)} labels: {_named(labels)}; "
             f"{len(tokenizer)} different {options.tokens}s; {model.num_parameters():,} parameters"

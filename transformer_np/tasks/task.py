@@ -56,24 +56,24 @@ class Run:
     kept: str = ""
 
 
-def option(default, text, metavar=None, choices=None):
-    """A field of a task's Options: its default, help text, metavar and choices."""
-    return field(default=default, metadata={"text": text, "metavar": metavar, "choices": choices})
-
-
 class Task:
     """One kind of training run. A subclass defines the name of the `kind`, its `Options` (a frozen dataclass with
-    `steps`, whose fields are `option`s), its `tokenizer_names`, and the first three methods below.
+    `steps`, a TaskOptions), its `tokenizer_names`, and the first three methods below.
 
-    `changeable` names the options that may change when a run is resumed.
+    `Result` is the class that uses the model of a run, a Trained. `changeable` names the options that may change when a
+    run is resumed.
     """
 
     kind = None
     summary = None  # for the command line, as is the example
     example = None
-    Options = None
+    Options = Result = None
     tokenizer_names = ()
     changeable = ("steps",)
+
+    def __init_subclass__(cls):
+        if cls.Result is not None:
+            cls.Result.task = cls
 
     def load(self, options):
         """The data, in lists, strings, numbers and dataclasses: a resumed run must find the same data."""
