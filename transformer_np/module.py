@@ -351,11 +351,11 @@ class Module:
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
         """Copy values into the parameters by name. All values are checked before the first one is copied.
 
-        Returns (missing, unexpected) names; with `strict` such names raise ValueError. So does a wrong shape, NaN or
-        infinity. Raises TypeError for values that are not floats.
+        Returns (missing, unexpected) names; with `strict` such names raise ValueError, except missing frozen parameters,
+        which stay as they are. So does a wrong shape, NaN or infinity. Raises TypeError for values that are not floats.
         """
         own = dict(self.named_parameters())
-        missing, unexpected = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
+        missing, unexpected = sorted(self.learned().keys() - state.keys()), sorted(state.keys() - own.keys())
         if strict and (missing or unexpected):
             raise ValueError(
                 f"the state does not belong to this {type(self).__name__}: "

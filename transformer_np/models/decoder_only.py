@@ -17,6 +17,8 @@ class DecoderOnly(Pretrained, Module):
     and its backward). Its config has vocab_size, max_len, d_model, num_layers, window and tie_embeddings.
     """
 
+    inputs = ("embedding", "position", "dropout")
+
     def _output(self, rng):
         """The projection to the scores: the embedding transposed, or a matrix of its own."""
         c = self.config
@@ -75,6 +77,8 @@ class DecoderOnly(Pretrained, Module):
     def backward(self, dlogits):
         """From dlogits (B, T, V) to the gradients of all parameters. Ids have no gradient: returns None."""
         dx = self.norm.backward(self.output.backward(dlogits))  # (B, T, D)
-        for block in reversed(self.blocks):
+        for block in reversed(self.blocks[self.first_learning :]):
             dx = block.backward(dx)
+        if self.first_learning is not None:
+            return
         self.embedding.backward(self._positioned_backward(dx))
