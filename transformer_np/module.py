@@ -351,8 +351,8 @@ class Module:
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
         """Copy values into the parameters by name. All values are checked before the first one is copied.
 
-        Returns (missing, unexpected) names; with `strict` such names raise ValueError, except missing frozen parameters,
-        which stay as they are. So does a wrong shape, NaN or infinity. Raises TypeError for values that are not floats.
+        Returns (missing, unexpected) names; with `strict` such names raise ValueError. A frozen parameter may be missing:
+        it stays as it is. A wrong shape, NaN or infinity raise ValueError too. Raises TypeError for values that are not floats.
         """
         own = dict(self.named_parameters())
         missing, unexpected = sorted(self.learned().keys() - state.keys()), sorted(state.keys() - own.keys())

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..data import Tokenizer
 from ..module import Module
 from ..support.checks import check_at_least, check_choice
 from ..training import Trainer
 from ..training.mpi import MPITeam
 from ..training.optim import Optimizer
 from . import runs
+from .fine_tuning import read_tokenizer
 
 SAVE_SECONDS = 60.0
 VALIDATION_SHARE = 0.04  # of the training time
@@ -25,6 +25,7 @@ class Setup:
     """The parts of a training run, ready for the Trainer; `schedule` and `clip_norm` are the Trainer's.
 
     batches: .batch(step); validation: a list of batches; note: a line about data and model for the user
+    header: JSON data for the checkpoint
     """
 
     model: Module
@@ -35,6 +36,7 @@ class Setup:
     schedule: Any = None
     clip_norm: float | None = 1.0
     note: str = ""
+    header: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ class Task:
             schedule=setup.schedule,
             clip_norm=setup.clip_norm,
             checkpoint=Path(folder) / runs.CHECKPOINT,
-            header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers)},
+            header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers), **setup.header},
             workers=1 if workers is None else workers,
             keep_best=keep == "best",
         )
@@ -215,7 +217,7 @@ class Task:
         description = runs.read_run(folder, self.kind)
         try:
             options = self.Options(**description.get("options"))
-            tokenizers = {name: Tokenizer.from_dict(description.get(name)) for name in self.tokenizer_names}
+            tokenizers = {name: read_tokenizer(description.get(name)) for name in self.tokenizer_names}
             check_at_least("workers", description.get("workers", 1), 1)
             self.check_stored(options)
         except (TypeError, ValueError) as error:
