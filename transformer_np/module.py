@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from .support.outline import Outline
 from .support.replacing import Place, Tap
+from .support.seals import Seals
 
 
 class Parameter:
@@ -106,7 +108,8 @@ class Module:
     always_kept = ()  # names of the values that are kept even in eval()
     taps: tuple[str, ...] = ()  # names of the kept values that `replacing` can change, besides the output
     _kept: Any = MappingProxyType({})
-    _changes: Any = MappingProxyType({})  # {name: Change} while values are replaced
+    _changes: Any = MappingProxyType({})  # {name: Tap} while values are replaced
+    _seals: Any = None  # Seals after train(check=True)
 
     if TYPE_CHECKING:  # the attributes that a subclass makes by name
 
@@ -120,7 +123,11 @@ class Module:
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         self.__dict__["_kept"] = {}  # not by __setattr__: this runs in every layer at every step
-        return self.forward(*inputs, **options)
+        try:
+            return self.forward(*inputs, **options)
+        except BaseException:
+            self.forget()
+            raise
 
     def __setattr__(self, name: str, value: Any) -> None:
         """`layer.w = array` sets the values of the parameter w; it stays the same Parameter."""
@@ -132,6 +139,12 @@ class Module:
 
     # --- the values of the last forward --------------------------------------------------------------------------
 
+    def forget(self) -> None:
+        """Drop the values of the last forward, here and in every module inside. A backward pass then says that there is
+        no forward. A call that raises does this, so that no backward pass can mix two forwards."""
+        for _, module in self.named_modules():
+            module.__dict__["_kept"] = {}
+
     def keep(self, **arrays):
         """Keep arrays of this forward by name, for the backward pass and for inspection  ->  the arrays, one or a
         tuple. Those that `replacing` changes are new."""
@@ -139,6 +152,8 @@ class Module:
             arrays = {name: self._changes[name].new(a) if name in self._changes else a for name, a in arrays.items()}
         if self.keeping:
             self.__dict__.setdefault("_kept", {}).update(arrays)
+            if self._seals is not None:
+                self._seals.add(self, arrays)
         else:
             for name in self.always_kept:
                 if name in arrays:
@@ -162,6 +177,8 @@ class Module:
             raise RuntimeError(
                 f"{type(self).__name__}.backward needs a forward in train() mode, or in eval(keep=True), before it"
             )
+        if self._seals is not None:
+            self._seals.check(self, names)
         return tuple(self._kept[name] for name in names) if len(names) > 1 else self._kept[names[0]]
 
     def intermediates(self) -> dict[str, np.ndarray]:
@@ -196,8 +213,8 @@ class Module:
             function that sets entries to 0, pass `lambda dout, old: function(dout)`
 
         Run the backward pass inside the block as well. Several values may be replaced at once. Inside the block, a
-        layer computes whole attention weights instead of tiles. While the layer runs, functions of `functional` are
-        swapped for every thread.
+        layer computes whole attention weights instead of tiles. Other models compute what they always do, in other
+        threads too.
 
         Raises ValueError for an unknown name, with suggestions, and for a function that returns another shape;
         RuntimeError for a value that this forward pass does not compute, such as the memory of self-attention.
@@ -298,9 +315,17 @@ class Module:
 
     # --- modes ---------------------------------------------------------------------------------------------------
 
-    def train(self) -> Self:
-        """Dropout on; every forward keeps the arrays for the backward pass."""
-        return self._set_mode(training=True, keeping=True)
+    def train(self, check: bool = False) -> Self:
+        """Dropout on; every forward keeps the arrays for the backward pass.
+
+        check: whether the backward pass first looks whether these arrays and the parameters are still what they were.
+            `x += layer(x)` changes the x that the layer has kept, and the gradient is wrong without a word; with
+            `check` it is a RuntimeError that names the layer and the array. Costs time: for looking for a mistake
+        """
+        self._set_mode(training=True, keeping=True)
+        for path, module in self.named_modules() if check else ():
+            object.__setattr__(module, "_seals", Seals(path))
+        return self
 
     def eval(self, keep: bool = False) -> Self:
         """Dropout off; a forward keeps nothing for the backward pass, unless `keep`."""
@@ -309,6 +334,7 @@ class Module:
     def _set_mode(self, training, keeping):
         for _, module in self.named_modules():
             module.training, module.keeping = training, keeping
+            vars(module).pop("_seals", None)
         return self
 
     @contextmanager
@@ -372,6 +398,21 @@ class Module:
         for name in own.keys() & state.keys():
             own[name].data = state[name]
         return missing, unexpected
+
+
+def forward_part(method: Callable) -> Callable:
+    """Decorate a method that runs a part of the forward, such as `encode`: if it raises, the model forgets the last
+    forward, as after a call that raises."""
+
+    @wraps(method)
+    def run(self, *args, **kwargs):
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            self.forget()
+            raise
+
+    return run
 
 
 def _some(names, most=5):

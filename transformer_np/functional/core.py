@@ -12,7 +12,17 @@ shape of x. `@shapes` states the shape of each array and checks it at every call
 import numpy as np
 
 from ..masks import hide
-from ..support.checks import MOST, as_ids, as_masks, check_at_least, check_axis, check_number, is_masked_array, shapes
+from ..support.checks import (
+    MOST,
+    as_ids,
+    as_masks,
+    as_rng,
+    check_at_least,
+    check_axis,
+    check_number,
+    is_masked_array,
+    shapes,
+)
 from .fast import max_along, row_means, sum_along, sum_by_id, sum_of_rows
 
 # --- linear ---------------------------------------------------------------------------------------------------------
@@ -202,6 +212,7 @@ def dropout(x, p, rng):
     x (...), p in [0, 1), rng a numpy.random.Generator or an int seed  ->  y (...), keep (...) Boolean
     """
     check_number("p", p, "[0, 1)")
+    rng = as_rng(rng)
     keep = np.random.default_rng(rng).random(x.shape, dtype=np.float32) >= p
     y = x * keep
     y *= 1 / (1 - p)

@@ -23,12 +23,18 @@ class FeedForward(Module):
     """
 
     taps = ("x",)
+    may_have_bias = True
     variants: ClassVar[dict[str, type]] = {}  # {activation: the subclass that computes it}
 
-    def __new__(cls, d_model=None, d_ff=None, activation="relu", bias=True, rng=None, dtype=np.float32):
+    def __new__(cls, d_model, d_ff, activation="relu", bias=True, rng=None, dtype: DTypeLike = np.float32):
         if cls is FeedForward and isinstance(activation, str):
-            cls = cls.variants.get(activation if activation != "relu" or bias else "relu without bias", cls)
+            cls = cls.variants.get("relu without bias" if activation == "relu" and not bias else activation, cls)
+            if bias and not cls.may_have_bias:
+                raise ValueError("a gated feed-forward network has no biases: pass bias=False")
         return super().__new__(cls)
+
+    def __getnewargs__(self):  # of a copy
+        return self.w1.shape
 
     def __init_subclass__(cls, activations=(), **options):
         super().__init_subclass__(**options)

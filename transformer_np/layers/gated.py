@@ -5,7 +5,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Parameter
-from ..support.checks import as_rng
+from ..support.checks import as_rng, check_at_least
 from .feed_forward import FeedForward
 from .initial import glorot_uniform
 
@@ -16,10 +16,11 @@ class GatedFeedForward(FeedForward, activations=GATED):
     """y = (f(x W_gate) · x W₁) W₂: what one linear map lets through is multiplied with another. There are no biases."""
 
     taps = ("x", "gate", "value")
+    may_have_bias = False
 
-    def __init__(self, d_model, d_ff, activation="gated_gelu", bias=True, rng=None, dtype: DTypeLike = np.float32):
-        if bias:
-            raise ValueError("a gated feed-forward network has no biases: pass bias=False")
+    def __init__(self, d_model, d_ff, activation="gated_gelu", bias=False, rng=None, dtype: DTypeLike = np.float32):
+        check_at_least("d_model", d_model, 1)
+        check_at_least("d_ff", d_ff, 1)
         rng = as_rng(rng)
         self.w_gate = Parameter(glorot_uniform(rng, d_model, d_ff, dtype))
         super().__init__(d_model, d_ff, activation, bias, rng, dtype)

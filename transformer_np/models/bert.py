@@ -9,7 +9,7 @@ from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding, 
 from ..layers.activations import activate, activate_backward
 from ..layers.blocks import EncoderBlock
 from ..layers.initial import normal
-from ..module import Module, Parameter
+from ..module import Module, Parameter, forward_part
 from ..support.checks import as_ids, check_choice
 from .base import ModelConfig, Pretrained, fitting
 from .layouts import bert as layout
@@ -202,6 +202,7 @@ class Bert(Pretrained, Module):
         """hidden (B, S, D), padding (B, S) or None for none  ->  (B, D), a vector for each text; see `pooling`"""
         return self._needed("pooler")(hidden, padding)
 
+    @forward_part
     def classify(self, ids, padding=None, segments=None):
         """ids (B, S), the others as in `forward`  ->  logits (B, C), one per class"""
         classifier = self._needed("classifier")
@@ -210,6 +211,7 @@ class Bert(Pretrained, Module):
         self._asked = "classify"
         return classifier(self.classifier_dropout(pooled))  # (B, C)
 
+    @forward_part
     def mlm_logits(self, ids, padding=None, segments=None, places=None):
         """ids (B, S), the others as in `forward`  ->  logits (B, S, V), scores of the token at each place
 

@@ -242,9 +242,22 @@ def check_flag(name, value):
 def as_rng(rng):
     """The Generator of an argument `rng`: the Generator itself, or a new one from a seed; None draws the seed."""
     try:
+        if isinstance(rng, np.ndarray) and type(rng) is not np.ndarray:  # np.matrix ends the process
+            raise TypeError
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
         raise TypeError(f"rng must be a numpy.random.Generator or a seed, 0 or more, got {short(rng)}") from None
+
+
+def as_dout(dout, shape, dtype, name="dout"):
+    """The gradient of a forward's output; ValueError unless it has the output's shape and dtype."""
+    dout = as_float_array(dout, name)
+    if dout.shape != tuple(shape) or dout.dtype != dtype:
+        raise ValueError(
+            f"{name} must have the shape and dtype of the forward's output, {tuple(shape)} and {np.dtype(dtype)}; "
+            f"got {dout.shape} and {dout.dtype}"
+        )
+    return dout
 
 
 def short(value, most=60):

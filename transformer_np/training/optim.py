@@ -16,6 +16,7 @@ class Optimizer:
     """
 
     slots = ()
+    _is_new_copy = False
 
     def __init__(self, parameters, lr):
         self.parameters = list(parameters)
@@ -27,14 +28,35 @@ class Optimizer:
             raise ValueError("parameters has frozen ones: pass model.learned().values()")
         if len({p.dtype for p in self.parameters}) > 1:
             raise ValueError(f"parameters mixes dtypes: {sorted({str(p.dtype) for p in self.parameters})}")
-        check_number("lr", lr, "[0, ∞)")
         self.lr = lr
         self.steps = 0
         size = sum(p.data.nbytes for p in self.parameters)
         check_memory(f"training {sum(p.data.size for p in self.parameters):,} parameters", (2 + len(self.slots)) * size)
+        self._gather()
+        self.averages = {slot: np.zeros_like(self.data) for slot in self.slots}
+
+    @property
+    def lr(self):
+        return self._lr
+
+    @lr.setter
+    def lr(self, lr):
+        check_number("lr", lr, "[0, ∞)")
+        self._lr = lr
+
+    def __getstate__(self):
+        """A copy gathers the copied parameters anew: its buffers would be other arrays than those of the parameters."""
+        return {name: value for name, value in vars(self).items() if name not in ("data", "grad", "_views")}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._gather()
+        self._is_new_copy = True
+
+    def _gather(self):
+        """Lay all parameters side by side in one buffer, and all gradients in another."""
         self.data = np.concatenate([p.data.reshape(-1) for p in self.parameters])
         self.grad = np.concatenate([p.grad.reshape(-1) for p in self.parameters])
-        self.averages = {slot: np.zeros_like(self.data) for slot in self.slots}
         self._bind()
 
     def _bind(self):
@@ -77,6 +99,12 @@ class Optimizer:
     def step(self, part=None):
         """Update every parameter from its gradient; part: a slice of the buffers, to update only these elements."""
         self._check_own()
+        if self._is_new_copy and not self.grad.any():
+            raise RuntimeError(
+                "this copied optimizer has parameters of its own, and no model gives them a gradient. Copy both "
+                "together, model, optimizer = copy.deepcopy((model, optimizer)), or make a new optimizer for the model"
+            )
+        self._is_new_copy = False
         self.steps += 1
         start, stop, _ = (part or slice(None)).indices(self.data.size)
         for begin in range(start, stop, BLOCK):
