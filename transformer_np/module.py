@@ -377,8 +377,9 @@ class Module:
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
         """Copy values into the parameters by name. All values are checked before the first one is copied.
 
-        Returns (missing, unexpected) names; with `strict` such names raise ValueError. A frozen parameter may be missing:
-        it stays as it is. A wrong shape, NaN or infinity raise ValueError too. Raises TypeError for values that are not floats.
+        Returns (missing, unexpected) names; with `strict` such names raise ValueError. Frozen parameters may be
+        missing: they stay as they are. A wrong shape, NaN or infinity raise ValueError, values that are not
+        floats TypeError.
         """
         own = dict(self.named_parameters())
         missing, unexpected = sorted(self.learned().keys() - state.keys()), sorted(state.keys() - own.keys())

@@ -201,11 +201,12 @@ def test_norms_and_biases_are_not_decayed(here):
 # --- options ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_defaults_are_nanogpts():
+def test_the_defaults_are_nanogpts_but_for_the_rate():
     options = asdict(GPTOptions())
     expected = {"layers": 4, "heads": 4, "d_model": 128, "block_size": 64, "batch_size": 12, "steps": 2000}
-    expected |= {"dropout": 0, "lr": 1e-3, "min_lr": 1e-4, "warmup": 100, "beta1": 0.9, "beta2": 0.99, "clip": 1.0}
+    expected |= {"dropout": 0, "lr": 2e-3, "min_lr": 1e-4, "warmup": 100, "beta1": 0.9, "beta2": 0.99, "clip": 1.0}
     assert options.items() >= {**expected, "weight_decay": 0.1, "tokens": "char", "head": "tied", "bias": "no"}.items()
+    assert GPTOptions(d_model=512).lr == pytest.approx(1e-3)  # with the root of the width
 
 
 @pytest.mark.parametrize(
@@ -322,7 +323,7 @@ def test_an_interrupted_run_goes_on_exactly(here, monkeypatch):
 
 def test_resume_refuses_another_text_and_other_options(here):
     train(here / "run")
-    with pytest.raises(ValueError, match=r"started with lr 0\.001, not 0\.1"):
+    with pytest.raises(ValueError, match=r"started with lr [\d.]+, not 0\.1"):
         train_gpt({"lr": 0.1}, here / "run", resume=True)
     (here / "text.txt").write_text(TEXT + "more")
     with pytest.raises(ValueError, match="the data differ from those"):
