@@ -7,9 +7,10 @@ import numpy as np
 from .. import functional as F
 from ..layers import Embedding, FeedForward, GroupedQueryAttention, RMSNorm
 from ..layers.blocks import AddNorm, EncoderBlock, composed
+from ..layers.initial import width_std
 from ..support.checks import check_kv_heads
 from .base import ModelConfig, fitting
-from .decoder_only import INIT_STD, DecoderOnly
+from .decoder_only import DecoderOnly
 from .layouts import llama as layout
 
 
@@ -78,8 +79,8 @@ class Llama(DecoderOnly):
 
     def __init__(self, config):
         c = self.config = fitting(config)
-        rng = np.random.default_rng(c.seed)
-        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        rng, std = np.random.default_rng(c.seed), width_std(c.d_model)
+        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
         self.blocks = [self._block(rng) for _ in range(c.num_layers)]
         self.norm = RMSNorm(c.d_model, c.eps, dtype=c.dtype)
         self.output = self._output(rng)
