@@ -204,7 +204,7 @@ def test_what_a_model_needs_at_least(config, monkeypatch):
 
     said = []
     monkeypatch.setattr(base, "check_memory", lambda what, needed: said.append(needed))
-    fitting(config)
+    fitting(config, type(config))
     made = getattr(models, type(config).__name__.removesuffix("Config"))(config)
     layers = sum(getattr(config, f"num_{which}layers", 0) for which in ("", "encoder_", "decoder_"))
     needed, has = said[0] - base.OBJECTS * layers, 4 * made.num_parameters()

@@ -12,7 +12,17 @@ shape of x. `@shapes` states the shape of each array and checks it at every call
 import numpy as np
 
 from ..masks import hide
-from ..support.checks import MOST, as_ids, as_masks, check_at_least, check_axis, check_number, is_masked_array, shapes
+from ..support.checks import (
+    MOST,
+    as_array,
+    as_ids,
+    as_masks,
+    check_at_least,
+    check_axis,
+    check_number,
+    is_masked_array,
+    shapes,
+)
 from .fast import max_along, row_means, sum_along, sum_by_id, sum_of_rows
 
 # --- linear ---------------------------------------------------------------------------------------------------------
@@ -370,7 +380,7 @@ def _rows_and_targets(logits, targets, ignore_index, label_smoothing):
     check_number("label_smoothing", label_smoothing, "[0, 1]")
     if ignore_index is not None:
         check_at_least("ignore_index", ignore_index, -MOST)
-    targets = np.asarray(targets)
+    targets = as_array(targets, "targets", "whole numbers")
     if targets.shape != logits.shape[:-1]:
         raise ValueError(
             f"targets must have shape {logits.shape[:-1]}, one for each row of logits; got {targets.shape}"

@@ -10,7 +10,7 @@ from ..layers.activations import activate, activate_backward
 from ..layers.blocks import EncoderBlock
 from ..layers.initial import normal
 from ..module import Module, Parameter
-from ..support.checks import as_ids
+from ..support.checks import as_array, as_ids
 from .base import ModelConfig, Pretrained, fitting
 from .layouts import bert as layout
 
@@ -125,7 +125,7 @@ class Bert(Pretrained, Module):
     layouts = (layout,)
 
     def __init__(self, config: BertConfig):
-        c = self.config = fitting(config)
+        c = self.config = fitting(config, BertConfig)
         rng = np.random.default_rng(c.seed)
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
         self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
@@ -251,7 +251,7 @@ class Bert(Pretrained, Module):
 
 def _boolean(name, values, shape):
     """A Boolean array of the shape of ids."""
-    values = np.asarray(values)
+    values = as_array(values, name, "Booleans")
     if values.dtype != bool:
         raise TypeError(f"{name} must be Boolean, got {values.dtype}")
     if values.shape != shape:

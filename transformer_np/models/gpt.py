@@ -125,7 +125,7 @@ class GPT(DecoderOnly):
     layouts = (gpt2,)
 
     def __init__(self, config):
-        c = self.config = fitting(config)
+        c = self.config = fitting(config, GPTConfig)
         rng = np.random.default_rng(c.seed)
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
         self.position, self.scale = None, 1.0  # for rotary and ALiBi, which work inside the attention
