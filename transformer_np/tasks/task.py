@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..data import Tokenizer
 from ..module import Module
 from ..support.checks import check_at_least, check_choice, check_number
 from ..training import Trainer
@@ -16,6 +15,7 @@ from ..training.optim import Optimizer
 from ..training.team import Team
 from . import runs
 from .advice import advice, measure
+from .fine_tuning import read_tokenizer
 
 SAVE_SECONDS = 60.0
 # how a run is trained, apart from its options: stored in its description, and the same again when it is resumed
@@ -29,6 +29,7 @@ class Setup:
     """The parts of a training run, ready for the Trainer; `schedule` and `clip_norm` are the Trainer's.
 
     batches: .batch(step); validation: a list of batches; note: a line about data and model for the user
+    header: JSON data for the checkpoint
     """
 
     model: Module
@@ -39,6 +40,7 @@ class Setup:
     schedule: Any = None
     clip_norm: float | None = 1.0
     note: str = ""
+    header: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ class Task:
             schedule=setup.schedule,
             clip_norm=setup.clip_norm,
             checkpoint=Path(folder) / runs.CHECKPOINT,
-            header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers)},
+            header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers), **setup.header},
             workers=how["workers"],
             keep_best=how["keep"] == "best",
         )
@@ -229,7 +231,7 @@ class Task:
         description = runs.read_run(folder, self.kind)
         try:
             options = self.Options(**description.get("options"))
-            tokenizers = {name: Tokenizer.from_dict(description.get(name)) for name in self.tokenizer_names}
+            tokenizers = {name: read_tokenizer(description.get(name)) for name in self.tokenizer_names}
             _checked({name: description[name] for name in HOW if name in description})
             self.check_stored(options)
         except (TypeError, ValueError) as error:
