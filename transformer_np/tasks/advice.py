@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..data import UNK
+from ..data import UNK, Tokenizer
 from ..training import NegativeSampling
 
 MOST = 2  # lines
@@ -135,7 +135,7 @@ def measure(run):
         trainer.best.step if run.kept else trainer.step,
         min(run.measured.values(), default=None),
         _baseline(setup, min(BATCHES, trainer.step)),
-        _share_unknown(setup.validation),
+        _share_unknown(run),
         _longer_sources(run),
         vars(run.options),
     )
@@ -164,8 +164,13 @@ def _sources(batch):
     )
 
 
-def _share_unknown(validation):
-    arrays = [array for batch in validation for array in _sources(batch)]
+def _ours(run):
+    """Whether the ids are those of our tokenizers: a pretrained one has other special tokens."""
+    return all(isinstance(tokenizer, Tokenizer) for tokenizer in run.tokenizers.values())
+
+
+def _share_unknown(run):
+    arrays = [array for batch in run.setup.validation for array in _sources(batch)] if _ours(run) else []
     total = sum(np.count_nonzero(array) for array in arrays)  # without padding, which is 0
     return sum(np.count_nonzero(array == UNK) for array in arrays) / total if total else 0.0
 
@@ -174,7 +179,7 @@ def _longer_sources(run):
     """How many sources of the validation and test data are longer than any in training, and the longest one there."""
     longest = getattr(run.setup.batches, "longest", None)
     sources = [_sources(batch)[0] for batch in run.setup.validation if _sources(batch)]
-    if longest is None or not sources:
+    if longest is None or not sources or not _ours(run):
         return 0, 0
     lengths = [length for source in sources for length in np.count_nonzero(source, axis=1)]
     tokenizer, ends = next(iter(run.tokenizers.values())), 2 * hasattr(run.setup.validation[0], "labels")
