@@ -187,6 +187,8 @@ class Task:
             write = runs.write_description
         else:
             description = {**self._describe(options, fingerprint, tokenizers), **self.facts(data), **how}
+            if hasattr(setup.batches, "longest"):
+                description["longest"] = setup.batches.longest
             write = runs.replace_run if overwrite else runs.create_run
         if trainer.leads:
             write(folder, description)
