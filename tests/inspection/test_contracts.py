@@ -12,26 +12,10 @@ import pytest
 from transformer_np import check_layer, check_model
 from transformer_np import functional as F
 from transformer_np.data import Seq2SeqBatch, TextBatch
-from transformer_np.inspection.samples import LAYERS, MODELS, layer_of, model_of
+from transformer_np.inspection.samples import model_of
 from transformer_np.layers import Linear
 from transformer_np.models import GPT, GPTConfig
 from transformer_np.module import Module, Parameter
-
-CAUSAL = {"GPT", "Llama", "TransformerXL", "Transformer", "T5"}
-
-
-@pytest.mark.parametrize("name", LAYERS)
-def test_every_layer_of_the_package(name, rng):
-    layer, inputs = layer_of(name, rng)
-    report = check_layer(layer, *inputs)
-    assert report.passed and len(report.messages) == 16 and not report.advice
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_every_model_of_the_package(name, rng):
-    model, batch = model_of(name, rng)
-    assert not check_model(model, tuple(batch), causal=name in CAUSAL, max_entries=1).advice
-
 
 # --- a right layer of one's own, and the mistakes --------------------------------------------------------------------
 

@@ -82,7 +82,7 @@ def check_layer(layer, *inputs, on_fail="raise", rng=0, max_entries=10, **option
 
     layer: a Module; inputs: of one forward, in order; options: its keyword arguments, such as mask=…
     on_fail: "raise" an AssertionError that shows the report, or only "return" the report
-    max_entries: how many random entries of every array the gradient check compares
+    max_entries: how many random entries of every array the gradient check compares, or None for all
 
     The rules: shapes and dtype are kept and arguments left alone; every gradient agrees with finite differences and is
     added to Parameter.grad; train() and eval() differ as they should; copies, pickles and state_dict work; random
@@ -131,7 +131,8 @@ def _inputs_of(model, batch):
 
 def _check(module, inputs, options, rules, on_fail, rng, max_entries, is_causal):
     check_choice("on_fail", on_fail, ("raise", "return"))
-    check_at_least("max_entries", max_entries, 1)
+    if max_entries is not None:
+        check_at_least("max_entries", max_entries, 1)
     name = getattr(module, "__name__", type(module).__name__)
     if isinstance(module, type):
         raise TypeError(f"pass an object of the class, {name}(…), not the class {name} itself")
