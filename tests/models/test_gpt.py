@@ -50,7 +50,6 @@ class Batch:
 # --- gradients -------------------------------------------------------------------------------------------------------
 
 
-ENTRIES = pytest.mark.parametrize("entries", [3, pytest.param(5, marks=pytest.mark.long)])
 
 
 def test_the_tied_table_gets_both_summands(make):
