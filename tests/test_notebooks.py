@@ -53,7 +53,8 @@ def test_a_notebook_is_written_as_build_writes(text):
     notebook = _committed(text)
     _nbformat().validate(notebook)
     tidied = build.tidy(notebook, build.number(text))
-    assert build.written(tidied) == build.target(text).read_bytes(), f"run python notebooks/build.py {text.stem[:2]}"
+    number = build.number(text)
+    assert build.written(tidied) == build.target(text).read_bytes(), f"run python notebooks/build.py {number}"
 
 
 def _nbformat():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from .support.checks import as_array, check_kind
 from .support.outline import Outline
 from .support.replacing import Place, Tap
 from .support.seals import Seals
@@ -22,15 +23,26 @@ class Parameter:
     all parameters in one buffer sees the new values.
     """
 
+    frozen = False
+
     def __init__(self, data):
-        data = np.array(data)
+        data = np.array(as_array(data, "the data of a Parameter", "floats"))
         if data.dtype.kind != "f":
             raise TypeError(f"a Parameter holds floats, got {data.dtype}")
         self.bind(data, np.zeros(data.shape, data.dtype))
 
+    def freeze(self):
+        """Stop learning: gradients that are added from now on are dropped and take no memory."""
+        self.frozen, self._grad = True, _NoGradient()
+
+    def unfreeze(self):
+        """Learn again, from a gradient of 0."""
+        if self.frozen:
+            self.frozen, self._grad = False, np.zeros(self._data.shape, self._data.dtype)
+
     def bind(self, data, grad):
-        """Use these two arrays from now on, without a copy."""
-        self._data, self._grad = data, grad
+        """Use these two arrays from now on, without a copy. A frozen parameter takes no gradient."""
+        self._data, self._grad = data, self._grad if self.frozen else grad
 
     @property
     def data(self) -> np.ndarray:
@@ -61,7 +73,8 @@ class Parameter:
             return
         if values is None:
             raise TypeError("a parameter holds floats, got None; for a layer without bias pass bias=False")
-        if np.ndim(values) and np.shape(values) != array.shape:
+        values = as_array(values, "the values of a parameter", "floats")
+        if values.ndim and np.shape(values) != array.shape:
             raise ValueError(f"a parameter of shape {array.shape} cannot take values of shape {np.shape(values)}")
         array[...] = values
 
@@ -70,6 +83,19 @@ class Parameter:
 
     def __repr__(self):
         return f"Parameter{self.shape} {self.dtype}"
+
+
+class _NoGradient:
+    """The gradient of a frozen parameter: what is added to it, whole or in part, is dropped."""
+
+    def __iadd__(self, _):
+        return self
+
+    def __getitem__(self, _):
+        return self
+
+    def __setitem__(self, _, values):
+        pass
 
 
 class Module:
@@ -252,6 +278,21 @@ class Module:
         for parameter in self.parameters():
             parameter.grad[...] = 0
 
+    def freeze(self) -> Self:
+        """Freeze every parameter: an optimizer gets those of `learned()`."""
+        for parameter in self.parameters():
+            parameter.freeze()
+        return self
+
+    def unfreeze(self) -> Self:
+        for parameter in self.parameters():
+            parameter.unfreeze()
+        return self
+
+    def learned(self) -> dict[str, Parameter]:
+        """{dotted name: parameter} of those that are not frozen."""
+        return {name: parameter for name, parameter in self.named_parameters() if not parameter.frozen}
+
     def outline(self) -> Outline:
         """The tree of modules with their parameters, as `print(model)` shows it."""
         return self._outline("", set())
@@ -338,18 +379,20 @@ class Module:
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
         """Copy values into the parameters by name. All values are checked before the first one is copied.
 
-        Returns (missing, unexpected) names; with `strict` such names raise ValueError. So does a wrong shape, NaN or
-        infinity. Raises TypeError for values that are not floats.
+        Returns (missing, unexpected) names; with `strict` such names raise ValueError. Frozen parameters may be
+        missing: they stay as they are. A wrong shape, NaN or infinity raise ValueError, values that are not
+        floats TypeError.
         """
+        check_kind("state", state, Mapping)
         own = dict(self.named_parameters())
-        missing, unexpected = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
+        missing, unexpected = sorted(self.learned().keys() - state.keys()), sorted(state.keys() - own.keys())
         if strict and (missing or unexpected):
             raise ValueError(
                 f"the state does not belong to this {type(self).__name__}: "
                 f"missing {_some(missing)}, not expected {_some(unexpected)}"
             )
         for name in own.keys() & state.keys():
-            values = np.asarray(state[name])
+            values = as_array(state[name], name, "floats")
             if values.dtype.kind != "f":
                 raise TypeError(f"{name} must be floats, got {values.dtype}")
             if values.shape != own[name].shape:

@@ -596,6 +596,17 @@ def test_a_full_disk_behind_stdout():
 
 
 @pytest.mark.long
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_a_full_disk_behind_stderr(here):
+    """The messages are lost, the training run is not."""
+    for arguments, code in ((train("--steps", "2"), 0), (["translate", "--model", "none"], 2)):
+        with open("/dev/full", "w") as full:
+            command = [sys.executable, "-m", "transformer_np", *map(str, arguments)]
+            assert subprocess.run(command, stdout=subprocess.DEVNULL, stderr=full).returncode == code
+    assert (here / "new" / CHECKPOINT).exists()
+
+
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell")
 def test_stdout_that_is_closed():
     command = shlex.join(CHECK) + " >&-"

@@ -272,6 +272,15 @@ def test_erf(dtype, error):
     assert abs(erf(x) - [math.erf(v) for v in x]).max() < error
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_erf_is_1_far_out(dtype):
+    """Else x Φ(x) would grow again for large negative x."""
+    far = np.array([-1e6, -100, -12, 12, 1e6], dtype)
+    assert (erf(far) == np.sign(far)).all()
+    assert (F.gelu(far, "none") == np.maximum(far, 0)).all()
+    np.testing.assert_allclose(F.gelu_backward(np.ones_like(far), far, "none"), far > 0, atol=1e-20)
+
+
 # --- layer normalisation ---------------------------------------------------------------------------------------------
 
 

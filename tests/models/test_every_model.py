@@ -89,9 +89,10 @@ def test_a_token_reaches_what_follows_and_nothing_before(make, name):
 @pytest.mark.parametrize("name", CAUSAL)
 def test_a_fresh_model_knows_nothing(rng, name):
     model = small_model(class_of(name), **OPTIONS[name] | {"d_model": 48} | SIZES[class_of(name)])
-    ids = [rng.integers(3, 50, size=(8, 9)) for _ in range(2 if class_of(name) in ("Transformer", "T5") else 1)]
+    ids = [rng.integers(3, 50, size=(64, 9)) for _ in range(2 if class_of(name) in ("Transformer", "T5") else 1)]
     logits = first(model.eval()(*ids))
-    assert F.cross_entropy(logits, rng.integers(logits.shape[-1], size=(8, 9)))[0] == pytest.approx(np.log(50), abs=0.4)
+    loss = F.cross_entropy(logits, rng.integers(logits.shape[-1], size=(64, 9)))[0]
+    assert -0.1 < loss - np.log(50) < 0.5  # half of the variance of the logits
 
 
 @pytest.mark.parametrize("name", OPTIONS)

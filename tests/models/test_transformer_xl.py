@@ -1,6 +1,5 @@
 """Transformer-XL: gradients, the memory, and that a text may be cut anywhere."""
 
-
 import numpy as np
 import pytest
 

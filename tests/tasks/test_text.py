@@ -37,7 +37,7 @@ def learned(tmp_path_factory):
     """A run that knows the text by heart."""
     folder = tmp_path_factory.mktemp("gpt")
     (folder / "text.txt").write_text(TEXT, encoding="utf-8")
-    options = {"text": folder / "text.txt", "steps": 300, "lr": 0.01, "min_lr": 0.001, "layers": 2}
+    options = {"text": folder / "text.txt", "steps": 300, "lr": 0.005, "min_lr": 0.0005, "layers": 2}
     return folder / "run", train(folder / "run", **{**options, "d_model": 32, "d_ff": 64})
 
 
@@ -199,11 +199,12 @@ def test_norms_and_biases_are_not_decayed(here):
 # --- options ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_defaults_are_nanogpts():
+def test_the_defaults_are_nanogpts_but_for_the_rate():
     options = asdict(GPTOptions())
     expected = {"layers": 4, "heads": 4, "d_model": 128, "block_size": 64, "batch_size": 12, "steps": 2000}
-    expected |= {"dropout": 0, "lr": 1e-3, "min_lr": 1e-4, "warmup": 100, "beta1": 0.9, "beta2": 0.99, "clip": 1.0}
+    expected |= {"dropout": 0, "lr": 2e-3, "min_lr": 1e-4, "warmup": 100, "beta1": 0.9, "beta2": 0.99, "clip": 1.0}
     assert options.items() >= {**expected, "weight_decay": 0.1, "tokens": "char", "head": "tied", "bias": "no"}.items()
+    assert GPTOptions(d_model=512).lr == pytest.approx(1e-3)  # with the root of the width
 
 
 @pytest.mark.parametrize(
@@ -261,7 +262,7 @@ def test_the_learning_rate_rises_and_falls(here):
 def test_learns_the_text(learned):
     _, run = learned
     first, *_ = run.trainer.history.losses
-    assert first == pytest.approx(np.log(len(run.tokenizers["tokenizer"])), abs=0.1)
+    assert first == pytest.approx(np.log(len(run.tokenizers["tokenizer"])), abs=0.3)
     assert run.validation_loss < 0.35  # what line comes next it cannot know from 16 characters, but what word
     assert TextGenerator.of(run).generate("nine ten elev", 19, temperature=0) == "nine ten eleven twelve\none two t"
     assert len(run.data.train) == int(0.9 * len(TEXT))

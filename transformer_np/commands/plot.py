@@ -324,10 +324,10 @@ def draw_architecture(args):
     from .. import plots
     from ..models import Transformer, TransformerConfig
     from ..pretrained import load_any, minilm_folder
-    from ..training import load_model
+    from ..tasks.fine_tuning import load
 
     if args.model:
-        return plots.architecture(load_model(Path(args.model) / runs.CHECKPOINT)[0])
+        return plots.architecture(load(Path(args.model) / runs.CHECKPOINT)[0])
     if args.pretrained is not None:
         return plots.architecture(load_any(args.pretrained or minilm_folder()))
     # one vocabulary of 37,000 tokens for both languages (Vaswani et al. 2017, §5.1)

@@ -108,5 +108,7 @@ def run(args):
         print(trained.kept)
     for what, share in trained.measured.items():
         print(f"{what} {share:.1%}")
-    print(f"saved in {folder}")
+    print(f"saved in {folder}", flush=True)
+    for line in [] if args.quiet else trained.advice:
+        print("advice:", line, file=sys.stderr)
     return 0

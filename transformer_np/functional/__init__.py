@@ -1,20 +1,21 @@
 """The mathematics as pure functions, each forward beside its backward: `from transformer_np import functional as F`.
 
 `core` is the lecture, to be read from top to bottom. Every other subject has a file of its own: `activations`, `t5`,
-`transformer_xl`, `word2vec`, `rotary` and `grouped` (Llama), `comparison` (recurrence and convolution), `window` and
-`tiled` (long sequences). `fast` and `special` hold numerical helpers. Every function can be called as F.name.
+`transformer_xl`, `word2vec`, `rotary` and `grouped` (Llama), `lora` (fine-tuning), `comparison` (recurrence and
+convolution), `window` and `tiled` (long sequences). `fast` and `special` hold numerical helpers. Every function can be
+called as F.name.
 """
 
 import sys
 from types import MappingProxyType, ModuleType
 
-from . import activations, comparison, core, grouped, rotary, t5, tiled, transformer_xl, window, word2vec
+from . import activations, comparison, core, grouped, lora, rotary, t5, tiled, transformer_xl, window, word2vec
 
 TILE = tiled.TILE
 FUNCTIONS = MappingProxyType(  # of this package, whatever is swapped for them later
     {
         name: function
-        for file in (core, activations, comparison, grouped, rotary, t5, tiled, transformer_xl, window, word2vec)
+        for file in (core, activations, comparison, grouped, lora, rotary, t5, tiled, transformer_xl, window, word2vec)
         for name, function in vars(file).items()
         if getattr(function, "__module__", None) == file.__name__ and not name.startswith("_")
     }

@@ -14,6 +14,7 @@ import numpy as np
 from ..masks import hide
 from ..support.checks import (
     MOST,
+    as_array,
     as_ids,
     as_masks,
     as_rng,
@@ -381,7 +382,7 @@ def _rows_and_targets(logits, targets, ignore_index, label_smoothing):
     check_number("label_smoothing", label_smoothing, "[0, 1]")
     if ignore_index is not None:
         check_at_least("ignore_index", ignore_index, -MOST)
-    targets = np.asarray(targets)
+    targets = as_array(targets, "targets", "whole numbers")
     if targets.shape != logits.shape[:-1]:
         raise ValueError(
             f"targets must have shape {logits.shape[:-1]}, one for each row of logits; got {targets.shape}"

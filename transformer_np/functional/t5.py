@@ -4,10 +4,10 @@ positions, attention without 1/√d_k, a gated feed-forward network. ALiBi's bia
 import numpy as np
 
 from ..masks import hide
-from ..support.checks import as_masks, check_at_least, check_flag, check_number
+from ..support.checks import as_ids, as_masks, check_at_least, check_flag, check_number
 from ..support.shapes import shapes
 from .activations import gelu, gelu_backward, silu, silu_backward
-from .core import embedding, embedding_backward, linear, linear_backward, softmax, softmax_backward
+from .core import embedding_backward, linear, linear_backward, softmax, softmax_backward
 from .fast import sum_of_rows
 
 # --- normalisation ---------------------------------------------------------------------------------------------------
@@ -87,7 +87,10 @@ def relative_position_bias(table, buckets):
 
     table (R, H), one number per bucket and head, buckets (T, S)  ->  bias (H, T, S)
     """
-    return np.ascontiguousarray(np.moveaxis(embedding(buckets, table), -1, 0))
+    buckets = as_ids(buckets, len(table), "buckets")
+    if buckets.ndim != 2:
+        raise ValueError(f"buckets must have the axes (T, S), got shape {buckets.shape}")
+    return np.ascontiguousarray(np.moveaxis(table[buckets], -1, 0))
 
 
 @shapes(dbias="H T S")
@@ -97,6 +100,9 @@ def relative_position_bias_backward(dbias, buckets, num_buckets):
     dbias (H, T, S), buckets (T, S)  ->  dtable (num_buckets, H)
     """
     check_at_least("num_buckets", num_buckets, 1)
+    buckets = as_ids(buckets, num_buckets, "buckets")
+    if buckets.shape != dbias.shape[1:]:
+        raise ValueError(f"buckets must have the shape {dbias.shape[1:]} of dbias's last two axes, got {buckets.shape}")
     return embedding_backward(np.ascontiguousarray(np.moveaxis(dbias, 0, -1)), buckets, num_buckets)
 
 

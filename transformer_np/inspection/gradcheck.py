@@ -188,15 +188,15 @@ def _of_module(module, inputs, options, rng):
 
     def gradients(dout):
         before = {}
-        for name, parameter in module.named_parameters():
+        for name, parameter in module.learned().items():
             before[name] = parameter.grad = rng.normal(size=parameter.shape)
         forward()
         returned = module.backward(dout)
         returned = returned if isinstance(returned, tuple) else (returned,)
         returned = [gradient for gradient in returned if gradient is not None]
-        return [*returned, *(p.grad - before[name] for name, p in module.named_parameters())]
+        return [*returned, *(p.grad - before[name] for name, p in module.learned().items())]
 
-    return forward, gradients, {name: parameter.data for name, parameter in module.named_parameters()}
+    return forward, gradients, {name: parameter.data for name, parameter in module.learned().items()}
 
 
 def _compare(name, array, analytic, terms, step, floor, max_entries, rng):

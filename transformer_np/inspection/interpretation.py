@@ -11,6 +11,7 @@ from ..models import Bert, TransformerXL
 from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
 from ..module import Module
+from ..support.checks import as_float_array
 from ..support.intercept import methods
 
 
@@ -78,7 +79,7 @@ def attention_rollout(weights):
 
     Raises ValueError for another shape.
     """
-    weights = np.asarray(weights)
+    weights = as_float_array(weights, "weights")
     if weights.ndim not in (4, 5) or weights.shape[-1] != weights.shape[-2] or weights.size == 0:
         raise ValueError(f"weights must have the axes (L, H, T, T) or (L, B, H, T, T), got shape {weights.shape}")
     mixed, layers = np.eye(weights.shape[-1], dtype=weights.dtype), []

@@ -127,6 +127,7 @@ LAYERS = {  # name: (a function from rng= and dtype= to the layer, its inputs: s
     "GroupedQueryAttention": (
         lambda **o: layers.GroupedQueryAttention(_D, _H, d_head=4, num_kv_heads=1, rotary={}, **o), _X,
     ),
+    "LoRA": (lambda **o: layers.LoRA(_D, _F, 3, **o), _X),
     "RNN": (lambda **o: layers.RNN(_D, _F, **o), _X),
     "RNN without bias": (lambda **o: layers.RNN(_D, _F, bias=False, **o), _X),
     "CausalConv1d": (lambda **o: layers.CausalConv1d(_D, _F, 2, **o), _X),

@@ -9,6 +9,7 @@ from .feed_forward import FeedForward
 from .gated import GatedFeedForward
 from .grouped_attention import GroupedQueryAttention
 from .linear import Linear
+from .lora import LoRA, add_lora, merge_lora
 from .norm import LayerNorm, RMSNorm
 from .positional import LearnedPositionalEmbedding, PositionalEncoding
 from .recurrent import RNN
@@ -28,6 +29,7 @@ __all__ = [
     "LayerNorm",
     "LearnedPositionalEmbedding",
     "Linear",
+    "LoRA",
     "MultiHeadAttention",
     "PositionalEncoding",
     "RMSNorm",
@@ -36,4 +38,6 @@ __all__ = [
     "TiedLinear",
     "UnscaledAttention",
     "WindowAttention",
+    "add_lora",
+    "merge_lora",
 ]

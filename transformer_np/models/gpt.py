@@ -19,9 +19,10 @@ from ..layers import (
 from ..layers.activations import ACTIVATIONS
 from ..layers.blocks import AddNorm, EncoderBlock, composed
 from ..layers.gated import GATED
+from ..layers.initial import width_std
 from ..support.checks import check_choice, check_kv_heads
 from .base import ModelConfig, fitting
-from .decoder_only import INIT_STD, DecoderOnly
+from .decoder_only import DecoderOnly
 from .layouts import gpt2
 
 POSITIONS = ("learned", "sinusoidal", "rotary", "alibi")
@@ -96,9 +97,9 @@ class GPT(DecoderOnly):
         model = GPT(GPTConfig(vocab_size=11, max_len=8, d_model=16, num_heads=2, num_layers=2))
         logits = model(np.array([[4, 5, 6]]))             # (1, 3, 11): row t scores the token after token t
 
-    The block is an encoder block under a causal mask; without an encoder there is no cross-attention. Matrices start
-    normal with standard deviation 0.02; matrices that write into the residual path have 1/√(2 · num_layers) of it
-    (GPT-2).
+    The block is an encoder block under a causal mask; without an encoder there is no cross-attention. Matrices and
+    embeddings start normal with the standard deviation of `layers.initial.width_std`, 0.02 at the width of 768; the
+    matrices that write into the residual path have 1/√(2 · num_layers) of it (GPT-2).
 
     Raises ValueError for ids out of range and for a sequence that is empty or longer than max_len.
     """
@@ -107,12 +108,12 @@ class GPT(DecoderOnly):
     layouts = (gpt2,)
 
     def __init__(self, config):
-        c = self.config = fitting(config)
-        rng = np.random.default_rng(c.seed)
-        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        c = self.config = fitting(config, GPTConfig)
+        rng, std = np.random.default_rng(c.seed), width_std(c.d_model)
+        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
         self.position, self.scale = None, 1.0  # for rotary and ALiBi, which work inside the attention
         if c.positions == "learned":
-            self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+            self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
         elif c.positions == "sinusoidal":
             self.position, self.scale = PositionalEncoding(c.d_model, c.max_len, dtype=c.dtype), c.d_model**0.5
         self.dropout = Dropout(c.dropout, rng=rng)

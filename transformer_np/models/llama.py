@@ -7,9 +7,10 @@ import numpy as np
 from .. import functional as F
 from ..layers import Embedding, FeedForward, GroupedQueryAttention, RMSNorm
 from ..layers.blocks import AddNorm, EncoderBlock, composed
+from ..layers.initial import width_std
 from ..support.checks import check_kv_heads
 from .base import ModelConfig, fitting
-from .decoder_only import INIT_STD, DecoderOnly
+from .decoder_only import DecoderOnly
 from .layouts import llama as layout
 
 
@@ -55,6 +56,11 @@ class LlamaConfig(ModelConfig):
         check_kv_heads(self.num_kv_heads, self.num_heads)
         if self.d_head is None:
             self._set(d_head=self.d_model // self.num_heads)
+            if self.d_head % 2:
+                raise ValueError(
+                    f"num_heads = {self.num_heads} cuts d_model = {self.d_model} into heads of {self.d_head}: rotary "
+                    "positions turn pairs of features, so a head must have an even number of them"
+                )
         if self.d_ff is None:
             self._set(d_ff=8 * -(-self.d_model // 3))
         F.rotary_frequencies(self.d_head, self.rope_theta, self.rope_scaling)  # raises errors
@@ -77,9 +83,9 @@ class Llama(DecoderOnly):
     layouts = (layout,)
 
     def __init__(self, config):
-        c = self.config = fitting(config)
-        rng = np.random.default_rng(c.seed)
-        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        c = self.config = fitting(config, LlamaConfig)
+        rng, std = np.random.default_rng(c.seed), width_std(c.d_model)
+        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
         self.blocks = [self._block(rng) for _ in range(c.num_layers)]
         self.norm = RMSNorm(c.d_model, c.eps, dtype=c.dtype)
         self.output = self._output(rng)

@@ -65,7 +65,7 @@ class Transformer(EncoderDecoder):
     """
 
     def __init__(self, config: TransformerConfig):
-        c = self.config = fitting(config)
+        c = self.config = fitting(config, TransformerConfig)
         rng = np.random.default_rng(c.seed)
         # after the factor √D, the embeddings are as large as the positional encoding; and the first logits are small
         std = 0.5 * c.d_model**-0.5

@@ -7,7 +7,7 @@ import numpy as np
 
 def as_float_array(value, name):
     """The value as an array of floats; TypeError for anything else."""
-    array = _as_array(value, name, "floats")
+    array = as_array(value, name, "floats")
     if array.dtype.kind != "f":
         kind = array.dtype if isinstance(value, np.ndarray | list | tuple | int | bool) else type(value).__name__
         raise TypeError(f"{name} must be an array of floats, got {kind}")
@@ -21,8 +21,11 @@ def is_masked_array(value):
     return module is not None and isinstance(value, module.MaskedArray)
 
 
-def _as_array(value, name, kind):
-    """The value as an array; TypeError for a ragged list and for arrays whose operators mean something else."""
+def as_array(value, name, kind="numbers"):
+    """The value as an array, for an argument that takes lists too; kind: what it holds, for the message.
+
+    Raises TypeError for a ragged list, and for a masked array and a matrix, whose operators mean something else.
+    """
     if isinstance(value, np.matrix) or is_masked_array(value):
         raise TypeError(f"{name} must be a plain array of {kind}, got a {type(value).__name__}: pass np.asarray of it")
     try:
@@ -36,7 +39,7 @@ def as_ids(ids, size=None, name="ids"):
 
     Raises TypeError for anything but whole numbers, ValueError for an empty array or an id out of range.
     """
-    ids = _as_array(ids, name, "whole numbers")
+    ids = as_array(ids, name, "whole numbers")
     if ids.size == 0:
         raise ValueError(f"{name} is empty, its shape is {ids.shape}")
     if ids.dtype.kind not in "iu":
@@ -52,12 +55,12 @@ def as_ids(ids, size=None, name="ids"):
     return ids
 
 
-def as_text_ids(ids):
+def as_text_ids(ids, name="ids"):
     """The token ids of a whole text, (n,), as an integer array; n may be 0."""
-    ids = _as_array(ids, "ids", "whole numbers")
+    ids = as_array(ids, name, "whole numbers")
     if ids.ndim != 1:
-        raise ValueError(f"ids must have the one axis (length,), got shape {ids.shape}")
-    return as_ids(ids) if ids.size else ids.astype(np.int64)
+        raise ValueError(f"{name} must have the one axis (length,), got shape {ids.shape}")
+    return as_ids(ids, name=name) if ids.size else ids.astype(np.int64)
 
 
 def as_masks(mask, shape, name="mask"):
@@ -157,6 +160,14 @@ def short(value, most=60):
         return f"a number of about {int(value.bit_length() * 0.30103) + 1} digits"
     text = " ".join(repr(value).split())
     return text if len(text) <= most else text[: most - 2] + " …"
+
+
+def check_kind(name, value, kind):
+    """Raise TypeError unless the value is an object of this class, or of one of these classes."""
+    if not isinstance(value, kind):
+        expected = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        article = "an" if expected[0] in "AEIOU" else "a"
+        raise TypeError(f"{name} must be {article} {expected}, got {short(value)}")
 
 
 def check_axis(axis, ndim):

@@ -8,9 +8,9 @@ from pathlib import Path
 from zlib import crc32
 
 from ..support.files import held, read_json, write_text
-from ..training import load_model
 from ..training.choice import team_of
 from ..training.history import history_path
+from .fine_tuning import load
 
 DESCRIPTION, CHECKPOINT = "run.json", "checkpoint.safetensors"
 
@@ -74,7 +74,7 @@ def load_run_model(folder, tokenizers):
     """The model in the folder of a run whose description has these tokenizers. Raises FileNotFoundError, and ValueError
     for a damaged checkpoint or one that was trained with another vocabulary."""
     path = Path(folder) / CHECKPOINT
-    model, header = load_model(path)
+    model, header = load(path)
     found = sum_of_vocabulary(tokenizers)
     if header.get("vocabulary", found) != found:
         raise ValueError(f"{path} was trained with another vocabulary than {Path(folder) / DESCRIPTION} has")

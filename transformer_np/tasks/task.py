@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..data import Tokenizer
 from ..module import Module
 from ..support.checks import check_at_least, check_choice, check_number
 from ..training import Trainer
@@ -15,6 +14,8 @@ from ..training.mpi import MPITeam
 from ..training.optim import Optimizer
 from ..training.team import Team
 from . import runs
+from .advice import advice, measure
+from .fine_tuning import read_tokenizer
 
 SAVE_SECONDS = 60.0
 # how a run is trained, apart from its options: stored in its description, and the same again when it is resumed
@@ -28,6 +29,7 @@ class Setup:
     """The parts of a training run, ready for the Trainer; `schedule` and `clip_norm` are the Trainer's.
 
     batches: .batch(step); validation: a list of batches; note: a line about data and model for the user
+    header: JSON data for the checkpoint
     """
 
     model: Module
@@ -38,6 +40,7 @@ class Setup:
     schedule: Any = None
     clip_norm: float | None = 1.0
     note: str = ""
+    header: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,7 @@ class Run:
     If the run was interrupted or this process does not lead, validation_loss is NaN and nothing is measured.
     measured: {name: share in [0, 1]} of the task's own measurements on unseen data
     kept: a line of text about the model's weights, if they are not those of the last step
+    advice: lines of text about what could make the model better
     """
 
     options: Any
@@ -57,6 +61,7 @@ class Run:
     validation_loss: float = float("nan")
     measured: dict = field(default_factory=dict)
     kept: str = ""
+    advice: list = field(default_factory=list)
 
 
 class Task:
@@ -165,7 +170,7 @@ class Task:
             schedule=setup.schedule,
             clip_norm=setup.clip_norm,
             checkpoint=Path(folder) / runs.CHECKPOINT,
-            header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers)},
+            header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers), **setup.header},
             workers=how["workers"],
             keep_best=how["keep"] == "best",
         )
@@ -216,14 +221,15 @@ class Task:
         if kept:
             trainer.best.put()
         loss = trainer.validate(setup.validation) if kept else trainer.history.validation[-1][1]
-        return replace(run, validation_loss=loss, measured=self.measure(run), kept=kept)
+        run = replace(run, validation_loss=loss, measured=self.measure(run), kept=kept)
+        return replace(run, advice=advice(measure(run)))
 
     def read(self, folder):
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""
         description = runs.read_run(folder, self.kind)
         try:
             options = self.Options(**description.get("options"))
-            tokenizers = {name: Tokenizer.from_dict(description.get(name)) for name in self.tokenizer_names}
+            tokenizers = {name: read_tokenizer(description.get(name)) for name in self.tokenizer_names}
             _checked({name: description[name] for name in HOW if name in description})
             self.check_stored(options)
         except (TypeError, ValueError) as error:

@@ -17,6 +17,7 @@ from .task import Setup, Task
 from .trained import Trained
 
 KIND = "gpt"
+LR = 2e-3  # the best rate at the default width; GPT-2's and nanoGPT's rates fall with the width about as its root
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class GPTOptions(TaskOptions):
     head: str = option("tied", "whether the output shares the parameters of the embedding", choices=("tied", "untied"))
     bias: str = option("no", "biases in linear maps and norms", choices=("yes", "no"))
     dropout: float = share(0.0, "share of features dropped during training")
-    lr: float = option(1e-3, "highest learning rate")
+    lr: float | None = option(None, f"highest learning rate (default: {LR} * sqrt(128 / d_model))")
     min_lr: float = option(1e-4, "learning rate at the last step", interval="[0, ∞)")
     warmup: int = warmup()
     weight_decay: float = weight_decay(0.1)
@@ -47,6 +48,11 @@ class GPTOptions(TaskOptions):
     beta2: float = share(0.99, "AdamW: decay rate of the mean squared gradient")
     clip: float = option(1.0, "largest norm of the gradient")
     seed: int = seed("parameters, batches and dropout")
+
+    def __post_init__(self):
+        if self.lr is None:
+            object.__setattr__(self, "lr", LR * (128 / self.d_model) ** 0.5)
+        super().__post_init__()
 
 
 class TextGenerator(Trained):

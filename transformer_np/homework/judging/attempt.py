@@ -1,6 +1,7 @@
 """One call of an answer: its output, or its failure."""
 
 import copy
+import sys
 import sysconfig
 import traceback
 import warnings
@@ -21,6 +22,7 @@ _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
 _NOT_THE_STUDENT = tuple(f"{folder}{sep}" for folder in (_LIBRARY, *_PACKAGES, sysconfig.get_path("stdlib")))
 _NOT_THE_STUDENT += ("<frozen ", "<__array_function__")
+USUAL_CALLS = 400
 MOST_TEXT = 10_000  # characters of an exception's message, and of its lines
 files_of_the_teacher = set()  # with exercises
 
@@ -89,6 +91,25 @@ def attempt_with(exercise, answer, arguments, options):
     except BaseException as error:  # SystemExit, or one of the student's own
         return Attempt(crash=crash_of(error, exercise, answer))
     return Attempt(output)
+
+
+def calls_in(function):
+    """How many calls the interpreter counts in a function, a measure of its work; USUAL_CALLS if something else, such
+    as a debugger, counts already."""
+    if sys.getprofile() is not None:
+        return USUAL_CALLS
+    count = 0
+
+    def on_event(*_):
+        nonlocal count
+        count += 1
+
+    sys.setprofile(on_event)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return max(count, 1)
 
 
 def changed(exercise, case, after):

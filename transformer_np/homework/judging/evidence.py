@@ -121,7 +121,7 @@ class Evidence:
     def _is_telling(self, i, number):
         """Whether a result holds so many different numbers that an equality is no accident."""
         expected = self.found[number].expected[i]
-        return expected.dtype.kind == "f" and np.unique(expected).size > 5
+        return expected.size > 5 if expected.dtype == bool else np.unique(expected).size > 5
 
     def _against(self, variant, i, number):
         """Result i next to that of a variant."""

@@ -32,6 +32,7 @@ from .evidence import Evidence
 _MORE = "something else is also wrong."
 MOST_PAIR_TRIALS = 1000  # a trial is one variant on one case, and takes 0.1 to 4 ms
 MOST_CASE_TRIALS = 1000  # for the cases that the first explanation leaves open
+WORK = 400_000  # calls that the interpreter counts in either of them
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
 
@@ -122,7 +123,7 @@ class _Search(Evidence):
         self._explain_open()
         self._open_independent()
         self._explain_open()
-        allowed = len(self.tried) + MOST_CASE_TRIALS
+        allowed = len(self.tried) + self.trials.most(MOST_CASE_TRIALS, WORK)
         for i in self.failing:
             self._other_cases(i, allowed)
         if self.first_failed.results is None:
@@ -234,7 +235,7 @@ class _Search(Evidence):
             a, b = (changes[name] for name in pair)
             return not set(pair) & set(self.names), not a & b & still_open, a | b != wrong
 
-        allowed = len(self.tried) + MOST_PAIR_TRIALS
+        allowed = len(self.tried) + self.trials.most(MOST_PAIR_TRIALS, WORK)
         for pair in sorted(combinations(possible, 2), key=unlikeliness):
             if len(self.tried) >= allowed:
                 return

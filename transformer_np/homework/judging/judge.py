@@ -7,7 +7,7 @@ from textwrap import fill
 import numpy as np
 
 from ..exercise import call
-from .attempt import argument_names, attempt
+from .attempt import argument_names, attempt, calls_in
 from .compare import as_results, close, wrong_structure
 from .describe import Draw, about_crash, about_structure
 from .describe.draw import listed
@@ -69,6 +69,15 @@ class Trials:
         """The right results of every case."""
         reference = self.exercise.reference
         return [self.results(case, attempt(self.exercise, reference, case)) for case in self.cases]
+
+    def most(self, trials, work):
+        """At most this number of trials, fewer if a call of the exercise is so long that they exceed the work, which
+        is counted in calls of the interpreter."""
+        return min(trials, max(20, work // self._calls))
+
+    @cached_property
+    def _calls(self):
+        return calls_in(lambda: attempt(self.exercise, self.exercise.reference, self.cases[0]))
 
     @cached_property
     def ignored(self):

@@ -4,10 +4,12 @@ import ast
 import linecache
 from types import CodeType, FunctionType
 
+import numpy as np
+
 from ..judging.attempt import is_students
 
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
-_STEP = "_step_of_a_loop"
+_STEP, NUDGE = "_step_of_a_loop", "_slightly_different"
 
 
 class Endless(Exception):
@@ -43,7 +45,7 @@ class Family:
     def compiled(self):
         """The answer with the trees as they are now, and its _Steps; (None, None) if they cannot be compiled."""
         space = dict(self.space)
-        space[_STEP] = _Steps()
+        space[_STEP], space[NUDGE] = _Steps(), _nudged
         first = next(iter(self.trees))
         module = ast.Module(sorted(self.trees.values(), key=lambda tree: tree.lineno), [])
         try:
@@ -51,6 +53,17 @@ class Family:
         except Exception:  # such as an assignment to an expression
             return None, None
         return space.get(_bound_name(self.trees[first])), space[_STEP]
+
+
+def _nudged(value):
+    """A slightly different number, array or tuple of them. TypeError for anything else."""
+    if isinstance(value, tuple) and any(isinstance(part, np.ndarray) for part in value):
+        return tuple(map(_nudged, value))
+    if isinstance(value, bool | np.bool_) or (isinstance(value, np.ndarray) and value.dtype == bool):
+        return ~np.asarray(value)
+    if isinstance(value, float | np.floating) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
+        return value * np.float32(1.25) + np.float32(0.1) * np.cos(np.arange(np.size(value))).reshape(np.shape(value))
+    raise TypeError
 
 
 class _Steps:

@@ -6,7 +6,7 @@ an `if`, and no number is replaced by an unrelated one.
 
 import ast
 from dataclasses import dataclass
-from itertools import chain, combinations
+from itertools import combinations
 
 # kind: a sentence for the student, true if the edit makes the answer right
 KINDS = {
@@ -31,6 +31,7 @@ KINDS = {
     "missing factor": "A factor is missing here, or a division.",
     "missing term": "A term is missing here: something must be added or subtracted.",
     "missing argument": "An argument is missing in this call.",
+    "missing part": "A part of the block is left out here.",
     "order of results": "The results are returned in the wrong order.",
     "missing index": "This must not be the whole array, or not this part of it.",
 }
@@ -71,9 +72,13 @@ _AXES = (-1, -2, 0, 1)
 
 @dataclass(frozen=True)
 class Edit:
-    """kind: a key of KINDS; node: the expression or statement to mark; make, undo: change the tree and change it back"""
+    """kind: a key of KINDS; group: 0 for the smallest; node: the expression or statement to mark
+
+    make, undo: change the tree, and change it back
+    """
 
     kind: str
+    group: int
     node: ast.AST
     parent: ast.AST
     field: str
@@ -93,16 +98,13 @@ class Edit:
             getattr(self.parent, self.field)[self.index] = node
 
 
-def edits_of(tree, first_lines=()):
-    """The Edits of a function or class, small and specific ones first; those of `first_lines` before all others."""
+def edits_of(tree):
+    """The Edits of a function or class."""
     names = _Names(tree)
-    groups = [[] for _ in _GROUPS]
     for parent, field, index, node, is_size in _places(tree):
         for number, group in enumerate(_GROUPS[:2] if is_size else _GROUPS):
             for kind, new in group(node, parent, field, names):
-                groups[number].append(Edit(kind, node, parent, field, index, new))
-    found = list(chain.from_iterable(groups))
-    return sorted(found, key=lambda edit: getattr(edit.node, "lineno", 0) not in first_lines) if first_lines else found
+                yield Edit(kind, number, node, parent, field, index, new)
 
 
 _TAKE_SIZES = ("arange", "range", "zeros", "ones", "full", "empty", "reshape", "broadcast_to", "tile", "repeat", "eye",
@@ -160,23 +162,28 @@ def _name_of(function):
 
 
 class _Names:
-    """The names that an edit may use: parameters and variables of the function, with the line from which they exist."""
+    """The names that an edit may use: parameters and variables of the enclosing functions, from their first line on."""
 
     def __init__(self, tree):
-        self.first = {}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.arg) and node.arg not in ("self", "cls"):
-                self.first.setdefault(node.arg, node.lineno - 1)
-            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                self.first.setdefault(node.id, node.lineno)
-        self.parameters = [a.arg for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for a in f.args.args]
+        self.first = {}  # {enclosing function: {name: line}}
+        self._around = {}
+        for function in ast.walk(tree):  # from the outside to the inside
+            if isinstance(function, ast.FunctionDef | ast.Lambda):
+                names = dict(self.first.get(self._around.get(function), {}))
+                for node in ast.walk(function):
+                    self._around[node] = function
+                    if isinstance(node, ast.arg) and node.arg not in ("self", "cls"):
+                        names.setdefault(node.arg, node.lineno - 1)
+                    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                        names.setdefault(node.id, node.lineno)
+                self.first[function] = names
         self.attributes = sorted(
             {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and _is_name(n.value, "self")}
         )
 
     def at(self, node):
         """The names that exist before a node's line."""
-        return [name for name, line in self.first.items() if line < node.lineno]
+        return [name for name, line in self.first.get(self._around.get(node), {}).items() if line < node.lineno]
 
 
 def _is_name(node, name):
@@ -324,7 +331,7 @@ def _calls(node, names):
             "lost axis",
             with_keywords(keepdims=ast.Constant(node.keywords[given["keepdims"]].value.value is not True)),
         )
-    if "dtype" in names.first and function in ("zeros", "ones", "full", "where", "empty"):
+    if "dtype" in names.at(node) and function in ("zeros", "ones", "full", "where", "empty"):
         yield (
             "missing argument",
             ast.Call(ast.Attribute(node, "astype", ast.Load()), [ast.Name("dtype", ast.Load())], []),
@@ -338,8 +345,8 @@ def _calls(node, names):
     passed = {arg.id for arg in node.args if isinstance(arg, ast.Name)}
     passed |= {keyword.value.id for keyword in node.keywords if isinstance(keyword.value, ast.Name)}
     if isinstance(node.func, ast.Attribute) and _is_name(node.func.value, "self"):  # a part of a block
-        for name in names.parameters:
-            if name not in passed and name not in ("self", "x", "dout"):
+        for name in names.at(node):
+            if name not in passed and name not in ("x", "dout"):
                 yield "missing argument", with_keywords(**{name: ast.Name(name, ast.Load())})
                 for word in ("mask", "cache"):
                     if word not in given and word != name:
@@ -348,7 +355,7 @@ def _calls(node, names):
 
 def _names(node, parent, field, names):
     """A different variable, a part too many."""
-    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names.first:
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names.at(node):
         for other in names.at(node):
             if other != node.id:
                 yield "name", ast.Name(other, ast.Load())
@@ -372,24 +379,36 @@ def _names(node, parent, field, names):
 
 
 def _functions(node, parent, field, names):
-    """A function that is missing around a value."""
+    """A function that is often missing around a value."""
     if not _is_value(node, parent, field) or isinstance(node, ast.UnaryOp):
         return
     yield "sign", ast.UnaryOp(ast.USub(), node)
-    yield "inverted", ast.UnaryOp(ast.Invert(), node)
-    for text in ("np.sqrt", "np.exp", "np.log", "np.tanh", "np.abs", "np.square", "float"):
-        yield "missing function", ast.Call(_expression(text), [node], [])
-    yield "transpose", ast.Call(_expression("np.swapaxes"), [node, _expression("-1"), _expression("-2")], [])
-    yield "missing function", ast.BinOp(ast.Constant(1), ast.Sub(), node)
-    yield "missing function", ast.BinOp(ast.Constant(1), ast.Add(), node)
-    yield "missing factor", ast.BinOp(ast.Constant(1), ast.Div(), node)
-    yield "missing factor", ast.BinOp(ast.Constant(2), ast.Mult(), node)
     yield "missing factor", ast.BinOp(node, ast.Div(), ast.Constant(2))
-    yield "missing term", ast.BinOp(node, ast.Add(), ast.Constant(1))
-    yield "missing term", ast.BinOp(node, ast.Sub(), ast.Constant(1))
+    yield "missing factor", ast.BinOp(ast.Constant(2), ast.Mult(), node)
+    yield "missing function", ast.Call(_expression("np.sqrt"), [node], [])
+    yield "missing function", ast.BinOp(ast.Constant(1), ast.Sub(), node)
+    yield "missing function", ast.Call(_expression("np.square"), [node], [])
+    if isinstance(node, ast.Name):
+        yield "transpose", ast.Call(_expression("np.swapaxes"), [node, _expression("-1"), _expression("-2")], [])
+        yield "inverted", ast.UnaryOp(ast.Invert(), node)
+
+
+def _other_functions(node, parent, field, names):
+    """A function that is seldom missing around a value."""
+    if not _is_value(node, parent, field) or isinstance(node, ast.UnaryOp):
+        return
+    for text in ("np.exp", "np.log", "np.tanh", "np.abs"):
+        yield "missing function", ast.Call(_expression(text), [node], [])
+    yield "missing factor", ast.BinOp(ast.Constant(1), ast.Div(), node)
+    for operator in (ast.Add(), ast.Sub()):
+        yield "missing term", ast.BinOp(node, operator, ast.Constant(1))
+    if not isinstance(node, ast.Name):
+        yield "transpose", ast.Call(_expression("np.swapaxes"), [node, _expression("-1"), _expression("-2")], [])
+        yield "inverted", ast.UnaryOp(ast.Invert(), node)
     if isinstance(parent, ast.Return | ast.Tuple):
         yield "lost axis", _expression_with("x[..., None]", node)
         yield "lost axis", _expression_with("x[..., 0]", node)
+        yield "missing function", ast.Call(_expression("float"), [node], [])
 
 
 def _expression_with(text, node):
@@ -402,6 +421,11 @@ def _missing(node, parent, field, names):
     """A factor or a term that is missing."""
     if not _is_value(node, parent, field):
         return
+    for name in names.attributes if isinstance(node, ast.Name | ast.Call) else ():  # a part of a block
+        for call in ("self.x(y)", "self.x.backward(y)"):
+            new = _expression(call.replace("x", name))
+            new.args = [node]
+            yield "missing part", new
     inner = isinstance(parent, ast.BinOp) and isinstance(node, ast.Name | ast.Attribute)
     for name in names.at(node):
         other = ast.Name(name, ast.Load())
@@ -412,4 +436,4 @@ def _missing(node, parent, field, names):
             yield "missing term", ast.BinOp(node, ast.Sub(), other)
 
 
-_GROUPS = (_small, _names, _functions, _missing)
+_GROUPS = (_small, _names, _functions, _missing, _other_functions)
