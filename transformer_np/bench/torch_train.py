@@ -3,8 +3,8 @@
     python -P torch_train.py --text FILE --steps N --out DIR
 
 It reads the text, learns its characters, trains, validates and saves. Shape, optimizer, schedule and validation are
-those of `train gpt`. PyTorch has its defaults: eager, all cores, fused attention; GELU is exact, as in nanoGPT. The
-script imports nothing from this package, so that its startup time is PyTorch's own.
+those of `train gpt`; the initial weights are GPT-2's. PyTorch has its defaults: eager, all cores, fused attention; GELU
+is exact, as in nanoGPT. The script imports nothing from this package, so that its startup time is PyTorch's own.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn import functional as F
 
 BLOCK, BATCH, LAYERS, HEADS, D = 64, 12, 4, 4, 128
-LR, MIN_LR, WARMUP, BETAS, WEIGHT_DECAY, CLIP = 1e-3, 1e-4, 100, (0.9, 0.99), 0.1, 1.0
+LR, MIN_LR, WARMUP, BETAS, WEIGHT_DECAY, CLIP = 2e-3, 1e-4, 100, (0.9, 0.99), 0.1, 1.0
 VALIDATION_ROWS, VALIDATION_SHARE, SAVE_SECONDS = 16, 0.04, 60.0
 
 
