@@ -43,12 +43,12 @@ class Grading:
     seed: of the inputs, the same for all students of this grading; None draws one. A grade in the folder of reports is
     used again if submission, limits, walls and library are unchanged, and the seed if it is given.
     trust: grade even if no wall keeps a submission from the files and programs of this user
-    roster: a CSV file with the people of the course
+    roster: a CSV file with the people of the course; assignment: the folder inside a student's folder that is graded
     """
 
     def __init__(
         self, folder, out, rubric, reports=None, limits=None, workers=1, seed=None, table=grades_csv, single=False,
-        trust=False, roster=None,
+        trust=False, roster=None, assignment="",
     ):  # fmt: skip
         self.table = table
         self.folder, self.out, self.rubric, self.roster = Path(folder), Path(out), rubric, roster
@@ -57,7 +57,7 @@ class Grading:
         if single:
             self.people = [Person("submission", attempts=[handed_in(self.folder.resolve())])]
         else:
-            self.people = people(folder, roster)
+            self.people = people(folder, roster, assignment)
         self.attempts = [(person, attempt) for person in self.people for attempt in person.attempts]
         self.reports.mkdir(parents=True, exist_ok=True)
         self.given, self.seed = seed is not None, np.random.SeedSequence().entropy % 2**32 if seed is None else seed
@@ -160,7 +160,7 @@ class Grading:
 
     def _grade(self, person, attempt):
         """The Grades of an attempt and of earlier versions of the same file."""
-        files = read_submission(person.student, attempt.path)
+        files = read_submission(person.student, attempt.files)
         record, content, rules = self.reports / f"{report_name(attempt.path)}.json", _hash_of(files), self._rules()
         time = {"handed_in": attempt.when, "known_by": attempt.known_by}
         self._answers.append((attempt.when, person.student, answers_in(files.files, self.rubric.points)))
