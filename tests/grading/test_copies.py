@@ -3,7 +3,7 @@
 import inspect
 
 import pytest
-from test_grade import PATIENT, hand_in, rows_of
+from test_grade import BACKWARD, PATIENT, SOFTMAX, hand_in, rows_of
 
 from transformer_np.functional import core
 from transformer_np.grading.copies import LIBRARY, alike, answers_in, matrix, published, side_by_side, with_whom
@@ -78,9 +78,15 @@ def test_a_copy_that_was_cut_into_functions_is_seen():
     assert pairs(found_in(ada=ada, ben=ben)) == {("layer_norm", "ada", "ben")}
 
 
-def test_short_answers_do_not_count():
-    relu = "def relu(x):\n    return x * (x > 0)\n"
-    assert not found_in(ada=relu, ben=relu)
+def test_short_answers_count_only_together():
+    first = SOFTMAX + BACKWARD
+    more = "def layer_norm(x, g, b, eps=1e-5):\n    y = x - x.mean(-1, keepdims=True)\n"
+    more += "    i = (np.mean(y * y, -1, keepdims=True) + eps) ** -0.5\n    return y * i * g + b, y * i, i\n"
+    more += "def linear_backward(dy, x, w):\n    d, a = dy.reshape(-1, w.shape[1]), x.reshape(-1, w.shape[0])\n"
+    more += "    return dy @ w.T, a.T @ d, d.sum(0)\n"
+    assert not found_in(ada=first, ben=first)
+    names = {one.exercise for one in found_in(ada=first + more, ben=first + more)}
+    assert names == {"softmax", "layer_norm", "linear_backward"}
 
 
 def test_a_form_that_many_share_does_not_count():

@@ -2,7 +2,8 @@
 
 What is compared is the syntax tree of an answer with the functions that it calls, without names, comments, docstrings
 and annotations, with keywords sorted and constants computed. Two trees are alike if they share nearly all their runs of
-RUN neighbouring nodes. Short answers, and forms that many students share, do not count: everyone writes these.
+RUN neighbouring nodes. Short answers count only together, and forms that many students share do not: everyone writes
+these.
 """
 
 import ast
@@ -18,7 +19,7 @@ from ..homework.path import all_exercises
 from .sandbox.package import by_name, reached
 
 RUN = 5  # nodes
-LEAST = 45  # nodes of an answer that counts
+LEAST, TOGETHER, SHORTEST = 60, 120, 25  # nodes of an answer that counts alone, of several together, of each of these
 ALIKE = 0.9  # the shared part of the runs
 MANY, MANY_PART = 5, 1 / 3  # students, and part of the class: a form that more of them share does not count
 LIBRARY = "the library"
@@ -85,7 +86,7 @@ def alike(answers):
     """The Alikes among students' answers, {student: {name of an exercise: Answer}}, the most similar first."""
     found = []
     for name in dict.fromkeys(name for of in answers.values() for name in of):
-        here = {s: of[name] for s, of in answers.items() if name in of and of[name].size + RUN > LEAST}
+        here = {s: of[name] for s, of in answers.items() if name in of and of[name].size > SHORTEST - RUN}
         pairs = [(two, _part(here[two[0]], here[two[1]])) for two in combinations(here, 2)]
         near = Counter(student for two, part in pairs if part >= ALIKE for student in two)
         usual = {s for s, number in near.items() if number + 1 > max(MANY, MANY_PART * len(answers))}
@@ -97,7 +98,11 @@ def alike(answers):
                 part = _part(answer, other)
                 if part >= ALIKE and student not in usual:
                     found.append(Alike(name, (student, LIBRARY), part, (answer.text, other.text)))
-    return sorted(found, key=lambda one: (-one.part, one.two, one.exercise))
+    sizes = {}
+    for one in found:
+        sizes.setdefault(one.two, []).append(answers[one.two[0]][one.exercise].size + RUN - 1)
+    enough = {two for two, of in sizes.items() if max(of) >= LEAST or sum(of) >= TOGETHER}
+    return sorted((one for one in found if one.two in enough), key=lambda one: (-one.part, one.two, one.exercise))
 
 
 def _part(one, other):
