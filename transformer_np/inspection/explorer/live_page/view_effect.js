@@ -24,17 +24,18 @@ function drawEffect() {
     const name = tokenOf(id);
     const chosen = id === taken;
     const difference = changed ? now[id] - before[id] : 0;
-    const label = `${name}: ${percent(now[id])}${changed ? `, before ${percent(before[id])}` : ""}${chosen ? ", chosen" : ""}`;
     const amount = element("span", { class: "amount" }, percent(now[id]));
     if (changed) amount.prepend(element("small", {}, `${points(difference)} `));
     const bar = choice(
       `bar ${i}`,
-      { here: i === 0, label, pressed: chosen, name: "next" },
+      { here: i === 0, pressed: chosen, name: "next" },
       () => takeInstead(step, id),
       isolated(name),
+      " ",
       amount,
     );
     bar.disabled = step < 0;
+    if (changed) bar.title = `before the changes: ${percent(before[id])}`;
     tint(bar, now[id], 1, false);
     if (changed) bar.style.setProperty("--before", `${100 * before[id]}%`);
     bar.classList.toggle("compared", changed);
@@ -136,12 +137,12 @@ function drawRanking() {
     const on = state.changes.some((each) =>
       ["type", "kind", "layer", "head", "name"].every((key) => each[key] === change[key]),
     );
-    const label = `Switch off: ${text}`;
     const button = choice(
       `try ${i}`,
-      { label, pressed: on, name: "try" },
+      { pressed: on, name: "try" },
       () => tryOut(change),
       element("span", {}, text),
+      " ",
       element("span", { class: "amount" }, `L ${signed(rise, precise3)}`),
     );
     button.tabIndex = 0;

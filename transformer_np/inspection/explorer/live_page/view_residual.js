@@ -54,7 +54,7 @@ function drawResidual() {
     line.classList.toggle("on", changed);
     return line;
   });
-  fill(byId("residual-table"), ["", "length", "features"], rows);
+  fill(byId("residual-table"), ["state", "length", "features"], rows);
   const names = all.map(({ name, label, added }, i) => [
     name,
     added
