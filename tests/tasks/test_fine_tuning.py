@@ -226,6 +226,7 @@ def test_a_fine_tuned_classifier_on_the_command_line(here, capsys):
     assert re.match(r"dog \d", transformer_np(capsys, "classify", "--model", "run", "a dog barks today"))
     transformer_np(capsys, "explore", "--model", "run", "a dog barks", "-o", "page.html")
     assert "barks" in (here / "page.html").read_text()
+    transformer_np(capsys, "plot", "attention", "--model", "run", "a dog barks", "-o", "weights.png")
 
 
 @pytest.mark.parametrize("kind", ["gpt", "llama"])
@@ -239,6 +240,7 @@ def test_a_fine_tuned_gpt_on_the_command_line(here, capsys, kind):
     text = transformer_np(capsys, "generate", "--model", "run", "a dog", "--max-new-tokens", "5", "--temperature", "0")
     assert text.startswith("a dog ") and set(text.split()) <= set(WORDS)
     transformer_np(capsys, "explore", "--model", "run", "a dog barks", "-o", "page.html")
+    transformer_np(capsys, "plot", "attention", "--model", "run", "a dog barks", "-o", "weights.png")
     transformer_np(capsys, "plot", "architecture", "--model", "run", "-o", "model.png")
 
 
