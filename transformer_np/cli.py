@@ -17,6 +17,7 @@ from .commands import (
     classify,
     complexity,
     embed,
+    explain,
     explore,
     generate,
     gradcheck,
@@ -48,6 +49,7 @@ COMMANDS = (
     homework,
     gradcheck,
     complexity,
+    explain,
     bench,
 )
 
