@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
+from transformer_np import trace
 from transformer_np.data import LabelledBatches
 from transformer_np.layers import Dropout, Embedding, Linear, MultiHeadAttention, PositionalEncoding
 from transformer_np.layers.initial import blank
 from transformer_np.models import Bert, BertConfig, Transformer, TransformerConfig
 from transformer_np.module import Module
+from transformer_np.support import intercept
 from transformer_np.training import SGD, Adam, AdamW, Classification, Trainer
 
 SRC, TGT, OTHER = np.array([[3, 4, 5], [6, 7, 0]]), np.array([[1, 5, 4], [1, 7, 6]]), np.array([[8, 9, 3], [4, 4, 9]])
@@ -302,3 +304,58 @@ def test_the_library_changes_nothing_it_kept(make):
         output = model(*inputs)
         model.backward(output)
         model.backward(output)
+
+
+# --- standing in -----------------------------------------------------------------------------------------------------
+
+
+def test_calls_are_stood_in_for_in_this_thread_alone():
+    x = np.array([1.0, 2.0])
+    plain, softmax = F.softmax(x), F.softmax
+    inside, done, found = threading.Event(), threading.Event(), []
+
+    def noted(x, axis=-1):
+        found.append("here")
+        return softmax(x, axis)
+
+    def elsewhere():
+        with intercept.calls({F.softmax: lambda x, axis=-1: x * 0}):
+            inside.set()
+            done.wait(10)
+            found.append(F.softmax(x).tolist())
+
+    thread = threading.Thread(target=elsewhere)
+    with intercept.calls({F.softmax: noted}):
+        thread.start()
+        inside.wait(10)
+        F.scaled_dot_product_attention(x[None], x[None], x[None])  # also for callers inside the package
+        assert in_another_thread(lambda: F.softmax(x).tolist()) == plain.tolist()
+    done.set()  # the blocks overlap: the later one ends last
+    thread.join()
+    assert found == ["here", [0, 0]] and F.softmax is softmax
+    assert F.core.softmax is softmax and not intercept._switches
+
+
+def test_methods_are_those_of_one_object_again_after_an_error():
+    one, other = Linear(2, 2), Linear(2, 2)
+    with pytest.raises(ZeroDivisionError), intercept.methods(one, {"forward": lambda x: "new", "backward": None}):
+        assert one(1) == "new" and other.forward.__func__ is Linear.forward
+        1 / 0  # noqa: B018
+    assert "forward" not in vars(one) and "backward" not in vars(one)
+
+
+def test_two_traces_at_once_note_their_own_model(monkeypatch):
+    first, second = transformer(), transformer(num_heads=1)
+    expected = [[step.function for step in trace(model, SRC, TGT)] for model in (first, second)]
+    barrier, found = threading.Barrier(2), {}
+
+    def traced(name, model):
+        barrier.wait(10)
+        found[name] = [[step.function for step in trace(model, SRC, TGT)] for _ in range(5)]
+
+    threads = [threading.Thread(target=traced, args=pair) for pair in enumerate((first, second))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == {0: [expected[0]] * 5, 1: [expected[1]] * 5}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from .support.checks import as_array, check_kind
 from .support.outline import Outline
 from .support.replacing import Place, Tap
 from .support.seals import Seals
@@ -25,7 +26,7 @@ class Parameter:
     frozen = False
 
     def __init__(self, data):
-        data = np.array(data)
+        data = np.array(as_array(data, "the data of a Parameter", "floats"))
         if data.dtype.kind != "f":
             raise TypeError(f"a Parameter holds floats, got {data.dtype}")
         self.bind(data, np.zeros(data.shape, data.dtype))
@@ -72,7 +73,8 @@ class Parameter:
             return
         if values is None:
             raise TypeError("a parameter holds floats, got None; for a layer without bias pass bias=False")
-        if np.ndim(values) and np.shape(values) != array.shape:
+        values = as_array(values, "the values of a parameter", "floats")
+        if values.ndim and np.shape(values) != array.shape:
             raise ValueError(f"a parameter of shape {array.shape} cannot take values of shape {np.shape(values)}")
         array[...] = values
 
@@ -381,6 +383,7 @@ class Module:
         missing: they stay as they are. A wrong shape, NaN or infinity raise ValueError, values that are not
         floats TypeError.
         """
+        check_kind("state", state, Mapping)
         own = dict(self.named_parameters())
         missing, unexpected = sorted(self.learned().keys() - state.keys()), sorted(state.keys() - own.keys())
         if strict and (missing or unexpected):
@@ -389,7 +392,7 @@ class Module:
                 f"missing {_some(missing)}, not expected {_some(unexpected)}"
             )
         for name in own.keys() & state.keys():
-            values = np.asarray(state[name])
+            values = as_array(state[name], name, "floats")
             if values.dtype.kind != "f":
                 raise TypeError(f"{name} must be floats, got {values.dtype}")
             if values.shape != own[name].shape:

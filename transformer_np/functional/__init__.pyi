@@ -1,12 +1,13 @@
 """Made by tests/make_stubs.py for editors and type checkers; the docstrings are in the .py files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 TILE: int
+FUNCTIONS: Mapping[str, Callable]
 
 __all__ = [
     "alibi_bias",

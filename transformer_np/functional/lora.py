@@ -1,6 +1,7 @@
 """The low-rank term of LoRA (Hu et al. 2021): a small change of a large matrix that stays as it is."""
 
-from ..support.checks import check_number, shapes
+from ..support.checks import check_number
+from ..support.shapes import shapes
 from .core import linear, linear_backward
 
 

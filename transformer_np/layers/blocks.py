@@ -9,7 +9,7 @@ first block (Vaswani et al. 2017, fig. 1 and §3.5), and so does this package: `
 import numpy as np
 
 from ..module import Module
-from ..support.checks import as_rng, check_flag, check_number
+from ..support.checks import as_rng, check_flag, check_kind, check_number
 from . import Dropout, FeedForward, LayerNorm, MultiHeadAttention
 
 
@@ -28,6 +28,8 @@ class AddNorm(Module):
     ):
         check_number("dropout", dropout, "[0, 1)")
         check_flag("norm_first", norm_first)
+        if norm is not None:
+            check_kind("norm", norm, Module)
         self.norm = LayerNorm(d_model, eps, bias, dtype=dtype) if norm is None else norm
         self.dropout = Dropout(dropout, rng=rng)
         self.norm_first = norm_first

@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_dout, as_float_array, check_at_least, check_flag, check_number
+from ..support.checks import as_dout, as_float_array, check_at_least, check_flag, check_kind, check_number
 from .initial import blank, normal
 
 
@@ -61,6 +61,7 @@ class TiedLinear(Module):
     """
 
     def __init__(self, embedding, scale=1.0):
+        check_kind("embedding", embedding, Embedding)
         check_number("scale", scale)
         self.table, self.scale = embedding.table, scale
 

@@ -5,12 +5,13 @@ the gradient that belongs to the old value, and gets it from the function's own 
 rows, an attention's output is its weights.
 """
 
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import numpy as np
 
 from .. import functional as F
-from ..support.replacing import Tap, method_replaced
+from ..support.intercept import methods
+from ..support.replacing import Tap
 
 
 class Inside(Tap):
@@ -21,9 +22,7 @@ class Inside(Tap):
     @contextmanager
     def active(self):
         self.plain = {step: getattr(self.module, step) for step in self.steps}
-        with super().active(), ExitStack() as stack:
-            for step in self.steps:
-                stack.enter_context(method_replaced(self.module, step, getattr(self, step)))
+        with super().active(), methods(self.module, {step: getattr(self, step) for step in self.steps}):
             yield
 
     def new(self, array):  # the module keeps what its step returned

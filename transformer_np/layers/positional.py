@@ -3,7 +3,8 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_dout, check_at_least, shapes
+from ..support.checks import as_dout, check_at_least
+from ..support.shapes import shapes
 from .initial import normal
 
 

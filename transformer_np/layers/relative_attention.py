@@ -5,7 +5,8 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_rng, check_at_least, check_heads, shapes
+from ..support.checks import as_rng, check_at_least, check_heads
+from ..support.shapes import shapes
 from .initial import glorot_uniform
 from .places import Weights
 

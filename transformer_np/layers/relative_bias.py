@@ -5,7 +5,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_dout, check_at_least, check_flag
+from ..support.checks import as_dout, check_at_least, check_flag, check_kind
 from .attention import MultiHeadAttention
 from .initial import normal
 
@@ -61,6 +61,8 @@ class UnscaledAttention(MultiHeadAttention):
         self, d_model, num_heads, bias=True, rng=None, dtype: DTypeLike = np.float32, d_head=None, relative_bias=None
     ):
         super().__init__(d_model, num_heads, bias, rng, dtype, d_head)
+        if relative_bias is not None:
+            check_kind("relative_bias", relative_bias, RelativePositionBias)
         self.relative_bias = relative_bias
 
     def _attend(self, q, k, v, mask):

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 
 from ..layers.activations import ACTIVATIONS
-from ..support.checks import check_at_least, check_choice, check_heads, check_number, floating_dtype, short
+from ..support.checks import check_at_least, check_choice, check_heads, check_kind, check_number, floating_dtype, short
 from ..support.memory import check_memory
 from .layouts.folder import load_pretrained, register, save_pretrained
 
@@ -81,8 +81,10 @@ def _check(name, value, kind):
 OBJECTS = 10_000  # bytes of a block's Python objects, for all sizes
 
 
-def fitting(config):
-    """The config, if its model can fit into memory; otherwise MemoryError, with the least memory that it needs."""
+def fitting(config, kind):
+    """The config, if it is of this class and its model can fit into memory. Otherwise raises TypeError, or MemoryError
+    with the least memory that the model needs."""
+    check_kind("config", config, kind)
     layers = sum(getattr(config, f"num_{which}layers", 0) for which in ("", "encoder_", "decoder_"))
     tables = max(getattr(config, f"{which}vocab_size", 0) for which in ("", "src_", "tgt_"))
     if config.position_table:

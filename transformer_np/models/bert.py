@@ -10,7 +10,7 @@ from ..layers.activations import activate, activate_backward
 from ..layers.blocks import EncoderBlock
 from ..layers.initial import normal, width_std
 from ..module import Module, Parameter, forward_part
-from ..support.checks import as_ids, check_choice
+from ..support.checks import as_array, as_ids, check_choice
 from .base import ModelConfig, Pretrained, fitting
 from .layouts import bert as layout
 
@@ -151,7 +151,7 @@ class Bert(Pretrained, Module):
     inputs = ("embedding", "position", "segment", "norm", "dropout")
 
     def __init__(self, config: BertConfig):
-        c = self.config = fitting(config)
+        c = self.config = fitting(config, BertConfig)
         rng, std = np.random.default_rng(c.seed), width_std(c.d_model)
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
         self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
@@ -271,7 +271,7 @@ class Bert(Pretrained, Module):
 
 def _boolean(name, values, shape):
     """A Boolean array of the shape of ids."""
-    values = np.asarray(values)
+    values = as_array(values, name, "Booleans")
     if values.dtype != bool:
         raise TypeError(f"{name} must be Boolean, got {values.dtype}")
     if values.shape != shape:

@@ -5,7 +5,8 @@ import numpy as np
 from ..layers import Dropout
 from ..masks import causal_mask, padding_mask
 from ..module import Module, forward_part
-from ..support.checks import as_ids, check_number, shapes
+from ..support.checks import as_ids, check_number
+from ..support.shapes import shapes
 
 
 class InputEmbedding(Module):

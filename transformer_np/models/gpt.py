@@ -108,7 +108,7 @@ class GPT(DecoderOnly):
     layouts = (gpt2,)
 
     def __init__(self, config):
-        c = self.config = fitting(config)
+        c = self.config = fitting(config, GPTConfig)
         rng, std = np.random.default_rng(c.seed), width_std(c.d_model)
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
         self.position, self.scale = None, 1.0  # for rotary and ALiBi, which work inside the attention

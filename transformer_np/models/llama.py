@@ -56,6 +56,11 @@ class LlamaConfig(ModelConfig):
         check_kv_heads(self.num_kv_heads, self.num_heads)
         if self.d_head is None:
             self._set(d_head=self.d_model // self.num_heads)
+            if self.d_head % 2:
+                raise ValueError(
+                    f"num_heads = {self.num_heads} cuts d_model = {self.d_model} into heads of {self.d_head}: rotary "
+                    "positions turn pairs of features, so a head must have an even number of them"
+                )
         if self.d_ff is None:
             self._set(d_ff=8 * -(-self.d_model // 3))
         F.rotary_frequencies(self.d_head, self.rope_theta, self.rope_scaling)  # raises errors
@@ -78,7 +83,7 @@ class Llama(DecoderOnly):
     layouts = (layout,)
 
     def __init__(self, config):
-        c = self.config = fitting(config)
+        c = self.config = fitting(config, LlamaConfig)
         rng, std = np.random.default_rng(c.seed), width_std(c.d_model)
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
         self.blocks = [self._block(rng) for _ in range(c.num_layers)]

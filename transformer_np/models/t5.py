@@ -100,7 +100,7 @@ class T5(Pretrained, EncoderDecoder):
     limited = False
 
     def __init__(self, config: T5Config):
-        c = self.config = fitting(config)
+        c = self.config = fitting(config, T5Config)
         rng = np.random.default_rng(c.seed)
         embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=0.5)
         self.src_input = InputEmbedding(embedding, c.dropout, rng)

@@ -86,7 +86,7 @@ class TransformerXL(Module):
     """
 
     def __init__(self, config: TransformerXLConfig):
-        c = self.config = fitting(config)
+        c = self.config = fitting(config, TransformerXLConfig)
         self.mem_len = c.mem_len
         rng = np.random.default_rng(c.seed)
         self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=width_std(c.d_model))

@@ -1,9 +1,11 @@
 """Values inside a module that change while it runs: the parts of `Module.replacing`."""
 
 import copy
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import numpy as np
+
+from .intercept import methods
 
 
 class Place:
@@ -72,9 +74,7 @@ class Place:
             if place.name == self.name:
                 raise RuntimeError(f"{self.name} is already being replaced: do both in one function")
             running = place.plain_forward
-        with ExitStack() as stack:
-            for method in ("forward", "backward"):
-                stack.enter_context(method_replaced(self.module, method, getattr(self, method)))
+        with methods(self.module, {"forward": self.forward, "backward": self.backward}):
             try:
                 yield
             finally:
@@ -107,17 +107,3 @@ class Tap(Place):
 
     def old(self, gradient):
         return self.gradient(gradient)
-
-
-@contextmanager
-def method_replaced(module, method, function):
-    """Inside the block, one object has another method."""
-    before = vars(module).get(method)
-    object.__setattr__(module, method, function)
-    try:
-        yield
-    finally:
-        if before is None:
-            object.__delattr__(module, method)
-        else:
-            object.__setattr__(module, method, before)

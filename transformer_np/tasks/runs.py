@@ -42,6 +42,17 @@ def write_description(folder, description):
     write_text(Path(folder) / DESCRIPTION, json.dumps(description, ensure_ascii=False, indent=1) + "\n")
 
 
+def nothing_saved(folder):
+    """A line of text about a run without a checkpoint, which starts from the beginning."""
+    history = history_path(Path(folder) / CHECKPOINT)
+    if not history.exists():
+        return "nothing was saved yet: this run starts from the beginning"
+    return (
+        f"{history} is there, but {CHECKPOINT} is not: it was deleted, or the run was stopped during its first save; "
+        "this run starts from the beginning"
+    )
+
+
 def read_run(folder, *kinds):
     """The description of a run; FileNotFoundError if there is none, ValueError if damaged or of another kind."""
     path = Path(folder) / DESCRIPTION

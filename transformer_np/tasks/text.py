@@ -61,7 +61,7 @@ class GPTOptions(TaskOptions):
     seed: int = seed("parameters, batches and dropout")
 
     def __post_init__(self):
-        if self.lr is None:
+        if self.lr is None and isinstance(self.d_model, int) and self.d_model > 0:
             lr = LR * (128 / self.d_model) ** 0.5 if self.pretrained is None else PRETRAINED_LR
             object.__setattr__(self, "lr", lr if self.lora is None else LORA_LR)
         if self.pretrained is not None:

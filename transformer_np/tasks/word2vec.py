@@ -8,7 +8,7 @@ import numpy as np
 from .. import data
 from ..data.tokenizers import UNK
 from ..models import Word2Vec, Word2VecConfig
-from ..support.checks import check_at_least
+from ..support.checks import as_float_array, check_at_least
 from ..training import Adam, NegativeSampling
 from .options import TaskOptions, option, seed
 from .task import Setup, Task
@@ -50,7 +50,7 @@ class WordVectors(Trained):
     """
 
     def __init__(self, words, vectors):
-        self.words, self.vectors = list(words), np.asarray(vectors)
+        self.words, self.vectors = list(words), as_float_array(vectors, "vectors")
         self._rows = {word: row for row, word in enumerate(self.words)}
         lengths = np.sqrt(np.vecdot(self.vectors, self.vectors))[:, None]
         self._units = self.vectors / np.where(lengths == 0, 1, lengths)  # (V, D), of length 1

@@ -3,7 +3,8 @@
 import numpy as np
 
 from .. import functional as F
-from ..support.checks import MOST, check_at_least, check_number
+from ..module import Module
+from ..support.checks import MOST, check_at_least, check_kind, check_number
 
 
 class Objective:
@@ -19,6 +20,7 @@ class Objective:
     _last = None  # the probabilities of the last forward, and how its loss was computed
 
     def __init__(self, model, ignore_index=None, label_smoothing=0.0):
+        check_kind("model", model, Module)
         check_number("label_smoothing", label_smoothing, "[0, 1]")
         if ignore_index is not None:
             check_at_least("ignore_index", ignore_index, -MOST)
@@ -57,6 +59,7 @@ class TeacherForcing(Objective):
     """
 
     def __init__(self, model, label_smoothing=0.0):
+        check_kind("model", model, Module)
         super().__init__(model, model.config.pad_id, label_smoothing)
 
     def logits(self, batch):

@@ -1,9 +1,12 @@
 """Optimizers. All parameters move into one flat buffer, and all gradients into another. An update is then a few passes
 over memory, not a few passes per tensor."""
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 
-from ..support.checks import check_number, short
+from ..module import Module, Parameter
+from ..support.checks import check_kind, check_number, short
 from ..support.memory import check_memory
 
 BLOCK = 1 << 15  # elements updated together: their arrays stay in the cache between the lines of the formula
@@ -19,7 +22,7 @@ class Optimizer:
     _is_new_copy = False
 
     def __init__(self, parameters, lr):
-        self.parameters = list(parameters)
+        self.parameters = _as_parameters(parameters)
         if not self.parameters:
             raise ValueError("parameters is empty: there is nothing to learn")
         if len({id(p) for p in self.parameters}) < len(self.parameters):
@@ -122,6 +125,7 @@ class Optimizer:
 
     def check_state(self, state):
         """Raise ValueError if `state` is not a state_dict of the same optimizer with the same parameters."""
+        check_kind("state", state, Mapping)
         expected = {**{slot: average.shape for slot, average in self.averages.items()}, "steps": ()}
         found = {name: np.shape(values) for name, values in state.items()}
         if found != expected:
@@ -229,8 +233,18 @@ class AdamW(Adam):
 
 
 def is_matrix(parameter):
-    """Whether a parameter has two axes or more: the weights of linear maps and the tables of embeddings."""
+    """Whether a Parameter has two axes or more: the weights of linear maps and the tables of embeddings."""
     return parameter.data.ndim >= 2
+
+
+def _as_parameters(parameters):
+    """A list of Parameter, from any iterable of them."""
+    if isinstance(parameters, str | Module) or not isinstance(parameters, Iterable):
+        raise TypeError(f"parameters must be a list of Parameter, such as model.parameters(); got {short(parameters)}")
+    parameters = list(parameters)
+    for i, parameter in enumerate(parameters):
+        check_kind(f"parameters[{i}]", parameter, Parameter)
+    return parameters
 
 
 def clip_grad_norm(parameters, max_norm):
@@ -239,7 +253,7 @@ def clip_grad_norm(parameters, max_norm):
 
     ->  the norm before clipping; if it is not finite, the gradients are left unchanged
     """
-    return clip_arrays([p.grad for p in parameters], max_norm)
+    return clip_arrays([p.grad for p in _as_parameters(parameters)], max_norm)
 
 
 def clip_arrays(gradients, max_norm, total=None):
