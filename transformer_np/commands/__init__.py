@@ -25,6 +25,7 @@ COMMANDS = {  # all commands: the file of each is read only when it is called
     "homework": "reimplement the library's functions and get feedback",
     "gradcheck": "check every hand-written gradient against finite differences",
     "complexity": "measure the growth of time and memory of the layers, and compare it with the lecture's table",
+    "explain": "count what a model costs: parameters, operations and memory of each part, beside measured ones",
     "bench": "measure how fast the package is on this machine",
 }
 
