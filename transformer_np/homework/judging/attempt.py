@@ -1,6 +1,7 @@
 """One call of an answer: its output, or its failure."""
 
 import copy
+import random
 import sys
 import sysconfig
 import traceback
@@ -50,11 +51,18 @@ class Crash:
 
 @dataclass(frozen=True)
 class Attempt:
-    """The outcome of one call: a copy of the output or a Crash, and the names of the arguments that were changed."""
+    """The outcome of one call.
+
+    output: a copy of it; crash: the Crash instead; changed: the names of the arguments that were changed
+    broken: the rules of `RULES` that the call has broken
+    shares: whether a result shares memory with an argument; None if unknown
+    """
 
     output: object = None
     crash: Crash | None = None
     changed: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    shares: bool | None = None
 
 
 def attempt(exercise, answer, case):
@@ -77,20 +85,55 @@ def _copies(case):
     return copy.deepcopy((case.arguments, case.options))
 
 
+RULES = {
+    "global random numbers": "It draws from the global random numbers (random, np.random), which change with all other "
+    "code. Draw from `rng` alone.",
+    "rng not used": "The random numbers do not come from `rng`: the call leaves it as it was. Draw from `rng`.",
+    "asks for input": "It calls input(). Nobody types while an answer is checked: take everything from the arguments.",
+}
+
+
 def attempt_with(exercise, answer, arguments, options):
     """Call an answer, which may change its arguments. NumPy's warnings are hidden: only the result counts."""
     missing = unwritten(answer, exercise.parts)
     if missing is not None:
         return Attempt(crash=Crash("NotImplementedError", "", missing if missing in exercise.parts else "", ""))
+    before, rng = _global_state(), _state_of_generator(arguments, options)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            output = _as_it_is_now(exercise.drive(answer, *arguments, **options))
+            output = exercise.drive(answer, *arguments, **options)
+            shares = _shares(output, (*arguments, *options.values()))
+            output = _as_it_is_now(output)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit, or one of the student's own
         return Attempt(crash=crash_of(error, exercise, answer))
-    return Attempt(output)
+    broken = ["global random numbers"] if _global_state() != before else []
+    if rng is not None and rng == _state_of_generator(arguments, options):
+        broken.append("rng not used")
+    return Attempt(output, broken=tuple(broken), shares=shares)
+
+
+def _shares(output, arguments):
+    """Whether an array of the output shares memory with an array among the arguments."""
+    outputs = [part for part in (output if type(output) in (tuple, list) else [output]) if type(part) is np.ndarray]
+    arrays = [value for value in arguments if type(value) is np.ndarray]
+    return any(np.may_share_memory(part, array) for part in outputs for array in arrays)
+
+
+def _global_state():
+    """The state of the random numbers that all code shares."""
+    _, keys, *rest = np.random.get_state()  # noqa: NPY002 - an answer may use it
+    return random.getstate(), keys.tobytes(), rest
+
+
+def _state_of_generator(arguments, options):
+    """The state of the Generator among the arguments, or None."""
+    for value in (*arguments, *options.values()):
+        if isinstance(value, np.random.Generator):
+            return str(value.bit_generator.state)
+    return None
 
 
 def calls_in(function):
@@ -113,8 +156,11 @@ def calls_in(function):
 
 
 def changed(exercise, case, after):
-    """The names of the arguments and options that a call has changed. after: their values after the call, in order"""
+    """The names of the arguments and options that a call has changed. after: their values after the call, in order.
+    Lists are compared only where the answer gets them itself, not a drive."""
     before = dict(zip(argument_names(exercise), case.arguments, strict=False)) | case.options
+    if exercise.drive is not call:
+        before = {name: None if type(value) in (list, dict) else value for name, value in before.items()}
     return tuple(n for (n, value), now in zip(before.items(), after, strict=True) if not _same(now, value))
 
 
@@ -241,10 +287,22 @@ def _copy(array):
 
 
 def _same(after, before):
-    """Whether an argument is unchanged. Only arrays are compared; a random generator is expected to change."""
+    """Whether an argument is unchanged. A random generator is expected to change; a list may be unknown, None."""
+    if type(before) in (list, dict) and after is not None:
+        return _same_items(after, before)
     if not isinstance(before, np.ndarray):
         return True
     if after.shape != before.shape:
         return False
     same_bytes = after.dtype == before.dtype and after.tobytes() == before.tobytes()  # the rule, and faster
     return same_bytes or np.array_equal(after, before, equal_nan=before.dtype.kind == "f")
+
+
+def _same_items(after, before):
+    if type(before) is dict:
+        return list(after) == list(before) and all(_same(after[key], before[key]) for key in before)
+    if len(after) != len(before):
+        return False
+    plain = (int, float, str, tuple)
+    pairs = zip(after, before, strict=True)
+    return all(a == b if isinstance(b, plain) else _same(a, b) for a, b in pairs)

@@ -104,6 +104,8 @@ def edits_of(tree):
     for parent, field, index, node, is_size in _places(tree):
         for number, group in enumerate(_GROUPS[:2] if is_size else _GROUPS):
             for kind, new in group(node, parent, field, names):
+                if is_size and kind == "name":
+                    continue
                 yield Edit(kind, number, node, parent, field, index, new)
 
 

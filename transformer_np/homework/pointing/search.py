@@ -84,7 +84,9 @@ def _lines_of_crash(finding):
 class _Search:
     def __init__(self, trials, family, numbers):
         self.trials, self.family, self.numbers = trials, family, numbers
-        self.expected = trials.expected
+
+    def right_at(self, number):
+        return self.trials.expected[number], self.trials.shares[number]
 
     def likely_statements(self, found):
         """{(first line, last line) of a statement: 0 if a small change of its value changes every wrong result of the
@@ -132,7 +134,7 @@ class _Search:
         trials, case = self.trials, self.trials.cases[number]
         steps.begin()
         tried = attempt(trials.exercise, answer, case)
-        return Finding(trials.exercise, case, tried, trials.results(case, tried), self.expected[number]).right
+        return Finding(trials.exercise, case, tried, trials.results(case, tried), *self.right_at(number)).right
 
 
 def _values_of(node):
