@@ -1,8 +1,10 @@
 """Checking one answer, in this process."""
 
+from contextlib import nullcontext, redirect_stdout
+
 import numpy as np
 
-from .judging.attempt import attempt, crash_of, guarded_numpy
+from .judging.attempt import attempt, crash_of, guarded
 from .judging.judge import Trials, Verdict, judge
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
@@ -45,9 +47,10 @@ def verdict_on(exercise, answer, seed, limit):
     trials, attempts = Trials(exercise, seed), []
     _ = trials.expected  # before the answer runs: it may change something that the reference uses
     try:
-        with guarded_numpy(), limit(exercise.name) as over:
+        with guarded(), limit(exercise.name) as over:
             for case in trials.cases:
-                attempts.append(attempt(exercise, answer, case))
+                with nullcontext() if not attempts else redirect_stdout(None):  # what it prints is shown once
+                    attempts.append(attempt(exercise, answer, case))
                 if over():  # and the answer went on
                     break
         return judge(trials, attempts, lambda found: _place_of(trials, answer, found, limit))

@@ -1,6 +1,8 @@
 """One call of an answer: its output, or its failure."""
 
+import builtins
 import copy
+import os
 import random
 import sys
 import sysconfig
@@ -11,7 +13,6 @@ from dataclasses import dataclass, replace
 from dis import get_instructions
 from functools import cache
 from inspect import Parameter, signature, unwrap
-from os import sep
 from pathlib import Path
 from types import NoneType
 
@@ -21,7 +22,7 @@ from ..exercise import call
 
 _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
-_NOT_THE_STUDENT = tuple(f"{folder}{sep}" for folder in (_LIBRARY, *_PACKAGES, sysconfig.get_path("stdlib")))
+_NOT_THE_STUDENT = tuple(f"{folder}{os.sep}" for folder in (_LIBRARY, *_PACKAGES, sysconfig.get_path("stdlib")))
 _NOT_THE_STUDENT += ("<frozen ", "<__array_function__")
 USUAL_CALLS = 400
 MOST_TEXT = 10_000  # characters of an exception's message, and of its lines
@@ -89,7 +90,6 @@ RULES = {
     "global random numbers": "It draws from the global random numbers (random, np.random), which change with all other "
     "code. Draw from `rng` alone.",
     "rng not used": "The random numbers do not come from `rng`: the call leaves it as it was. Draw from `rng`.",
-    "asks for input": "It calls input(). Nobody types while an answer is checked: take everything from the arguments.",
 }
 
 
@@ -174,10 +174,19 @@ def _parameters(function):
     return [p.name for p in signature(function).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
 
 
+def _no_input(prompt=""):
+    raise RuntimeError("input() is not possible: nobody types while an answer is checked")
+
+
 @contextmanager
-def guarded_numpy():
-    """Undo afterwards any change that an answer makes to NumPy (np.exp = …)."""
-    before = {module: dict(vars(module)) for module in (np, np.linalg, np.random)}
+def guarded():
+    """Undo afterwards what an answer may change in this process: NumPy and the library's functions (np.exp = …), the
+    global random numbers, the folder, the limit of recursion, the output. Inside the block, input() raises."""
+    functional = sys.modules.get(f"{_LIBRARY.name}.functional", np)  # not loaded by a worker of the grader
+    before = {module: dict(vars(module)) for module in (np, np.linalg, np.random, functional)}
+    numbers, keys = random.getstate(), np.random.get_state()  # noqa: NPY002
+    folder, depth, out, read = os.getcwd(), sys.getrecursionlimit(), sys.stdout, builtins.input
+    builtins.input = _no_input
     try:
         yield
     finally:
@@ -185,6 +194,11 @@ def guarded_numpy():
             for name, member in members.items():
                 if vars(module).get(name) is not member:
                     setattr(module, name, member)
+        random.setstate(numbers)
+        np.random.set_state(keys)  # noqa: NPY002
+        os.chdir(folder)
+        sys.setrecursionlimit(depth)
+        sys.stdout, builtins.input = out, read
 
 
 # --- answers that are not written yet ---------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import contextlib
 import io
 from dataclasses import dataclass
 
-from ..judging.attempt import attempt, calls_in, guarded_numpy
+from ..judging.attempt import attempt, calls_in, guarded
 from ..judging.compare import close
 from ..judging.judge import Finding
 from .code import NUDGE, Family
@@ -49,7 +49,7 @@ def find_place(trials, answer, found):
     if not family.trees or not failed:
         return None
     search = _Search(trials, family, numbers)
-    with contextlib.redirect_stdout(io.StringIO()), guarded_numpy():
+    with contextlib.redirect_stdout(io.StringIO()), guarded():
         work = calls_in(lambda: attempt(trials.exercise, answer, trials.cases[numbers[0]]))
         most = min(MOST_EDITS, max(20, WORK // (work + OF_AN_EDIT)))
         likely = search.likely_statements(found)
