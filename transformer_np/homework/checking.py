@@ -6,9 +6,9 @@ import numpy as np
 
 from .judging.attempt import attempt, crash_of, guarded
 from .judging.judge import Trials, Verdict, judge
+from .judging.place import find_place
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
-from .pointing import find_place
 from .record import bar, note
 from .swap import refuse_inside_using
 

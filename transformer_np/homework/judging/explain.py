@@ -28,6 +28,7 @@ import numpy as np
 from .compare import close, wrong_structure
 from .describe import describe_exactly, describe_roughly
 from .evidence import Evidence
+from .patterns import pattern_for
 
 _MORE = "something else is also wrong."
 MOST_PAIR_TRIALS = 1000  # a trial is one variant on one case, and takes 0.1 to 4 ms
@@ -49,6 +50,10 @@ def explain(trials, found, place=None):
         where = search.where()
     if place and not search.names:
         return None, [place.about], where
+    if not search.names:
+        pattern = pattern_for(trials, found)
+        if pattern:
+            return pattern[0], [pattern[1]], where
     return " and ".join(search.names) or None, list(search.texts), where
 
 

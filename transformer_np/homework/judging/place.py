@@ -9,11 +9,11 @@ import contextlib
 import io
 from dataclasses import dataclass
 
-from ..judging.attempt import attempt, calls_in, guarded
-from ..judging.compare import close
-from ..judging.judge import Finding
-from .code import NUDGE, Family
+from .attempt import attempt, calls_in, guarded
+from .compare import close
 from .edits import KINDS, edits_of
+from .family import NUDGE, Family
+from .judge import Finding
 
 MOST_EDITS = 900
 WORK = 700_000  # calls that the interpreter counts, in all edited answers together
@@ -122,7 +122,6 @@ class _Search:
             _put(parent, index, node)
 
     def makes_right(self, edit):
-        ast.fix_missing_locations(ast.copy_location(edit.new, edit.node))
         edit.make()
         try:
             answer, steps = self.family.compiled()

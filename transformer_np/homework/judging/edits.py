@@ -86,6 +86,9 @@ class Edit:
     new: object
 
     def make(self):
+        if not hasattr(self.new, "lineno"):  # a part of the old node keeps its own place
+            ast.copy_location(self.new, self.node)
+        ast.fix_missing_locations(self.new)
         self._put(self.new)
 
     def undo(self):
