@@ -27,7 +27,7 @@ KINDS = {
     "writes into its input": "This writes into an array that the caller still needs.",
     "extra part": "There is a part too many here: a term, a factor or a function.",
     "extra line": "This line is one too many.",
-    "missing function": "A function is missing around this, such as a root or a sign.",
+    "missing function": "Something is missing around this: a function such as a root, or `1 − …`.",
     "missing factor": "A factor is missing here, or a division.",
     "missing term": "A term is missing here: something must be added or subtracted.",
     "missing argument": "An argument is missing in this call.",

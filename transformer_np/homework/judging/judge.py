@@ -129,15 +129,21 @@ def _with_other_numbers(case):
     return []
 
 
-def judge(trials, attempts, find_place=None):
-    """The verdict on an answer, from its attempts at all cases of the trials.
-
-    find_place: from the findings to the place in the student's code where it can be made right, or None
-    """
-    exercise = trials.exercise
+def findings(trials, attempts):
+    """A Finding for every attempt at the cases of the trials."""
     found, attempts = [], _with_rules_of_all_calls(attempts)
     for case, tried, expected, shares in zip(trials.cases, attempts, trials.expected, trials.shares, strict=True):
-        found.append(Finding(exercise, case, tried, trials.results(case, tried), expected, shares, tuple(found)))
+        results = trials.results(case, tried)
+        found.append(Finding(trials.exercise, case, tried, results, expected, shares, tuple(found)))
+    return found
+
+
+def judge(trials, attempts, place=None):
+    """The verdict on an answer, from its attempts at all cases of the trials.
+
+    place: the Place in the student's code where one edit makes it right, or None
+    """
+    exercise, found = trials.exercise, findings(trials, attempts)
     failed = [finding for finding in found if not finding.right]
     if not failed:
         return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed, core=True)
@@ -145,7 +151,6 @@ def judge(trials, attempts, find_place=None):
     first = failed[0] if core else next(finding for finding in failed if not finding.case.extended)
     if first is found[0] and first.tried.crash and first.tried.crash.not_started:
         return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
-    place = find_place(found) if find_place else None
     broken = _broken_contracts(failed)
     if all(finding.wrong == [] for finding in failed):  # the numbers are right
         misconception, texts = " and ".join(broken), list(broken.values())
@@ -153,7 +158,7 @@ def judge(trials, attempts, find_place=None):
         where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
     else:
         misconception, texts, where = explain(trials, [finding for finding in found if not finding.case.raises], place)
-        texts += [f"Also: {text}" for text in broken.values()]
+        texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
         misconception = misconception or " and ".join(broken) or (place.kind if place else None)
         summary, trace = first.fact({i for finding in found for i in finding.wrong or ()})
     if core:
@@ -163,7 +168,9 @@ def judge(trials, attempts, find_place=None):
     message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False)]
     message += [trace] if trace else []
     message += [
-        fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in texts[:MOST_TEXTS] if text
+        text if "\n" in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+        for text in texts[:MOST_TEXTS]
+        if text
     ]
     if place:
         message += [f"Here, line {place.line}:", place.shown]
@@ -208,9 +215,9 @@ def _broken_contracts(failed):
     for name, text in RULES.items():
         if any(name in finding.tried.broken for finding in failed):
             broken[name] = text
-    for finding in failed:
-        if finding.memory:
-            broken[SHARED] = finding.memory
+    shared = [finding.memory for finding in failed if finding.memory]
+    if shared and CHANGED not in broken:
+        broken[SHARED] = shared[0]
     if refused := [finding.not_refused for finding in failed if finding.not_refused]:
         broken[NOT_REFUSED] = refused[0]
     return broken
@@ -326,7 +333,7 @@ class Finding:
 
     def draw(self, i):
         """Result i next to the right one, for a description."""
-        results, arguments = self.exercise.results, self._arguments
+        results, arguments = self.exercise.results, self.arguments
         earlier = [before for before in self.before if before.wrong is not None and i not in before.wrong]
         names = [result.name for result in results]
         return Draw(
@@ -351,11 +358,11 @@ class Finding:
         )
 
     @property
-    def _arguments(self):
+    def arguments(self):
         return dict(zip(argument_names(self.exercise), self.case.arguments, strict=False)) | self.case.options
 
     def description(self):
         """The description of a crash or of an output of the wrong kind."""
         if self.tried.crash:
-            return about_crash(self.tried.crash, self.case, self._arguments)
+            return about_crash(self.tried.crash, self.case, self.arguments)
         return about_structure(self.exercise, self.tried.output, self.expected)

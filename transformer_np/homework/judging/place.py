@@ -16,7 +16,7 @@ from .family import NUDGE, Family
 from .judge import Finding
 
 MOST_EDITS = 900
-WORK = 700_000  # calls that the interpreter counts, in all edited answers together
+WORK = 600_000  # calls that the interpreter counts, in all edited answers together
 OF_AN_EDIT = 600  # as many calls take as long as making it
 
 
