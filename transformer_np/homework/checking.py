@@ -46,15 +46,15 @@ def verdict_on(exercise, answer, seed, limit):
         return _crashed(exercise, seed, f"It must be a function or a class, got {type(answer).__name__}.")
     try:
         with limit(exercise.name):
-            trials, attempts = Trials(exercise, seed), []
+            trials, attempts, running = Trials(exercise, seed), [], None
             _ = trials.expected  # before the answer runs: it may change something that the reference uses
     except Stopped as stopped:
         return _crashed(exercise, seed, _about_exercise(stopped), TOO_LONG)
     try:
         with guarded(), limit(exercise.name) as over:
-            for case in trials.cases:
+            for running in trials.cases:
                 with nullcontext() if not attempts else redirect_stdout(None):  # what it prints is shown once
-                    attempts.append(attempt(exercise, answer, case))
+                    attempts.append(attempt(exercise, answer, running))
                 if over():  # and the answer went on
                     break
         place = _place_of(trials, answer, attempts, limit)
@@ -64,7 +64,7 @@ def verdict_on(exercise, answer, seed, limit):
         except Stopped as stopped:  # the exercise's own code, with a mistake made in it
             return _crashed(exercise, seed, _about_exercise(stopped), TOO_LONG)
     except Stopped as stopped:
-        return _crashed(exercise, seed, _about_time(stopped, case), TOO_LONG)
+        return _crashed(exercise, seed, _about_time(stopped, running), TOO_LONG)
     except (Exception, SystemExit) as error:  # the answer returned an object that raises when it is read
         return _crashed(exercise, seed, f"It returned an object that cannot be read: {crash_of(error).kind}.")
 
@@ -94,8 +94,8 @@ def _about_exercise(stopped):
 
 
 def _about_time(stopped, case):
-    """The text for a student about an answer that was stopped."""
-    of = f" with {case.label}" if case.label else ""
+    """The text for a student about an answer that was stopped; case: None if the time was over before the first."""
+    of = f" with {case.label}" if case is not None and case.label else ""
     running = f" This line was running:\n{stopped.trace}\n" if stopped.trace else "\n"
     return (
         f"It took longer than {stopped.seconds:g} s{of}.{running}"
