@@ -52,13 +52,16 @@ def pytest_collection_finish(session):
 
 
 @pytest.fixture(autouse=True)
-def python_handles_interrupts():
-    """Also where the tests run in the background of a script, which has SIGINT ignored; and no test leaves another
-    handler behind."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def usual_signals():
+    """Also where the tests run in the background of a script, which has SIGINT ignored, or under nohup, which has
+    SIGHUP ignored: processes that a test starts would inherit this. And no test leaves another handler behind."""
+    usual = {signal.SIGINT: signal.default_int_handler}
+    if hasattr(signal, "SIGHUP"):
+        usual[signal.SIGHUP] = signal.SIG_DFL
+    before = {number: signal.signal(number, handler) for number, handler in usual.items()}
     yield
-    after = signal.signal(signal.SIGINT, before)
-    assert after is signal.default_int_handler
+    after = {number: signal.signal(number, handler) for number, handler in before.items()}
+    assert after == usual
 
 
 @pytest.fixture(scope="session")

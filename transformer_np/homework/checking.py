@@ -6,6 +6,7 @@ from .judging.attempt import attempt, crash_of, guarded_numpy
 from .judging.judge import Trials, Verdict, judge
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
+from .pointing import find_place
 from .record import bar, note
 from .swap import refuse_inside_using
 
@@ -41,19 +42,28 @@ def verdict_on(exercise, answer, seed, limit):
     seed = np.random.SeedSequence().entropy % 2**32 if seed is None else seed
     if not callable(answer):
         return _crashed(exercise, seed, f"It must be a function or a class, got {type(answer).__name__}.")
-    trials, attempts = Trials(exercise, seed), []
+    trials, attempts, running = Trials(exercise, seed), [], None
     _ = trials.expected  # before the answer runs: it may change something that the reference uses
     try:
         with guarded_numpy(), limit(exercise.name) as over:
-            for case in trials.cases:
-                attempts.append(attempt(exercise, answer, case))
+            for running in trials.cases:
+                attempts.append(attempt(exercise, answer, running))
                 if over():  # and the answer went on
                     break
-        return judge(trials, attempts)
+        return judge(trials, attempts, lambda found: _place_of(trials, answer, found, limit))
     except Stopped as stopped:
-        return _crashed(exercise, seed, _about_time(stopped, case), TOO_LONG)
+        return _crashed(exercise, seed, _about_time(stopped, running), TOO_LONG)
     except (Exception, SystemExit) as error:  # the answer returned an object that raises when it is read
         return _crashed(exercise, seed, f"It returned an object that cannot be read: {crash_of(error).kind}.")
+
+
+def _place_of(trials, answer, found, limit):
+    """Where one edit makes the answer right, or None."""
+    try:
+        with limit(trials.exercise.name):
+            return find_place(trials, answer, found)
+    except Stopped:  # an edited answer that does not end
+        return None
 
 
 def _crashed(exercise, seed, text, misconception=None):
@@ -61,8 +71,8 @@ def _crashed(exercise, seed, text, misconception=None):
 
 
 def _about_time(stopped, case):
-    """The text for a student about an answer that was stopped."""
-    of = f" with {case.label}" if case.label else ""
+    """The text for a student about an answer that was stopped; case: None if the time was over before the first."""
+    of = f" with {case.label}" if case is not None and case.label else ""
     running = f" This line was running:\n{stopped.trace}\n" if stopped.trace else "\n"
     return (
         f"It took longer than {stopped.seconds:g} s{of}.{running}"

@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 
 from .. import functional as F
 from ..decoding import log_softmax, sampling_distribution
-from ..support.checks import check_at_least
+from ..support.checks import as_array, check_at_least
 from .style import (
     EDGE,
     HATCH,
@@ -298,7 +298,7 @@ def _vocabulary(words, V):
 
 def _scores(name, values, axes, shape):
     """A non-empty array of numbers with this many axes."""
-    values = np.asarray(values)
+    values = as_array(values, name)
     if values.ndim != axes or values.size == 0:
         raise ValueError(f"{name} must have the axes {shape}, got shape {values.shape}")
     return as_numbers(name, values)

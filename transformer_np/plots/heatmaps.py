@@ -7,6 +7,7 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 
+from ..support.checks import as_array
 from .sheet import Sheet, rows_and_columns
 from .style import (
     CELL_WITH_VALUE,
@@ -213,7 +214,7 @@ def mask(mask, queries=None, keys=None):
 
 def _hidden(mask):
     """The mask as a Boolean array (T, S)."""
-    mask = np.asarray(mask)
+    mask = as_array(mask, "mask", "Booleans or floats")
     if mask.dtype.kind not in "bf":
         raise TypeError(f"mask must be Boolean (True = hidden) or float (added to the scores), got {mask.dtype}")
     if mask.ndim < 2 or math.prod(mask.shape[:-2]) != 1 or mask.size == 0:

@@ -2,6 +2,7 @@
 
 import io
 import textwrap
+from pathlib import Path
 
 import numpy as np
 from matplotlib import style
@@ -12,6 +13,7 @@ from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
+from ..support.checks import as_array
 from ..support.files import write_atomically
 
 WEIGHTS = "viridis"  # 0 … 1 from dark to bright: perceptually uniform, safe for the colour-blind
@@ -54,11 +56,13 @@ class Picture(Figure):
 
     def savefig(self, fname, **options):
         """Like matplotlib's, but a file is written whole or not at all."""
-        save = super().savefig
         if hasattr(fname, "write"):
-            save(fname, **options)
-        else:
-            write_atomically(fname, lambda temporary: save(temporary, **options))
+            super().savefig(fname, **options)
+            return
+        options.setdefault("format", Path(fname).suffix[1:].lower() or None)
+        picture = io.BytesIO()  # matplotlib's writer of PDF raises AttributeError on a full disk
+        super().savefig(picture, **options)
+        write_atomically(fname, lambda temporary: temporary.write_bytes(picture.getvalue()))
 
     def save_slide(self, fname, title):
         """Save the picture as a slide of 16 : 9, with a title in large type above it; the page is just large enough for
@@ -127,7 +131,7 @@ def round_ticks(most, integer=False):
 
 def as_numbers(name, values):
     """An array of finite numbers."""
-    values = np.asarray(values)
+    values = as_array(values, name)
     if values.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be an array of numbers, got {values.dtype}")
     if not np.isfinite(values).all():

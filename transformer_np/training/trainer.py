@@ -7,11 +7,12 @@ from functools import partial
 
 import numpy as np
 
-from ..support.checks import check_flag, check_number
+from ..module import Module
+from ..support.checks import check_flag, check_kind, check_number, short
 from ..support.processes import stopping_softly
 from ..support.progress import training_bar
 from .choice import team_of
-from .optim import clip_arrays
+from .optim import Optimizer, clip_arrays
 from .rehearsal import LEAST_TO_MEASURE, seconds_per_step
 from .share import Share
 from .state import State, diverged
@@ -59,6 +60,10 @@ class Trainer:
         workers=1,
         keep_best=False,
     ):
+        check_kind("model", model, Module)
+        check_kind("optimizer", optimizer, Optimizer)
+        if schedule is not None and not callable(schedule):
+            raise TypeError(f"schedule must be a function from a step to a learning rate, got {short(schedule)}")
         if clip_norm is not None:
             check_number("clip_norm", clip_norm, "(0, ∞)")
         check_flag("keep_best", keep_best)
@@ -160,7 +165,9 @@ class Trainer:
             norm = clip_arrays([self.optimizer.grad[own]], self.clip_norm, team.total_of_parts)
             self._check_finite("the norm of the gradient", norm, number)
         if self.schedule is not None:
-            self.optimizer.lr = self.schedule(number)
+            rate = self.schedule(number)
+            check_number(f"the learning rate of the schedule for step {number}", rate, "[0, ∞)")
+            self.optimizer.lr = rate
         self.optimizer.step(own)
         team.updated()
         self.state.record.append(loss, self.optimizer.lr)
