@@ -1,5 +1,6 @@
 """Heatmaps: positional encoding, attention, masks."""
 
+import io
 import math
 import re
 from types import SimpleNamespace
@@ -306,3 +307,12 @@ def test_mask_refuses_what_is_no_mask():
     for value in (0.5, -3.0, np.nan, np.inf):
         with pytest.raises(ValueError, match=r"mask must be 0 .* or −inf"):
             plots.mask(np.array([[0.0, value]]))
+
+
+def test_letters_that_no_font_has():
+    """They are drawn as boxes, in all kinds of files, without a warning for each."""
+    words = ["私", "は", "Ω\U00012031"]
+    picture = plots.attention(np.ones((3, 3)) / 3, words, words)
+    assert list(words_on(heatmaps(picture)[0].yaxis).values()) == words
+    for ending in ("png", "svg", "pdf"):
+        picture.savefig(io.BytesIO(), format=ending)
