@@ -46,7 +46,7 @@ import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
-from transformer_np.notebooks.texts import METADATA, as_notebook, read_cells
+from transformer_np.notebooks.texts import METADATA, as_notebook, number, read_cells
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 240  # for one notebook, also on a busy machine: against what hangs
@@ -54,6 +54,7 @@ NUDGE_SECONDS = 5
 MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
 MOST_BYTES = 1_500_000
+AROUND = 120  # characters of a long line that a message shows
 VARIES, PRETRAINED, LARGE = "varies", "pretrained", "large"
 
 INSTALL = """# Installs the package where it is missing, as in Colab.
@@ -78,23 +79,23 @@ class Fault(Exception):
 
 def sources(only=(), folder=HERE):
     """The text files, in order; `only`: their numbers or names, such as "01", "1" or "01_embeddings"."""
-    texts = sorted((folder / "text").glob("[0-9][0-9]_*.md"))
+    texts = sorted((folder / "text").glob("[0-9][0-9]*_*.md"))
     if not only:
         return texts
-    chosen = {text for name in only for text in texts if text.stem == Path(name).stem or text.stem[:2] == name.zfill(2)}
+    chosen = {text for name in only for text in texts if name_fits(text, name)}
     for name in only:
-        if not any(text.stem == Path(name).stem or text.stem[:2] == name.zfill(2) for text in texts):
+        if not any(name_fits(text, name) for text in texts):
             raise LookupError(f"no text/{name.zfill(2)}_*.md")
     return sorted(chosen)
+
+
+def name_fits(text, name):
+    return text.stem == Path(name).stem or number(text) == name.zfill(2)
 
 
 def target(text):
     """text/NN_name.md -> NN_name.ipynb beside build.py"""
     return text.parent.parent / f"{text.stem}.ipynb"
-
-
-def number(path):
-    return path.stem[:2]
 
 
 def read_text(text):
@@ -314,8 +315,17 @@ def _text_difference(a, b, exact=False):
         return f"{len(a)} lines of output, now {len(b)}"
     for x, y in zip(a, b, strict=True):
         if x != y and (exact or not _close(x, y)):
-            return f"{x.strip()!r}, now {y.strip()!r}"
+            return "{!r}, now {!r}".format(*_around_difference(x.strip(), y.strip()))
     return None
+
+
+def _around_difference(a, b):
+    """Two lines, of long ones only what is around their first difference: a page of HTML can be one line."""
+    if max(len(a), len(b)) <= 2 * AROUND:
+        return a, b
+    same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    start = max(0, same - AROUND // 2)
+    return tuple("…" * (start > 0) + line[start : start + AROUND] + "…" for line in (a, b))
 
 
 def _close(a, b):

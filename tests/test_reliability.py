@@ -592,7 +592,7 @@ def test_an_error_without_a_text_and_a_bug(capsys, monkeypatch):
         (KeyError("k"), 3, "a bug, please report it: KeyError: 'k'"),
     ):
         parser = cli.build_parser()
-        monkeypatch.setattr(cli, "build_parser", lambda parser=parser: parser)
+        monkeypatch.setattr(cli, "build_parser", lambda *_, parser=parser: parser)
 
         def run(args, error=error):
             raise error

@@ -12,7 +12,7 @@ import transformer_np
 from transformer_np import functional as F
 from transformer_np.data import LabelledBatch, Segment, Seq2SeqBatch, SkipGramBatch, TextBatch
 from transformer_np.homework import all_exercises, using
-from transformer_np.layers import RNN, CausalConv1d, MultiHeadAttention, WindowAttention
+from transformer_np.layers import RNN, CausalConv1d, LoRA, MultiHeadAttention, WindowAttention
 from transformer_np.layers import tiles as attention
 from transformer_np.models import (
     GPT,
@@ -86,6 +86,12 @@ def llama():
     return step(NextToken(Llama(config)), TextBatch(SRC, SRC))
 
 
+def lora():
+    layer = LoRA(4, 5, 2, rng=0, dtype=np.float64)
+    layer.b = np.random.default_rng(0).normal(size=layer.b.shape)  # it starts at 0, where nothing shows
+    return run(layer)
+
+
 def word2vec():
     return step(NegativeSampling(Word2Vec(Word2VecConfig(7, 4))), SkipGramBatch(SRC[0], SRC[1], SRC.T))
 
@@ -135,6 +141,7 @@ USED_BY = {
         "rotary", "rotary_backward", "rotary_frequencies", "repeat_heads", "repeat_heads_backward", "silu",
         "silu_backward", "rms_norm", "gated_feed_forward",
     ),
+    lora: ("lora", "lora_backward", "linear", "linear_backward"),
     word2vec: ("negative_sampling_loss", "negative_sampling_loss_backward"),
     rnn: ("rnn", "rnn_backward", "linear", "linear_backward"),
     convolution: ("causal_conv1d", "causal_conv1d_backward"),

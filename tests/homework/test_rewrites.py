@@ -489,6 +489,18 @@ def added_head_by_head(dy, repeats):
     return dx
 
 
+@rewrite("lora")
+def by_the_whole_change(x, a, b, scale=1.0):
+    return np.einsum("...i,io->...o", x, scale * a @ b), np.einsum("...i,ir->...r", x, a)
+
+
+@rewrite("lora_backward")
+def through_the_gradient_of_the_change(dy, x, low, a, b, scale=1.0):
+    rows = tuple(range(x.ndim - 1))
+    dw = scale * np.tensordot(x, dy, (rows, rows))
+    return dy @ (scale * a @ b).T, dw @ b.T, a.T @ dw
+
+
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 @pytest.mark.parametrize(("name", "answer"), REWRITES.values(), ids=REWRITES)
 def test_a_rewrite_passes(name, answer, seed):

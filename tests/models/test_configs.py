@@ -53,7 +53,7 @@ def test_every_model_has_a_configuration_and_every_field_a_kind():
         name for name in models.__all__ if issubclass(getattr(models, name), Module)
     }
     assert len(WHOLE + NUMBERS + FLAGS + NAMES + DICTIONARIES) == sum(len(fields(cls)) for cls in CLASSES)
-    assert {name for _, name in NAMES} == {"dtype", "activation", "positions", "norm"}
+    assert {name for _, name in NAMES} == {"dtype", "activation", "positions", "norm", "pooling"}
 
 
 @pytest.mark.parametrize(("cls", "name"), WHOLE)

@@ -167,7 +167,7 @@ def test_models_and_files_that_will_not_do(folder_with, capsys):
     code, out, err = call(capsys, "generate", "--pretrained", folder, "")
     assert (code, out) == (2, "") and "the prompt is empty" in err
     code, out, err = call(capsys, "generate", "--pretrained", folder, "one", "--top-p", 7)
-    assert (code, out) == (2, "") and "top_p must lie in (0, 1]" in err
+    assert (code, out) == (2, "") and "--top-p must lie in (0, 1]" in err
     (folder / "generation_config.json").write_text("[")
     code, out, err = call(capsys, "generate", "--pretrained", folder, "one")
     assert (code, out) == (2, "") and "generation_config.json is damaged" in err

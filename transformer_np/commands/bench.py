@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 from ..bench import DEFAULT, TRAINING, WHAT
 from ..support.progress import note
-from . import add_command, add_quiet, check_writable, number_of_workers, positive_number
+from . import COMMANDS, add_command, add_quiet, check_writable, number_of_workers, positive_number
 
 
 def add_parser(subparsers):
@@ -13,7 +13,7 @@ def add_parser(subparsers):
         subparsers,
         "bench",
         run,
-        "measure how fast the package is on this machine",
+        COMMANDS["bench"],
         "transformer-np bench gpt base --against torch --json bench.json",
     )
     kinds = "; ".join(f"{name}: {summary}" for name, summary in WHAT.items())
@@ -69,7 +69,7 @@ def run(args):
     outcomes, profiles = _profiles(args, what) if args.profile else _races(args, what, workers, cores())
     commands = _whole(args) if "train" in what else None
     if args.json:
-        options = {name: value for name, value in vars(args).items() if name != "run"}
+        options = {name: value for name, value in vars(args).items() if name not in ("run", "parser")}
         found = report.as_json(machine, {**options, "what": what, "workers": workers}, outcomes, profiles)
         if commands:
             found["train"] = whole.as_json(commands)

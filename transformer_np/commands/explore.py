@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 
 from ..tasks import runs
-from . import add_command, add_model, check_writable, read_pretrained
+from . import COMMANDS, add_command, add_model, check_writable, read_pretrained
 
 
 def add_parser(subparsers):
@@ -12,7 +12,7 @@ def add_parser(subparsers):
         subparsers,
         "explore",
         run,
-        "write an HTML page to click through the attention of a model, or with --live the model itself",
+        COMMANDS["explore"],
         'transformer-np explore "Lucas will travel in December" --live -o page.html',
     )
     add = parser.add_argument

@@ -3,7 +3,7 @@ import textwrap
 from pathlib import Path
 
 from ..support.files import write_text
-from . import add_command, number_above_0, positive_number, quoted
+from . import COMMANDS, add_command, number_above_0, positive_number, quoted
 from .homework_check import (
     FILE,
     WIDTH,
@@ -27,7 +27,7 @@ from .homework_teach import add_teaching_parsers
 def add_parser(subparsers):
     parser = subparsers.add_parser(
         "homework",
-        help="reimplement the library's functions and get feedback",
+        help=COMMANDS["homework"],
         description="Reimplement the library's functions and get feedback on each mistake.",
         epilog="example: transformer-np homework start work",
     )

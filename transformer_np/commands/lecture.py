@@ -2,7 +2,7 @@ import sys
 import time
 from pathlib import Path
 
-from . import add_command, add_quiet
+from . import COMMANDS, add_command, add_quiet
 
 LEAST_EXACT_MATCH = 0.95  # share of unseen sentences from which the translator counts as trained
 
@@ -12,7 +12,7 @@ def add_parser(subparsers):
         subparsers,
         "lecture",
         run,
-        "reproduce the lecture: its worked numbers, a trained translator, the pictures",
+        COMMANDS["lecture"],
         "transformer-np lecture --figures pictures",
     )
     add = parser.add_argument

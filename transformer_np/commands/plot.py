@@ -1,5 +1,6 @@
 """`plot PICTURE`: a picture's flags stand above the function that draws it. To add a picture, add one such function."""
 
+import argparse
 from functools import partial
 from pathlib import Path
 
@@ -37,9 +38,23 @@ def flag(*names, **settings):
     return lambda parser: parser.add_argument(*names, **settings)
 
 
-def number(name, text, default=None, shown=None):
+MOST = 2000  # rows, columns, layers or words of a picture: with more, one is less than a pixel
+
+
+def number(name, text, default=None, shown=None, most=MOST):
     """A flag that takes a whole number. shown: the default in words, where it is not a number."""
-    return flag(name, type=int, default=default, metavar="N", help=f"{text} (default: {shown or default})")
+    text = f"{text} (default: {shown or default})"
+    return flag(name, type=partial(_at_most, most), default=default, metavar="N", help=text)
+
+
+def _at_most(most, text):
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"invalid int value: {text!r}") from None
+    if number > most:
+        raise argparse.ArgumentTypeError(f"must be at most {most:,}: no picture can show more; got {text}")
+    return number
 
 
 def model(of_run, pretrained, **options):
@@ -120,7 +135,7 @@ def draw_bias(args):
     "the causal mask",
     "--length 5 --window 2",
     number("--length", "positions", 8),
-    flag("--window", type=int, metavar="N", help="also hide the keys more than N positions back"),
+    number("--window", "also hide the keys more than N positions back", shown="none"),
 )
 def draw_mask(args):
     from .. import plots
@@ -309,10 +324,10 @@ def draw_architecture(args):
     from .. import plots
     from ..models import Transformer, TransformerConfig
     from ..pretrained import load_any, minilm_folder
-    from ..training import load_model
+    from ..tasks.fine_tuning import load
 
     if args.model:
-        return plots.architecture(load_model(Path(args.model) / runs.CHECKPOINT)[0])
+        return plots.architecture(load(Path(args.model) / runs.CHECKPOINT)[0])
     if args.pretrained is not None:
         return plots.architecture(load_any(args.pretrained or minilm_folder()))
     # one vocabulary of 37,000 tokens for both languages (Vaswani et al. 2017, §5.1)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..support.checks import as_ids, as_rng, as_text_ids, check_at_least, check_kind
 from .batching import Seq2SeqBatches, pad_batch
-from .tokenizers import BOS, EOS, SPECIAL_TOKENS, Tokenizer
+from .tokenizers import BOS, EOS, PAD, SPECIAL_TOKENS, Tokenizer
 
 MASK_TOKEN = "<mask>"
 IGNORED = -1  # the target at positions that are not predicted
@@ -40,8 +40,8 @@ class LabelledBatches(Seq2SeqBatches):
     texts: a list of (ids, index of the label), special tokens included
     """
 
-    def __init__(self, texts, batch_size, seed=0):
-        super().__init__([(ids, (label,)) for ids, label in texts], batch_size, seed)
+    def __init__(self, texts, batch_size, seed=0, pad_id=PAD):
+        super().__init__([(ids, (label,)) for ids, label in texts], batch_size, seed, pad_id)
 
     def _make(self, chosen):
         ids, labels = zip(*(self.pairs[i] for i in chosen), strict=True)

@@ -3,7 +3,8 @@ their score depends on the distance between them alone."""
 
 import numpy as np
 
-from ..support.checks import as_array, check_at_least, check_number, shapes
+from ..support.checks import as_array, check_at_least, check_number
+from ..support.shapes import shapes
 
 SCALINGS = {  # kind: the numbers it needs
     "default": (),

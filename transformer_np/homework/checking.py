@@ -6,6 +6,7 @@ from .judging.attempt import attempt, crash_of, guarded_numpy
 from .judging.judge import Trials, Verdict, judge
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
+from .pointing import find_place
 from .record import bar, note
 from .swap import refuse_inside_using
 
@@ -49,11 +50,20 @@ def verdict_on(exercise, answer, seed, limit):
                 attempts.append(attempt(exercise, answer, running))
                 if over():  # and the answer went on
                     break
-        return judge(trials, attempts)
+        return judge(trials, attempts, lambda found: _place_of(trials, answer, found, limit))
     except Stopped as stopped:
         return _crashed(exercise, seed, _about_time(stopped, running), TOO_LONG)
     except (Exception, SystemExit) as error:  # the answer returned an object that raises when it is read
         return _crashed(exercise, seed, f"It returned an object that cannot be read: {crash_of(error).kind}.")
+
+
+def _place_of(trials, answer, found, limit):
+    """Where one edit makes the answer right, or None."""
+    try:
+        with limit(trials.exercise.name):
+            return find_place(trials, answer, found)
+    except Stopped:  # an edited answer that does not end
+        return None
 
 
 def _crashed(exercise, seed, text, misconception=None):

@@ -12,7 +12,7 @@ from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
 from ..module import Module
 from ..support.checks import as_float_array
-from ..support.replacing import method_replaced
+from ..support.intercept import methods
 
 
 def logits_by_layer(model, *inputs):
@@ -35,7 +35,7 @@ def logits_by_layer(model, *inputs):
     with model.evaluating():
         with ExitStack() as stack:
             for block in blocks:
-                stack.enter_context(method_replaced(block, "forward", _noting(block.forward, states)))
+                stack.enter_context(methods(block, {"forward": _noting(block.forward, states)}))
             model(*inputs)
         return np.stack([output(x if norm is None else norm(x)) for x in states])
 

@@ -212,7 +212,8 @@ def colours(name, matrix):
 
 
 def numbers(matrix):
-    """The numbers of a matrix as short texts of equal precision."""
+    """The numbers of a matrix as short texts of equal precision, the same for 0.125 and for 0.125 − 10⁻¹⁶."""
+    matrix = np.round(matrix, 9)
     most = np.abs(matrix).max()
     digits = 2 if most < 10 else 1 if most < 100 else 0
     return [[f"{value:z.{digits}f}".replace("-", "−") for value in row] for row in matrix]  # z: no −0.00

@@ -87,8 +87,8 @@ def model_header(model):
 
 
 def model_tensors(model):
-    """{"model." + dotted name: values} for a checkpoint."""
-    return {f"model.{name}": parameter.data for name, parameter in model.named_parameters()}
+    """{"model." + dotted name: values} of the parameters that learn, for a checkpoint. Frozen ones stay outside."""
+    return {f"model.{name}": parameter.data for name, parameter in model.learned().items()}
 
 
 def load_model(path):

@@ -19,6 +19,7 @@ class Optimizer:
     """
 
     slots = ()
+    _is_new_copy = False
 
     def __init__(self, parameters, lr):
         self.parameters = _as_parameters(parameters)
@@ -26,16 +27,39 @@ class Optimizer:
             raise ValueError("parameters is empty: there is nothing to learn")
         if len({id(p) for p in self.parameters}) < len(self.parameters):
             raise ValueError("parameters holds the same Parameter twice")
+        if any(p.frozen for p in self.parameters):
+            raise ValueError("parameters has frozen ones: pass model.learned().values()")
         if len({p.dtype for p in self.parameters}) > 1:
             raise ValueError(f"parameters mixes dtypes: {sorted({str(p.dtype) for p in self.parameters})}")
-        check_number("lr", lr, "[0, ∞)")
         self.lr = lr
         self.steps = 0
         size = sum(p.data.nbytes for p in self.parameters)
         check_memory(f"training {sum(p.data.size for p in self.parameters):,} parameters", (2 + len(self.slots)) * size)
+        self._gather()
+        self.averages = {slot: np.zeros_like(self.data) for slot in self.slots}
+
+    @property
+    def lr(self):
+        return self._lr
+
+    @lr.setter
+    def lr(self, lr):
+        check_number("lr", lr, "[0, ∞)")
+        self._lr = lr
+
+    def __getstate__(self):
+        """A copy gathers the copied parameters anew: its buffers would be other arrays than those of the parameters."""
+        return {name: value for name, value in vars(self).items() if name not in ("data", "grad", "_views")}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._gather()
+        self._is_new_copy = True
+
+    def _gather(self):
+        """Lay all parameters side by side in one buffer, and all gradients in another."""
         self.data = np.concatenate([p.data.reshape(-1) for p in self.parameters])
         self.grad = np.concatenate([p.grad.reshape(-1) for p in self.parameters])
-        self.averages = {slot: np.zeros_like(self.data) for slot in self.slots}
         self._bind()
 
     def _bind(self):
@@ -78,6 +102,12 @@ class Optimizer:
     def step(self, part=None):
         """Update every parameter from its gradient; part: a slice of the buffers, to update only these elements."""
         self._check_own()
+        if self._is_new_copy and not self.grad.any():
+            raise RuntimeError(
+                "this copied optimizer has parameters of its own, and no model gives them a gradient. Copy both "
+                "together, model, optimizer = copy.deepcopy((model, optimizer)), or make a new optimizer for the model"
+            )
+        self._is_new_copy = False
         self.steps += 1
         start, stop, _ = (part or slice(None)).indices(self.data.size)
         for begin in range(start, stop, BLOCK):
@@ -170,18 +200,33 @@ class AdamW(Adam):
 
     decays: a function that returns whether a Parameter is decayed; by default all are. GPTs usually decay the matrices,
         but not the biases and the γ of the norms: `decays=is_matrix`
+    rates: a function from a Parameter to the factor of its learning rate, such as a lower one for pretrained layers
+        (Howard & Ruder 2018, §3.2); by default 1
     """
 
-    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None):
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None, rates=None):
         check_number("weight_decay", weight_decay, "[0, ∞)")
         self.weight_decay = weight_decay
         super().__init__(parameters, lr, betas, eps)
+        self._rates = None if rates is None else np.array([rates(p) for p in self.parameters], self.data.dtype)
+        self._ends = np.cumsum([p.data.size for p in self.parameters])
         self._decayed = None  # or 1 and 0 for every element of the buffer
         if decays is not None:
             chosen = [float(bool(decays(p))) for p in self.parameters]
             self._decayed = np.repeat(np.array(chosen, self.data.dtype), [p.data.size for p in self.parameters])
 
     def _update_block(self, block):
+        if self._rates is None:
+            self._decay_and_update(block)
+            return
+        first, last = np.searchsorted(self._ends, (block.start, block.stop - 1), side="right")
+        rate, edges = self.lr, (block.start, *self._ends[first:last], block.stop)
+        for factor, start, stop in zip(self._rates[first : last + 1], edges, edges[1:], strict=False):
+            self.lr = rate * float(factor)
+            self._decay_and_update(slice(start, stop))
+        self.lr = rate
+
+    def _decay_and_update(self, block):
         rate = self.weight_decay if self._decayed is None else self.weight_decay * self._decayed[block]
         self.data[block] *= 1 - self.lr * rate
         super()._update_block(block)

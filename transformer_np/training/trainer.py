@@ -165,7 +165,9 @@ class Trainer:
             norm = clip_arrays([self.optimizer.grad[own]], self.clip_norm, team.total_of_parts)
             self._check_finite("the norm of the gradient", norm, number)
         if self.schedule is not None:
-            self.optimizer.lr = self.schedule(number)
+            rate = self.schedule(number)
+            check_number(f"the learning rate of the schedule for step {number}", rate, "[0, ∞)")
+            self.optimizer.lr = rate
         self.optimizer.step(own)
         team.updated()
         self.state.record.append(loss, self.optimizer.lr)

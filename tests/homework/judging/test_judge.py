@@ -370,7 +370,7 @@ def test_a_change_that_not_all_cases_show_is_told_with_its_case():
 
     message = flat(verdict(answer))
     assert "In the plain case: y has the wrong sign" in message
-    assert "With scale=3: something else is also wrong." in message
+    assert "something else" not in message  # the other case may follow from the same mistake
 
 
 @pytest.mark.long

@@ -1,6 +1,7 @@
 """One call of an answer: its output, or its failure."""
 
 import copy
+import sys
 import sysconfig
 import traceback
 import warnings
@@ -11,6 +12,7 @@ from functools import cache
 from inspect import Parameter, signature, unwrap
 from os import sep
 from pathlib import Path
+from types import NoneType
 
 import numpy as np
 
@@ -20,6 +22,7 @@ _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
 _NOT_THE_STUDENT = tuple(f"{folder}{sep}" for folder in (_LIBRARY, *_PACKAGES, sysconfig.get_path("stdlib")))
 _NOT_THE_STUDENT += ("<frozen ", "<__array_function__")
+USUAL_CALLS = 400
 MOST_TEXT = 10_000  # characters of an exception's message, and of its lines
 files_of_the_teacher = set()  # with exercises
 
@@ -56,9 +59,22 @@ class Attempt:
 
 def attempt(exercise, answer, case):
     """Call an answer with copies of a case's arguments."""
-    arguments, options = copy.deepcopy((case.arguments, case.options))
+    arguments, options = _copies(case)
     tried = attempt_with(exercise, answer, arguments, options)
     return tried if tried.crash else replace(tried, changed=changed(exercise, case, (*arguments, *options.values())))
+
+
+_PLAIN = (int, float, str, bool, type, NoneType)  # nobody can change them
+
+
+def _copies(case):
+    """Copies of a case's arguments and options. copy.deepcopy is slow for plain arrays and numbers."""
+    given = (*case.arguments, *case.options.values())
+    if all(type(value) is np.ndarray or isinstance(value, _PLAIN) for value in given):
+        given = [value.copy(order="K") if type(value) is np.ndarray else value for value in given]
+        count = len(case.arguments)
+        return tuple(given[:count]), dict(zip(case.options, given[count:], strict=True))
+    return copy.deepcopy((case.arguments, case.options))
 
 
 def attempt_with(exercise, answer, arguments, options):
@@ -75,6 +91,25 @@ def attempt_with(exercise, answer, arguments, options):
     except BaseException as error:  # SystemExit, or one of the student's own
         return Attempt(crash=crash_of(error, exercise, answer))
     return Attempt(output)
+
+
+def calls_in(function):
+    """How many calls the interpreter counts in a function, a measure of its work; USUAL_CALLS if something else, such
+    as a debugger, counts already."""
+    if sys.getprofile() is not None:
+        return USUAL_CALLS
+    count = 0
+
+    def on_event(*_):
+        nonlocal count
+        count += 1
+
+    sys.setprofile(on_event)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return max(count, 1)
 
 
 def changed(exercise, case, after):

@@ -7,10 +7,11 @@ from textwrap import fill
 import numpy as np
 
 from ..exercise import call
-from .attempt import argument_names, attempt
+from .attempt import argument_names, attempt, calls_in
 from .compare import as_results, close, wrong_structure
 from .describe import Draw, about_crash, about_structure
-from .explain import MOST_TEXTS, explain
+from .describe.draw import listed
+from .explain import MOST_TEXTS, cases_of, explain
 from .ignored import arrays_of, ignored_arguments
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
@@ -28,6 +29,7 @@ class Verdict:
     message: the text for the student; share: the fraction of cases that are right
     core: whether all core cases are right: the answer is right for the lecture, though extended cases may fail
     seed: check(name, answer, seed=verdict.seed) repeats the check with the same inputs
+    line: of the student's file, where one edit makes the answer right, or None; repair: this line after the edit
     """
 
     exercise: str
@@ -37,6 +39,8 @@ class Verdict:
     share: float = 0.0
     seed: int | None = None
     core: bool = False
+    line: int | None = None
+    repair: str = ""
 
     @property
     def passed(self):
@@ -65,6 +69,15 @@ class Trials:
         """The right results of every case."""
         reference = self.exercise.reference
         return [self.results(case, attempt(self.exercise, reference, case)) for case in self.cases]
+
+    def most(self, trials, work):
+        """At most this number of trials, fewer if a call of the exercise is so long that they exceed the work, which
+        is counted in calls of the interpreter."""
+        return min(trials, max(20, work // self._calls))
+
+    @cached_property
+    def _calls(self):
+        return calls_in(lambda: attempt(self.exercise, self.exercise.reference, self.cases[0]))
 
     @cached_property
     def ignored(self):
@@ -105,8 +118,11 @@ def _with_other_numbers(case):
     return []
 
 
-def judge(trials, attempts):
-    """The verdict on an answer, from its attempts at all cases of the trials."""
+def judge(trials, attempts, find_place=None):
+    """The verdict on an answer, from its attempts at all cases of the trials.
+
+    find_place: from the findings to the place in the student's code where it can be made right, or None
+    """
     exercise = trials.exercise
     found = []
     for case, tried, expected in zip(trials.cases, attempts, trials.expected, strict=True):
@@ -118,29 +134,33 @@ def judge(trials, attempts):
     first = failed[0] if core else next(finding for finding in failed if not finding.case.extended)
     if first is found[0] and first.tried.crash and first.tried.crash.not_started:
         return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
-    also = {}
-    if any(finding.tried.changed for finding in failed):
-        also[CHANGED] = _about_change(failed)
-    if any(finding.other_dtype for finding in failed):
-        also[OTHER_DTYPE] = "The result must have the dtype that the caller asks for: `result.astype(dtype)`."
-    if all(finding.wrong == [] for finding in failed):
-        misconception, texts = " and ".join(also), list(also.values())
+    place = find_place(found) if find_place else None
+    broken = _broken_contracts(failed)
+    if all(finding.wrong == [] for finding in failed):  # the numbers are right
+        misconception, texts = " and ".join(broken), list(broken.values())
+        summary, trace = "The result is right, but the function breaks a rule.", ""
+        where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
     else:
-        misconception, texts = explain(trials, found)
-        texts += [f"Also: {text}" for text in also.values()]
-        misconception = misconception or " and ".join(also) or None
-    summary, trace = first.fact()
+        misconception, texts, where = explain(trials, found, place)
+        texts += [f"Also: {text}" for text in broken.values()]
+        misconception = misconception or " and ".join(broken) or (place.kind if place else None)
+        summary, trace = first.fact({i for finding in found for i in finding.wrong or ()})
     if core:
         lead = f"right for the lecture; still to do: {'; '.join(_labels(failed))}. {summary}"
     else:
-        lead = f"{first.outcome}. {summary}{_where(failed, found)}"
+        lead = f"{first.outcome}. {summary}{where}"
     message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False)]
     message += [trace] if trace else []
     message += [
         fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in texts[:MOST_TEXTS] if text
     ]
+    if place:
+        message += [f"Here, line {place.line}:", place.shown]
     share = 1 - len(_labels(failed)) / len(_labels(found))
-    return Verdict(exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core)
+    return Verdict(
+        exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core,
+        place.line if place else None, place.repair if place else "",
+    )  # fmt: skip
 
 
 def _not_started(exercise, crash):
@@ -151,34 +171,26 @@ def _not_started(exercise, crash):
     return f"{exercise.name}: not started."
 
 
-def _where(failed, found):
-    """The cases in which the answer is wrong, unless it is wrong in all."""
-    labels = _labels(failed)
-    right = [label for label in _labels(found) if label not in labels]
-    if not right:
-        return ""
-    if all(labels):
-        return f" The plain case is right; it fails with {_listed(labels)}."
-    return f" It is right with {_listed(right)}."
-
-
 def _labels(findings):
     return list(dict.fromkeys(finding.case.label for finding in findings))
 
 
-def _listed(labels):
-    """ "a", "a and with b", "a, with b and with c"; only the first three of many cases."""
-    if len(labels) > 4:
-        return f"{', with '.join(labels[:3])} and in {len(labels) - 3} other cases"
-    return " and with ".join([", with ".join(labels[:-1]), labels[-1]] if len(labels) > 1 else labels)
+def _broken_contracts(failed):
+    """{name: text} of the rules that an answer breaks although its numbers may be right."""
+    broken = {}
+    if any(finding.tried.changed for finding in failed):
+        names = list(dict.fromkeys(name for finding in failed for name in finding.tried.changed))
+        broken[CHANGED] = (
+            f"It changes {' and '.join(names)}, but the caller still needs the old values. `x -= …`, `x *= …` and "
+            "`x[…] = …` write into the input. Make a new array."
+        )
+    if any(finding.other_dtype for finding in failed):
+        said = next(finding.other_dtype for finding in failed if finding.other_dtype)
+        broken[OTHER_DTYPE] = f"{said} {_DTYPE_ADVICE}"
+    return broken
 
 
-def _about_change(failed):
-    names = list(dict.fromkeys(name for finding in failed for name in finding.tried.changed))
-    return (
-        f"It changes {' and '.join(names)}, but the caller still needs the old values. `x -= …`, `x *= …` and "
-        "`x[…] = …` write into the input. Make a new array."
-    )
+_DTYPE_ADVICE = "The result must have the dtype that the caller asks for: `result.astype(dtype)`."
 
 
 class Finding:
@@ -233,8 +245,11 @@ class Finding:
             return "wrong shape"
         return "wrong gradient" if self.exercise.is_gradient(self.exercise.results[i]) else "wrong value"
 
-    def fact(self):
-        """A sentence on the difference between actual and expected, and after a crash the student's lines."""
+    def fact(self, wrong_somewhere=()):
+        """A sentence on the difference between actual and expected, and after a crash the student's lines.
+
+        wrong_somewhere: the indices of the results that are wrong in any case, which are not called right
+        """
         if self.tried.crash:
             crash = self.tried.crash
             text = crash.text.partition("\n")[0]
@@ -242,10 +257,11 @@ class Finding:
         if self.wrong is None:
             return wrong_structure(self.exercise, self.case, self.tried.output), ""
         if not self.wrong:
-            return self.other_dtype or "The returned values are right.", ""
+            return self.other_dtype, ""
         i = self._worst
-        names = " and ".join(self.exercise.results[i].name for i in self.wrong)
-        right = [r.name for i, r in enumerate(self.exercise.results) if i not in self.wrong]
+        names = listed(self.exercise.results[i].name for i in self.wrong)
+        compared = [i for i, value in enumerate(self.expected) if value.size and np.any(value)]
+        right = [self.exercise.results[i].name for i in compared if i not in {*self.wrong, *wrong_somewhere}]
         also = f" ({', '.join(right)} right)" if right else ""
         actual, expected = self.results[i], self.expected[i]
         if actual.shape != expected.shape:
