@@ -76,7 +76,7 @@ def test_one_head(rng):
     weights = weights_of(rng, 5, 4)
     figure = plots.attention(weights, PORTUGUESE, ENGLISH[1:], title="Cost: $5 or $6")
     (axes,) = heatmaps(figure)
-    np.testing.assert_array_equal(axes.images[0].get_array(), weights)
+    np.testing.assert_allclose(axes.images[0].get_array(), weights, atol=1e-6)
     assert axes.images[0].get_clim() == (0, 1)
     assert words_on(axes.yaxis) == dict(enumerate(PORTUGUESE))
     assert words_on(axes.xaxis) == dict(enumerate(ENGLISH[1:]))
@@ -95,7 +95,7 @@ def test_all_heads_of_a_layer(rng, heads, rows):
     panels = heatmaps(figure)
     assert len(panels) == heads and len({round(axes.get_position().y0, 6) for axes in panels}) == rows
     for h, axes in enumerate(panels):
-        np.testing.assert_array_equal(axes.images[0].get_array(), weights[h])
+        np.testing.assert_allclose(axes.images[0].get_array(), weights[h], atol=1e-6)
         assert axes.get_title() == f"head {h + 1}"
         assert axes.images[0].get_clim() == (0, 1)
     first_column = [axes for axes in panels if words_on(axes.yaxis)]

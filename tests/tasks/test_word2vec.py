@@ -232,8 +232,9 @@ def test_a_batch_depends_on_its_step_alone():
 
 def test_no_batch_is_empty():
     """However hard a short text is thinned out."""
-    grams = SkipGrams([4, 5] * 20, 6, window=2, negatives=1, batch_size=3, subsample=1e-9)
-    assert all(len(grams.batch(step).center) for step in range(50))
+    for subsample in (1e-9, 0.005):  # none is left, and fewer than there are steps
+        grams = SkipGrams([4, 5] * 20, 6, window=2, negatives=1, batch_size=3, subsample=subsample)
+        assert all(len(grams.batch(step).center) for step in range(50))
 
 
 @pytest.mark.parametrize(
