@@ -136,7 +136,7 @@ def test_windows(folder_of, case, settings, window):
 
 
 def test_what_an_old_file_leaves_out():
-    """The defaults of Hugging Face's classes. The first 28 layers of Qwen2 see everything, unless a file says otherwise."""
+    """The defaults of Hugging Face's classes. By default the first 28 layers of Qwen2 see everything."""
     sizes = {"vocab_size": 9, "max_position_embeddings": 8, "hidden_size": 4, "intermediate_size": 8}
     sizes |= {"num_attention_heads": 2, "model_type": "qwen2", "use_sliding_window": True}
     settings = layout.read_config({**sizes, "num_hidden_layers": 28}, {})
