@@ -50,7 +50,7 @@ class GPTOptions(TaskOptions):
     seed: int = seed("parameters, batches and dropout")
 
     def __post_init__(self):
-        if self.lr is None:
+        if self.lr is None and isinstance(self.d_model, int) and self.d_model > 0:
             object.__setattr__(self, "lr", LR * (128 / self.d_model) ** 0.5)
         super().__post_init__()
 
