@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-from pathlib import Path
 
 # Before NumPy is loaded: these matrices are small, and threads that wait for each other on a busy machine are slow.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -18,12 +17,6 @@ from transformer_np.models import Transformer, TransformerConfig
 from transformer_np.support.processes import cores
 
 
-def pytest_addoption(parser):
-    parser.addoption(
-        "--submission", metavar="FILE", help="a student's homework: tests/homework checks the answers in it"
-    )
-
-
 @pytest.hookimpl(optionalhook=True)  # of a plugin that may be missing
 def pytest_xdist_auto_num_workers():
     """On one core `-n auto` runs the tests here: a process beside this one would only make it wait."""
@@ -32,17 +25,12 @@ def pytest_xdist_auto_num_workers():
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config, items):
-    """Tests in a browser are long. With --submission, of the tests of homework only those of the answers are run."""
+    """Tests in a browser are long."""
     for item in items:
         if "browser" in item.fixturenames:
             item.add_marker("long")
     # the longest first, so that no core waits at the end
     items.sort(key=lambda item: item.get_closest_marker("notebooks") is None)
-    if config.getoption("submission"):
-        others = {item for item in items if Path(__file__).parent / "homework" in item.path.parents}
-        others = {item for item in others if item.path.name != "test_submission.py"}
-        items[:] = [item for item in items if item not in others]
-        config.hook.pytest_deselected(items=list(others))
 
 
 def pytest_collection_finish(session):

@@ -19,6 +19,7 @@ from transformer_np.layers import (
     MultiHeadAttention,
     PositionalEncoding,
     TiedLinear,
+    initial,
 )
 from transformer_np.masks import causal_mask
 from transformer_np.module import Module
@@ -83,6 +84,8 @@ def test_values_at_the_start():
     assert not Linear(D, FF).b.data.any()
     assert abs(Linear(300, 200, rng=0).w.data).max() == pytest.approx((6 / 500) ** 0.5, rel=1e-3)
     assert Embedding(300, 100, rng=0).table.data.std() == pytest.approx(0.1, rel=0.05)
+    biases = initial.uniform(0, (3000,), 0.5, np.float32)
+    assert (biases.min(), biases.max(), biases.mean()) == (pytest.approx((-0.5, 0.5, 0), abs=0.02))
     assert LayerNorm(D).gamma.data.tolist() == [1] * D
     assert LayerNorm(D).beta.data.tolist() == [0] * D
 

@@ -126,12 +126,24 @@ def test_settings_of_each_kind(folder_of):
         ("mistral", {"sliding_window": "left out"}, 4095),
         ("qwen2", {"use_sliding_window": True}, None),  # from layer 2 on, and there are 2
         ("qwen2", {"use_sliding_window": True, "max_window_layers": 0}, 3),
+        ("qwen2", {"use_sliding_window": True, "max_window_layers": 0, "sliding_window": "left out"}, 4095),
         ("qwen2", {"use_sliding_window": True, "layer_types": ["sliding_attention"] * 2}, 3),
         ("llama", {"sliding_window": 3}, None),  # Llama has none, whatever its file says
     ],
 )
 def test_windows(folder_of, case, settings, window):
     assert Llama.from_pretrained(folder_of(case, **settings)).config.window == window
+
+
+def test_what_an_old_file_leaves_out():
+    """The defaults of Hugging Face's classes. By default the first 28 layers of Qwen2 see everything."""
+    sizes = {"vocab_size": 9, "max_position_embeddings": 8, "hidden_size": 4, "intermediate_size": 8}
+    sizes |= {"num_attention_heads": 2, "model_type": "qwen2", "use_sliding_window": True}
+    settings = layout.read_config({**sizes, "num_hidden_layers": 28}, {})
+    assert (settings["eps"], settings["rope_theta"], settings["window"]) == (1e-6, 10000.0, None)
+    assert (settings["tie_embeddings"], settings["num_kv_heads"], settings["d_head"]) == (False, None, None)
+    with pytest.raises(ValueError, match="for some layers only"):
+        layout.read_config({**sizes, "num_hidden_layers": 29}, {})
 
 
 def test_a_head_of_its_own_in_a_tied_file(folder_of):

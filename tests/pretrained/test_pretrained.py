@@ -20,9 +20,9 @@ from transformer_np.decoding import generate, greedy_decode
 from transformer_np.inspection.samples import randomised
 from transformer_np.layers import initial
 from transformer_np.layers.initial import blank
-from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Transformer, TransformerConfig
+from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, T5Config, Transformer, TransformerConfig
+from transformer_np.models.layouts import bert, gpt2, t5
 from transformer_np.models.layouts import folder as folder_module
-from transformer_np.models.layouts import gpt2
 from transformer_np.pretrained import PretrainedTokenizer, SentenceEncoder, load_any, minilm_folder, save_pretrained
 
 IGNORES_NEXT_SENTENCE = pytest.warns(UserWarning, match=r"ignored.*cls\.seq_relationship\.bias, cls\.seq_relation")
@@ -706,3 +706,16 @@ def test_minilm_there_and_back(minilm, tmp_path):
     assert before.keys() - after.keys() == {"embeddings.position_ids"} and not after.keys() - before.keys()
     assert all(np.array_equal(before[name], values) for name, values in after.items())
     assert PretrainedTokenizer(tmp_path).encode("a dog") == minilm.tokenizer.encode("a dog")
+
+
+def test_what_an_old_file_leaves_out():
+    """The defaults of Hugging Face's classes, which small old config.json files rely on."""
+    sizes = {"vocab_size": 9, "num_layers": 3, "d_model": 4, "num_heads": 2, "d_kv": 2, "d_ff": 8}
+    config = T5Config(**t5.read_config(sizes, {}))
+    assert config == T5Config(9, 4, 2, 2, 3, 3, 8)
+    sizes = {"vocab_size": 9, "n_positions": 8, "n_embd": 4, "n_head": 2, "n_layer": 1}
+    found = gpt2.read_config(sizes, {})
+    assert GPTConfig(**found) == GPTConfig(9, 8, 4, 2, 1, dropout=0.1)
+    sizes = {"vocab_size": 9, "max_position_embeddings": 8, "hidden_size": 4, "intermediate_size": 8}
+    found = bert.read_config({**sizes, "num_attention_heads": 2, "num_hidden_layers": 1}, {})
+    assert BertConfig(**found) == BertConfig(9, 8, 4, 2, 1, 8, pooler=False, mlm_head=False)
