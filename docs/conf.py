@@ -55,6 +55,7 @@ REFERENCE = {  # page: the modules on it
     "tasks": ["tasks", *(f"tasks.{name}" for name in TASKS)],
     **{name: [name] for name in ("data", "pretrained", "gradcheck", "tracing", "plots", "lecture", "complexity")},
     "blocks": ["blocks"],
+    "inspection": ["inspection"],
     "homework": ["homework", "homework.exercise"],
 }
 

@@ -2,9 +2,9 @@
 
     python tests/make_stubs.py
 
-Annotations would hide the formulas of `functional`. So its types stand in a stub. The types of the arguments come from
-`@shapes`, from the defaults and from TYPES below, where an argument with a new name needs a line; the types of the
-results come from a call of each function.
+Annotations would hide the formulas of `functional`. So its types are in a stub. The types of the arguments come from
+`@shapes`, from the defaults and from the examples in inspection/samples.py; the types of the results come from a call
+of each function.
 """
 
 import inspect
@@ -14,42 +14,36 @@ import numpy as np
 
 import transformer_np
 from transformer_np import functional as F
+from transformer_np.inspection.samples import EXAMPLES, arguments_of
 
 PACKAGE = Path(transformer_np.__file__).parent
 HEAD = '"""Made by tests/make_stubs.py for editors and type checkers; the docstrings are in the .py files."""\n'
-TYPES = {  # of the arguments that `@shapes` does not name and that have no default, or one that is not of their type
-    "T": "int",
-    "K": "int",
+TYPES = {  # of the arguments whose type neither `@shapes` nor the default nor the example of a call says
     "S": "int | None",
     "approximate": 'Literal["tanh", "none"]',
-    "buckets": "ArrayLike",
-    "d_model": "int",
     "dloss": "float | np.floating | np.ndarray",
     "dtype": "DTypeLike",
-    "ids": "ArrayLike",
     "ignore_index": "int | None",
-    "keep": "np.ndarray",
-    "length": "int",
     "mask": "np.ndarray | tuple[np.ndarray, ...] | None",
-    "num_buckets": "int",
-    "num_embeddings": "int",
-    "num_heads": "int",
-    "p": "float",
-    "positions": "ArrayLike",
-    "repeats": "int",
     "rng": "np.random.Generator | int",
     "scaling": "Mapping[str, str | float] | None",
-    "targets": "ArrayLike",
-    "window": "int",
 }
+
+
+def type_of(name, default):
+    """The type of an argument that is no array of floats."""
+    example = EXAMPLES.get(name) if default is inspect.Parameter.empty else default
+    if name in TYPES or not isinstance(example, np.ndarray):
+        return TYPES.get(name, type(example).__name__)
+    return "np.ndarray" if example.dtype == bool else "ArrayLike"
 
 
 def argument(parameter, stated):
     """An argument as the stub has it: "b: ArrayLike | None = None"."""
     name, default = parameter.name, parameter.default
     if default is inspect.Parameter.empty:
-        return f"{name}: {'ArrayLike' if name in stated else TYPES[name]}"
-    kind = "ArrayLike | None" if name in stated else TYPES.get(name, type(default).__name__)
+        return f"{name}: {'ArrayLike' if name in stated else type_of(name, default)}"
+    kind = "ArrayLike | None" if name in stated else type_of(name, default)
     shown = f"np.{default.__name__}" if isinstance(default, type) else repr(default).replace("'", '"')
     return f"{name}: {kind} = {shown}"
 
@@ -61,10 +55,11 @@ def result(value):
     return "np.ndarray" if isinstance(value, np.ndarray) else "np.floating"
 
 
-def signature(name, returned):
-    """One line of the stub; returned: the result of a call."""
-    function = getattr(F, name)
-    stated = inspect.getclosurevars(function).nonlocals.get("specs", {})
+def signature(name):
+    """One line of the stub."""
+    function = F.FUNCTIONS[name]
+    stated = getattr(function, "shapes", {})
+    returned = function(*arguments_of(name, np.random.default_rng(0)).values())
     arguments = [argument(parameter, stated) for parameter in inspect.signature(function).parameters.values()]
     line = f"def {name}({', '.join(arguments)}) -> {result(returned)}: ..."
     if len(line) > 120:
@@ -73,13 +68,21 @@ def signature(name, returned):
     return line
 
 
-def stub_of_functions(calls):
-    """functional/__init__.pyi; calls: {name: arguments of a call}."""
-    lines = [signature(name, getattr(F, name)(*calls[name])) for name in F.__all__]
-    imports = "from collections.abc import Mapping\nfrom typing import Literal\n\n"
+def stub_of_functions():
+    """functional/__init__.pyi"""
+    lines = [signature(name) for name in F.__all__]
+    imports = "from collections.abc import Callable, Mapping\nfrom typing import Literal\n\n"
     imports += "import numpy as np\nfrom numpy.typing import ArrayLike, DTypeLike\n"
     names = "".join(f'    "{name}",\n' for name in F.__all__)
-    return "\n".join([HEAD + "\n" + imports, "TILE: int\n", f"__all__ = [\n{names}]\n", *lines, ""])
+    return "\n".join(
+        [
+            HEAD + "\n" + imports,
+            "TILE: int\nFUNCTIONS: Mapping[str, Callable]\n",
+            f"__all__ = [\n{names}]\n",
+            *lines,
+            "",
+        ]
+    )
 
 
 def aliased(names):
@@ -99,14 +102,9 @@ def stub_of_the_package():
 
 def stubs():
     """{file: text}"""
-    from functional.test_functional import ARGUMENTS
-
-    rng = np.random.default_rng(0)
-    calls = {name: make(lambda *shape: rng.normal(size=shape)) for name, make in ARGUMENTS.items()}
-    calls |= {"relative_position_buckets": (2,), "rotary_frequencies": (2,)}
     return {
         PACKAGE / "__init__.pyi": stub_of_the_package(),
-        PACKAGE / "functional" / "__init__.pyi": stub_of_functions(calls),
+        PACKAGE / "functional" / "__init__.pyi": stub_of_functions(),
     }
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from transformer_np import data, decoding, functional, gradcheck, layers, masks, models, tasks, training
+from transformer_np.inspection.samples import EXAMPLES, arguments_of
 from transformer_np.layers import blocks
 from transformer_np.module import Parameter
 from transformer_np.tasks import all_tasks
@@ -30,24 +31,10 @@ PAIR = models.Transformer(
 )
 SENTENCES = [(f"source {i}", "target") for i in range(40)]
 GIVEN = {
-    "rng": 0,
-    "x": X,
-    "dy": X,
-    "gamma": np.ones(3),
-    "beta": np.ones(3),
-    "p": 0.5,
-    "keep": X > 0,
+    **EXAMPLES,
     "logits": X,
-    "probs": X,
-    "targets": np.array([0, 1]),
     "ids": IDS,
-    "T": 3,
-    "S": 3,
-    "window": 1,
     "pad_id": 0,
-    "K": 4,
-    "positions": 1,
-    "length": 9,
     "parameters": [Parameter(np.ones(3))],
     "max_norm": 1.0,
     "step": 3,
@@ -73,7 +60,6 @@ GIVEN = {
     "batch_size": 2,
     "d_in": 3,
     "d_out": 3,
-    "num_embeddings": 5,
     "num_positions": 5,
     "kernel_size": 2,
     "segment_len": 3,
@@ -82,47 +68,20 @@ GIVEN = {
     "attention": None,
     "sublayer": None,
     "value": 1,
-    "log_total": np.ones((1, 1, 2)),
-    "buckets": np.zeros((3, 3), int),
-    "dbias": np.ones((2, 3, 3)),
-    "weights": X[None, None],
-    "num_buckets": 8,
     "sentinels": [20, 21, 22, 23, 24, 25],
     "T_max": 5,
-    "center": np.ones((2, 4)),
-    "context": np.ones((2, 4)),
-    "negatives": np.ones((2, 3, 4)),
-    "p_context": np.ones(2),
-    "p_negatives": np.ones((2, 3)),
     "name": "xl",
-    "dloss": 1.0,
     "schedule": None,
-    "q": X[None, None],
-    "tile": 2,
-    "k": X[None, None],
-    "v": X[None, None],
-    "repeats": 2,
-    "dilation": 1,
     "objective": None,
     "optimizer": None,
-    "w": np.ones((2, 3, 4)),
     "texts": [([4, 5, 6], 0), ([5, 6, 7], 1)],
-    "y": X,
     "gradients": [X],
     "parts": [data.Seq2SeqBatches([([5, 6], [7])], 1)],
-    "dout": X[None, None],
-    "out": X[None, None],
-    "lse": X[None],
-    "gate": X,
-    "w_gate": np.ones((3, 3)),
     "path": "no-such-folder/vectors",
     "vocabulary": ["<pad>", "<bos>", "<eos>", "<unk>", "a"],
     "vectors": X,
     "words": ["a", "b"],
     "target": functional.relu,
-    "hidden": X,
-    "w1": np.ones((3, 3)),
-    "w2": np.ones((3, 3)),
     "merges": [],
 }
 OF = {
@@ -131,19 +90,11 @@ OF = {
     "corrupt_spans": {"ids": np.arange(9)},
     "SkipGrams": {"ids": np.arange(4, 13), "vocab_size": 20, "negatives": 2},
     "SpanBatches": {"ids": np.arange(40) % 7, "block_size": 12},
-    "rotary": {"x": np.ones((2, 4)), "positions": np.arange(2)},
-    "rotary_backward": {"dy": np.ones((2, 4)), "positions": np.arange(2)},
-    "embedding_backward": {"dy": np.ones((2, 2, 3))},
     "TextBatches": {"ids": np.arange(30)},
     "TextStreams": {"ids": np.arange(30)},
     "validation_batches": {"ids": np.arange(30)},
-    "causal_conv1d_backward": {"dy": np.ones((2, 3, 4)), "x": np.ones((2, 3, 3))},
-    "causal_conv1d": {"x": np.ones((2, 3, 3))},
     "MaskedBatches": {"texts": [[4, 5], [6, 7]]},
-    "repeat_heads": {"x": X[None, None]},
-    "repeat_heads_backward": {"dy": X[None, None]},
     "mask_tokens": {"ids": IDS + 3},
-    "split_heads": {"x": np.ones((2, 3, 4))},
     "Trainer": {
         "model": MODEL,
         "optimizer": training.SGD([Parameter(np.ones(3))]),
@@ -202,10 +153,7 @@ NAMES = {
 # not a mathematical argument of the model: recorded results
 RECORDS = {"Hypothesis", "History", "CopyCurves", "Run", "Setup", "short", "GradientReport", "Segment"}
 OTHER_RNG = {"LayerNorm", "RMSNorm", "PositionalEncoding", "dropout"}  # draw nothing; the last shows NumPy's own line
-LISTS = {  # arguments that are a list of texts for one function and of examples for another
-    "train": {"texts": ["a text", "another text"]},
-    "gated_feed_forward": {"w1": np.ones((3, 3)), "w2": np.ones((3, 3))},
-}
+LISTS = {"train": {"texts": ["a text", "another text"]}}  # elsewhere a list of examples
 
 
 def public():
@@ -251,13 +199,17 @@ def arguments():
 ARGUMENTS = arguments()
 
 
+def arrays_for(name):
+    return arguments_of(name, np.random.default_rng(0)) if name in functional.FUNCTIONS else {}
+
+
 def call(name, thing, argument, bad):
     """The call with one wrong argument, run to its end."""
     if is_dataclass(thing):
         needed = [f.name for f in fields(thing) if f.default is MISSING and f.default_factory is MISSING]
     else:
         needed = [n for n, p in inspect.signature(thing).parameters.items() if p.default is inspect.Parameter.empty]
-    examples = {**GIVEN, **OF.get(name, {}), **LISTS.get(name.rpartition(".")[2], {})}
+    examples = {**GIVEN, **OF.get(name, {}), **LISTS.get(name.rpartition(".")[2], {}), **arrays_for(name)}
     given = {n: examples[n] for n in needed if n not in (argument, "inputs", "options")}
     if name == "check_gradients":
         return thing(given["target"], X, **{argument: bad})
@@ -344,7 +296,7 @@ def examples_of(name, thing):
         parameters = inspect.signature(thing).parameters
     except ValueError:
         return {}
-    rng, examples = np.random.default_rng(0), {**GIVEN, **OF.get(name, {}), "rng": 0, "max_len": 2}
+    rng, examples = np.random.default_rng(0), {**GIVEN, **OF.get(name, {}), "max_len": 2, **arrays_for(name)}
     needed = [n for n, p in parameters.items() if p.default is inspect.Parameter.empty or n in ("rng", "max_len")]
     given = {n: examples.get(n) for n in needed}
     if not any(isinstance(value, np.ndarray) for value in given.values()):

@@ -56,8 +56,7 @@ BY_NAME = {
     ("bench", "child"),  # a module of its own folder
     ("homework", "exercise"),  # the package of an exercise's function
     ("homework", "path"),  # its own sheets
-    ("grading", "sandbox", "answers"),
-    ("grading", "sandbox", "isolation"),  # modules that are built into Python
+    ("grading", "sandbox", "given"),  # a module of the package that a submission names
 }
 IMPORTERS = {"import_module", "__import__", "run_module", "run_path"}
 

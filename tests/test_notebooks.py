@@ -1,9 +1,13 @@
 """The committed notebooks: what is in them, and a fresh execution of each (`pytest -m notebooks`)."""
 
 import importlib.util
+import json
+import re
 from pathlib import Path
 
 import pytest
+
+from transformer_np.notebooks.texts import experiment_cells, fingerprint, results
 
 # nbformat takes seconds to import, so the tests that use it import it: collecting them stays cheap.
 MISSING = [name for name in ("nbformat", "nbclient") if importlib.util.find_spec(name) is None]
@@ -52,7 +56,8 @@ def test_a_notebook_is_written_as_build_writes(text):
     notebook = _committed(text)
     _nbformat().validate(notebook)
     tidied = build.tidy(notebook, build.number(text))
-    assert build.written(tidied) == build.target(text).read_bytes(), f"run python notebooks/build.py {text.stem[:2]}"
+    number = build.number(text)
+    assert build.written(tidied) == build.target(text).read_bytes(), f"run python notebooks/build.py {number}"
 
 
 def _nbformat():
@@ -70,6 +75,42 @@ def _committed(text):
 @each
 def test_a_fresh_execution_says_the_same(text):
     assert build.check(text) == []
+
+
+@pytest.mark.parametrize("kernels", ["Haswell", "SkylakeX", "Zen"])
+@pytest.mark.parametrize("number", ["02", "03"])
+def test_the_colours_stored_are_those_of_every_processor(number, kernels, monkeypatch):
+    """OpenBLAS adds in another order on each; a page stores a colour for each number of a matrix."""
+    monkeypatch.setenv("OPENBLAS_CORETYPE", kernels)
+    [text] = build.sources([number])
+    assert any(_colours(cell) for cell in _committed(text).cells)
+    fresh = build.execute(build.read_text(text))
+    for ours, theirs in zip(_committed(text).cells, fresh.cells, strict=True):
+        assert _colours(ours) == _colours(theirs)
+
+
+def _colours(cell):
+    pages = (output.get("data", {}).get("text/html", "") for output in cell.get("outputs", ()))
+    return [colour for page in pages for colour in re.findall(r"background:(#[0-9a-f]{6})", page)]
+
+
+@each
+def test_stored_results_are_of_the_experiment_in_the_text(text):
+    if not experiment_cells(text):
+        return
+    stored = json.loads(text.with_name(f"{build.number(text)}_results.json").read_text(encoding="utf-8"))
+    assert stored["cells"] == fingerprint(text), f"run python notebooks/experiment.py {build.number(text)} again"
+    assert all(len(runs) >= 3 for runs in results(build.number(text)).values())
+
+
+def test_a_fingerprint_changes_with_the_experiment_only(text):
+    def of(old, new):
+        text.write_text(SOURCE.replace("```python\n", '```python tags=["experiment"]\n', 1).replace(old, new))
+        return fingerprint(text)
+
+    before = of("", "")
+    assert of("x = 1 / 3", "x = 1 / 3  # a comment") == of("Some words", "Other words") == before
+    assert of("1 / 3", "1 / 4") != before
 
 
 # --- the checks themselves ------------------------------------------------------------------------------------------
@@ -260,6 +301,12 @@ def test_with_a_repository_a_notebook_installs_the_package(text, monkeypatch):
 def test_the_cell_that_installs_runs_where_the_package_is_there(text, monkeypatch):
     monkeypatch.setattr(build, "repository", lambda: "https://host.example/owner/name")
     assert build.build(text) == []
+
+
+def test_of_a_long_line_only_what_is_around_the_difference_is_shown(text):
+    a, b = (_executed(build.read_text(text), [_stream(f"{'x' * 500} {end}")], []) for end in ("0.1", "0.9"))
+    [message] = build.output_differences(a, b)
+    assert "0.1" in message and "0.9" in message and len(message) < 350
 
 
 def test_which_notebooks(text):

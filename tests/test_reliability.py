@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,14 +53,6 @@ ROOT = str(Path(cli.__file__).parents[1])
 SMALL = GPTConfig(9, max_len=6, d_model=4, num_heads=2, num_layers=1)
 TEXT = "some words of a text that is long enough to learn from. " * 30
 OPTIONS = {"block_size": 8, "batch_size": 2, "layers": 1, "heads": 2, "d_model": 8, "steps": 3}
-
-
-@pytest.fixture
-def interruptible():
-    """SIGINT as in a shell's foreground, also in child processes."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
@@ -204,7 +197,7 @@ def test_what_a_model_needs_at_least(config, monkeypatch):
 
     said = []
     monkeypatch.setattr(base, "check_memory", lambda what, needed: said.append(needed))
-    fitting(config)
+    fitting(config, type(config))
     made = getattr(models, type(config).__name__.removesuffix("Config"))(config)
     layers = sum(getattr(config, f"num_{which}layers", 0) for which in ("", "encoder_", "decoder_"))
     needed, has = said[0] - base.OBJECTS * layers, 4 * made.num_parameters()
@@ -375,12 +368,17 @@ def test_a_full_disk_is_named_with_the_file(tmp_path):
     """Also of the losses beside a checkpoint; and the lock of a folder is none of what cannot be written."""
     import resource
 
+    from transformer_np import plots
+
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
         with pytest.raises(OSError, match=r"too large: .*a\.txt'"):
             files.write_text(tmp_path / "a.txt", "text")
+        for ending in ("png", "svg", "pdf"):  # not the AttributeError that matplotlib raises for .pdf
+            with pytest.raises(OSError, match=rf"too large: .*b\.{ending}'"):
+                plots.mask(np.eye(3, dtype=bool)).savefig(tmp_path / f"b.{ending}")
         with pytest.raises(OSError, match=r"too large: .*a\.history'"):
             Record(np.ones((3, 2))).save(tmp_path / "a.safetensors")
         with files.held(tmp_path / "run"):
@@ -475,7 +473,7 @@ def test_a_crash_leaves_no_lock(tmp_path):
 @posix
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_signal_saves(learned, tmp_path, number, workers, interruptible):
+def test_a_signal_saves(learned, tmp_path, number, workers):
     command = [sys.executable, "-m", "transformer_np", "train", "gpt", "--text", str(learned / "text.txt")]
     command += ["--steps", "100000", "--out", str(tmp_path / "run"), "--workers", workers]
     command += [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items() if name != "steps"]
@@ -487,6 +485,29 @@ def test_a_signal_saves(learned, tmp_path, number, workers, interruptible):
     assert "everything is saved" in err and "Traceback" not in err
     header = load_checkpoint(tmp_path / "run" / runs.CHECKPOINT)[1]
     assert f"interrupted after step {header['step']};" in err
+
+
+@pytest.mark.long
+@posix
+@pytest.mark.parametrize("seconds", [0.1, 0.3, 0.5, None])
+def test_two_signals_in_a_row(learned, tmp_path, seconds):
+    """While the package is imported, or when a step is done: no traceback, whatever the second one meets."""
+    command = [sys.executable, "-m", "transformer_np", "train", "gpt", "--text", str(learned / "text.txt")]
+    command += ["--steps", "100000", "--out", str(tmp_path / "run")]
+    command += [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items() if name != "steps"]
+    for gap in (0, 0.02):
+        with subprocess.Popen(command, bufsize=0, stderr=subprocess.PIPE) as process:
+            if seconds is None:
+                stderr_until(process, A_STEP_IS_DONE)
+            else:
+                time.sleep(seconds)
+            process.send_signal(signal.SIGINT)
+            time.sleep(gap)
+            process.send_signal(signal.SIGINT)
+            err = process.stderr.read().decode()
+        assert process.returncode == 130, err
+        assert "Traceback" not in err
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
 
 
 @pytest.mark.long
@@ -571,7 +592,7 @@ def test_an_error_without_a_text_and_a_bug(capsys, monkeypatch):
         (KeyError("k"), 3, "a bug, please report it: KeyError: 'k'"),
     ):
         parser = cli.build_parser()
-        monkeypatch.setattr(cli, "build_parser", lambda parser=parser: parser)
+        monkeypatch.setattr(cli, "build_parser", lambda *_, parser=parser: parser)
 
         def run(args, error=error):
             raise error

@@ -15,7 +15,8 @@ To begin with:
     Adam, Trainer       one step yourself, or a whole training run with validation and checkpoints
     greedy_decode, beam_search, generate                           from a trained model to ids
     Translator.load("runs/translate-1")                            the result of `transformer-np train translate`
-    check_gradients, trace, plots                                  check a backward, list every step, draw
+    check_gradients, check_layer, check_model                      check a backward, a layer, a model of your own
+    trace, plots                                                   list every step, draw
     homework            exercises: `transformer-np homework start work`
 
 `help(transformer_np.Transformer)` explains each of them; `transformer-np` in a shell lists the commands. Arrays are
@@ -69,6 +70,8 @@ _HOMES = {
     "WordVectors": "tasks.word2vec",
     "beam_search": "decoding",
     "check_gradients": "gradcheck",
+    "check_layer": "inspection",
+    "check_model": "inspection",
     "generate": "decoding",
     "greedy_decode": "decoding",
     "noam_schedule": "training",

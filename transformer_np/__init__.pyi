@@ -3,6 +3,7 @@
 from . import data as data, decoding as decoding, functional as functional, gradcheck as gradcheck, homework as homework, layers as layers, lecture as lecture, masks as masks, models as models, module as module, plots as plots, pretrained as pretrained, tasks as tasks, training as training
 from .decoding import beam_search as beam_search, generate as generate, greedy_decode as greedy_decode
 from .gradcheck import check_gradients as check_gradients
+from .inspection import check_layer as check_layer, check_model as check_model
 from .models import Bert as Bert, BertConfig as BertConfig, GPT as GPT, GPTConfig as GPTConfig, Llama as Llama, LlamaConfig as LlamaConfig, T5 as T5, T5Config as T5Config, Transformer as Transformer, TransformerConfig as TransformerConfig, TransformerXL as TransformerXL, TransformerXLConfig as TransformerXLConfig, Word2Vec as Word2Vec, Word2VecConfig as Word2VecConfig
 from .tasks.t5 import TextToText as TextToText
 from .tasks.translation import Translator as Translator
@@ -35,6 +36,8 @@ __all__ = [
     "WordVectors",
     "beam_search",
     "check_gradients",
+    "check_layer",
+    "check_model",
     "generate",
     "greedy_decode",
     "noam_schedule",

@@ -1,3 +1,47 @@
-from .cli import main
+"""The process of the command line. It ends without a traceback even if Ctrl-C arrives while the package is being
+imported, or twice in a row, and it goes on if its messages cannot be written."""
 
-raise SystemExit(main())
+import signal
+import sys
+from contextlib import suppress
+
+INTERRUPTED = 130
+
+
+class Messages:
+    """Standard error, from which a text that cannot be written is dropped: a log file on a full disk must not end a
+    training run."""
+
+    def __init__(self, stream):
+        self._stream = stream
+
+    def write(self, text):
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self):
+        with suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+
+def main():
+    """Run the command of sys.argv and return its exit code."""
+    if sys.stderr is not None:
+        sys.stderr = Messages(sys.stderr)
+    try:
+        from .cli import main as run
+
+        return run()
+    except KeyboardInterrupt:  # before `run` handles it, or while it handles the first one
+        print("transformer-np: error: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the exit code is decided
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -2,73 +2,70 @@
 
 import argparse
 import os
+import re
 import sys
-from contextlib import suppress
-from difflib import get_close_matches
+from contextlib import nullcontext, suppress
 from functools import cache
+from importlib import import_module
 
 # Before NumPy is loaded. The models here are small: splitting one small matrix product among threads gains nothing, and
 # the threads wait for each other while another program runs. `train --workers` uses the other cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from . import __version__
-from .commands import (
-    bench,
-    classify,
-    complexity,
-    embed,
-    explore,
-    generate,
-    gradcheck,
-    homework,
-    lecture,
-    neighbours,
-    plot,
-    start,
-    t5,
-    train,
-    translate,
-)
+from .commands import COMMANDS
 from .support.progress import showing_progress
-from .training import TrainingError
-from .training.mpi import last_words
-
-COMMANDS = (
-    lecture,
-    start,
-    train,
-    translate,
-    generate,
-    classify,
-    t5,
-    embed,
-    neighbours,
-    plot,
-    explore,
-    homework,
-    gradcheck,
-    complexity,
-    bench,
-)
 
 DONE, CHECK_FAILED, BAD_USE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that suggests the command or value that was probably meant."""
+    """A parser that suggests the command, flag or value that was probably meant."""
 
     def _check_value(self, action, value):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            near = get_close_matches(str(value), map(str, action.choices), 1)
-            if near:
-                error.message += f"; did you mean {near[0]}?"
+            error.message += _meant(str(value), map(str, action.choices))
             raise
+
+    def _get_values(self, action, arg_strings):
+        """As in argparse, which from Python 3.13 on reads `--steps=--` so too: earlier versions drop this value."""
+        if arg_strings == ["--"] and action.option_strings and action.nargs in (None, "+"):
+            value = self._get_value(action, "--")
+            self._check_value(action, value)
+            return [value] if action.nargs else value
+        return super()._get_values(action, arg_strings)
+
+    def parse_known_args(self, args=None, namespace=None):
+        """As in argparse, but a flag that is left over is an error here, where the other flags are known."""
+        found, rest = super().parse_known_args(args, namespace)
+        wrong = [text for text in rest if text.startswith("-")]
+        if wrong:
+            flags = [flag for action in self._actions for flag in action.option_strings]
+            self.error(f"unrecognized arguments: {' '.join(rest)}{_meant(wrong[0].partition('=')[0], flags)}")
+        return found, rest
+
+    def error(self, message):
+        """As in argparse; if a kind or a picture is missing, the message lists them."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction) and message.endswith(f"required: {action.metavar}"):
+                message += f", one of {', '.join(action.choices)}"
+        super().error(message)
+
+
+def _meant(text, known):
+    """The known text most similar to this one, for the end of a message; empty if none is similar."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(text, known, 1)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 @cache
-def build_parser():
+def build_parser(only=None):
+    """The parser of all commands. With `only`, just this command has its arguments, and the others have their names:
+    to read a command's arguments takes as long as to load its part of the package."""
     parser = Parser(
         prog="transformer-np",
         description="The Transformer in plain NumPy: the lecture's worked examples, training, translation, pictures.",
@@ -76,8 +73,11 @@ def build_parser():
     )
     parser.add_argument("--version", action="version", version=f"transformer-np {__version__}")
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True)
-    for command in COMMANDS:
-        command.add_parser(subparsers)
+    for name, summary in COMMANDS.items():
+        if only in (None, name):
+            import_module(f".commands.{name}", __package__).add_parser(subparsers)
+        else:
+            subparsers.add_parser(name, help=summary)
     return parser
 
 
@@ -88,10 +88,11 @@ def main(argv=None):
     `python -X dev`.
     """
     _prepare_streams()
+    args = None
     try:
         argv = sys.argv[1:] if argv is None else argv
         _check_not_empty(argv)
-        parser = build_parser()
+        parser = build_parser(argv[0] if argv else "")
         if not argv:
             parser.print_help()
             return DONE
@@ -100,17 +101,21 @@ def main(argv=None):
             code = args.run(args) or DONE
         _flush()
         return code
-    except TrainingError as error:
-        return _fail(error, CHECK_FAILED)
     except BrokenPipeError:  # the reader of a pipe, such as `head`, has closed it
         return DONE
     except MemoryError as error:
         return _fail(f"out of memory{f': {error}' if str(error) else ': choose smaller sizes'}", BAD_USE)
-    except (OSError, ValueError, ModuleNotFoundError) as error:
+    except (OSError, ModuleNotFoundError) as error:
         return _fail(error, BAD_USE)
+    except ValueError as error:
+        return _fail(with_flags(str(error), args), BAD_USE)
     except KeyboardInterrupt as stop:
         return _fail(str(stop) or "interrupted", INTERRUPTED)
     except Exception as error:
+        from .training import TrainingError
+
+        if isinstance(error, TrainingError):
+            return _fail(error, CHECK_FAILED)
         if sys.flags.dev_mode:
             raise
         return _fail(f"a bug, please report it: {type(error).__name__}: {error} (python -X dev shows where)", BUG)
@@ -119,6 +124,27 @@ def main(argv=None):
             _flush()
         except (OSError, ValueError):  # drop output that cannot be written, or Python would try again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+# arguments of the library whose flags have another name
+ALSO = {"num_heads": "heads", "num_layers": "layers", "num_encoder_layers": "layers", "beam_size": "beam"}
+
+
+def with_flags(message, args):
+    """The message of an error with the flags of the command in the place of the arguments that they set: "--d-model
+    must be at least 1" instead of "d_model must be …". A name that is also a word of English, such as "text", is
+    replaced only where the message says something about an argument."""
+    if not hasattr(args, "parser"):
+        return message
+    flags = {action.dest: action.option_strings[-1] for action in args.parser._actions if action.option_strings}
+    flags |= {name: flags[flag] for name, flag in ALSO.items() if flag in flags}
+    technical, words = (
+        "|".join(name for name in flags if ("_" in name) == joined) or "(?!)" for joined in (True, False)
+    )
+    about = rf"\b({technical})\b"
+    about += rf"|(?:^|(?<=but )|(?<=: )|(?<=only ))({words})(?= (?:must|may|needs?|is|are)\b)"
+    about += rf"|(?<=needs )({words})(?=:)|\b({words})(?= = | \S+, not )"
+    return re.sub(about, lambda match: flags[match[0]], message)
 
 
 def _check_not_empty(argv):
@@ -145,7 +171,8 @@ def _flush():
 
 
 def _fail(error, code):
-    with last_words(code):
+    mpi = sys.modules.get(f"{__package__}.training.mpi")  # not loaded: no other process waits for this one
+    with mpi.last_words(code) if mpi else nullcontext():
         with suppress(OSError):  # nobody reads it
             print("transformer-np: error:", _short(error), file=sys.stderr)
     return code

@@ -5,7 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import functional as F
-from .support.checks import MOST, as_float_array, as_ids, as_rng, check_at_least, check_flag, check_number, trusting
+from .module import Module
+from .support.checks import (
+    MOST,
+    as_float_array,
+    as_ids,
+    as_rng,
+    as_text_ids,
+    check_at_least,
+    check_flag,
+    check_kind,
+    check_number,
+)
 from .support.memory import check_memory
 
 
@@ -200,7 +211,7 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
     others. beam_size 1 is greedy decoding.
 
     src (B, S)  ->  one list of ids per row; with return_hypotheses a list of Hypothesis(ids, log_prob, score) per row:
-    all in the beam at the end, best first
+    all in the beam at the end, best first. `from transformer_np.decoding import Hypothesis`
     """
     src = _check(model, src, max_len)
     check_flag("use_cache", use_cache)
@@ -249,10 +260,12 @@ def sequence_log_probs(model, src, tgt_in, tgt_out):
 
     src (B, S), tgt_in (B, T), tgt_out (B, T)  ->  (B,)
     """
+    check_kind("model", model, (Module, Excluding))
+    tgt_out = as_ids(tgt_out, model.config.tgt_vocab_size, "tgt_out")
     with model.evaluating():
         logits = model(src, tgt_in)  # (B, T, V)
     pad_id = model.config.pad_id
-    counts = (np.asarray(tgt_out) != pad_id).sum(axis=1)
+    counts = (tgt_out != pad_id).sum(axis=1)
     return (
         np.array([-F.cross_entropy(*row, ignore_index=pad_id)[0] for row in zip(logits, tgt_out, strict=True)]) * counts
     )
@@ -344,7 +357,8 @@ def generate_steps(
     check_at_least("pad_id", pad_id, -MOST)
     check_flag("use_cache", use_cache)
     sampling_distribution(np.zeros(1), temperature, top_k, top_p)  # raises for wrong options before the work begins
-    config, rng = model.config, as_rng(rng)
+    check_kind("model", model, (Module, Excluding))
+    config, rng, stop_ids = model.config, as_rng(rng), as_text_ids(list(stop_ids), "stop_ids")
     rows = [as_ids(row, config.vocab_size, "prompt") for row in prompt]
     if not rows:
         raise ValueError("prompt is empty: it must have at least one row")
@@ -367,7 +381,7 @@ def generate_steps(
             drawn = _draw(sampling_distribution(logits, temperature, top_k, top_p), rng)
             writing = (end >= lengths) & ~stopped  # inside a longer prompt, its own token comes next
             ids[writing, end] = drawn[writing]
-            stopped |= writing & np.isin(drawn, list(stop_ids))
+            stopped |= writing & np.isin(drawn, stop_ids)
             yield ids[:, : end + 1]
             if stopped.all():
                 return
@@ -383,8 +397,7 @@ def _reader(model, use_cache):
             return model(ids[:, -max_len:])[:, -1]
         if cache.length == 0:
             return model(ids, cache, last=True)[:, -1]
-        with trusting():  # for a single token the checks would take a fifth of the time
-            return model(ids[:, cache.length :], cache)[:, -1]
+        return model(ids[:, cache.length :], cache)[:, -1]
 
     return read
 
@@ -396,6 +409,7 @@ def _draw(probabilities, rng):
 
 
 def _check(model, src, max_len):
+    check_kind("model", model, (Module, Excluding))
     check_at_least("max_len", max_len, 1)
     if max_len > model.config.max_len:
         raise ValueError(f"max_len is {max_len}, more than the model's max_len = {model.config.max_len}")

@@ -4,13 +4,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from .support.checks import as_array, check_kind
 from .support.outline import Outline
 from .support.replacing import Place, Tap
+from .support.seals import Seals
 
 
 class Parameter:
@@ -20,15 +23,26 @@ class Parameter:
     all parameters in one buffer sees the new values.
     """
 
+    frozen = False
+
     def __init__(self, data):
-        data = np.array(data)
+        data = np.array(as_array(data, "the data of a Parameter", "floats"))
         if data.dtype.kind != "f":
             raise TypeError(f"a Parameter holds floats, got {data.dtype}")
         self.bind(data, np.zeros(data.shape, data.dtype))
 
+    def freeze(self):
+        """Stop learning: gradients that are added from now on are dropped and take no memory."""
+        self.frozen, self._grad = True, _NoGradient()
+
+    def unfreeze(self):
+        """Learn again, from a gradient of 0."""
+        if self.frozen:
+            self.frozen, self._grad = False, np.zeros(self._data.shape, self._data.dtype)
+
     def bind(self, data, grad):
-        """Use these two arrays from now on, without a copy."""
-        self._data, self._grad = data, grad
+        """Use these two arrays from now on, without a copy. A frozen parameter takes no gradient."""
+        self._data, self._grad = data, self._grad if self.frozen else grad
 
     @property
     def data(self) -> np.ndarray:
@@ -59,7 +73,8 @@ class Parameter:
             return
         if values is None:
             raise TypeError("a parameter holds floats, got None; for a layer without bias pass bias=False")
-        if np.ndim(values) and np.shape(values) != array.shape:
+        values = as_array(values, "the values of a parameter", "floats")
+        if values.ndim and np.shape(values) != array.shape:
             raise ValueError(f"a parameter of shape {array.shape} cannot take values of shape {np.shape(values)}")
         array[...] = values
 
@@ -68,6 +83,19 @@ class Parameter:
 
     def __repr__(self):
         return f"Parameter{self.shape} {self.dtype}"
+
+
+class _NoGradient:
+    """The gradient of a frozen parameter: what is added to it, whole or in part, is dropped."""
+
+    def __iadd__(self, _):
+        return self
+
+    def __getitem__(self, _):
+        return self
+
+    def __setitem__(self, _, values):
+        pass
 
 
 class Module:
@@ -82,7 +110,8 @@ class Module:
     always_kept = ()  # names of the values that are kept even in eval()
     taps: tuple[str, ...] = ()  # names of the kept values that `replacing` can change, besides the output
     _kept: Any = MappingProxyType({})
-    _changes: Any = MappingProxyType({})  # {name: Change} while values are replaced
+    _changes: Any = MappingProxyType({})  # {name: Tap} while values are replaced
+    _seals: Any = None  # Seals after train(check=True)
 
     if TYPE_CHECKING:  # the attributes that a subclass makes by name
 
@@ -96,7 +125,11 @@ class Module:
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         self.__dict__["_kept"] = {}  # not by __setattr__: this runs in every layer at every step
-        return self.forward(*inputs, **options)
+        try:
+            return self.forward(*inputs, **options)
+        except BaseException:
+            self.forget()
+            raise
 
     def __setattr__(self, name: str, value: Any) -> None:
         """`layer.w = array` sets the values of the parameter w; it stays the same Parameter."""
@@ -108,6 +141,12 @@ class Module:
 
     # --- the values of the last forward --------------------------------------------------------------------------
 
+    def forget(self) -> None:
+        """Drop the values of the last forward, here and in every module inside. A backward pass then says that there is
+        no forward. A call that raises does this, so that no backward pass can mix two forwards."""
+        for _, module in self.named_modules():
+            module.__dict__["_kept"] = {}
+
     def keep(self, **arrays):
         """Keep arrays of this forward by name, for the backward pass and for inspection  ->  the arrays, one or a
         tuple. Those that `replacing` changes are new."""
@@ -115,11 +154,13 @@ class Module:
             arrays = {name: self._changes[name].new(a) if name in self._changes else a for name, a in arrays.items()}
         if self.keeping:
             self.__dict__.setdefault("_kept", {}).update(arrays)
+            if self._seals is not None:
+                self._seals.add(self, arrays)
         else:
             for name in self.always_kept:
                 if name in arrays:
                     self.__dict__.setdefault("_kept", {})[name] = arrays[name]
-        return arrays.values() if len(arrays) > 1 else next(iter(arrays.values()), None)
+        return tuple(arrays.values()) if len(arrays) > 1 else next(iter(arrays.values()), None)
 
     def gradient(self, **arrays):
         """The gradients of `taps`, by name  ->  the same, one or a tuple; of an array that `replacing` has changed, the
@@ -138,6 +179,8 @@ class Module:
             raise RuntimeError(
                 f"{type(self).__name__}.backward needs a forward in train() mode, or in eval(keep=True), before it"
             )
+        if self._seals is not None:
+            self._seals.check(self, names)
         return tuple(self._kept[name] for name in names) if len(names) > 1 else self._kept[names[0]]
 
     def intermediates(self) -> dict[str, np.ndarray]:
@@ -172,8 +215,8 @@ class Module:
             function that sets entries to 0, pass `lambda dout, old: function(dout)`
 
         Run the backward pass inside the block as well. Several values may be replaced at once. Inside the block, a
-        layer computes whole attention weights instead of tiles. While the layer runs, functions of `functional` are
-        swapped for every thread.
+        layer computes whole attention weights instead of tiles. Other models compute what they always do, in other
+        threads too.
 
         Raises ValueError for an unknown name, with suggestions, and for a function that returns another shape;
         RuntimeError for a value that this forward pass does not compute, such as the memory of self-attention.
@@ -235,6 +278,21 @@ class Module:
         for parameter in self.parameters():
             parameter.grad[...] = 0
 
+    def freeze(self) -> Self:
+        """Freeze every parameter: an optimizer gets those of `learned()`."""
+        for parameter in self.parameters():
+            parameter.freeze()
+        return self
+
+    def unfreeze(self) -> Self:
+        for parameter in self.parameters():
+            parameter.unfreeze()
+        return self
+
+    def learned(self) -> dict[str, Parameter]:
+        """{dotted name: parameter} of those that are not frozen."""
+        return {name: parameter for name, parameter in self.named_parameters() if not parameter.frozen}
+
     def outline(self) -> Outline:
         """The tree of modules with their parameters, as `print(model)` shows it."""
         return self._outline("", set())
@@ -259,9 +317,17 @@ class Module:
 
     # --- modes ---------------------------------------------------------------------------------------------------
 
-    def train(self) -> Self:
-        """Dropout on; every forward keeps the arrays for the backward pass."""
-        return self._set_mode(training=True, keeping=True)
+    def train(self, check: bool = False) -> Self:
+        """Dropout on; every forward keeps the arrays for the backward pass.
+
+        check: whether the backward pass first looks whether these arrays and the parameters are still what they were.
+            `x += layer(x)` changes the x that the layer has kept, and the gradient is wrong without a word; with
+            `check` it is a RuntimeError that names the layer and the array. Costs time: for looking for a mistake
+        """
+        self._set_mode(training=True, keeping=True)
+        for path, module in self.named_modules() if check else ():
+            object.__setattr__(module, "_seals", Seals(path))
+        return self
 
     def eval(self, keep: bool = False) -> Self:
         """Dropout off; a forward keeps nothing for the backward pass, unless `keep`."""
@@ -270,6 +336,7 @@ class Module:
     def _set_mode(self, training, keeping):
         for _, module in self.named_modules():
             module.training, module.keeping = training, keeping
+            vars(module).pop("_seals", None)
         return self
 
     @contextmanager
@@ -312,18 +379,20 @@ class Module:
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
         """Copy values into the parameters by name. All values are checked before the first one is copied.
 
-        Returns (missing, unexpected) names; with `strict` such names raise ValueError. So does a wrong shape, NaN or
-        infinity. Raises TypeError for values that are not floats.
+        Returns (missing, unexpected) names; with `strict` such names raise ValueError. Frozen parameters may be
+        missing: they stay as they are. A wrong shape, NaN or infinity raise ValueError, values that are not
+        floats TypeError.
         """
+        check_kind("state", state, Mapping)
         own = dict(self.named_parameters())
-        missing, unexpected = sorted(own.keys() - state.keys()), sorted(state.keys() - own.keys())
+        missing, unexpected = sorted(self.learned().keys() - state.keys()), sorted(state.keys() - own.keys())
         if strict and (missing or unexpected):
             raise ValueError(
                 f"the state does not belong to this {type(self).__name__}: "
                 f"missing {_some(missing)}, not expected {_some(unexpected)}"
             )
         for name in own.keys() & state.keys():
-            values = np.asarray(state[name])
+            values = as_array(state[name], name, "floats")
             if values.dtype.kind != "f":
                 raise TypeError(f"{name} must be floats, got {values.dtype}")
             if values.shape != own[name].shape:
@@ -333,6 +402,21 @@ class Module:
         for name in own.keys() & state.keys():
             own[name].data = state[name]
         return missing, unexpected
+
+
+def forward_part(method: Callable) -> Callable:
+    """Decorate a method that runs a part of the forward, such as `encode`: if it raises, the model forgets the last
+    forward, as after a call that raises."""
+
+    @wraps(method)
+    def run(self, *args, **kwargs):
+        try:
+            return method(self, *args, **kwargs)
+        except BaseException:
+            self.forget()
+            raise
+
+    return run
 
 
 def _some(names, most=5):

@@ -137,10 +137,44 @@ def test_version_and_bad_use(capsys):
     assert fails(capsys, "train", "gtp").endswith("; did you mean gpt?")
     assert fails(capsys, "train", "translate", "--tokens", "wrod").endswith("; did you mean word?")
     assert "did you mean" not in fails(capsys, "dance")
-    assert "required: KIND" in fails(capsys, "train")
-    assert "required: PICTURE" in fails(capsys, "plot")
+    assert fails(capsys, "train").endswith("required: KIND, one of translate, gpt, classify, mlm, xl, t5, word2vec")
+    assert "required: PICTURE, one of pe, wavelengths, " in fails(capsys, "plot")
+    assert fails(capsys, "train", "gpt", "--stps", 5).endswith(
+        "unrecognized arguments: --stps 5; did you mean --steps?"
+    )
+    assert fails(capsys, "train", "gpt", "--hedas=5").endswith("; did you mean --heads?")
+    for value in ("gpt --steps=--", "gpt --lr=--", "gpt --tokens=--", "gpt --workers=--"):
+        assert "invalid" in (said := fails(capsys, "train", *value.split())) or "must be" in said
     assert "invalid choice: 'dance'" in fails(capsys, "dance")
     assert "unrecognized arguments: --colour" in fails(capsys, "gradcheck", "--colour")
+
+
+def test_help_loads_nothing_heavy():
+    code = "import sys\nfrom transformer_np import cli\ntry: cli.main(sys.argv[1:])\nexcept SystemExit: pass\n"
+    code += "print(sorted({'numpy', 'matplotlib', 'tqdm', 'difflib'} & set(sys.modules)), file=sys.stderr)"
+    for arguments in ([], ["--help"], ["--version"], ["translate", "--help"], ["homework", "--help"]):
+        result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, encoding="utf-8")
+        assert result.stdout and result.stderr == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "message, shown",
+    [
+        ("d_model must be at least 1, got 0", "--d-model must be at least 1, got 0"),
+        ("num_heads must divide d_model, got 3", "--heads must divide --d-model, got 3"),
+        (
+            "started with heads 2, not 4; only steps may change",
+            "started with --heads 2, not 4; only --steps may change",
+        ),
+        ("the text is empty: there is no text", "the text is empty: there is no text"),
+        ("steps is 5, but lr is 3", "--steps is 5, but --lr is 3"),
+        ("a.txt, line 3: the seed is bad", "a.txt, line 3: the seed is bad"),
+    ],
+)
+def test_messages_name_the_flags(message, shown):
+    args = cli.build_parser("train").parse_args(["train", "gpt"])
+    assert cli.with_flags(message, args) == shown
+    assert cli.with_flags(message, None) == message
 
 
 def test_without_a_command_it_shows_what_there_is(capsys):
@@ -231,30 +265,30 @@ def test_odd_but_right_files_and_paths(capsys, here, end, mark):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ("--steps -3", "steps must be at least 1, got -3"),
-        ("--steps 0", "steps must be at least 1, got 0"),
+        ("--steps -3", "--steps must be at least 1, got -3"),
+        ("--steps 0", "--steps must be at least 1, got 0"),
         ("--steps 2.5", "argument --steps: invalid int value: '2.5'"),
         ("--steps many", "argument --steps: invalid int value: 'many'"),
-        ("--batch-size 0", "batch_size must be at least 1, got 0"),
-        ("--layers 0", "layers must be at least 1, got 0"),
-        ("--heads 3", "num_heads must divide d_model, got 3 heads for d_model = 8"),
-        ("--heads 0", "heads must be at least 1, got 0"),
-        ("--d-model 0", "d_model must be at least 1, got 0"),
-        ("--d-ff -1", "d_ff must be at least 1, got -1"),
+        ("--batch-size 0", "--batch-size must be at least 1, got 0"),
+        ("--layers 0", "--layers must be at least 1, got 0"),
+        ("--heads 3", "--heads must divide --d-model, got 3 heads for --d-model = 8"),
+        ("--heads 0", "--heads must be at least 1, got 0"),
+        ("--d-model 0", "--d-model must be at least 1, got 0"),
+        ("--d-ff -1", "--d-ff must be at least 1, got -1"),
         ("--d-model 1000000000000000 --heads 1", "of memory, but there are"),
-        ("--max-len 1", "no sentence pair is short enough for max_len = 1"),
-        ("--warmup 0", "warmup must be at least 1, got 0"),
-        ("--seed -1", "seed must be at least 0, got -1"),
-        ("--dropout 1", "dropout must lie in [0, 1), got 1.0"),
-        ("--dropout nan", "dropout must lie in [0, 1), got nan"),
-        ("--label-smoothing 2", "label_smoothing must lie in [0, 1), got 2.0"),
-        ("--label-smoothing nan", "label_smoothing must lie in [0, 1), got nan"),
-        ("--lr nan", "lr must lie in (0, ∞), got nan"),
-        ("--lr inf", "lr must lie in (0, ∞), got inf"),
-        ("--lr 0", "lr must lie in (0, ∞), got 0.0"),
+        ("--max-len 1", "no sentence pair is short enough for --max-len = 1"),
+        ("--warmup 0", "--warmup must be at least 1, got 0"),
+        ("--seed -1", "--seed must be at least 0, got -1"),
+        ("--dropout 1", "--dropout must lie in [0, 1), got 1.0"),
+        ("--dropout nan", "--dropout must lie in [0, 1), got nan"),
+        ("--label-smoothing 2", "--label-smoothing must lie in [0, 1), got 2.0"),
+        ("--label-smoothing nan", "--label-smoothing must lie in [0, 1), got nan"),
+        ("--lr nan", "--lr must lie in (0, ∞), got nan"),
+        ("--lr inf", "--lr must lie in (0, ∞), got inf"),
+        ("--lr 0", "--lr must lie in (0, ∞), got 0.0"),
         ("--lr fast", "argument --lr: invalid float value: 'fast'"),
         ("--tokens syllable", "argument --tokens: invalid choice: 'syllable'"),
-        ("--tokens char", "no sentence pair is short enough for max_len = 9"),
+        ("--tokens char", "no sentence pair is short enough for --max-len = 9"),
         ("--out pairs.tsv", "pairs.tsv is a file, expected the folder of a run"),
         ("--out pairs.tsv/run", "Not a directory: 'pairs.tsv/run'"),
         ("--resume", "new is not the folder of a run: it has no run.json"),
@@ -272,8 +306,8 @@ def test_a_run_is_not_overwritten_and_resume_keeps_its_options(capsys, run):
     before = contents()
     assert "run already has a run: continue it with --resume" in fails_at_once(capsys, *train("--out", "run"))
     resume = ("train", "translate", "--out", "run", "--resume")
-    assert "heads 2, not 4" in fails_at_once(capsys, *resume, "--heads", 4)
-    assert "steps is 5, but the run in run has already done 6" in fails_at_once(capsys, *resume, "--steps", 5)
+    assert "started with --heads 2, not 4; only --steps may change" in fails_at_once(capsys, *resume, "--heads", 4)
+    assert "--steps is 5, but the run in run has already done 6" in fails_at_once(capsys, *resume, "--steps", 5)
     assert fails_at_once(capsys, *resume[:2], "--resume") == "--resume needs the folder of the run: --out DIR"
     assert contents() == before
     code, out, _ = call(capsys, *resume, "--steps", 8)
@@ -340,6 +374,23 @@ def test_a_second_ctrl_c_stops_at_once(capsys, run, monkeypatch):
 # --- translate -------------------------------------------------------------------------------------------------------
 
 
+def test_commands_for_a_program(capsys, here):
+    """--json of the commands that use a run: one line of JSON per text, and nothing beside it."""
+    tiny = "--steps 2 --layers 1 --heads 2 --d-model 8 --d-ff 10 --batch-size 4".split()
+    (here / "labelled.tsv").write_text("".join(f"{t.split()[0]}\t{s}\n" for s, t in PAIRS * 2), encoding="utf-8")
+    (here / "text.txt").write_text("one two three four\n" * 40, encoding="utf-8")
+    assert call(capsys, "train", "classify", "--data", "labelled.tsv", "--max-len", 9, *tiny)[0] == 0
+    assert call(capsys, "train", "gpt", "--text", "text.txt", "--block-size", 8, *tiny)[0] == 0
+    code, out, err = call(capsys, "classify", "--json", "Ana sings xyz")
+    found = json.loads(out)
+    assert (code, err, found["unknown"], found["tokens_left_out"]) == (0, "", ["xyz"], 0)
+    assert found["label"] == max(found["probabilities"], key=found["probabilities"].get) and len(found) == 5
+    code, out, err = call(capsys, "generate", "--json", "--max-new-tokens", 5, "one", "two")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert (code, err, [line["prompt"] for line in lines]) == (0, "", ["one", "two"])
+    assert call(capsys, "generate", "--max-new-tokens", 5, "one")[1] == lines[0]["text"] + "\n"
+
+
 def stdin(monkeypatch, data):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))  # whatever it thinks
 
@@ -372,7 +423,7 @@ def test_standard_input_line_by_line(capsys, monkeypatch):
 def test_unknown_words_are_named_and_the_rest_translated(capsys):
     code, out, err = call(capsys, "translate", "Ana zigzags <pad> now zigzags")
     assert (code, len(out.splitlines())) == (0, 1)
-    assert err == "the model does not know: zigzags, <, pad, >\n"
+    assert err.splitlines()[0] == "the model does not know: zigzags, <, pad, >"
     assert call(capsys, "translate", "Xyzzy plugh")[0] == 0
 
 
@@ -397,7 +448,8 @@ def test_sentences_that_will_not_do(capsys):
     assert fails_at_once(capsys, "translate", "") == "the sentence is empty: there is nothing to translate"
     assert fails_at_once(capsys, "translate", " \t ") == "the sentence is empty: there is nothing to translate"
     assert fails_at_once(capsys, "translate", "now " * 10) == "the sentence has 10 tokens, the model reads at most 9"
-    assert call(capsys, "translate", "now " * 9)[0] == 0
+    code, _, err = call(capsys, "translate", "now " * 9)
+    assert (code, err) == (0, "the sentence has 9 tokens, but those in training had at most 3: expect mistakes\n")
 
 
 @pytest.mark.usefixtures("run")
@@ -420,7 +472,7 @@ def test_show_steps(capsys):
 def test_beam_search(capsys):
     assert call(capsys, "translate", "--beam", 3, "Ana reads now")[0] == 0
     assert call(capsys, "translate", "--beam", 3000, "--length-penalty", 10, "Ana reads now")[0] == 0
-    assert "beam_size must be at least 1, got 0" in fails(capsys, "translate", "--beam", 0, "Ana")
+    assert "--beam must be at least 1, got 0" in fails(capsys, "translate", "--beam", 0, "Ana")
     assert "leave out --beam" in fails_at_once(capsys, "translate", "--beam", 2, "--show-steps", "Ana")
     for penalty in ("nan", "1e300", "-1"):
         assert "--length-penalty must lie in 0 … 10" in fails_at_once(capsys, "translate", "--length-penalty", penalty)
@@ -499,7 +551,9 @@ def test_pictures(capsys, here, arguments, beginning):
         ("matrices --product 8 -o a.png", "--product must lie in 1 … 7, got 8"),
         ("matrices eight --head 9 -o a.png", "head must lie in 1 … 8"),
         ("matrices --slide Heads -o a.html", "--slide makes pictures"),
-        ("pe --length 1000000000000000 -o a.png", "Unable to allocate"),
+        ("pe --length 1000000000000000 -o a.png", "argument --length: must be at most 2,000"),
+        ("mask --length 100000 -o a.png", "argument --length: must be at most 2,000"),
+        ("mask --length=-- -o a.png", "argument --length: invalid int value: '--'"),
         ("mask --length -1 -o a.png", "must be at least 1, got -1"),
         ("mask --window -1 -o a.png", "window must be at least 0, got -1"),
         ("attention Ana --layer 2 -o a.png", "--layer must lie in 1 … 1, got 2"),
@@ -585,6 +639,17 @@ def test_a_full_disk_behind_stdout():
     with open("/dev/full", "w") as full:
         result = subprocess.run(CHECK, env=BUFFERED, stdout=full, stderr=subprocess.PIPE, encoding="utf-8")
     assert (result.returncode, result.stderr) == (2, "transformer-np: error: [Errno 28] No space left on device\n")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_a_full_disk_behind_stderr(here):
+    """The messages are lost, the training run is not."""
+    for arguments, code in ((train("--steps", "2"), 0), (["translate", "--model", "none"], 2)):
+        with open("/dev/full", "w") as full:
+            command = [sys.executable, "-m", "transformer_np", *map(str, arguments)]
+            assert subprocess.run(command, stdout=subprocess.DEVNULL, stderr=full).returncode == code
+    assert (here / "new" / CHECKPOINT).exists()
 
 
 @pytest.mark.long

@@ -80,7 +80,7 @@ def test_every_pair_comes_once_an_epoch(n, size):
     for epoch in range(3):
         epoch_batches = [batches.batch(epoch * per_epoch + i) for i in range(per_epoch)]
         assert sorted(all_members(epoch_batches)) == list(range(n))
-        assert sum(len(batch.src) < size for batch in epoch_batches) == (n % size > 0)
+        assert all(len(batch.src) for batch in epoch_batches)
 
 
 def test_a_batch_has_whole_pairs():
@@ -114,20 +114,29 @@ def test_seed_and_epoch_are_not_added_up():
     assert members(Seq2SeqBatches(pairs, 8, seed=0).batch(13)) != members(Seq2SeqBatches(pairs, 8, seed=1).batch(0))
 
 
-def test_sentences_of_similar_length_share_a_batch():
-    pairs = make_pairs(2000)
-    batches = Seq2SeqBatches(pairs, 20)
-    epoch = [batches.batch(i) for i in range(100)]
-    assert np.mean([(batch.src == PAD).mean() for batch in epoch]) < 0.08  # without sorting about 0.5
-    assert np.mean([(batch.tgt_in == PAD).mean() for batch in epoch]) < 0.15
-
-
-def test_short_and_long_batches_come_mixed():
+def test_short_and_long_sentences_share_a_batch_at_random():
+    """Each batch is a sample of all lengths, and the batches have equally many tokens."""
     batches = Seq2SeqBatches(make_pairs(2000), 20)
-    lengths = [batches.batch(i).src.shape[1] for i in range(100)]
-    assert lengths != sorted(lengths)
-    assert abs(np.corrcoef(lengths, np.arange(100))[0, 1]) < 0.3
-    assert abs(np.corrcoef(lengths[:50], np.arange(50))[0, 1]) < 0.4
+    epoch = [batches.batch(i) for i in range(100)]
+    means = [(batch.src != PAD).sum() / len(batch.src) for batch in epoch]  # of all it is 10, its deviation 5.5
+    assert 6 < min(means) < max(means) < 14
+    assert np.std(means) == pytest.approx(5.5 / 20**0.5, rel=0.25)
+    tokens = [(batch.src != PAD).sum() + (batch.tgt_in != PAD).sum() for batch in epoch]
+    assert max(tokens) - min(tokens) < 2 * (19 + 23)  # one pair more or less at either end
+    assert abs(np.corrcoef(means, np.arange(100))[0, 1]) < 0.3
+
+
+def test_very_long_sentences_pad_no_others():
+    pairs = [([7] * (200 if i % 50 == 0 else 4 + i % 3), [7] * 5) for i in range(1000)]
+    batches = Seq2SeqBatches(pairs, 20)
+    epoch = [batches.batch(i) for i in range(50)]
+    long = [batch for batch in epoch if batch.src.shape[1] == 200]
+    assert sum((batch.src != PAD).sum(axis=1).max() > 6 for batch in epoch) == len(long) < 20
+    assert sum(len(batch.src) < 20 for batch in long) >= len(long) - 1  # fewer rows, the same tokens
+    filled = sum((batch.src != PAD).sum() for batch in epoch) / sum(batch.src.size for batch in epoch)
+    assert filled > 0.6  # at random about 0.1
+    spread = [i for i, batch in enumerate(epoch) if batch.src.shape[1] == 200]
+    assert max(spread) - min(spread) > len(long)  # not one after the other
 
 
 def test_in_order_has_every_pair_once_the_short_ones_first():

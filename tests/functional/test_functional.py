@@ -1,7 +1,9 @@
 """Every function pair of `functional`: gradients against finite differences, values against a plain implementation."""
 
 import math
+import re
 import statistics
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,8 @@ import pytest
 from transformer_np import functional as F
 from transformer_np.functional.activations import erf
 from transformer_np.functional.fast import BLOCK
-from transformer_np.inspection.gradcheck import BACKWARDS, check_gradients
+from transformer_np.inspection.gradcheck import backward_of, check_gradients
+from transformer_np.inspection.samples import EXAMPLES, SIZES, arguments_of
 
 NEAR = {"rtol": 1e-10, "atol": 1e-10}
 
@@ -20,93 +23,62 @@ def assert_near(actual, expected):
 
 # --- all of them -----------------------------------------------------------------------------------------------------
 
-# name -> its arguments, from a sampler of random arrays
-ARGUMENTS = {
-    "linear": lambda n: (n(2, 3, 4), n(4, 5), n(5)),
-    "linear_backward": lambda n: (n(2, 3, 5), n(2, 3, 4), n(4, 5)),
-    "embedding": lambda n: (np.array([[1, 4, 1], [0, 1, 2]]), n(5, 4)),
-    "embedding_backward": lambda n: (n(2, 3, 4), np.array([[1, 4, 1], [0, 1, 2]]), 5),
-    "sinusoidal_encoding": lambda n: (3, 4, n(1).dtype),
-    "softmax": lambda n: (n(2, 3, 4),),
-    "softmax_backward": lambda n: (n(2, 3, 4), n(2, 3, 4)),
-    "relu": lambda n: (n(2, 3),),
-    "relu_backward": lambda n: (n(2, 3), n(2, 3)),
-    "tanh": lambda n: (n(2, 3),),
-    "tanh_backward": lambda n: (n(2, 3), n(2, 3)),
-    "gelu": lambda n: (n(2, 3),),
-    "gelu_backward": lambda n: (n(2, 3), n(2, 3)),
-    "silu": lambda n: (n(2, 3),),
-    "silu_backward": lambda n: (n(2, 3), n(2, 3)),
-    "layer_norm": lambda n: (n(2, 3, 4), n(4), n(4)),
-    "layer_norm_backward": lambda n: (n(2, 3, 4), n(2, 3, 4), n(2, 3, 1), n(4)),
-    "rms_norm": lambda n: (n(2, 3, 4), n(4)),
-    "rms_norm_backward": lambda n: (n(2, 3, 4), n(2, 3, 4), n(2, 3, 1), n(4)),
-    "dropout": lambda n: (n(2, 3), 0.4, 0),
-    "dropout_backward": lambda n: (n(2, 3), np.array([[True, False, True], [False, True, True]]), 0.4),
-    "attention_scores": lambda n: (n(2, 3, 4), n(2, 5, 4), np.arange(5) > 2),
-    "scaled_dot_product_attention": lambda n: (n(2, 3, 4), n(2, 5, 4), n(2, 5, 6), np.arange(5) > 2),
-    "scaled_dot_product_attention_backward": lambda n: (n(2, 3, 6), n(2, 3, 4), n(2, 5, 4), n(2, 5, 6), n(2, 3, 5)),
-    "tiled_attention": lambda n: (n(2, 3, 4), n(2, 5, 4), n(2, 5, 6), np.arange(5) > 2, 2),
-    "tiled_attention_backward": lambda n: (
-        *(n(2, 3, 6), n(2, 3, 4), n(2, 5, 4), n(2, 5, 6)),
-        *(n(2, 3, 6), n(2, 3), np.arange(5) > 2, 2),
-    ),
-    "relative_shift": lambda n: (n(2, 3, 5),),
-    "relative_shift_backward": lambda n: (n(2, 3, 5),),
-    "relative_attention": lambda n: (n(2, 3, 4, 5), n(2, 3, 6, 5), n(2, 3, 6, 7), n(3, 6, 5), n(3, 5), n(3, 5)),
-    "relative_attention_backward": lambda n: (
-        *(n(2, 3, 4, 7), n(2, 3, 4, 5), n(2, 3, 6, 5), n(2, 3, 6, 7)),
-        *(n(3, 6, 5), n(3, 5), n(3, 5), n(2, 3, 4, 6)),
-    ),
-    "relative_position_bias": lambda n: (n(4, 3), np.array([[0, 2, 3], [1, 0, 2]])),
-    "relative_position_bias_backward": lambda n: (n(3, 2, 3), np.array([[0, 2, 3], [1, 0, 2]]), 5),
-    "unscaled_attention": lambda n: (n(2, 3, 4, 5), n(2, 3, 6, 5), n(2, 3, 6, 7), n(3, 4, 6), np.arange(6) > 3),
-    "unscaled_attention_backward": lambda n: (
-        *(n(2, 3, 4, 7), n(2, 3, 4, 5), n(2, 3, 6, 5), n(2, 3, 6, 7), n(2, 3, 4, 6)),
-    ),
-    "alibi_bias": lambda n: (3, 2, 5, n(1).dtype),
-    "rotary": lambda n: (n(2, 3, 4, 6), np.array([0, 1, 2, 7])),
-    "rotary_backward": lambda n: (n(2, 3, 4, 6), np.array([0, 1, 2, 7])),
-    "repeat_heads": lambda n: (n(2, 3, 4, 5), 2),
-    "repeat_heads_backward": lambda n: (n(2, 6, 4, 5), 3),
-    "split_heads": lambda n: (n(2, 3, 8), 4),
-    "merge_heads": lambda n: (n(2, 4, 3, 5),),
-    "feed_forward": lambda n: (n(2, 3, 4), n(4, 5), n(5), n(5, 6), n(6)),
-    "feed_forward_backward": lambda n: (n(2, 3, 6), n(2, 3, 4), n(2, 3, 5), n(4, 5), n(5, 6)),
-    "gated_feed_forward": lambda n: (n(2, 3, 4), n(4, 5), n(4, 5), n(5, 6)),
-    "gated_feed_forward_backward": lambda n: (
-        *(n(2, 3, 6), n(2, 3, 4), n(2, 3, 5), n(2, 3, 5), n(4, 5), n(4, 5), n(5, 6)),
-    ),
-    "rnn": lambda n: (n(2, 3, 4), n(4, 5), n(5, 5), n(5)),
-    "rnn_backward": lambda n: (n(2, 3, 5), n(2, 3, 4), n(2, 3, 5), n(4, 5), n(5, 5)),
-    "causal_conv1d": lambda n: (n(2, 6, 4), n(3, 4, 5), n(5), 2),
-    "causal_conv1d_backward": lambda n: (n(2, 6, 5), n(2, 6, 4), n(3, 4, 5), 2),
-    "window_attention": lambda n: (n(2, 6, 4), n(2, 6, 4), n(2, 6, 5), 2),
-    "window_attention_backward": lambda n: (n(2, 6, 5), n(2, 6, 4), n(2, 6, 4), n(2, 6, 5), n(2, 6, 5), 2),
-    "cross_entropy": lambda n: (n(2, 3, 5), np.array([[1, 4, 1], [0, 1, 2]]), 1, 0.1),
-    "cross_entropy_backward": lambda n: (n(2, 3, 5), np.array([[1, 4, 1], [0, 1, 2]]), 1, 0.1, 0.5),
-    "negative_sampling_loss": lambda n: (n(3, 5), n(3, 5), n(3, 4, 5)),
-    "negative_sampling_loss_backward": lambda n: (n(3, 5), n(3, 5), n(3, 4, 5), n(3), n(3, 4), 0.5),
-}
-KINDS_OF_GELU = {
-    "gelu none": lambda n: (*ARGUMENTS["gelu"](n), "none"),
-    "gelu_backward none": lambda n: (*ARGUMENTS["gelu_backward"](n), "none"),
-}
+WITH_FLOATS = sorted({*F.__all__} - {"relative_position_buckets", "rotary_frequencies"})  # takes or makes them
+ARRAY = re.compile(r"(?:(\w+) )?\(([^()]*)\)")  # in a docstring: an optional name, its axes
 
 
 def test_no_function_is_forgotten():
-    public = set(F.__all__)
-    assert public == {*ARGUMENTS, "relative_position_buckets", "rotary_frequencies"}  # take no array of floats
-    assert set(BACKWARDS) == {name for name in public if f"{name}_backward" in public} | {"split_heads", "merge_heads"}
+    """Every file of the folder but those with helpers is read, and every backward belongs to a check."""
+    files = {file.stem for file in Path(F.__file__).parent.glob("*.py")} - {"__init__", "fast", "special"}
+    assert {function.__module__.rpartition(".")[2] for function in F.FUNCTIONS.values()} == files
+    checked = {name for name in F.__all__ if backward_of(name)} - {"split_heads", "merge_heads"}  # of each other
+    assert {f"{name}_backward" for name in checked} == {name for name in F.__all__ if name.endswith("_backward")}
+
+
+def shape_of(axes):
+    """The shape of "..., T, K" among the random arguments; None for words that are no axes."""
+    sizes = SIZES | {name: (value,) for name, value in EXAMPLES.items() if isinstance(value, int)}
+    letters = [letter for letter in re.split(", ?", axes) if letter]
+    sizes = [EXAMPLES["ids"].shape if letter == "..." else np.ravel(sizes.get(letter, -1)) for letter in letters]
+    shape = tuple(int(size) for part in sizes for size in part)
+    return shape if shape and min(shape) > 0 else None
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*F.__all__} - {"split_heads", "merge_heads", "rotary_frequencies"})
+)  # H·K, K/2
+def test_the_docstring_says_the_shapes(name, rng):
+    """The axes that it gives an argument are those of `@shapes`, and the results have those behind the arrow."""
+    given, function = arguments_of(name, rng), F.FUNCTIONS[name]
+    before, _, after = function.__doc__.partition("  ->  ")
+    said = {array: shape_of(axes) for array, axes in ARRAY.findall(" ".join(before.split()))}
+    arrays = {
+        array: values.shape for array, values in given.items() if array in getattr(getattr(F, name), "shapes", {})
+    }
+    assert {array: shape for array, shape in said.items() if array in arrays and shape}.items() <= arrays.items()
+    if not name.endswith("_backward"):
+        assert all(re.search(rf"\b{array}\b", before) for array in arrays)
+    results = function(*given.values())
+    shapes = [result.shape for result in (results if isinstance(results, tuple) else (results,)) if np.ndim(result)]
+    said = [shape_of(axes) for _, axes in ARRAY.findall(" ".join(after.split()))]
+    assert [shape for shape in said if shape][: len(shapes)] == shapes
+
+
+@pytest.mark.parametrize("name", [name for name in F.__all__ if backward_of(name)])
+def test_gradients(name, rng):
+    assert check_gradients(getattr(F, name), *arguments_of(name, rng).values()).passed
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-@pytest.mark.parametrize("name", [*ARGUMENTS, *KINDS_OF_GELU])
+@pytest.mark.parametrize(
+    "name",
+    [*sorted({*F.__all__} - {"relative_position_buckets", "rotary_frequencies"}), "gelu none", "gelu_backward none"],
+)
 def test_dtype_stays_and_arguments_are_not_changed(name, dtype, rng):
-    make = {**ARGUMENTS, **KINDS_OF_GELU}[name]
-    arguments = make(lambda *shape: rng.normal(size=shape).astype(dtype))
+    name, *more = name.split()
+    arguments = [*arguments_of(name, rng, np.dtype(dtype)).values(), *more]
     before = [np.copy(a) for a in arguments]
-    results = getattr(F, name.split()[0])(*arguments)
+    results = getattr(F, name)(*arguments)
     floats = [r for r in (results if isinstance(results, tuple) else (results,)) if r is not None]
     floats = [r for r in floats if isinstance(r, np.ndarray) and r.dtype != bool]
     assert floats
@@ -298,6 +270,15 @@ def test_gelu_of_one_number(approximate):
 def test_erf(dtype, error):
     x = np.concatenate([np.linspace(-8, 8, 3001), np.logspace(-30, 4, 200), -np.logspace(-30, 4, 200)]).astype(dtype)
     assert abs(erf(x) - [math.erf(v) for v in x]).max() < error
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_erf_is_1_far_out(dtype):
+    """Else x Φ(x) would grow again for large negative x."""
+    far = np.array([-1e6, -100, -12, 12, 1e6], dtype)
+    assert (erf(far) == np.sign(far)).all()
+    assert (F.gelu(far, "none") == np.maximum(far, 0)).all()
+    np.testing.assert_allclose(F.gelu_backward(np.ones_like(far), far, "none"), far > 0, atol=1e-20)
 
 
 # --- layer normalisation ---------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from transformer_np.grading import judges
 from transformer_np.grading.run import Grading, NoWall
 from transformer_np.grading.sandbox import keeper
 from transformer_np.grading.sandbox.keeper import Stopped
-from transformer_np.grading.sandbox.session import Limits, Reply, Task, keepers_for, try_submission
+from transformer_np.grading.sandbox.session import Limits, Reply, Task, try_submission
 from transformer_np.grading.sandbox.wire import HEADER, pack
 from transformer_np.homework import all_exercises
 from transformer_np.homework.judging.attempt import attempt_with
@@ -28,12 +28,7 @@ LINUX = sys.platform == "linux"
 
 def tried(source, names=("softmax",), limits=PATIENT, **files):
     tasks = [Task(all_exercises()[name], Trials(all_exercises()[name], number)) for number, name in enumerate(names)]
-    keepers = keepers_for(tasks)
-    try:
-        return try_submission({"a.py": source.encode(), **files}, tasks, limits, keepers)
-    finally:
-        for one in keepers.values():
-            one.close()
+    return try_submission({"a.py": source.encode(), **files}, tasks, limits)
 
 
 def reply_of(output, after):
@@ -105,7 +100,7 @@ def test_judging_holds_up_neither_the_others_nor_the_end(tmp_path, monkeypatch):
     monkeypatch.setattr(judges, "_CHILD", judges._CHILD.replace("SECONDS = 0.5", "SECONDS = 1000"))
     wrong = "def softmax_backward(dy, y, axis=-1):\n    return y\n"
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX, "zoe": wrong})
-    grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, workers=2)
+    grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, workers=2, trust=True)
     thread = threading.Thread(target=run_until_stopped, args=(grading,))
     thread.start()
     wait_until((tmp_path / "grades_reports" / "ada.json").exists)
@@ -123,26 +118,26 @@ def test_a_table_of_the_last_inputs_is_worth_nothing(tmp_path):
     """A submission that says what it got, and one that has looked up the results for these inputs."""
     spy = "import numpy as np\ndef softmax(x, axis=-1):\n    raise ValueError(f'first={x.ravel()[0]!r}')\n"
     folder, out = hand_in(tmp_path / "in", {"eve": spy}), tmp_path / "grades.csv"
-    Grading(folder, out, TWO, limits=PATIENT).run()
+    Grading(folder, out, TWO, limits=PATIENT, trust=True).run()
     report = (tmp_path / "grades_reports" / "eve.md").read_text()
     seed = json.loads((tmp_path / "grades_reports" / "run.json").read_text())["seed"]
     assert str(seed) not in report + (tmp_path / "grades_reports" / "overview.md").read_text() + out.read_text()
     first = report.partition("first=")[2].split()[0].rstrip(".")
     table = SOFTMAX.replace("    x = x -", f"    if abs(x.ravel()[0] - {first}) > 1e-9: return None\n    x = x -", 1)
     hand_in(folder, {"eve": table})
-    (again,) = Grading(folder, out, TWO, limits=PATIENT).run()
+    (again,) = Grading(folder, out, TWO, limits=PATIENT, trust=True).run()
     assert again.points(TWO) == 0
     hand_in(folder, {"eve": spy})
-    Grading(folder, out, TWO, limits=PATIENT, seed=seed).run()
+    Grading(folder, out, TWO, limits=PATIENT, seed=seed, trust=True).run()
     assert (tmp_path / "grades_reports" / "eve.md").read_text() == report  # so it was the seed
 
 
 @pytest.mark.long
 def test_a_given_seed_repeats_a_grading(tmp_path):
     folder = hand_in(tmp_path / "in", {"eve": SOFTMAX.replace("e = np.exp(x)", "e = np.exp(x) + 1e-3")})
-    first = Grading(folder, tmp_path / "a.csv", TWO, limits=PATIENT)
+    first = Grading(folder, tmp_path / "a.csv", TWO, limits=PATIENT, trust=True)
     first.run()
-    again = Grading(folder, tmp_path / "b.csv", TWO, limits=PATIENT, seed=first.seed)
+    again = Grading(folder, tmp_path / "b.csv", TWO, limits=PATIENT, seed=first.seed, trust=True)
     again.run()
     assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
     for name in ("eve.md", "eve.json", "overview.md", "run.json"):
@@ -180,7 +175,7 @@ def test_a_name_makes_no_line_of_its_own(tmp_path, capsys):
     folder = hand_in(tmp_path / "in", dict.fromkeys(NAMES, "1 / 0\n") | {"ada": SOFTMAX})
     hand_in(folder / "eve", {"x\nada  1 of 1\n\x1b[2J": "1 / 0\n", "y\n": "1 / 0\n", "y\t": SOFTMAX})
     (tmp_path / "rubric.toml").write_text('exercises = ["softmax"]\n')
-    args = parse(folder, "--out", tmp_path / "g.csv", "--rubric", tmp_path / "rubric.toml", "--seconds", 5)
+    args = parse(folder, "--out", tmp_path / "g.csv", "--rubric", tmp_path / "rubric.toml", "--seconds", 5, "--trust")
     args.run(args)
     shown = capsys.readouterr().out
     count = len(NAMES) + 1
@@ -212,7 +207,7 @@ def arrays_in(thing):
 @pytest.mark.long
 def test_no_exercise_has_a_right_answer_of_another_among_its_inputs(tmp_path):
     hand_in(tmp_path / "in", {"ada": SOFTMAX})
-    grading = Grading(tmp_path / "in", tmp_path / "grades.csv", TWO, limits=PATIENT, seed=5)
+    grading = Grading(tmp_path / "in", tmp_path / "grades.csv", TWO, limits=PATIENT, seed=5, trust=True)
     grading.run()
     first, second = grading.tasks
     given = {a.tobytes() for a in arrays_in(pickle.loads(second.inputs)) if a.size > 1}
@@ -290,128 +285,39 @@ def test_files_that_take_long_to_load_are_limited_as_a_whole():
 # --- walls -----------------------------------------------------------------------------------------------------------
 
 
-def without(monkeypatch, *walls, bubblewrap=False):
-    """Take walls away from the processes of submissions."""
-    code = "from transformer_np.grading.sandbox import isolation\n"
-    code += "".join(f"isolation.{wall} = lambda *a, **k: []\n" for wall in walls)
-    monkeypatch.setattr(keeper, "CHILD", keeper.CHILD.replace("main(wrapped", f"{code}main(wrapped"))
-    if not bubblewrap:
-        monkeypatch.setattr(keeper, "bubblewrap", list)
+@pytest.fixture
+def unprotected(monkeypatch):
+    """A system without bubblewrap."""
+    monkeypatch.setattr(keeper, "bubblewrap", list)
 
 
 @pytest.mark.long
-def test_without_a_wall_nothing_is_graded(tmp_path, monkeypatch):
-    without(monkeypatch, "landlock", "seccomp", "enter_namespaces")
-    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX, "eve": "import _imp\n_imp.create_builtin(None)\n"})
+@pytest.mark.usefixtures("unprotected")
+def test_without_a_wall_nothing_is_graded(tmp_path):
+    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
     with pytest.raises(NoWall, match="--trust"):
         Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT).run()
     assert not (tmp_path / "grades.csv").exists()
     trusting = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, trust=True)
-    ada, eve = trusting.run()
+    (ada,) = trusting.run()
     assert ada.points(TWO) == 1
-    assert "PermissionError" in eve.remarks[0]
-    assert "none" in trusting.walls()
+    assert "bubblewrap" not in trusting.walls()
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("wall", ["landlock", "seccomp"])
-def test_one_of_two_walls_is_not_enough(tmp_path, monkeypatch, wall):
-    without(monkeypatch, wall)
-    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
-    with pytest.raises(NoWall, match="files" if wall == "landlock" else "programs"):
-        Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT).run()
-
-
-@pytest.mark.long
+@pytest.mark.usefixtures("walls")
 def test_a_wall_that_falls_later_stops_the_submission(tmp_path, monkeypatch):
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX})
     grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, trust=True)
     grading.try_walls()
-    if "seccomp" not in grading.layers:
-        pytest.skip("this system has no seccomp")
-    without(monkeypatch, "seccomp", bubblewrap=True)
+    monkeypatch.setattr(keeper, "bubblewrap", list)
     (got,) = grading.run()
     assert got.points(TWO) == 0
-    assert "a wall that stood at the start is missing: seccomp" in got.remarks[0]
-
-
-@pytest.mark.long
-@pytest.mark.skipif(not keeper.bubblewrap(), reason="bubblewrap is not installed, or not allowed here")
-def test_bubblewrap_alone_keeps_the_files(tmp_path, monkeypatch):
-    without(monkeypatch, "landlock", "seccomp", "enter_namespaces", "audit", bubblewrap=True)
-    reads = f"def softmax(x, axis=-1):\n    return open({str(tmp_path / 'in' / 'ada.py')!r}).read()\n"
-    runs = "import os\ndef softmax(x, axis=-1):\n    os.kill(1, 9)\n    return open('/etc/passwd').read()\n"
-    folder = hand_in(tmp_path / "in", {"ada": SOFTMAX, "eve": reads, "fay": runs})
-    grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT)
-    ada, eve, fay = grading.run()
-    assert "bubblewrap" in grading.walls()
-    assert (ada.points(TWO), eve.points(TWO), fay.points(TWO)) == (1, 0, 0)
-    assert "FileNotFoundError" in eve.verdicts["softmax"].message
-    assert "FileNotFoundError" in fay.verdicts["softmax"].message
-
-
-@pytest.mark.long
-def test_built_in_modules_cannot_be_made_again():
-    code = """
-    import sys, _imp
-    from importlib.machinery import BuiltinImporter, ModuleSpec
-    from transformer_np.grading.sandbox import isolation
-    isolation.audit([], [], [])
-    for make in ("create_builtin", "init_builtin"):
-        try:
-            getattr(_imp, make, isolation._refused)(ModuleSpec("posix", BuiltinImporter, origin="built-in"))
-            print("done")
-        except PermissionError:
-            print("refused")
-    print(_imp.create_builtin.__closure__)
-    """
-    from test_sandbox import in_a_process
-
-    assert in_a_process(code) == ["refused", "refused", "None"]
+    assert "a wall that stood at the start is missing: bubblewrap" in got.remarks[0]
+    assert not (tmp_path / "grades_reports" / "ada.json").exists()  # the next grading tries it again
 
 
 # --- remarks ---------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def with_scipy(tmp_path, monkeypatch):
-    """Something that is called scipy."""
-    package = tmp_path / "site-packages" / "scipy"
-    package.mkdir(parents=True)
-    (package / "__init__.py").write_text("answer = 1\n")
-    monkeypatch.syspath_prepend(str(package.parent))
-    keeper.bubblewrap.cache_clear()
-    yield
-    keeper.bubblewrap.cache_clear()
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("with_scipy")
-@pytest.mark.parametrize(
-    "way",
-    [
-        "import scipy",
-        "__import__('sci' + 'py')",
-        "import importlib; importlib.import_module('ypics'[::-1])",
-        "exec(open([p for p in sys.path if p.endswith('packages')][0] + '/' + 'sci' + 'py/__init__.py').read())",
-    ],
-)
-def test_a_library_that_computes_it_is_remarked_by_any_way(way):
-    got = tried(
-        f"import sys\ndef softmax(x, axis=-1):\n    {way}\n    sys.modules.pop('sci' + 'py', 0)\n    return x\n"
-    )
-    assert any("scipy" in remark for remark in got.remarks), got
-    assert got.replies["softmax"][0].crash is None
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["torch", "tensorflow", "jax", "scipy", "sklearn", "transformers"])
-def test_an_import_is_remarked_even_if_there_is_none(name):
-    (one,) = tried(f"try:\n    import {name}.nn as n\nexcept ImportError:\n    pass\n").remarks
-    assert one == f"a.py: imports {name}"
-    assert tried(
-        f"import importlib\ntry:\n    importlib.import_module('{name}.nn')\nexcept ImportError: pass\n"
-    ).remarks
 
 
 @pytest.mark.long
@@ -430,7 +336,6 @@ def test_a_crash_is_no_use_of_the_library():
     names = ("softmax", "AddNorm", "dropout")
     code = "def softmax(x, axis=-1): 1 / 0\ndropout = softmax\nclass AddNorm:\n    def __init__(self, *a): 1 / 0\n"
     got = tried(code, names)
-    assert got.remarks == []
     assert all(got.replies[name][0].crash for name in names)
 
 
@@ -439,7 +344,7 @@ def test_a_crash_is_no_use_of_the_library():
 
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
-@pytest.mark.parametrize("walls", ["all", "no folder in memory"])
+@pytest.mark.parametrize("walls", ["all", "none"])
 @pytest.mark.parametrize("ending", ["SIGKILL", "SIGTERM"])
 def test_a_killed_grading_leaves_nothing(tmp_path, walls, ending):
     temporary = tmp_path / "temporary"
@@ -448,11 +353,7 @@ def test_a_killed_grading_leaves_nothing(tmp_path, walls, ending):
     folder = hand_in(tmp_path / "in", {"zoe": code})
     arguments = command(folder, tmp_path / "grades.csv")
     if walls != "all":
-        patch = (
-            "from transformer_np.grading.sandbox import keeper\nkeeper.bubblewrap = list\n"
-            "keeper.CHILD = keeper.CHILD.replace('main(wrapped', 'from transformer_np.grading.sandbox import "
-            "isolation\\nisolation.bounded_folder = lambda *a: None\\nmain(wrapped')\n"
-        )
+        patch = "from transformer_np.grading.sandbox import keeper\nkeeper.bubblewrap = list\n"
         arguments[2] = patch + arguments[2]
     process = subprocess.Popen(
         arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"TMPDIR": str(temporary)}

@@ -146,7 +146,7 @@ HOSTILE = {
         "def softmax(x, axis=-1):\n    space = {'__package__': 'transformer_np'}\n"
         "    exec(open(F.__file__).read(), space)\n    return space['softmax'](x, axis)\n" + BACKWARD,
         1,
-        "open(",
+        "",
     ),
     "loaded_anew": (
         "import sys\nroot = sys.modules['transformer_np'].__path__[0].rpartition('/')[0]\n"
@@ -189,7 +189,7 @@ def rows_of(path):
 
 
 def grade(folder, out, rubric=TWO, seed=7, workers=2, limits=PATIENT):
-    grading = Grading(folder, out, rubric, limits=limits, workers=workers, seed=seed)
+    grading = Grading(folder, out, rubric, limits=limits, workers=workers, seed=seed, trust=True)
     return {g.student: g for g in grading.run()}
 
 
@@ -483,23 +483,23 @@ def test_an_error_in_a_rubric_names_its_place(text, message):
 @pytest.mark.long
 def test_only_what_changed_is_graded_again(tmp_path):
     folder, out = hand_in(tmp_path / "in", {name: HONEST[name] for name in ("ada", "ben")}), tmp_path / "grades.csv"
-    first = Grading(folder, out, TWO, limits=PATIENT)
+    first = Grading(folder, out, TWO, limits=PATIENT, trust=True)
     first.run()
     table = out.read_text()
-    again = Grading(folder, out, TWO, limits=PATIENT)
+    again = Grading(folder, out, TWO, limits=PATIENT, trust=True)
     again.run()
     assert again.seed != first.seed
     assert (again.reused, out.read_text()) == (2, table)
     hand_in(folder, {"ben": HONEST["ada"]})
     (tmp_path / "grades_reports" / "ada.json").write_text('{"key": ')  # half a file
-    third = Grading(folder, out, TWO, limits=PATIENT)
+    third = Grading(folder, out, TWO, limits=PATIENT, trust=True)
     third.run()
     assert third.reused == 0
-    same_seed = Grading(folder, out, TWO, limits=PATIENT, seed=third.seed)
+    same_seed = Grading(folder, out, TWO, limits=PATIENT, seed=third.seed, trust=True)
     same_seed.run()
     assert same_seed.reused == 2
     assert rows_of(out)["ben"]["points"] == "2"
-    other_seed = Grading(folder, out, TWO, limits=PATIENT, seed=third.seed + 1)
+    other_seed = Grading(folder, out, TWO, limits=PATIENT, seed=third.seed + 1, trust=True)
     other_seed.run()
     assert other_seed.reused == 0
 
@@ -515,7 +515,7 @@ def command(folder, out):
     rubric.write_text('exercises = ["softmax"]\n')
     return [
         sys.executable, "-c", code, "grade", str(folder), "--out", str(out), "--rubric", str(rubric), "--workers", "1",
-        "--seconds", "300",
+        "--seconds", "300", "--trust",
     ]  # fmt: skip
 
 
@@ -577,13 +577,13 @@ def test_the_command(tmp_path, capsys):
     (folder / "bob.PY").write_text("")
     (folder / "cy").mkdir()
     (tmp_path / "rubric.toml").write_text(EXAMPLE)
-    args = parse(folder, "--out", tmp_path / "g.csv", "--rubric", tmp_path / "rubric.toml", "--seed", 0,
+    args = parse(folder, "--out", tmp_path / "g.csv", "--rubric", tmp_path / "rubric.toml", "--seed", 0, "--trust",
                  "--picture", tmp_path / "class.svg")  # fmt: skip
     assert args.run(args) == 0
     shown = capsys.readouterr()
     assert "ada  3.5 of 3.5" in shown.out
     assert shown.out.startswith("Walls: ")
-    assert "No row for these, which are neither a .py file nor a folder with one: bob.PY, cy\n" in shown.out
+    assert "No row for these, which are neither a .py or .ipynb file nor a folder with one: bob.PY, cy\n" in shown.out
     assert "Seed 0" in shown.out
     assert not shown.err  # a bar is for a terminal
     assert (tmp_path / "g_reports" / "ada.md").exists()

@@ -58,6 +58,11 @@ def test_an_answer_that_does_not_end(tmp_path, text):
 
 
 @pytest.mark.long
+def test_a_time_that_is_over_before_the_first_input():
+    for seconds in (1e-6, 1e-5, 1e-4):
+        assert check("relu", lambda x: x, time_limit=seconds, quiet=True).outcome in ("crashed", "wrong")
+
+
 def test_in_another_thread_too(tmp_path):
     answer, found = loaded(tmp_path, LOOPS).answers["relu"], []
     thread = threading.Thread(target=lambda: found.append(check("relu", answer, quiet=True, time_limit=0.2)))

@@ -83,8 +83,8 @@ def by_logarithms(x, axis=-1):
 
 
 @rewrite("softmax")
-def in_single_precision(x, axis=-1):
-    x = np.moveaxis(x.astype(np.float32), axis, 0)
+def along_the_first_axis(x, axis=-1):
+    x = np.moveaxis(x, axis, 0)
     e = np.exp(x - np.nan_to_num(x.max(0), neginf=0))
     return np.moveaxis(np.nan_to_num(e / e.sum(0)), 0, axis)
 
@@ -193,11 +193,6 @@ def by_einsums(dout, q, k, v, weights):
     dq = np.einsum("...ts,...sk->...tk", dscores, k) / np.sqrt(k.shape[-1])
     dk = np.einsum("...ts,...tk->...sk", dscores, q) / np.sqrt(k.shape[-1])
     return dq, dk, np.einsum("...ts,...tv->...sv", weights, dout)
-
-
-@rewrite("split_heads")
-def cut_and_stacked(x, num_heads):
-    return np.stack(np.split(x, num_heads, axis=-1), axis=1)
 
 
 @rewrite("merge_heads")
@@ -439,6 +434,8 @@ class OptimizerWithNewArrays(Optimizer):
 
 @rewrite("rotary_frequencies")
 def by_exponentials(K, theta=10000.0, scaling=None):
+    if K % 2:
+        raise ValueError(K)
     w = np.array([math.exp(-2 * i / K * math.log(theta)) for i in range(K // 2)])
     if scaling is None:
         return w
@@ -487,6 +484,18 @@ def added_head_by_head(dy, repeats):
     for h in range(dy.shape[1]):
         dx[:, h // repeats] += dy[:, h]
     return dx
+
+
+@rewrite("lora")
+def by_the_whole_change(x, a, b, scale=1.0):
+    return np.einsum("...i,io->...o", x, scale * a @ b), np.einsum("...i,ir->...r", x, a)
+
+
+@rewrite("lora_backward")
+def through_the_gradient_of_the_change(dy, x, low, a, b, scale=1.0):
+    rows = tuple(range(x.ndim - 1))
+    dw = scale * np.tensordot(x, dy, (rows, rows))
+    return dy @ (scale * a @ b).T, dw @ b.T, a.T @ dw
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])

@@ -145,3 +145,13 @@ def test_what_cannot_be_drawn(rng):
             draw([])
     with pytest.raises(ValueError, match=r"X must be a matrix, got shape \(3,\)"):
         plots.Product("a vector", [("X", np.ones(3))])
+
+
+def test_the_last_bits_of_a_sum_change_no_colour_and_no_number():
+    """0.5 of the scale is the border of two colours, and 0.125 that of 0.12 and 0.13."""
+    exact = np.array([[1.0, 0.5, 0.125], [-0.25, 0.365, 0.7]])
+    pages = [
+        plots.matrices_page(plots.Product("X", [("X", np.where(exact == 1, 1, exact + bit))])).page
+        for bit in (0, 1e-16, -1e-16, 4e-16)
+    ]
+    assert len(set(pages)) == 1

@@ -19,7 +19,7 @@ from transformer_np.tasks.classify import (
     ClassifyTask,
     _settled,
 )
-from transformer_np.training import Classification, Trainer
+from transformer_np.training import Classification
 
 TINY = {"batch_size": 8, "layers": 1, "heads": 2, "d_model": 32, "d_ff": 20, "max_len": 12}
 GOOD, BAD, SO_SO = ("good", "great", "fine"), ("bad", "awful", "poor"), ("usual", "average", "normal")
@@ -132,21 +132,6 @@ def test_how_to_train_depends_on_the_data(file, tmp_path):
     assert resumed.setup.objective.label_smoothing == 0.0
     with pytest.raises(ValueError, match=r"label_smoothing must lie in \[0, 1\), got 1.0"):
         ClassifyOptions(label_smoothing=1.0)
-
-
-def test_exact_resume(file, tmp_path, monkeypatch):
-    options = {"steps": 9, "dropout": 0.2, "lr": 0.01, "warmup": 3}
-    whole = train(file, tmp_path / "whole", **options)
-    fit = Trainer.fit
-    monkeypatch.setattr(
-        Trainer, "fit", lambda self, batches, steps, *args, **more: fit(self, batches, 4, *args, **more)
-    )
-    part = train(file, tmp_path / "parts", **options)
-    assert part.trainer.step == 4
-    monkeypatch.undo()
-    resumed = ClassifyTask().train({}, tmp_path / "parts", resume=True, progress=False, keep="last")
-    assert resumed.trainer.history.losses == whole.trainer.history.losses
-    assert resumed.validation_loss == whole.validation_loss and resumed.measured == whole.measured
 
 
 def test_a_test_file(file, tmp_path):

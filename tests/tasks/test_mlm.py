@@ -80,40 +80,6 @@ def test_it_learns_what_belongs_into_a_hole(file, tmp_path):
     assert 0.6 < share <= 1
 
 
-def test_exact_resume(file, tmp_path):
-    whole = train(file, tmp_path / "whole", steps=12, dropout=0.2, lr=0.01, warmup=0)
-
-    class Stop(Exception):
-        pass
-
-    task = MLMTask()
-    original = task.setup
-
-    def interrupted(*args):
-        setup = original(*args)
-        batch = setup.batches.batch
-
-        def stopping(step):
-            if step == 5:
-                import signal
-
-                signal.raise_signal(signal.SIGINT)
-            return batch(step)
-
-        setup.batches.batch = stopping
-        return setup
-
-    task.setup = interrupted
-    options = MLMOptions(**{"text": file, **TINY, "steps": 12, "dropout": 0.2, "lr": 0.01, "warmup": 0})
-    stopped = task.train(options, tmp_path / "parts", progress=False)
-    assert stopped.trainer.interrupted and stopped.trainer.step == 6
-    resumed = MLMTask().train({}, tmp_path / "parts", resume=True, progress=False)
-    assert resumed.trainer.history.losses == whole.trainer.history.losses
-    assert resumed.validation_loss == whole.validation_loss
-    for name, values in whole.setup.model.state_dict().items():
-        assert np.array_equal(resumed.setup.model.state_dict()[name], values), name
-
-
 @pytest.mark.long
 def test_the_built_in_text_is_not_what_classify_tests_on():
     split = MLMTask().load(MLMOptions(seed=3))
@@ -144,26 +110,6 @@ def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path, text, options, m
     with pytest.raises(ValueError, match=message):
         train(tmp_path / "text.txt", tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    "name, value, error",
-    [
-        ("tokens", "bpe", ValueError),
-        *(
-            (name, 0, ValueError)
-            for name in ("steps", "batch_size", "layers", "heads", "d_model", "d_ff", "max_len", "lr")
-        ),
-        *((name, -1, ValueError) for name in ("warmup", "seed", "dropout", "weight_decay")),
-        ("max_len", 2, ValueError),
-        ("steps", 2.5, TypeError),
-        ("lr", float("nan"), ValueError),
-    ],
-)
-def test_options_are_checked(name, value, error):
-    for options in (MLMOptions, ClassifyOptions):
-        with pytest.raises(error, match=name):
-            options(**{name: value})
 
 
 # --- fine-tuning -----------------------------------------------------------------------------------------------------

@@ -62,25 +62,6 @@ def learned(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "name, value, error",
-    [
-        ("tokens", "syllable", ValueError),
-        *((name, 0, ValueError) for name in ("steps", "batch_size", "layers", "max_len", "warmup")),
-        *((name, -5, ValueError) for name in ("steps", "batch_size", "seed", "lr", "dropout", "label_smoothing")),
-        *((name, 2.5, TypeError) for name in ("steps", "batch_size", "layers", "max_len", "warmup", "seed")),
-        ("steps", True, TypeError),
-        *((name, 1.0, ValueError) for name in ("dropout", "label_smoothing")),
-        *((name, float("nan"), ValueError) for name in ("dropout", "label_smoothing", "lr")),
-        ("lr", 0.0, ValueError),
-        ("lr", float("inf"), ValueError),
-    ],
-)
-def test_options_are_checked(name, value, error):
-    with pytest.raises(error, match=name):
-        TranslationOptions(**{name: value})
-
-
-@pytest.mark.parametrize(
     "options, message",
     [
         ({"heads": 3}, "num_heads must divide d_model, got 3 heads for d_model = 16"),
@@ -95,10 +76,6 @@ def test_what_cannot_be_trained_leaves_nothing_behind(file, tmp_path, options, m
     with pytest.raises((ValueError, OSError), match=message):
         train(file, tmp_path / "run", **options)
     assert not (tmp_path / "run").exists()
-
-
-def test_the_path_of_the_pairs_may_be_a_path(file):
-    assert TranslationOptions(pairs=file) == TranslationOptions(pairs=str(file))
 
 
 @pytest.mark.parametrize(
@@ -369,17 +346,6 @@ def state(folder):
     """Everything in the checkpoint of a run, but for the seconds it took."""
     tensors, header = load_checkpoint(Path(folder) / runs.CHECKPOINT)
     return {**{name: array.tobytes() for name, array in tensors.items()}, **header, "seconds": None}
-
-
-def test_an_interrupted_run_goes_on_exactly(file, tmp_path, monkeypatch):
-    straight = train(file, tmp_path / "straight")
-    with monkeypatch.context() as patch:
-        interrupting(patch, 3)
-        broken = train(file, tmp_path / "broken")
-    assert broken.trainer.interrupted and broken.trainer.step == 3 and broken.measured == {}
-    resumed = resume(tmp_path / "broken")
-    assert state(tmp_path / "broken") == state(tmp_path / "straight")
-    assert (resumed.validation_loss, resumed.measured) == (straight.validation_loss, straight.measured)
 
 
 def test_more_steps_on_resume(file, tmp_path, monkeypatch):

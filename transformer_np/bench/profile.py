@@ -4,16 +4,15 @@ It measures rather than samples: a stopwatch wraps every function. Times are exc
 inside, so that all times add up to the whole step.
 """
 
-import sys
 import time
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from statistics import median
-from types import FunctionType
 
 from .. import functional
+from ..support.intercept import calls, methods
 from ..training import optim
 from .configurations import CONFIGURATIONS, Repeated
 from .floor import Replay
@@ -81,15 +80,8 @@ def timing_functions(stopwatch, optimizer):
     originals = {getattr(functional, name): kind_of(name) for name in functional.__all__}
     originals[optim.clip_arrays] = (OPTIMIZER, "")
     timed = {function: stopwatch.timed(function, name) for function, name in originals.items()}
-    package = __package__.partition(".")[0]
-    with ExitStack() as stack:
-        for module in [module for name, module in sys.modules.items() if name.partition(".")[0] == package]:
-            for name, value in list(vars(module).items()):
-                if isinstance(value, FunctionType) and value in timed:  # in every module that imported it
-                    setattr(module, name, timed[value])
-                    stack.callback(setattr, module, name, value)
-        with timing_methods(stopwatch, optimizer, {"step": (OPTIMIZER, ""), "zero_grad": (OPTIMIZER, "")}):
-            yield
+    with calls(timed), timing_methods(stopwatch, optimizer, {"step": (OPTIMIZER, ""), "zero_grad": (OPTIMIZER, "")}):
+        yield
 
 
 @contextmanager
@@ -112,16 +104,9 @@ def _both_directions(name):
     return {"forward": (name, "forward"), "backward": (name, "backward")}
 
 
-@contextmanager
 def timing_methods(stopwatch, owner, names):
     """Inside the block, time these methods of one object, {method: name}."""
-    for method, name in names.items():
-        setattr(owner, method, stopwatch.timed(getattr(owner, method), name))
-    try:
-        yield
-    finally:
-        for method in names:
-            delattr(owner, method)
+    return methods(owner, {method: stopwatch.timed(getattr(owner, method), name) for method, name in names.items()})
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,25 @@ import shlex
 import sys
 from pathlib import Path
 
+COMMANDS = {  # all commands: the file of each is read only when it is called
+    "lecture": "reproduce the lecture: its worked numbers, a trained translator, the pictures",
+    "start": "make a student's folder: the notebooks without solutions, and the file with the exercises",
+    "train": "train a model",
+    "translate": "translate sentences with a trained model",
+    "generate": "continue a text with a trained GPT or Transformer-XL, or a pretrained GPT or Llama",
+    "classify": "classify texts with a trained model: the probability of each label",
+    "t5": "answer texts with a trained T5; the beginning of a text names the task",
+    "embed": "measure the similarity of sentences with a pretrained BERT",
+    "neighbours": "find words with similar vectors, and analogies, with a trained Word2Vec or a file of vectors",
+    "plot": "draw a picture",
+    "explore": "open a page with a trained model in it, or write an HTML page of its attention for one text",
+    "homework": "reimplement the library's functions and get feedback",
+    "gradcheck": "check every hand-written gradient against finite differences",
+    "complexity": "measure the growth of time and memory of the layers, and compare it with the lecture's table",
+    "explain": "count what a model costs: parameters, operations and memory of each part, beside measured ones",
+    "bench": "measure how fast the package is on this machine",
+}
+
 
 def add_command(subparsers, name, run, summary, example):
     """Add a sub-command whose help text ends with an example."""
@@ -20,7 +39,7 @@ def add_command(subparsers, name, run, summary, example):
         epilog=f"example: {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, parser=parser)
     return parser
 
 

@@ -3,7 +3,7 @@ from dataclasses import asdict
 
 from ..support.processes import thread_variables
 from ..support.progress import showing_progress
-from . import add_command, add_json, add_quiet, check_picture, print_json
+from . import COMMANDS, add_command, add_json, add_quiet, check_picture, print_json
 
 
 def add_parser(subparsers):
@@ -11,7 +11,7 @@ def add_parser(subparsers):
         subparsers,
         "complexity",
         run,
-        "measure the growth of time and memory of the layers, and compare it with the lecture's table",
+        COMMANDS["complexity"],
         "transformer-np complexity -o complexity.png --gradients gradients.png",
     )
     parser.add_argument(

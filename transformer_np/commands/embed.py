@@ -1,6 +1,6 @@
 import sys
 
-from . import add_command, add_json, print_json
+from . import COMMANDS, add_command, add_json, print_json
 
 LONGEST = 60  # characters of a sentence that are shown
 
@@ -10,7 +10,7 @@ def add_parser(subparsers):
         subparsers,
         "embed",
         run,
-        "measure the similarity of sentences with a pretrained BERT",
+        COMMANDS["embed"],
         'transformer-np embed "a dog barks" "a hound makes noise" "the train is late"',
     )
     add = parser.add_argument

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..support.files import write_text
 from ..tasks import runs
-from . import add_command, add_model, check_writable, read_pretrained
+from . import COMMANDS, add_command, add_model, check_writable, read_pretrained
 
 EXAMPLE = Path("runs/explore")  # the translator that `explore` trains if there is no model
 PAGE = "explore.html"
@@ -18,7 +18,7 @@ def add_parser(subparsers):
         subparsers,
         "explore",
         run,
-        "open a page with a trained model in it, or write an HTML page of its attention for one text",
+        COMMANDS["explore"],
         'transformer-np explore "Lucas will travel in December" --live -o page.html',
     )
     add = parser.add_argument

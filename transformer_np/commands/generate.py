@@ -1,7 +1,6 @@
 import sys
 
-from ..tasks import runs
-from . import add_command, add_model
+from . import COMMANDS, add_command, add_json, add_model, print_json
 
 START = "\n"  # the default prompt: the beginning of a line
 
@@ -11,7 +10,7 @@ def add_parser(subparsers):
         subparsers,
         "generate",
         run,
-        "continue a text with a trained GPT or Transformer-XL, or a pretrained GPT or Llama",
+        COMMANDS["generate"],
         'transformer-np generate --prompt "The statement " --max-new-tokens 200 --temperature 0.8',
     )
     add = parser.add_argument
@@ -34,10 +33,11 @@ def add_parser(subparsers):
     )
     add("--seed", type=int, default=0, metavar="N", help="seed of the random draws (default: 0)")
     add("--stop", metavar="TEXT", help="end the text before this occurs")
+    add_json(parser, "one line per text, with its beginning and the whole text,")
 
 
 def run(args):
-    from ..tasks import text, xl
+    from ..tasks import runs, text, xl
     from ..tasks.pretrained_text import PretrainedTextGenerator
 
     if args.seed < 0:
@@ -59,11 +59,14 @@ def run(args):
                 file=sys.stderr,
             )
     for i, prompt in enumerate(prompts):
-        if i:
+        if i and not args.json:
             print("-" * 20)
         pieces = generator.stream(
             prompt, args.max_new_tokens, args.temperature, args.top_k, args.top_p, rng=args.seed, stop=args.stop
         )
+        if args.json:
+            print_json({"prompt": prompt, "text": "".join(pieces)})
+            continue
         try:
             for piece in pieces:
                 if given or piece is not prompt:  # the default prompt is not shown

@@ -1,4 +1,4 @@
-from . import add_command
+from . import COMMANDS, add_command
 
 
 def add_parser(subparsers):
@@ -6,7 +6,7 @@ def add_parser(subparsers):
         subparsers,
         "gradcheck",
         run,
-        "check every hand-written gradient against finite differences",
+        COMMANDS["gradcheck"],
         "transformer-np gradcheck --verbose layer_norm Transformer",
     )
     parser.add_argument("name", nargs="*", metavar="NAME", help="functions or modules to check (default: all of them)")

@@ -1,3 +1,4 @@
+from contextlib import nullcontext
 from textwrap import indent
 
 from . import (
@@ -14,7 +15,8 @@ EXAMPLE = """\
 # The exercises of a course, and their points. Every line is optional.
 
 title = "Attention, sheet 2"
-deadline = "Friday 12 June, 12:00"
+deadline = "Friday 12 June, 12:00"   # shown to the students; as a time, 2026-06-12T12:00:00, `grade` compares with it
+# attempts = "best"   # which of a student's attempts counts: "last" (default) or "best"
 
 # the exercises: names, numbers of notebooks such as "02", titles of chapters (default: all)
 exercises = ["softmax", "softmax_backward"]
@@ -30,15 +32,23 @@ pass_mark = 50      # percent of the core's points, for the column "passed"
 [points]            # 1 for each exercise not named here; 0: checked and reported, but without points
 softmax_backward = 2.5
 # softmax = { core = 3, extended = 1 }   # points for the lecture and for the extended cases
+
+# [late]            # for a deadline that is a time; without this table, a late submission is named and costs nothing
+# grace = 15        # minutes after the deadline that do not count
+# per_day = 10      # percent of the points that each day begun takes off
+# most_days = 5     # after so many days: no points
 """
 
 _ABOUT = """
-FOLDER contains one .py file, or one folder of .py files, per student; its name is the student's name. Each submission
-runs in its own processes with limits on time and memory and, as far as the system allows, without access to the network
-or to other files. Submissions must be self-contained: they can import the functions of this package, but not call them;
-layers and models are available only for the blocks, the optimizers and decoding. Every grading draws new inputs, the
-same for all its submissions. Run the command again to grade only new or changed submissions. The first line says which
-walls this system puts around a submission; without one, nothing is graded unless you pass --trust.
+FOLDER contains one .py file, one .ipynb notebook, or one folder of such files, per student; its name is the student's
+name. A roster names the people: everyone on it gets a row, and all files whose name contains the id are this student's
+attempts. Its columns are id, name, path (a pattern such as "ada*.py") and submitted (a time); only id is required.
+
+Each submission runs in bubblewrap, with the standard library and NumPy as its only files, without a network, and with
+limits on time and memory. Without bubblewrap nothing is graded, unless you pass --trust: then a container must be the
+wall. Submissions must be self-contained: they can import the functions of this package, but not call them; layers and
+models are available only for the blocks, the optimizers and decoding. Every grading draws new inputs, the same for all
+its submissions. Run the command again to grade only new or changed submissions.
 
 With --format gradescope, FOLDER is one submission, such as /autograder/submission.
 
@@ -66,6 +76,13 @@ def add_grade_parser(subparsers):
     help_text = "exercises and their points (default: every exercise, 1 point)"
     add("--course", "--rubric", metavar="FILE.toml", help=help_text)
     add("--course-example", "--rubric-example", action="store_true", help="print an example course and exit")
+    add(
+        "--roster",
+        metavar="FILE.csv",
+        help="the people of the course: a column id, and optionally name, path, submitted",
+    )
+    help_text = "grade FOLDER/STUDENT/NAME, as nbgrader collects it, instead of all of a student's folder"
+    add("--assignment", default="", metavar="NAME", help=help_text)
     add("--exercises", metavar="DIR", help="exercises of your own, from `homework new`")
     add("--reports", metavar="DIR", help="folder for the reports (default: grades_reports, next to the table)")
     add(
@@ -73,7 +90,7 @@ def add_grade_parser(subparsers):
         type=number_above_0,
         default=10.0,
         metavar="N",
-        help="time limit per exercise (default: 10 s)",
+        help="time limit per exercise, without the time it waits for a processor (default: 10 s)",
     )
     add(
         "--total-seconds", type=number_above_0, default=600.0, metavar="N",
@@ -98,7 +115,7 @@ def add_grade_parser(subparsers):
 def run(args):
     from tqdm import tqdm
 
-    from ..grading.formats import FORMATS
+    from ..grading.formats import FORMATS, results_even_if_it_fails
     from ..grading.report import class_results, number
     from ..grading.run import Grading
     from ..grading.sandbox.session import Limits
@@ -118,12 +135,25 @@ def run(args):
         check_picture("--picture", args.picture)
     limits = Limits(args.seconds, int(args.memory * 2**30), args.total_seconds)
     workers = cores() if args.workers == "auto" else args.workers
-    with opened(args.course, args.exercises) as course:
-        single = args.format == "gradescope"
-        grading = Grading(args.folder, out, course, args.reports, limits, workers, args.seed, table, single, args.trust)
+    single = args.format == "gradescope"
+    with results_even_if_it_fails(out) if single else nullcontext(), opened(args.course, args.exercises) as course:
+        grading = Grading(
+            args.folder,
+            out,
+            course,
+            args.reports,
+            limits,
+            workers,
+            args.seed,
+            table,
+            single,
+            args.trust,
+            args.roster,
+            args.assignment,
+        )
         grading.try_walls()
         print(grading.walls(), flush=True)
-        bar = tqdm(total=len(grading.submissions), unit="submission", disable=True if args.quiet else None)
+        bar = tqdm(total=len(grading.attempts), unit="submission", disable=True if args.quiet else None)
         with bar:  # None: only on a terminal
             grades = grading.run(bar)
         if args.picture:
@@ -138,9 +168,9 @@ def run(args):
         print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(grade.remarks)}" if grade.remarks else ""))
     if not single and (skipped := skipped_entries(args.folder)):
         names = ", ".join(skipped[:10]) + (", …" if len(skipped) > 10 else "")
-        print(f"No row for these, which are neither a .py file nor a folder with one: {names}")
+        print(f"No row for these, which are neither a .py or .ipynb file nor a folder with one: {names}")
     if grading.reused:
-        print(f"{grading.reused} of {len(grades)} submissions are unchanged and keep their grade")
+        print(f"{grading.reused} of {len(grading.attempts)} submissions are unchanged and keep their grade")
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")
     picture = f", picture: {args.picture}" if args.picture else ""
     print(f"Grades: {out}, reports: {grading.reports}{picture}")

@@ -1,6 +1,6 @@
 import sys
 
-from . import add_command, add_json, add_vectors, check_writable, given_vectors, positive_number, print_json
+from . import COMMANDS, add_command, add_json, add_vectors, check_writable, given_vectors, positive_number, print_json
 
 
 def add_parser(subparsers):
@@ -8,7 +8,7 @@ def add_parser(subparsers):
         subparsers,
         "neighbours",
         run,
-        "find words with similar vectors, and analogies, with a trained Word2Vec or a file of vectors",
+        COMMANDS["neighbours"],
         "transformer-np neighbours list integer --analogy list lists tuple",
     )
     add = parser.add_argument

@@ -1,5 +1,6 @@
 """`plot PICTURE`: a picture's flags stand above the function that draws it. To add a picture, add one such function."""
 
+import argparse
 from functools import partial
 from pathlib import Path
 
@@ -37,9 +38,23 @@ def flag(*names, **settings):
     return lambda parser: parser.add_argument(*names, **settings)
 
 
-def number(name, text, default=None, shown=None):
+MOST = 2000  # rows, columns, layers or words of a picture: with more, one is less than a pixel
+
+
+def number(name, text, default=None, shown=None, most=MOST):
     """A flag that takes a whole number. shown: the default in words, where it is not a number."""
-    return flag(name, type=int, default=default, metavar="N", help=f"{text} (default: {shown or default})")
+    text = f"{text} (default: {shown or default})"
+    return flag(name, type=partial(_at_most, most), default=default, metavar="N", help=text)
+
+
+def _at_most(most, text):
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"invalid int value: {text!r}") from None
+    if number > most:
+        raise argparse.ArgumentTypeError(f"must be at most {most:,}: no picture can show more; got {text}")
+    return number
 
 
 def model(of_run, pretrained, **options):
@@ -120,7 +135,7 @@ def draw_bias(args):
     "the causal mask",
     "--length 5 --window 2",
     number("--length", "positions", 8),
-    flag("--window", type=int, metavar="N", help="also hide the keys more than N positions back"),
+    number("--window", "also hide the keys more than N positions back", shown="none"),
 )
 def draw_mask(args):
     from .. import plots
@@ -146,7 +161,10 @@ def draw_saturation(args):
 
 ATTENTION = (
     flag("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's)"),
-    model("folder of the run (default: the newest translator below this folder)", "a pretrained BERT or GPT"),
+    model(
+        "folder of a run: translate, gpt or classify (default: the newest translator below this folder)",
+        "a pretrained BERT or GPT",
+    ),
     flag(
         "--kind",
         choices=("encoder", "decoder", "cross"),
@@ -196,13 +214,23 @@ def attention_weights(args):
     from .. import plots
     from ..data import LECTURE_SENTENCE
     from ..models import Bert
-    from ..tasks.translation import KIND, Translator
+    from ..tasks import classify, text, translation
 
     if args.pretrained is None:
-        translator = Translator.load(args.model or runs.newest_run(KIND))
-        sentence = LECTURE_SENTENCE if args.text is None else args.text
-        return plots.translator_attention(translator, sentence, args.kind or "cross")
-    model, ids, words = read_pretrained(args)
+        folder, sentence = (
+            args.model or runs.newest_run(translation.KIND),
+            LECTURE_SENTENCE if args.text is None else args.text,
+        )
+        of_kind = {translation.KIND: None, text.KIND: text.TextGenerator, classify.KIND: classify.Classifier}
+        trained = of_kind[runs.read_run(folder, *of_kind)["kind"]]
+        if trained is None:
+            translator = translation.Translator.load(folder)
+            return plots.translator_attention(translator, sentence, args.kind or "cross")
+        trained = trained.load(folder)
+        model, ids = trained.model, trained.encode(sentence)
+        words = [trained.tokenizer.token(i) for i in ids]
+    else:
+        model, ids, words = read_pretrained(args)
     kind = "encoder" if isinstance(model, Bert) else "decoder"
     if args.kind not in (None, kind):
         raise ValueError(f"--kind {args.kind}: a {type(model).__name__} has {kind} attention only")
@@ -309,10 +337,10 @@ def draw_architecture(args):
     from .. import plots
     from ..models import Transformer, TransformerConfig
     from ..pretrained import load_any, minilm_folder
-    from ..training import load_model
+    from ..tasks.fine_tuning import load
 
     if args.model:
-        return plots.architecture(load_model(Path(args.model) / runs.CHECKPOINT)[0])
+        return plots.architecture(load(Path(args.model) / runs.CHECKPOINT)[0])
     if args.pretrained is not None:
         return plots.architecture(load_any(args.pretrained or minilm_folder()))
     # one vocabulary of 37,000 tokens for both languages (Vaswani et al. 2017, §5.1)

@@ -1,8 +1,9 @@
 import os
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from ..support.files import write_text
-from . import add_command, quoted
+from . import COMMANDS, add_command, quoted
 
 
 def add_parser(subparsers):
@@ -10,7 +11,7 @@ def add_parser(subparsers):
         subparsers,
         "start",
         run,
-        "make a student's folder: the notebooks without solutions, and the file with the exercises",
+        COMMANDS["start"],
         "transformer-np start work",
     )
     parser.add_argument("folder", metavar="DIR", help="a new or empty folder")
@@ -36,9 +37,7 @@ def run(args):
     copy = teacher_copy if args.teacher else student_copy
     files = {f"{text.stem}.ipynb": copy(text) for text in notebooks}
     files |= {"homework.py": stub_file(all_exercises().values()), FILE: EMPTY}
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
-        write_text(folder / name, text)
+    _make(folder, files)
 
     first, exercises = notebooks[0].stem, len(all_exercises())
     print(f"{folder}: {len(notebooks)} notebooks and homework.py with {exercises} exercises. Begin with {first}.ipynb:")
@@ -48,6 +47,23 @@ def run(args):
         slides = quoted(folder / f"{notebooks[-1].stem}.ipynb")
         print(f"  jupyter nbconvert --execute --to slides {slides}    (slides of a notebook, with its results)")
     return 0
+
+
+def _make(folder, files):
+    """Write the files aside, then move them: a process that is killed leaves no half of a folder."""
+    folder = Path(os.path.realpath(folder))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    beside = folder.parent if os.access(folder.parent, os.W_OK) else folder
+    with TemporaryDirectory(prefix=f".{folder.name}.", dir=beside) as aside:
+        whole = Path(aside) / folder.name
+        whole.mkdir()
+        for name, text in files.items():
+            write_text(whole / name, text)
+        if not folder.exists():
+            whole.rename(folder)
+            return
+        for file in whole.iterdir():  # the folder itself stays: somebody's shell may be in it
+            file.rename(folder / file.name)
 
 
 def _check_free(folder):

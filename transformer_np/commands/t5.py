@@ -1,7 +1,6 @@
 import sys
 
-from ..tasks import runs
-from . import add_command, add_model, given_texts
+from . import COMMANDS, add_command, add_json, add_model, given_texts, print_json
 
 
 def add_parser(subparsers):
@@ -9,7 +8,7 @@ def add_parser(subparsers):
         subparsers,
         "t5",
         run,
-        "answer texts with a trained T5; the beginning of a text names the task",
+        COMMANDS["t5"],
         'transformer-np t5 "date: 24 March 2019" "sentiment: not bad at all"',
     )
     add = parser.add_argument
@@ -23,9 +22,11 @@ def add_parser(subparsers):
     add("--beam", type=int, default=1, metavar="N", help="beam size (default: 1, which is greedy)")
     add("--length-penalty", type=float, default=0.6, metavar="X", help="length penalty of beam search (default: 0.6)")
     add("--max-len", type=int, metavar="N", help="maximal number of tokens in an answer (default: the model's)")
+    add_json(parser, "one line per text, with its answer and whether its task is known,")
 
 
 def run(args):
+    from ..tasks import runs
     from ..tasks.t5 import KIND, TextToText
 
     if not 0 <= args.length_penalty <= 10:
@@ -36,12 +37,17 @@ def run(args):
         answers = TextToText.load(args.model or runs.newest_run(KIND))
     for text in given_texts(args.text):
         length, longest = answers.encode(text).shape[1], answers.model.config.max_len
-        if not answers.knows(text):
+        known = answers.knows(text)
+        if not known and not args.json:
             print(
                 f"the text belongs to no task that the model has learned; it has learned: {', '.join(answers.learned)}",
                 file=sys.stderr,
             )
         if length > longest:
             print(f"the text has {length} tokens, but the training texts had at most {longest}", file=sys.stderr)
-        print(answers.answer(text, args.beam, args.length_penalty, args.max_len), flush=True)
+        answer = answers.answer(text, args.beam, args.length_penalty, args.max_len)
+        if args.json:
+            print_json({"text": text, "answer": answer, "known": known})
+        else:
+            print(answer, flush=True)
     return 0

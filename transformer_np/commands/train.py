@@ -38,14 +38,14 @@ def _add_kind(kinds, task):
         "--validate-every",
         type=positive_number,
         metavar="N",
-        help="steps between validations (default: a tenth of all steps, at least 100)",
+        help="steps between validations (default: a tenth of all steps, at least 100; with --resume as before)",
     )
     add(
         "--save-every",
         type=float,
-        default=SAVE_SECONDS,
         metavar="SECONDS",
-        help="seconds between saves of the run; it is also saved at the end and at Ctrl-C (default: %(default).0f)",
+        help="seconds between saves of the run; it is also saved at the end and at Ctrl-C "
+        f"(default: {SAVE_SECONDS:.0f}; with --resume as before)",
     )
     add(
         "--keep",
@@ -108,5 +108,7 @@ def run(args):
         print(trained.kept)
     for what, share in trained.measured.items():
         print(f"{what} {share:.1%}")
-    print(f"saved in {folder}")
+    print(f"saved in {folder}", flush=True)
+    for line in [] if args.quiet else trained.advice:
+        print("advice:", line, file=sys.stderr)
     return 0

@@ -1,7 +1,6 @@
 import sys
 
-from ..tasks import runs
-from . import add_command, add_json, given_texts, print_json
+from . import COMMANDS, add_command, add_json, given_texts, print_json
 
 
 def add_parser(subparsers):
@@ -9,7 +8,7 @@ def add_parser(subparsers):
         subparsers,
         "translate",
         run,
-        "translate sentences with a trained model",
+        COMMANDS["translate"],
         'transformer-np translate --show-steps "Lucas will travel in December"',
     )
     add = parser.add_argument
@@ -26,6 +25,7 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..tasks import runs
     from ..tasks.translation import KIND, Translator, format_steps
 
     if args.show_steps and args.beam != 1:
@@ -39,6 +39,13 @@ def run(args):
         unknown = translator.src_tokenizer.unknown(sentence)
         if unknown and not args.json:
             print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)
+        length = translator.encode(sentence).shape[1]
+        if translator.longest is not None and length > translator.longest and not args.json:
+            print(
+                f"the sentence has {length} tokens, but those in training had at most {translator.longest}: "
+                "expect mistakes",
+                file=sys.stderr,
+            )
         if args.show_steps:
             print("\n".join(format_steps(sentence, translator)))
         translation = translator.translate(sentence, args.beam, args.length_penalty)

@@ -96,7 +96,11 @@ class Seq2SeqBatches:
 
     A batch depends only on the data, batch_size, seed and step, so a resumed training run gets exactly the
     batches it would have had. An epoch is `batches_per_epoch` steps and has every pair once, in a new random order.
-    Sentences of similar length share a batch, so that there is little padding; the batches are in random order.
+
+    The batches have about equally many tokens, and on average batch_size pairs. Short and long sentences share them at
+    random: with sentences of one length per batch, a model loses more in learning than it saves in padding
+    (docs/train-on-your-pairs.md has the numbers). Only pairs longer than LONG times the mean have batches of their own,
+    because one of them would pad all others of its batch.
 
         batches = Seq2SeqBatches([([5, 6, 7], [8, 9]), ([5, 6], [8])], batch_size=2)
         batches.batch(0).tgt_in                           # (2, 3)
@@ -106,7 +110,7 @@ class Seq2SeqBatches:
     Raises ValueError for a batch_size below 1, no pairs, or an empty source sequence.
     """
 
-    MOST_SORTED = 50  # batches whose pairs are sorted by length together: more means less padding, but less randomness
+    LONG = 2
 
     def __init__(self, pairs, batch_size, seed=0, pad_id=PAD, bos_id=BOS, eos_id=EOS):
         check_at_least("batch_size", batch_size, 1)
@@ -120,10 +124,16 @@ class Seq2SeqBatches:
         self._lengths = pairs.lengths if isinstance(pairs, PackedPairs) else _lengths(pairs)  # (number of pairs, 2)
         if not self._lengths[:, 0].all():
             raise ValueError(f"the source sequence of pair {int(self._lengths[:, 0].argmin())} is empty")
-        self._current = (None, None, None)  # the cached epoch, the order of its pairs, the order of its batches
+        self._tokens = self._lengths.sum(axis=1) + 1  # of each pair; <bos> is one
+        self._current = (None, None)  # the cached epoch and its batches
 
     def __len__(self):
         return len(self.pairs)
+
+    @property
+    def longest(self):
+        """The number of ids of the longest source sequence."""
+        return int(self._lengths[:, 0].max())
 
     @property
     def batches_per_epoch(self):
@@ -134,38 +144,36 @@ class Seq2SeqBatches:
         check_at_least("step", step, 0)
         epoch, index = divmod(step, self.batches_per_epoch)
         if epoch != self._current[0]:
-            self._current = (epoch, *self._order(epoch))
-        _, order, places = self._current
-        return self._make(self._slice(order, places[index]))
+            self._current = epoch, self._order(epoch)
+        return self._make(self._current[1][index])
 
     def in_order(self):
         """Yield the batches for validation: every pair once, sorted by length."""
         order = self._sorted(np.arange(len(self)))
-        for place in range(self.batches_per_epoch):
-            yield self._make(self._slice(order, place))
+        for start in range(0, len(self), self.batch_size):
+            yield self._make(order[start : start + self.batch_size])
 
     def _order(self, epoch):
-        """The order of the pairs and of the batches in the epoch: shuffle the pairs, sort chunks by length; a batch is
-        `batch_size` neighbours, and the batches are shuffled.
+        """The batches of an epoch in order: shuffle the pairs, put the long ones behind the others and sort them by
+        length, cut this line into batches of equally many tokens, and shuffle the batches.
 
-        ->  indices of all pairs; for each step of the epoch, which slice of them is its batch
+        ->  for each step of the epoch, the indices of its pairs
         """
-        rng = np.random.default_rng([self.seed, epoch])
+        rng, n = np.random.default_rng([self.seed, epoch]), self.batches_per_epoch
         shuffled = rng.permutation(len(self))
-        size = self.batch_size * max(
-            1, min(self.MOST_SORTED, self.batches_per_epoch // 4)
-        )  # randomness for small data too
-        for start in range(0, len(self), size):
-            shuffled[start : start + size] = self._sorted(shuffled[start : start + size])
-        return shuffled, rng.permutation(self.batches_per_epoch)
+        is_long = self._tokens[shuffled] > self.LONG * self._tokens.mean()
+        order = np.concatenate([shuffled[~is_long], self._sorted(shuffled[is_long])])
+        tokens = np.cumsum(self._tokens[order])
+        places = np.arange(n + 1)
+        ends = np.searchsorted(tokens, tokens[-1] * places // n, side="right")
+        ends = places + np.maximum.accumulate(ends - places)  # no batch is empty
+        ends = np.minimum(ends, len(self) - n + places)
+        return [order[ends[i] : ends[i + 1]] for i in rng.permutation(n)]
 
     def _sorted(self, chosen):
         """Sort by source length, then target length; pairs of equal lengths stay shuffled."""
         src, tgt = self._lengths[chosen].T
         return chosen[np.lexsort((tgt, src))]
-
-    def _slice(self, order, place):
-        return order[place * self.batch_size : (place + 1) * self.batch_size]
 
     def _make(self, chosen):
         pairs = [self.pairs[i] for i in chosen]

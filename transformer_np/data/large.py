@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..support.checks import short
 from ..support.progress import progress
 from .files import read_utf8
 
@@ -90,6 +91,8 @@ def encode_text(tokenizer, text):
 
     The ids are those of tokenizer.encode(text) for a tokenizer of characters or byte pairs; see `parts`.
     """
+    if not hasattr(tokenizer, "decode"):  # a string has an `encode` of its own
+        raise TypeError(f"tokenizer must be a tokenizer, such as a CharTokenizer; got {short(tokenizer)}")
     dtype = np.min_scalar_type(len(tokenizer) - 1)
     some = progress(parts(text), "tokenizing", total=-(-len(text) // PART), least=2)
     arrays = (np.array(tokenizer.encode(part), dtype) for part in some)

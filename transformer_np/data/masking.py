@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import as_ids, as_rng, as_text_ids, check_at_least
+from ..support.checks import as_ids, as_rng, as_text_ids, check_at_least, check_kind
 from .batching import Seq2SeqBatches, pad_batch
-from .tokenizers import BOS, EOS, SPECIAL_TOKENS
+from .tokenizers import BOS, EOS, PAD, SPECIAL_TOKENS, Tokenizer
 
 MASK_TOKEN = "<mask>"
 IGNORED = -1  # the target at positions that are not predicted
@@ -16,6 +16,7 @@ CHOSEN, MASKED, REPLACED = 0.15, 0.8, 0.1  # share of tokens to predict; of thes
 
 def with_mask(tokenizer):
     """The same tokenizer with <mask> at the end of its vocabulary. No text is ever encoded as that token."""
+    check_kind("tokenizer", tokenizer, Tokenizer)
     return type(tokenizer)([*tokenizer.vocabulary, MASK_TOKEN], tokenizer.lowercase)
 
 
@@ -39,8 +40,8 @@ class LabelledBatches(Seq2SeqBatches):
     texts: a list of (ids, index of the label), special tokens included
     """
 
-    def __init__(self, texts, batch_size, seed=0):
-        super().__init__([(ids, (label,)) for ids, label in texts], batch_size, seed)
+    def __init__(self, texts, batch_size, seed=0, pad_id=PAD):
+        super().__init__([(ids, (label,)) for ids, label in texts], batch_size, seed, pad_id)
 
     def _make(self, chosen):
         ids, labels = zip(*(self.pairs[i] for i in chosen), strict=True)

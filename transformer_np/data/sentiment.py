@@ -19,8 +19,9 @@ from itertools import combinations, product
 
 import numpy as np
 
-from ..support.checks import check_at_least
+from ..support.checks import check_at_least, check_kind
 from .files import read_lines
+from .pairs import Split
 
 POSITIVE, NEGATIVE = "positive", "negative"
 OPPOSITE = {POSITIVE: NEGATIVE, NEGATIVE: POSITIVE}
@@ -199,6 +200,7 @@ def labels_of(split):
 
     Raises ValueError if there is only one label, or if another part has a label that the training part lacks.
     """
+    check_kind("split", split, Split)
     labels = sorted({label for _, label in split.train})
     for part in ("validation", "test"):
         unseen = sorted({label for _, label in getattr(split, part)} - set(labels))

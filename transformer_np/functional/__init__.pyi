@@ -1,12 +1,13 @@
 """Made by tests/make_stubs.py for editors and type checkers; the docstrings are in the .py files."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 TILE: int
+FUNCTIONS: Mapping[str, Callable]
 
 __all__ = [
     "alibi_bias",
@@ -29,6 +30,8 @@ __all__ = [
     "layer_norm_backward",
     "linear",
     "linear_backward",
+    "lora",
+    "lora_backward",
     "merge_heads",
     "negative_sampling_loss",
     "negative_sampling_loss_backward",
@@ -145,6 +148,15 @@ def layer_norm_backward(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 def linear(x: ArrayLike, w: ArrayLike, b: ArrayLike | None = None) -> np.ndarray: ...
 def linear_backward(dy: ArrayLike, x: ArrayLike, w: ArrayLike) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
+def lora(x: ArrayLike, a: ArrayLike, b: ArrayLike, scale: float = 1.0) -> tuple[np.ndarray, np.ndarray]: ...
+def lora_backward(
+    dy: ArrayLike,
+    x: ArrayLike,
+    low: ArrayLike,
+    a: ArrayLike,
+    b: ArrayLike,
+    scale: float = 1.0,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]: ...
 def merge_heads(x: ArrayLike) -> np.ndarray: ...
 def negative_sampling_loss(
     center: ArrayLike,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..support.checks import shapes
+from ..support.shapes import shapes
 from .fast import blocked
 from .special import erf
 

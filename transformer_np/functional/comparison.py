@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..support.checks import check_at_least, shapes
+from ..support.checks import check_at_least
+from ..support.shapes import shapes
 from .core import linear, linear_backward
 from .fast import sum_of_rows
 

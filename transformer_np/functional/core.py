@@ -12,7 +12,18 @@ shape of x. `@shapes` states the shape of each array and checks it at every call
 import numpy as np
 
 from ..masks import hide
-from ..support.checks import MOST, as_ids, as_masks, check_at_least, check_axis, check_number, is_masked_array, shapes
+from ..support.checks import (
+    MOST,
+    as_array,
+    as_ids,
+    as_masks,
+    as_rng,
+    check_at_least,
+    check_axis,
+    check_number,
+    is_masked_array,
+)
+from ..support.shapes import shapes
 from .fast import max_along, row_means, sum_along, sum_by_id, sum_of_rows
 
 # --- linear ---------------------------------------------------------------------------------------------------------
@@ -202,6 +213,7 @@ def dropout(x, p, rng):
     x (...), p in [0, 1), rng a numpy.random.Generator or an int seed  ->  y (...), keep (...) Boolean
     """
     check_number("p", p, "[0, 1)")
+    rng = as_rng(rng)
     keep = np.random.default_rng(rng).random(x.shape, dtype=np.float32) >= p
     y = x * keep
     y *= 1 / (1 - p)
@@ -304,7 +316,7 @@ def merge_heads(x):
 def feed_forward(x, w1, b1, w2, b2):
     """Position-wise feed-forward network (Vaswani et al. 2017, eq. 2): FFN(x) = max(0, x W₁ + b₁) W₂ + b₂.
 
-    x (..., D), w1 (D, F), b1 (F,), w2 (F, D), b2 (D,)  ->  y (..., D), hidden (..., F) after the ReLU
+    x (..., D), w1 (D, F), b1 (F,), w2 (F, D_out), b2 (D_out,)  ->  y (..., D_out), hidden (..., F) after the ReLU
     """
     hidden = linear(x, w1, b1)  # (..., F)
     hidden = relu(hidden)
@@ -315,7 +327,7 @@ def feed_forward(x, w1, b1, w2, b2):
 def feed_forward_backward(dy, x, hidden, w1, w2):
     """Backward of feed_forward: its three steps in reverse.
 
-    dy (..., D)  ->  dx (..., D), dw1 (D, F), db1 (F,), dw2 (F, D), db2 (D,)
+    dy (..., D_out)  ->  dx (..., D), dw1 (D, F), db1 (F,), dw2 (F, D_out), db2 (D_out,)
     """
     dhidden, dw2, db2 = linear_backward(dy, hidden, w2)  # (..., F)
     dhidden = relu_backward(dhidden, hidden)  # the ReLU's output is positive where its input was
@@ -370,7 +382,7 @@ def _rows_and_targets(logits, targets, ignore_index, label_smoothing):
     check_number("label_smoothing", label_smoothing, "[0, 1]")
     if ignore_index is not None:
         check_at_least("ignore_index", ignore_index, -MOST)
-    targets = np.asarray(targets)
+    targets = as_array(targets, "targets", "whole numbers")
     if targets.shape != logits.shape[:-1]:
         raise ValueError(
             f"targets must have shape {logits.shape[:-1]}, one for each row of logits; got {targets.shape}"

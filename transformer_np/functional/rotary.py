@@ -3,7 +3,8 @@ their score depends on the distance between them alone."""
 
 import numpy as np
 
-from ..support.checks import check_at_least, check_number, shapes
+from ..support.checks import as_array, check_at_least, check_number
+from ..support.shapes import shapes
 
 SCALINGS = {  # kind: the numbers it needs
     "default": (),
@@ -109,7 +110,7 @@ def _cos_and_sin(positions, x, theta, scaling):
 
 def _as_positions(positions, T):
     """The positions as float64: the negative of an unsigned integer would wrap around."""
-    positions = np.asarray(positions)
+    positions = as_array(positions, "positions")
     if positions.dtype.kind not in "iuf" or positions.shape not in ((), (T,)):
         raise ValueError(
             f"positions must be numbers of shape ({T},), one for each row of x; got {positions.dtype} of shape "

@@ -4,9 +4,10 @@ positions, attention without 1/√d_k, a gated feed-forward network. ALiBi's bia
 import numpy as np
 
 from ..masks import hide
-from ..support.checks import as_masks, check_at_least, check_flag, check_number, shapes
+from ..support.checks import as_ids, as_masks, check_at_least, check_flag, check_number
+from ..support.shapes import shapes
 from .activations import gelu, gelu_backward, silu, silu_backward
-from .core import embedding, embedding_backward, linear, linear_backward, softmax, softmax_backward
+from .core import embedding_backward, linear, linear_backward, softmax, softmax_backward
 from .fast import sum_of_rows
 
 # --- normalisation ---------------------------------------------------------------------------------------------------
@@ -86,7 +87,10 @@ def relative_position_bias(table, buckets):
 
     table (R, H), one number per bucket and head, buckets (T, S)  ->  bias (H, T, S)
     """
-    return np.ascontiguousarray(np.moveaxis(embedding(buckets, table), -1, 0))
+    buckets = as_ids(buckets, len(table), "buckets")
+    if buckets.ndim != 2:
+        raise ValueError(f"buckets must have the axes (T, S), got shape {buckets.shape}")
+    return np.ascontiguousarray(np.moveaxis(table[buckets], -1, 0))
 
 
 @shapes(dbias="H T S")
@@ -96,6 +100,9 @@ def relative_position_bias_backward(dbias, buckets, num_buckets):
     dbias (H, T, S), buckets (T, S)  ->  dtable (num_buckets, H)
     """
     check_at_least("num_buckets", num_buckets, 1)
+    buckets = as_ids(buckets, num_buckets, "buckets")
+    if buckets.shape != dbias.shape[1:]:
+        raise ValueError(f"buckets must have the shape {dbias.shape[1:]} of dbias's last two axes, got {buckets.shape}")
     return embedding_backward(np.ascontiguousarray(np.moveaxis(dbias, 0, -1)), buckets, num_buckets)
 
 
@@ -161,7 +168,7 @@ def unscaled_attention_backward(dout, q, k, v, weights):
 def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
     """Feed-forward network with a gate (Shazeer 2020): FFN(x) = (act(x W_g) · x W₁) W₂.
 
-    x (..., D), w_gate (D, F), w1 (D, F), w2 (F, D)  ->  y (..., D), gate (..., F) before act, value (..., F)
+    x (..., D), w_gate (D, F), w1 (D, F), w2 (F, D_out)  ->  y (..., D_out), gate (..., F) before act, value (..., F)
 
     activation: "gelu_tanh", GEGLU as in T5 v1.1, or "silu", SwiGLU as in Llama. Instead of only being cut off, each of
     the F features is multiplied by another.
@@ -175,7 +182,7 @@ def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
 def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation="gelu_tanh"):
     """Backward of gated_feed_forward: each factor of the product gets the gradient times the other.
 
-    dy (..., D), the forward's activation  ->  dx (..., D), dw_gate (D, F), dw1 (D, F), dw2 (F, D)
+    dy (..., D_out), the forward's activation  ->  dx (..., D), dw_gate (D, F), dw1 (D, F), dw2 (F, D_out)
     """
     act, act_backward = _gate(activation)
     opened = act(gate)  # (..., F)

@@ -11,8 +11,9 @@ import math
 import numpy as np
 
 from ..masks import hide
-from ..support.checks import as_masks, check_at_least, shapes
+from ..support.checks import as_masks, check_at_least
 from ..support.processes import blas_threads, limit_blas_threads
+from ..support.shapes import shapes
 
 TILE = 256  # queries by keys: the two tiles of the backward fill half of a level-2 cache of 1 MiB
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..support.checks import shapes
+from ..support.shapes import shapes
 from .core import attention_scores, softmax, softmax_backward
 
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..support.checks import check_at_least, shapes
+from ..support.checks import check_at_least
+from ..support.shapes import shapes
 from .core import softmax, softmax_backward
 
 _SMALLEST_BLOCK = 16  # queries: the calls of smaller matrix products cost more time than they save

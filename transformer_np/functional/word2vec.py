@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..support.checks import check_number, shapes
+from ..support.checks import check_number
+from ..support.shapes import shapes
 
 
 @shapes(center="N D", context="N D", negatives="N K D")

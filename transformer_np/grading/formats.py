@@ -4,8 +4,10 @@ import csv
 import io
 import json
 import math
+from contextlib import contextmanager
 
 from ..homework.path import all_exercises
+from ..support.files import write_text
 from .report import cell, grades_csv, number
 
 MOST_OUTPUT = 10_000  # characters of one verdict
@@ -18,11 +20,19 @@ def as_json(grades, course):
         students.append(
             {
                 "student": grade.student,
+                "name": grade.name,
+                "handed in": grade.handed_in and grade.handed_in.isoformat(timespec="seconds"),
+                "time from": grade.known_by,
+                "days late": grade.days_late,
+                "attempt": grade.attempt[0],
+                "attempts": grade.attempt[1],
                 "points": grade.points(course),
                 "points possible": course.possible,
                 "extended points": grade.extended_points(course),
                 "extended points possible": course.possible_extended,
                 "remarks": list(grade.remarks),
+                "not loaded": grade.not_loaded,
+                "alike": grade.alike,
                 "exercises": [_exercise(grade.verdicts[name], course) for name in course.points],
             }
         )
@@ -71,7 +81,19 @@ def gradescope(grades, course):
             }
         )
     score = round(grade.points(course) + grade.extended_points(course), 4)
-    return _text({"score": score, "output": "\n".join(grade.remarks), "output_format": "text", "tests": tests})
+    output = "\n\n".join([*grade.remarks, *(f"{f} could not be loaded. {t}" for f, t in grade.not_loaded.items())])
+    return _text({"score": score, "output": output[:MOST_OUTPUT], "output_format": "text", "tests": tests})
+
+
+@contextmanager
+def results_even_if_it_fails(out):
+    """Gradescope shows nothing but results.json: an error inside the block is written there, then raised."""
+    try:
+        yield
+    except Exception as error:
+        told = f"This submission could not be graded. Tell your teacher: {type(error).__name__}: {error}"
+        write_text(out, _text({"score": 0, "output": told[:MOST_OUTPUT], "output_format": "text", "tests": []}))
+        raise
 
 
 def otter_csv(grades, course):

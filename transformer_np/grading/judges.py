@@ -3,6 +3,7 @@
 The limits are processor time and memory of one verdict, not a clock: they do not depend on the machine's other work.
 """
 
+import importlib.util
 import json
 import os
 import pickle
@@ -12,11 +13,13 @@ import struct
 import subprocess
 import sys
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from ..homework.judging.judge import Verdict
 from ..homework.path import own_folder
 from ..support.processes import THREADS, interrupts_blocked
-from .sandbox.keeper import OPTIONS, Stopped, paths
+from .sandbox.keeper import OPTIONS, Stopped
+from .sandbox.package import ROOT
 
 SECONDS = 120  # processor time of a verdict
 MEMORY = 4 << 30  # bytes of address space
@@ -58,7 +61,7 @@ class Judge:
     def _start(self):
         with interrupts_blocked():
             self.process = subprocess.Popen(
-                [sys.executable, *OPTIONS, "-c", _CHILD, repr(paths()), str(own_folder() or "")],
+                [sys.executable, *OPTIONS, "-c", _CHILD, repr(_paths()), str(own_folder() or "")],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
@@ -96,6 +99,11 @@ class Judge:
             self.process.stdin.close()
             self.process.stdout.close()
             self.process = None
+
+
+def _paths():
+    numpy = Path(importlib.util.find_spec("numpy").origin).parents[1]
+    return list(dict.fromkeys([*map(os.path.abspath, sys.path), str(ROOT), str(numpy)]))
 
 
 # --- the process -----------------------------------------------------------------------------------------------------

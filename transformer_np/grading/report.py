@@ -5,10 +5,14 @@ import io
 from collections import Counter
 from dataclasses import dataclass
 
+from ..homework.deadline import shown
 from ..homework.path import all_exercises
+from .copies import MEANING, matrix
 
 RIGHT, FOR_LECTURE, WRONG, NOT_STARTED = STATES = ("right", "right for the lecture", "wrong", "not started")
 MOST_MISTAKES = 20  # in the overview's list
+
+ALIKE_PAGE = "alike.html"
 
 _RISKY = ("=", "+", "-", "@")  # a cell that begins with one of these is a formula to a spreadsheet
 
@@ -26,24 +30,43 @@ def grades_csv(grades, rubric):
     """The text of the CSV: one row per student, in the order of the grades."""
     names = [part.title for part in rubric.parts]
     columns = ["student", "points", "points possible", "percent", *names, "remarks"]
+    more = _columns_on_the_person(grades, rubric)
     if rubric.pass_mark is not None:
         columns.insert(4, "passed")
     if rubric.has_extended:
         columns.insert(columns.index("percent") + 1, "extended points")
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\n")
-    table.writerow(columns)
+    table.writerow([columns[0], *more, *columns[1:]])
     for grade in grades:
         points = grade.points(rubric)
         share = percent(points, rubric.possible)
-        row = [cell(grade.student), number(points), number(rubric.possible), share]
+        row = [number(points), number(rubric.possible), share]
         if rubric.has_extended:
             row.append(number(grade.extended_points(rubric)))
         if rubric.pass_mark is not None:
             row.append("yes" if _has_passed(points, rubric) else "no")
         row += [number(rubric.points_for(part, grade.verdicts[part.exercise])) for part in rubric.parts]
-        table.writerow([*row, cell("; ".join(grade.remarks))])
+        about = [cell(grade.student), *(cell(say(grade)) for say in more.values())]
+        table.writerow([*about, *row, cell("; ".join(grade.remarks))])
     return text.getvalue()
+
+
+def _columns_on_the_person(grades, rubric):
+    """{column: function of a grade} of the columns that not every course needs."""
+    columns = {}
+    if any(grade.name for grade in grades):
+        columns["name"] = lambda grade: grade.name
+    if rubric.late or any(grade.attempt[1] > 1 for grade in grades):
+        columns["handed in"] = lambda grade: (grade.handed_in and shown(grade.handed_in)) or ""
+        columns["time from"] = lambda grade: grade.known_by
+    if rubric.late:
+        columns["days late"] = lambda grade: str(grade.days_late)
+    if any(grade.attempt[1] > 1 for grade in grades):
+        columns["attempt"] = lambda grade: f"{grade.attempt[0]} of {grade.attempt[1]}"
+    if any(grade.alike for grade in grades):
+        columns["alike"] = lambda grade: grade.alike
+    return columns
 
 
 def _has_passed(points, rubric):
@@ -55,22 +78,24 @@ def cell(text):
     return f"'{text}" if text.startswith(_RISKY) else text
 
 
-def student_report(grade, rubric, run):
-    """The report on one student, in Markdown. run: a sentence on the settings of the grading."""
+def summary(grade, rubric):
+    """The points of a student in a few sentences."""
     points = grade.points(rubric)
-    lines = [f"# {_plain(grade.student)}", ""]
-    lines += [f"{_plain(rubric.title)}", ""] if rubric.title else []
-    lines.append(f"{number(points)} of {number(rubric.possible)} points, {percent(points, rubric.possible)} %.")
+    text = f"{number(points)} of {number(rubric.possible)} points, {percent(points, rubric.possible)} %."
     if rubric.has_extended:
         more = f"{number(grade.extended_points(rubric))} of {number(rubric.possible_extended)}"
-        lines[-1] += f" Beyond the core: {more} points."
+        text += f" Beyond the core: {more} points."
     if rubric.pass_mark is not None:
-        lines[-1] += (
-            f" {'Passed' if _has_passed(points, rubric) else 'Not passed'} (from {number(rubric.pass_mark)} %)."
-        )
-    if grade.remarks:
-        lines += ["", "Remarks:", "", *(f"- {_plain(remark)}" for remark in grade.remarks)]
-    lines += ["", "| exercise | points | outcome | mistake |", "|---|---|---|---|"]
+        text += f" {'Passed' if _has_passed(points, rubric) else 'Not passed'} (from {number(rubric.pass_mark)} %)."
+    if grade.handed_in and (rubric.late or grade.attempt[1] > 1):
+        text += f" Handed in {shown(grade.handed_in)} (time from: {grade.known_by})."
+    if grade.attempt[1] > 1:
+        text += f" Attempt {grade.attempt[0]} of {grade.attempt[1]} counts, the {rubric.attempts}."
+    return text
+
+
+def rows_of_report(grade, rubric):
+    """(exercise, points, outcome, mistake) for every exercise."""
     for name in rubric.points:
         verdict = grade.verdicts[name]
         got = ", ".join(
@@ -79,14 +104,32 @@ def student_report(grade, rubric, run):
             for part in rubric.parts_of(name)
         )
         outcome = verdict.outcome if verdict.passed or not verdict.core else FOR_LECTURE
-        lines.append(f"| {name} | {got} | {outcome} | {_plain(verdict.misconception or '')} |")
+        yield name, got, outcome, verdict.misconception or ""
+
+
+def explained(grade, rubric):
+    """(title, text, sentence below it) of all that went wrong: files that could not be loaded, then the answers."""
+    for file, text in grade.not_loaded.items():
+        yield f"{file} could not be loaded", text, ""
     for name in rubric.points:
         verdict = grade.verdicts[name]
         if not verdict.passed and verdict.outcome != NOT_STARTED:
-            fence = "`" * (3 + max((len(run) for run in _runs_of_backticks(verdict.message)), default=0))
-            lines += ["", f"## {name}", "", f"{fence}text", verdict.message, fence]
-            section = all_exercises()[name].section
-            lines += ["", f"Lecture: {section}. {verdict.share:.0%} of the cases are right."]
+            below = f"Lecture: {all_exercises()[name].section}. {verdict.share:.0%} of the cases are right."
+            yield name, verdict.message, below
+
+
+def student_report(grade, rubric, run):
+    """The report on one student, in Markdown. run: a sentence on the settings of the grading."""
+    lines = [f"# {_plain(grade.student)}{f', {_plain(grade.name)}' if grade.name else ''}", ""]
+    lines += [f"{_plain(rubric.title)}", ""] if rubric.title else []
+    lines.append(summary(grade, rubric))
+    if grade.remarks:
+        lines += ["", "Remarks:", "", *(f"- {_plain(remark)}" for remark in grade.remarks)]
+    lines += ["", "| exercise | points | outcome | mistake |", "|---|---|---|---|"]
+    lines += [f"| {' | '.join([*row[:3], _plain(row[3])])} |" for row in rows_of_report(grade, rubric)]
+    for title, text, below in explained(grade, rubric):
+        fence = "`" * (3 + max((len(run) for run in _runs_of_backticks(text)), default=0))
+        lines += ["", f"## {_plain(title)}", "", f"{fence}text", text, fence, *(["", below] if below else [])]
     return "\n".join([*lines, "", run, ""])
 
 
@@ -106,9 +149,21 @@ def class_results(grades, rubric):
     for name in rubric.points:
         verdicts = [grade.verdicts[name] for grade in grades]
         states = Counter(map(_state, verdicts))
-        mistakes = Counter(verdict.misconception for verdict in verdicts if verdict.misconception)
+        mistakes = Counter(part for verdict in verdicts for part in parts_of_mistake(name, verdict.misconception))
         results.append(ClassResult(name, {state: states[state] for state in STATES}, dict(mistakes.most_common())))
     return results
+
+
+def parts_of_mistake(exercise, misconception):
+    """The mistakes of a verdict: several names are joined by "and", which a name may also contain."""
+    known, words, parts = all_exercises()[exercise].mistakes, (misconception or "").split(" and "), []
+    while words != [""] and words:
+        size = next((n for n in range(len(words), 0, -1) if " and ".join(words[:n]) in known), 0)
+        if not size:
+            return [misconception]
+        parts.append(" and ".join(words[:size]))
+        del words[:size]
+    return parts
 
 
 def _state(verdict):
@@ -119,8 +174,8 @@ def _state(verdict):
     return NOT_STARTED if verdict.outcome == NOT_STARTED else WRONG
 
 
-def overview(grades, rubric, run):
-    """The results and the most frequent mistakes of the class, in Markdown."""
+def overview(grades, rubric, run, copied=()):
+    """The results and the most frequent mistakes of the class, in Markdown. copied: the Alikes of `copies`"""
     totals = [100 * grade.points(rubric) / rubric.possible for grade in grades]
     mean = sum(totals) / len(totals)
     students = "1 student" if len(grades) == 1 else f"{len(grades)} students"
@@ -137,6 +192,11 @@ def overview(grades, rubric, run):
     for n, name, mistake in sorted(found, key=lambda row: -row[0])[:MOST_MISTAKES]:
         feedback = all_exercises()[name].mistakes.get(mistake, "")
         lines.append(f"| {n} | {name} | {_plain(mistake)} | {_plain(feedback)} |")
+    if copied:
+        head, *rows = [[_plain(cell) for cell in row] for row in matrix(copied)]
+        lines += ["", "## Answers that are alike", "", f"{MEANING} {ALIKE_PAGE} has them side by side.", ""]
+        lines += ["The numbers of exercises:", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+        lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([*lines, "", run, ""])
 
 

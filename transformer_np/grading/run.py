@@ -7,73 +7,33 @@ import os
 import queue
 import threading
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cache
+from glob import escape
 from pathlib import Path
 
 import numpy as np
 
 from .. import __version__
-from ..homework.judging.judge import OUTCOMES, Trials, Verdict
+from ..homework.judging.judge import Trials
 from ..homework.path import all_exercises, own_content
 from ..support.files import write_atomically
-from .judges import Judge, NotJudged
-from .report import grades_csv, overview, student_report
-from .sandbox.keeper import Stopped
-from .sandbox.session import Limits, Task, keepers_for, try_submission
-from .sandbox.wire import one_line, plain_text
-from .submissions import find_submissions, read_submission, report_name
+from .copies import alike, answers_in, side_by_side, with_whom
+from .feedback import page
+from .grade import Grade, as_record, read_record
+from .judges import Judge
+from .people import Person, handed_in, people
+from .report import ALIKE_PAGE, grades_csv, overview, student_report
+from .sandbox.keeper import NotStarted, Stopped
+from .sandbox.session import Limits, Task, try_submission
+from .submissions import read_submission, report_name
+from .verdicts import grade_of, not_started, not_tried
 
-_SOLUTION = "LibrarySolution"
-# layers that the system upholds, whatever a submission does in its own process
-WALLS = (
-    "bubblewrap",
-    "network namespace",
-    "process namespace",
-    "ipc namespace",
-    "mount namespace",
-    "Landlock",
-    "seccomp",
-)
-
-
-# --- grades ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Grade:
-    """verdicts: {name of an exercise: Verdict}; layers: the isolation of the submission"""
-
-    student: str
-    verdicts: dict
-    remarks: tuple[str, ...] = ()
-    layers: tuple[str, ...] = ()
-
-    def points(self, rubric):
-        """The points for the core."""
-        return self._points(rubric, extended=False)
-
-    def extended_points(self, rubric):
-        return self._points(rubric, extended=True)
-
-    def _points(self, rubric, extended):
-        parts = [part for part in rubric.parts if part.extended == extended]
-        return sum(rubric.points_for(part, self.verdicts[part.exercise]) for part in parts)
-
-
-class _Desk:
-    """The processes of one thread: they serve one submission after the other."""
-
-    def __init__(self, tasks, stopped):
-        self.keepers, self.judge = keepers_for(tasks, stopped), Judge(stopped)
-
-    def close(self):
-        for part in (*self.keepers.values(), self.judge):
-            part.close()
+WALLS = ("bubblewrap", "system calls")  # layers that the system upholds, whatever a submission does
 
 
 class NoWall(ValueError):
-    """Nothing but Python itself would keep the submissions from the teacher's files and programs."""
+    """Nothing would keep the submissions from the teacher's files and programs."""
 
 
 class Grading:
@@ -83,23 +43,26 @@ class Grading:
     seed: of the inputs, the same for all students of this grading; None draws one. A grade in the folder of reports is
     used again if submission, limits, walls and library are unchanged, and the seed if it is given.
     trust: grade even if no wall keeps a submission from the files and programs of this user
+    roster: a CSV file with the people of the course; assignment: the folder inside a student's folder that is graded
     """
 
     def __init__(
         self, folder, out, rubric, reports=None, limits=None, workers=1, seed=None, table=grades_csv, single=False,
-        trust=False,
+        trust=False, roster=None, assignment="",
     ):  # fmt: skip
         self.table = table
-        self.folder, self.out, self.rubric = Path(folder), Path(out), rubric
+        self.folder, self.out, self.rubric, self.roster = Path(folder), Path(out), rubric, roster
         self.reports = Path(reports) if reports else self.out.with_name(f"{self.out.stem}_reports")
         self.limits, self.workers, self.trust = limits or Limits(), workers, trust
-        self.submissions = find_submissions(folder)
         if single:
-            self.submissions = [("submission", self.folder.resolve())]
+            self.people = [Person("submission", attempts=[handed_in(self.folder.resolve())])]
+        else:
+            self.people = people(folder, roster, assignment)
+        self.attempts = [(person, attempt) for person in self.people for attempt in person.attempts]
         self.reports.mkdir(parents=True, exist_ok=True)
         self.given, self.seed = seed is not None, np.random.SeedSequence().entropy % 2**32 if seed is None else seed
-        self._stop, self._desks = threading.Event(), queue.SimpleQueue()
-        self.reused, self.layers = 0, None
+        self._stop, self._judges = threading.Event(), queue.SimpleQueue()
+        self.reused, self.layers, self._answers = 0, None, []
 
     def try_walls(self):
         """The layers of isolation of this system, which every submission then has. NoWall if they are not enough."""
@@ -107,22 +70,15 @@ class Grading:
             raise NoWall("grading needs Linux or macOS; on Windows, run it in WSL")
         exercise = all_exercises()[next(iter(self.rubric.points))]
         tasks = [Task(exercise, Trials(exercise, self.seed))]
-        desk = _Desk(tasks, self._stop.is_set)
         try:
-            tried = try_submission({}, tasks, self.limits, desk.keepers, self._hidden())
-        except RuntimeError as error:
+            tried = try_submission({}, tasks, self.limits, stopped=self._stop.is_set)
+        except NotStarted as error:
             raise ValueError(f"no submission can be tried here: {error}") from None
-        finally:
-            desk.close()
-        missing = []
-        if not {"bubblewrap", "Landlock"} & set(tried.layers):
-            missing.append("no wall around your files (bubblewrap or Landlock)")
-        if not {"bubblewrap", "seccomp"} & set(tried.layers):
-            missing.append("no wall against starting programs (bubblewrap or seccomp)")
-        if missing and not self.trust:
+        if "bubblewrap" not in tried.layers and not self.trust:
             raise NoWall(
-                f"this system has {' and '.join(missing)}, so a submission could do anything that you can do. Install "
-                "bubblewrap, grade on another machine, or pass --trust if you trust all students"
+                "bubblewrap is not installed or not allowed here, so a submission could do anything that you can do. "
+                "Install it (apt install bubblewrap), or pass --trust in a container that holds nothing but the "
+                "submissions"
             )
         self.layers = tried.layers
         return self.layers
@@ -142,27 +98,57 @@ class Grading:
         _write(self.reports / "run.json", json.dumps({"seed": self.seed, "version": __version__}) + "\n")
         exercises = [all_exercises()[name] for name in self.rubric.points]
         self.tasks = [Task(exercise, Trials(exercise, _seed_of(self.seed, exercise.name))) for exercise in exercises]
-        desks = [_Desk(self.tasks, self._stop.is_set) for _ in range(self.workers)]
-        for desk in desks:
-            self._desks.put(desk)
-        grades = [None] * len(self.submissions)
+        judges = [Judge(self._stop.is_set) for _ in range(self.workers)]
+        for judge in judges:
+            self._judges.put(judge)
+        grades = {}
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="grading")
         try:
-            running = {pool.submit(self._grade, *submission): i for i, submission in enumerate(self.submissions)}
+            running = {pool.submit(self._grade, *attempt): attempt[0].student for attempt in self.attempts}
             while running:
                 done, _ = wait(running, timeout=0.5, return_when=FIRST_COMPLETED)
                 for future in done:
-                    grades[running.pop(future)] = future.result()
+                    grades.setdefault(running.pop(future), []).extend(future.result())
                     if bar is not None:
                         bar.update()
         finally:
             self._stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
-            for desk in desks:
-                desk.close()
-        _write(self.out, self.table(grades, self.rubric))
-        _write(self.reports / "overview.md", overview(grades, self.rubric, self.sentence(grades)))
-        return grades
+            for judge in judges:
+                judge.close()
+        chosen = [self._chosen(person, grades.get(person.student, ())) for person in self.people]
+        found = alike({student: answers for _, student, answers in sorted(self._answers, key=lambda one: one[0])})
+        chosen = [replace(grade, alike=with_whom(grade.student, found)) for grade in chosen]
+        if found:
+            _write(self.reports / ALIKE_PAGE, side_by_side(found))
+        _write(self.out, self.table(chosen, self.rubric))
+        for person, grade in zip(self.people, chosen, strict=True):
+            self._write_feedback(person, grade)
+        _write(self.reports / "overview.md", overview(chosen, self.rubric, self.sentence(chosen), found))
+        return chosen
+
+    def _chosen(self, person, grades):
+        """The Grade of a person: that of the attempt that counts, with what the deadline makes of its points."""
+        if not grades:
+            verdicts = {name: not_started(name, "there is no submission.") for name in self.rubric.points}
+            return Grade(person.student, verdicts, ("no submission",), name=person.name)
+        late, timed = self.rubric.late, sorted(grades, key=lambda grade: grade.handed_in)
+        if late:
+            found = [(late.days_late(g.handed_in), late.factor(g.handed_in)) for g in timed]
+            timed = [replace(g, days_late=d, factor=f) for g, (d, f) in zip(timed, found, strict=True)]
+        best = max(timed, key=lambda grade: grade.points(self.rubric) + grade.extended_points(self.rubric))
+        grade = best if self.rubric.attempts == "best" else timed[-1]
+        remarks = grade.remarks if person.on_roster else ("not on the roster", *grade.remarks)
+        if grade.days_late:
+            days = "1 day" if grade.days_late == 1 else f"{grade.days_late} days"
+            remarks = (f"{days} late ({grade.known_by}): {100 * grade.factor:g} % of the points", *remarks)
+        return replace(grade, name=person.name, remarks=remarks, attempt=(timed.index(grade) + 1, len(timed)))
+
+    def _write_feedback(self, person, grade):
+        path = Path(person.student) if self.roster or not person.attempts else person.attempts[0].path
+        run = self.sentence([grade])
+        _write(self.reports / f"{report_name(path)}.md", student_report(grade, self.rubric, run))
+        _write(self.reports / f"{report_name(path)}.html", page(grade, self.rubric, run))
 
     def sentence(self, grades):
         """The settings of the grading, in a sentence. Students read it: it does not name the seed."""
@@ -172,114 +158,60 @@ class Grading:
             f"all, {self.limits.memory / 2**30:g} GiB. Isolation: {', '.join(layers) or 'nothing was run'}."
         )
 
-    def _grade(self, student, path):
-        handed_in = read_submission(student, path)
-        record, key = self.reports / f"{report_name(path)}.json", self._key(handed_in)
-        grade = _read_record(record, key, student, self.rubric.points, self.seed if self.given else None)
-        if grade is None:
-            desk = self._desks.get()
-            try:
-                grade = self._try(handed_in, desk)
-            finally:
-                self._desks.put(desk)
-            if grade.layers:  # otherwise it was not tried: the next run may succeed
-                _write(record, json.dumps(_as_record(grade, key, self.seed), indent=1) + "\n")
-        else:
+    def _grade(self, person, attempt):
+        """The Grades of an attempt and of earlier versions of the same file."""
+        files = read_submission(person.student, attempt.files)
+        record, content, rules = self.reports / f"{report_name(attempt.path)}.json", _hash_of(files), self._rules()
+        time = {"handed_in": attempt.when, "known_by": attempt.known_by}
+        self._answers.append((attempt.when, person.student, answers_in(files.files, self.rubric.points)))
+        known = read_record(record, person.student, self.rubric.points)
+        if known and known[1:3] == (content, rules) and (not self.given or known[3] == self.seed):
             self.reused += 1
-        _write(self.reports / f"{report_name(path)}.md", student_report(grade, self.rubric, self.sentence([grade])))
-        return grade
+            return [replace(known[0], **time), *self._earlier(record, person, rules)]
+        broken = ("the last record of this grade could not be read",) if known is None and record.exists() else ()
+        grade = replace(self._try(files), **time)
+        if grade.layers:  # otherwise it was not tried: the next run may succeed
+            if known and known[1] != content:
+                os.replace(record, _free_name(record))
+            _write(record, json.dumps(as_record(grade, content, rules, self.seed), indent=1) + "\n")
+        return [replace(grade, remarks=grade.remarks + broken), *self._earlier(record, person, rules)]
 
-    def _try(self, handed_in, desk):
+    def _earlier(self, record, person, rules):
+        """The Grades of earlier versions of a file, under the same rules."""
+        found = [read_record(path, person.student, self.rubric.points) for path in _versions(record)]
+        return [one[0] for one in found if one and one[2] == rules]
+
+    def _try(self, files):
         if self._stop.is_set():
             raise Stopped
         walls = [layer for layer in self.layers if layer in WALLS]
+        judge = self._judges.get()
         try:
-            tried = try_submission(handed_in.files, self.tasks, self.limits, desk.keepers, self._hidden(), walls)
-        except RuntimeError as error:  # for example, its files cannot be written
-            verdicts = {task.name: _crashed(task, f"{task.name} could not be tried: {error}") for task in self.tasks}
-            remarks = (*handed_in.remarks, f"could not be tried: {one_line(error)}")
-            return Grade(handed_in.student, verdicts, remarks)
-        verdicts = {task.name: self._verdict(task, tried, desk.judge) for task in self.tasks}
-        remarks = [*handed_in.remarks, *_remarks(tried, handed_in)]
-        return Grade(handed_in.student, verdicts, tuple(remarks), tuple(tried.layers))
+            tried = try_submission(files.files, self.tasks, self.limits, walls, self._stop.is_set)
+            return grade_of(files, self.tasks, tried, judge)
+        except NotStarted as error:  # for example, its files cannot be written
+            return not_tried(files, self.tasks, error)
+        finally:
+            self._judges.put(judge)
 
-    def _hidden(self):
-        return [self.folder.resolve(), self.reports.resolve(), self.out.resolve()]
+    def _rules(self):
+        """A hash of what a grade depends on, beside the submission."""
+        walls = [layer for layer in self.layers if layer in WALLS]
+        rules = [_library(), own_content(), asdict(self.limits), sorted(self.rubric.points), walls]
+        return hashlib.sha256(json.dumps(rules).encode()).hexdigest()
 
-    def _verdict(self, task, tried, judge):
-        replies, name, seed = tried.replies[task.name], task.name, task.trials.seed
-        if name in tried.missing and tried.not_loaded:
-            (file, crash), *_ = tried.not_loaded.items()
-            return _crashed(task, f"{name} is missing because {file} could not be loaded. {_what(crash)}")
-        if name in tried.missing:
-            return Verdict(name, "not started", f"{name}: not started: the submission contains no {name}.", seed=seed)
-        first = next((reply.crash for reply in replies if reply.crash), None)
-        try:
-            verdict = judge.verdict(task, replies)
-        except NotJudged as error:
-            return _crashed(task, f"{name} returned something that could not be judged ({error}).")
-        own = first is not None and first.kind == _SOLUTION
-        if name in tried.called and not verdict.passed and (own or verdict.misconception is None):
-            what = f"{name} calls the library's solution: {', '.join(tried.called[name])}. Write it yourself."
-            outcome = "crashed" if own else verdict.outcome
-            return replace(verdict, outcome=outcome, misconception="calls the library's solution", message=what)
-        return replace(verdict, message=plain_text(verdict.message, 10_000))
 
-    def _key(self, handed_in):
-        """A hash of everything that a grade depends on."""
-        key = hashlib.sha256(_library().encode())
-        rules = [asdict(self.limits), sorted(self.rubric.points), [layer for layer in self.layers if layer in WALLS]]
-        parts = [*rules, handed_in.student, handed_in.remarks]
-        key.update(own_content().encode())
-        key.update(json.dumps(parts).encode())
-        for name, content in handed_in.files.items():
-            key.update(json.dumps([name, len(content)]).encode() + content)
-        return key.hexdigest()
+def _hash_of(files):
+    parts = [files.student, files.remarks, [(name, len(content)) for name, content in files.files.items()]]
+    content = hashlib.sha256(json.dumps(parts).encode())
+    for one in files.files.values():
+        content.update(one)
+    return content.hexdigest()
 
 
 def _seed_of(seed, name):
     """A seed of its own for an exercise, so that no exercise has the inputs of another."""
     return int(np.random.SeedSequence([seed, *name.encode()]).generate_state(1, np.uint64)[0])
-
-
-def _crashed(task, message):
-    return Verdict(task.name, "crashed", f"{task.name}: crashed. {message}", seed=task.trials.seed)
-
-
-def _what(crash):
-    return f"{crash.kind}: {crash.text}" + (f"\n{crash.trace}" if crash.trace else "")
-
-
-def _remarks(tried, handed_in):
-    """The remarks on a submission for the teacher."""
-    remarks = [] if handed_in.files else ["no file could be read"]
-    for file, crash in tried.not_loaded.items():
-        how = "timed out while loading" if crash.kind == "TimeoutError" else "could not be loaded"
-        remarks.append(
-            f"{file} {how}" + (f" ({crash.kind}: {one_line(crash.text)})" if crash.kind != "TimeoutError" else "")
-        )
-    if tried.called:
-        remarks.append(f"calls the library's solution: {', '.join(tried.called)}")
-    crashes = {
-        name: [reply.crash for reply in replies if reply.crash]
-        for name, replies in tried.replies.items()
-        if name not in tried.missing
-    }
-    lost = {"TimeoutError": "timed out", "MemoryError": "out of memory"}
-    for kind, words in lost.items():
-        names = [name for name, found in crashes.items() if any(crash.kind == kind for crash in found)]
-        if names:
-            remarks.append(f"{words}: {', '.join(names)}")
-    for name, found in crashes.items():
-        for text in dict.fromkeys(crash.text for crash in found):
-            if text.startswith(("it ended", "its process", "it disturbed", "its results")):
-                remarks.append(f"{name}: {one_line(text)}")
-    if any(crash.text.startswith("the time for the whole") for found in crashes.values() for crash in found):
-        remarks.append("the time for the whole submission was used up")
-    return [*remarks, *tried.remarks]
-
-
-# --- records ---------------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -291,30 +223,14 @@ def _library():
     return content.hexdigest()
 
 
-def _as_record(grade, key, seed):
-    return {
-        "key": key,
-        "seed": seed,
-        "student": grade.student,
-        "remarks": grade.remarks,
-        "layers": grade.layers,
-        "verdicts": [asdict(verdict) for verdict in grade.verdicts.values()],
-    }
+def _versions(record):
+    """The records of earlier versions of a submission, name.1.json, name.2.json, …"""
+    found = record.parent.glob(f"{escape(record.stem)}.*.json")
+    return [path for path in found if path.name[len(record.stem) + 1 : -len(".json")].isdecimal()]
 
 
-def _read_record(path, key, student, names, seed=None):
-    """The recorded grade, or None if there is none, or it belongs to another submission, other rules or another seed
-    than the given one."""
-    try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if record["key"] != key or (seed is not None and record["seed"] != seed):
-            return None
-        verdicts = {said["exercise"]: Verdict(**said) for said in record["verdicts"]}
-        if not set(names) <= set(verdicts) or not all(verdict.outcome in OUTCOMES for verdict in verdicts.values()):
-            return None
-        return Grade(student, verdicts, tuple(record["remarks"]), tuple(record["layers"]))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+def _free_name(record):
+    return record.with_name(f"{record.stem}.{len(_versions(record)) + 1}.json")
 
 
 def _write(path, text):

@@ -1,6 +1,7 @@
 """The files of a folder of submissions: who handed in which. Links are never followed."""
 
 import hashlib
+import json
 import os
 import re
 import stat
@@ -9,9 +10,11 @@ from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
-from .sandbox.wire import one_line
+from .sandbox.wire import CELL, one_line
 
+ENDINGS = (".py", ".ipynb")
 MOST_BYTES = 1 << 20  # of one file
+MOST_NOTEBOOK = 16 << 20  # of a notebook, whose outputs hold pictures
 MOST_FILES, MOST_TOTAL = 100, 8 << 20  # files and bytes of one submission
 MOST_ENTRIES = 10_000  # files and folders of any kind in one submission
 
@@ -26,21 +29,21 @@ class HandedIn:
     remarks: tuple[str, ...] = ()
 
 
-def find_submissions(folder):
-    """[(student, path)] for every .py file, every folder with one, and every link that could be either, sorted by name.
+def find_submissions(folder, none_is_fine=False):
+    """[(student, path)] for every .py or .ipynb file, every folder with one, and every link that could be either.
 
-    All names are different, and printable on one line. ValueError if there is no submission.
+    Sorted by name. All names are different, and printable on one line. ValueError if there is no submission.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is not a folder; name a folder with one file or one folder per student")
     entries = [e for e in sorted(os.scandir(folder), key=lambda e: e.name) if not e.name.startswith((".", "__"))]
     found = [Path(entry.path) for entry in entries if _is_submission(entry)]
-    if not found:
-        raise ValueError(f"{folder} contains no submission: neither a .py file nor a folder with .py files")
+    if not found and not none_is_fine:
+        raise ValueError(f"{folder} contains no submission: no .py or .ipynb file, and no folder with one")
     students = {}
     for path in sorted(found, key=_changed):
-        name = _shown(path.name.removesuffix(".py"))
+        name = _shown(_stem(path.name))
         names = chain((name, _shown(path.name)), (f"{name} ({number})" for number in count(2)))
         students.setdefault(*next((_key(n), (n, path)) for n in names if _key(n) not in students))
     return sorted(students.values(), key=lambda submission: found.index(submission[1]))
@@ -55,19 +58,23 @@ def skipped_entries(folder):
 
 def _changed(path):
     """Orders the names: those that are shown as they are come first, so that no other takes them."""
-    name = path.name.removesuffix(".py")
+    name = _stem(path.name)
     return _shown(name) != name, _key(name) != name, path.is_file(), name
 
 
 def _is_submission(entry):
-    if entry.name.endswith(".py"):
+    if entry.name.endswith(ENDINGS):
         return True
     if entry.is_symlink():
         return not entry.is_file()  # to a folder, or to nothing
     if not entry.is_dir():
         return False
     # an unreadable folder, or one with a link, gets a row that says so
-    return any(path.name.endswith(".py") or problem for path, problem in _walk(entry.path))
+    return any(path.name.endswith(ENDINGS) or problem for path, problem in _walk(entry.path))
+
+
+def _stem(name):
+    return next((name.removesuffix(ending) for ending in ENDINGS if name.endswith(ending)), name)
 
 
 def _shown(name):
@@ -102,7 +109,7 @@ def _walk(folder):
             if entry.is_dir(follow_symlinks=False):
                 folders.append(Path(entry.path))
             else:
-                linked = entry.is_symlink() and (entry.name.endswith(".py") or not entry.is_file())
+                linked = entry.is_symlink() and (entry.name.endswith(ENDINGS) or not entry.is_file())
                 yield Path(entry.path), "it is a link" if linked else ""
         waiting += reversed(folders)
 
@@ -115,7 +122,7 @@ def read_submission(student, path):
         root, found = path.parent, [(path, "it is a link" if path.is_symlink() else "")]
     files, remarks, total = {}, [], 0
     for file, problem in found:
-        if not problem and not file.name.endswith(".py"):
+        if not problem and not file.name.endswith(ENDINGS):
             continue
         if len(files) + len(remarks) >= MOST_FILES:
             remarks.append(f"only the first {MOST_FILES} files were read")
@@ -143,22 +150,51 @@ def _content(path):
         raise ValueError("it is a link")
     if not stat.S_ISREG(kind.st_mode):
         raise ValueError("it is not a regular file")
+    most = MOST_NOTEBOOK if path.name.endswith(".ipynb") else MOST_BYTES
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     with open(os.open(path, flags), "rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"it is larger than {MOST_BYTES >> 20} MiB")
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"it is larger than {most >> 20} MiB")
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or content[:200].count(0) > len(content[:200]) // 3:
+        raise ValueError("it is UTF-16; save it as UTF-8 and hand it in again")
+    if path.name.endswith(".ipynb"):
+        content = code_of(content)
+        if len(content) > MOST_BYTES:
+            raise ValueError(f"its code is larger than {MOST_BYTES >> 20} MiB")
     return content
+
+
+def code_of(notebook):
+    """The code of a notebook, each cell below a line `# In [3]:`. Magics and shell commands become comments. ValueError
+    if it is not a notebook."""
+    try:
+        cells = json.loads(notebook)["cells"]
+        codes = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+        texts = [code if isinstance(code, str) else "".join(code) for code in codes]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise ValueError("it is not a notebook") from None
+    return "\n".join(f"{CELL.format(n)}\n{_plain_python(text)}" for n, text in enumerate(texts, 1)).encode(
+        "utf-8", "replace"
+    )
+
+
+def _plain_python(text):
+    lines = text.splitlines()
+    if lines and lines[0].startswith("%%") and not lines[0].startswith(("%%time", "%%capture")):
+        return "\n".join(f"# {line}" for line in lines)  # another language, or a file to be written
+    return "\n".join(re.sub(r"^(\s*)([%!].*|\?.*|[\w.]+\?\??)$", r"\1pass  # \2", line) for line in lines)
 
 
 def report_name(path):
     """A file name of its own for the report on a submission: the student's name if possible."""
-    student = path.name.removesuffix(".py")
+    student = _stem(path.name)
     name = re.sub(r"[^\w .+-]", "_", student, flags=re.ASCII)[:100].strip(" .")
     clear = (
         name == student
-        and name.lower() not in ("overview", "run")
-        and not re.search(r"-[0-9a-f]{8}$", name)  # as the names below end
-        and not (path.suffix == ".py" and os.path.lexists(path.with_suffix("")))
+        and name.lower() not in ("overview", "run", "alike")
+        and not re.search(r"-[0-9a-f]{8}$|\.[0-9]+$", name)  # as the names below and of earlier versions end
+        and not (path.suffix in ENDINGS and os.path.lexists(path.with_suffix("")))
+        and not (path.suffix == ".ipynb" and os.path.lexists(path.with_suffix(".py")))
     )
     return name if clear else f"{name}-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}"

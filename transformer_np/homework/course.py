@@ -9,11 +9,13 @@ import re
 import tomllib
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 
 from ..support.files import read_bytes
+from .deadline import KEYS, Deadline, local, shown
 from .path import all_exercises, chosen, exercises_in, own_exercises
 
 FILE = "course.toml"
@@ -52,6 +54,7 @@ class Course:
     extended: the exercises beyond the core; their points are counted separately
     for_lecture: {name: those of its points that an answer gets if it is right for the lecture}, for the exercises whose
         points are split; the others give points only to an answer that is right in every case
+    late: the Deadline, if it is a time and not just a text; attempts: "last" or "best", the one that counts
     """
 
     points: dict = field(default_factory=dict)
@@ -61,6 +64,8 @@ class Course:
     title: str = ""
     deadline: str = ""
     for_lecture: dict = field(default_factory=dict)
+    late: Deadline | None = None
+    attempts: str = "last"
 
     @property
     def exercises(self):
@@ -169,14 +174,29 @@ def parse_course(text, path="the course"):
     def fail(key, message):
         raise CourseError(f"{path}{_line(text, key)}: {message}")
 
-    known = ("title", "deadline", "folder", "partial", "core", "pass_mark", "exercises", "extended", "points")
+    known = ("title", "deadline", "late", "attempts", "folder", "partial", "core", "pass_mark")
+    known += ("exercises", "extended", "points")
     for key in table:
         if key not in known:
             advice = "".join(f"; did you mean {near}?" for near in get_close_matches(key, known, n=1))
             fail(key, f"there is no setting {key!r}{advice or '; the settings are ' + ', '.join(known)}")
-    for key in ("title", "deadline", "folder"):
+    for key in ("title", "folder"):
         if not isinstance(table.get(key, ""), str):
             fail(key, f"{key} must be a text in quotes, got {table[key]!r}")
+    deadline, late = table.get("deadline", ""), table.get("late")
+    if not isinstance(deadline, str | datetime):
+        fail("deadline", f"deadline must be a text in quotes or a time, 2026-06-12T12:00:00, got {deadline}")
+    if late is not None and not isinstance(deadline, datetime):
+        fail("late", "[late] needs a deadline that is a time, deadline = 2026-06-12T12:00:00")
+    for key, value in late.items() if isinstance(late, dict) else [] if late is None else [("late", late)]:
+        words, most = KEYS.get(key, ("", 0))
+        if not words:
+            fail(key, f"[late] has the settings {', '.join(KEYS)}, got {key!r}")
+        if not _is_number(value) or not 0 <= value <= most or (key == "most_days" and value != int(value)):
+            fail(key, f"{key} must be {words}, got {value!r}")
+    attempts = table.get("attempts", "last")
+    if attempts not in ("best", "last"):
+        fail("attempts", f'attempts must be "best" or "last", got {attempts!r}')
     partial = table.get("partial", False)
     if not isinstance(partial, bool):
         fail("partial", f"partial must be true or false, got {partial!r}")
@@ -240,8 +260,10 @@ def parse_course(text, path="the course"):
         None if pass_mark is None else float(pass_mark),
         frozenset(extended),
         table.get("title", ""),
-        table.get("deadline", ""),
+        deadline if isinstance(deadline, str) else shown(deadline),
         for_lecture,
+        Deadline(local(deadline), **(late or {})) if isinstance(deadline, datetime) else None,
+        attempts,
     )
     if not course.possible:
         fail("points", "no exercise of the core gives points" if course.has_extended else "no exercise gives points")

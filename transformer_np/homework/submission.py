@@ -6,7 +6,7 @@ import os
 import sys
 import types
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
-from .judging.attempt import Crash, attempt, crash_of, is_students
+from .judging.attempt import Crash, attempt, crash_of, guarded, is_students
 from .judging.judge import Verdict
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import all_exercises
@@ -221,9 +221,13 @@ class Checks:
         others = self.submission.answers.keys() - {name}
         if verdict.misconception == TOO_LONG and not others & self.limit.stopped_in:
             return Standing(exercise, verdict)  # it was stopped in its own code
+        if not others:
+            return Standing(exercise, verdict)
         with library_instead(self.submission, others) as called:
-            alone = self._verdict(exercise, answer) if self._runs(exercise, answer) else None
-        if alone is None or not called:
+            runs = self._runs(exercise, answer)
+            with redirect_stdout(None):
+                alone = self._verdict(exercise, answer) if runs and called else None
+        if alone is None:
             return Standing(exercise, verdict)
         # two answers that call each other meet here while the first is still being checked
         self._done[name] = Standing(exercise, verdict)
@@ -243,11 +247,12 @@ class Checks:
     def _runs(self, exercise, answer):
         """Whether an answer is started and ends. Called with the library's functions in place of the other answers."""
         try:
-            with self.limit(exercise.name):
-                crash = attempt(exercise, answer, exercise.cases(np.random.default_rng(self.seed))[0]).crash
+            with self.limit(exercise.name), guarded(), redirect_stdout(None):
+                cases = exercise.cases(np.random.default_rng(self.seed))
+                tried = [attempt(exercise, answer, case) for case in cases]  # each may call other answers
         except Stopped:
             return False
-        return not (crash and crash.not_started)
+        return not (tried[0].crash and tried[0].crash.not_started)
 
     def _missing(self, name):
         if name in self.submission.imported:

@@ -1,7 +1,6 @@
 """The student's functions in place of the library's, inside a `with` block."""
 
 import inspect
-import sys
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
@@ -10,10 +9,10 @@ from functools import partial, wraps
 
 import numpy as np
 
+from ..support.intercept import is_of_package, namespaces, rebind
 from .judging.attempt import attempt
 from .path import all_exercises
 
-_PACKAGE = __package__.partition(".")[0]
 _current = None  # the active Swap
 
 
@@ -63,12 +62,12 @@ def using(answers):
             else:
                 in_library.append((exercise.reference, stand_in(exercise, answer, on_call)))
                 in_answers.append((answer, _counted(answer, on_call)))  # one answer may call another
-        namespaces = _namespaces(started.values())
-        undo.callback(_replace, [(new, old) for old, new in in_answers], namespaces)
-        _replace(in_answers, namespaces)
+        of_answers = _namespaces(started.values())
+        undo.callback(rebind, [(new, old) for old, new in in_answers], of_answers)
+        rebind(in_answers, of_answers)
         # the namespaces are listed again at the end: modules may have been loaded inside
-        undo.callback(lambda: _replace([(new, old) for old, new in in_library], _of_library()))
-        _replace(in_library, _of_library())
+        undo.callback(lambda: rebind([(new, old) for old, new in in_library], _of_library()))
+        rebind(in_library, _of_library())
         yield swap
 
 
@@ -146,31 +145,14 @@ def _namespaces(answers):
         functions = vars(answer).values() if isinstance(answer, type) else [inspect.unwrap(answer)]
         for function in functions:
             names = getattr(function, "__globals__", None)
-            if names is not None and not _is_library(names.get("__name__")):
+            if names is not None and not is_of_package(names.get("__name__")):
                 found[id(names)] = names
     return list(found.values())
 
 
 def _of_library():
     """The namespaces of all loaded modules of the library, without the homework's."""
-    return [
-        vars(module)
-        for name, module in list(sys.modules.items())
-        if module is not None and _is_library(name) and not f"{name}.".startswith(f"{__package__}.")
-    ]
-
-
-def _is_library(name):
-    return str(name).partition(".")[0] == _PACKAGE
-
-
-def _replace(pairs, namespaces):
-    """Replace each old object by its new one, under every name."""
-    new_of = {id(old): new for old, new in pairs}
-    for names in namespaces:
-        for name, value in list(names.items()):
-            if id(value) in new_of:
-                names[name] = new_of[id(value)]
+    return namespaces(without="homework")
 
 
 # --- stand-ins for the library's functions and classes ---------------------------------------------------------------

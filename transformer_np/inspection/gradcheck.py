@@ -2,6 +2,7 @@
 
 import copy
 from dataclasses import dataclass
+from inspect import signature
 
 import numpy as np
 
@@ -11,64 +12,46 @@ from ..support.checks import as_rng, check_at_least, check_number
 
 TOLERANCE = 1e-6
 
-# For each function of `functional`: from dout and the function's inputs to the gradients that its backward returns.
-BACKWARDS = {
-    "linear": lambda dy, x, w, b=None: F.linear_backward(dy, x, w)[: 2 if b is None else 3],
+# How the backward of a function is called where the rule of `backward_of` does not say it
+IRREGULAR = {
     "embedding": lambda dy, ids, table: F.embedding_backward(dy, ids, len(table)),
-    "softmax": lambda dy, x, axis=-1: F.softmax_backward(dy, F.softmax(x, axis), axis),
-    "relu": lambda dy, x: F.relu_backward(dy, x),
-    "tanh": lambda dy, x: F.tanh_backward(dy, F.tanh(x)),
-    "silu": lambda dy, x: F.silu_backward(dy, x),
-    "gelu": lambda dy, x, approximate="tanh": F.gelu_backward(dy, x, approximate),
-    "layer_norm": lambda dy, x, gamma, beta, eps=1e-5: F.layer_norm_backward(
-        dy, *F.layer_norm(x, gamma, beta, eps)[1:], gamma
-    ),
-    "rms_norm": lambda dy, x, gamma, eps=1e-6: F.rms_norm_backward(dy, *F.rms_norm(x, gamma, eps)[1:], gamma),
-    "dropout": lambda dy, x, p, rng: F.dropout_backward(dy, F.dropout(x, p, rng)[1], p),
-    "scaled_dot_product_attention": lambda dout, q, k, v, mask=None: F.scaled_dot_product_attention_backward(
-        dout, q, k, v, F.scaled_dot_product_attention(q, k, v, mask)[1]
-    ),
-    "tiled_attention": lambda dout, q, k, v, mask=None, tile=F.TILE: F.tiled_attention_backward(
-        dout, q, k, v, *F.tiled_attention(q, k, v, mask, tile), mask, tile
-    ),
-    "relative_shift": lambda dy, x: F.relative_shift_backward(dy),
-    "relative_attention": lambda dout, *inputs, mask=None: F.relative_attention_backward(
-        dout, *inputs[:6], F.relative_attention(*inputs, mask=mask)[1]
-    ),
-    "split_heads": lambda dout, x, num_heads: F.merge_heads(dout),
-    "merge_heads": lambda dout, x: F.split_heads(dout, x.shape[1]),
-    "feed_forward": lambda dy, x, w1, b1, w2, b2: F.feed_forward_backward(
-        dy, x, F.feed_forward(x, w1, b1, w2, b2)[1], w1, w2
-    ),
     "relative_position_bias": lambda dbias, table, buckets: F.relative_position_bias_backward(
         dbias, buckets, len(table)
     ),
-    "unscaled_attention": lambda dout, q, k, v, bias=None, mask=None: F.unscaled_attention_backward(
-        dout, q, k, v, F.unscaled_attention(q, k, v, bias, mask)[1]
-    )[: 3 if bias is None else 4],
-    "gated_feed_forward": lambda dy, x, w_gate, w1, w2, activation="gelu_tanh": F.gated_feed_forward_backward(
-        dy, x, *F.gated_feed_forward(x, w_gate, w1, w2, activation)[1:], w_gate, w1, w2, activation
-    ),
-    "rotary": lambda dy, x, positions, theta=10000.0, scaling=None, adjacent=False: F.rotary_backward(
-        dy, positions, theta, scaling, adjacent
-    ),
-    "repeat_heads": lambda dy, x, repeats: F.repeat_heads_backward(dy, repeats),
-    "rnn": lambda dh, x, w_x, w_h, b=None: F.rnn_backward(dh, x, F.rnn(x, w_x, w_h, b), w_x, w_h)[
-        : 3 if b is None else 4
-    ],
-    "causal_conv1d": lambda dy, x, w, b=None, dilation=1: F.causal_conv1d_backward(dy, x, w, dilation)[
-        : 2 if b is None else 3
-    ],
-    "window_attention": lambda dout, q, k, v, window, causal=False: F.window_attention_backward(
-        dout, q, k, v, F.window_attention(q, k, v, window, causal)[1], window, causal
-    ),
-    "cross_entropy": lambda dloss, logits, targets, ignore_index=None, label_smoothing=0.0: F.cross_entropy_backward(
-        F.cross_entropy(logits, targets, ignore_index)[1], targets, ignore_index, label_smoothing, float(dloss)
-    ),
-    "negative_sampling_loss": lambda dloss, *inputs: F.negative_sampling_loss_backward(
-        *inputs, *F.negative_sampling_loss(*inputs)[1:], float(dloss)
-    ),
+    "split_heads": lambda dout, x, num_heads: F.merge_heads(dout),
+    "merge_heads": lambda dout, x: F.split_heads(dout, x.shape[1]),
 }
+
+
+def backward_of(name):
+    """The function from dout and the arguments of a function of `functional` to its gradients; None if it has none.
+
+    NAME_backward takes dout first (a loss: dloss last), and its other arguments are arguments of NAME, by their names,
+    and the last outputs of NAME. It returns a gradient for each array in the `@shapes` of NAME.
+    """
+    function, other = F.FUNCTIONS.get(name), F.FUNCTIONS.get(f"{name}_backward")
+    if name in IRREGULAR or other is None:
+        return IRREGULAR.get(name)
+
+    def backward(dout, *inputs, **options):
+        given = signature(function).bind(*inputs, **options)
+        given.apply_defaults()
+        given = given.arguments
+        names = list(signature(other).parameters)
+        of_output = [name for name in names if name not in given and name != "dloss"]
+        if "dloss" in names:
+            given["dloss"] = float(dout)
+        else:
+            given[of_output.pop(0)] = dout
+        outputs = getattr(F, name)(*inputs, **options)  # by name: another function may stand in for it
+        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+        given |= zip(of_output, outputs[len(outputs) - len(of_output) :], strict=True)
+        gradients = getattr(F, f"{name}_backward")(*(given[name] for name in names))
+        gradients = gradients if isinstance(gradients, tuple) else (gradients,)
+        asked = [given[name] is not None for name in function.shapes]  # a bias may be None
+        return tuple(gradient for gradient, is_asked in zip(gradients, asked, strict=True) if is_asked)
+
+    return backward
 
 
 @dataclass(frozen=True)
@@ -121,7 +104,8 @@ def check_gradients(
     target: a function of `functional`, any other function with its `backward(dout, *inputs, **options)`, or a Module
     inputs: its inputs; float arrays are checked, everything else (ids, a rate, a seed) is passed on unchanged
     options: keyword arguments for every call, such as mask=…; they are not differentiated
-    max_entries: check this many random entries of every array instead of all
+    max_entries: check this many entries of every array instead of all: half of them with the largest gradient, the
+        others at random
 
     The relative error of a tensor is max |analytic − numeric| / max(largest |gradient| in the tensor, floor). The floor
     is for gradients that are always zero, such as that of the key bias of attention.
@@ -143,7 +127,7 @@ def check_gradients(
         forward, gradients, parameters = _of_module(target, inputs, options, rng)
     else:
         name = getattr(target, "__name__", "function")
-        backward = backward or BACKWARDS.get(name)
+        backward = backward or backward_of(name)
         if backward is None:
             raise ValueError(f"{name} is not a function of transformer_np.functional: pass its backward=")
         forward, gradients, parameters = *_of_function(target, backward, inputs, options), {}
@@ -205,23 +189,24 @@ def _of_module(module, inputs, options, rng):
 
     def gradients(dout):
         before = {}
-        for name, parameter in module.named_parameters():
+        for name, parameter in module.learned().items():
             before[name] = parameter.grad = rng.normal(size=parameter.shape)
         forward()
         returned = module.backward(dout)
         returned = returned if isinstance(returned, tuple) else (returned,)
         returned = [gradient for gradient in returned if gradient is not None]
-        return [*returned, *(p.grad - before[name] for name, p in module.named_parameters())]
+        return [*returned, *(p.grad - before[name] for name, p in module.learned().items())]
 
-    return forward, gradients, {name: parameter.data for name, parameter in module.named_parameters()}
+    return forward, gradients, {name: parameter.data for name, parameter in module.learned().items()}
 
 
 def _compare(name, array, analytic, terms, step, floor, max_entries, rng):
     """The entry for one array: moves every element, or a sample, up and down by `step`. The loss is Σ terms()."""
-    places = np.arange(array.size)
-    if max_entries is not None and array.size > max_entries:
-        places = np.sort(rng.choice(array.size, max_entries, replace=False))
     flat, analytic = array.flat, np.asarray(analytic).reshape(-1)  # .flat is never a copy, whatever the memory layout
+    places = np.arange(array.size)
+    if max_entries is not None and array.size > max_entries:  # in a table, few rows have a gradient
+        largest, others = np.split(np.argsort(-np.abs(analytic), kind="stable"), [max_entries // 2])
+        places = np.sort([*largest, *rng.choice(others, max_entries - len(largest), replace=False)])
     numeric = np.empty(len(places))
     for i, place in enumerate(places):
         value = flat[place]
@@ -254,121 +239,23 @@ class OutputOf(Module):
 
 def standard_checks(seed=0):
     """The checks of `transformer-np gradcheck`: {name: a function that returns the report}, for every function pair,
-    every layer and block, and small models. All sizes differ; all values are random and of order 1."""
-    from .. import layers
-    from ..layers import blocks
-    from ..models import (
-        T5,
-        Bert,
-        BertConfig,
-        Llama,
-        LlamaConfig,
-        T5Config,
-        Transformer,
-        TransformerConfig,
-        TransformerXL,
-        TransformerXLConfig,
-        Word2Vec,
-        Word2VecConfig,
-    )
+    every layer and block, and small models."""
+    from . import samples
 
     check_at_least("seed", seed, 0)
     rng = np.random.default_rng(seed)
-    B, T, S, D, H, V = 2, 3, 4, 6, 2, 7
-
-    def normal(*shape):
-        return rng.normal(size=shape)
-
-    def randomised(module):
-        """The module with random parameters: γ = 1 and b = 0 would hide mistakes. Matrices are a little smaller, so
-        that a stack of blocks does not saturate its softmaxes."""
-        for parameter in module.parameters():
-            parameter.data = normal(*parameter.shape) / len(parameter.shape)
-        return module
-
-    ids = np.array([[4, 1, 4], [0, 3, 1]])
-    mask = np.array([[False, True, False, False], [True, True, True, True], [False, False, False, True]])
-    config = TransformerConfig(
-        V, V + 2, d_model=D, num_heads=H, num_encoder_layers=2, num_decoder_layers=2, d_ff=5, max_len=9, dropout=0.2
-    )
-    xl_config = TransformerXLConfig(V, d_model=D, num_heads=H, num_layers=2, d_ff=5, mem_len=4, dropout=0.2)
-    t5_config = T5Config(
-        V + 2, D, H, 5, 2, 2, d_ff=5, num_buckets=6, max_distance=4, activation="gated_gelu", dropout=0.2
-    )
-    llama_config = LlamaConfig(V, 9, D, 4, 2, d_head=8, num_layers=2, d_ff=5, window=2, qkv_bias=True)
-    bert = randomised(Bert(BertConfig(V, 9, D, H, num_layers=2, d_ff=5, num_classes=3, dropout=0.2)))
-    mems = [normal(B, S, D), normal(B, S, D)]
-    src, tgt_in = np.array([[4, 5, 6, 3], [5, 4, 0, 0]]), np.array([[1, 4, 8], [1, 4, 0]])
-    targets = {
-        "linear": (F.linear, normal(B, T, D), normal(D, 5), normal(5)),
-        "embedding": (F.embedding, ids, normal(V, D)),
-        "softmax": (F.softmax, normal(B, T, D)),
-        "relu": (F.relu, normal(B, T, D)),
-        "tanh": (F.tanh, normal(B, T, D)),
-        "gelu": (F.gelu, normal(B, T, D)),
-        "silu": (F.silu, normal(B, T, D)),
-        "layer_norm": (F.layer_norm, normal(B, T, D), normal(D), normal(D)),
-        "rms_norm": (F.rms_norm, normal(B, T, D), normal(D)),
-        "dropout": (F.dropout, normal(B, T, D), 0.3, seed),
-        "split_heads": (F.split_heads, normal(B, T, D), H),
-        "merge_heads": (F.merge_heads, normal(B, H, T, 5)),
-        "scaled_dot_product_attention": (
-            F.scaled_dot_product_attention, normal(B, H, T, D), normal(B, H, S, D), normal(B, H, S, 5), mask,
-        ),
-        "tiled_attention": (
-            F.tiled_attention, normal(B, H, T, D), normal(B, H, S, D), normal(B, H, S, 5), mask, 2,
-        ),
-        "relative_shift": (F.relative_shift, normal(B, T, S)),
-        "relative_attention": (
-            F.relative_attention,
-            normal(B, H, T, D), normal(B, H, S, D), normal(B, H, S, 5), normal(H, S, D), normal(H, D), normal(H, D),
-        ),
-        "relative_position_bias": (F.relative_position_bias, normal(6, H), F.relative_position_buckets(T, S, 6, 4)),
-        "unscaled_attention": (
-            F.unscaled_attention,
-            normal(B, H, T, D), normal(B, H, S, D), normal(B, H, S, 5), normal(H, T, S), np.arange(S) == 1,
-        ),
-        "gated_feed_forward": (
-            F.gated_feed_forward, normal(B, T, D), normal(D, 5), normal(D, 5), normal(5, D),
-        ),
-        "rotary": (F.rotary, normal(B, H, T, D), [3, 0, 8], 5.0),
-        "repeat_heads": (F.repeat_heads, normal(B, H, S, 5), 3),
-        "feed_forward": (F.feed_forward, normal(B, T, D), normal(D, 5), normal(5), normal(5, D), normal(D)),
-        "rnn": (F.rnn, normal(B, T, D), normal(D, 5), normal(5, 5), normal(5)),
-        "causal_conv1d": (F.causal_conv1d, normal(B, 7, D), normal(3, D, 5), normal(5), 2),
-        "window_attention": (F.window_attention, normal(B, 19, D), normal(B, 19, D), normal(B, 19, 5), 2),
-        "cross_entropy": (F.cross_entropy, normal(B, T, V), ids, 1, 0.1),
-        "negative_sampling_loss": (F.negative_sampling_loss, normal(T, D), normal(T, D), normal(T, S, D)),
-        "Linear": (randomised(layers.Linear(D, 5)), normal(B, T, D)),
-        "Embedding": (randomised(layers.Embedding(V, D)), ids),
-        "PositionalEncoding": (layers.PositionalEncoding(D, 9), normal(B, T, D)),
-        "LearnedPositionalEmbedding": (randomised(layers.LearnedPositionalEmbedding(9, D)), normal(B, T, D)),
-        "LayerNorm": (randomised(layers.LayerNorm(D)), normal(B, T, D)),
-        "RMSNorm": (randomised(layers.RMSNorm(D)), normal(B, T, D)),
-        "RelativePositionBias": (randomised(layers.RelativePositionBias(H, 6, 4)), T, S),
-        "Dropout": (layers.Dropout(0.3, rng=seed), normal(B, T, D)),
-        "FeedForward": (randomised(layers.FeedForward(D, 5)), normal(B, T, D)),
-        "MultiHeadAttention": (randomised(layers.MultiHeadAttention(D, H)), normal(B, T, D), normal(B, S, D), mask),
-        "RelativeMultiHeadAttention": (randomised(layers.RelativeMultiHeadAttention(D, H)), normal(B, T, D)),
-        "RNN": (randomised(layers.RNN(D, 5)), normal(B, T, D)),
-        "CausalConv1d": (randomised(layers.CausalConv1d(D, 5, 3)), normal(B, 7, D)),
-        "WindowAttention": (randomised(layers.WindowAttention(D, H, 3, causal=True)), normal(B, 7, D)),
-        "EncoderBlock": (randomised(blocks.EncoderBlock(D, H, 5, dropout=0.2, rng=seed)), normal(B, T, D)),
-        "DecoderBlock": (
-            randomised(blocks.DecoderBlock(D, H, 5, dropout=0.2, rng=seed)), normal(B, T, D), normal(B, S, D),
-        ),
-        "Transformer": (randomised(Transformer(config)), src, tgt_in),
-        "T5": (randomised(T5(t5_config)), src, tgt_in),
-        "Llama": (randomised(Llama(llama_config)), ids),
-        "Bert": (bert, src),
-        "Bert.classify": (OutputOf(bert, "classify"), src),
-        "Bert.mlm_logits": (OutputOf(bert, "mlm_logits"), src),
-        "TransformerXL": (randomised(TransformerXL(xl_config)), ids, mems),
-        "Word2Vec": (
-            randomised(Word2Vec(Word2VecConfig(V, D))),
-            np.array([4, 1, 4]), np.array([1, 0, 4]), np.array([[4, 1], [0, 0], [6, 3]]),
-        ),
-    }  # fmt: skip
+    targets = {}
+    for name in F.FUNCTIONS:
+        if backward_of(name):
+            targets[name] = (getattr(F, name), *samples.arguments_of(name, rng).values())
+    for name in filter(str.isidentifier, samples.LAYERS):  # one of each class, none of its variants
+        layer, inputs = samples.layer_of(name, rng)
+        targets[name] = layer, *inputs
+    for name in samples.MODELS:
+        model, batch = samples.model_of(name, rng, dtype="float64")
+        targets[name] = model, *batch
+        if name == "Bert":
+            targets |= {f"Bert.{head}": (OutputOf(model, head), *batch) for head in ("classify", "mlm_logits")}
     return {
         name: (lambda given=given: check_gradients(*given, rng=seed, max_entries=20)) for name, given in targets.items()
     }

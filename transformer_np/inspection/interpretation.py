@@ -11,7 +11,8 @@ from ..models import Bert, TransformerXL
 from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
 from ..module import Module
-from ..support.replacing import method_replaced
+from ..support.checks import as_float_array
+from ..support.intercept import methods
 
 
 def logits_by_layer(model, *inputs):
@@ -34,7 +35,7 @@ def logits_by_layer(model, *inputs):
     with model.evaluating():
         with ExitStack() as stack:
             for block in blocks:
-                stack.enter_context(method_replaced(block, "forward", _noting(block.forward, states)))
+                stack.enter_context(methods(block, {"forward": _noting(block.forward, states)}))
             model(*inputs)
         return np.stack([output(x if norm is None else norm(x)) for x in states])
 
@@ -78,7 +79,7 @@ def attention_rollout(weights):
 
     Raises ValueError for another shape.
     """
-    weights = np.asarray(weights)
+    weights = as_float_array(weights, "weights")
     if weights.ndim not in (4, 5) or weights.shape[-1] != weights.shape[-2] or weights.size == 0:
         raise ValueError(f"weights must have the axes (L, H, T, T) or (L, B, H, T, T), got shape {weights.shape}")
     mixed, layers = np.eye(weights.shape[-1], dtype=weights.dtype), []

@@ -22,7 +22,7 @@ from .. import functional
 from ..layers.blocks import AddNorm
 from ..models.encoder_decoder import InputEmbedding
 from ..module import Module
-from ..support.replacing import method_replaced
+from ..support.intercept import called_instead_of, calls, methods
 
 BACKWARD = "_backward"
 MODEL = "(model)"  # the module name in tables for steps outside all submodules
@@ -292,18 +292,16 @@ class _Notes:
     @contextmanager
     def taken(self, model):
         """Inside the block, record every call of a function of `functional` and of a module of the model."""
-        with ExitStack() as stack:
-            for name in functional.__all__:
-                function = getattr(functional, name)
-                stack.callback(setattr, functional, name, function)
-                setattr(functional, name, self._of_function(name, function))
+        functions = {name: called_instead_of(getattr(functional, name)) for name in functional.__all__}
+        noted = {getattr(functional, name): self._of_function(name, f) for name, f in functions.items()}
+        with calls(noted), ExitStack() as stack:
             self._names = {id(parameter.data): path for path, parameter in model.named_parameters()}
             seen = set()
             for path, module in model.named_modules():
                 if id(module) not in seen:  # a shared module has several names
                     seen.add(id(module))
-                    for method in ("forward", "backward"):
-                        stack.enter_context(method_replaced(module, method, self._of_module(path, module, method)))
+                    both = {method: self._of_module(path, module, method) for method in ("forward", "backward")}
+                    stack.enter_context(methods(module, both))
             yield
 
     def know(self, *values):

@@ -1,12 +1,15 @@
 """The layers, one file each: they hold parameters, call `functional`, and keep the arrays for the backward pass."""
 
+from .activated import ActivatedFeedForward
 from .attention import MultiHeadAttention
 from .convolution import CausalConv1d
 from .dropout import Dropout
 from .embedding import Embedding, TiedLinear
 from .feed_forward import FeedForward
+from .gated import GatedFeedForward
 from .grouped_attention import GroupedQueryAttention
 from .linear import Linear
+from .lora import LoRA, add_lora, merge_lora
 from .norm import LayerNorm, RMSNorm
 from .positional import LearnedPositionalEmbedding, PositionalEncoding
 from .recurrent import RNN
@@ -16,14 +19,17 @@ from .window_attention import WindowAttention
 
 __all__ = [
     "RNN",
+    "ActivatedFeedForward",
     "CausalConv1d",
     "Dropout",
     "Embedding",
     "FeedForward",
+    "GatedFeedForward",
     "GroupedQueryAttention",
     "LayerNorm",
     "LearnedPositionalEmbedding",
     "Linear",
+    "LoRA",
     "MultiHeadAttention",
     "PositionalEncoding",
     "RMSNorm",
@@ -32,4 +38,6 @@ __all__ = [
     "TiedLinear",
     "UnscaledAttention",
     "WindowAttention",
+    "add_lora",
+    "merge_lora",
 ]

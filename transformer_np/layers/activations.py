@@ -33,20 +33,19 @@ ACTIVATIONS = {
 }
 
 
-def activate(module, x):
-    """Apply the module's `activation`, and return the arrays for activate_backward as keyword arguments for `keep`.
+def activate(name, x, with_slope):
+    """Apply an activation.  x (...)  ->  y (...), dy/dx (...) or None
 
-    x (...)  ->  y (...), {"slope": dy/dx} or {"before": x}
+    with_slope: whether the slope is wanted; it is None also where computing it beside y saves nothing
     """
-    activation = ACTIVATIONS[module.activation]
-    if module.keeping and activation.with_slope:
-        y, slope = activation.with_slope(x)
-        return y, {"before": x} if slope is None else {"slope": slope}
-    return activation.forward(x), {"before": x}
+    activation = ACTIVATIONS[name]
+    if with_slope and activation.with_slope:
+        return activation.with_slope(x)
+    return activation.forward(x), None
 
 
-def activate_backward(module, dy):
-    """Backward of activate, from the array that the module kept.  dy (...)  ->  dx (...)"""
-    if "slope" in module._kept:
-        return dy * module.kept("slope")
-    return ACTIVATIONS[module.activation].backward(dy, module.kept("before"))
+def activate_backward(name, dy, x, slope):
+    """Backward of activate, from x or from the slope.  dy (...)  ->  dx (...)"""
+    if slope is not None:
+        return dy * slope
+    return ACTIVATIONS[name].backward(dy, x)

@@ -3,9 +3,10 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_rng, check_at_least, check_flag, check_heads, shapes
+from ..support.checks import as_rng, check_at_least, check_flag, check_heads
+from ..support.shapes import shapes
 from .initial import glorot_uniform
-from .places import Result
+from .places import Weights
 from .tiles import Tiles, are_worth_it
 
 
@@ -54,7 +55,7 @@ class MultiHeadAttention(Module):
         return weights.weights() if isinstance(weights, Tiles) else weights
 
     def replaceable(self):
-        return {**super().replaceable(), "weights": Result("softmax")}
+        return {**super().replaceable(), "weights": Weights()}
 
     @shapes(x="B T D", memory="B S D")
     def forward(self, x, memory=None, mask=None, cache=None):

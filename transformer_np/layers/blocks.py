@@ -3,13 +3,13 @@
 The lecture's pseudo-code adds the positional encoding at the top of every block. The paper adds it once, below the
 first block (Vaswani et al. 2017, fig. 1 and §3.5), and so does this package: `models.encoder_decoder.InputEmbedding`.
 
-A block with other sub-layers is a subclass that makes them itself; forward and backward stay (models.t5).
+`composed` makes a block of other sub-layers, for the other models.
 """
 
 import numpy as np
 
 from ..module import Module
-from ..support.checks import as_rng, check_flag, check_number
+from ..support.checks import as_rng, check_flag, check_kind, check_number
 from . import Dropout, FeedForward, LayerNorm, MultiHeadAttention
 
 
@@ -24,18 +24,12 @@ class AddNorm(Module):
     """
 
     def __init__(
-        self,
-        d_model,
-        dropout=0.0,
-        norm_first=False,
-        eps=1e-5,
-        bias=True,
-        rng=None,
-        dtype=np.float32,
-        norm=None,
+        self, d_model, dropout=0.0, norm_first=False, eps=1e-5, bias=True, rng=None, dtype=np.float32, norm=None
     ):
         check_number("dropout", dropout, "[0, 1)")
         check_flag("norm_first", norm_first)
+        if norm is not None:
+            check_kind("norm", norm, Module)
         self.norm = LayerNorm(d_model, eps, bias, dtype=dtype) if norm is None else norm
         self.dropout = Dropout(dropout, rng=rng)
         self.norm_first = norm_first
@@ -62,18 +56,9 @@ class EncoderBlock(Module):
     """
 
     def __init__(
-        self,
-        d_model,
-        num_heads,
-        d_ff,
-        dropout=0.0,
-        norm_first=False,
-        activation="relu",
-        eps=1e-5,
-        bias=True,
-        rng=None,
-        dtype=np.float32,
-    ):
+        self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
+        rng=None, dtype=np.float32,
+    ):  # fmt: skip
         rng = as_rng(rng)
         around = dropout, norm_first, eps, bias, rng, dtype
         self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
@@ -102,18 +87,9 @@ class DecoderBlock(Module):
     """
 
     def __init__(
-        self,
-        d_model,
-        num_heads,
-        d_ff,
-        dropout=0.0,
-        norm_first=False,
-        activation="relu",
-        eps=1e-5,
-        bias=True,
-        rng=None,
-        dtype=np.float32,
-    ):
+        self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
+        rng=None, dtype=np.float32,
+    ):  # fmt: skip
         rng = as_rng(rng)
         around = dropout, norm_first, eps, bias, rng, dtype
         self.self_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
@@ -142,3 +118,17 @@ class DecoderBlock(Module):
         da = self.add_norm2.backward(db, cross_attention_backward)
         dx = self.add_norm1.backward(da, lambda d: self.self_attention.backward(d)[0])
         return dx, dmemory
+
+
+def composed(block_class, add_norm, **sublayers):
+    """A block of these sub-layers, in the order of the class's forward, in place of the lecture's:
+
+        composed(EncoderBlock, lambda: AddNorm(8, norm=RMSNorm(8)), attention=…, feed_forward=…)
+
+    add_norm() makes the Add & Norm around each
+    """
+    block = block_class.__new__(block_class)
+    for number, (name, sublayer) in enumerate(sublayers.items(), 1):
+        setattr(block, name, sublayer)
+        setattr(block, f"add_norm{number}", add_norm())
+    return block

@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module
-from ..support.checks import as_rng, check_number
+from ..support.checks import as_dout, as_rng, check_number
 
 
 class Dropout(Module):
@@ -19,13 +19,16 @@ class Dropout(Module):
 
     def forward(self, x):
         if not self.training or self.p == 0:
-            self.keep()
+            self.keep(keep=None, like=(np.shape(x), x.dtype))
             return x
         y, keep = F.dropout(x, self.p, self.rng)
         self.keep(keep=keep)
         return y
 
     def backward(self, dy):
-        if "keep" not in self._kept:  # nothing was dropped
+        if not self.training and not self._kept:  # eval() keeps nothing
             return dy
-        return F.dropout_backward(dy, self.kept("keep"), self.p)
+        keep = self.kept("keep")
+        if keep is None:  # nothing was dropped
+            return as_dout(dy, *self.kept("like"), "dy")
+        return F.dropout_backward(dy, keep, self.p)

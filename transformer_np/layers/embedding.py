@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_float_array, check_at_least, check_flag, check_number
+from ..support.checks import as_dout, as_float_array, check_at_least, check_flag, check_kind, check_number
 from .initial import blank, normal
 
 
@@ -39,12 +39,14 @@ class Embedding(Module):
         return embedding
 
     def forward(self, ids):
-        self.keep(ids=ids)
-        return F.embedding(ids, self.table.data)  # (..., D)
+        y = F.embedding(ids, self.table.data)
+        self.keep(ids=np.asarray(ids))
+        return y  # (..., D)
 
     def backward(self, dy):
         """Adds to the table's gradient. Ids have no gradient: returns None."""
         ids = self.kept("ids")
+        dy = as_dout(dy, (*ids.shape, self.table.shape[1]), self.table.dtype, "dy")
         if not self.frozen:
             self.table.grad += F.embedding_backward(dy, ids, len(self.table.data))
 
@@ -59,6 +61,7 @@ class TiedLinear(Module):
     """
 
     def __init__(self, embedding, scale=1.0):
+        check_kind("embedding", embedding, Embedding)
         check_number("scale", scale)
         self.table, self.scale = embedding.table, scale
 

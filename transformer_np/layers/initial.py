@@ -1,44 +1,56 @@
 """Initial values of parameters."""
 
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
 
 from ..support.checks import as_rng, check_number
 
-_drawing = True
+_drawing = ContextVar("_drawing", default=True)  # of this thread alone
 
 
 @contextmanager
 def blank():
     """`with blank(): model = …` sets all parameters to 0 and draws nothing: their values are loaded afterwards."""
-    global _drawing
-    before, _drawing = _drawing, False
+    before = _drawing.set(False)
     try:
         yield
     finally:
-        _drawing = before
+        _drawing.reset(before)
 
 
 def glorot_uniform(rng, d_in, d_out, dtype):
     """Uniform in ±√(6/(d_in + d_out)), which keeps the variance of signals and gradients (Glorot & Bengio 2010)."""
-    if not _drawing:
+    if not _drawing.get():
         return _zeros((d_in, d_out), dtype)
     bound = (6 / (d_in + d_out)) ** 0.5
     return as_rng(rng).uniform(-bound, bound, size=(d_in, d_out)).astype(dtype)
 
 
+def width_std(d_model):
+    """The standard deviation with which GPT and BERT start their matrices and embeddings, for this width.
+
+        σ = 0.02 · √(768 / d_model) ≈ 0.55 / √d_model
+
+    At a width of 768 it is their 0.02 (Radford et al. 2019; Devlin et al. 2019). A sum of d_model products keeps its
+    size if their factors fall as 1/√d_model; so a narrow model starts as alive as a wide one, and learns faster than
+    with 0.02.
+    """
+    return 0.02 * (768 / d_model) ** 0.5
+
+
 def normal(rng, shape, std, dtype):
     """Normal with mean 0 and the given standard deviation, which the layers call `init_std`."""
     check_number("init_std", std, "[0, ∞)")
-    if not _drawing:
+    if not _drawing.get():
         return _zeros(shape, dtype)
     return (as_rng(rng).standard_normal(shape) * std).astype(dtype)
 
 
 def uniform(rng, shape, bound, dtype):
     """Uniform in ±bound."""
-    if not _drawing:
+    if not _drawing.get():
         return _zeros(shape, dtype)
     return as_rng(rng).uniform(-bound, bound, size=shape).astype(dtype)
 

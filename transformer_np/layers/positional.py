@@ -3,7 +3,8 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least, shapes
+from ..support.checks import as_dout, check_at_least
+from ..support.shapes import shapes
 from .initial import normal
 
 
@@ -18,10 +19,12 @@ class PositionalEncoding(Module):
         self.table = F.sinusoidal_encoding(max_len, d_model, dtype)  # (max_len, D)
 
     def forward(self, x, start=0):
-        return add_positions(x, self.table, start)  # (B, T, D)
+        y = add_positions(x, self.table, start)  # (B, T, D)
+        self.keep(shape=y.shape)
+        return y
 
     def backward(self, dout):
-        return dout
+        return as_dout(dout, self.kept("shape"), self.table.dtype)
 
 
 class LearnedPositionalEmbedding(Module):
@@ -37,14 +40,12 @@ class LearnedPositionalEmbedding(Module):
 
     def forward(self, x, start=0):
         y = add_positions(x, self.table.data, start)  # (B, T, D)
-        self.keep(positions=np.arange(start, start + y.shape[1]))
+        self.keep(positions=np.arange(start, start + y.shape[1]), shape=y.shape)
         return y
 
-    @shapes(dout="B T D")
     def backward(self, dout):
-        positions = self.kept("positions")
-        if dout.shape[1:] != (len(positions), self.table.shape[1]):
-            raise ValueError(f"dout must have shape (B, {len(positions)}, {self.table.shape[1]}), got {dout.shape}")
+        positions, shape = self.kept("positions", "shape")
+        dout = as_dout(dout, shape, self.table.dtype)
         self.table.grad[positions] += dout.sum(axis=0)  # every row of the batch used the same table
         return dout
 

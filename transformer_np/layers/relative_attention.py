@@ -5,9 +5,10 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_rng, check_at_least, check_heads, shapes
+from ..support.checks import as_rng, check_at_least, check_heads
+from ..support.shapes import shapes
 from .initial import glorot_uniform
-from .places import Result
+from .places import Weights
 
 
 class RelativeMultiHeadAttention(Module):
@@ -43,7 +44,7 @@ class RelativeMultiHeadAttention(Module):
     taps = ("x", "q", "k", "v", "r", "concat")
 
     def replaceable(self):
-        return {**super().replaceable(), "weights": Result("softmax")}
+        return {**super().replaceable(), "weights": Weights()}
 
     @shapes(x="B T D", memory="B M D")
     def forward(self, x, memory=None, mask=None):
@@ -60,7 +61,7 @@ class RelativeMultiHeadAttention(Module):
         v = self._heads(source, self.w_v)  # (B, H, S, K)
         r = self._heads(encodings[None], self.w_r)[0]  # (H, S, K)
         q, k, v, r = self.keep(q=q, k=k, v=v, r=r)
-        heads, weights = F.relative_attention(q, k, v, r, self.u.data, self.v.data, mask)
+        heads, weights = self._attend(q, k, v, r, mask)
         concat, *_ = self.keep(concat=F.merge_heads(heads), weights=weights, source=source, encodings=encodings)
         return F.linear(concat, self.w_o.data)
 
@@ -71,9 +72,7 @@ class RelativeMultiHeadAttention(Module):
         dconcat, dw_o, _ = F.linear_backward(dout, concat, self.w_o.data)
         self.w_o.grad += dw_o
         dheads = F.split_heads(self.gradient(concat=dconcat), self.num_heads)  # (B, H, T, K)
-        dq, dk, dv, dr, du, dposition_bias = F.relative_attention_backward(
-            dheads, q, k, v, r, self.u.data, self.v.data, weights
-        )
+        dq, dk, dv, dr, du, dposition_bias = self._attend_backward(dheads, q, k, v, weights, r)
         dq, dk, dv, dr = self.gradient(q=dq, k=dk, v=dv, r=dr)
         self.u.grad += du
         self.v.grad += dposition_bias
@@ -83,6 +82,12 @@ class RelativeMultiHeadAttention(Module):
         dx = self._heads_backward(dq, x, self.w_q)  # (B, T, D)
         dx += dsource[:, -x.shape[1] :]  # the memory's part is dropped
         return self.gradient(x=dx)
+
+    def _attend(self, q, k, v, r, mask):
+        return F.relative_attention(q, k, v, r, self.u.data, self.v.data, mask)
+
+    def _attend_backward(self, dheads, q, k, v, weights, r):
+        return F.relative_attention_backward(dheads, q, k, v, r, self.u.data, self.v.data, weights)
 
     def _heads(self, x, w):
         return F.split_heads(F.linear(x, w.data), self.num_heads)

@@ -5,7 +5,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least, check_flag
+from ..support.checks import as_dout, check_at_least, check_flag, check_kind
 from .attention import MultiHeadAttention
 from .initial import normal
 
@@ -46,7 +46,9 @@ class RelativePositionBias(Module):
 
     def backward(self, dbias):
         """dbias (H, T, S). Adds to the table's gradient. Lengths have no gradient: returns None."""
-        self.table.grad += F.relative_position_bias_backward(dbias, self.kept("buckets"), self.num_buckets)
+        buckets = self.kept("buckets")
+        dbias = as_dout(dbias, (self.table.shape[1], *buckets.shape), self.table.dtype, "dbias")
+        self.table.grad += F.relative_position_bias_backward(dbias, buckets, self.num_buckets)
 
 
 class UnscaledAttention(MultiHeadAttention):
@@ -59,6 +61,8 @@ class UnscaledAttention(MultiHeadAttention):
         self, d_model, num_heads, bias=True, rng=None, dtype: DTypeLike = np.float32, d_head=None, relative_bias=None
     ):
         super().__init__(d_model, num_heads, bias, rng, dtype, d_head)
+        if relative_bias is not None:
+            check_kind("relative_bias", relative_bias, RelativePositionBias)
         self.relative_bias = relative_bias
 
     def _attend(self, q, k, v, mask):

@@ -4,6 +4,7 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..support.checks import check_at_least, check_flag
 from .attention import MultiHeadAttention
+from .places import BandWeights
 
 
 class WindowAttention(MultiHeadAttention):
@@ -14,7 +15,7 @@ class WindowAttention(MultiHeadAttention):
     causal_mask(T) if causal. But time and memory grow with T · window, not with T².
     """
 
-    always_kept = ("weights",)
+    taps = ("x", "q", "k", "v", "concat")
 
     def __init__(self, d_model, num_heads, window, causal=False, bias=True, rng=None, dtype: DTypeLike = np.float32):
         check_at_least("window", window, 0)
@@ -28,7 +29,8 @@ class WindowAttention(MultiHeadAttention):
         query t gives to key t − window + j (window: at most T − 1). None before the first forward."""
         return self._kept.get("weights")
 
-    taps = ("x", "q", "k", "v", "concat")
+    def replaceable(self):
+        return {**super().replaceable(), "weights": BandWeights()}
 
     def forward(self, x):
         """x (B, T, D)  ->  (B, T, D)"""

@@ -7,7 +7,7 @@ from typing import get_args
 import numpy as np
 
 from ..layers.activations import ACTIVATIONS
-from ..support.checks import check_at_least, check_choice, check_heads, check_number, floating_dtype, short
+from ..support.checks import check_at_least, check_choice, check_heads, check_kind, check_number, floating_dtype, short
 from ..support.memory import check_memory
 from .layouts.folder import load_pretrained, register, save_pretrained
 
@@ -81,8 +81,10 @@ def _check(name, value, kind):
 OBJECTS = 10_000  # bytes of a block's Python objects, for all sizes
 
 
-def fitting(config):
-    """The config, if its model can fit into memory; otherwise MemoryError, with the least memory that it needs."""
+def fitting(config, kind):
+    """The config, if it is of this class and its model can fit into memory. Otherwise raises TypeError, or MemoryError
+    with the least memory that the model needs."""
+    check_kind("config", config, kind)
     layers = sum(getattr(config, f"num_{which}layers", 0) for which in ("", "encoder_", "decoder_"))
     tables = max(getattr(config, f"{which}vocab_size", 0) for which in ("", "src_", "tgt_"))
     if config.position_table:
@@ -107,6 +109,8 @@ class Pretrained:
 
     config_class = None
     layouts = ()
+    inputs = ()  # names of the modules below the first block
+    first_learning = None  # the first block that learns, if what lies below it is frozen; see `freeze_below`
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
@@ -116,6 +120,31 @@ class Pretrained:
     def from_pretrained(cls, folder, dtype=None):
         """The model of a folder in Hugging Face's layout; see `pretrained.load_pretrained`."""
         return load_pretrained(cls, folder, dtype)
+
+    def freeze_below(self, first):
+        """Freeze the embeddings and the blocks before block `first`. The backward pass ends above them, and they run as
+        in eval(): without dropout, and they keep nothing. Raises ValueError for a model without so many blocks."""
+        blocks = getattr(self, "blocks", [])
+        check_at_least("first", first, 0)
+        if first > len(blocks):
+            has = f"this {type(self).__name__} has {len(blocks)} in one stack"
+            raise ValueError(f"{first} blocks cannot be frozen: {has}")
+        self.first_learning = first
+        for module in self._below():
+            module.freeze()
+        return self._set_mode(self.training, self.keeping)
+
+    def _below(self):
+        """The frozen modules below the first block that learns."""
+        inputs = (getattr(self, name, None) for name in self.inputs)
+        return [module for module in inputs if module is not None] + self.blocks[: self.first_learning]
+
+    def _set_mode(self, training, keeping):
+        super()._set_mode(training, keeping)
+        if self.first_learning is not None:
+            for module in self._below():
+                module._set_mode(False, False)
+        return self
 
     def save_pretrained(self, folder, tokenizer=None):
         """Write a folder that Hugging Face loads; see `pretrained.save_pretrained`."""

@@ -8,13 +8,11 @@ from .. import functional as F
 from ..layers import Dropout, Embedding, LayerNorm, LearnedPositionalEmbedding, Linear, TiedLinear
 from ..layers.activations import activate, activate_backward
 from ..layers.blocks import EncoderBlock
-from ..layers.initial import normal
-from ..module import Module, Parameter
-from ..support.checks import as_ids
+from ..layers.initial import normal, width_std
+from ..module import Module, Parameter, forward_part
+from ..support.checks import as_array, as_ids, check_choice
 from .base import ModelConfig, Pretrained, fitting
 from .layouts import bert as layout
-
-INIT_STD = 0.02  # of every matrix (Devlin et al. 2019, the published code)
 
 
 @dataclass(frozen=True)
@@ -25,6 +23,8 @@ class BertConfig(ModelConfig):
     type_vocab_size: the number of segments a text may have; BERT's two are the sentences of a pair
     num_classes: the number of classes for `classify`; None makes no classifier
     pooler, mlm_head: whether the model has the layers for `pool` and `mlm_logits`; a classifier needs the pooler
+    pooling: the vector of a text that `pool` returns: "cls", the first token's through a linear map and tanh, as in the
+        paper; "mean", the mean over all tokens, as in models for sentences (Reimers & Gurevych 2019)
     activation: of the feed-forward networks and the masked-language-model head, "gelu" (exact), "gelu_tanh",
         "relu" or "silu"
     """
@@ -39,6 +39,7 @@ class BertConfig(ModelConfig):
     num_classes: int | None = None
     pooler: bool = True
     mlm_head: bool = True
+    pooling: str = "cls"
     dropout: float = 0.1
     activation: str = "gelu"
     layer_norm_eps: float = 1e-12
@@ -48,6 +49,7 @@ class BertConfig(ModelConfig):
 
     def __post_init__(self):
         super().__post_init__()
+        check_choice("pooling", self.pooling, tuple(POOLERS))
         if self.num_classes is not None and not self.pooler:
             raise ValueError(f"num_classes is {self.num_classes}, but a classifier needs pooler=True")
 
@@ -55,13 +57,13 @@ class BertConfig(ModelConfig):
 class Pooler(Module):
     """A vector for the whole text: tanh(x₀ W + b) of the first token, [CLS] (Devlin et al. 2019, §3).
 
-    hidden (B, S, D)  ->  pooled (B, D)
+    hidden (B, S, D), padding (B, S), which is not read  ->  pooled (B, D)
     """
 
     def __init__(self, d_model, rng=None, dtype=np.float32):
-        self.linear = Linear(d_model, d_model, rng=rng, dtype=dtype, init_std=INIT_STD)
+        self.linear = Linear(d_model, d_model, rng=rng, dtype=dtype, init_std=width_std(d_model))
 
-    def forward(self, hidden):
+    def forward(self, hidden, padding=None):
         pooled = F.tanh(self.linear(hidden[:, 0]))  # (B, D)
         self.keep(hidden=hidden, pooled=pooled)
         return pooled
@@ -71,6 +73,28 @@ class Pooler(Module):
         dhidden = np.zeros_like(hidden)  # (B, S, D): the other tokens were not read
         dhidden[:, 0] = self.linear.backward(F.tanh_backward(dpooled, pooled))
         return dhidden
+
+
+class MeanPooler(Module):
+    """A vector for the whole text: the mean over its tokens (Reimers & Gurevych 2019, §3). There are no parameters.
+
+    hidden (B, S, D), padding (B, S), True = padding, or None  ->  pooled (B, D)
+    """
+
+    def __init__(self, d_model=None, rng=None, dtype=np.float32):
+        pass
+
+    def forward(self, hidden, padding=None):
+        real = np.ones(hidden.shape[:2], bool) if padding is None else ~padding
+        share = (real / real.sum(axis=1, keepdims=True)).astype(hidden.dtype)[..., None]  # (B, S, 1)
+        self.keep(share=share)
+        return (hidden * share).sum(axis=1)  # (B, D)
+
+    def backward(self, dpooled):
+        return dpooled[:, None] * self.kept("share")  # (B, S, D)
+
+
+POOLERS = {"cls": Pooler, "mean": MeanPooler}
 
 
 class MaskedTokenHead(Module):
@@ -83,7 +107,7 @@ class MaskedTokenHead(Module):
 
     def __init__(self, embedding, activation, eps, rng=None, dtype=np.float32):
         V, D = embedding.table.shape
-        self.linear = Linear(D, D, rng=rng, dtype=dtype, init_std=INIT_STD)
+        self.linear = Linear(D, D, rng=rng, dtype=dtype, init_std=width_std(D))
         self.norm = LayerNorm(D, eps, dtype=dtype)
         self.output = TiedLinear(embedding)
         self.b = Parameter(np.zeros(V, dtype))
@@ -91,14 +115,15 @@ class MaskedTokenHead(Module):
 
     def forward(self, x):
         before = self.linear(x)  # (..., D)
-        hidden, kept = activate(self, before)
-        self.keep(**kept)
+        hidden, slope = activate(self.activation, before, self.keeping)
+        self.keep(**{"before": before} if slope is None else {"slope": slope})
         return self.output(self.norm(hidden)) + self.b.data  # (..., V)
 
     def backward(self, dlogits):
         self.b.grad += dlogits.reshape(-1, dlogits.shape[-1]).sum(axis=0)
         dhidden = self.norm.backward(self.output.backward(dlogits))  # (..., D)
-        return self.linear.backward(activate_backward(self, dhidden))
+        dbefore = activate_backward(self.activation, dhidden, self._kept.get("before"), self._kept.get("slope"))
+        return self.linear.backward(dbefore)
 
 
 class Bert(Pretrained, Module):
@@ -123,37 +148,27 @@ class Bert(Pretrained, Module):
 
     config_class = BertConfig
     layouts = (layout,)
+    inputs = ("embedding", "position", "segment", "norm", "dropout")
 
     def __init__(self, config: BertConfig):
-        c = self.config = fitting(config)
-        rng = np.random.default_rng(c.seed)
-        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
-        self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
-        self.segment = Embedding(c.type_vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        c = self.config = fitting(config, BertConfig)
+        rng, std = np.random.default_rng(c.seed), width_std(c.d_model)
+        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
+        self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
+        self.segment = Embedding(c.type_vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
         self.norm = LayerNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype)
         self.dropout = Dropout(c.dropout, rng=rng)
-        self.blocks = [
-            EncoderBlock(
-                c.d_model,
-                c.num_heads,
-                c.d_ff,
-                c.dropout,
-                activation=c.activation,
-                eps=c.layer_norm_eps,
-                rng=rng,
-                dtype=c.dtype,
-            )
-            for _ in range(c.num_layers)
-        ]
+        block = {"activation": c.activation, "eps": c.layer_norm_eps, "rng": rng, "dtype": c.dtype}
+        self.blocks = [EncoderBlock(c.d_model, c.num_heads, c.d_ff, c.dropout, **block) for _ in range(c.num_layers)]
         self._draw(rng)
-        self.pooler = Pooler(c.d_model, rng, c.dtype) if c.pooler else None
+        self.pooler = POOLERS[c.pooling](c.d_model, rng, c.dtype) if c.pooler else None
         self.mlm_head = None
         if c.mlm_head:
             self.mlm_head = MaskedTokenHead(self.embedding, c.activation, c.layer_norm_eps, rng, c.dtype)
         self.classifier_dropout = Dropout(c.dropout, rng=rng)
         self.classifier = None
         if c.num_classes is not None:
-            self.classifier = Linear(c.d_model, c.num_classes, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+            self.classifier = Linear(c.d_model, c.num_classes, rng=rng, dtype=c.dtype, init_std=std)
         self._asked = "forward"  # the method whose output backward differentiates
         self._places = None
 
@@ -161,7 +176,7 @@ class Bert(Pretrained, Module):
         for block in self.blocks:
             attention, feed_forward = block.attention, block.feed_forward
             for w in (attention.w_q, attention.w_k, attention.w_v, attention.w_o, feed_forward.w1, feed_forward.w2):
-                w.data = normal(rng, w.shape, INIT_STD, w.dtype)
+                w.data = normal(rng, w.shape, width_std(self.config.d_model), w.dtype)
 
     def forward(self, ids, padding=None, segments=None):
         """ids (B, S), padding (B, S) Boolean, True = padding, segments (B, S)  ->  hidden (B, S, D)
@@ -181,17 +196,20 @@ class Bert(Pretrained, Module):
         self._asked = "forward"
         return x  # (B, S, D)
 
-    def pool(self, hidden):
-        """hidden (B, S, D)  ->  (B, D): the vector of the first token, through a linear map and tanh."""
-        return self._needed("pooler")(hidden)
+    def pool(self, hidden, padding=None):
+        """hidden (B, S, D), padding (B, S) or None for none  ->  (B, D), a vector for each text; see `pooling`"""
+        return self._needed("pooler")(hidden, padding)
 
+    @forward_part
     def classify(self, ids, padding=None, segments=None):
         """ids (B, S), the others as in `forward`  ->  logits (B, C), one per class"""
         classifier = self._needed("classifier")
-        pooled = self.pool(self.forward(ids, padding, segments))  # (B, D)
+        hidden = self.forward(ids, padding, segments)  # (B, S, D)
+        pooled = self.pool(hidden, self._padding(np.asarray(ids), padding))  # (B, D)
         self._asked = "classify"
         return classifier(self.classifier_dropout(pooled))  # (B, C)
 
+    @forward_part
     def mlm_logits(self, ids, padding=None, segments=None, places=None):
         """ids (B, S), the others as in `forward`  ->  logits (B, S, V), scores of the token at each place
 
@@ -220,8 +238,10 @@ class Bert(Pretrained, Module):
             if self._places is not None:
                 dplaces, dx = dx, np.zeros((*self._places.shape, dx.shape[-1]), dx.dtype)  # (N, D), (B, S, D)
                 dx[self._places] = dplaces
-        for block in reversed(self.blocks):
+        for block in reversed(self.blocks[self.first_learning :]):
             dx = block.backward(dx)
+        if self.first_learning is not None:
+            return
         dx = self.position.backward(self.norm.backward(self.dropout.backward(dx)))  # (B, S, D)
         self.embedding.backward(dx)  # a sum hands its gradient to all its terms
         self.segment.backward(dx)
@@ -251,7 +271,7 @@ class Bert(Pretrained, Module):
 
 def _boolean(name, values, shape):
     """A Boolean array of the shape of ids."""
-    values = np.asarray(values)
+    values = as_array(values, name, "Booleans")
     if values.dtype != bool:
         raise TypeError(f"{name} must be Boolean, got {values.dtype}")
     if values.shape != shape:

@@ -1,13 +1,11 @@
 """The parts that decoder-only models share: a stack of blocks under a causal mask, from ids to the next token."""
 
 from ..layers import Linear, TiedLinear
-from ..layers.initial import normal
+from ..layers.initial import normal, width_std
 from ..masks import causal_mask, window_mask
 from ..module import Module
 from ..support.checks import as_ids
 from .base import Pretrained
-
-INIT_STD = 0.02  # of every matrix, as in GPT-2
 
 
 class DecoderOnly(Pretrained, Module):
@@ -17,21 +15,25 @@ class DecoderOnly(Pretrained, Module):
     and its backward). Its config has vocab_size, max_len, d_model, num_layers, window and tie_embeddings.
     """
 
+    inputs = ("embedding", "position", "dropout")
+
     def _output(self, rng):
         """The projection to the scores: the embedding transposed, or a matrix of its own."""
         c = self.config
         if c.tie_embeddings:
             return TiedLinear(self.embedding)
-        return Linear(c.d_model, c.vocab_size, bias=False, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        return Linear(c.d_model, c.vocab_size, bias=False, rng=rng, dtype=c.dtype, init_std=width_std(c.d_model))
 
     def _draw(self, rng):
         """Start the matrices of the blocks; those that write into the residual path smaller (GPT-2)."""
-        residual = INIT_STD / (2 * self.config.num_layers) ** 0.5
+        std = width_std(self.config.d_model)
+        residual = std / (2 * self.config.num_layers) ** 0.5
         for block in self.blocks:
             attention, feed_forward = block.attention, block.feed_forward
-            read = [attention.w_q, attention.w_k, attention.w_v, feed_forward.w1, feed_forward.w_gate]
+            read = [attention.w_q, attention.w_k, attention.w_v, feed_forward.w1]
+            read.append(getattr(feed_forward, "w_gate", None))
             for w in filter(None, read):
-                w.data = normal(rng, w.shape, INIT_STD, w.dtype)
+                w.data = normal(rng, w.shape, std, w.dtype)
             for w in (attention.w_o, feed_forward.w2):
                 w.data = normal(rng, w.shape, residual, w.dtype)
 
@@ -74,6 +76,8 @@ class DecoderOnly(Pretrained, Module):
     def backward(self, dlogits):
         """From dlogits (B, T, V) to the gradients of all parameters. Ids have no gradient: returns None."""
         dx = self.norm.backward(self.output.backward(dlogits))  # (B, T, D)
-        for block in reversed(self.blocks):
+        for block in reversed(self.blocks[self.first_learning :]):
             dx = block.backward(dx)
+        if self.first_learning is not None:
+            return
         self.embedding.backward(self._positioned_backward(dx))

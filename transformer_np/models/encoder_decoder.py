@@ -4,8 +4,9 @@ import numpy as np
 
 from ..layers import Dropout
 from ..masks import causal_mask, padding_mask
-from ..module import Module
-from ..support.checks import as_ids, check_number, shapes
+from ..module import Module, forward_part
+from ..support.checks import as_ids, check_number
+from ..support.shapes import shapes
 
 
 class InputEmbedding(Module):
@@ -59,6 +60,7 @@ class EncoderDecoder(Module):
         """src (B, S), tgt_in (B, T)  ->  logits (B, T, V)"""
         return self.decode(tgt_in, self.encode(src), src)
 
+    @forward_part
     def encode(self, src):
         """src (B, S)  ->  memory (B, S, D)"""
         src = as_ids(src, self.config.src_vocab_size, "src")
@@ -67,8 +69,12 @@ class EncoderDecoder(Module):
         x = self.src_input(src)  # (B, S, D)
         for block in self.encoder:
             x = block(x, mask)
-        return self.encoder_norm(x) if self.encoder_norm else x
+        memory = self.encoder_norm(x) if self.encoder_norm else x
+        self.__dict__["_kept"] = {}  # what an earlier decode kept belongs to another memory
+        self.keep(encoded=(memory,))
+        return memory
 
+    @forward_part
     @shapes(memory="B S D")
     def decode(self, tgt_in, memory, src, cache=None):
         """tgt_in (B, T), memory (B, S, D) = encode(src), src (B, S) for its padding  ->  logits (B, T, V)
@@ -96,10 +102,17 @@ class EncoderDecoder(Module):
         x = self.decoder_norm(x) if self.decoder_norm else x
         if cache is not None:
             cache.extend(tgt_in)
+        self.keep(decoded=(memory,))
         return self.output(x)  # (B, T, V)
 
     def backward(self, dlogits):
-        """From dlogits (B, T, V) to the gradients of all parameters. Ids have no gradient: returns None."""
+        """From dlogits (B, T, V) to the gradients of all parameters. Ids have no gradient: returns None.
+
+        Raises RuntimeError if the last `decode` read another memory than the last `encode` returned.
+        """
+        ((encoded,), (decoded,)) = self.kept("encoded", "decoded")
+        if encoded is not decoded and not np.array_equal(encoded, decoded):
+            raise RuntimeError("decode read another memory than the last encode returned: encode this source again")
         dx = self.output.backward(dlogits)  # (B, T, D)
         dx = self.decoder_norm.backward(dx) if self.decoder_norm else dx
         dmemory = 0

@@ -12,15 +12,17 @@ from ..layers import (
     GroupedQueryAttention,
     LayerNorm,
     LearnedPositionalEmbedding,
+    MultiHeadAttention,
     PositionalEncoding,
     RMSNorm,
 )
 from ..layers.activations import ACTIVATIONS
-from ..layers.blocks import AddNorm, EncoderBlock
-from ..layers.feed_forward import GATED
+from ..layers.blocks import AddNorm, EncoderBlock, composed
+from ..layers.gated import GATED
+from ..layers.initial import width_std
 from ..support.checks import check_choice, check_kv_heads
 from .base import ModelConfig, fitting
-from .decoder_only import INIT_STD, DecoderOnly
+from .decoder_only import DecoderOnly
 from .layouts import gpt2
 
 POSITIONS = ("learned", "sinusoidal", "rotary", "alibi")
@@ -83,25 +85,6 @@ class GPTConfig(ModelConfig):
         return self.positions in ("learned", "sinusoidal")
 
 
-class GPTBlock(EncoderBlock):
-    """A pre-norm block with the sub-layers that the config chooses."""
-
-    def __init__(self, config, rng):
-        c = config
-        self.attention = GroupedQueryAttention(
-            c.d_model,
-            c.num_heads,
-            c.bias,
-            rng,
-            c.dtype,
-            num_kv_heads=c.num_kv_heads,
-            rotary={"theta": 10000.0} if c.positions == "rotary" else None,
-        )
-        self.add_norm1 = AddNorm(c.d_model, c.dropout, norm_first=True, rng=rng, norm=_norm(c))
-        self.feed_forward = FeedForward(c.d_model, c.d_ff, c.activation, c.bias, rng, c.dtype)
-        self.add_norm2 = AddNorm(c.d_model, c.dropout, norm_first=True, rng=rng, norm=_norm(c))
-
-
 def _norm(c):
     if c.norm == "rms":
         return RMSNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype)
@@ -114,9 +97,9 @@ class GPT(DecoderOnly):
         model = GPT(GPTConfig(vocab_size=11, max_len=8, d_model=16, num_heads=2, num_layers=2))
         logits = model(np.array([[4, 5, 6]]))             # (1, 3, 11): row t scores the token after token t
 
-    The block is an encoder block under a causal mask; without an encoder there is no cross-attention. Matrices start
-    normal with standard deviation 0.02; matrices that write into the residual path have 1/√(2 · num_layers) of it
-    (GPT-2).
+    The block is an encoder block under a causal mask; without an encoder there is no cross-attention. Matrices and
+    embeddings start normal with the standard deviation of `layers.initial.width_std`, 0.02 at the width of 768; the
+    matrices that write into the residual path have 1/√(2 · num_layers) of it (GPT-2).
 
     Raises ValueError for ids out of range and for a sequence that is empty or longer than max_len.
     """
@@ -125,19 +108,33 @@ class GPT(DecoderOnly):
     layouts = (gpt2,)
 
     def __init__(self, config):
-        c = self.config = fitting(config)
-        rng = np.random.default_rng(c.seed)
-        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        c = self.config = fitting(config, GPTConfig)
+        rng, std = np.random.default_rng(c.seed), width_std(c.d_model)
+        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
         self.position, self.scale = None, 1.0  # for rotary and ALiBi, which work inside the attention
         if c.positions == "learned":
-            self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+            self.position = LearnedPositionalEmbedding(c.max_len, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
         elif c.positions == "sinusoidal":
             self.position, self.scale = PositionalEncoding(c.d_model, c.max_len, dtype=c.dtype), c.d_model**0.5
         self.dropout = Dropout(c.dropout, rng=rng)
-        self.blocks = [GPTBlock(c, rng) for _ in range(c.num_layers)]
+        self.blocks = [self._block(rng) for _ in range(c.num_layers)]
         self.norm = _norm(c)
         self.output = self._output(rng)
         self._draw(rng)
+
+    def _block(self, rng):
+        """A pre-norm block with the sub-layers that the config chooses."""
+        c = self.config
+        rotary = {"theta": 10000.0} if c.positions == "rotary" else None
+        attention, heads = MultiHeadAttention, {}
+        if rotary or c.num_kv_heads:
+            attention, heads = GroupedQueryAttention, {"num_kv_heads": c.num_kv_heads, "rotary": rotary}
+        return composed(
+            EncoderBlock,
+            lambda: AddNorm(c.d_model, c.dropout, norm_first=True, rng=rng, norm=_norm(c)),
+            attention=attention(c.d_model, c.num_heads, c.bias, rng, c.dtype, **heads),
+            feed_forward=FeedForward(c.d_model, c.d_ff, c.activation, c.bias, rng, c.dtype),
+        )
 
     def _positioned(self, x, start):
         if self.scale != 1:

@@ -6,10 +6,11 @@ import numpy as np
 
 from .. import functional as F
 from ..layers import Embedding, FeedForward, GroupedQueryAttention, RMSNorm
-from ..layers.blocks import AddNorm, EncoderBlock
+from ..layers.blocks import AddNorm, EncoderBlock, composed
+from ..layers.initial import width_std
 from ..support.checks import check_kv_heads
 from .base import ModelConfig, fitting
-from .decoder_only import INIT_STD, DecoderOnly
+from .decoder_only import DecoderOnly
 from .layouts import llama as layout
 
 
@@ -55,34 +56,14 @@ class LlamaConfig(ModelConfig):
         check_kv_heads(self.num_kv_heads, self.num_heads)
         if self.d_head is None:
             self._set(d_head=self.d_model // self.num_heads)
+            if self.d_head % 2:
+                raise ValueError(
+                    f"num_heads = {self.num_heads} cuts d_model = {self.d_model} into heads of {self.d_head}: rotary "
+                    "positions turn pairs of features, so a head must have an even number of them"
+                )
         if self.d_ff is None:
             self._set(d_ff=8 * -(-self.d_model // 3))
         F.rotary_frequencies(self.d_head, self.rope_theta, self.rope_scaling)  # raises errors
-
-
-class LlamaBlock(EncoderBlock):
-    """A pre-norm block with the sub-layers of Llama."""
-
-    def __init__(self, config, rng):
-        c = config
-        self.attention = GroupedQueryAttention(
-            c.d_model,
-            c.num_heads,
-            c.qkv_bias,
-            rng,
-            c.dtype,
-            d_head=c.d_head,
-            num_kv_heads=c.num_kv_heads,
-            rotary={"theta": c.rope_theta, "scaling": c.rope_scaling},
-            output_bias=False,
-        )
-        self.add_norm1 = _add_norm(c, rng)
-        self.feed_forward = FeedForward(c.d_model, c.d_ff, "gated_silu", bias=False, rng=rng, dtype=c.dtype)
-        self.add_norm2 = _add_norm(c, rng)
-
-
-def _add_norm(c, rng):
-    return AddNorm(c.d_model, norm_first=True, rng=rng, norm=RMSNorm(c.d_model, c.eps, dtype=c.dtype))
 
 
 class Llama(DecoderOnly):
@@ -102,10 +83,21 @@ class Llama(DecoderOnly):
     layouts = (layout,)
 
     def __init__(self, config):
-        c = self.config = fitting(config)
-        rng = np.random.default_rng(c.seed)
-        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=INIT_STD)
-        self.blocks = [LlamaBlock(c, rng) for _ in range(c.num_layers)]
+        c = self.config = fitting(config, LlamaConfig)
+        rng, std = np.random.default_rng(c.seed), width_std(c.d_model)
+        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
+        self.blocks = [self._block(rng) for _ in range(c.num_layers)]
         self.norm = RMSNorm(c.d_model, c.eps, dtype=c.dtype)
         self.output = self._output(rng)
         self._draw(rng)
+
+    def _block(self, rng):
+        c = self.config
+        rotary = {"theta": c.rope_theta, "scaling": c.rope_scaling}
+        heads = {"d_head": c.d_head, "num_kv_heads": c.num_kv_heads, "rotary": rotary, "output_bias": False}
+        return composed(
+            EncoderBlock,
+            lambda: AddNorm(c.d_model, norm_first=True, rng=rng, norm=RMSNorm(c.d_model, c.eps, dtype=c.dtype)),
+            attention=GroupedQueryAttention(c.d_model, c.num_heads, c.qkv_bias, rng, c.dtype, **heads),
+            feed_forward=FeedForward(c.d_model, c.d_ff, "gated_silu", bias=False, rng=rng, dtype=c.dtype),
+        )

@@ -13,7 +13,7 @@ from ..layers import (
     TiedLinear,
     UnscaledAttention,
 )
-from ..layers.blocks import AddNorm, DecoderBlock, EncoderBlock
+from ..layers.blocks import AddNorm, DecoderBlock, EncoderBlock, composed
 from ..layers.initial import normal
 from ..support.checks import check_at_least
 from .base import ModelConfig, Pretrained, fitting
@@ -77,42 +77,6 @@ class T5Config(ModelConfig):
         return self.vocab_size
 
 
-class T5EncoderBlock(EncoderBlock):
-    """An encoder block with the sub-layers of T5."""
-
-    def __init__(self, config, relative_bias, rng):
-        self.attention = _attention(config, rng, relative_bias)
-        self.add_norm1 = _add_norm(config, rng)
-        self.feed_forward = _feed_forward(config, rng)
-        self.add_norm2 = _add_norm(config, rng)
-
-
-class T5DecoderBlock(DecoderBlock):
-    """A decoder block with the sub-layers of T5. Its cross-attention has no bias: there is no distance between a target
-    and a source position."""
-
-    def __init__(self, config, relative_bias, rng):
-        self.self_attention = _attention(config, rng, relative_bias)
-        self.add_norm1 = _add_norm(config, rng)
-        self.cross_attention = _attention(config, rng)
-        self.add_norm2 = _add_norm(config, rng)
-        self.feed_forward = _feed_forward(config, rng)
-        self.add_norm3 = _add_norm(config, rng)
-
-
-def _attention(c, rng, relative_bias=None):
-    return UnscaledAttention(c.d_model, c.num_heads, False, rng, c.dtype, c.d_head, relative_bias)
-
-
-def _feed_forward(c, rng):
-    return FeedForward(c.d_model, c.d_ff, c.activation, bias=False, rng=rng, dtype=c.dtype)
-
-
-def _add_norm(c, rng):
-    norm = RMSNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype)
-    return AddNorm(c.d_model, c.dropout, norm_first=True, rng=rng, norm=norm)
-
-
 class T5(Pretrained, EncoderDecoder):
     """The encoder–decoder with one vocabulary, relative positions and RMSNorm before each sub-layer.
 
@@ -136,17 +100,17 @@ class T5(Pretrained, EncoderDecoder):
     limited = False
 
     def __init__(self, config: T5Config):
-        c = self.config = fitting(config)
+        c = self.config = fitting(config, T5Config)
         rng = np.random.default_rng(c.seed)
         embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=0.5)
         self.src_input = InputEmbedding(embedding, c.dropout, rng)
-        self.encoder_bias, self.encoder = self._stack(T5EncoderBlock, c.num_encoder_layers, True, rng)
+        self.encoder_bias, self.encoder = self._stack(EncoderBlock, c.num_encoder_layers, True, rng)
         self.encoder_norm = RMSNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype)
 
         tgt_embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype)
         tgt_embedding.table = embedding.table  # one table for both sides
         self.tgt_input = InputEmbedding(tgt_embedding, c.dropout, rng)
-        self.decoder_bias, self.decoder = self._stack(T5DecoderBlock, c.num_decoder_layers, False, rng)
+        self.decoder_bias, self.decoder = self._stack(DecoderBlock, c.num_decoder_layers, False, rng)
         self.decoder_norm = RMSNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype)
 
         if c.tie_embeddings:
@@ -162,7 +126,25 @@ class T5(Pretrained, EncoderDecoder):
         bias = RelativePositionBias(
             c.num_heads, c.num_buckets, c.max_distance, bidirectional, rng, c.dtype, init_std=c.d_model**-0.5
         )
-        return bias, [block(c, bias, rng) for _ in range(num_layers)]
+        return bias, [self._block(block, bias, rng) for _ in range(num_layers)]
+
+    def _block(self, block, relative_bias, rng):
+        """Its cross-attention has no bias: there is no distance between a target and a source position."""
+        c = self.config
+
+        def attention(bias):
+            return UnscaledAttention(c.d_model, c.num_heads, False, rng, c.dtype, c.d_head, bias)
+
+        def add_norm():
+            norm = RMSNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype)
+            return AddNorm(c.d_model, c.dropout, norm_first=True, rng=rng, norm=norm)
+
+        if block is EncoderBlock:
+            attentions = {"attention": attention(relative_bias)}
+        else:
+            attentions = {"self_attention": attention(relative_bias), "cross_attention": attention(None)}
+        feed_forward = FeedForward(c.d_model, c.d_ff, c.activation, bias=False, rng=rng, dtype=c.dtype)
+        return composed(block, add_norm, **attentions, feed_forward=feed_forward)
 
     def _draw(self, rng):
         """Draw the matrices as the original does: each preserves the variance of its input; W_q includes the 1/√d_k."""

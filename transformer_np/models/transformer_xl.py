@@ -5,9 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..layers import Dropout, Embedding, FeedForward, LayerNorm, Linear, RelativeMultiHeadAttention, TiedLinear
-from ..layers.blocks import AddNorm
+from ..layers.blocks import AddNorm, composed
+from ..layers.initial import width_std
 from ..module import Module
-from ..support.checks import as_float_array, as_ids, as_rng
+from ..support.checks import as_float_array, as_ids
 from .base import ModelConfig, fitting
 
 
@@ -50,24 +51,6 @@ class RecurrentBlock(Module):
     norm_first.
     """
 
-    def __init__(
-        self,
-        d_model,
-        num_heads,
-        d_ff,
-        dropout=0.0,
-        norm_first=False,
-        activation="relu",
-        eps=1e-5,
-        rng=None,
-        dtype=np.float32,
-    ):
-        rng = as_rng(rng)
-        self.attention = RelativeMultiHeadAttention(d_model, num_heads, rng=rng, dtype=dtype)
-        self.add_norm1 = AddNorm(d_model, dropout, norm_first, eps, rng=rng, dtype=dtype)
-        self.feed_forward = FeedForward(d_model, d_ff, activation, rng=rng, dtype=dtype)
-        self.add_norm2 = AddNorm(d_model, dropout, norm_first, eps, rng=rng, dtype=dtype)
-
     def forward(self, x, memory=None):
         read = None
 
@@ -103,22 +86,28 @@ class TransformerXL(Module):
     """
 
     def __init__(self, config: TransformerXLConfig):
-        c = self.config = fitting(config)
+        c = self.config = fitting(config, TransformerXLConfig)
         self.mem_len = c.mem_len
         rng = np.random.default_rng(c.seed)
-        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=0.02)
+        self.embedding = Embedding(c.vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=width_std(c.d_model))
         self.dropout = Dropout(c.dropout, rng=rng)
-        self.blocks = [
-            RecurrentBlock(
-                c.d_model, c.num_heads, c.d_ff, c.dropout, c.norm_first, c.activation, c.layer_norm_eps, rng, c.dtype
-            )
-            for _ in range(c.num_layers)
-        ]
+        self.blocks = [self._block(rng) for _ in range(c.num_layers)]
         self.norm = LayerNorm(c.d_model, c.layer_norm_eps, dtype=c.dtype) if c.norm_first else None
         if c.tie_embeddings:
             self.output = TiedLinear(self.embedding)
         else:
-            self.output = Linear(c.d_model, c.vocab_size, bias=False, rng=rng, dtype=c.dtype, init_std=0.02)
+            self.output = Linear(
+                c.d_model, c.vocab_size, bias=False, rng=rng, dtype=c.dtype, init_std=width_std(c.d_model)
+            )
+
+    def _block(self, rng):
+        c = self.config
+        return composed(
+            RecurrentBlock,
+            lambda: AddNorm(c.d_model, c.dropout, c.norm_first, c.layer_norm_eps, rng=rng, dtype=c.dtype),
+            attention=RelativeMultiHeadAttention(c.d_model, c.num_heads, rng=rng, dtype=c.dtype),
+            feed_forward=FeedForward(c.d_model, c.d_ff, c.activation, rng=rng, dtype=c.dtype),
+        )
 
     def forward(self, ids, mems=None):
         """ids (B, T), mems or None  ->  logits (B, T, V), new mems: per layer (B, ≤ mem_len, D)

@@ -38,7 +38,7 @@ class Word2Vec(Module):
     """
 
     def __init__(self, config: Word2VecConfig):
-        c = self.config = fitting(config)
+        c = self.config = fitting(config, Word2VecConfig)
         self.center = Parameter(uniform(c.seed, (c.vocab_size, c.d_model), 0.5 / c.d_model, c.dtype))
         self.context = Parameter(np.zeros((c.vocab_size, c.d_model), c.dtype))
 

@@ -7,11 +7,12 @@ tags stands between <!-- #region tags=["solution"] --> and <!-- #endregion -->.
 A cell with the tag `solution`, and a <details> block with the summary "Solution", are for teachers.
 """
 
+import hashlib
 import json
 import re
 from pathlib import Path
 
-SOLUTION = "solution"
+SOLUTION, EXPERIMENT = "solution", "experiment"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -31,7 +32,34 @@ _DETAILS = re.compile(r"^<details>\s*<summary>Solution.*?</details>\n?", re.DOTA
 def texts():
     """The text files of all notebooks, in order: those in the package or, in a working copy, in notebooks/text."""
     folders = (_HERE, _HERE.parents[1] / "notebooks" / "text")
-    return next((found for folder in folders if (found := sorted(folder.glob("[0-9][0-9]_*.md")))), [])
+    return next((found for folder in folders if (found := sorted(folder.glob("[0-9][0-9]*_*.md")))), [])
+
+
+def number(text):
+    """The number of a notebook: "01b" of 01b_build_it.md. With a letter it stands between two others."""
+    return text.stem.partition("_")[0]
+
+
+def results(name):
+    """The stored results of a notebook's long experiment, such as results("15"): {name: [one dict per seed]}.
+
+    `python notebooks/experiment.py 15` in a working copy makes them, with the notebook's own cells.
+    """
+    path = next(text.with_name(f"{name}_results.json") for text in texts() if number(text) == name)
+    return json.loads(path.read_text(encoding="utf-8"))["runs"]
+
+
+def experiment_cells(text):
+    """The code cells of a text that define its long experiment."""
+    cells = read_cells(text.read_text(encoding="utf-8"))
+    return [source for kind, source, tags in cells if kind == "code" and EXPERIMENT in tags]
+
+
+def fingerprint(text):
+    """Of the cells of the long experiment, without comments and docstrings: changes when the experiment does."""
+    code = re.sub(r'""".*?"""', "", "\n".join(experiment_cells(text)), flags=re.DOTALL)
+    lines = (line.split("  #")[0].rstrip() for line in code.splitlines())
+    return hashlib.sha256("\n".join(filter(None, lines)).encode()).hexdigest()[:16]
 
 
 def read_cells(text):
@@ -91,4 +119,4 @@ def teacher_copy(text):
 
 
 def _written(cells, text):
-    return json.dumps(as_notebook(cells, text.stem[:2]), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(as_notebook(cells, number(text)), indent=1, ensure_ascii=False) + "\n"

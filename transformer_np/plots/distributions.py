@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 
 from .. import functional as F
 from ..decoding import log_softmax, sampling_distribution
-from ..support.checks import check_at_least
+from ..support.checks import as_array, check_at_least
 from .style import (
     EDGE,
     HATCH,
@@ -24,6 +24,7 @@ from .style import (
     as_numbers,
     as_words,
     light_grid,
+    steady,
     styled,
     text_width,
     visible,
@@ -131,7 +132,7 @@ def likeliest(logits, words=None, count=5):
     words = [str(word) for word in (range(logits.shape[1]) if words is None else words)]
     _vocabulary(words, logits.shape[1])
     log_probs = log_softmax(logits.astype(float))
-    best = np.argsort(-log_probs, axis=-1, kind="stable")[:, :count]  # (T, count)
+    best = np.argsort(-steady(log_probs), axis=-1, kind="stable")[:, :count]  # (T, count)
     return [[(words[i], float(row[i])) for i in ids] for row, ids in zip(log_probs, best, strict=True)]
 
 
@@ -235,7 +236,7 @@ def sampling(logits, words=None, settings=None, most=12, title=None):
     for setting in settings:
         if not isinstance(setting, dict) or not setting.keys() <= {"temperature", "top_k", "top_p"}:
             raise ValueError(f"settings must be dicts with temperature, top_k, top_p; got {setting!r}")
-    order = np.argsort(-logits, kind="stable")[:most]
+    order = np.argsort(-steady(logits), kind="stable")[:most]
     rest = np.setdiff1d(np.arange(len(words)), order)
     names = [words[i] for i in order] + ([f"{len(rest)} others"] if len(rest) else [])
 
@@ -298,7 +299,7 @@ def _vocabulary(words, V):
 
 def _scores(name, values, axes, shape):
     """A non-empty array of numbers with this many axes."""
-    values = np.asarray(values)
+    values = as_array(values, name)
     if values.ndim != axes or values.size == 0:
         raise ValueError(f"{name} must have the axes {shape}, got shape {values.shape}")
     return as_numbers(name, values)

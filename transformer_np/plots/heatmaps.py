@@ -7,6 +7,7 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 
+from ..support.checks import as_array
 from .sheet import Sheet, rows_and_columns
 from .style import (
     CELL_WITH_VALUE,
@@ -24,6 +25,7 @@ from .style import (
     as_words,
     print_values,
     round_ticks,
+    steady,
     styled,
     text_width,
     wrapped,
@@ -50,7 +52,7 @@ def attention(weights, queries, keys, title=None, own_range=False):
 
     Raises ValueError for a wrong number of words or a weight outside 0 … 1.
     """
-    weights = as_numbers("weights", weights)
+    weights = steady(as_numbers("weights", weights))
     if weights.ndim not in (2, 3, 4) or 0 in weights.shape:
         raise ValueError(f"weights must have the axes (T, S), (H, T, S) or (L, H, T, S), got shape {weights.shape}")
     low, high = _check_weights(weights)
@@ -91,7 +93,7 @@ def model_view(weights, title=None):
 
     Raises ValueError for another shape or a weight outside 0 … 1.
     """
-    weights = as_numbers("weights", weights)
+    weights = steady(as_numbers("weights", weights))
     if weights.ndim != 4 or 0 in weights.shape:
         raise ValueError(f"weights must have the axes (L, H, T, S), got shape {weights.shape}")
     _check_weights(weights)
@@ -213,7 +215,7 @@ def mask(mask, queries=None, keys=None):
 
 def _hidden(mask):
     """The mask as a Boolean array (T, S)."""
-    mask = np.asarray(mask)
+    mask = as_array(mask, "mask", "Booleans or floats")
     if mask.dtype.kind not in "bf":
         raise TypeError(f"mask must be Boolean (True = hidden) or float (added to the scores), got {mask.dtype}")
     if mask.ndim < 2 or math.prod(mask.shape[:-2]) != 1 or mask.size == 0:

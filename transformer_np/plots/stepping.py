@@ -61,7 +61,8 @@ def _table(term, words, by_row, is_result):
     """A matrix as a table, with words beside its rows. by_row: whether a step reads or writes one row of it"""
     matrix = np.asarray(term[1], float)
     look, is_small = colours(term[0], matrix), max(matrix.shape) > MOST
-    rgb = colormaps[look["cmap"]](look["norm"](matrix))[..., :3]
+    levels = np.round(look["norm"](matrix), 6)  # no colour depends on the last bits, which differ between processors
+    rgb = colormaps[look["cmap"]](levels)[..., :3]
     bright = rgb**2.2 @ (0.21, 0.72, 0.07) > 0.18
     texts, lines = numbers(matrix), []
     for i, row in enumerate(rgb):

@@ -1,6 +1,6 @@
 """A model's architecture as boxes and arrows, with a shape at every arrow."""
 
-from ..layers import PositionalEncoding, RMSNorm
+from ..layers import GatedFeedForward, PositionalEncoding, RMSNorm
 from ..models import Bert, TransformerXL
 from ..models.decoder_only import DecoderOnly
 from ..models.encoder_decoder import EncoderDecoder
@@ -200,7 +200,7 @@ def _block(name, blocks, layers, shape, *weights, masks, masked=False, kind=None
         module, add_norm = getattr(block, layer), getattr(block, f"add_norm{i}")
         if layer == "feed_forward":
             D, F = module.w1.shape
-            title = "Feed-forward" if module.w_gate is None else "Gated feed-forward"
+            title = "Gated feed-forward" if isinstance(module, GatedFeedForward) else "Feed-forward"
             box = Box(title, f"{D} → {F} → {D}", (module,), FEED)
         else:
             B, T, S = weights.pop(0)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from ..models import Bert
+from ..models.bert import MeanPooler
 from ..support.checks import check_at_least
 from ..support.files import read_json
 from .tokenizer import PretrainedTokenizer
@@ -75,7 +76,5 @@ class SentenceEncoder:
         padding = np.arange(lengths.max()) >= lengths[:, None]  # (B, S)
         ids = np.full(padding.shape, self.model.config.pad_id)
         ids[~padding] = np.concatenate(rows)
-        hidden = self.model(ids, padding)  # (B, S, D)
-        hidden[padding] = 0
-        mean = hidden.sum(axis=1) / lengths[:, None].astype(hidden.dtype)  # (B, D)
+        mean = MeanPooler()(self.model(ids, padding), padding)  # (B, D)
         return mean / np.linalg.norm(mean, axis=1, keepdims=True)

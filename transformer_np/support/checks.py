@@ -1,122 +1,13 @@
 """Argument checks whose errors name the argument, the expected value and the actual one."""
 
 import sys
-from contextlib import contextmanager
-from functools import wraps
-from inspect import unwrap
 
 import numpy as np
 
 
-def shapes(**specs):
-    """Declare the shape of each array argument of a function, checked on every call.
-
-        @shapes(x="... D", w="D E", b="E")
-        def linear(x, w, b=None): ...
-
-    A letter stands for one size, the same wherever it appears; `...` stands for any leading axes, the same for all
-    arguments. Arrays must share one floating dtype and must not be empty. An argument with a default may be None. An
-    argument whose default is True or False must be one of them.
-
-    Raises ValueError for a wrong shape or a mix of dtypes, TypeError for anything that is not an array of floats.
-    """
-    specs = {name: tuple(spec.split()) for name, spec in specs.items()}
-
-    def decorate(function):
-        plain = unwrap(function)  # the function inside other decorators
-        names = plain.__code__.co_varnames[: plain.__code__.co_argcount]
-        optional = names[len(names) - len(plain.__defaults__ or ()) :]
-        where = function.__name__
-        places = [place for place, name in enumerate(names) if name in specs]
-        stated = slice(places[0], places[-1] + 1)
-        defaults = dict(zip(reversed(names), reversed(plain.__defaults__ or ()), strict=False))
-        flags = [(name, names.index(name)) for name, value in defaults.items() if isinstance(value, bool)]
-        known = set()  # shapes and dtypes that passed: training repeats the same ones at every step
-
-        @wraps(function)
-        def checked(*args, **kwargs):
-            if _trusting:
-                return function(*args, **kwargs)
-            for name, place in flags:
-                if name in kwargs or place < len(args):
-                    check_flag(name, kwargs[name] if name in kwargs else args[place])
-            kinds = None  # of the arguments, if all arrays are positional
-            if not kwargs or kwargs.keys().isdisjoint(specs):
-                kinds = tuple([(x.shape, x.dtype.num) if type(x) is np.ndarray else _other(x) for x in args[stated]])
-                if kinds in known:
-                    return function(*args, **kwargs)
-            if len(args) > len(names):
-                return function(*args, **kwargs)  # raises Python's own error: too many arguments
-            given = dict(zip(names, args, strict=False), **kwargs)
-            sizes, first = {"1": 1}, None
-            for name, spec in specs.items():
-                if name not in given or (given[name] is None and name in optional):
-                    continue
-                array = given[name]
-                if type(array) is not np.ndarray or array.dtype.kind != "f":
-                    array = given[name] = as_float_array(array, f"{where}: {name}")
-                if first is None:
-                    first = name
-                elif array.dtype != given[first].dtype:
-                    raise ValueError(
-                        f"{where}: {name} is {array.dtype} but {first} is {given[first].dtype}; "
-                        "bring both to one dtype with .astype"
-                    )
-                _match(where, name, array.shape, spec, sizes)
-            result = function(**given)
-            if kinds is not None and len(known) < MOST_KNOWN:
-                known.add(kinds)
-            return result
-
-        return checked
-
-    return decorate
-
-
-_trusting = False
-
-
-@contextmanager
-def trusting():
-    """Turn off `shapes` inside the block, for repeats of a checked call that the check would slow down."""
-    global _trusting
-    before, _trusting = _trusting, True
-    try:
-        yield
-    finally:
-        _trusting = before
-
-
-MOST_KNOWN = 10_000  # per function: bounds the memory if every call has a new shape
-
-
-def _other(value):
-    """None is like None in the key of a cached check; what is no plain array never matches one."""
-    return None if value is None else object()
-
-
-def _match(where, name, shape, spec, sizes):
-    """Bind the sizes of one array to the letters of its spec; ValueError for a size that does not fit."""
-    if spec[0] == "...":
-        tail = len(spec) - 1
-        lead = len(shape) - tail
-        found = [("...", shape[:lead]), *zip(spec[1:], shape[lead:], strict=True)] if lead >= 0 else None
-    else:
-        found = zip(spec, shape, strict=True) if len(spec) == len(shape) else None
-    if found is None:
-        raise ValueError(f"{where}: {name} must have the axes ({', '.join(spec)}), got shape {shape}")
-    for letter, size in found:
-        known = sizes.setdefault(letter, size)
-        if known != size:
-            bound = ", ".join(f"{k} = {sizes[k]}" for k in spec if k in sizes and k != "1")
-            raise ValueError(f"{where}: {name} must have shape ({', '.join(spec)}) with {bound}; got {shape}")
-        if size == 0 or (letter == "..." and 0 in size):
-            raise ValueError(f"{where}: {name} is empty, its shape is {shape}")
-
-
 def as_float_array(value, name):
     """The value as an array of floats; TypeError for anything else."""
-    array = _as_array(value, name, "floats")
+    array = as_array(value, name, "floats")
     if array.dtype.kind != "f":
         kind = array.dtype if isinstance(value, np.ndarray | list | tuple | int | bool) else type(value).__name__
         raise TypeError(f"{name} must be an array of floats, got {kind}")
@@ -130,8 +21,11 @@ def is_masked_array(value):
     return module is not None and isinstance(value, module.MaskedArray)
 
 
-def _as_array(value, name, kind):
-    """The value as an array; TypeError for a ragged list and for arrays whose operators mean something else."""
+def as_array(value, name, kind="numbers"):
+    """The value as an array, for an argument that takes lists too; kind: what it holds, for the message.
+
+    Raises TypeError for a ragged list, and for a masked array and a matrix, whose operators mean something else.
+    """
     if isinstance(value, np.matrix) or is_masked_array(value):
         raise TypeError(f"{name} must be a plain array of {kind}, got a {type(value).__name__}: pass np.asarray of it")
     try:
@@ -145,7 +39,7 @@ def as_ids(ids, size=None, name="ids"):
 
     Raises TypeError for anything but whole numbers, ValueError for an empty array or an id out of range.
     """
-    ids = _as_array(ids, name, "whole numbers")
+    ids = as_array(ids, name, "whole numbers")
     if ids.size == 0:
         raise ValueError(f"{name} is empty, its shape is {ids.shape}")
     if ids.dtype.kind not in "iu":
@@ -161,12 +55,12 @@ def as_ids(ids, size=None, name="ids"):
     return ids
 
 
-def as_text_ids(ids):
+def as_text_ids(ids, name="ids"):
     """The token ids of a whole text, (n,), as an integer array; n may be 0."""
-    ids = _as_array(ids, "ids", "whole numbers")
+    ids = as_array(ids, name, "whole numbers")
     if ids.ndim != 1:
-        raise ValueError(f"ids must have the one axis (length,), got shape {ids.shape}")
-    return as_ids(ids) if ids.size else ids.astype(np.int64)
+        raise ValueError(f"{name} must have the one axis (length,), got shape {ids.shape}")
+    return as_ids(ids, name=name) if ids.size else ids.astype(np.int64)
 
 
 def as_masks(mask, shape, name="mask"):
@@ -242,9 +136,22 @@ def check_flag(name, value):
 def as_rng(rng):
     """The Generator of an argument `rng`: the Generator itself, or a new one from a seed; None draws the seed."""
     try:
+        if isinstance(rng, np.ndarray) and type(rng) is not np.ndarray:  # np.matrix ends the process
+            raise TypeError
         return np.random.default_rng(rng)
     except (TypeError, ValueError):
         raise TypeError(f"rng must be a numpy.random.Generator or a seed, 0 or more, got {short(rng)}") from None
+
+
+def as_dout(dout, shape, dtype, name="dout"):
+    """The gradient of a forward's output; ValueError unless it has the output's shape and dtype."""
+    dout = as_float_array(dout, name)
+    if dout.shape != tuple(shape) or dout.dtype != dtype:
+        raise ValueError(
+            f"{name} must have the shape and dtype of the forward's output, {tuple(shape)} and {np.dtype(dtype)}; "
+            f"got {dout.shape} and {dout.dtype}"
+        )
+    return dout
 
 
 def short(value, most=60):
@@ -253,6 +160,14 @@ def short(value, most=60):
         return f"a number of about {int(value.bit_length() * 0.30103) + 1} digits"
     text = " ".join(repr(value).split())
     return text if len(text) <= most else text[: most - 2] + " …"
+
+
+def check_kind(name, value, kind):
+    """Raise TypeError unless the value is an object of this class, or of one of these classes."""
+    if not isinstance(value, kind):
+        expected = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        article = "an" if expected[0] in "AEIOU" else "a"
+        raise TypeError(f"{name} must be {article} {expected}, got {short(value)}")
 
 
 def check_axis(axis, ndim):

@@ -20,7 +20,7 @@ def write_atomically(path, write):
 
     A killed process or a full disk leaves the old file or the new one, never a partial one. The temporary name is
     unique to this call and has the ending of `path`; if the process is killed, the next call removes that file. A
-    device or a pipe, such as /dev/stdout, is written directly.
+    device or a pipe, such as /dev/stdout, is written directly. A link stays: the file that it names is written.
     """
     path = Path(path)
     with naming(path):
@@ -42,6 +42,7 @@ def _write_atomically(path, write):
     if path.exists() and not path.is_file():
         write(path)
         return
+    path = Path(os.path.realpath(path))
     _remove_abandoned(path)
     temporary = path.with_name(f"{_prefix(path)}{secrets.token_hex(4)}.new{path.suffix}")
     with open(temporary, "xb") as file:

@@ -3,27 +3,27 @@
 import os
 import sys
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 SECONDS = 2  # a bar appears only after this time
 MANY = 20_000  # fewer steps of fast work take less time
 
-_wanted = True
+_wanted = ContextVar("_wanted", default=True)
 
 
 @contextmanager
 def showing_progress(wanted):
     """Inside the block, `progress` shows bars only if they are wanted."""
-    global _wanted
-    before, _wanted = _wanted, wanted
+    before = _wanted.set(wanted)
     try:
         yield
     finally:
-        _wanted = before
+        _wanted.reset(before)
 
 
 def note(text):
     """A line about the progress on standard error, on a terminal or not."""
-    if _wanted:
+    if _wanted.get():
         print(text, file=sys.stderr, flush=True)
 
 
@@ -34,7 +34,7 @@ def progress(things, what, total=None, least=None):
     least: fewer things (default: MANY) are passed on as they are, which costs no time
     """
     total = len(things) if total is None else total
-    if total < (MANY if least is None else least) or not _wanted or sys.stderr is None or not sys.stderr.isatty():
+    if total < (MANY if least is None else least) or not _wanted.get() or sys.stderr is None or not sys.stderr.isatty():
         return things
     from tqdm import tqdm
 

@@ -1,9 +1,11 @@
 """Values inside a module that change while it runs: the parts of `Module.replacing`."""
 
 import copy
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import numpy as np
+
+from .intercept import methods
 
 
 class Place:
@@ -72,9 +74,7 @@ class Place:
             if place.name == self.name:
                 raise RuntimeError(f"{self.name} is already being replaced: do both in one function")
             running = place.plain_forward
-        with ExitStack() as stack:
-            for method in ("forward", "backward"):
-                stack.enter_context(method_replaced(self.module, method, getattr(self, method)))
+        with methods(self.module, {"forward": self.forward, "backward": self.backward}):
             try:
                 yield
             finally:
@@ -87,40 +87,23 @@ class Tap(Place):
     """A value that the module passes through `keep`, and its gradient through `gradient`."""
 
     def run(self, *args, **kwargs):
-        with changed(self.module, self.name.rpartition(".")[2], self):
-            return self.plain_forward(*args, **kwargs)
+        return self.plain_forward(*args, **kwargs)
 
     def run_backward(self, *args, **kwargs):
-        with changed(self.module, self.name.rpartition(".")[2], self):
-            return self.plain_backward(*args, **kwargs)
+        return self.plain_backward(*args, **kwargs)
+
+    @contextmanager
+    def active(self):
+        changes, value = vars(self.module).setdefault("_changes", {}), self.name.rpartition(".")[2]
+        with super().active():
+            changes[value] = self
+            try:
+                yield
+            finally:
+                del changes[value]
 
     def new(self, array):
         return None if array is None else self.replace(array)
 
     def old(self, gradient):
         return self.gradient(gradient)
-
-
-@contextmanager
-def changed(module, name, change):
-    """Inside the block, the module passes a value to this change."""
-    before = module._changes
-    object.__setattr__(module, "_changes", {**before, name: change})
-    try:
-        yield
-    finally:
-        object.__setattr__(module, "_changes", before)
-
-
-@contextmanager
-def method_replaced(module, method, function):
-    """Inside the block, one object has another method."""
-    before = vars(module).get(method)
-    object.__setattr__(module, method, function)
-    try:
-        yield
-    finally:
-        if before is None:
-            object.__delattr__(module, method)
-        else:
-            object.__setattr__(module, method, before)

@@ -8,26 +8,33 @@ import numpy as np
 from .. import data
 from .. import functional as F
 from ..models import Bert
-from ..support.checks import check_number
+from ..models.bert import POOLERS
+from ..pretrained import PretrainedTokenizer
 from ..training import AdamW, Classification, is_matrix, load_model
-from . import mlm, runs
-from .task import Setup, Task, option
+from . import fine_tuning, mlm, runs
+from .options import TaskOptions, falling_cosine, option, seed, share, warmup, weight_decay
+from .task import Setup, Task
+from .trained import Trained
 
 KIND = "classify"
 
 # The built-in sentences follow rules without exceptions, which take long to find. A few thousand real texts are soon
 # memorized: on 10,605 snippets of film reviews, the validation loss ends at 1.29 with the defaults of BUILT_IN; with
 # those of OWN_DATA it is 0.54, and 78.6 % of unseen snippets are right.
-BUILT_IN = {"steps": 1200, "dropout": 0.1, "label_smoothing": 0.0}
-OWN_DATA = {"steps": 600, "dropout": 0.3, "label_smoothing": 0.2}
+BUILT_IN = {"steps": 1200, "batch_size": 64, "lr": 1e-3, "dropout": 0.1, "label_smoothing": 0.0}
+OWN_DATA = {"steps": 600, "batch_size": 64, "lr": 1e-3, "dropout": 0.3, "label_smoothing": 0.2}
+PRETRAINED = {"batch_size": 32, "lr": 5e-4, "dropout": 0.1, "label_smoothing": 0.0}
+EPOCHS = 3  # of a pretrained model
 
 
 def _defaults(name):
-    return f"(default: {OWN_DATA[name]}; built-in sentiment: {BUILT_IN[name]})"
+    usual = {"": OWN_DATA, "built-in sentiment: ": BUILT_IN, "pretrained: ": PRETRAINED}
+    numbers = "; ".join(f"{when}{values.get(name, f'{EPOCHS} epochs')}" for when, values in usual.items())
+    return f"(default: {numbers})"
 
 
 @dataclass(frozen=True)
-class ClassifyOptions:
+class ClassifyOptions(TaskOptions):
     """All options of a training run. The defaults learn the built-in sentiment set.
 
     The metadata of an option has the help text of its flag. Options in mlm.SIZES that are None take the defaults there,
@@ -39,73 +46,71 @@ class ClassifyOptions:
     )
     test: str | None = option(None, "test texts, in the format of --data (default: a tenth of the data)", "FILE")
     init: str | None = option(None, "folder of a `train mlm` run to fine-tune (default: train from scratch)", "DIR")
+    pretrained: str | None = fine_tuning.pretrained("BERT")
+    pooling: str | None = option(
+        None,
+        "with --pretrained: the classifier reads the mean over all tokens, or [CLS] (default: mean)",
+        choices=tuple(POOLERS),
+    )
+    freeze: int | None = fine_tuning.freeze()
+    lora: int | None = fine_tuning.lora()
+    old_rate: float = fine_tuning.old_rate(0.1)
     tokens: str | None = option(None, "the unit of text (default: word)", choices=("word", "char"))
     steps: int | None = option(None, f"training steps; the learning rate falls until the last one {_defaults('steps')}")
-    batch_size: int = option(64, "texts per step")
+    batch_size: int | None = option(None, f"texts per step {_defaults('batch_size')}")
     layers: int | None = option(None, f"blocks of the model (default: {mlm.SIZES['layers']})")
     heads: int | None = option(None, f"attention heads (default: {mlm.SIZES['heads']})")
     d_model: int | None = option(None, f"features of a token (default: {mlm.SIZES['d_model']})")
     d_ff: int | None = option(None, f"features inside the feed-forward network (default: {mlm.SIZES['d_ff']})")
     max_len: int | None = option(
-        None, f"longest text in tokens; longer texts are cut off (default: {mlm.SIZES['max_len']})"
+        None, f"longest text in tokens; longer texts are cut off (default: {mlm.SIZES['max_len']})", least=3
     )
-    dropout: float | None = option(None, f"share of features dropped during training {_defaults('dropout')}")
-    label_smoothing: float | None = option(
+    dropout: float | None = share(None, f"share of features dropped during training {_defaults('dropout')}")
+    label_smoothing: float | None = share(
         None, f"share of the target spread over all labels {_defaults('label_smoothing')}"
     )
-    lr: float = option(1e-3, "highest learning rate")
-    warmup: int = option(100, "steps to the highest learning rate; at most half of all steps")
-    weight_decay: float = option(0.01, "weight decay of the matrices, per step and learning rate")
-    seed: int = option(0, "seed of parameters, split, batches and dropout")
+    lr: float | None = option(None, f"highest learning rate {_defaults('lr')}")
+    warmup: int = warmup()
+    weight_decay: float = weight_decay(0.01)
+    seed: int = seed("parameters, split, batches and dropout")
 
     def __post_init__(self):
-        mlm.check_options(self)
-        if self.label_smoothing is not None:
-            check_number("label_smoothing", self.label_smoothing, "[0, 1)")
-        for name in ("data", "test", "init"):
-            if getattr(self, name) is not None:
-                object.__setattr__(self, name, str(getattr(self, name)))  # it may be a Path
+        super().__post_init__()
         if self.test is not None and self.data is None:
             raise ValueError("test needs data: the built-in set has its own test part")
+        fine_tuning.check_options(self)
+        if self.pretrained is not None and self.init is not None:
+            raise ValueError("pretrained and init exclude each other: both say where the weights come from")
 
 
-class Classifier:
+class Classifier(Trained):
     """A trained model with its tokenizer and labels: from a text to the probability of each label.
 
     classifier = Classifier.load("runs/classify-1")
     classifier.probabilities("not bad at all")            # {"negative": 0.01, "positive": 0.99}
     """
 
-    def __init__(self, model, tokenizer, labels):
+    def __init__(self, model, tokenizer, labels, max_len=None):
         self.model, self.tokenizer, self.labels = model, tokenizer, list(labels)
+        self.max_len = max_len or model.config.max_len  # of a text, in tokens
 
     @classmethod
-    def of(cls, run):
-        """From a finished training run."""
-        return cls(run.setup.model, *run.tokenizers.values(), data.labels_of(run.data))
-
-    @classmethod
-    def load(cls, folder):
-        """From the folder of a run; FileNotFoundError or ValueError if it holds no usable classifier."""
-        description, _, tokenizers = ClassifyTask().read(folder)
-        model = runs.load_run_model(folder, tokenizers)
-        labels = description.get("labels")
+    def _made(cls, model, tokenizers, options, facts):
+        labels = facts.get("labels")
         if not isinstance(labels, list) or len(labels) != model.config.num_classes:
-            raise ValueError(
-                f"{Path(folder) / runs.DESCRIPTION} is damaged: it does not name {model.config.num_classes} labels"
-            )
-        return cls(model, *tokenizers.values(), labels)
+            raise ValueError(f"it does not name {model.config.num_classes} labels")
+        return cls(model, *tokenizers.values(), labels, options.max_len)
 
     def encode(self, text):
         """The ids of one text between [CLS] and [SEP]; a long text is cut off. Raises ValueError if it is empty."""
-        ids = self.tokenizer.encode(text)
+        ids = _input(self.tokenizer, text, self.max_len)
         if not ids:
             raise ValueError("the text is empty: there is nothing to classify")
-        return data.as_encoder_input(ids, self.model.config.max_len)
+        return ids
 
     def left_out(self, text):
         """The number of tokens at the end of the text that are cut off, because the model reads at most max_len."""
-        return max(0, len(self.tokenizer.encode(text)) + 2 - self.model.config.max_len)
+        return max(0, len(_input(self.tokenizer, text, None)) - self.max_len)
 
     def probabilities(self, text):
         """{label: probability} of one text, in alphabetical order of the labels."""
@@ -121,7 +126,7 @@ class Classifier:
         with self.model.evaluating():
             right = sum(
                 int((self.model.classify(batch.ids).argmax(axis=-1) == batch.labels).sum())
-                for batch in data.LabelledBatches(encoded, batch_size).in_order()
+                for batch in data.LabelledBatches(encoded, batch_size, pad_id=self.model.config.pad_id).in_order()
             )
         return right / len(texts)
 
@@ -132,7 +137,7 @@ class ClassifyTask(Task):
     kind = KIND
     summary = "train a BERT to classify texts"
     example = "transformer-np train classify --data reviews.tsv --out runs/reviews"
-    Options = ClassifyOptions
+    Options, Result = ClassifyOptions, Classifier
     tokenizer_names = ("tokenizer",)
 
     def train(self, options, folder, resume=False, **how):
@@ -140,7 +145,8 @@ class ClassifyTask(Task):
         return super().train(options if resume else _settled(options), folder, resume, **how)
 
     def check_stored(self, options):
-        missing = [name for name in (*mlm.SIZES, "steps", "dropout") if getattr(options, name) is None]
+        names = (*(() if options.pretrained else mlm.SIZES), "steps", "dropout")
+        missing = [name for name in names if getattr(options, name) is None]
         if missing:
             raise ValueError(f"{missing[0]} is missing")
 
@@ -158,7 +164,9 @@ class ClassifyTask(Task):
         return {"labels": data.labels_of(split)}
 
     def train_tokenizers(self, options, split):
-        """The tokenizer of the run to fine-tune; without one, a new one of lower-case words or characters."""
+        """The tokenizer of the model to fine-tune; without one, a new one of lower-case words or characters."""
+        if options.pretrained is not None:
+            return {"tokenizer": PretrainedTokenizer(options.pretrained)}
         if options.init is not None:
             return mlm.MLMTask().read(options.init)[2]
         try:
@@ -174,29 +182,42 @@ class ClassifyTask(Task):
         )
         if not train or not validation:
             raise ValueError("all texts are empty: the data need texts for training and validation")
-        model = Bert(replace(mlm.config(options, len(tokenizer)), mlm_head=False, num_classes=len(labels)))
+        head = {"mlm_head": False, "num_classes": len(labels)}
+        if options.pretrained is not None:
+            head |= {"pooler": True, "pooling": options.pooling, "dropout": options.dropout, "seed": options.seed}
+            model = fine_tuning.start(options, Bert, **head)
+        else:
+            model = Bert(replace(mlm.config(options, len(tokenizer)), **head))
         pretrained = options.init and Path(options.init) / runs.CHECKPOINT
         if pretrained and pretrained.is_file():  # a resumed run has its own weights and does not need the file
             _take_over(model, pretrained)
-        longer = sum(len(tokenizer.encode(text)) > options.max_len - 2 for text, _ in split.train)
+        longer = sum(len(_input(tokenizer, text, None)) > options.max_len for text, _ in split.train)
+        of = f"different {options.tokens}s" if options.tokens else "different tokens"
         return Setup(
             model,
             Classification(model, label_smoothing=options.label_smoothing or 0.0),  # None in older runs
-            AdamW(model.parameters(), weight_decay=options.weight_decay, decays=is_matrix),
-            data.LabelledBatches(train, options.batch_size, seed=options.seed),
-            list(data.LabelledBatches(validation, 128).in_order()),
-            schedule=mlm.schedule(options),
+            AdamW(
+                model.learned().values(),
+                weight_decay=options.weight_decay,
+                decays=is_matrix,
+                rates=fine_tuning.rates(model, options) if options.pretrained else None,
+            ),
+            data.LabelledBatches(train, options.batch_size, options.seed, model.config.pad_id),
+            list(data.LabelledBatches(validation, 128, pad_id=model.config.pad_id).in_order()),
+            schedule=falling_cosine(options),
             note=f"{len(split.train):,} texts to learn from, {len(split.validation):,} for validation, "
             f"{len(split.test):,} unseen for the test; {len(labels)} labels: {_named(labels)}; "
-            f"{len(tokenizer)} different {options.tokens}s; {model.num_parameters():,} parameters"
+            f"{len(tokenizer)} {of}; {model.num_parameters():,} parameters"
             + (f", which start from {options.init}" if options.init else "")
+            + (fine_tuning.note(model, options) if options.pretrained else "")
             + (f"; of {longer} texts only the first {options.max_len - 2} tokens are read" if longer else ""),
+            header=fine_tuning.header(model, options) if options.pretrained else {},
         )
 
     def measure(self, run):
         """The share of unseen texts whose label is the likeliest."""
         classifier = Classifier.of(run)
-        test = [pair for pair in run.data.test if classifier.tokenizer.encode(pair[0])]
+        test = [pair for pair in run.data.test if _input(classifier.tokenizer, pair[0], None)]
         return {"accuracy on unseen sentences": classifier.accuracy(test)} if test else {}
 
 
@@ -205,6 +226,8 @@ def _settled(options):
 
     Raises ValueError for a given size that differs from the run's.
     """
+    if options.pretrained is not None:
+        return _settled_for_pretrained(options)
     usual = BUILT_IN if options.data is None else OWN_DATA
     options = replace(options, **{name: usual[name] for name in usual if getattr(options, name) is None})
     given = {name: getattr(options, name) for name in mlm.SIZES if getattr(options, name) is not None}
@@ -216,6 +239,19 @@ def _settled(options):
     if differing:
         raise ValueError(f"the run in {options.init} has {', '.join(differing)}: leave this option out")
     return replace(options, **sizes)
+
+
+def _settled_for_pretrained(options):
+    """The options with the settings of fine-tuning. Raises ValueError for sizes, which are the pretrained model's."""
+    given = [name for name in mlm.SIZES if getattr(options, name) is not None and name != "max_len"]
+    if given:
+        raise ValueError(f"{given[0]} is that of the model in {options.pretrained}: leave this option out")
+    usual = {**PRETRAINED, "pooling": "mean", "max_len": mlm.SIZES["max_len"]}
+    options = replace(options, **{name: usual[name] for name in usual if getattr(options, name) is None})
+    if options.steps is None:
+        texts = data.sentiment_sentences() if options.data is None else data.read_labelled(options.data)
+        options = replace(options, steps=max(1, EPOCHS * len(texts) // options.batch_size))
+    return options
 
 
 def _take_over(model, checkpoint):
@@ -230,8 +266,16 @@ def _take_over(model, checkpoint):
 
 def _encode(texts, tokenizer, labels, max_len):
     """(ids, index of the label) of each text that is not empty."""
-    encoded = [(tokenizer.encode(text), labels.index(label)) for text, label in texts]
-    return [(data.as_encoder_input(ids, max_len), label) for ids, label in encoded if ids]
+    encoded = [(_input(tokenizer, text, max_len), labels.index(label)) for text, label in texts]
+    return [(ids, label) for ids, label in encoded if ids]
+
+
+def _input(tokenizer, text, max_len):
+    """The ids of a text between [CLS] and [SEP], at most max_len; none for an empty text."""
+    if isinstance(tokenizer, PretrainedTokenizer):
+        return tokenizer.encode(text, max_len) if tokenizer.encode(text, special=False) else []
+    ids = tokenizer.encode(text)
+    return data.as_encoder_input(ids, max_len or len(ids) + 2) if ids else []
 
 
 def _named(labels, most=6):

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 from .. import data
 from ..models import Bert, BertConfig
-from ..support.checks import check_at_least, check_choice, check_number
-from ..training import AdamW, MaskedLanguageModel, cosine_schedule, is_matrix
-from .task import Setup, Task, option
+from ..training import AdamW, MaskedLanguageModel, is_matrix
+from .options import TaskOptions, falling_cosine, option, seed, share, warmup, weight_decay
+from .task import Setup, Task
 
 KIND = "mlm"
 
@@ -15,7 +15,7 @@ SIZES = {"tokens": "word", "layers": 2, "heads": 4, "d_model": 64, "d_ff": 128, 
 
 
 @dataclass(frozen=True)
-class MLMOptions:
+class MLMOptions(TaskOptions):
     """All options of a training run. The defaults learn the sentences of the built-in sentiment set without labels,
     except those that `train classify` with the same seed tests on.
 
@@ -30,17 +30,12 @@ class MLMOptions:
     heads: int = option(SIZES["heads"], "attention heads")
     d_model: int = option(SIZES["d_model"], "features of a token")
     d_ff: int = option(SIZES["d_ff"], "features inside the feed-forward network")
-    max_len: int = option(SIZES["max_len"], "longest text in tokens; longer lines are cut into pieces")
-    dropout: float = option(0.1, "share of features dropped during training")
+    max_len: int = option(SIZES["max_len"], "longest text in tokens; longer lines are cut into pieces", least=3)
+    dropout: float = share(0.1, "share of features dropped during training")
     lr: float = option(2e-3, "highest learning rate")
-    warmup: int = option(100, "steps to the highest learning rate; at most half of all steps")
-    weight_decay: float = option(0.01, "weight decay of the matrices, per step and learning rate")
-    seed: int = option(0, "seed of parameters, split, batches, masks and dropout")
-
-    def __post_init__(self):
-        check_options(self)
-        if self.text is not None:
-            object.__setattr__(self, "text", str(self.text))  # it may be a Path
+    warmup: int = warmup()
+    weight_decay: float = weight_decay(0.01)
+    seed: int = seed("parameters, split, batches, masks and dropout")
 
 
 class MLMTask(Task):
@@ -79,7 +74,7 @@ class MLMTask(Task):
             AdamW(model.parameters(), weight_decay=options.weight_decay, decays=is_matrix),
             data.MaskedBatches(train, options.batch_size, len(tokenizer), seed=options.seed),
             list(data.MaskedBatches(validation, 128, len(tokenizer)).in_order()),
-            schedule=schedule(options),
+            schedule=falling_cosine(options),
             note=f"{len(train):,} texts to learn from, {len(validation):,} for validation; "
             f"{len(tokenizer)} different {options.tokens}s; {model.num_parameters():,} parameters",
         )
@@ -96,23 +91,6 @@ class MLMTask(Task):
         return {"hidden tokens found on unseen sentences": right / asked}
 
 
-def check_options(options):
-    """Check the options that this task shares with `train classify`, where some may be None."""
-    classifies = not isinstance(options, MLMOptions)
-    if options.tokens is not None:
-        check_choice("tokens", options.tokens, ("word", "char"))
-    check_at_least("batch_size", options.batch_size, 1)
-    for name in ("warmup", "seed"):
-        check_at_least(name, getattr(options, name), 0)
-    for name, least in (("steps", 1), ("layers", 1), ("heads", 1), ("d_model", 1), ("d_ff", 1), ("max_len", 3)):
-        if getattr(options, name) is not None or not classifies:
-            check_at_least(name, getattr(options, name), least)
-    if options.dropout is not None or not classifies:
-        check_number("dropout", options.dropout, "[0, 1)")
-    check_number("lr", options.lr, "(0, ∞)")
-    check_number("weight_decay", options.weight_decay, "[0, ∞)")
-
-
 def config(options, vocab_size):
     """The BertConfig of the encoder that the options describe."""
     return BertConfig(
@@ -125,12 +103,6 @@ def config(options, vocab_size):
         dropout=options.dropout,
         seed=options.seed,
     )
-
-
-def schedule(options):
-    """Linear warm-up, then half a cosine down to 0."""
-    warmup = min(options.warmup, options.steps // 2)  # so that a short run also reaches the highest rate
-    return lambda step: cosine_schedule(step, options.lr, 0.0, warmup, options.steps)
 
 
 def _pieces(text, tokenizer, max_len):

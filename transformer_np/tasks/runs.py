@@ -8,9 +8,9 @@ from pathlib import Path
 from zlib import crc32
 
 from ..support.files import held, read_json, write_text
-from ..training import load_model
 from ..training.choice import team_of
 from ..training.history import history_path
+from .fine_tuning import load
 
 DESCRIPTION, CHECKPOINT = "run.json", "checkpoint.safetensors"
 
@@ -23,7 +23,8 @@ def create_run(folder, description):
     folder = Path(folder)
     if (folder / CHECKPOINT).exists():
         raise FileExistsError(
-            f"{folder} already has a run: continue it with --resume, or choose another folder with --out"
+            f"{folder} already has a run: continue it with --resume, or choose another folder with --out. "
+            "In Python: train({}, folder, resume=True) continues it, overwrite=True discards it"
         )
     replace_run(folder, description)
 
@@ -40,6 +41,17 @@ def replace_run(folder, description):
 def write_description(folder, description):
     """Write the description of a run into its folder, atomically."""
     write_text(Path(folder) / DESCRIPTION, json.dumps(description, ensure_ascii=False, indent=1) + "\n")
+
+
+def nothing_saved(folder):
+    """A line of text about a run without a checkpoint, which starts from the beginning."""
+    history = history_path(Path(folder) / CHECKPOINT)
+    if not history.exists():
+        return "nothing was saved yet: this run starts from the beginning"
+    return (
+        f"{history} is there, but {CHECKPOINT} is not: it was deleted, or the run was stopped during its first save; "
+        "this run starts from the beginning"
+    )
 
 
 def read_run(folder, *kinds):
@@ -63,7 +75,7 @@ def load_run_model(folder, tokenizers):
     """The model in the folder of a run whose description has these tokenizers. Raises FileNotFoundError, and ValueError
     for a damaged checkpoint or one that was trained with another vocabulary."""
     path = Path(folder) / CHECKPOINT
-    model, header = load_model(path)
+    model, header = load(path)
     found = sum_of_vocabulary(tokenizers)
     if header.get("vocabulary", found) != found:
         raise ValueError(f"{path} was trained with another vocabulary than {Path(folder) / DESCRIPTION} has")

@@ -2,19 +2,18 @@
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from .. import data
-from ..data.bpe import FIRST_MERGE
 from ..data.tokenizers import EOS, PAD
 from ..decoding import Excluding, beam_search, greedy_decode
 from ..models import T5, T5Config
-from ..support.checks import check_at_least, check_choice, check_number, short
-from ..training import Adam, TeacherForcing, cosine_schedule
-from . import runs
-from .task import Setup, Task, option
+from ..support.checks import check_at_least, short
+from ..training import Adam, TeacherForcing
+from .options import TaskOptions, falling_cosine, option, seed, share, vocab_size, warmup
+from .task import Setup, Task
+from .trained import Trained
 
 KIND = "t5"
 
@@ -31,7 +30,7 @@ LONGEST = 4096  # tokens of an input text, for which the scores of one head take
 
 
 @dataclass(frozen=True)
-class T5Options:
+class T5Options(TaskOptions):
     """All options of a training run. The defaults learn the three built-in tasks with a prefix.
 
     The metadata of an option has the help text of its flag.
@@ -42,8 +41,8 @@ class T5Options:
         None, "UTF-8 text for the task spans (default: Python's built-in help on the language)", "FILE"
     )
     tokens: str = option("bpe", "the unit of text; each digit is always a token", choices=("bpe", "char"))
-    vocab_size: int = option(1500, "vocabulary size with --tokens bpe; with char, all characters of the texts")
-    block_size: int = option(64, "tokens per example of the task spans")
+    vocab_size: int = vocab_size(1500, "vocabulary size with --tokens bpe; with char, all characters of the texts")
+    block_size: int = option(64, "tokens per example of the task spans", least=2)
     steps: int = option(2400, "training steps; the learning rate falls until the last one")
     batch_size: int = option(96, "examples per step, all tasks together")
     layers: int = option(2, "encoder blocks, and as many decoder blocks")
@@ -52,29 +51,18 @@ class T5Options:
     d_head: int = option(24, "features of a head")
     d_ff: int = option(256, "features inside the feed-forward network")
     activation: str = option("relu", "T5 v1.0 has relu, v1.1 gated_gelu", choices=("relu", "gated_gelu"))
-    dropout: float = option(0.05, "share of features dropped during training")
+    dropout: float = share(0.05, "share of features dropped during training")
     lr: float = option(3e-3, "highest learning rate")
-    warmup: int = option(200, "steps to the highest learning rate; at most half of all steps")
+    warmup: int = warmup(200)
     max_len: int = option(128, "longest text in tokens, input or output; longer examples are left out")
-    seed: int = option(0, "seed of parameters, splits, batches, spans and dropout")
+    seed: int = seed("parameters, splits, batches, spans and dropout")
 
     def __post_init__(self):
         object.__setattr__(self, "tasks", ",".join(_task_names(self.tasks)))
-        for name, choices in (("tokens", ("bpe", "char")), ("activation", ("relu", "gated_gelu"))):
-            check_choice(name, getattr(self, name), choices)
-        for name in ("steps", "layers", "heads", "d_model", "d_head", "d_ff", "max_len"):
-            check_at_least(name, getattr(self, name), 1)
-        for name in ("warmup", "seed"):
-            check_at_least(name, getattr(self, name), 0)
-        check_at_least("vocab_size", self.vocab_size, FIRST_MERGE)
-        check_at_least("block_size", self.block_size, 2)
+        super().__post_init__()
         check_at_least("batch_size", self.batch_size, len(self.names))  # one example of each task
-        check_number("dropout", self.dropout, "[0, 1)")
-        check_number("lr", self.lr, "(0, ∞)")
-        if self.text is not None:
-            if SPANS not in self.names:
-                raise ValueError(f"text is only for the task spans, but tasks is {self.tasks}")
-            object.__setattr__(self, "text", str(self.text))  # it may be a Path
+        if self.text is not None and SPANS not in self.names:
+            raise ValueError(f"text is only for the task spans, but tasks is {self.tasks}")
 
     @property
     def names(self):
@@ -95,7 +83,7 @@ def _task_names(text):
     return [name for name in TASKS if name in names]
 
 
-class TextToText:
+class TextToText(Trained):
     """A T5 with its tokenizer: answers a text with a text.
 
     model = TextToText.load("runs/t5-1")
@@ -110,32 +98,17 @@ class TextToText:
         self.model, self.tokenizer, self.prefixes = model, tokenizer, prefixes
 
     @classmethod
-    def of(cls, run):
-        """From a finished training run."""
-        return cls._made(run.setup.model, run.tokenizers, T5Task().facts(run.data))
-
-    @classmethod
-    def load(cls, folder):
-        """From the folder of a run; FileNotFoundError or ValueError if it holds no usable model."""
-        description, _, tokenizers = T5Task().read(folder)
-        model = runs.load_run_model(folder, tokenizers)
-        prefixes = description.get("prefixes")
+    def _made(cls, model, tokenizers, options, facts):
+        tokenizer, prefixes = tokenizers["tokenizer"], facts.get("prefixes")
         if not isinstance(prefixes, list) or not all(isinstance(prefix, str) for prefix in prefixes):
-            raise ValueError(
-                f"{Path(folder) / runs.DESCRIPTION} is damaged: it does not name the prefixes of its tasks"
-            )
-        return cls._made(model, tokenizers, description)
-
-    @classmethod
-    def _made(cls, model, tokenizers, description):
-        tokenizer = tokenizers["tokenizer"]
+            raise ValueError("it does not name the prefixes of its tasks")
         sentinels = model.config.vocab_size - len(tokenizer)
         if sentinels < 0:
             raise ValueError(
-                f"the tokenizer has {len(tokenizer)} tokens, but the model only {model.config.vocab_size}: "
-                f"{runs.DESCRIPTION} and {runs.CHECKPOINT} are from two different runs"
+                f"its tokenizer has {len(tokenizer)} tokens, but the model only {model.config.vocab_size}: "
+                f"they are from two different runs"
             )
-        return cls(model, data.SentinelTokenizer(tokenizer, sentinels), description["prefixes"])
+        return cls(model, data.SentinelTokenizer(tokenizer, sentinels), prefixes)
 
     @classmethod
     def from_pretrained(cls, folder):
@@ -235,7 +208,7 @@ class T5Task(Task):
     kind = KIND
     summary = "train one T5 for several tasks, distinguished by a prefix"
     example = "transformer-np train t5 --tasks sentiment,date,spans --text play.txt --out runs/mixture"
-    Options = T5Options
+    Options, Result = T5Options, TextToText
     tokenizer_names = ("tokenizer",)
 
     def load(self, options):
@@ -292,7 +265,7 @@ class T5Task(Task):
             Adam(model.parameters()),
             data.MixedBatches(batches),
             validation,
-            schedule=_schedule(options),
+            schedule=falling_cosine(options),
             note=f"{'; '.join(notes)}; {len(tokenizer)} different tokens; {model.num_parameters():,} parameters",
         )
 
@@ -391,8 +364,3 @@ def _config(options, vocab_size):
         max_len=options.max_len,
         seed=options.seed,
     )
-
-
-def _schedule(options):
-    warmup = min(options.warmup, options.steps // 2)  # so that a short run also reaches the highest rate
-    return lambda step: cosine_schedule(step, options.lr, 0.0, warmup, options.steps)

@@ -7,15 +7,19 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ..data import Tokenizer
 from ..module import Module
-from ..support.checks import check_at_least, check_choice
+from ..support.checks import check_at_least, check_choice, check_number
 from ..training import Trainer
 from ..training.mpi import MPITeam
 from ..training.optim import Optimizer
+from ..training.team import Team
 from . import runs
+from .advice import advice, measure
+from .fine_tuning import read_tokenizer
 
 SAVE_SECONDS = 60.0
+# how a run is trained, apart from its options: stored in its description, and the same again when it is resumed
+HOW = {"workers": 1, "validate_every": None, "save_seconds": SAVE_SECONDS, "keep": "best"}
 VALIDATION_SHARE = 0.04  # of the training time
 OVERFITTING = 1.02  # times the lowest validation loss: a smaller increase may be chance
 
@@ -25,6 +29,7 @@ class Setup:
     """The parts of a training run, ready for the Trainer; `schedule` and `clip_norm` are the Trainer's.
 
     batches: .batch(step); validation: a list of batches; note: a line about data and model for the user
+    header: JSON data for the checkpoint
     """
 
     model: Module
@@ -35,6 +40,7 @@ class Setup:
     schedule: Any = None
     clip_norm: float | None = 1.0
     note: str = ""
+    header: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,7 @@ class Run:
     If the run was interrupted or this process does not lead, validation_loss is NaN and nothing is measured.
     measured: {name: share in [0, 1]} of the task's own measurements on unseen data
     kept: a line of text about the model's weights, if they are not those of the last step
+    advice: lines of text about what could make the model better
     """
 
     options: Any
@@ -54,26 +61,27 @@ class Run:
     validation_loss: float = float("nan")
     measured: dict = field(default_factory=dict)
     kept: str = ""
-
-
-def option(default, text, metavar=None, choices=None):
-    """A field of a task's Options: its default, help text, metavar and choices."""
-    return field(default=default, metadata={"text": text, "metavar": metavar, "choices": choices})
+    advice: list = field(default_factory=list)
 
 
 class Task:
     """One kind of training run. A subclass defines the name of the `kind`, its `Options` (a frozen dataclass with
-    `steps`, whose fields are `option`s), its `tokenizer_names`, and the first three methods below.
+    `steps`, a TaskOptions), its `tokenizer_names`, and the first three methods below.
 
-    `changeable` names the options that may change when a run is resumed.
+    `Result` is the class that uses the model of a run, a Trained. `changeable` names the options that may change when a
+    run is resumed.
     """
 
     kind = None
     summary = None  # for the command line, as is the example
     example = None
-    Options = None
+    Options = Result = None
     tokenizer_names = ()
     changeable = ("steps",)
+
+    def __init_subclass__(cls):
+        if cls.Result is not None:
+            cls.Result.task = cls
 
     def load(self, options):
         """The data, in lists, strings, numbers and dataclasses: a resumed run must find the same data."""
@@ -117,7 +125,7 @@ class Task:
         report=None,
         workers=None,
         validate_every=None,
-        save_seconds=SAVE_SECONDS,
+        save_seconds=None,
         keep=None,
     ):
         """Train in the folder of a run, or resume the run in it.
@@ -126,25 +134,27 @@ class Task:
             run's (`steps` may be larger)
         overwrite: discard an existing run in the folder
         report: called with a line of text before the training starts
-        workers: processes that share each batch, as in `Trainer`; default: 1, on resume as many as before. With "mpi"
-            all of them call this method and read the data and, to resume, the folder; only the first writes, measures
-            and reports
+        workers: processes that share each batch, as in `Trainer`; default: 1. With "mpi" all of them call this method
+            and read the data and, to resume, the folder; only the first writes, measures and reports
         validate_every: steps between validations; default: a tenth of all steps, at least 100. Validations before the
             end use a sample of the validation data, which costs at most about 5 % of the training time
-        save_seconds: seconds between saves; the run is also saved at the end
+        save_seconds: seconds between saves, default: SAVE_SECONDS; the run is also saved at the end
         keep: "best" keeps the weights of the step with the lowest validation loss, "last" those of the last step;
-            default: "best", on resume as before. A run is always resumed from its last step
+            default: "best". A run is always resumed from its last step
+
+        The run stores the last four; with resume, None means as before. So a run that was interrupted at any moment and
+        resumed is the uninterrupted run, and it keeps the same weights.
 
         Raises OSError and ValueError, before any training step, for data or a folder that cannot be used; TrainingError
         during training.
         """
+        how = {"workers": workers, "validate_every": validate_every, "save_seconds": save_seconds, "keep": keep}
+        how = {name: value for name, value in how.items() if value is not None}
         if resume:
             description, stored, tokenizers = self.read(folder)
             options = self._resumed(stored, options)
-            workers = description.get("workers", 1) if workers is None else workers
-            keep = description.get("keep") if keep is None else keep
-        keep = "best" if keep is None else keep
-        check_choice("keep", keep, ("best", "last"))
+            how = {**{name: description[name] for name in HOW if name in description}, **how}
+        how = _checked({**HOW, **how})
         data = self.load(options)
         fingerprint = self.fingerprint(data)
         if not resume:
@@ -160,34 +170,39 @@ class Task:
             schedule=setup.schedule,
             clip_norm=setup.clip_norm,
             checkpoint=Path(folder) / runs.CHECKPOINT,
-            header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers)},
-            workers=1 if workers is None else workers,
-            keep_best=keep == "best",
+            header={"kind": self.kind, "vocabulary": runs.sum_of_vocabulary(tokenizers), **setup.header},
+            workers=how["workers"],
+            keep_best=how["keep"] == "best",
         )
+        mpi = isinstance(trainer.team, MPITeam)
+        if mpi or isinstance(how["workers"], Team):
+            how["workers"] = HOW["workers"]  # the next mpiexec decides; the size of another team is stored below
         fresh = resume and not trainer.checkpoint.exists()
         if resume and not fresh:
             trainer.resume()
         if resume:
             if trainer.step > options.steps:
                 raise ValueError(f"steps is {options.steps}, but the run in {folder} has already done {trainer.step}")
-            description = {**description, "options": asdict(options), "keep": keep}
+            description = {**description, "options": asdict(options), **how}
             write = runs.write_description
         else:
-            description = {**self._describe(options, fingerprint, tokenizers), **self.facts(data), "keep": keep}
+            description = {**self._describe(options, fingerprint, tokenizers), **self.facts(data), **how}
+            if hasattr(setup.batches, "longest"):
+                description["longest"] = setup.batches.longest
             write = runs.replace_run if overwrite else runs.create_run
         if trainer.leads:
             write(folder, description)
-        every = validate_every or max(100, options.steps // 10)
+        every = how["validate_every"] or max(100, options.steps // 10)
         sample = _sample(setup, every)
         team = trainer.choose_team(setup.batches, options.steps)
         if trainer.leads:
-            if not isinstance(team, MPITeam):
+            if not mpi:
                 runs.write_description(folder, {**description, "workers": team.size})
             lines = [setup.note, team.reason]
             if len(sample) < len(setup.validation) and every < options.steps:
                 lines.append(f"validation: {len(sample)} of {len(setup.validation)} batches, at the end all of them")
             if fresh:
-                lines.append("nothing was saved yet: this run starts from the beginning")
+                lines.append(runs.nothing_saved(folder))
             for line in filter(None, lines if report else []):
                 report(line)
 
@@ -197,26 +212,27 @@ class Task:
             setup.validation,
             validate_every=every,
             sample=sample,
-            save_seconds=save_seconds,
+            save_seconds=how["save_seconds"],
             progress=progress,
         )
         setup.model.eval()
         run = Run(options, data, tokenizers, setup, trainer)
         if trainer.interrupted or not trainer.leads:
             return run
-        kept = _kept(trainer)
+        kept = _which_weights(trainer)
         if kept:
             trainer.best.put()
         loss = trainer.validate(setup.validation) if kept else trainer.history.validation[-1][1]
-        return replace(run, validation_loss=loss, measured=self.measure(run), kept=kept)
+        run = replace(run, validation_loss=loss, measured=self.measure(run), kept=kept)
+        return replace(run, advice=advice(measure(run, sampled=len(sample) < len(setup.validation))))
 
     def read(self, folder):
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""
         description = runs.read_run(folder, self.kind)
         try:
             options = self.Options(**description.get("options"))
-            tokenizers = {name: Tokenizer.from_dict(description.get(name)) for name in self.tokenizer_names}
-            check_at_least("workers", description.get("workers", 1), 1)
+            tokenizers = {name: read_tokenizer(description.get(name)) for name in self.tokenizer_names}
+            _checked({name: description[name] for name in HOW if name in description})
             self.check_stored(options)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{Path(folder) / runs.DESCRIPTION} is damaged: {error}") from None
@@ -240,12 +256,24 @@ class Task:
         if differing:
             raise ValueError(
                 f"the run was started with {', '.join(differing)}; "
-                f"only {' and '.join(self.changeable)} may change on --resume"
+                f"only {' and '.join(self.changeable)} may change when it is resumed"
             )
         return wanted
 
 
-def _kept(trainer):
+def _checked(how):
+    """These values of HOW; TypeError or ValueError if one is wrong."""
+    for name, value in how.items():
+        if name == "keep":
+            check_choice(name, value, ("best", "last"))
+        elif name == "save_seconds":
+            check_number(name, value, "[0, ∞)")
+        elif value is not None and not isinstance(value, Team) and value not in ("auto", "mpi"):
+            check_at_least(name, value, 1)
+    return how
+
+
+def _which_weights(trainer):
     """A line of text about the best weights; empty if they are those of the last step, or none were kept."""
     best = trainer.best
     if best is None or best.step in (None, trainer.step):

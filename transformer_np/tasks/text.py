@@ -2,34 +2,41 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain
 
 from .. import data
-from ..data.bpe import FIRST_MERGE
 from ..data.large import encode_text, parts
-from ..data.tokenizers import UNK
 from ..decoding import Excluding, generate_steps
 from ..models import GPT, GPTConfig
-from ..support.checks import check_at_least, check_choice, check_number
-from ..training import AdamW, NextToken, cosine_schedule, is_matrix
-from . import runs
+from ..models.decoder_only import DecoderOnly
+from ..pretrained import PretrainedTokenizer
+from ..training import AdamW, NextToken, is_matrix
+from . import fine_tuning
+from .options import CHAR_OR_BPE, TaskOptions, falling_cosine, option, seed, share, vocab_size, warmup, weight_decay
 from .streaming import text_pieces, until
-from .task import Setup, Task, option
+from .task import Setup, Task
+from .trained import Trained
 
 KIND = "gpt"
+PRETRAINED_LR, LORA_LR = 1e-4, 1e-3
+OF_THE_MODEL = ("tokens", "vocab_size", "layers", "heads", "d_model", "d_ff", "head", "bias")  # if it is pretrained
+LR = 2e-3  # the best rate at the default width; GPT-2's and nanoGPT's rates fall with the width about as its root
 
 
 @dataclass(frozen=True)
-class GPTOptions:
+class GPTOptions(TaskOptions):
     """All options of a training run. The defaults are nanoGPT's for a CPU and learn the built-in text.
 
     The metadata of an option has the help text of its flag.
     """
 
     text: str | None = option(None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE")
-    tokens: str = option("char", "the unit of text", choices=("char", "bpe"))
-    vocab_size: int = option(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
+    pretrained: str | None = fine_tuning.pretrained("GPT-2, Llama, Mistral or Qwen2")
+    freeze: int | None = fine_tuning.freeze()
+    lora: int | None = fine_tuning.lora()
+    tokens: str = option("char", "the unit of text", choices=CHAR_OR_BPE)
+    vocab_size: int = vocab_size(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
     block_size: int = option(64, "context in tokens: how much the model sees at once")
     batch_size: int = option(12, "blocks per step")
     steps: int = option(2000, "training steps; the learning rate falls until the last one")
@@ -39,39 +46,35 @@ class GPTOptions:
     d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
     head: str = option("tied", "whether the output shares the parameters of the embedding", choices=("tied", "untied"))
     bias: str = option("no", "biases in linear maps and norms", choices=("yes", "no"))
-    dropout: float = option(0.0, "share of features dropped during training")
-    lr: float = option(1e-3, "highest learning rate")
-    min_lr: float = option(1e-4, "learning rate at the last step")
-    warmup: int = option(100, "steps to the highest learning rate; at most half of all steps")
-    weight_decay: float = option(0.1, "weight decay of the matrices, per step and learning rate")
-    beta1: float = option(0.9, "AdamW: decay rate of the mean gradient")
-    beta2: float = option(0.99, "AdamW: decay rate of the mean squared gradient")
+    dropout: float = share(0.0, "share of features dropped during training")
+    lr: float | None = option(
+        None,
+        f"highest learning rate (default: {LR} * sqrt(128 / d_model); "
+        f"with --pretrained {PRETRAINED_LR}, with --lora {LORA_LR})",
+    )
+    min_lr: float = option(1e-4, "learning rate at the last step", interval="[0, ∞)")
+    warmup: int = warmup()
+    weight_decay: float = weight_decay(0.1)
+    beta1: float = share(0.9, "AdamW: decay rate of the mean gradient")
+    beta2: float = share(0.99, "AdamW: decay rate of the mean squared gradient")
     clip: float = option(1.0, "largest norm of the gradient")
-    seed: int = option(0, "seed of parameters, batches and dropout")
+    seed: int = seed("parameters, batches and dropout")
 
     def __post_init__(self):
-        for name, choices in (("tokens", ("char", "bpe")), ("head", ("tied", "untied")), ("bias", ("yes", "no"))):
-            check_choice(name, getattr(self, name), choices)
-        for name in ("steps", "batch_size", "block_size", "layers", "heads", "d_model"):
-            check_at_least(name, getattr(self, name), 1)
-        if self.d_ff is not None:
-            check_at_least("d_ff", self.d_ff, 1)
-        for name in ("warmup", "seed"):
-            check_at_least(name, getattr(self, name), 0)
-        check_at_least("vocab_size", self.vocab_size, FIRST_MERGE)
-        for name in ("dropout", "beta1", "beta2"):
-            check_number(name, getattr(self, name), "[0, 1)")
-        for name in ("lr", "clip"):
-            check_number(name, getattr(self, name), "(0, ∞)")
-        check_number("min_lr", self.min_lr, "[0, ∞)")
-        if self.min_lr > self.lr:
-            raise ValueError(f"min_lr must lie in 0 … lr = {self.lr}, got {self.min_lr}")
-        check_number("weight_decay", self.weight_decay, "[0, ∞)")
-        if self.text is not None:
-            object.__setattr__(self, "text", str(self.text))  # it may be a Path
+        if self.lr is None and isinstance(self.d_model, int) and self.d_model > 0:
+            lr = LR * (128 / self.d_model) ** 0.5 if self.pretrained is None else PRETRAINED_LR
+            object.__setattr__(self, "lr", lr if self.lora is None else LORA_LR)
+        if self.pretrained is not None:
+            object.__setattr__(self, "min_lr", min(self.min_lr, self.lr / 10))
+        super().__post_init__()
+        fine_tuning.check_options(self)
+        usual = {f.name: f.default for f in fields(self)}
+        given = [name for name in OF_THE_MODEL if self.pretrained and getattr(self, name) != usual[name]]
+        if given:
+            raise ValueError(f"{given[0]} is that of the model in {self.pretrained}: leave this option out")
 
 
-class TextGenerator:
+class TextGenerator(Trained):
     """A trained GPT with its tokenizer: continues a text.
 
     generator = TextGenerator.load("runs/gpt-1")
@@ -79,22 +82,10 @@ class TextGenerator:
     """
 
     end_ids = ()  # tokens that end a text
-    excluded_ids = range(UNK + 1)  # tokens that are never drawn: the special ones, which occur in no text
 
     def __init__(self, model, tokenizer):
         self.model, self.tokenizer = model, tokenizer
-
-    @classmethod
-    def of(cls, run):
-        """From a finished training run."""
-        return cls(run.setup.model, *run.tokenizers.values())
-
-    @classmethod
-    def load(cls, folder):
-        """From the folder of a run; FileNotFoundError or ValueError if it holds no usable model."""
-        _, _, tokenizers = GPTTask().read(folder)
-        model = runs.load_run_model(folder, tokenizers)
-        return cls(model, *tokenizers.values())
+        self.excluded_ids = tokenizer.special_ids  # never drawn, because they occur in no text
 
     @property
     def context(self):
@@ -139,7 +130,7 @@ class TextGenerator:
 
     def decode(self, ids):
         """The text of the ids, without special tokens, which never occur in a text."""
-        return self.tokenizer.decode([i for i in ids if i > UNK])
+        return self.tokenizer.decode([i for i in ids if i not in self.excluded_ids])
 
 
 class GPTTask(Task):
@@ -148,7 +139,7 @@ class GPTTask(Task):
     kind = KIND
     summary = "train a GPT to continue a text"
     example = "transformer-np train gpt --text play.txt --out runs/play"
-    Options = GPTOptions
+    Options, Result = GPTOptions, TextGenerator
     tokenizer_names = ("tokenizer",)
 
     def load(self, options):
@@ -167,35 +158,51 @@ class GPTTask(Task):
         return digest.hexdigest()
 
     def train_tokenizers(self, options, split):
-        """All characters of the whole text, or byte pairs of the training part."""
+        """All characters of the whole text, or byte pairs of the training part, or those of the pretrained model."""
+        if options.pretrained is not None:
+            return {"tokenizer": PretrainedTokenizer(options.pretrained)}
         if options.tokens == "char":
             return {"tokenizer": data.CharTokenizer.train(chain(parts(split.train), parts(split.validation)))}
         return {"tokenizer": data.BPETokenizer.train(parts(split.train), max_size=options.vocab_size)}
 
     def setup(self, options, split, tokenizers):
         tokenizer = tokenizers["tokenizer"]
-        train, validation = (encode_text(tokenizer, part) for part in (split.train, split.validation))
+        plain = fine_tuning.without_special_tokens(tokenizer)
+        train, validation = (encode_text(plain, part) for part in (split.train, split.validation))
         batches = data.TextBatches(train, options.block_size, options.batch_size, seed=options.seed)
         held_out = data.validation_batches(validation, options.block_size, VALIDATION_TOKENS // options.block_size or 1)
-        model = GPT(_config(options, len(tokenizer)))
+        model, learned, header = self._model(options, tokenizer)
         optimizer = AdamW(
-            model.parameters(),
+            model.learned().values(),
             betas=(options.beta1, options.beta2),
             weight_decay=options.weight_decay,
             decays=is_matrix,
         )
-        names = {"char": "different characters", "bpe": "different tokens"}
+        kind = "characters" if options.tokens == "char" and options.pretrained is None else "tokens"
         return Setup(
             model,
             NextToken(model),
             optimizer,
             batches,
             held_out,
-            schedule=_schedule(options),
+            schedule=falling_cosine(options),
             clip_norm=options.clip,
             note=f"{len(train):,} tokens to learn from, {len(validation):,} for validation; "
-            f"{len(tokenizer)} {names[options.tokens]}; {model.num_parameters():,} parameters",
+            f"{len(tokenizer)} different {kind}; {model.num_parameters():,} parameters{learned}",
+            header=header,
         )
+
+    def _model(self, options, tokenizer):
+        """The model, a note about the parameters that learn, and the entries of the checkpoint's header."""
+        if options.pretrained is None:
+            return GPT(_config(options, len(tokenizer))), "", {}
+        model = fine_tuning.start(options, DecoderOnly)
+        if options.block_size > model.config.max_len:
+            longest = model.config.max_len
+            raise ValueError(
+                f"block_size is {options.block_size}, but the model in {options.pretrained} sees {longest}"
+            )
+        return model, fine_tuning.note(model, options), fine_tuning.header(model, options)
 
 
 VALIDATION_TOKENS = 1024  # per validation batch: few enough for the activations to stay in the cache
@@ -214,8 +221,3 @@ def _config(options, vocab_size):
         bias=options.bias == "yes",
         seed=options.seed,
     )
-
-
-def _schedule(options):
-    warmup = min(options.warmup, options.steps // 2)  # so that a short run also reaches the highest rate
-    return lambda step: cosine_schedule(step, options.lr, options.min_lr, warmup, options.steps)

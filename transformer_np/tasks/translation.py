@@ -8,21 +8,21 @@ from pathlib import Path
 import numpy as np
 
 from .. import data
-from ..data.bpe import FIRST_MERGE
 from ..data.tokenizers import BOS, EOS, PAD, UNK
 from ..decoding import Excluding, beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
-from ..support.checks import check_at_least, check_choice, check_flag, check_number
 from ..training import Adam, TeacherForcing, noam_schedule
-from . import runs
-from .task import Setup, Task, option
+from .options import TaskOptions, option, seed, share, vocab_size
+from .task import Setup, Task
+from .trained import Trained
 
 KIND = "translate"
+BUILT_IN, OWN_PAIRS = 800, 2000  # steps: the built-in sentences follow few rules, and are learned soon
 UNITS = {"word": "words", "char": "chars", "bpe": "byte pairs"}
 
 
 @dataclass(frozen=True)
-class TranslationOptions:
+class TranslationOptions(TaskOptions):
     """All options of a training run. The defaults learn the built-in English→Portuguese corpus.
 
     The metadata of an option has the help text of its flag.
@@ -30,64 +30,53 @@ class TranslationOptions:
 
     pairs: str | None = option(None, "tab-separated sentence pairs (default: built-in, English-Portuguese)", "FILE")
     tokens: str = option("word", "the unit of text", choices=("word", "char", "bpe"))
-    vocab_size: int = option(2000, "with --tokens bpe: vocabulary size of each language")
-    steps: int = option(800, "training steps")
+    vocab_size: int = vocab_size(2000, "with --tokens bpe: vocabulary size of each language")
+    steps: int | None = option(None, f"training steps (default: {OWN_PAIRS:,}; built-in pairs: {BUILT_IN})")
     batch_size: int = option(64, "sentence pairs per step")
     layers: int = option(2, "encoder blocks, and as many decoder blocks")
     heads: int = option(4, "attention heads")
     d_model: int = option(64, "features of a token")
     d_ff: int = option(256, "features inside the feed-forward network")
-    dropout: float = option(0.1, "share of features dropped during training")
+    dropout: float = share(0.1, "share of features dropped during training")
     max_len: int = option(128, "longest sentence in tokens; longer pairs are left out")
-    label_smoothing: float = option(0.1, "share of the target spread over all tokens")
+    label_smoothing: float = share(0.1, "share of the target spread over all tokens")
     lr: float | None = option(None, "highest learning rate (default: the paper's schedule, 1/sqrt(d_model * warmup))")
     warmup: int = option(300, "steps to the highest learning rate")
     embeddings: str | None = option(None, "word2vec file, text or binary, to initialize the source embedding", "FILE")
     freeze_embeddings: bool = option(False, "with --embeddings: do not train the source embedding")
-    seed: int = option(0, "seed of parameters, split, batches and dropout")
+    seed: int = seed("parameters, split, batches and dropout")
 
     def __post_init__(self):
-        check_choice("tokens", self.tokens, ("word", "char", "bpe"))
-        check_at_least("vocab_size", self.vocab_size, FIRST_MERGE)
-        for name in ("steps", "batch_size", "layers", "heads", "d_model", "d_ff", "max_len", "warmup"):
-            check_at_least(name, getattr(self, name), 1)
-        check_at_least("seed", self.seed, 0)
-        for name in ("dropout", "label_smoothing"):
-            check_number(name, getattr(self, name), "[0, 1)")
-        if self.pairs is not None:
-            object.__setattr__(self, "pairs", str(self.pairs))  # it may be a Path
-        if self.lr is not None:
-            check_number("lr", self.lr, "(0, ∞)")
-        check_flag("freeze_embeddings", self.freeze_embeddings)
+        super().__post_init__()
+        if self.steps is None:
+            object.__setattr__(self, "steps", BUILT_IN if self.pairs is None else OWN_PAIRS)
         if self.embeddings is not None:
-            object.__setattr__(self, "embeddings", str(self.embeddings))
             if self.tokens == "bpe":
                 raise ValueError('embeddings are vectors of words: tokens must be "word", got "bpe"')
         elif self.freeze_embeddings:
             raise ValueError("freeze_embeddings needs embeddings: random ones must be trained")
 
 
-class Translator:
+class Translator(Trained):
     """A trained model with its two tokenizers: translates sentences.
 
     translator = Translator.load("runs/lecture")
     translator.translate("Lucas will travel in December")     # "Lucas vai viajar em dezembro"
+
+    longest: the tokens of the longest sentence in training, or None if unknown
     """
+
+    longest = None
 
     def __init__(self, model, src_tokenizer, tgt_tokenizer):
         self.model, self.src_tokenizer, self.tgt_tokenizer = model, src_tokenizer, tgt_tokenizer
 
     @classmethod
-    def of(cls, run):
-        """From a finished training run."""
-        return cls(run.setup.model, *run.tokenizers.values())
-
-    @classmethod
-    def load(cls, folder):
-        """From the folder of a run; FileNotFoundError or ValueError if it has no usable translator."""
-        _, _, tokenizers = TranslationTask().read(folder)
-        model = runs.load_run_model(folder, tokenizers)
-        return cls(model, *tokenizers.values())
+    def _made(cls, model, tokenizers, options, facts):
+        translator = super()._made(model, tokenizers, options, facts)
+        longest = facts.get("longest")
+        translator.longest = longest if isinstance(longest, int) else None
+        return translator
 
     def encode(self, sentence):
         """The ids of one source sentence, (1, S). Raises ValueError if it is empty or too long for the model."""
@@ -121,7 +110,7 @@ class Translator:
         src = self.encode(sentence)
         found = []
         for _, log_probs in greedy_steps(self._writer, src, self.longest_output(src)):
-            best = np.argsort(-log_probs[0], kind="stable")[:candidates]
+            best = np.argsort(-np.round(log_probs[0], 5), kind="stable")[:candidates]
             found.append([(self.tgt_tokenizer.token(i), float(log_probs[0, i])) for i in best])
         return found
 
@@ -175,7 +164,7 @@ class TranslationTask(Task):
     kind = KIND
     summary = "train an encoder-decoder to translate"
     example = "transformer-np train translate --pairs por.txt --steps 4000 --out runs/tatoeba"
-    Options = TranslationOptions
+    Options, Result = TranslationOptions, Translator
     tokenizer_names = ("source", "target")
 
     def train(self, options, folder, resume=False, **how):

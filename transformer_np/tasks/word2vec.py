@@ -8,16 +8,17 @@ import numpy as np
 from .. import data
 from ..data.tokenizers import UNK
 from ..models import Word2Vec, Word2VecConfig
-from ..support.checks import check_at_least, check_number
+from ..support.checks import as_float_array, check_at_least
 from ..training import Adam, NegativeSampling
-from . import runs
-from .task import Setup, Task, option
+from .options import TaskOptions, option, seed
+from .task import Setup, Task
+from .trained import Trained
 
 KIND = "word2vec"
 
 
 @dataclass(frozen=True)
-class Word2VecOptions:
+class Word2VecOptions(TaskOptions):
     """All options of a training run. The defaults learn the built-in text, which is small. A larger text needs more
     steps and larger batches, because each step also updates all rows of both tables.
 
@@ -33,21 +34,14 @@ class Word2VecOptions:
         5, "words drawn at random for each pair, which the model learns to distinguish from the real one"
     )
     min_count: int = option(5, "ignore words with fewer occurrences")
-    subsample: float = option(1e-3, "drop occurrences of words whose share of the text is above this; 0: never")
+    subsample: float = option(
+        1e-3, "drop occurrences of words whose share of the text is above this; 0: never", interval="[0, ∞)"
+    )
     lr: float = option(0.02, "learning rate at the first step; it falls linearly to 0")
-    seed: int = option(0, "seed of parameters, dropped words, windows and drawn words")
-
-    def __post_init__(self):
-        for name in ("steps", "batch_size", "d_model", "window", "negatives", "min_count"):
-            check_at_least(name, getattr(self, name), 1)
-        check_at_least("seed", self.seed, 0)
-        check_number("lr", self.lr, "(0, ∞)")
-        check_number("subsample", self.subsample, "[0, ∞)")
-        if self.text is not None:
-            object.__setattr__(self, "text", str(self.text))  # it may be a Path
+    seed: int = seed("parameters, dropped words, windows and drawn words")
 
 
-class WordVectors:
+class WordVectors(Trained):
     """Words and their vectors (V, D), from a training run or a file, with the most frequent words first.
 
     vectors = WordVectors.load("runs/word2vec-1")
@@ -56,27 +50,15 @@ class WordVectors:
     """
 
     def __init__(self, words, vectors):
-        self.words, self.vectors = list(words), np.asarray(vectors)
+        self.words, self.vectors = list(words), as_float_array(vectors, "vectors")
         self._rows = {word: row for row, word in enumerate(self.words)}
         lengths = np.sqrt(np.vecdot(self.vectors, self.vectors))[:, None]
         self._units = self.vectors / np.where(lengths == 0, 1, lengths)  # (V, D), of length 1
 
     @classmethod
-    def of(cls, run):
-        """From a finished training run."""
-        return cls._of(run.setup.model, *run.tokenizers.values())
-
-    @classmethod
-    def load(cls, folder):
-        """From the folder of a run; FileNotFoundError or ValueError if it holds no usable vectors."""
-        _, _, tokenizers = Word2VecTask().read(folder)
-        model = runs.load_run_model(folder, tokenizers)
-        return cls._of(model, *tokenizers.values())
-
-    @classmethod
-    def _of(cls, model, tokenizer):
+    def _made(cls, model, tokenizers, options, facts):
         """The center vectors of all words; special tokens are left out."""
-        return cls(tokenizer.vocabulary[UNK + 1 :], model.center.data[UNK + 1 :])
+        return cls(tokenizers["tokenizer"].vocabulary[UNK + 1 :], model.center.data[UNK + 1 :])
 
     @classmethod
     def read(cls, path):
@@ -116,7 +98,7 @@ class WordVectors:
         """The words nearest to a direction of length 1, without the excluded rows."""
         check_at_least("count", count, 1)
         cosines = self._units @ direction  # (V,)
-        order = np.argsort(-cosines, kind="stable")
+        order = np.argsort(-np.round(cosines, 6), kind="stable")  # no word moves by the last bits
         order = order[~np.isin(order, excluded)][:count]
         return [(self.words[row], float(cosines[row])) for row in order]
 
@@ -130,7 +112,7 @@ class Word2VecTask(Task):
     kind = KIND
     summary = "learn word vectors from a text"
     example = "transformer-np train word2vec --text play.txt --out runs/words"
-    Options = Word2VecOptions
+    Options, Result = Word2VecOptions, WordVectors
     tokenizer_names = ("tokenizer",)
 
     def load(self, options):

@@ -4,31 +4,31 @@ import sys
 from dataclasses import dataclass
 
 from .. import data
-from ..data.bpe import FIRST_MERGE
 from ..data.large import encode_text
 from ..models import TransformerXL, TransformerXLConfig
-from ..support.checks import check_at_least, check_choice, check_number
-from ..training import Adam, SegmentRecurrence, cosine_schedule
-from . import runs
-from .task import Setup, option
+from ..training import Adam, SegmentRecurrence
+from .options import CHAR_OR_BPE, TaskOptions, falling_cosine, option, seed, share, vocab_size, warmup
+from .task import Setup
 from .text import GPTTask, TextGenerator
 
 KIND = "xl"
 
 
 @dataclass(frozen=True)
-class XLOptions:
+class XLOptions(TaskOptions):
     """All options of a training run. The defaults learn the built-in text.
 
     The metadata of an option has the help text of its flag.
     """
 
     text: str | None = option(None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE")
-    tokens: str = option("char", "the unit of text", choices=("char", "bpe"))
-    vocab_size: int = option(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
+    tokens: str = option("char", "the unit of text", choices=CHAR_OR_BPE)
+    vocab_size: int = vocab_size(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
     segment_len: int = option(32, "tokens per segment; gradients do not flow into earlier segments")
-    mem_len: int = option(64, "earlier positions that each layer remembers; 0: no memory")
-    eval_mem_len: int | None = option(None, "the same for validation, where it may be larger (default: as in training)")
+    mem_len: int = option(64, "earlier positions that each layer remembers; 0: no memory", least=0)
+    eval_mem_len: int | None = option(
+        None, "the same for validation, where it may be larger (default: as in training)", least=0
+    )
     batch_size: int = option(16, "parallel streams of the text per step")
     steps: int = option(2000, "training steps; the learning rate falls until the last one")
     layers: int = option(4, "blocks of the model")
@@ -36,57 +36,25 @@ class XLOptions:
     d_model: int = option(128, "features of a token")
     d_ff: int | None = option(None, "features inside the feed-forward network (default: 4 * d_model)")
     norm: str = option("post", "LayerNorm after a sub-layer, as in the paper, or before it", choices=("post", "pre"))
-    dropout: float = option(0.0, "share of features dropped during training")
+    dropout: float = share(0.0, "share of features dropped during training")
     lr: float = option(1e-3, "highest learning rate")
-    min_lr: float = option(1e-4, "learning rate at the last step")
-    warmup: int = option(100, "steps to the highest learning rate; at most half of all steps")
+    min_lr: float = option(1e-4, "learning rate at the last step", interval="[0, ∞)")
+    warmup: int = warmup()
     clip: float = option(0.25, "largest norm of the gradient")
-    seed: int = option(0, "seed of parameters and dropout")
-
-    def __post_init__(self):
-        for name, choices in (("tokens", ("char", "bpe")), ("norm", ("post", "pre"))):
-            check_choice(name, getattr(self, name), choices)
-        for name in ("steps", "batch_size", "segment_len", "layers", "heads", "d_model"):
-            check_at_least(name, getattr(self, name), 1)
-        for name in ("mem_len", "warmup", "seed"):
-            check_at_least(name, getattr(self, name), 0)
-        if self.d_ff is not None:
-            check_at_least("d_ff", self.d_ff, 1)
-        if self.eval_mem_len is not None:
-            check_at_least("eval_mem_len", self.eval_mem_len, 0)
-        check_at_least("vocab_size", self.vocab_size, FIRST_MERGE)
-        check_number("dropout", self.dropout, "[0, 1)")
-        for name in ("lr", "clip"):
-            check_number(name, getattr(self, name), "(0, ∞)")
-        check_number("min_lr", self.min_lr, "[0, ∞)")
-        if self.min_lr > self.lr:
-            raise ValueError(f"min_lr must lie in 0 … lr = {self.lr}, got {self.min_lr}")
-        if self.text is not None:
-            object.__setattr__(self, "text", str(self.text))  # it may be a Path
+    seed: int = seed("parameters and dropout")
 
 
 class XLTextGenerator(TextGenerator):
     """A trained Transformer-XL with its tokenizer. It reads each token once and keeps it in its memory, so texts may
-    have any length; `generator.model.mem_len` may be larger than in training."""
+    have any length. Its memory has the length of validation; `generator.model.mem_len` may be larger."""
 
     context = sys.maxsize
 
     @classmethod
-    def of(cls, run):
-        """From a finished training run, whose model gets the memory length of validation."""
-        return cls._remembering(run.options, run.setup.model, run.tokenizers)
-
-    @classmethod
-    def load(cls, folder):
-        """From the folder of a run; FileNotFoundError or ValueError if it holds no usable model."""
-        _, options, tokenizers = XLTask().read(folder)
-        return cls._remembering(options, runs.load_run_model(folder, tokenizers), tokenizers)
-
-    @classmethod
-    def _remembering(cls, options, model, tokenizers):
+    def _made(cls, model, tokenizers, options, facts):
         if options.eval_mem_len is not None:
             model.mem_len = options.eval_mem_len
-        return cls(model, *tokenizers.values())
+        return super()._made(model, tokenizers, options, facts)
 
 
 class XLTask(GPTTask):
@@ -96,7 +64,7 @@ class XLTask(GPTTask):
     kind = KIND
     summary = "train a Transformer-XL, which has a memory, to continue a text"
     example = "transformer-np train xl --text play.txt --mem-len 128 --out runs/play-xl"
-    Options = XLOptions
+    Options, Result = XLOptions, XLTextGenerator
 
     def setup(self, options, split, tokenizers):
         tokenizer = tokenizers["tokenizer"]
@@ -112,7 +80,7 @@ class XLTask(GPTTask):
             Adam(model.parameters()),
             streams,
             held_out.in_order(),
-            schedule=_schedule(options),
+            schedule=falling_cosine(options),
             clip_norm=options.clip,
             note=f"{len(train):,} tokens to learn from, {options.batch_size} streams of {streams.segments:,} segments; "
             f"{len(validation):,} for validation; {len(tokenizer)} {names[options.tokens]}; "
@@ -132,8 +100,3 @@ def _config(options, vocab_size):
         norm_first=options.norm == "pre",
         seed=options.seed,
     )
-
-
-def _schedule(options):
-    warmup = min(options.warmup, options.steps // 2)  # so that a short run also reaches the highest rate
-    return lambda step: cosine_schedule(step, options.lr, options.min_lr, warmup, options.steps)

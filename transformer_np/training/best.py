@@ -28,11 +28,14 @@ class Best:
         """Keep the model's weights of this step if their loss is the lowest so far."""
         self.latest = loss
         if loss < self.loss:
-            self.step, self.loss, self._weights = step, loss, self.model.state_dict()
+            self.step, self.loss, self._weights = step, loss, self._learned()
+
+    def _learned(self):
+        return {name: parameter.data.copy() for name, parameter in self.model.learned().items()}
 
     def put(self):
         """Put the best weights into the model  ->  the weights that it had before, so that they can be restored."""
-        before = self.model.state_dict()
+        before = self._learned()
         if self._weights:
             self.model.load_state_dict(self._weights)
         return before
@@ -62,7 +65,7 @@ class Best:
         """Raises ValueError if the header or the best weights of a checkpoint do not belong to this model. Both may be
         missing."""
         found = header.get("best", {"step": 0, "loss": 0.0, "latest": 0.0})
-        own = {name: values.shape for name, values in self.model.named_parameters()}
+        own = {name: values.shape for name, values in self.model.learned().items()}
         numbers = isinstance(found, dict) and [found.get(name) for name in ("step", "loss", "latest")]
         fits = numbers and all(type(number) in (int, float) for number in numbers)
         if not fits or (weights and {name: np.shape(values) for name, values in weights.items()} != own):
@@ -74,4 +77,4 @@ class Best:
         found = header.get("best")
         if found:
             self.step, self.loss, self.latest = found["step"], found["loss"], found["latest"]
-            self._weights = weights or self.model.state_dict()
+            self._weights = weights or self._learned()

@@ -87,8 +87,13 @@ def model_header(model):
 
 
 def model_tensors(model):
-    """{"model." + dotted name: values} for a checkpoint."""
-    return {f"model.{name}": parameter.data for name, parameter in model.named_parameters()}
+    """{"model." + dotted name: values} of the parameters that learn, for a checkpoint. Frozen ones stay outside."""
+    return {f"model.{name}": parameter.data for name, parameter in model.learned().items()}
+
+
+def save_model(path, model):
+    """Write the configuration and the weights of a model to a file for `load_model`; errors as in save_checkpoint."""
+    save_checkpoint(path, model_tensors(model), model_header(model))
 
 
 def load_model(path):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from .. import functional as F
-from ..support.checks import MOST, check_at_least, check_number
+from ..module import Module
+from ..support.checks import MOST, check_at_least, check_kind, check_number
 
 
 class Objective:
@@ -16,7 +17,10 @@ class Objective:
     forward(batch)  ->  loss in nats per counted target, number of counted targets;    backward() continues in the model
     """
 
+    _last = None  # the probabilities of the last forward, and how its loss was computed
+
     def __init__(self, model, ignore_index=None, label_smoothing=0.0):
+        check_kind("model", model, Module)
         check_number("label_smoothing", label_smoothing, "[0, 1]")
         if ignore_index is not None:
             check_at_least("ignore_index", ignore_index, -MOST)
@@ -34,16 +38,18 @@ class Objective:
         return targets.size if self.ignore_index is None else int(np.count_nonzero(targets != self.ignore_index))
 
     def forward(self, batch):
-        self._how = {
-            "targets": self.targets(batch),
-            "ignore_index": self.ignore_index,
-            "label_smoothing": self.label_smoothing if self.model.training else 0.0,
-        }
-        loss, self._probs = F.cross_entropy(self.logits(batch), **self._how)
+        self._last = None  # until this forward has succeeded
+        smoothing = self.label_smoothing if self.model.training else 0.0
+        how = {"targets": self.targets(batch), "ignore_index": self.ignore_index, "label_smoothing": smoothing}
+        loss, probs = F.cross_entropy(self.logits(batch), **how)
+        self._last = probs, how
         return loss, self.count(batch)
 
     def backward(self, dloss=1.0):
-        self.model.backward(F.cross_entropy_backward(self._probs, **self._how, dloss=dloss))
+        if self._last is None:
+            raise RuntimeError(f"{type(self).__name__}.backward needs a forward before it")
+        probs, how = self._last
+        self.model.backward(F.cross_entropy_backward(probs, **how, dloss=dloss))
 
 
 class TeacherForcing(Objective):
@@ -53,6 +59,7 @@ class TeacherForcing(Objective):
     """
 
     def __init__(self, model, label_smoothing=0.0):
+        check_kind("model", model, Module)
         super().__init__(model, model.config.pad_id, label_smoothing)
 
     def logits(self, batch):

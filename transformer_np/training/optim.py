@@ -1,9 +1,12 @@
 """Optimizers. All parameters move into one flat buffer, and all gradients into another. An update is then a few passes
 over memory, not a few passes per tensor."""
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 
-from ..support.checks import check_number, short
+from ..module import Module, Parameter
+from ..support.checks import check_kind, check_number, short
 from ..support.memory import check_memory
 
 BLOCK = 1 << 15  # elements updated together: their arrays stay in the cache between the lines of the formula
@@ -16,23 +19,47 @@ class Optimizer:
     """
 
     slots = ()
+    _is_new_copy = False
 
     def __init__(self, parameters, lr):
-        self.parameters = list(parameters)
+        self.parameters = _as_parameters(parameters)
         if not self.parameters:
             raise ValueError("parameters is empty: there is nothing to learn")
         if len({id(p) for p in self.parameters}) < len(self.parameters):
             raise ValueError("parameters holds the same Parameter twice")
+        if any(p.frozen for p in self.parameters):
+            raise ValueError("parameters has frozen ones: pass model.learned().values()")
         if len({p.dtype for p in self.parameters}) > 1:
             raise ValueError(f"parameters mixes dtypes: {sorted({str(p.dtype) for p in self.parameters})}")
-        check_number("lr", lr, "[0, ∞)")
         self.lr = lr
         self.steps = 0
         size = sum(p.data.nbytes for p in self.parameters)
         check_memory(f"training {sum(p.data.size for p in self.parameters):,} parameters", (2 + len(self.slots)) * size)
+        self._gather()
+        self.averages = {slot: np.zeros_like(self.data) for slot in self.slots}
+
+    @property
+    def lr(self):
+        return self._lr
+
+    @lr.setter
+    def lr(self, lr):
+        check_number("lr", lr, "[0, ∞)")
+        self._lr = lr
+
+    def __getstate__(self):
+        """A copy gathers the copied parameters anew: its buffers would be other arrays than those of the parameters."""
+        return {name: value for name, value in vars(self).items() if name not in ("data", "grad", "_views")}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        self._gather()
+        self._is_new_copy = True
+
+    def _gather(self):
+        """Lay all parameters side by side in one buffer, and all gradients in another."""
         self.data = np.concatenate([p.data.reshape(-1) for p in self.parameters])
         self.grad = np.concatenate([p.grad.reshape(-1) for p in self.parameters])
-        self.averages = {slot: np.zeros_like(self.data) for slot in self.slots}
         self._bind()
 
     def _bind(self):
@@ -75,6 +102,12 @@ class Optimizer:
     def step(self, part=None):
         """Update every parameter from its gradient; part: a slice of the buffers, to update only these elements."""
         self._check_own()
+        if self._is_new_copy and not self.grad.any():
+            raise RuntimeError(
+                "this copied optimizer has parameters of its own, and no model gives them a gradient. Copy both "
+                "together, model, optimizer = copy.deepcopy((model, optimizer)), or make a new optimizer for the model"
+            )
+        self._is_new_copy = False
         self.steps += 1
         start, stop, _ = (part or slice(None)).indices(self.data.size)
         for begin in range(start, stop, BLOCK):
@@ -92,6 +125,7 @@ class Optimizer:
 
     def check_state(self, state):
         """Raise ValueError if `state` is not a state_dict of the same optimizer with the same parameters."""
+        check_kind("state", state, Mapping)
         expected = {**{slot: average.shape for slot, average in self.averages.items()}, "steps": ()}
         found = {name: np.shape(values) for name, values in state.items()}
         if found != expected:
@@ -166,26 +200,51 @@ class AdamW(Adam):
 
     decays: a function that returns whether a Parameter is decayed; by default all are. GPTs usually decay the matrices,
         but not the biases and the γ of the norms: `decays=is_matrix`
+    rates: a function from a Parameter to the factor of its learning rate, such as a lower one for pretrained layers
+        (Howard & Ruder 2018, §3.2); by default 1
     """
 
-    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None):
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None, rates=None):
         check_number("weight_decay", weight_decay, "[0, ∞)")
         self.weight_decay = weight_decay
         super().__init__(parameters, lr, betas, eps)
+        self._rates = None if rates is None else np.array([rates(p) for p in self.parameters], self.data.dtype)
+        self._ends = np.cumsum([p.data.size for p in self.parameters])
         self._decayed = None  # or 1 and 0 for every element of the buffer
         if decays is not None:
             chosen = [float(bool(decays(p))) for p in self.parameters]
             self._decayed = np.repeat(np.array(chosen, self.data.dtype), [p.data.size for p in self.parameters])
 
     def _update_block(self, block):
+        if self._rates is None:
+            self._decay_and_update(block)
+            return
+        first, last = np.searchsorted(self._ends, (block.start, block.stop - 1), side="right")
+        rate, edges = self.lr, (block.start, *self._ends[first:last], block.stop)
+        for factor, start, stop in zip(self._rates[first : last + 1], edges, edges[1:], strict=False):
+            self.lr = rate * float(factor)
+            self._decay_and_update(slice(start, stop))
+        self.lr = rate
+
+    def _decay_and_update(self, block):
         rate = self.weight_decay if self._decayed is None else self.weight_decay * self._decayed[block]
         self.data[block] *= 1 - self.lr * rate
         super()._update_block(block)
 
 
 def is_matrix(parameter):
-    """Whether a parameter has two axes or more: the weights of linear maps and the tables of embeddings."""
+    """Whether a Parameter has two axes or more: the weights of linear maps and the tables of embeddings."""
     return parameter.data.ndim >= 2
+
+
+def _as_parameters(parameters):
+    """A list of Parameter, from any iterable of them."""
+    if isinstance(parameters, str | Module) or not isinstance(parameters, Iterable):
+        raise TypeError(f"parameters must be a list of Parameter, such as model.parameters(); got {short(parameters)}")
+    parameters = list(parameters)
+    for i, parameter in enumerate(parameters):
+        check_kind(f"parameters[{i}]", parameter, Parameter)
+    return parameters
 
 
 def clip_grad_norm(parameters, max_norm):
@@ -194,7 +253,7 @@ def clip_grad_norm(parameters, max_norm):
 
     ->  the norm before clipping; if it is not finite, the gradients are left unchanged
     """
-    return clip_arrays([p.grad for p in parameters], max_norm)
+    return clip_arrays([p.grad for p in _as_parameters(parameters)], max_norm)
 
 
 def clip_arrays(gradients, max_norm, total=None):

@@ -1,8 +1,10 @@
 """The objective of a model that carries a memory from one batch to the next."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
-from ..support.checks import check_at_least
+from ..support.checks import check_at_least, check_kind
 from .objectives import Objective
 
 
@@ -49,6 +51,7 @@ class SegmentRecurrence(Objective):
 
     def check_state(self, state):
         """Raises ValueError if the state does not belong to this objective."""
+        check_kind("state", state, Mapping)
         if not state:
             return
         config = self.model.config

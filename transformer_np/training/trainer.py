@@ -7,13 +7,14 @@ from functools import partial
 
 import numpy as np
 
-from ..support.checks import check_flag, check_number
+from ..module import Module
+from ..support.checks import check_flag, check_kind, check_number, short
 from ..support.processes import stopping_softly
 from ..support.progress import training_bar
 from .choice import team_of
-from .optim import clip_arrays
+from .optim import Optimizer, clip_arrays
 from .rehearsal import LEAST_TO_MEASURE, seconds_per_step
-from .share import Share
+from .share import Share, most_rows
 from .state import State, diverged
 from .state import TrainingError as TrainingError
 
@@ -59,6 +60,10 @@ class Trainer:
         workers=1,
         keep_best=False,
     ):
+        check_kind("model", model, Module)
+        check_kind("optimizer", optimizer, Optimizer)
+        if schedule is not None and not callable(schedule):
+            raise TypeError(f"schedule must be a function from a step to a learning rate, got {short(schedule)}")
         if clip_norm is not None:
             check_number("clip_norm", clip_norm, "(0, ∞)")
         check_flag("keep_best", keep_best)
@@ -160,7 +165,9 @@ class Trainer:
             norm = clip_arrays([self.optimizer.grad[own]], self.clip_norm, team.total_of_parts)
             self._check_finite("the norm of the gradient", norm, number)
         if self.schedule is not None:
-            self.optimizer.lr = self.schedule(number)
+            rate = self.schedule(number)
+            check_number(f"the learning rate of the schedule for step {number}", rate, "[0, ∞)")
+            self.optimizer.lr = rate
         self.optimizer.step(own)
         team.updated()
         self.state.record.append(loss, self.optimizer.lr)
@@ -212,9 +219,8 @@ class Trainer:
         If enough steps remain, a few are timed with one process and with several. These leave no trace.
         """
         measure = partial(seconds_per_step, self, batches) if steps - self.step >= LEAST_TO_MEASURE else None
-        # at most the next three batches: one of them may be the last of an epoch, which may be small
-        ahead = (batches.batch(step) for step in range(self.step, min(self.step + 3, steps)))
-        self.team = self._chosen.for_batches(ahead, measure)
+        rows = most_rows(batches, self.step, steps)
+        self.team = self._chosen.for_batches(rows, measure)
         if self.team.size == 1 and self.team.reason:
             self.optimizer.move(np.zeros)  # out of the shared memory, whose small pages are slower
             self.optimizer.move_gradients(np.zeros_like(self.optimizer.grad))

@@ -1,4 +1,4 @@
-"""The grader's end of a keeper: a process that starts one isolated process for each exercise of a submission."""
+"""The grader's end of one submission's processes, and the command that starts them in bubblewrap."""
 
 import importlib.util
 import os
@@ -6,6 +6,7 @@ import pickle
 import select
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -15,14 +16,14 @@ import time
 from functools import cache
 from pathlib import Path
 
-from ...homework.path import own_folder
 from ...support.processes import THREADS, interrupts_blocked
-from . import isolation
-from .wire import plain_text
+from .limits import LINUX
+from .package import always_given, constants
 
 START_SECONDS = 60  # to load Python and NumPy on a busy machine
-_LENGTH, _CODE = struct.Struct("<Q"), struct.Struct("<i")
-ROOT = Path(__file__).parents[3]
+MOST_WAITING = 4  # a clock stands still at most this many times its seconds
+_CODE = struct.Struct("<i")
+_GIVEN = f"{__package__}.given"
 
 
 class Stopped(Exception):
@@ -41,136 +42,151 @@ class Late(Exception):
     """Nothing came in time."""
 
 
-class Keeper:
-    """Processes for the exercises of any submissions, one after the other. It never runs a submission itself.
+class NotStarted(RuntimeError):
+    """The process of an exercise does not start, for which its submission cannot be blamed."""
 
-    Four pipes: control (commands to the keeper), inputs (a job for the process of an exercise), report (its messages),
-    status (the keeper's word on how it ended). The process of an exercise has only the ends of inputs and report that
-    it needs, and nothing is written to a file: when the grader is killed, the pipes close and everything ends.
 
-    kept: the functions of the library that the exercises need; all others are emptied once, before the forks. None: the
-    exercises are built from other parts of the library, and each fork empties what it must.
+class Clock:
+    """Seconds of the process of an exercise. The clock stands still while the process waits for a processor: the time
+    belongs to the other programs of the machine, but no more than MOST_WAITING times the seconds.
     """
 
-    def __init__(self, kept=None, stopped=lambda: False):
-        self.kept, self.stopped, self.process, self.running = kept, stopped, None, False
+    def __init__(self, seconds, waited=lambda: 0.0):
+        self.seconds, self.waited = seconds, waited
+        self.started, self._waited = time.monotonic(), waited()
+
+    @property
+    def spent(self):
+        waiting = min(max(0.0, self.waited() - self._waited), MOST_WAITING * self.seconds)
+        return max(0.0, time.monotonic() - self.started - waiting)
+
+    @property
+    def left(self):
+        left = self.seconds - (time.monotonic() - self.started)
+        return left if left > 0 else self.seconds - self.spent  # the second look costs more
+
+
+class Keeper:
+    """The processes of one submission: one that forks, and its fork for each exercise.
+
+    It serves no other submission, so nothing is shared between two of them. Every exercise has pipes of its own, for
+    its job and for its messages, which are closed with it. Nothing is written to a file: when the grader is killed, the
+    socket and the pipes close and everything ends.
+    """
+
+    def __init__(self, stopped=lambda: False):
+        self.stopped, self.process, self._report = stopped, None, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
 
     def begin(self, job):
-        """Start the process of an exercise and give it its job. RuntimeError if it does not take it."""
-        self._unread, self._code, self.running = bytearray(), None, True
+        """Start the process of an exercise and give it its job. NotStarted if it does not take it."""
+        self._unread, self._code, self._pid = bytearray(), None, None
+        pipes = []
         try:
             if self.process is None:
                 self._start()
-            os.write(self._control, b"t")
-            self._send(job)
+            pipes += os.pipe()
+            pipes += os.pipe()
+            inputs, give, self._report, report = pipes
+            os.set_blocking(give, False)
+            os.set_blocking(self._report, False)
+            pipes.remove(self._report)
+            socket.send_fds(self._control, [b"t"], [inputs, report])
+            for pipe in (inputs, report):
+                os.close(pipe)
+                pipes.remove(pipe)
+            self._send(give, pickle.dumps(job))
         except OSError:
-            words = self._last_words() if self.process else ""
-            self.close()  # the rest of the job must reach nobody else
-            raise RuntimeError(f"the process for a submission does not start{words}") from None
+            self.close()
+            raise NotStarted("the process for a submission does not start") from None
+        finally:
+            for pipe in pipes:
+                os.close(pipe)
 
-    def _send(self, thing):
-        content = pickle.dumps(thing)
-        left = memoryview(_LENGTH.pack(len(content)) + content)
-        deadline = time.monotonic() + START_SECONDS
+    def _send(self, pipe, content):
+        left, clock = memoryview(content), Clock(START_SECONDS)
         while left:
             if self.stopped():
                 raise Stopped
-            ready, writable, _ = select.select([self._status], [self._inputs], [], 0.2)
-            if ready or time.monotonic() > deadline:
+            if clock.left < 0 or self.process.poll() is not None:
                 raise BrokenPipeError
-            if writable:
-                left = left[os.write(self._inputs, left[: 1 << 16]) :]
+            if select.select([], [pipe], [], 0.2)[1]:
+                left = left[os.write(pipe, left[: 1 << 16]) :]
 
-    def _last_words(self):
+    def clock(self, seconds):
+        return Clock(seconds, self._waited)
+
+    def _waited(self):
+        """The seconds that the process of the exercise has waited for a processor, as far as the system says so."""
         try:
-            return ": " + plain_text(os.read(self._report, 1000).decode("utf-8", "replace"), 500)
-        except OSError:
-            return ""
+            if self._pid is None:
+                pid = self.process.pid
+                for _ in range(2 if _wrapped(self.process.args) else 1):
+                    pid = int(_text(f"/proc/{pid}/task/{pid}/children").split()[0])
+                self._pid = pid
+            threads = os.listdir(f"/proc/{self._pid}/task")
+            return max(int(_text(f"/proc/{self._pid}/task/{t}/schedstat").split()[1]) for t in threads) / 1e9
+        except (OSError, ValueError, IndexError, AttributeError):
+            return 0.0
 
-    def read(self, size, deadline):
+    def read(self, size, clocks):
         """The next bytes of the process's report. Raises Ended, Late or Stopped."""
         while len(self._unread) < size:
             if self.stopped():
                 raise Stopped
-            left = deadline - time.monotonic()
+            left = min(clock.left for clock in clocks)
             if left <= 0:
                 raise Late
-            if self._code is None:
-                ready = select.select([self._report, self._status], [], [], min(left, 0.2))[0]
-                if ready and not self._take(size - len(self._unread)) and self._status in ready:
-                    self._code = self._how_it_ended()
-            elif not self._take(size - len(self._unread)):
-                raise Ended(self._code)
+            if select.select([self._report], [], [], min(left, 0.2))[0]:
+                part = os.read(self._report, min(size - len(self._unread), 1 << 20))
+                if not part:  # it has ended, or closed the pipe
+                    self.end()
+                    raise Ended(self._code)
+                self._unread += part
         content = bytes(self._unread[:size])
         del self._unread[:size]
         return content
 
-    def _take(self, most):
-        """Read at most `most` bytes of the report; returns whether there were any."""
-        try:
-            part = os.read(self._report, min(most, 1 << 20))
-        except BlockingIOError:
-            return False
-        self._unread += part
-        return bool(part)
-
-    def _how_it_ended(self):
-        said = os.read(self._status, _CODE.size)
-        if len(said) < _CODE.size:
-            self.close()
-            raise RuntimeError("the process that starts the processes of submissions has ended")
-        return _CODE.unpack(said)[0]
-
     def end(self):
         """End the process of the exercise and all that it started; further messages from it are lost."""
-        if not self.running or self.process is None:
+        if self._report is None:
             return
-        self.running = False
+        os.close(self._report)
+        self._report = None
         try:
-            os.write(self._control, b"k")
-            while self._code is None:
-                ready = select.select([self._report, self._status], [], [], 10)[0]
-                if not ready:
-                    raise OSError("it does not end")
-                self._discard()
-                if self._status in ready:
-                    self._code = self._how_it_ended()
-            self._discard()
-        except (OSError, RuntimeError):
+            if not select.select([self._control], [], [], 0.05)[0]:  # it usually ends at once
+                self._control.send(b"k")
+            self._control.settimeout(START_SECONDS)
+            said = self._control.recv(_CODE.size, socket.MSG_WAITALL)
+            self._code = _CODE.unpack(said)[0]
+        except (OSError, struct.error):
             self.close()
-
-    def _discard(self):
-        try:
-            while os.read(self._report, 1 << 20):
-                pass
-        except BlockingIOError:
-            pass
+            self._code = 1
 
     def close(self):
-        """End the keeper and all that it started."""
+        """End the processes of the submission."""
+        if self._report is not None:
+            os.close(self._report)
+            self._report = None
         if self.process is None:
             return
-        for pipe in (self._control, self._inputs):
-            os.close(pipe)
+        self._control.close()
         try:
-            self.process.wait(10)
+            self.process.wait(0 if _wrapped(self.process.args) else 10)  # without bubblewrap, it cleans up
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
-        for pipe in (self._report, self._status):
-            os.close(pipe)
         self.process = None
 
     def _start(self):
-        command, exercises = list(bubblewrap()), own_folder()
-        if command and exercises:
-            command[-1:] = "--ro-bind", str(exercises), str(exercises), "--"
-        python = os.path.realpath(sys.executable) if command else sys.executable
-        (control, self._control), (inputs, self._inputs) = os.pipe(), os.pipe()
-        (self._report, report), (self._status, status) = os.pipe(), os.pipe()
-        for pipe in (self._inputs, self._report):
-            os.set_blocking(pipe, False)
-        given = (control, inputs, report, status)
+        command = bubblewrap()
+        folder = _INSIDE if command else _packages()
+        self._control, given = socket.socketpair()
         environment = {
             name: os.environ[name]
             for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
@@ -179,71 +195,135 @@ class Keeper:
         environment |= dict.fromkeys(THREADS, "1")
         environment |= {"LANG": "C.UTF-8", "PATH": os.defpath, "MPLBACKEND": "Agg"}
         environment["TMPDIR"] = "/tmp" if command else tempfile.gettempdir()
-        try:
-            with interrupts_blocked():
-                self.process = subprocess.Popen(
-                    [*command, python, *OPTIONS, "-c", CHILD, repr(paths()), repr(bool(command)), *map(str, given)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    cwd="/",
-                    env=environment,
-                    pass_fds=given,
-                    start_new_session=True,
-                )
-        except BaseException:
-            for pipe in (self._control, self._inputs, self._report, self._status):
-                os.close(pipe)
-            raise
-        finally:
-            for pipe in given:
-                os.close(pipe)
-        self._send(exercises and str(exercises))
-        self._send(self.kept)
+        with given, interrupts_blocked():
+            self.process = subprocess.Popen(
+                [*command, *_python(command), CHILD, folder, repr(bool(command)), str(given.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                cwd="/",
+                env=environment,
+                pass_fds=[given.fileno()],
+                start_new_session=True,
+            )
+        content = _bundle()
+        self._send(self._control.fileno(), struct.pack("<Q", len(content)) + content)
 
 
-OPTIONS = ("-I", "-S", "-B", "-X", "utf8")
-CHILD = """
-import sys
-sys.path[:] = eval(sys.argv[1])
-from transformer_np.grading.sandbox.worker import main
-wrapped, *pipes = map(eval, sys.argv[2:])
+CHILD = f"""
+import marshal, pickle, socket, struct, sys
+from types import ModuleType
+sys.path.append(sys.argv[1])
+wrapped, control = eval(sys.argv[2]), socket.socket(fileno=int(sys.argv[3]))
+with control.makefile("rb", buffering=0) as pipe:
+    def read(size):
+        content = bytearray()
+        while len(content) < size:
+            content += pipe.read(size - len(content)) or sys.exit(1)
+        return bytes(content)
+    modules, constants = pickle.loads(read(struct.unpack("<Q", read(8))[0]))
+given = sys.modules[{_GIVEN!r}] = ModuleType({_GIVEN!r})
+exec(marshal.loads(modules[{_GIVEN!r}][1]), vars(given))
+sys.meta_path.insert(0, given.Finder(modules, constants))
+from {__package__}.worker import serve
 del sys.argv[1:]
-main(wrapped, *pipes)
+serve(control, wrapped)
 """
 
 
-def paths():
-    numpy = Path(importlib.util.find_spec("numpy").origin).parents[1]
-    return list(dict.fromkeys([*map(os.path.abspath, sys.path), str(ROOT), str(numpy)]))
+@cache
+def _bundle():
+    return pickle.dumps((always_given(), constants()))
 
 
 # --- bubblewrap ------------------------------------------------------------------------------------------------------
 
+OPTIONS = ("-I", "-S", "-B", "-X", "utf8")
+_INSIDE = "/packages"  # the folder of NumPy in bubblewrap
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom")
+_LIBRARIES = """
+import os, sys
+sys.path.append(sys.argv[1])
+import numpy.random, numpy.linalg, numpy.fft
+for folder in sys.path:
+    for name in sorted(os.listdir(folder)) if folder.endswith("lib-dynload") else ():
+        try:
+            __import__(name.partition(".")[0]) if "tk" not in name else None
+        except ImportError:
+            pass
+print(open("/proc/self/maps").read())
+"""
+
+
+def _text(path):
+    with open(path, encoding="ascii") as file:
+        return file.read()
+
+
+def _wrapped(command):
+    return Path(command[0]).name == "bwrap"
+
+
+def _packages():
+    """The folder that NumPy is in."""
+    return str(Path(importlib.util.find_spec("numpy").origin).parents[1])
+
 
 @cache
 def bubblewrap():
-    """The beginning of a command that runs Python in bubblewrap, where only the files of Python, NumPy and this library
-    exist; [] if bubblewrap is not installed or not allowed here."""
-    program = isolation.LINUX and shutil.which("bwrap")
+    """The beginning of a command that runs Python in bubblewrap, without a network and other processes, where nothing
+    but Python, its standard library and NumPy exists; [] if bubblewrap is not installed or not allowed here."""
+    program = LINUX and shutil.which("bwrap")
     if not program:
         return []
-    command = [program, "--unshare-all", "--die-with-parent", "--as-pid-1", "--proc", "/proc", "--dev", "/dev"]
-    command += ["--tmpfs", "/tmp", "--dir", "/mnt"]
-    read, _ = isolation.readable_places([])
-    places = [*read, *("/lib", "/lib64"), sysconfig.get_paths()["stdlib"], os.path.realpath(sys.executable)]
-    places += [path for path in paths() if Path(path).name in ("site-packages", "dist-packages")]
-    places.append(str(ROOT / "transformer_np"))
-    for place in dict.fromkeys(places):
-        if os.path.exists(place) and not place.startswith("/dev/"):
-            command += ["--ro-bind", place, place]
-    command += ["--chdir", "/", "--"]
     try:
-        done = subprocess.run(
-            [*command, os.path.realpath(sys.executable), *OPTIONS, "-c", f"import sys; sys.path[:] = {paths()!r}\n"
-             "import numpy, transformer_np"],
-            capture_output=True, timeout=START_SECONDS, stdin=subprocess.DEVNULL, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
+        command = [program, "--unshare-all", "--unshare-user", "--uid", "65534", "--gid", "65534", "--cap-drop", "ALL"]
+        command += ["--die-with-parent", "--as-pid-1", *_files(), "--tmpfs", "/tmp", "--remount-ro", "/"]
+        command += ["--chdir", "/tmp", "--"]
+        _run([*command, *_python(wrapped=True), "import sys; sys.path.append(sys.argv[1]); import numpy", _INSIDE])
+    except (OSError, subprocess.SubprocessError):
         return []
-    return command if done.returncode == 0 else []
+    return command
+
+
+def _python(wrapped):
+    return [os.path.realpath(sys.executable) if wrapped else sys.executable, *OPTIONS, "-c"]
+
+
+def _run(command):
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=START_SECONDS, stdin=subprocess.DEVNULL, check=True
+    ).stdout
+
+
+def _files():
+    """The options of bubblewrap for the files that a submission may read."""
+    base = {"base": sys.base_prefix, "platbase": sys.base_exec_prefix}
+    folders = dict.fromkeys(sysconfig.get_path(name, vars=base) for name in ("stdlib", "platstdlib"))
+    maps = _run([*_python(wrapped=True), _LIBRARIES, _packages()])
+    mapped = {line.split(maxsplit=5)[5] for line in maps.splitlines() if line.count("/") and ".so" in line}
+    options = []
+    for folder in ("/lib", "/lib64", "/usr/lib64"):
+        if os.path.islink(folder):
+            options += ["--symlink", os.readlink(folder), folder]
+    for folder in folders:
+        options += ["--ro-bind", folder, folder]
+        for hidden in ("site-packages", "dist-packages"):
+            if os.path.isdir(os.path.join(folder, hidden)):
+                options += ["--tmpfs", os.path.join(folder, hidden), "--remount-ro", os.path.join(folder, hidden)]
+    shared = {path for path in mapped if not path.startswith((*folders, _packages()))}
+    names = {path: path for path in shared}  # the linker knows a library by its links
+    for folder in {"/lib64", "/lib", "/usr/lib64", *map(os.path.dirname, shared)}:
+        for name in os.listdir(folder) if os.path.isdir(folder) else ():
+            link = os.path.join(folder, name)
+            if ".so." in name and os.path.islink(link) and os.path.realpath(link) in shared:
+                names[os.path.join(os.path.realpath(folder), name)] = os.path.realpath(link)
+    names |= dict.fromkeys([os.path.realpath(sys.executable)])
+    for name, path in sorted(names.items()):
+        options += ["--ro-bind", path or name, name]
+    for name in ("numpy", "numpy.libs"):
+        options += ["--ro-bind-try", os.path.join(_packages(), name), f"{_INSIDE}/{name}"]
+    options += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
+    for device in _DEVICES:
+        options += ["--dev-bind", device, device]
+    return options

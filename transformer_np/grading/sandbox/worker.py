@@ -1,94 +1,103 @@
-"""The keeper: `python -I -S -c "… main(…)"`. It loads NumPy and the library, and forks for every exercise.
+"""Inside: a process that loads NumPy and forks for every exercise of one submission; the fork tries the exercise.
 
-The fork is the outer of two processes: it enters namespaces of its own, waits and cleans up. The inner one isolates
-itself, removes the library's answers, reads its job, loads the submission and tries one exercise.
+It belongs to one submission and sees no other. Both get what they need through pipes; no answer is in their memory, and
+in bubblewrap none is in their file system.
 """
 
 import linecache
 import os
 import pickle
+import re
 import select
 import shutil
 import signal
+import socket
 import struct
 import sys
 import tempfile
 from dataclasses import asdict
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
-from ...homework.exercise import Exercise
 from ...homework.judging.attempt import Attempt, Crash, attempt_with, crash_of
-from ...homework.path import all_exercises, use_exercises
-from . import answers, isolation, limits
-from .scan import COMPUTE, scan
-from .wire import pack
+from . import given, limits
+from .wire import CELL, pack
+
+MOST_FILES, MOST_WRITTEN = 2000, 64 << 20  # files and bytes that a submission may leave in its folder
+_LOOK = 0.1  # seconds between two looks at them
 
 
-def main(wrapped, control, inputs, report, status):
-    """wrapped: in bubblewrap; control, inputs, report, status: the child's ends of a Keeper's pipes"""
-    answers.load_library()
-    use_exercises(_read(inputs))
-    all_exercises()
-    kept = _read(inputs)
-    if kept is not None:
-        answers.empty_everything(kept)
+def serve(control, wrapped):
+    """Fork for every exercise that the grader sends. control: the socket to the grader; wrapped: in bubblewrap"""
     awake, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake)
     child, scratch = None, None
     while True:
-        ready = select.select([control, awake], [], [])[0]
+        ready = select.select([control, awake], [], [], _LOOK if child and wrapped else None)[0]
+        if child and wrapped and _is_full(scratch):
+            _kill(child, wrapped)
         if awake in ready:
             os.read(awake, 100)
-            if child is not None:
-                pid, code = os.waitpid(child, os.WNOHANG)
-                if pid:
+            for pid, code in _ended():
+                if pid == child:
+                    _kill(child, wrapped)  # the processes that it started
+                    _clear(scratch, wrapped)
                     child = None
-                    _remove(scratch)
-                    os.write(status, struct.pack("<i", _exit_code(code)))
+                    control.send(struct.pack("<i", code))
         if control in ready:
-            command = os.read(control, 1)
+            command, pipes, *_ = socket.recv_fds(control, 1, 2)
             if command == b"t":
-                scratch = f"{tempfile.gettempdir()}/submission-{os.getpid()}-{os.urandom(8).hex()}"
-                keeper, child = os.getpid(), os.fork()
+                scratch = tempfile.mkdtemp(prefix="submission-")
+                child = os.fork()
                 if child == 0:
                     signal.set_wakeup_fd(-1)
                     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-                    for pipe in (control, status, awake, wake):
-                        os.close(pipe)
-                    try:
-                        _outer(wrapped, inputs, report, keeper, scratch, kept is not None)
-                    finally:
-                        os._exit(1)
-            elif child is not None:
-                os.kill(child, signal.SIGTERM)
-                if not command:  # the grader is gone
+                    control.close()
+                    os.close(awake)
+                    os.close(wake)
+                    _try_exercise(*pipes, scratch, wrapped)
+            for pipe in pipes:
+                os.close(pipe)
+            if child and command != b"t":
+                _kill(child, wrapped)
+            if not command:  # the grader is gone
+                if child:
                     os.waitpid(child, 0)
-                    _remove(scratch)
-            if not command:
+                    _clear(scratch, wrapped)
                 os._exit(0)
 
 
-def _read(inputs):
-    with open(inputs, "rb", buffering=0, closefd=False) as pipe:
-        content, size = bytearray(), None
-        while size is None or len(content) < size:
-            content += pipe.read(8 if size is None else size - len(content)) or sys.exit(1)
-            if size is None and len(content) == 8:
-                (size,), content = struct.unpack("<Q", content), bytearray()
-    return pickle.loads(content)
+def _ended():
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if not pid:
+            return
+        code = os.waitstatus_to_exitcode(status)
+        yield pid, code if code >= 0 else 128 - code
 
 
-def _exit_code(status):
-    code = os.waitstatus_to_exitcode(status)
-    return code if code >= 0 else 128 - code
+def _kill(child, wrapped):
+    """Kill the process of an exercise and all that it started: in bubblewrap, everything but this process."""
+    for kill in (lambda: os.kill(-1 if wrapped else child, signal.SIGKILL), lambda: os.killpg(child, signal.SIGKILL)):
+        try:
+            kill()
+        except OSError:
+            pass
 
 
-def _remove(folder):
-    """Delete a folder, including entries without write permission."""
+def _is_full(folder):
+    files, size = limits.used(folder)
+    return files > MOST_FILES or size > MOST_WRITTEN
+
+
+def _clear(folder, wrapped):
+    """Delete the folder of an exercise, including entries without write permission; in bubblewrap, all that it left."""
 
     def again(function, path, _):
         try:
@@ -99,158 +108,64 @@ def _remove(folder):
         except OSError:
             pass
 
-    if os.path.lexists(folder):
-        shutil.rmtree(folder, onerror=again)
+    shutil.rmtree(folder, onerror=again)
+    for left in os.scandir(os.path.dirname(folder)) if wrapped else ():
+        if left.is_dir(follow_symlinks=False):
+            shutil.rmtree(left.path, onerror=again)
+        else:
+            os.unlink(left.path)
 
 
-# --- the outer process of an exercise --------------------------------------------------------------------------------
+# --- the process of an exercise --------------------------------------------------------------------------------------
 
 
-def _outer(wrapped, inputs, report, keeper, scratch, emptied):
-    namespaces = isolation.enter_namespaces()
-    layers = ["own process", *(["bubblewrap"] if wrapped else []), *(f"{name} namespace" for name in namespaces)]
-    if limits.die_with(keeper):
-        layers.append("ends with its parent")
-    limits.adopt_orphans()
-    outer = os.getpid()
-    inner = os.fork()
-    if inner == 0:
-        code = 1
-        try:
-            limits.die_with(0 if "process" in namespaces else outer)
-            os.setpgid(0, 0)
-            _inside(inputs, report, layers, namespaces, scratch, emptied)
-            code = 0
-        except BaseException as error:
-            _last_words(report, error)
-        finally:
-            os._exit(code)
-    os.close(report)
-    os.close(inputs)
-    os._exit(_wait_for(inner))
-
-
-def _last_words(report, error):
-    """Report an error of the sandbox itself; a submission's errors are caught earlier."""
-    try:
-        _write(report, pack({"kind": "broken", "text": f"{type(error).__name__}: {error}"}))
-    except OSError:
-        pass
-
-
-def _wait_for(inner):
-    """The exit code of the inner process, or 128 + the signal that ended it; afterwards its processes are gone."""
-
-    def stop(*_):
-        raise SystemExit
-
+def _try_exercise(inputs, report, scratch, wrapped):
     code = 1
     try:
-        signal.signal(signal.SIGTERM, stop)
-        while True:
-            pid, status = os.wait()
-            if pid == inner:
-                code = os.waitstatus_to_exitcode(status)
-                break
-    except (SystemExit, ChildProcessError):
-        pass
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    for kill in (lambda: os.killpg(inner, signal.SIGKILL), lambda: os.kill(inner, signal.SIGKILL)):
+        os.setpgid(0, 0)
+        with open(inputs, "rb") as pipe:
+            job = pickle.loads(pipe.read())
+        _inside(job, report, scratch, ["own process", *(["bubblewrap"] if wrapped else [])])
+        code = 0
+    except BaseException as error:
         try:
-            kill()
+            _write(report, pack({"kind": "broken", "text": f"{type(error).__name__}: {error}"}))
         except OSError:
             pass
-    _kill_children()
-    return code if code >= 0 else 128 - code
+    finally:
+        os._exit(code)
 
 
-def _kill_children():
-    """Kill the orphans of the inner process, which have become children of this one."""
-    for _ in range(1000):
-        try:
-            with open(f"/proc/self/task/{os.getpid()}/children") as file:
-                for pid in file.read().split():
-                    os.kill(int(pid), signal.SIGKILL)
-        except OSError:
-            pass
-        try:
-            os.wait()
-        except ChildProcessError:
-            return
-
-
-# --- the inner process -----------------------------------------------------------------------------------------------
-
-
-def _inside(inputs, report, layers, namespaces, scratch, emptied):
-    job = _read(inputs)
-    os.close(inputs)
-    bounded = "mount" in namespaces and isolation.bounded_folder([*sys.path, os.path.realpath(sys.executable)])
-    if bounded:
-        scratch = bounded
-        layers.append("folder in memory")
-    else:
-        os.mkdir(scratch, 0o700)
+def _inside(job, report, scratch, layers):
     os.chdir(scratch)
     os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), scratch))
-    if limits.no_new_privileges():
-        layers.append("no new privileges")
-    if limits.drop_capabilities():
-        layers.append("no capabilities")
-
-    task = job.pop("task")
-    exercise, given = _prepare(task, emptied)
+    task = job["task"]
+    for name in task["modules"]:
+        sys.modules.pop(name, None)  # loaded with less in it
+    given.finder().modules.update(task["modules"])
+    exercise = SimpleNamespace(
+        name=task["name"], reference=_stand_in(task), drive=pickle.loads(task["drive"]), parts=task["parts"]
+    )
+    cases = pickle.loads(task["inputs"])
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None) or ""
+        if module.__name__.startswith(given.PACKAGE):
+            linecache.cache[file] = (0, None, [], file)  # a traceback does not look for these files
     for name, content in job["files"].items():
         os.makedirs(os.path.dirname(os.path.join(scratch, name)), exist_ok=True)
         with open(os.path.join(scratch, name), "wb") as file:
             file.write(content)
-    known = list(sys.path)
-    sys.path[:] = [p for p in sys.path if p not in job["hidden"]] + [scratch]
-    answers.hollow_the_rest()
+    sys.path.append(scratch)
     tempfile.tempdir = None
-
     if limits.set_limits(job["memory"], job["processor_seconds"]):
         layers.append("limits")
-    read, listed = isolation.readable_places(job["hidden"])
-    if isolation.landlock(read, listed, [scratch]):
-        layers.append("Landlock")
-    if isolation.seccomp():
-        layers.append("seccomp")
-    notes = {os.path.join(p, name): _note(name) for p in known for name in (*COMPUTE, answers.PACKAGE)}
-
-    def note(path):
-        """Tell the grader at once, so that the submission cannot take it back."""
-        for place in [place for place in notes if path.startswith(place + os.sep)]:
-            _write(report, notes.pop(place))
-
-    # an in-memory folder is small; on disk a submission could write without limit
-    if isolation.audit(read, listed, [scratch], None if bounded or "bubblewrap" in layers else 100, note):
-        layers.append("audit hook")
+    if limits.refuse_calls():
+        layers.append("system calls")
     missing = sorted(set(job["walls"]) - set(layers))
     if missing:
         raise RuntimeError(f"a wall that stood at the start is missing: {', '.join(missing)}")
     _write(report, pack({"kind": "ready", "layers": layers, "scratch": scratch}))
-    _run(job, exercise, given, scratch, report)
-
-
-def _note(name):
-    return pack({"kind": "noted", "text": name})
-
-
-def _prepare(task, emptied):
-    """The exercise without its answer, and the inputs; afterwards the library's answers are gone."""
-    drive, inputs = task["kept"][0], pickle.loads(task["inputs"])
-    exercise = Exercise(_stand_in(task), (), None, {}, None, ("", "", ""), 1, "", drive, None, task["parts"])
-    if task["library"]:
-        answers.empty_one(all_exercises()[task["name"]], task["kept"], all_exercises().values())
-    elif not emptied:
-        answers.empty_everything(task["kept"])
-    for file in [getattr(m, "__file__", None) for n, m in sys.modules.items() if n.startswith(answers.PACKAGE)]:
-        linecache.cache[file] = (0, None, [], file)  # a traceback does not open these files
-    gone = f"{answers.HOMEWORK}.sheets", f"{answers.HOMEWORK}.judging.judge"
-    for name in [name for name in sys.modules if name.startswith(gone)]:
-        del sys.modules[name]
-    return exercise, inputs
+    _run(job, exercise, cases, scratch, report)
 
 
 def _stand_in(task):
@@ -264,23 +179,23 @@ def _stand_in(task):
         reference.__signature__ = its_signature
         return reference
 
-    if None in task["signatures"]:
-        return named(task["name"], task["signatures"][None])
-    return type(task["name"], (), {name: named(name, s) for name, s in task["signatures"].items()})
+    signatures = pickle.loads(task["signatures"])
+    if None in signatures:
+        return named(task["name"], signatures[None])
+    return type(task["name"], (), {name: named(name, s) for name, s in signatures.items()})
 
 
-def _run(job, exercise, inputs, scratch, report):
-    scans = {name: scan(content, [*job["names"]]) for name, content in job["files"].items()}
+def _run(job, exercise, cases, scratch, report):
     modules = []
     for name in job["files"]:
-        _write(report, pack({"kind": "loading", "file": name, "remarks": scans[name]}))
+        _write(report, pack({"kind": "loading", "file": name}))
         module, crash = _load(os.path.join(scratch, name), name)
         modules.append(module)
         defined = [known for known in job["names"] if callable(vars(module).get(known))]
         _write(report, pack({"kind": "loaded", "file": name, "crash": crash, "defined": defined}))
     answer, missing, array = _find(modules, exercise.name), "there is none", np.ndarray
-    for number, (arguments, options) in enumerate(inputs):
-        del answers.called[:]
+    for number, (arguments, options) in enumerate(cases):
+        del given.called[:]
         if answer is None:
             tried = Attempt(crash=Crash("NotImplementedError", "", "", ""))
         else:
@@ -296,7 +211,7 @@ def _run(job, exercise, inputs, scratch, report):
             "exercise": exercise.name,
             "case": number,
             "crash": tried.crash and {k: str(v)[:8000] for k, v in asdict(tried.crash).items()},
-            "called": sorted(set(answers.called))[:20],
+            "called": sorted(set(given.called))[:20],
             "missing": missing,
         }
         try:
@@ -315,7 +230,7 @@ def _write(report, content):
 
 def _load(path, name):
     """The module of a file, as far as it was executed, and its Crash or None."""
-    short = name.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    short = name.rpartition(".")[0].replace("/", ".").removesuffix(".__init__")
     known = sys.modules.get(short)
     if getattr(known, "__file__", None) == path:  # another file has imported it
         return known, None
@@ -325,13 +240,23 @@ def _load(path, name):
     module.__file__ = path
     module.__package__ = short if name.endswith("__init__.py") else short.rpartition(".")[0]
     sys.modules[short] = module
-    try:
-        with open(path, "rb") as file:
-            code = compile(file.read(), path, "exec")
-        exec(code, vars(module))
-    except BaseException as error:
-        return module, {k: str(v)[:8000] for k, v in asdict(crash_of(error)).items()}
-    return module, None
+    with open(path, "rb") as file:
+        content, crash = file.read(), None
+    for title, code in _cells(content, path) if name.endswith(".ipynb") else [(path, content)]:
+        try:
+            exec(compile(code, title, "exec"), vars(module))
+        except BaseException as error:  # the other cells of a notebook go on
+            crash = crash or {k: str(v)[:8000] for k, v in asdict(crash_of(error)).items()}
+    return module, crash
+
+
+def _cells(content, path):
+    """(title, code) of the cells of a notebook."""
+    parts = re.split(re.escape(CELL).replace(r"\{\}", r"(\d+)") + r"\n", content.decode("utf-8", "replace"))
+    for number, code in zip(parts[1::2], parts[2::2], strict=True):
+        title = f"{path}, cell {number}"
+        linecache.cache[title] = (len(code), None, code.splitlines(True), title)  # for the lines of a traceback
+        yield title, code
 
 
 def _find(modules, name):

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from itertools import combinations
 
+import numpy as np
+
 from .compare import close
 
 
@@ -115,6 +117,11 @@ class Evidence:
             and (variant[i].dtype == bool or finding.results[i].dtype != bool)
             and not close(variant[i], finding.expected[i])
         )
+
+    def _is_telling(self, i, number):
+        """Whether a result holds so many different numbers that an equality is no accident."""
+        expected = self.found[number].expected[i]
+        return expected.size > 5 if expected.dtype == bool else np.unique(expected).size > 5
 
     def _against(self, variant, i, number):
         """Result i next to that of a variant."""

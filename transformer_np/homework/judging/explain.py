@@ -28,37 +28,51 @@ import numpy as np
 from .compare import close, wrong_structure
 from .describe import describe_exactly, describe_roughly
 from .evidence import Evidence
+from .example import smallest_call
+from .patterns import pattern_for
 
 _MORE = "something else is also wrong."
 MOST_PAIR_TRIALS = 1000  # a trial is one variant on one case, and takes 0.1 to 4 ms
 MOST_CASE_TRIALS = 1000  # for the cases that the first explanation leaves open
+WORK = 400_000  # calls that the interpreter counts in either of them
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
 
 
-def explain(trials, found):
-    """The misconception (a name or None) and the texts for the student.
+def explain(trials, found, place=None):
+    """The misconception (a name or None), the texts for the student, and a sentence on the cases that fail, or "".
 
-    found: a Finding for each case, at least one of them not right
+    found: a Finding for each case, at least one of them not right; place: where one edit makes the answer right
     """
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # wrong numbers overflow
         warnings.simplefilter("ignore")
-        search = _explained(trials, found)
-    return " and ".join(search.names) or None, list(search.texts)
+        search = _explained(trials, found, place)
+        search.keep_what_is_true()
+        where = search.where()
+    if place and not search.names:
+        return None, [place.about], where
+    if not search.names:
+        pattern = pattern_for(trials, found)
+        if pattern:
+            return pattern[0], [pattern[1]], where
+        example = smallest_call(found)
+        if example and not any(said.sure or said.name for said in search.said):
+            return None, [example], where
+    return " and ".join(search.names) or None, list(search.texts), where
 
 
-def _explained(trials, found):
+def _explained(trials, found, place):
     """The search that found an explanation, or the last one."""
     struck_out = set()
     while True:
-        search = _Search(trials, found, struck_out)
+        search = _Search(trials, found, struck_out, place)
         if not search.open_results:
             search.explain_crash()
             return search
         search.explain_results()
         contradicted = search.contradicted()
         if not struck_out and (contradicted or search.is_incomplete):
-            whole = _Search(trials, found)
+            whole = _Search(trials, found, (), place)
             if whole.explain_all_cases():
                 return whole
         if not contradicted:
@@ -92,13 +106,24 @@ class _Said:
         return f"{lead if self.led else ''}{self.text}".strip()
 
 
+_OF_EVERY_CALL = re.compile(r"\b(always|never|every call|not used|does not use|ignored?|wherever)\b")
+
+
+def cases_of(labels):
+    """ "a", "a and with b", "a, with b and with c"; only the first three of many cases."""
+    if len(labels) > 4:
+        return f"{', with '.join(labels[:3])} and in {len(labels) - 3} other cases"
+    return " and with ".join([", with ".join(labels[:-1]), labels[-1]] if len(labels) > 1 else labels)
+
+
 def _without_numbers(text):
     return re.sub(r"[\d(), ]+", " ", text)
 
 
 class _Search(Evidence):
-    def __init__(self, trials, found, without=()):
+    def __init__(self, trials, found, without=(), place=None):
         super().__init__(trials, found, without)
+        self.place = place
         self.said = []
         self.open_results = sorted(self.failing)
         self.reasons = {}  # {result: _Reason}
@@ -107,7 +132,7 @@ class _Search(Evidence):
         self._explain_open()
         self._open_independent()
         self._explain_open()
-        allowed = len(self.tried) + MOST_CASE_TRIALS
+        allowed = len(self.tried) + self.trials.most(MOST_CASE_TRIALS, WORK)
         for i in self.failing:
             self._other_cases(i, allowed)
         if self.first_failed.results is None:
@@ -139,10 +164,10 @@ class _Search(Evidence):
             description = describe_exactly(self._draws(i, self.failing[i][0]))
             if description:
                 self._give(i, _Reason(description=description.name), description.text)
-        if self._open():
+        if self._open() and not self.place:  # one edit is enough: there are no two mistakes
             self._by_known_mistakes(self._pairs())
-        for i in self._open():
-            self._by_mistake_and_change(i)
+            for i in self._open():
+                self._by_mistake_and_change(i)
         for i in self._open():
             description = describe_roughly(self._draws(i, self.failing[i][0]))
             self._give(i, _Reason(description=description.name), description.text, sure=False)
@@ -219,7 +244,7 @@ class _Search(Evidence):
             a, b = (changes[name] for name in pair)
             return not set(pair) & set(self.names), not a & b & still_open, a | b != wrong
 
-        allowed = len(self.tried) + MOST_PAIR_TRIALS
+        allowed = len(self.tried) + self.trials.most(MOST_PAIR_TRIALS, WORK)
         for pair in sorted(combinations(possible, 2), key=unlikeliness):
             if len(self.tried) >= allowed:
                 return
@@ -230,6 +255,8 @@ class _Search(Evidence):
         named."""
         found, numbers = [], self._wrong_draws(i, self.failing[i][0])
         for name in self.mistakes:
+            if not all(self._is_telling(i, n) for n in numbers):
+                return
             variants = [self._try((name,), n)[0] for n in numbers]
             if not all(self._changes_numbers(variant, i, n) for variant, n in zip(variants, numbers, strict=True)):
                 continue
@@ -267,15 +294,16 @@ class _Search(Evidence):
                 return
             fits = (name for name in self.mistakes if self._fits((name,), i, label) and self._spares((name,), label))
             single = next(fits, None)
-            description = None if single else describe_exactly(self._draws(i, label))
             if single:
                 if single not in self.names:
                     self._say(single, self.mistakes[single], label, led=True)
-            elif description:
-                self._say(description.name, description.text, label, led=True)
-            else:
-                description = describe_roughly(self._draws(i, label))
-                self._say(None, f"{_MORE} {description.text}", label, led=True)
+            elif reason.mistakes and self._leaves_right(reason.mistakes, label):  # or it may follow from them
+                description = describe_exactly(self._draws(i, label))
+                if description:
+                    self._say(description.name, description.text, label, led=True)
+                else:
+                    description = describe_roughly(self._draws(i, label))
+                    self._say(None, f"{_MORE} {description.text}", label, led=True)
 
     def _is_exact(self, i, label, reason):
         description = describe_exactly(self._draws(i, label))
@@ -351,6 +379,55 @@ class _Search(Evidence):
             left = [label for label in left if not self._is_explained_by_some(chosen, label)]
         return not left and not self.contradicted()
 
+    # --- only what is true of this run --------------------------------------------------------------------------------
+
+    def keep_what_is_true(self):
+        """Drop each text that claims something of every call and is not true of all calls at hand."""
+        known = list(dict.fromkeys(said.name for said in self.said if said.name in self.mistakes))
+        claims = [said for said in self.said if self._claims_all_calls(said)]
+        explained = len({said.name for said in claims}) == 1 and all(
+            self._is_explained_by_some(known, label) for label in self.labels
+        )
+        explained = explained or (known and self.trials.compatible(known) and self._is_complete(tuple(known)))
+        kept = [s for s in self.said if s not in claims or explained or self._is_complete((s.name,))]
+        if any(said.name for said in kept):
+            kept = [
+                said for said in kept if said.name or said.led or said.sure
+            ]  # "the largest error is at …" adds nothing
+        if not any(said.text for said in kept) and self.failing:
+            i = min(self.failing)
+            description = describe_roughly(self._draws(i, self.failing[i][0]))
+            kept = [_Said(None, description.text, sure=False)]
+        self.said = kept
+
+    def _claims_all_calls(self, said):
+        if said.name not in self.mistakes:
+            return False
+        return said.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(said.text))
+
+    def _leaves_right(self, mistakes, label):
+        """Whether a right answer with these mistakes is right in a case."""
+        return not any(self._changes(mistakes, number) for number in self.labels[label])
+
+    def _changes(self, mistakes, number):
+        variant, expected = self._try(mistakes, number)[0], self.found[number].expected
+        return variant is None or not all(map(close, variant, expected))
+
+    def where(self):
+        """The cases that fail, or those that are right although the named mistakes are wrong in them."""
+        failed = [label for label, numbers in self.labels.items() if not all(self.found[n].right for n in numbers)]
+        right = [label for label in self.labels if label not in failed]
+        if not right:
+            return ""
+        if "" in right:
+            return f" The plain case is right; it fails with {cases_of(failed)}."
+        if not self.first_failed.tried.crash:  # a crash happens in each case that has its cause
+            known = tuple(name for name in self.names if name in self.mistakes)
+            if not known or len(known) < len(self.names) or not self.trials.compatible(known):
+                return ""
+            right = [label for label in right if all(self._changes(known, n) for n in self.labels[label])]
+        return f" It is right with {cases_of(right)}." if right else ""
+
     # --- mistakes that something contradicts --------------------------------------------------------------------------
 
     def contradicted(self):
@@ -367,8 +444,8 @@ class _Search(Evidence):
         for i, right in enumerate(finding.expected):
             if self._follows(i, finding) or (alone is not None and close(alone[i], right)):
                 continue
-            if i in finding.wrong and finding.case.extended:
-                continue  # more may be missing there than this mistake
+            if finding.case.extended and (i in finding.wrong or not self.first_failed.case.extended):
+                continue  # another branch of the code, in which more may be missing than this mistake, or less
             shape = finding.results[i].shape
             if i in finding.wrong and alone is not None and shape not in (alone[i].shape, right.shape):
                 continue  # the wrong shape is another mistake, which may hide this one

@@ -7,15 +7,18 @@ from textwrap import fill
 import numpy as np
 
 from ..exercise import call
-from .attempt import argument_names, attempt
+from .attempt import RULES, argument_names, attempt, calls_in
 from .compare import as_results, close, wrong_structure
 from .describe import Draw, about_crash, about_structure
-from .explain import MOST_TEXTS, explain
+from .describe.draw import listed
+from .explain import MOST_TEXTS, cases_of, explain
 from .ignored import arrays_of, ignored_arguments
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
 CHANGED = "changes its input"
 OTHER_DTYPE = "another dtype"
+SHARED = "copy or view"
+NOT_REFUSED = "does not raise the exception"
 WIDTH = 100  # of a message; the student's own lines are not wrapped
 
 
@@ -28,6 +31,7 @@ class Verdict:
     message: the text for the student; share: the fraction of cases that are right
     core: whether all core cases are right: the answer is right for the lecture, though extended cases may fail
     seed: check(name, answer, seed=verdict.seed) repeats the check with the same inputs
+    line: of the student's file, where one edit makes the answer right, or None; repair: this line after the edit
     """
 
     exercise: str
@@ -37,6 +41,8 @@ class Verdict:
     share: float = 0.0
     seed: int | None = None
     core: bool = False
+    line: int | None = None
+    repair: str = ""
 
     @property
     def passed(self):
@@ -59,12 +65,30 @@ class Trials:
             for case in exercise.cases(np.random.default_rng(child))
         ]  # fmt: skip
         self.cases += _with_other_numbers(self.cases[0])
+        self.cases.sort(key=lambda case: bool(case.raises))  # at the end: they have no results to explain
 
     @cached_property
     def expected(self):
         """The right results of every case."""
-        reference = self.exercise.reference
-        return [self.results(case, attempt(self.exercise, reference, case)) for case in self.cases]
+        return [self.results(case, tried) for case, tried in zip(self.cases, self._of_reference, strict=True)]
+
+    @cached_property
+    def shares(self):
+        """Whether the reference's results share memory with an argument, for every case."""
+        return [tried.shares for tried in self._of_reference]
+
+    @cached_property
+    def _of_reference(self):
+        return [attempt(self.exercise, self.exercise.reference, case) for case in self.cases]
+
+    def most(self, trials, work):
+        """At most this number of trials, fewer if a call of the exercise is so long that they exceed the work, which
+        is counted in calls of the interpreter."""
+        return min(trials, max(20, work // self._calls))
+
+    @cached_property
+    def _calls(self):
+        return calls_in(lambda: attempt(self.exercise, self.exercise.reference, self.cases[0]))
 
     @cached_property
     def ignored(self):
@@ -105,12 +129,21 @@ def _with_other_numbers(case):
     return []
 
 
-def judge(trials, attempts):
-    """The verdict on an answer, from its attempts at all cases of the trials."""
-    exercise = trials.exercise
-    found = []
-    for case, tried, expected in zip(trials.cases, attempts, trials.expected, strict=True):
-        found.append(Finding(exercise, case, tried, trials.results(case, tried), expected, tuple(found)))
+def findings(trials, attempts):
+    """A Finding for every attempt at the cases of the trials."""
+    found, attempts = [], _with_rules_of_all_calls(attempts)
+    for case, tried, expected, shares in zip(trials.cases, attempts, trials.expected, trials.shares, strict=True):
+        results = trials.results(case, tried)
+        found.append(Finding(trials.exercise, case, tried, results, expected, shares, tuple(found)))
+    return found
+
+
+def judge(trials, attempts, place=None):
+    """The verdict on an answer, from its attempts at all cases of the trials.
+
+    place: the Place in the student's code where one edit makes it right, or None
+    """
+    exercise, found = trials.exercise, findings(trials, attempts)
     failed = [finding for finding in found if not finding.right]
     if not failed:
         return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed, core=True)
@@ -118,29 +151,41 @@ def judge(trials, attempts):
     first = failed[0] if core else next(finding for finding in failed if not finding.case.extended)
     if first is found[0] and first.tried.crash and first.tried.crash.not_started:
         return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
-    also = {}
-    if any(finding.tried.changed for finding in failed):
-        also[CHANGED] = _about_change(failed)
-    if any(finding.other_dtype for finding in failed):
-        also[OTHER_DTYPE] = "The result must have the dtype that the caller asks for: `result.astype(dtype)`."
-    if all(finding.wrong == [] for finding in failed):
-        misconception, texts = " and ".join(also), list(also.values())
+    broken = _broken_contracts(failed)
+    if all(finding.wrong == [] for finding in failed):  # the numbers are right
+        misconception, texts = " and ".join(broken), list(broken.values())
+        summary, trace = "The results are right, but the function breaks a rule.", ""
+        where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
     else:
-        misconception, texts = explain(trials, found)
-        texts += [f"Also: {text}" for text in also.values()]
-        misconception = misconception or " and ".join(also) or None
-    summary, trace = first.fact()
+        misconception, texts, where = explain(trials, [finding for finding in found if not finding.case.raises], place)
+        texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
+        misconception = misconception or " and ".join(broken) or (place.kind if place else None)
+        summary, trace = first.fact({i for finding in found for i in finding.wrong or ()})
     if core:
         lead = f"right for the lecture; still to do: {'; '.join(_labels(failed))}. {summary}"
     else:
-        lead = f"{first.outcome}. {summary}{_where(failed, found)}"
+        lead = f"{first.outcome}. {summary}{where}"
     message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False)]
     message += [trace] if trace else []
     message += [
-        fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in texts[:MOST_TEXTS] if text
+        text if "\n" in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+        for text in texts[:MOST_TEXTS]
+        if text
     ]
+    if place:
+        message += [f"Here, line {place.line}:", place.shown]
     share = 1 - len(_labels(failed)) / len(_labels(found))
-    return Verdict(exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core)
+    return Verdict(
+        exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core,
+        place.line if place else None, place.repair if place else "",
+    )  # fmt: skip
+
+
+def _with_rules_of_all_calls(attempts):
+    """The attempts, without "rng not used" if a call of the answer did use it: not every call needs random numbers."""
+    if all(tried.crash or "rng not used" in tried.broken for tried in attempts):
+        return attempts
+    return [replace(t, broken=tuple(name for name in t.broken if name != "rng not used")) for t in attempts]
 
 
 def _not_started(exercise, crash):
@@ -151,49 +196,56 @@ def _not_started(exercise, crash):
     return f"{exercise.name}: not started."
 
 
-def _where(failed, found):
-    """The cases in which the answer is wrong, unless it is wrong in all."""
-    labels = _labels(failed)
-    right = [label for label in _labels(found) if label not in labels]
-    if not right:
-        return ""
-    if all(labels):
-        return f" The plain case is right; it fails with {_listed(labels)}."
-    return f" It is right with {_listed(right)}."
-
-
 def _labels(findings):
     return list(dict.fromkeys(finding.case.label for finding in findings))
 
 
-def _listed(labels):
-    """ "a", "a and with b", "a, with b and with c"; only the first three of many cases."""
-    if len(labels) > 4:
-        return f"{', with '.join(labels[:3])} and in {len(labels) - 3} other cases"
-    return " and with ".join([", with ".join(labels[:-1]), labels[-1]] if len(labels) > 1 else labels)
-
-
-def _about_change(failed):
-    names = list(dict.fromkeys(name for finding in failed for name in finding.tried.changed))
-    return (
-        f"It changes {' and '.join(names)}, but the caller still needs the old values. `x -= …`, `x *= …` and "
-        "`x[…] = …` write into the input. Make a new array."
-    )
+def _broken_contracts(failed):
+    """{name: text} of the rules that an answer breaks although its numbers may be right."""
+    broken = {}
+    if any(finding.tried.changed for finding in failed):
+        names = list(dict.fromkeys(name for finding in failed for name in finding.tried.changed))
+        broken[CHANGED] = (
+            f"It changes {' and '.join(names)}, but the caller still needs the old values. `x -= …`, `x *= …` and "
+            "`x[…] = …` write into the input. Make a new array."
+        )
+    if any(finding.other_dtype for finding in failed):
+        said = next(finding.other_dtype for finding in failed if finding.other_dtype)
+        broken[OTHER_DTYPE] = f"{said} The numbers lose digits, or do not fit to those of the caller."
+    for name, text in RULES.items():
+        if any(name in finding.tried.broken for finding in failed):
+            broken[name] = text
+    shared = [finding.memory for finding in failed if finding.memory]
+    if shared and CHANGED not in broken:
+        broken[SHARED] = shared[0]
+    if refused := [finding.not_refused for finding in failed if finding.not_refused]:
+        broken[NOT_REFUSED] = refused[0]
+    return broken
 
 
 class Finding:
     """One case: the expected and the actual results.
 
-    before: the findings of the earlier cases
+    shares: whether the right results share memory with an argument; before: the findings of the earlier cases
     """
 
-    def __init__(self, exercise, case, tried, results, expected, before=()):
+    def __init__(self, exercise, case, tried, results, expected, shares=None, before=()):
         self.exercise, self.case, self.tried, self.results, self.expected = exercise, case, tried, results, expected
-        self.before = before
+        self.shares, self.before = shares, before
+
+    @cached_property
+    def not_refused(self):
+        """A sentence on a call that must raise an exception and does not, or ""."""
+        if not self.case.raises or (self.tried.crash and self.tried.crash.kind == self.case.raises):
+            return ""
+        got = f"raised {self.tried.crash.kind}" if self.tried.crash else "returned a result"
+        return f"With {self.case.label}: it must raise {self.case.raises}, as its docstring says, but it {got}."
 
     @cached_property
     def wrong(self):
         """The indices of the wrong results, or None if there are no results."""
+        if self.case.raises:
+            return []
         if self.results is None:
             return None
         pairs = zip(self.results, self.expected, strict=True)
@@ -203,16 +255,33 @@ class Finding:
     def other_dtype(self):
         """A sentence on a result whose dtype is not the one that the call asks for, or ""."""
         wanted = self.case.options.get("dtype")
-        if wanted is None or self.results is None or self.exercise.drive is not call:
+        if self.results is None or self.case.raises or self.exercise.drive is not call:
             return ""
-        for result, array in zip(self.exercise.results, self.results, strict=True):
-            if array.dtype != wanted:
+        for result, array, expected in zip(self.exercise.results, self.results, self.expected, strict=True):
+            if wanted is not None and array.dtype != wanted:
                 return f"{result.name} must have dtype {np.dtype(wanted)}, got {array.dtype}."
+            if array.dtype.kind == expected.dtype.kind == "f" and array.dtype.itemsize < expected.dtype.itemsize:
+                return f"{result.name} must have dtype {expected.dtype}, that of the arguments, got {array.dtype}."
         return ""
+
+    @cached_property
+    def memory(self):
+        """A sentence on a result that is no view though the docstring promises one, or shares memory though it must
+        not, or ""."""
+        if self.exercise.drive is not call or self.case.raises or self.tried.shares in (None, self.shares):
+            return ""
+        promised = "a view of" in (self.exercise.reference.__doc__ or "")
+        if promised and self.shares:
+            return "The result must be a view of its argument, as the docstring says: numbers are not copied."
+        if promised or self.shares:
+            return ""
+        return "The result shares its memory with an argument, so a change of one changes the other. Make a new array."
 
     @property
     def right(self):
-        return self.wrong == [] and not self.tried.changed and not self.other_dtype
+        return self.wrong == [] and not (
+            self.tried.changed or self.tried.broken or self.other_dtype or self.memory or self.not_refused
+        )
 
     @property
     def _worst(self):
@@ -233,8 +302,11 @@ class Finding:
             return "wrong shape"
         return "wrong gradient" if self.exercise.is_gradient(self.exercise.results[i]) else "wrong value"
 
-    def fact(self):
-        """A sentence on the difference between actual and expected, and after a crash the student's lines."""
+    def fact(self, wrong_somewhere=()):
+        """A sentence on the difference between actual and expected, and after a crash the student's lines.
+
+        wrong_somewhere: the indices of the results that are wrong in any case, which are not called right
+        """
         if self.tried.crash:
             crash = self.tried.crash
             text = crash.text.partition("\n")[0]
@@ -242,10 +314,11 @@ class Finding:
         if self.wrong is None:
             return wrong_structure(self.exercise, self.case, self.tried.output), ""
         if not self.wrong:
-            return self.other_dtype or "The returned values are right.", ""
+            return self.other_dtype, ""
         i = self._worst
-        names = " and ".join(self.exercise.results[i].name for i in self.wrong)
-        right = [r.name for i, r in enumerate(self.exercise.results) if i not in self.wrong]
+        names = listed(self.exercise.results[i].name for i in self.wrong)
+        compared = [i for i, value in enumerate(self.expected) if value.size and np.any(value)]
+        right = [self.exercise.results[i].name for i in compared if i not in {*self.wrong, *wrong_somewhere}]
         also = f" ({', '.join(right)} right)" if right else ""
         actual, expected = self.results[i], self.expected[i]
         if actual.shape != expected.shape:
@@ -260,7 +333,7 @@ class Finding:
 
     def draw(self, i):
         """Result i next to the right one, for a description."""
-        results, arguments = self.exercise.results, self._arguments
+        results, arguments = self.exercise.results, self.arguments
         earlier = [before for before in self.before if before.wrong is not None and i not in before.wrong]
         names = [result.name for result in results]
         return Draw(
@@ -285,11 +358,11 @@ class Finding:
         )
 
     @property
-    def _arguments(self):
+    def arguments(self):
         return dict(zip(argument_names(self.exercise), self.case.arguments, strict=False)) | self.case.options
 
     def description(self):
         """The description of a crash or of an output of the wrong kind."""
         if self.tried.crash:
-            return about_crash(self.tried.crash, self.case, self._arguments)
+            return about_crash(self.tried.crash, self.case, self.arguments)
         return about_structure(self.exercise, self.tried.output, self.expected)

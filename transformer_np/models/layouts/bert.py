@@ -132,7 +132,9 @@ def heads(config):
 
 
 def writable(model):
-    """The model: the layout can represent every Bert."""
+    """The model. Raises ValueError for a pooling that the layout lacks."""
+    if model.config.pooling != "cls":
+        raise ValueError(f'pooling is "{model.config.pooling}", but BERT\'s layout only has the pooler of [CLS], "cls"')
     return model
 
 

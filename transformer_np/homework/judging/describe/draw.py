@@ -84,12 +84,14 @@ NAN_ADVICE = " NaN comes from 0/0, ∞/∞, ∞ − ∞ and 0 · ∞, and from t
 
 def floats(draw):
     """The finite numbers of both arrays as float64, (actual, expected), or None if they cannot be compared: they are
-    truth values or all zeros, or are finite in different places."""
+    truth values or all zeros, or differ in NaN and infinities."""
     if draw.is_boolean or draw.actual.dtype == bool:
         return None
     actual, expected = draw.actual.astype(float), draw.expected.astype(float)
     finite = np.isfinite(expected)
     if not np.array_equal(finite, np.isfinite(actual)) or not np.any(actual[finite]):
+        return None
+    if not np.array_equal(actual[~finite], expected[~finite], equal_nan=True):
         return None
     return actual[finite], expected[finite]
 

@@ -73,6 +73,8 @@ def constant_ratio(draw):
         text = f"{draw.name} is {name} times the right result.{_in_words(name)}"
         yield Description(f"constant factor {name}", text)
     number = f"{ratio:.3g}"
+    if number == "1":
+        return  # nothing that a student could look for
     yield Description(f"constant factor {number}", f"{draw.name} is {number} times the right result.")
 
 
@@ -269,7 +271,7 @@ def function_of_each_row(draw):
             if np.prod([expected.shape[i] for i in axes]) < 2:
                 continue
             if same(actual / total(actual), expected):
-                text = f"{draw.name} is not divided by its sum over {along}."
+                text = f"{draw.name} would be right if it were divided by its own sum over {along}."
                 yield Description(f"not divided by the sum over {along}", text)
             if same(actual, expected / total(expected)):
                 yield Description(

@@ -173,7 +173,7 @@ def factor_or_offset_of_each_row(draw):
         along = listed(letters[i] for i in others)
         square = (expected**2).sum(others, keepdims=True)
         ratio = (actual * expected).sum(others, keepdims=True) / np.where(square == 0, 1, square)
-        if close(actual, ratio * expected):
+        if close(actual, ratio * expected) and f"{ratio.min():.3g}" != f"{ratio.max():.3g}":
             text = (
                 f"{draw.name} is the right result times a factor. The factor is constant along {along} and "
                 f"differs along {each}, here from {ratio.min():.3g} to {ratio.max():.3g}. Is a factor missing, or is "
@@ -182,7 +182,7 @@ def factor_or_offset_of_each_row(draw):
             yield Description(f"a different factor for each {each}", text, exact=False)
             return
         offset = (actual - expected).mean(others, keepdims=True)
-        if close(actual, expected + offset):
+        if close(actual, expected + offset) and f"{offset.min():.3g}" != f"{offset.max():.3g}":
             text = (
                 f"{draw.name} is the right result plus a term. The term is constant along {along} and differs along "
                 f"{each}, here from {offset.min():.3g} to {offset.max():.3g}. Is a term missing, or is there an extra "

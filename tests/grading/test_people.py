@@ -1,0 +1,247 @@
+"""A course with people in it: notebooks, a roster, attempts, deadlines, and the feedback that students read."""
+
+import json
+import os
+from datetime import datetime, timedelta
+
+import pytest
+from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, rows_of
+
+from transformer_np.grading.feedback import page
+from transformer_np.grading.formats import gradescope, results_even_if_it_fails
+from transformer_np.grading.grade import Grade
+from transformer_np.grading.people import RosterError, people
+from transformer_np.grading.report import parts_of_mistake, student_report
+from transformer_np.grading.run import Grading
+from transformer_np.grading.submissions import code_of, read_submission
+from transformer_np.homework.course import parse_course
+from transformer_np.homework.judging.judge import Verdict
+
+TWO = 'exercises = ["softmax", "softmax_backward"]\n'
+DUE = datetime(2026, 6, 12, 12)
+TIMED = TWO + "deadline = 2026-06-12T12:00:00\n[late]\ngrace = 15\nper_day = 10\nmost_days = 3\n"
+WRONG = "def softmax(x, axis=-1):\n    return x\n"
+
+
+def notebook(*cells):
+    return json.dumps({"cells": [{"cell_type": kind, "source": source} for kind, source in cells], "nbformat": 4})
+
+
+def grade(tmp_path, course=TWO, **options):
+    folder = tmp_path / "in"
+    grading = Grading(folder, tmp_path / "g.csv", parse_course(course), limits=PATIENT, trust=True, **options)
+    return {grade.student: grade for grade in grading.run()}
+
+
+# --- notebooks -------------------------------------------------------------------------------------------------------
+
+
+def test_the_code_of_a_notebook():
+    cells = ("markdown", "# Title"), ("code", ["x = 1\n", "!pip install x\n", "x?"]), ("code", "%%bash\nrm -r /")
+    code = code_of(notebook(*cells).encode())
+    lines = code.decode().splitlines()
+    assert lines == ["# In [1]:", "x = 1", "pass  # !pip install x", "pass  # x?", "# In [2]:", "# %%bash", "# rm -r /"]
+    compile(code, "x", "exec")
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"cells": 3}', b'{"cells": [{}]}', b"[" * 100_000, b"\xff"])
+def test_what_is_no_notebook(tmp_path, content):
+    (tmp_path / "ada.ipynb").write_bytes(content)
+    handed_in = read_submission("ada", tmp_path / "ada.ipynb")
+    assert not handed_in.files
+    assert handed_in.remarks == ("ada.ipynb was skipped: it is not a notebook",)
+
+
+@pytest.mark.long
+def test_a_notebook_is_graded_and_a_cell_that_fails_leaves_the_others(tmp_path):
+    cells = [
+        ("code", SOFTMAX),
+        ("code", "import matplotlib.pyplot as plt\nplt.plot(1)"),
+        ("code", "%time 1\n" + BACKWARD),
+    ]
+    hand_in(tmp_path / "in", {})
+    (tmp_path / "in" / "ada.ipynb").write_text(notebook(*cells))
+    (ada,) = grade(tmp_path).values()
+    assert ada.points(parse_course(TWO)) == 2
+    assert "ada.ipynb could not be loaded (ImportError: matplotlib.pyplot.plot cannot be used here" in ada.remarks[0]
+    assert "cell 2" in ada.not_loaded["ada.ipynb"]
+    assert "plt.plot(1)" in ada.not_loaded["ada.ipynb"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_named(tmp_path, encoding):
+    (tmp_path / "ada.py").write_bytes(SOFTMAX.encode(encoding))
+    assert "it is UTF-16; save it as UTF-8" in read_submission("ada", tmp_path / "ada.py").remarks[0]
+
+
+# --- the roster ------------------------------------------------------------------------------------------------------
+
+
+def attempts_of(tmp_path, roster):
+    (tmp_path / "roster.csv").write_text(roster, encoding="utf-8")
+    found = people(tmp_path / "in", tmp_path / "roster.csv")
+    return {person.student: [attempt.path.name for attempt in person.attempts] for person in found}
+
+
+def test_whose_submission_it_is(tmp_path):
+    names = "ada", "adam", "hw1_ben_2", "ben-1", "cem", "Dana Doe_77_assignsubmission_file_", "stranger", "e.1"
+    folder = hand_in(tmp_path / "in", dict.fromkeys(names, SOFTMAX))
+    for number, name in enumerate(names):
+        os.utime(folder / f"{name}.py", (number, number))
+    roster = "\ufeffid;name;path\nada;;\nben;;\n3;;cem*\n99;dana doe;\nfay;;\ne.1;;\n"
+    assert attempts_of(tmp_path, roster) == {
+        "ada": ["ada.py"], "ben": ["hw1_ben_2.py", "ben-1.py"], "3": ["cem.py"],
+        "99": ["Dana Doe_77_assignsubmission_file_.py"], "fay": [], "e.1": ["e.1.py"],
+        "adam": ["adam.py"], "stranger": ["stranger.py"],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("roster", "told"),
+    [
+        ("", "line 1: there is no column id"),
+        ("name\nada\n", "line 1: there is no column id"),
+        ("id\n", "names nobody"),
+        ("id,name\nada,A\n,B\n", "line 3: the id is missing"),
+        ("id,submitted\nada,Friday\n", "line 2: submitted must be a time such as 2026-06-12T11:58, got 'Friday'"),
+    ],
+)
+def test_what_is_wrong_with_a_roster(tmp_path, roster, told):
+    hand_in(tmp_path / "in", {"ada": SOFTMAX})
+    with pytest.raises(RosterError, match=told):
+        attempts_of(tmp_path, roster)
+
+
+@pytest.mark.parametrize(
+    ("text", "when"),
+    [
+        ("2026-06-12 11:58:00.000000 UTC\n", datetime.fromisoformat("2026-06-12T11:58:00+00:00")),
+        ("2026-06-12 11:58:00+02:00", datetime.fromisoformat("2026-06-12T09:58:00+00:00")),
+    ],
+)
+def test_the_time_of_a_collected_submission(tmp_path, text, when):
+    hand_in(tmp_path / "in", {})
+    hand_in(tmp_path / "in" / "ada", {"a": SOFTMAX})
+    (tmp_path / "in" / "ada" / "timestamp.txt").write_text(text)
+    ((attempt,),) = [person.attempts for person in people(tmp_path / "in")]
+    assert (attempt.when.astimezone(), attempt.known_by) == (when, "timestamp.txt")
+
+
+def test_of_several_assignments_one_is_graded(tmp_path):
+    for place in ("ada/sheet1", "ada/sheet2", "ben/sheet2"):
+        (tmp_path / "in" / place).mkdir(parents=True)
+        hand_in(tmp_path / "in" / place, {place[-1]: SOFTMAX})
+    ((ada,), _), *others = [(person.attempts, person) for person in people(tmp_path / "in", assignment="sheet1")]
+    assert not others
+    assert list(read_submission("ada", ada.files).files) == ["1.py"]
+    with pytest.raises(ValueError, match="no submission to sheet3"):
+        people(tmp_path / "in", assignment="sheet3")
+
+
+@pytest.mark.long
+def test_everyone_on_the_roster_has_a_row(tmp_path):
+    hand_in(tmp_path / "in", {"ada": SOFTMAX + BACKWARD, "stranger": SOFTMAX})
+    (tmp_path / "roster.csv").write_text("id,name\nada,Ada Lovelace\nben,Ben\n")
+    grade(tmp_path, roster=tmp_path / "roster.csv")
+    rows = rows_of(tmp_path / "g.csv")
+    assert list(rows) == ["ada", "ben", "stranger"]
+    assert (rows["ada"]["name"], rows["ada"]["points"]) == ("Ada Lovelace", "2")
+    assert (rows["ben"]["name"], rows["ben"]["points"], rows["ben"]["remarks"]) == ("Ben", "0", "no submission")
+    assert rows["stranger"]["remarks"] == "not on the roster"
+    for name in rows:
+        for ending in ("md", "html"):
+            assert (tmp_path / "g_reports" / f"{name}.{ending}").exists()
+
+
+# --- attempts and the deadline ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("minutes", "days", "factor"),
+    [(-1, 0, 1), (0, 0, 1), (15, 0, 1), (16, 1, 0.9), (1440, 1, 0.9), (1441, 2, 0.8), (4 * 1440, 4, 0)],
+)
+def test_what_a_late_submission_costs(minutes, days, factor):
+    late, when = parse_course(TIMED).late, DUE + timedelta(minutes=minutes)
+    assert (late.days_late(when), late.factor(when)) == (days, pytest.approx(factor))
+
+
+def test_a_deadline_alone_costs_nothing():
+    late = parse_course(TWO + "deadline = 2026-06-12T12:00:00").late
+    assert (late.days_late(DUE + timedelta(days=9)), late.factor(DUE + timedelta(days=9))) == (9, 1)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("which", "points", "attempt"), [("last", "0.9", "3 of 3"), ("best", "2", "1 of 3")])
+def test_the_attempt_that_counts(tmp_path, which, points, attempt):
+    folder = hand_in(tmp_path / "in", {"ada-1": SOFTMAX + BACKWARD, "ada-2": SOFTMAX + DIAGONAL, "ada-3": WRONG})
+    for name, minutes in (("ada-1", -30), ("ada-2", 60), ("ada-3", 10)):
+        os.utime(folder / f"{name}.py", (time := (DUE + timedelta(minutes=minutes)).timestamp(), time))
+    (tmp_path / "roster.csv").write_text("id\nada\n")
+    grade(tmp_path, f'attempts = "{which}"\n' + TIMED, roster=tmp_path / "roster.csv")
+    row = rows_of(tmp_path / "g.csv")["ada"]
+    assert (row["points"], row["time from"]) == (points, "file")
+    assert row["attempt"] == attempt
+    assert ("1 day late (file): 90 % of the points" in row["remarks"]) == (which == "last")
+
+
+@pytest.mark.long
+def test_handing_in_again_does_not_erase_the_earlier_grade(tmp_path):
+    folder, best = hand_in(tmp_path / "in", {"ada": SOFTMAX + BACKWARD}), 'attempts = "best"\n' + TWO
+    os.utime(folder / "ada.py", (1000, 1000))
+    assert grade(tmp_path, best)["ada"].attempt == (1, 1)
+    hand_in(folder, {"ada": WRONG})
+    again = grade(tmp_path, best)["ada"]
+    assert (again.points(parse_course(best)), again.attempt) == (2, (1, 2))
+    assert json.loads((tmp_path / "g_reports" / "ada.1.json").read_text())["verdicts"][0]["outcome"] == "passed"
+    assert "Attempt 1 of 2 counts, the best." in (tmp_path / "g_reports" / "ada.md").read_text()
+    last = grade(tmp_path, TWO)["ada"]
+    assert (last.points(parse_course(TWO)), last.attempt) == (0, (2, 2))
+
+
+@pytest.mark.long
+def test_a_record_that_cannot_be_read_is_graded_again_with_a_remark(tmp_path):
+    hand_in(tmp_path / "in", {"ada": SOFTMAX})
+    grade(tmp_path)
+    (tmp_path / "g_reports" / "ada.json").write_text("[" * 100_000)
+    assert grade(tmp_path)["ada"].remarks == ("the last record of this grade could not be read",)
+    assert not grade(tmp_path)["ada"].remarks
+
+
+# --- what students read ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+def test_a_syntax_error_is_shown_once(tmp_path):
+    hand_in(tmp_path / "in", {"ada": "def softmax(x:\n    return x\n"})
+    ada = grade(tmp_path)["ada"]
+    course = parse_course(TWO)
+    for text in (student_report(ada, course, ""), page(ada, course, ""), gradescope([ada], course)):
+        assert text.count("def softmax(x:") == 1
+        assert text.count("could not be loaded (SyntaxError)") == 2
+
+
+def test_a_page_escapes_what_students_wrote():
+    verdict = Verdict("softmax", "crashed", "<script>alert(1)</script>", "<b>", core=False)
+    bad = Grade("<img src=x>", {"softmax": verdict}, ("<i>",), not_loaded={"<a>.py": "<u>"}, name="<h1>")
+    text = page(bad, parse_course('exercises = ["softmax"]'), "<run>")
+    for tag in ("script", "img", "i>", "a>", "u>", "b>", "run"):
+        assert f"<{tag}" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_mistakes_made_together_count_for_each_of_them():
+    from transformer_np.homework import all_exercises
+
+    one, other, *_ = [name for name in all_exercises()["softmax"].mistakes if " and " not in name]
+    assert parts_of_mistake("softmax", f"{one} and {other}") == [one, other]
+    assert parts_of_mistake("softmax", one) == [one]
+    assert parts_of_mistake("softmax", "this and that") == ["this and that"]
+    assert parts_of_mistake("softmax", None) == []
+
+
+def test_results_json_is_written_even_after_an_error(tmp_path):
+    with pytest.raises(ZeroDivisionError), results_even_if_it_fails(tmp_path / "results.json"):
+        raise ZeroDivisionError("division by zero")
+    said = json.loads((tmp_path / "results.json").read_text())
+    assert said["score"] == 0
+    assert "ZeroDivisionError: division by zero" in said["output"]

@@ -1,0 +1,101 @@
+"""LoRA in whole models: the model starts as it was, only the thin matrices learn, and merging changes no output."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from transformer_np.inspection.gradcheck import OutputOf, check_gradients
+from transformer_np.layers import add_lora, merge_lora
+from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Llama, LlamaConfig, T5Config
+from transformer_np.training import AdamW
+
+IDS = np.array([[4, 5, 6, 3], [5, 4, 1, 2]])
+MODELS = {
+    "bert": lambda: Bert(BertConfig(9, 9, 12, 3, 2, 10, num_classes=3, dropout=0.0, dtype="float64")),
+    "gpt": lambda: GPT(GPTConfig(9, 9, 12, 3, 2, 10, dtype="float64")),
+    "llama": lambda: Llama(LlamaConfig(9, 9, 16, 4, 2, num_layers=2, d_ff=10, qkv_bias=True, dtype="float64")),
+}
+
+
+def output(model):
+    return model.classify(IDS) if isinstance(model, Bert) else model(IDS)
+
+
+@pytest.fixture(params=MODELS)
+def model(request, rng):
+    model = MODELS[request.param]()
+    for parameter in model.parameters():
+        parameter.data = rng.normal(size=parameter.shape) / len(parameter.shape)
+    return model
+
+
+def randomise(model, rng):
+    for parameter in model.learned().values():
+        parameter.data = 0.15 * rng.normal(size=parameter.shape)
+
+
+def test_the_model_starts_as_it_was_and_only_the_thin_matrices_learn(model):
+    before, names = output(model), set(dict(model.named_parameters()))
+    assert np.array_equal(output(add_lora(model, 2, rng=0)), before)
+    learned = model.learned()
+    assert len(learned) == 2 * 4 * 2 and not names & learned.keys()
+    assert {name.rsplit(".", 2)[1] for name in learned} == {"lora_q", "lora_k", "lora_v", "lora_o"}
+    assert {min(p.shape) for p in learned.values()} == {2}
+
+
+def test_gradients(model, rng):
+    randomise(add_lora(model, 2, rng=0), rng)
+    target = OutputOf(model, "classify") if isinstance(model, Bert) else model
+    report = check_gradients(target, IDS)
+    assert report.passed, str(report)
+    assert len(report.entries) == len(model.learned())
+
+
+def test_only_the_upper_blocks(model):
+    add_lora(model, 2, rng=0, first=1)
+    assert all(name.startswith("blocks.1.") for name in model.learned())
+
+
+def test_merged_it_is_an_ordinary_model_of_the_same_outputs(model, rng):
+    kinds, names = [type(m) for _, m in model.named_modules()], list(model.state_dict())
+    randomise(add_lora(model, 2, rng=0), rng)
+    before = output(model)
+    merge_lora(model)
+    np.testing.assert_allclose(output(model), before, rtol=1e-10)
+    assert [type(m) for _, m in model.named_modules()] == kinds
+    assert list(model.state_dict()) == names == list(model.learned())
+
+
+def test_a_step_changes_what_learns_and_nothing_else(model):
+    add_lora(model, 2, rng=0)
+    before, optimizer = model.state_dict(), AdamW(model.learned().values(), lr=0.1)
+    for _ in range(2):  # in the first one, the gradient of A is 0
+        optimizer.zero_grad()
+        model.backward(np.ones_like(output(model)))
+        optimizer.step()
+    changed = {name for name, values in model.state_dict().items() if not np.array_equal(values, before[name])}
+    assert changed == set(model.learned())
+
+
+def test_a_frozen_parameter_is_no_business_of_an_optimizer(model):
+    with pytest.raises(ValueError, match=r"model.learned\(\)"):
+        AdamW(model.freeze().parameters())
+    assert AdamW(model.unfreeze().parameters()).parameters
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies_are_adapted_too(model, copied, rng):
+    randomise(add_lora(model, 2, rng=0), rng)
+    other = copied(model)
+    assert np.array_equal(output(other), output(model)) and other.learned().keys() == model.learned().keys()
+
+
+def test_a_model_of_other_attentions_is_refused(model):
+    with pytest.raises(ValueError, match=r"got Adapted(Grouped)?Attention"):
+        add_lora(add_lora(model, 2), 2)
+    with pytest.raises(ValueError, match="got T5"):
+        add_lora(T5(T5Config(9, 12, 3, 4, 1, 1, 10)), 2)
+    with pytest.raises(ValueError, match="rank is 13, more than a matrix of shape"):
+        add_lora(MODELS["bert"](), 13)

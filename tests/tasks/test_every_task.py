@@ -1,0 +1,262 @@
+"""What holds for every task: its options, its folder, its interruptions, and what its run is used with."""
+
+import json
+import os
+import signal
+import time
+from dataclasses import fields
+from typing import get_args
+
+import numpy as np
+import pytest
+
+from transformer_np import cli
+from transformer_np.support.files import LOCK, held
+from transformer_np.tasks import all_tasks, runs
+from transformer_np.tasks.task import HOW
+from transformer_np.training import Trainer, load_checkpoint
+
+WORDS = "ana sings loudly now rui reads quietly today eva runs quickly never".split()
+PAIRS = [(a, b) for a in WORDS for b in WORDS]
+SIZES = {"layers": 1, "heads": 2, "d_model": 8, "d_ff": 10, "dropout": 0.2, "batch_size": 8, "warmup": 3}
+ENCODER = {**SIZES, "max_len": 9}
+FILES = {
+    "pairs": "".join(f"{a} {b}\t{b} {a}\n" for a, b in PAIRS),
+    "data": "".join(f"{'early' if a < b else 'late'}\t{a} {b}\n" for a, b in PAIRS),
+    "text": "\n".join(f"{a} {b} {a}" for a, b in PAIRS),
+}
+CASES = {
+    "translate": {"pairs": "pairs", **ENCODER, "label_smoothing": 0.3, "lr": 0.01},
+    "gpt": {"text": "text", **SIZES, "block_size": 7, "head": "untied", "bias": "yes", "clip": 0.3, "lr": 0.01},
+    "classify": {"data": "data", **ENCODER, "label_smoothing": 0.1, "lr": 0.01},
+    "mlm": {"text": "text", **ENCODER, "weight_decay": 0.3},
+    "xl": {"text": "text", **SIZES, "segment_len": 4, "mem_len": 3, "eval_mem_len": 7, "norm": "pre"},
+    "t5": {"tasks": "spans", "text": "text", **SIZES, "d_head": 3, "block_size": 16, "vocab_size": 280},
+    "word2vec": {"text": "text", "batch_size": 20, "d_model": 6, "window": 3, "min_count": 1, "subsample": 0.01},
+}
+TASKS = {task.kind: task for task in all_tasks()}
+every_task = pytest.mark.parametrize("kind", TASKS)
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Every test in a folder of its own, with all files."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def train(kind, folder, steps=7, how=None, **more):
+    options = TASKS[kind].Options(**{**CASES[kind], "steps": steps, "seed": 3, **more})
+    return TASKS[kind].train(options, folder, progress=False, **how or {})
+
+
+def state(folder):
+    """Everything in the checkpoint of a run, except for the seconds that it took."""
+    tensors, header = load_checkpoint(folder / runs.CHECKPOINT)
+    return {**{name: array.tobytes() for name, array in tensors.items()}, **header, "seconds": None}
+
+
+def test_there_is_a_case_for_every_task():
+    assert CASES.keys() == TASKS.keys()
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+
+def wrong_values(field):
+    """Values that the annotation and the metadata of an option exclude, with the error of each."""
+    kind, accepted = (*get_args(field.type), field.type)[0], field.metadata
+    if kind is int:
+        return [(accepted["least"] - 1, ValueError), (2.5, TypeError), (True, TypeError), ("3", TypeError)]
+    if kind is float:
+        values = {"(0, ∞)": [0.0], "[0, ∞)": [-1.0], "[0, 1)": [1.0, -0.5]}[accepted["interval"]]
+        bad = [*values, float("nan"), float("inf")]
+        return [*((value, ValueError) for value in bad), ("fast", TypeError), (True, TypeError)]
+    if kind is bool:
+        return [("no", TypeError), (0, TypeError)]
+    return [("other", ValueError), (3, ValueError)] if accepted["choices"] else [(3, TypeError), (b"a", TypeError)]
+
+
+@every_task
+def test_every_option_is_checked(kind):
+    Options = TASKS[kind].Options
+    for field in fields(Options):
+        for value, error in wrong_values(field):
+            with pytest.raises(error, match=field.name):
+                Options(**{field.name: value})
+        if field.default is not None:
+            with pytest.raises((TypeError, ValueError), match=field.name):
+                Options(**{field.name: None})
+
+
+@every_task
+def test_every_option_is_a_flag_and_arrives(kind, monkeypatch, capsys):
+    task, given = TASKS[kind], {**CASES[kind], "steps": 3, "seed": 5}
+    asked = {}
+    monkeypatch.setattr(type(task), "train", lambda self, *args, **how: asked.update(args=args, **how) or 1 / 0)
+    flags = [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", str(value))]
+    how = ["--validate-every", "2", "--save-every", "0.5", "--keep", "last", "--workers", "1"]
+    assert cli.main(["train", kind, *flags, "--out", "here", *how]) == 3
+    assert asked["args"] == (task.Options(**given), "here")
+    assert {name: asked[name] for name in HOW} == {
+        "workers": 1,
+        "validate_every": 2,
+        "save_seconds": 0.5,
+        "keep": "last",
+    }
+    assert cli.main(["train", kind, "--batch-size", "0"]) == 2
+    assert "--batch-size must be at least 1, got 0" in capsys.readouterr().err
+
+
+@every_task
+def test_a_path_may_be_a_path(kind, here):
+    (name,) = CASES[kind].keys() & FILES.keys()
+    Options = TASKS[kind].Options
+    other = {"tasks": "spans"} if kind == "t5" else {}
+    assert Options(**{name: here / name, **other}) == Options(**{name: str(here / name), **other})
+
+
+# --- folders ---------------------------------------------------------------------------------------------------------
+
+
+@every_task
+def test_what_cannot_be_trained_leaves_nothing_behind(kind, here):
+    (name,) = CASES[kind].keys() & FILES.keys()
+    with pytest.raises(FileNotFoundError, match="there is no file nowhere"):
+        train(kind, here / "run", **{name: "nowhere"})
+    if "heads" in CASES[kind] and kind != "t5":
+        with pytest.raises(ValueError, match="num_heads must divide d_model, got 3 heads for d_model = 8"):
+            train(kind, here / "run", heads=3)
+    assert not (here / "run").exists()
+
+
+@every_task
+def test_the_run_is_what_its_folder_gives(kind, here):
+    run = train(kind, here / "run")
+    assert np.isfinite(run.validation_loss) and all(0 <= share <= 1 for share in run.measured.values())
+    Result = TASKS[kind].Result
+    if Result is None:  # it is fine-tuned
+        return
+    of, loaded = Result.of(run), Result.load(here / "run")
+    assert vars(of).keys() == vars(loaded).keys()
+    if kind == "word2vec":
+        assert of.words == loaded.words and np.array_equal(of.vectors, loaded.vectors)
+    else:
+        theirs = loaded.model.state_dict()
+        assert all(np.array_equal(values, theirs[name]) for name, values in of.model.state_dict().items())
+    (here / "run" / runs.DESCRIPTION).write_text(json.dumps({"kind": kind, "options": {"depth": 3}}))
+    with pytest.raises(ValueError, match=r"run\.json is damaged"):
+        Result.load(here / "run")
+
+
+@every_task
+def test_resume_refuses_other_options_and_other_data(kind, here):
+    task, (name,) = TASKS[kind], CASES[kind].keys() & FILES.keys()
+    train(kind, here / "run", steps=2)
+    before = (here / "run" / runs.DESCRIPTION).read_bytes()
+    with pytest.raises(ValueError, match=r"started with batch_size \d+, not 7, seed 3, not 4; only steps may change"):
+        task.train({"batch_size": 7, "seed": 4}, here / "run", resume=True)
+    with pytest.raises(ValueError, match=r"steps is 1, but the run in .* has already done 2"):
+        task.train({"steps": 1}, here / "run", resume=True)
+    (here / name).write_text(FILES[name] * 2 if kind != "translate" else FILES[name] + "new\tnovo\n")
+    with pytest.raises(ValueError, match="the data differ from those"):
+        task.train({}, here / "run", resume=True)
+    assert (here / "run" / runs.DESCRIPTION).read_bytes() == before
+
+
+# --- interruptions ---------------------------------------------------------------------------------------------------
+
+ODD = {"validate_every": 2, "keep": "best", "save_seconds": 0.0}
+
+
+@every_task
+@pytest.mark.parametrize("how", [ODD, {**ODD, "keep": "last", "validate_every": 3}])
+def test_interrupted_is_uninterrupted(kind, here, monkeypatch, how):
+    whole = train(kind, here / "whole", how=how)
+    step = Trainer._one_step
+
+    def stopping(self, batch, due=False):
+        if self.step in (1, 4):  # Ctrl-C in the second step, and in the first one after it was resumed
+            os.kill(os.getpid(), signal.SIGINT)
+        return step(self, batch, due)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "_one_step", stopping)
+        assert train(kind, here / "parts", how=how).trainer.step == 2
+        assert TASKS[kind].train({}, here / "parts", resume=True, progress=False).trainer.step == 5
+    resumed = TASKS[kind].train({}, here / "parts", resume=True, progress=False)
+    assert state(here / "parts") == state(here / "whole")
+    assert resumed.trainer.history.losses == whole.trainer.history.losses
+    assert resumed.trainer.history.validation == whole.trainer.history.validation
+    assert (resumed.validation_loss, resumed.measured, resumed.kept) == (
+        whole.validation_loss,
+        whole.measured,
+        whole.kept,
+    )
+    stored = json.loads((here / "parts" / runs.DESCRIPTION).read_text())
+    assert {name: stored[name] for name in HOW} == {"workers": 1, **how}
+
+
+def _free(folder):
+    try:
+        with held(folder):
+            return True
+    except FileExistsError:
+        return False
+
+
+def killed_until_done(kind, folder, how, kills, rng, longest):
+    """Train in processes that are killed at random moments, `kills` times, and then to the end."""
+    for number in range(kills + 1):
+        while (folder / LOCK).exists() and not _free(folder):  # until the last worker has noticed
+            time.sleep(0.01)
+        if not (child := os.fork()):
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process, as SIGKILL does
+            signal.setitimer(signal.ITIMER_REAL, rng.uniform(0, longest) if number < kills else 0)
+            if (folder / runs.DESCRIPTION).exists():
+                TASKS[kind].train({}, folder, resume=True, progress=False)
+            else:
+                train(kind, folder, how=how, steps=30)
+            os._exit(0)
+        rng.random()
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        assert code in ((0, -signal.SIGALRM) if number < kills else (0,))
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@every_task
+def test_killed_at_random_moments_is_uninterrupted(kind, here):
+    how = {"validate_every": 3, "keep": "best", "save_seconds": 0.0}
+    whole = train(kind, here / "whole", how=how, steps=30)
+    longest = 2 * whole.trainer.history.seconds + 0.1
+    killed_until_done(kind, here / "killed", how, 20, np.random.default_rng(), longest)
+    assert state(here / "killed") == state(here / "whole")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("kind", ["translate", "xl"])
+def test_two_processes_killed_at_random_moments(kind, here):
+    """The number of processes is stored before the first step, and decides the last bits of sums."""
+    how = {"validate_every": 3, "keep": "best", "save_seconds": 0.0, "workers": 2}
+    whole = train(kind, here / "whole", how=how, steps=30)
+    longest = 2 * whole.trainer.history.seconds + 0.2
+    killed_until_done(kind, here / "killed", how, 6, np.random.default_rng(), longest)
+    assert state(here / "killed") == state(here / "whole")
+
+
+@every_task
+def test_a_deleted_checkpoint_is_said_as_it_is(kind, here):
+    whole = train(kind, here / "run", steps=3)
+    lines, again = [], {"resume": True, "progress": False}
+    (here / "run" / runs.CHECKPOINT).unlink()
+    resumed = TASKS[kind].train({}, here / "run", **again, report=lines.append)
+    assert "checkpoint.history is there, but checkpoint.safetensors is not: it was deleted, or" in lines[-1]
+    assert resumed.trainer.history.losses == whole.trainer.history.losses
+    for name in (runs.CHECKPOINT, "checkpoint.history"):
+        (here / "run" / name).unlink()
+    TASKS[kind].train({}, here / "run", **again, report=lines.append)
+    assert lines[-1] == "nothing was saved yet: this run starts from the beginning"

@@ -1,0 +1,118 @@
+"""A pytest plugin: in a folder with a student's homework.py, `pytest` has one test per exercise of its course.
+
+A right answer passes, an exercise that is not started is skipped with the next step, and a wrong answer fails with the
+text of the verdict. The package is loaded only when such a file is found; everywhere else the plugin does nothing.
+"""
+
+from pathlib import Path
+
+import pytest
+
+FILE = "homework.py"
+MARK = b"transformer-np homework"  # in the first lines of every file that `start` writes
+_KEY = "homework"
+
+
+def _is_ours(path):
+    if path.name != FILE:
+        return False
+    try:
+        with open(path, "rb") as file:
+            return MARK in file.read(4000)
+    except OSError:
+        return False
+
+
+def pytest_collect_file(file_path, parent):
+    if _is_ours(file_path) and not parent.session.isinitpath(file_path):  # a named file is a module for pytest
+        return HomeworkFile.from_parent(parent, path=file_path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makemodule(module_path, parent):
+    if _is_ours(module_path):
+        return HomeworkFile.from_parent(parent, path=module_path)
+
+
+class HomeworkFile(pytest.File):
+    def collect(self):
+        from ..homework.course import FILE as COURSE
+        from ..homework.course import CourseError, opened
+        from ..homework.limit import TimeLimit
+        from ..homework.path import own_folder
+        from ..homework.submission import Checks, LoadError, load
+
+        beside = self.path.parent / COURSE
+        try:
+            with opened(beside if beside.exists() else None) as course:
+                self.folder, limit = own_folder(), TimeLimit(ends_process=True)
+                submission = load(self.path, limit.seconds)
+                self.checks, names = Checks(submission, limit=limit), list(course.points)
+        except (CourseError, LoadError, OSError, ValueError) as error:
+            raise self.CollectError(str(error)) from None
+        for name in names:
+            yield HomeworkItem.from_parent(self, name=name)
+
+
+class WrongAnswer(Exception):
+    """A wrong answer; the text is that of its verdict."""
+
+
+class HomeworkItem(pytest.Item):
+    def runtest(self):
+        from ..homework.path import exercises_in
+        from ..homework.record import note
+
+        checks = self.parent.checks
+        with exercises_in(self.parent.folder):
+            standing = checks.of(self.name)
+            note([standing.verdict], self.path.parent, where=FILE)
+        self.user_properties.append((_KEY, self._state(standing)))
+        if standing.not_started:
+            pytest.skip(f"{self._reason(standing)} Next: transformer-np homework hint {self.name}")
+        if standing.waits_for:
+            pytest.skip(f"right as soon as your {' and '.join(standing.waits_for)} is")
+        if not standing.passed:
+            again = f"transformer-np homework check {FILE} {self.name} --seed {checks.seed}"
+            raise WrongAnswer(f"{standing.verdict.message}\n\nThe same inputs again: {again}")
+
+    @staticmethod
+    def _state(standing):
+        return "right" if standing.passed else "wrong" if standing.failed else "open"
+
+    @staticmethod
+    def _reason(standing):
+        """Why an exercise counts as not started: "not started.", "not started: it is imported from …"."""
+        return standing.verdict.message.partition(": ")[2].replace("\n", " ")
+
+    def repr_failure(self, excinfo):
+        if isinstance(excinfo.value, WrongAnswer):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
+
+    def reportinfo(self):
+        answer = self.parent.checks.submission.answers.get(self.name)
+        code = getattr(answer, "__code__", None)
+        return self.path, code.co_firstlineno - 1 if code else None, self.name
+
+
+def pytest_terminal_summary(terminalreporter):
+    reports = [
+        (report, state)
+        for group in terminalreporter.stats.values()
+        for report in group
+        if getattr(report, "when", "") == "call"
+        for key, state in report.user_properties
+        if key == _KEY
+    ]
+    if not reports:
+        return
+    states = [state for _, state in reports]
+    said = f"{states.count('right')} of {len(states)} exercises right"
+    if "wrong" in states:
+        said += f", {states.count('wrong')} wrong"
+    following = [report.nodeid for report, state in reports if state == "open"]
+    if following and "wrong" not in states:
+        name = following[0].rpartition("::")[2]
+        said += f". Next: {name} (transformer-np homework hint {name})"
+    terminalreporter.write_line(f"{Path(reports[0][0].nodeid.partition('::')[0])}: {said}")

@@ -1,0 +1,38 @@
+"""The feedback for one student as a page of HTML, which a browser or a learning platform shows."""
+
+from html import escape
+
+from .report import explained, rows_of_report, summary
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 46rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+table { border-collapse: collapse; width: 100%; }
+th, td { text-align: left; padding: .3rem .6rem; border-bottom: 1px solid #ddd; }
+pre { background: #f6f6f6; padding: .8rem; overflow-x: auto; white-space: pre-wrap; }
+.passed { color: #0a6b3d; } .below, footer { color: #666; font-size: .9rem; }
+@media (prefers-color-scheme: dark) { body { background: #161616; color: #ddd; } pre { background: #242424; } }
+"""
+
+
+def page(grade, rubric, run):
+    """The report on one student. run: a sentence on the settings of the grading"""
+    title = " ".join(f"{grade.student}{f', {grade.name}' if grade.name else ''}".split())
+    rows = list(rows_of_report(grade, rubric))
+    parts = [f"<h1>{escape(title)}</h1>", f"<p>{escape(rubric.title)}</p>" if rubric.title else ""]
+    parts.append(f"<p>{escape(summary(grade, rubric))}</p>")
+    if grade.remarks:
+        parts.append(f"<ul>{''.join(f'<li>{escape(remark)}</li>' for remark in grade.remarks)}</ul>")
+    parts.append("<table><tr><th>exercise</th><th>points</th><th>outcome</th><th>mistake</th></tr>")
+    for name, points, outcome, mistake in rows:
+        cells = "".join(f"<td>{escape(text)}</td>" for text in (name, points, outcome, mistake))
+        parts.append(f'<tr class="{"passed" if outcome == "passed" else ""}">{cells}</tr>')
+    parts.append("</table>")
+    for name, text, below in explained(grade, rubric):
+        parts.append(f"<h2>{escape(name)}</h2><pre>{escape(text)}</pre>")
+        parts.append(f'<p class="below">{escape(below)}</p>' if below else "")
+    body = "\n".join(filter(None, parts))
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
+        f'<meta name="viewport" content="width=device-width">\n<style>{_STYLE}</style>\n</head>\n'
+        f"<body>\n{body}\n<footer>{escape(run)}</footer>\n</body>\n</html>\n"
+    )

@@ -1,0 +1,72 @@
+"""A grade: the verdicts on a submission and the remarks, and its record, which the next grading reads."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+
+from ..homework.judging.judge import OUTCOMES, Verdict
+
+
+@dataclass(frozen=True)
+class Grade:
+    """verdicts: {name of an exercise: Verdict}; layers: the isolation of the submission
+    not_loaded: {file: why it could not be loaded, with the student's lines}
+    name: of the student, if a roster says it; handed_in: the time, None without a submission; known_by: where the time
+        comes from; attempt: 2 of 3; days_late, factor: what the deadline makes of the points
+    alike: with whose answers its own are alike, for the teacher
+    """
+
+    student: str
+    verdicts: dict
+    remarks: tuple[str, ...] = ()
+    layers: tuple[str, ...] = ()
+    not_loaded: dict = field(default_factory=dict)
+    name: str = ""
+    handed_in: datetime | None = None
+    known_by: str = ""
+    attempt: tuple[int, int] = (1, 1)
+    days_late: int = 0
+    factor: float = 1.0
+    alike: str = ""
+
+    def points(self, rubric):
+        """The points for the core."""
+        return self._points(rubric, extended=False)
+
+    def extended_points(self, rubric):
+        return self._points(rubric, extended=True)
+
+    def _points(self, rubric, extended):
+        parts = [part for part in rubric.parts if part.extended == extended]
+        return self.factor * sum(rubric.points_for(part, self.verdicts[part.exercise]) for part in parts)
+
+
+def as_record(grade, content, rules, seed):
+    return {
+        "content": content,
+        "rules": rules,
+        "seed": seed,
+        "student": grade.student,
+        "handed in": grade.handed_in and grade.handed_in.isoformat(),
+        "known by": grade.known_by,
+        "remarks": grade.remarks,
+        "layers": grade.layers,
+        "not loaded": grade.not_loaded,
+        "verdicts": [asdict(verdict) for verdict in grade.verdicts.values()],
+    }
+
+
+def read_record(path, student, names):
+    """(the recorded Grade, the hashes of its submission and its rules, its seed), or None if the file is no record
+    with these exercises."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        verdicts = {said["exercise"]: Verdict(**said) for said in record["verdicts"]}
+        if not set(names) <= set(verdicts) or not all(verdict.outcome in OUTCOMES for verdict in verdicts.values()):
+            return None
+        handed_in = record["handed in"] and datetime.fromisoformat(record["handed in"])
+        remarks, layers = tuple(map(str, record["remarks"])), tuple(map(str, record["layers"]))
+        of = Grade(student, verdicts, remarks, layers, dict(record["not loaded"]), "", handed_in, record["known by"])
+        return of, record["content"], record["rules"], record["seed"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None

@@ -1,0 +1,46 @@
+"""A deadline and what a late submission costs: the keys `deadline` and `[late]` of a course."""
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+_DAY = timedelta(days=1)
+# {key of [late]: (its range, in words; its largest value)}
+KEYS = {
+    "grace": ("minutes, 0 or more", math.inf),
+    "per_day": ("percent of the points, in 0 … 100", 100),
+    "most_days": ("whole days, 0 or more", math.inf),
+}
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """due: a local time; grace: minutes; per_day: percent of the points that every day begun takes off
+    most_days: after so many days a submission gets no points; None: it always gets what per_day leaves
+    """
+
+    due: datetime
+    grace: float = 0.0
+    per_day: float = 0.0
+    most_days: int | None = None
+
+    def days_late(self, when):
+        """The days begun since the deadline; 0 for a submission in time or within the grace."""
+        late = when - self.due
+        return 0 if late <= timedelta(minutes=self.grace) else max(1, math.ceil(late / _DAY))
+
+    def factor(self, when):
+        """The part of its points that a submission of this time keeps, in 0 … 1."""
+        days = self.days_late(when)
+        if self.most_days is not None and days > self.most_days:
+            return 0.0
+        return max(0.0, 1 - days * self.per_day / 100)
+
+
+def local(time):
+    """A time without a zone: that of this machine."""
+    return time.astimezone().replace(tzinfo=None) if time.tzinfo else time
+
+
+def shown(time):
+    return f"{time:%Y-%m-%d %H:%M}"

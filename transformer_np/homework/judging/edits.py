@@ -1,0 +1,444 @@
+"""Single edits of a syntax tree, such as a different operator, axis or name, the smallest ones first.
+
+An edit replaces one node by another. None of them dodges a case: no condition becomes a constant, nothing is wrapped in
+an `if`, and no number is replaced by an unrelated one.
+"""
+
+import ast
+from dataclasses import dataclass
+from itertools import combinations
+
+# kind: a sentence for the student, true if the edit makes the answer right
+KINDS = {
+    "operator": "The operator here is wrong.",
+    "comparison": "The comparison here is wrong.",
+    "order": "The order of the parts is wrong here.",
+    "number": "This number is wrong.",
+    "flag": "This True or False is the wrong way around.",
+    "axis": "The axis here is wrong.",
+    "lost axis": "This loses an axis that is needed afterwards: see keepdims.",
+    "name": "A different variable belongs here.",
+    "function": "A different function belongs here.",
+    "transpose": "A transpose is missing here, or there is one too many.",
+    "sign": "The sign here is wrong.",
+    "inverted": "The condition here is the wrong way around.",
+    "overwritten": "What was here before is overwritten: it must be added to (`=` and `+=`).",
+    "added": "This adds to what was here before: it must be overwritten (`=` and `+=`).",
+    "writes into its input": "This writes into an array that the caller still needs.",
+    "extra part": "There is a part too many here: a term, a factor or a function.",
+    "extra line": "This line is one too many.",
+    "missing function": "Something is missing around this: a function such as a root, or `1 − …`.",
+    "missing factor": "A factor is missing here, or a division.",
+    "missing term": "A term is missing here: something must be added or subtracted.",
+    "missing argument": "An argument is missing in this call.",
+    "missing part": "A part of the block is left out here.",
+    "order of results": "The results are returned in the wrong order.",
+    "missing index": "This must not be the whole array, or not this part of it.",
+}
+
+_SWAPS = {
+    ast.Add: (ast.Sub, ast.Mult),
+    ast.Sub: (ast.Add,),
+    ast.Mult: (ast.Div, ast.Add, ast.MatMult),
+    ast.Div: (ast.Mult, ast.FloorDiv),
+    ast.FloorDiv: (ast.Div, ast.Mod),
+    ast.Mod: (ast.FloorDiv,),
+    ast.MatMult: (ast.Mult,),
+    ast.BitOr: (ast.BitAnd,),
+    ast.BitAnd: (ast.BitOr,),
+}
+_COMPARISONS = {
+    ast.Lt: (ast.LtE, ast.Gt, ast.GtE),
+    ast.LtE: (ast.Lt, ast.GtE, ast.Gt),
+    ast.Gt: (ast.GtE, ast.Lt, ast.LtE),
+    ast.GtE: (ast.Gt, ast.LtE, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+}
+_ALIKE = (
+    ("sum", "mean"), ("sum", "max"), ("mean", "max"), ("max", "min"), ("var", "std"), ("sin", "cos"),
+    ("argmax", "argmin"), ("triu", "tril"), ("maximum", "minimum"), ("zeros", "ones"), ("zeros_like", "ones_like"),
+    ("abs", "square"), ("floor", "round"), ("floor", "ceil"), ("log", "log2"), ("log", "log10"), ("exp", "exp2"),
+    ("repeat", "tile"), ("any", "all"), ("random", "standard_normal"), ("silu", "gelu"), ("sorted", "list"),
+    ("range", "reversed"), ("min", "max"),
+)  # fmt: skip
+_REDUCTIONS = ("sum", "mean", "max", "min", "var", "std", "argmax", "any", "all", "norm", "cumsum")
+_AXES = (-1, -2, 0, 1)
+
+
+@dataclass(frozen=True)
+class Edit:
+    """kind: a key of KINDS; group: 0 for the smallest; node: the expression or statement to mark
+
+    make, undo: change the tree, and change it back
+    """
+
+    kind: str
+    group: int
+    node: ast.AST
+    parent: ast.AST
+    field: str
+    index: int | None
+    new: object
+
+    def make(self):
+        if not hasattr(self.new, "lineno"):  # a part of the old node keeps its own place
+            ast.copy_location(self.new, self.node)
+        ast.fix_missing_locations(self.new)
+        self._put(self.new)
+
+    def undo(self):
+        self._put(self.node)
+
+    def _put(self, node):
+        if self.index is None:
+            setattr(self.parent, self.field, node)
+        else:
+            getattr(self.parent, self.field)[self.index] = node
+
+
+def edits_of(tree):
+    """The Edits of a function or class."""
+    names = _Names(tree)
+    for parent, field, index, node, is_size in _places(tree):
+        for number, group in enumerate(_GROUPS[:2] if is_size else _GROUPS):
+            for kind, new in group(node, parent, field, names):
+                if is_size and kind == "name":
+                    continue
+                yield Edit(kind, number, node, parent, field, index, new)
+
+
+_TAKE_SIZES = ("arange", "range", "zeros", "ones", "full", "empty", "reshape", "broadcast_to", "tile", "repeat", "eye",
+               "tri", "linspace", "integers", "choice", "permutation", "random", "standard_normal", "normal", "uniform",
+               "binomial", "rand", "randn", "randint", "resize", "pad", "eye")  # fmt: skip
+_TAKE_ARRAYS = ("reshape", "broadcast_to", "tile", "repeat", "resize", "pad")
+
+
+def _places(tree):
+    """(parent, field, index, node, is_size) of every node that may be replaced; annotations, defaults and docstrings
+    are not. is_size: whether the node is part of a size of an array, which must not grow."""
+    of_sizes = {
+        name.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and _name_of(node.func) in _TAKE_SIZES
+        for size in node.args[_takes_array_first(node) :]
+        for name in ast.walk(size)
+        if isinstance(name, ast.Name)
+    }
+    left = [(tree, False)]
+    while left:
+        parent, is_size = left.pop(0)
+        for field, value in ast.iter_fields(parent):
+            if field in ("annotation", "returns", "decorator_list", "bases"):
+                continue
+            if field == "args" and not isinstance(parent, ast.Call):
+                continue
+            here = is_size or _is_size(parent, field, of_sizes)
+            for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
+                if isinstance(node, ast.AST):
+                    left.append((node, here))
+                    if isinstance(node, ast.expr | ast.stmt | ast.keyword):
+                        yield parent, field, index, node, here
+
+
+def _takes_array_first(call):
+    """Whether a function's first argument is an array, as in np.reshape(x, sizes)."""
+    return (
+        _name_of(call.func) in _TAKE_ARRAYS and isinstance(call.func, ast.Attribute) and _is_name(call.func.value, "np")
+    )
+
+
+def _is_size(parent, field, of_sizes):
+    """Whether a field of a node holds sizes of arrays."""
+    if isinstance(parent, ast.Attribute):
+        return parent.attr == "shape"
+    if isinstance(parent, ast.Assign | ast.AugAssign) and field == "value":
+        targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
+        return any(isinstance(n, ast.Name) and n.id in of_sizes for target in targets for n in ast.walk(target))
+    return isinstance(parent, ast.Call) and field in ("args", "keywords") and _name_of(parent.func) in _TAKE_SIZES
+
+
+def _name_of(function):
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+class _Names:
+    """The names that an edit may use: parameters and variables of the enclosing functions, from their first line on."""
+
+    def __init__(self, tree):
+        self.first = {}  # {enclosing function: {name: line}}
+        self._around = {}
+        for function in ast.walk(tree):  # from the outside to the inside
+            if isinstance(function, ast.FunctionDef | ast.Lambda):
+                names = dict(self.first.get(self._around.get(function), {}))
+                for node in ast.walk(function):
+                    self._around[node] = function
+                    if isinstance(node, ast.arg) and node.arg not in ("self", "cls"):
+                        names.setdefault(node.arg, node.lineno - 1)
+                    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                        names.setdefault(node.id, node.lineno)
+                self.first[function] = names
+        self.attributes = sorted(
+            {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and _is_name(n.value, "self")}
+        )
+
+    def at(self, node):
+        """The names that exist before a node's line."""
+        return [name for name, line in self.first.get(self._around.get(node), {}).items() if line < node.lineno]
+
+
+def _is_name(node, name):
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _expression(text):
+    return ast.parse(text, mode="eval").body
+
+
+def _is_value(node, parent, field):
+    """Whether a node is a value that other code computes with."""
+    if not isinstance(node, ast.expr) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        return False
+    if isinstance(node, ast.Constant | ast.Tuple | ast.Slice | ast.Lambda | ast.List | ast.Dict | ast.Starred):
+        return False
+    if isinstance(parent, ast.Attribute | ast.keyword | ast.Expr | ast.Slice | ast.FormattedValue):
+        return False
+    if field == "test" or isinstance(parent, ast.Compare | ast.Raise | ast.withitem):
+        return False
+    if _is_name(node, "self") or _is_name(node, "np") or (isinstance(node, ast.Attribute) and node.attr == "shape"):
+        return False
+    return not (isinstance(parent, ast.Call) and field == "func") and field not in ("slice", "iter")
+
+
+# --- the edits, in groups ---------------------------------------------------------------------------------------------
+
+
+def _small(node, parent, field, names):
+    if isinstance(node, ast.BinOp):
+        for operator in _SWAPS.get(type(node.op), ()):
+            yield "operator", ast.BinOp(node.left, operator(), node.right)
+        if isinstance(node.op, ast.Sub | ast.Div | ast.MatMult):
+            yield "order", ast.BinOp(node.right, node.op, node.left)
+        yield from _rebracketed(node)
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1:
+        for operator in _COMPARISONS.get(type(node.ops[0]), ()):
+            yield "comparison", ast.Compare(node.left, [operator()], node.comparators)
+    elif isinstance(node, ast.BoolOp):
+        yield "operator", ast.BoolOp(ast.Or() if isinstance(node.op, ast.And) else ast.And(), node.values)
+    elif isinstance(node, ast.AugAssign):
+        if isinstance(node.target, ast.Name):
+            read = ast.Name(node.target.id, ast.Load())
+            new = ast.BinOp(read, node.op, node.value)
+            yield "writes into its input", ast.Assign([node.target], new)
+        for operator in _SWAPS.get(type(node.op), ()):
+            yield "operator", ast.AugAssign(node.target, operator(), node.value)
+        yield "added", ast.Assign([node.target], node.value)
+    elif isinstance(node, ast.Assign) and len(node.targets) == 1:
+        yield from _assignments(node, node.targets[0])
+    elif isinstance(node, ast.UnaryOp):
+        yield "inverted" if isinstance(node.op, ast.Not | ast.Invert) else "sign", node.operand
+    elif isinstance(node, ast.Constant):
+        yield from _numbers(node, parent)
+    elif isinstance(node, ast.Attribute):
+        if node.attr in ("T", "mT"):
+            yield "transpose", node.value
+        for pair in _ALIKE:
+            if node.attr in pair:
+                yield "function", ast.Attribute(node.value, pair[pair[0] == node.attr], node.ctx)
+    elif isinstance(node, ast.IfExp):
+        yield "inverted", ast.IfExp(node.test, node.orelse, node.body)
+    elif isinstance(node, ast.If) and not isinstance(node.test, ast.Compare):
+        yield "inverted", ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
+    if isinstance(node, ast.Call):
+        yield from _calls(node, names)
+    if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
+        for i, j in combinations(range(len(node.value.elts)), 2):
+            parts = list(node.value.elts)
+            parts[i], parts[j] = parts[j], parts[i]
+            yield "order of results", ast.Return(ast.Tuple(parts, ast.Load()))
+
+
+def _rebracketed(node):
+    """a · b − c as a · (b − c) and back, f(a) + b as f(a + b)."""
+    a, c = node.left, node.right
+    if isinstance(a, ast.Call) and len(a.args) == 1:
+        yield "order", ast.Call(a.func, [ast.BinOp(a.args[0], node.op, c)], a.keywords)
+    if isinstance(node.op, ast.Add | ast.Sub) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult | ast.Div):
+        yield "order", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
+    if isinstance(node.op, ast.Mult | ast.Div) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Add | ast.Sub):
+        yield "order", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
+    if isinstance(node.op, ast.Mult) and isinstance(c, ast.BinOp) and isinstance(c.op, ast.Add | ast.Sub):
+        yield "order", ast.BinOp(ast.BinOp(a, node.op, c.left), c.op, c.right)
+
+
+def _assignments(node, target):
+    if isinstance(target, ast.Subscript):
+        if isinstance(target.value, ast.Name):
+            name = target.value.id
+            copied = ast.parse(f"{name} = {name}.copy()").body[0]
+            yield "writes into its input", ast.If(ast.Constant(True), [copied, node], [])
+        yield "overwritten", ast.AugAssign(target, ast.Add(), node.value)
+    elif isinstance(target, ast.Name):
+        yield "overwritten", ast.AugAssign(target, ast.Add(), node.value)
+        whole = ast.Subscript(ast.Name(target.id, ast.Load()), ast.Slice(), ast.Store())
+        yield "name", ast.Assign([whole], node.value)
+
+
+def _numbers(node, parent):
+    value = node.value
+    if isinstance(value, bool):
+        if not isinstance(parent, ast.If | ast.While):
+            yield "flag", ast.Constant(not value)
+    elif isinstance(value, int):
+        for other in (value + 1, value - 1, -value, 2 * value, 1 - value, -1 - value):
+            if other != value:
+                yield "number", ast.Constant(other)
+        if value > 2:
+            yield "number", ast.Constant(value / 2)
+            yield "number", ast.Constant(10 * value)
+            yield "number", ast.Constant(value / 10)
+    elif isinstance(value, float):
+        for other in (-value, 1 - value, 10 * value, value / 10, 2 * value, value / 2):
+            if other != value:
+                yield "number", ast.Constant(other)
+
+
+def _calls(node, names):
+    function = _name_of(node.func)
+    given = {keyword.arg: i for i, keyword in enumerate(node.keywords)}
+
+    def with_keywords(**values):
+        kept = [keyword for keyword in node.keywords if keyword.arg not in values]
+        new = [ast.keyword(arg, value) for arg, value in values.items()]
+        return ast.Call(node.func, node.args, kept + new)
+
+    true = ast.Constant(True)
+    if function in _REDUCTIONS:
+        if "keepdims" not in given and function not in ("argmax", "cumsum"):
+            yield "lost axis", with_keywords(keepdims=true)
+        axes = [ast.Constant(axis) for axis in _AXES]
+        axes += [ast.Name(name, ast.Load()) for name in names.at(node) if name in ("axis", "axes", "rows")]
+        for axis in axes:
+            yield "axis", with_keywords(axis=axis)
+            if "keepdims" not in given:
+                yield "axis", with_keywords(axis=axis, keepdims=true)
+        if "axis" in given or node.args:
+            yield "axis", ast.Call(node.func, node.args, [k for k in node.keywords if k.arg != "axis"])
+    elif "axis" in given:
+        for axis in _AXES:
+            yield "axis", with_keywords(axis=ast.Constant(axis))
+    if "keepdims" in given:
+        yield (
+            "lost axis",
+            with_keywords(keepdims=ast.Constant(node.keywords[given["keepdims"]].value.value is not True)),
+        )
+    if "dtype" in names.at(node) and function in ("zeros", "ones", "full", "where", "empty"):
+        yield (
+            "missing argument",
+            ast.Call(ast.Attribute(node, "astype", ast.Load()), [ast.Name("dtype", ast.Load())], []),
+        )
+    for i, j in combinations(range(len(node.args)), 2):
+        parts = list(node.args)
+        parts[i], parts[j] = parts[j], parts[i]
+        yield "order", ast.Call(node.func, parts, node.keywords)
+    if function in ("swapaxes", "transpose") and isinstance(node.func, ast.Attribute):
+        yield "transpose", node.args[0] if _is_name(node.func.value, "np") and node.args else node.func.value
+    passed = {arg.id for arg in node.args if isinstance(arg, ast.Name)}
+    passed |= {keyword.value.id for keyword in node.keywords if isinstance(keyword.value, ast.Name)}
+    if isinstance(node.func, ast.Attribute) and _is_name(node.func.value, "self"):  # a part of a block
+        for name in names.at(node):
+            if name not in passed and name not in ("x", "dout"):
+                yield "missing argument", with_keywords(**{name: ast.Name(name, ast.Load())})
+                for word in ("mask", "cache"):
+                    if word not in given and word != name:
+                        yield "missing argument", with_keywords(**{word: ast.Name(name, ast.Load())})
+
+
+def _names(node, parent, field, names):
+    """A different variable, a part too many."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names.at(node):
+        for other in names.at(node):
+            if other != node.id:
+                yield "name", ast.Name(other, ast.Load())
+    if isinstance(node, ast.Attribute) and _is_name(node.value, "self") and isinstance(node.ctx, ast.Load):
+        for other in names.attributes:
+            if other != node.attr:
+                yield "name", ast.Attribute(node.value, other, node.ctx)
+    if isinstance(node, ast.BinOp):
+        yield "extra part", node.left
+        yield "extra part", node.right
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and _is_value(node, parent, field):
+        yield "extra part", node.args[0]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not _is_name(node.func.value, "np"):
+        if _is_value(node, parent, field) and not _is_name(node.func.value, "self"):
+            yield "extra part", node.func.value
+    if isinstance(node, ast.Subscript) and _is_value(node, parent, field) and isinstance(node.ctx, ast.Load):
+        yield "missing index", node.value
+    if field == "body" and isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.If | ast.Break):
+        if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+            yield "extra line", ast.Pass()
+
+
+def _functions(node, parent, field, names):
+    """A function that is often missing around a value."""
+    if not _is_value(node, parent, field) or isinstance(node, ast.UnaryOp):
+        return
+    yield "sign", ast.UnaryOp(ast.USub(), node)
+    yield "missing factor", ast.BinOp(node, ast.Div(), ast.Constant(2))
+    yield "missing factor", ast.BinOp(ast.Constant(2), ast.Mult(), node)
+    yield "missing function", ast.Call(_expression("np.sqrt"), [node], [])
+    yield "missing function", ast.BinOp(ast.Constant(1), ast.Sub(), node)
+    yield "missing function", ast.Call(_expression("np.square"), [node], [])
+    if isinstance(node, ast.Name):
+        yield "transpose", ast.Call(_expression("np.swapaxes"), [node, _expression("-1"), _expression("-2")], [])
+        yield "inverted", ast.UnaryOp(ast.Invert(), node)
+
+
+def _other_functions(node, parent, field, names):
+    """A function that is seldom missing around a value."""
+    if not _is_value(node, parent, field) or isinstance(node, ast.UnaryOp):
+        return
+    for text in ("np.exp", "np.log", "np.tanh", "np.abs"):
+        yield "missing function", ast.Call(_expression(text), [node], [])
+    yield "missing factor", ast.BinOp(ast.Constant(1), ast.Div(), node)
+    for operator in (ast.Add(), ast.Sub()):
+        yield "missing term", ast.BinOp(node, operator, ast.Constant(1))
+    if not isinstance(node, ast.Name):
+        yield "transpose", ast.Call(_expression("np.swapaxes"), [node, _expression("-1"), _expression("-2")], [])
+        yield "inverted", ast.UnaryOp(ast.Invert(), node)
+    if isinstance(parent, ast.Return | ast.Tuple):
+        yield "lost axis", _expression_with("x[..., None]", node)
+        yield "lost axis", _expression_with("x[..., 0]", node)
+        yield "missing function", ast.Call(_expression("float"), [node], [])
+
+
+def _expression_with(text, node):
+    tree = _expression(text)
+    tree.value = node
+    return tree
+
+
+def _missing(node, parent, field, names):
+    """A factor or a term that is missing."""
+    if not _is_value(node, parent, field):
+        return
+    for name in names.attributes if isinstance(node, ast.Name | ast.Call) else ():  # a part of a block
+        for call in ("self.x(y)", "self.x.backward(y)"):
+            new = _expression(call.replace("x", name))
+            new.args = [node]
+            yield "missing part", new
+    inner = isinstance(parent, ast.BinOp) and isinstance(node, ast.Name | ast.Attribute)
+    for name in names.at(node):
+        other = ast.Name(name, ast.Load())
+        yield "missing factor", ast.BinOp(node, ast.Mult(), other)
+        yield "missing factor", ast.BinOp(node, ast.Div(), other)
+        if not inner or isinstance(parent.op, ast.Mult | ast.Div | ast.MatMult | ast.Pow):
+            yield "missing term", ast.BinOp(node, ast.Add(), other)
+            yield "missing term", ast.BinOp(node, ast.Sub(), other)
+
+
+_GROUPS = (_small, _names, _functions, _missing, _other_functions)

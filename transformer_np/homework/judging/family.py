@@ -1,0 +1,143 @@
+"""The student's code as syntax trees: the answer and its helpers in the same file, to be edited and compiled again."""
+
+import ast
+import linecache
+from types import CodeType, FunctionType
+
+import numpy as np
+
+from .attempt import is_students
+
+MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
+_STEP, NUDGE = "_step_of_a_loop", "_slightly_different"
+
+
+class Endless(Exception):
+    """A loop of an edited answer took more than MOST_STEPS steps."""
+
+
+class Family:
+    """An answer and the functions and classes of its file that it calls.
+
+    of_student: whether it must be a student's code; trees: {name: syntax tree of its definition}, the answer first
+    file: their file; lines: its lines
+    """
+
+    def __init__(self, answer, of_student=True):
+        self.answer, self.trees, self.lines = answer, {}, []
+        self.file = _file_of(answer, of_student)
+        self.space = _space_of(answer)
+        if self.file is None or self.space is None:
+            return
+        linecache.checkcache(self.file)  # saved again since the last check
+        self.lines = linecache.getlines(self.file, self.space)
+        known = _definitions("".join(self.lines), self.file)
+        known = {name: tree for name, tree in known.items() if _is_at(tree, self.space.get(name), self.file)}
+        name = next((name for name, tree in known.items() if _is_at(tree, answer, self.file)), None)
+        left = [name] if name else []
+        while left:
+            name = left.pop(0)
+            if name not in self.trees and name in known:
+                self.trees[name] = known[name]
+                left += [n.id for n in ast.walk(known[name]) if isinstance(n, ast.Name) and n.id in known]
+        for tree in self.trees.values():
+            _count_steps(tree)
+
+    def compiled(self):
+        """The answer with the trees as they are now, and its _Steps; (None, None) if they cannot be compiled."""
+        space = dict(self.space)
+        space[_STEP], space[NUDGE] = _Steps(), _nudged
+        first = next(iter(self.trees))
+        module = ast.Module(sorted(self.trees.values(), key=lambda tree: tree.lineno), [])
+        try:
+            exec(compile(module, self.file, "exec"), space)
+        except Exception:  # such as an assignment to an expression
+            return None, None
+        return space.get(_bound_name(self.trees[first])), space[_STEP]
+
+
+def _nudged(value):
+    """A slightly different number, array or tuple of them. TypeError for anything else."""
+    if isinstance(value, tuple) and any(isinstance(part, np.ndarray) for part in value):
+        return tuple(map(_nudged, value))
+    if isinstance(value, bool | np.bool_) or (isinstance(value, np.ndarray) and value.dtype == bool):
+        return ~np.asarray(value)
+    if isinstance(value, float | np.floating) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
+        return value * np.float32(1.25) + np.float32(0.1) * np.cos(np.arange(np.size(value))).reshape(np.shape(value))
+    raise TypeError
+
+
+class _Steps:
+    """Counts the steps of all loops since `begin`."""
+
+    def __init__(self):
+        self.begin()
+
+    def begin(self):
+        self.left = MOST_STEPS
+
+    def __call__(self):
+        self.left -= 1
+        if self.left < 0:
+            raise Endless
+
+
+def _file_of(answer, of_student):
+    code = _code_of(answer)
+    if code is None or (of_student and not is_students(code.co_filename)):
+        return None
+    return code.co_filename
+
+
+def _code_of(answer):
+    if isinstance(answer, type):
+        methods = [value for value in vars(answer).values() if isinstance(value, FunctionType)]
+        return methods[0].__code__ if methods else None
+    code = getattr(answer, "__code__", None)
+    return code if isinstance(code, CodeType) and not code.co_freevars else None  # a closure cannot be made again
+
+
+def _space_of(answer):
+    if isinstance(answer, type):
+        methods = [value for value in vars(answer).values() if isinstance(value, FunctionType)]
+        return methods[0].__globals__ if methods else None
+    return getattr(answer, "__globals__", None)
+
+
+def _definitions(text, file):
+    """{name: syntax tree} of the functions, classes and lambdas at the top of a file; new trees at every call."""
+    try:
+        body = ast.parse(text, file).body
+    except (SyntaxError, ValueError, RecursionError):
+        return {}
+    return {_bound_name(node): node for node in body if _bound_name(node)}
+
+
+def _bound_name(node):
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return node.name
+    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
+        return node.targets[0].id
+    return None
+
+
+def _is_at(tree, thing, file):
+    """Whether a function or class is the one that a tree defines."""
+    code = _code_of(thing)
+    if code is None or code.co_filename != file:
+        return False
+    if isinstance(tree, ast.ClassDef):
+        return isinstance(thing, type) and tree.lineno <= code.co_firstlineno <= tree.end_lineno
+    first = min([tree.lineno, *(d.lineno for d in getattr(tree, "decorator_list", ()))])
+    return code.co_firstlineno == first and code.co_name == getattr(tree, "name", "<lambda>")
+
+
+def _count_steps(tree):
+    """Insert a call that counts into every loop."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.For | ast.While):
+            call = ast.Expr(ast.Call(ast.Name(_STEP, ast.Load()), [], []))
+            ast.copy_location(call, node)
+            for child in ast.walk(call):
+                ast.copy_location(child, node)
+            node.body.insert(0, call)

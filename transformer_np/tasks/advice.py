@@ -1,0 +1,191 @@
+"""Advice at the end of a training run: at most two lines, from what was measured, and none if all is well."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..data import UNK, Tokenizer
+from ..training import NegativeSampling
+
+MOST = 2  # lines
+WELL = 0.98  # the share of unseen data that is right from which nothing needs advice
+FALLING = 0.03, 0.01  # the fall of the loss over the last fifth of the steps: as a share of it, and in nats
+FAST = 0.1  # such a fall asks for four times the steps, a slower one for twice as many
+OVERFITTING = 1.05  # times the lowest validation loss: a smaller increase may be chance
+LITTLE = 0.9  # of the baseline's loss: more than this is little learned
+UNKNOWN = 0.05  # the share of unknown tokens in unseen data
+BATCHES = 50  # that the baseline and the lengths are counted in
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What advice is made from.
+
+    losses: of every training step; validation: [(step, loss)]; kept: the step whose weights are the model
+    right: the smallest share of unseen data that the model gets right, or None
+    baseline: the validation loss of a model that knows only how often each target occurs, or None
+    unknown: the share of unknown tokens in the validation data
+    longer: how many validation sources are longer than any in training, and the longest one there, in tokens
+    options: those that could be changed, {name: value}
+    """
+
+    losses: list
+    validation: list
+    kept: int
+    right: float | None = None
+    baseline: float | None = None
+    unknown: float = 0.0
+    longer: tuple = (0, 0)
+    options: dict = field(default_factory=dict)
+
+
+def advice(measured):
+    """The most important lines of advice for this run, at most MOST."""
+    lines = (line(measured) for line in (_little_learned, _overfitting, _still_falling, _unknown, _longer))
+    return [line for line in lines if line][:MOST]
+
+
+def _well(measured):
+    return measured.right is not None and measured.right >= WELL
+
+
+def _little_learned(measured):
+    """Far above a simple baseline, or no better than it."""
+    loss = measured.validation[-1][1]
+    if _well(measured) or measured.baseline is None or loss < LITTLE * measured.baseline:
+        return None
+    rate = measured.options.get("lr")
+    return (
+        f"little was learned: the validation loss is {loss:.2f}, and {measured.baseline:.2f} from the frequencies of "
+        f"the targets alone; try more --steps (now {measured.options['steps']:,}), or a different --lr"
+        + (f" (now {rate:g})" if rate else "")
+    )
+
+
+def _overfitting(measured):
+    """The validation loss has risen since its lowest value."""
+    step, lowest = min(measured.validation, key=lambda entry: entry[1])
+    last = measured.validation[-1][1]
+    if _well(measured) or last <= max(OVERFITTING * lowest, lowest + FALLING[1]):
+        return None
+    which = "the model has the weights of that step" if measured.kept == step else f"--keep best or --steps {step}"
+    dropout = measured.options.get("dropout")
+    how = "" if dropout is None else f" or a higher --dropout (now {dropout:g})"
+    return (
+        f"overfitting: since step {step:,} the validation loss has risen from {lowest:.2f} to {last:.2f} ({which}); "
+        f"more training data help{how}"
+    )
+
+
+def _still_falling(measured):
+    """The loss falls to the end: of validation, or of training if there were few validations."""
+    curve = np.array(measured.validation, float)  # (n, 2)
+    if len(curve) < 4:
+        size = max(1, len(measured.losses) // 10)
+        tenths = np.array(measured.losses[-10 * size :][: 10 * size], float).reshape(-1, size)
+        if len(tenths) < 10 or size < 5:
+            return None
+        spread = tenths[-1].std() / size**0.5
+        curve = np.stack([len(measured.losses) * np.arange(1, 11) / 10, tenths.mean(axis=1)], axis=1)
+    else:
+        spread = 0.0
+    steps, losses = curve.T
+    before, last = losses[steps <= 0.8 * steps[-1] + 1e-9][-1:], losses[-1]
+    share, nats = FALLING
+    if _well(measured) or not before.size or last > losses.min() or before[0] - last < nats + 3 * spread:
+        return None
+    fall = (before[0] - last) / before[0]
+    if fall < share:
+        return None
+    more = int(steps[-1]) * (2 if fall < FAST else 4)
+    return (
+        f"the loss still falls, by {fall:.0%} over the last fifth of the steps (to {last:.2f}): train again with "
+        f"--steps {more}"
+    )
+
+
+def _unknown(measured):
+    if measured.unknown < UNKNOWN:
+        return None
+    return (
+        f"{measured.unknown:.0%} of the tokens in unseen data are unknown, because they occur at most once in "
+        "training: more data, or smaller units (--tokens char), would make them known"
+    )
+
+
+def _longer(measured):
+    count, longest = measured.longer
+    if not count:
+        return None
+    return (
+        f"{count} unseen sources are longer than any in training (at most {longest} tokens): the model has not learned "
+        "these positions; train with long ones"
+    )
+
+
+# --- measuring -------------------------------------------------------------------------------------------------------
+
+
+def measure(run, sampled=False):
+    """The Measured of a finished run. sampled: whether the losses before the end are those of a sample."""
+    trainer, setup = run.trainer, run.setup
+    validation = list(trainer.history.validation)
+    if sampled and len(validation) > 1:  # the last one is of all the data: compare like with like
+        latest = [(trainer.step, trainer.best.latest)] if trainer.best else []
+        validation = validation[:-1] + latest
+    return Measured(
+        trainer.history.losses,
+        validation,
+        trainer.best.step if run.kept else trainer.step,
+        min(run.measured.values(), default=None),
+        _baseline(setup, min(BATCHES, trainer.step)),
+        _share_unknown(run),
+        _longer_sources(run),
+        vars(run.options),
+    )
+
+
+def _baseline(setup, steps):
+    """The cross-entropy of the validation targets under their frequencies in the first training batches."""
+    if isinstance(setup.objective, NegativeSampling):  # no choice among all targets
+        return None
+    trained = _counted(setup.objective, [setup.batches.batch(step) for step in range(steps)])
+    unseen = _counted(setup.objective, setup.validation)
+    counts = np.bincount(trained, minlength=unseen.max() + 1) + 1.0  # 1: these batches may lack a target
+    return float(-np.log(counts / counts.sum())[unseen].mean())
+
+
+def _counted(objective, batches):
+    """The targets that count, in one array."""
+    targets = np.concatenate([objective.targets(batch).ravel() for batch in batches])
+    return targets if objective.ignore_index is None else targets[targets != objective.ignore_index]
+
+
+def _sources(batch):
+    """The arrays of ids that a model reads and writes in a batch of sentences; none for a text."""
+    return [getattr(batch, name) for name in ("src", "tgt_out") if hasattr(batch, name)] or (
+        [batch.ids] if hasattr(batch, "labels") else []
+    )
+
+
+def _ours(run):
+    """Whether the ids are those of our tokenizers: a pretrained one has other special tokens."""
+    return all(isinstance(tokenizer, Tokenizer) for tokenizer in run.tokenizers.values())
+
+
+def _share_unknown(run):
+    arrays = [array for batch in run.setup.validation for array in _sources(batch)] if _ours(run) else []
+    total = sum(np.count_nonzero(array) for array in arrays)  # without padding, which is 0
+    return sum(np.count_nonzero(array == UNK) for array in arrays) / total if total else 0.0
+
+
+def _longer_sources(run):
+    """How many sources of the validation and test data are longer than any in training, and the longest one there."""
+    longest = getattr(run.setup.batches, "longest", None)
+    sources = [_sources(batch)[0] for batch in run.setup.validation if _sources(batch)]
+    if longest is None or not sources or not _ours(run):
+        return 0, 0
+    lengths = [length for source in sources for length in np.count_nonzero(source, axis=1)]
+    tokenizer, ends = next(iter(run.tokenizers.values())), 2 * hasattr(run.setup.validation[0], "labels")
+    lengths += [len(tokenizer.encode(text)) + ends for text, _ in run.data.test]  # [CLS] and [SEP] of a labelled text
+    return sum(length > longest for length in lengths), longest

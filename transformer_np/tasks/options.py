@@ -1,0 +1,88 @@
+"""The options of a training run: a dataclass per task, whose fields say how they are checked and shown as flags."""
+
+import os
+from dataclasses import field, fields
+from types import NoneType
+from typing import get_args
+
+from ..data.bpe import FIRST_MERGE
+from ..support.checks import check_at_least, check_choice, check_flag, check_number, short
+from ..training import cosine_schedule
+
+CHAR_OR_BPE = ("char", "bpe")
+
+
+def option(default, text, metavar=None, choices=None, least=1, interval="(0, ∞)"):
+    """A field of a task's Options: its default, help text and metavar, and the values that it accepts.
+
+    choices: of a string; least: the smallest value of a whole number; interval: of a float, as in `check_number`
+    """
+    accepted = {"choices": choices, "least": least, "interval": interval}
+    return field(default=default, metadata={"text": text, "metavar": metavar, **accepted})
+
+
+def share(default, text):
+    """An option in [0, 1)."""
+    return option(default, text, interval="[0, 1)")
+
+
+def vocab_size(default, text):
+    """The option with the size of a vocabulary of byte pairs, which has every byte."""
+    return option(default, text, least=FIRST_MERGE)
+
+
+def warmup(default=100):
+    """The option with the steps to the highest rate of `falling_cosine`."""
+    return option(default, "steps to the highest learning rate; at most half of all steps", least=0)
+
+
+def weight_decay(default):
+    """The option with the weight decay of AdamW."""
+    return option(default, "weight decay of the matrices, per step and learning rate", interval="[0, ∞)")
+
+
+def seed(of):
+    """The option with the seed of these parts of a training run."""
+    return option(0, f"seed of {of}", least=0)
+
+
+class TaskOptions:
+    """The base of a task's Options, a frozen dataclass. It checks each field when the object is made.
+
+    The annotation of a field gives its type: int, float, bool or str, and `… | None` for one that may be missing. Its
+    `option` gives the accepted values and the help text of its flag. A path is stored as a string. A subclass with
+    further rules extends `__post_init__`.
+
+    Raises TypeError for a value of the wrong type, ValueError for any other bad value.
+    """
+
+    def __post_init__(self):
+        for f in fields(self):
+            value, kinds = getattr(self, f.name), get_args(f.type) or (f.type,)
+            if value is None and NoneType in kinds:
+                continue
+            if isinstance(value, os.PathLike) and kinds[0] is str:
+                object.__setattr__(self, f.name, os.fspath(value))
+            _check(f.name, getattr(self, f.name), kinds[0], f.metadata)
+        if hasattr(self, "min_lr") and self.min_lr > self.lr:
+            raise ValueError(f"min_lr must lie in 0 … lr = {self.lr}, got {self.min_lr}")
+
+
+def _check(name, value, kind, accepted):
+    if kind is int:
+        check_at_least(name, value, accepted["least"])
+    elif kind is float:
+        check_number(name, value, accepted["interval"])
+    elif kind is bool:
+        check_flag(name, value)
+    elif accepted["choices"]:
+        check_choice(name, value, accepted["choices"])
+    elif not isinstance(value, str):
+        raise TypeError(f"{name} must be a string, got {short(value)}")
+
+
+def falling_cosine(options):
+    """The schedule of most tasks: linear warm-up to `lr`, then half a cosine down to `min_lr`, or to 0 without one."""
+    warm = min(options.warmup, options.steps // 2)  # so that a short run also reaches the highest rate
+    lowest = getattr(options, "min_lr", 0.0)
+    return lambda step: cosine_schedule(step, options.lr, lowest, warm, options.steps)
