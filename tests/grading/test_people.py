@@ -16,6 +16,8 @@ from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import code_of, read_submission
 from transformer_np.homework.course import parse_course
 from transformer_np.homework.judging.judge import Verdict
+from transformer_np.homework.new import write_new
+from transformer_np.homework.path import exercises_in
 
 TWO = 'exercises = ["softmax", "softmax_backward"]\n'
 DUE = datetime(2026, 6, 12, 12)
@@ -42,6 +44,21 @@ def test_the_code_of_a_notebook():
     lines = code.decode().splitlines()
     assert lines == ["# In [1]:", "x = 1", "pass  # !pip install x", "pass  # x?", "# In [2]:", "# %%bash", "# rm -r /"]
     compile(code, "x", "exec")
+
+
+def test_tests_of_nbgrader_are_not_the_students_code():
+    cells = [{"cell_type": "code", "source": f"x = {n}", "metadata": {"nbgrader": {"grade": g, "solution": s}}}
+             for n, (g, s) in enumerate([(True, False), (True, True), (False, True)])]  # fmt: skip
+    assert code_of(json.dumps({"cells": cells}).encode()).decode() == "# In [1]:\nx = 1\n# In [2]:\nx = 2"
+
+
+def test_a_teachers_exercises_are_no_submission(tmp_path):
+    (tmp_path / "own").mkdir()
+    write_new("center", tmp_path / "own")
+    folder = hand_in(tmp_path / "ada", {"a": SOFTMAX, "center": (tmp_path / "own" / "center.py").read_bytes()})
+    with exercises_in(tmp_path / "own"):
+        assert list(read_submission("ada", folder).files) == ["a.py"]
+    assert len(read_submission("ada", folder).files) == 2
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"cells": 3}', b'{"cells": [{}]}', b"[" * 100_000, b"\xff"])
