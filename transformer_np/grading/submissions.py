@@ -201,7 +201,7 @@ def report_name(path):
     student = _stem(path.name)
     name = re.sub(r"[^\w .+-]", "_", student, flags=re.ASCII)[:100].strip(" .")
     clear = (
-        name == student
+        name == student != ""
         and name.lower() not in ("overview", "run", "alike")
         and not re.search(r"-[0-9a-f]{8}$|\.[0-9]+$", name)  # as the names below and of earlier versions end
         and not (path.suffix in ENDINGS and os.path.lexists(path.with_suffix("")))
