@@ -13,9 +13,9 @@ from pretrained.test_weights import bfloat16, write_safetensors, write_shards
 from reference import make_llama as ref
 from reference import make_pretrained
 from safetensors.numpy import load_file
-from shared import randomize
 
 from transformer_np.decoding import generate
+from transformer_np.inspection.samples import randomised
 from transformer_np.layers.initial import blank
 from transformer_np.models import GPT, T5, Bert, GPTConfig, Llama, LlamaConfig
 from transformer_np.models.layouts import llama as layout
@@ -264,7 +264,7 @@ def test_a_model_that_was_written_is_read_the_same(folder_of, tmp_path, case):
 
 def test_biases_and_a_window_are_qwen2(tmp_path, rng):
     config = LlamaConfig(11, 9, 12, 6, 2, num_layers=2, window=3, qkv_bias=True)
-    model = randomize(Llama(config), rng)
+    model = randomised(Llama(config), rng)
     save_pretrained(model, tmp_path)
     settings = json.loads((tmp_path / "config.json").read_text())
     assert (settings["model_type"], settings["use_sliding_window"], settings["sliding_window"]) == ("qwen2", True, 4)

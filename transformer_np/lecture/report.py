@@ -5,7 +5,7 @@ from textwrap import wrap
 
 import numpy as np
 
-from .comparison import ERRATUM, REPRODUCED, TRUNCATED, differences
+from .comparison import ERRATUM, REPRODUCED, SLIP, TRUNCATED, differences
 
 _GAP = "  "
 _NARROWEST = 72
@@ -57,6 +57,26 @@ def format_exercises(exercises, width=110):
         lines += _labelled("   answer  ", answer, width)
         lines += [*_labelled("   why     ", exercise.explanation, width), ""]
     return "\n".join(lines[:-1])
+
+
+def format_statements(statements, width=110):
+    """How many statements of each document hold, then every slip with the truth and the reason, then what failed."""
+    _check_width(width)
+    lines = []
+    for document in dict.fromkeys(statement.document for statement in statements):
+        counts = Counter(statement.verdict for statement in statements if statement.document == document)
+        shown = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+        lines += _labelled(f"{document}:", f"of {counts.total()}: {shown}", width)
+    for statement in statements:
+        if statement.verdict == SLIP:
+            lines += ["", *_labelled("slip", f"{statement.document}, {statement.place}: {statement.says}", width)]
+            lines += _labelled("     true", statement.true, width)
+            lines += _labelled("     why ", statement.why, width) if statement.why else []
+    for statement in statements:
+        if not statement.holds():
+            where = f"{statement.document}, {statement.place}: {statement.says}"
+            lines += ["", *_labelled("NOT as stated", f"{where} ({statement.check or f'row {statement.row}'})", width)]
+    return "\n".join(lines)
 
 
 def _check_width(width):

@@ -187,6 +187,8 @@ class Task:
             write = runs.write_description
         else:
             description = {**self._describe(options, fingerprint, tokenizers), **self.facts(data), **how}
+            if hasattr(setup.batches, "longest"):
+                description["longest"] = setup.batches.longest
             write = runs.replace_run if overwrite else runs.create_run
         if trainer.leads:
             write(folder, description)
@@ -217,12 +219,12 @@ class Task:
         run = Run(options, data, tokenizers, setup, trainer)
         if trainer.interrupted or not trainer.leads:
             return run
-        kept = _kept(trainer)
+        kept = _which_weights(trainer)
         if kept:
             trainer.best.put()
         loss = trainer.validate(setup.validation) if kept else trainer.history.validation[-1][1]
         run = replace(run, validation_loss=loss, measured=self.measure(run), kept=kept)
-        return replace(run, advice=advice(measure(run)))
+        return replace(run, advice=advice(measure(run, sampled=len(sample) < len(setup.validation))))
 
     def read(self, folder):
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""
@@ -271,7 +273,7 @@ def _checked(how):
     return how
 
 
-def _kept(trainer):
+def _which_weights(trainer):
     """A line of text about the best weights; empty if they are those of the last step, or none were kept."""
     best = trainer.best
     if best is None or best.step in (None, trainer.step):

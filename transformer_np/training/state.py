@@ -122,19 +122,13 @@ class State:
         averages, carried = (_with_prefix(prefix, tensors) for prefix in ("optimizer.", "objective."))
         last = LAST if _with_prefix(LAST, tensors) else "model."
         best = _with_prefix("model.", tensors) if last == LAST else {}
-        try:
+        with _refusing(f"{path} does not fit the optimizer"):
             self.optimizer.check_state(averages)
-        except ValueError as error:
-            raise ValueError(f"{path} does not fit the optimizer: {error}") from None
         if self.carries:
-            try:
+            with _refusing(f"{path} does not fit the objective"):
                 self.objective.check_state(carried)
-            except ValueError as error:
-                raise ValueError(f"{path} does not fit the objective: {error}") from None
-        try:
+        with _refusing(f"{path} is damaged"):
             Best(self.model).check(header, best)
-        except ValueError as error:
-            raise ValueError(f"{path} is damaged: {error}") from None
         load_model_tensors(self.model, tensors, path, last)  # the last step that can fail
         self.optimizer.load_state_dict(averages)
         if self.carries:
@@ -144,6 +138,15 @@ class State:
         self.history, self.record = history, record
         if self.best:
             self.best.restore(header, best)
+
+
+@contextmanager
+def _refusing(text):
+    """Inside the block, a ValueError begins with this text."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{text}: {error}") from None
 
 
 def _with_prefix(prefix, tensors):
