@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transformer_np import data, models, training
+from transformer_np import data, layers, models, training
 from transformer_np import functional as F
 from transformer_np.decoding import (
     DecoderCache,
@@ -265,6 +265,8 @@ TAKE_OBJECTS = {
         lambda model: sequence_log_probs(model, [[1, 2]], [[1, 2]], [[1, 2]]),
         training.TeacherForcing,
         training.NextToken,
+        layers.merge_lora,
+        lambda model: training.save_model("nowhere", model),
         lambda model: training.Trainer(model, training.SGD([Parameter(a(3))]), training.NextToken(Linear(2, 3))),
     ],
     "optimizer": [lambda it: training.Trainer(Linear(2, 3), it, training.NextToken(Linear(2, 3)))],
@@ -299,6 +301,18 @@ def test_the_config_of_another_model():
     refused(
         ValueError, "heads of 3: rotary positions turn pairs", lambda: models.LlamaConfig(9, d_model=6, num_heads=2)
     )
+
+
+@pytest.mark.parametrize("dtype", [int, "int32", bool, "complex64", None])
+def test_tables_are_floats(dtype):
+    """A sine as a whole number is 0."""
+    for make in (
+        lambda: F.sinusoidal_encoding(3, 4, dtype),
+        lambda: F.alibi_bias(2, 3, dtype=dtype),
+        lambda: additive(causal_mask(3), dtype),
+    ):
+        with pytest.raises((TypeError, ValueError), match="dtype must be a floating type"):
+            make()
 
 
 @pytest.mark.parametrize("scale", [None, "2", float("nan"), True])

@@ -5,7 +5,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_rng, check_at_least, check_number
+from ..support.checks import as_rng, check_at_least, check_kind, check_number
 from .attention import MultiHeadAttention
 from .grouped_attention import GroupedQueryAttention
 from .initial import normal
@@ -97,6 +97,7 @@ def add_lora(model, rank, rng=None, first=0):
 def merge_lora(model):
     """Add each LoRA of a model to its matrix and remove it: W + s · A B, an ordinary model of the same outputs and
     speed  ->  the model, whose parameters all learn again"""
+    check_kind("model", model, Module)
     for _, attention in model.named_modules():
         if isinstance(attention, _Adapted):
             for name in "qkvo":
