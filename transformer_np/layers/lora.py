@@ -10,7 +10,7 @@ from .attention import MultiHeadAttention
 from .grouped_attention import GroupedQueryAttention
 from .initial import normal
 
-ALPHA = 16  # the scale of the change is ALPHA / rank, so that another rank needs no other learning rate
+ALPHA = 16.0  # the scale of the change is ALPHA / rank, so that another rank needs no other learning rate
 
 
 class LoRA(Module):
@@ -81,6 +81,8 @@ def add_lora(model, rank, rng=None, first=0):
     Raises ValueError for a model without such attentions, such as a T5, and for one that has LoRA already.
     """
     rng = as_rng(rng)
+    check_at_least("rank", rank, 1)
+    check_at_least("first", first, 0)
     attentions = [block.attention for block in getattr(model, "blocks", [])[first:]]
     if not attentions or not all(type(attention) in ADAPTED for attention in attentions):
         kinds = {type(attention).__name__ for attention in attentions} or {type(model).__name__}
