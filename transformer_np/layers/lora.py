@@ -5,12 +5,12 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_rng, check_at_least, check_number
+from ..support.checks import as_rng, check_at_least, check_kind, check_number
 from .attention import MultiHeadAttention
 from .grouped_attention import GroupedQueryAttention
 from .initial import normal
 
-ALPHA = 16  # the scale of the change is ALPHA / rank, so that another rank needs no other learning rate
+ALPHA = 16.0  # the scale of the change is ALPHA / rank, so that another rank needs no other learning rate
 
 
 class LoRA(Module):
@@ -81,6 +81,8 @@ def add_lora(model, rank, rng=None, first=0):
     Raises ValueError for a model without such attentions, such as a T5, and for one that has LoRA already.
     """
     rng = as_rng(rng)
+    check_at_least("rank", rank, 1)
+    check_at_least("first", first, 0)
     attentions = [block.attention for block in getattr(model, "blocks", [])[first:]]
     if not attentions or not all(type(attention) in ADAPTED for attention in attentions):
         kinds = {type(attention).__name__ for attention in attentions} or {type(model).__name__}
@@ -97,6 +99,7 @@ def add_lora(model, rank, rng=None, first=0):
 def merge_lora(model):
     """Add each LoRA of a model to its matrix and remove it: W + s · A B, an ordinary model of the same outputs and
     speed  ->  the model, whose parameters all learn again"""
+    check_kind("model", model, Module)
     for _, attention in model.named_modules():
         if isinstance(attention, _Adapted):
             for name in "qkvo":
