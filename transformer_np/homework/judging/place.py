@@ -89,20 +89,23 @@ class _Search:
         return self.trials.expected[number], self.trials.shares[number]
 
     def likely_statements(self, found):
-        """{(first line, last line) of a statement: 0 if a small change of its value changes every wrong result of the
-        first wrong case and no right one, 2 if it does not, so that it can hardly hold the mistake, 1 if unknown}."""
+        """{(first line, last line) of a statement: how unlikely it is to hold the mistake}.
+
+        A small change of its value changes, in the first wrong case, 0: every wrong result and no right one; 1: some
+        wrong ones and no right one; 2: nobody knows; 3: nothing, or a right one, so that it can hardly be wrong.
+        """
         number = self.numbers[0]
         finding, results = found[number], found[number].results
         likely = {}
         for tree in self.family.trees.values():
             for parent, index in (place for statement in ast.walk(tree) for place in _values_of(statement)):
-                node, level = parent.value if index is None else parent.elts[index], 1
+                node, level = parent.value if index is None else parent.elts[index], 2
                 now = results and self._with_nudge(parent, index, number)
                 if now:
                     moved = {i for i, (a, b) in enumerate(zip(now, results, strict=True)) if not close(a, b)}
-                    level = 0 if moved == set(finding.wrong) else 2
+                    level = 0 if moved == set(finding.wrong) else 1 if moved and moved < set(finding.wrong) else 3
                 lines = node.lineno, node.end_lineno
-                likely[lines] = min(level, likely.get(lines, 2))
+                likely[lines] = min(level, likely.get(lines, 3))
         return likely
 
     def _with_nudge(self, parent, index, number):
