@@ -34,6 +34,7 @@ from .patterns import pattern_for
 _MORE = "something else is also wrong."
 MOST_PAIR_TRIALS = 1000  # a trial is one variant on one case, and takes 0.1 to 4 ms
 MOST_CASE_TRIALS = 1000  # for the cases that the first explanation leaves open
+ENOUGH = 200
 WORK = 400_000  # calls that the interpreter counts in either of them
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
@@ -71,7 +72,7 @@ def _explained(trials, found, place):
             return search
         search.explain_results()
         contradicted = search.contradicted()
-        if not struck_out and (contradicted or search.is_incomplete):
+        if not struck_out and search.is_cheap and (contradicted or search.is_incomplete):
             whole = _Search(trials, found, (), place)
             if whole.explain_all_cases():
                 return whole
@@ -124,6 +125,7 @@ class _Search(Evidence):
     def __init__(self, trials, found, without=(), place=None):
         super().__init__(trials, found, without)
         self.place = place
+        self.is_cheap = trials.most(MOST_PAIR_TRIALS, WORK) >= ENOUGH  # to try everything
         self.said = []
         self.open_results = sorted(self.failing)
         self.reasons = {}  # {result: _Reason}
@@ -166,7 +168,7 @@ class _Search(Evidence):
                 self._give(i, _Reason(description=description.name), description.text)
         if self._open() and not self.place:  # one edit is enough: there are no two mistakes
             self._by_known_mistakes(self._pairs())
-            for i in self._open():
+            for i in self._open() if self.is_cheap else ():
                 self._by_mistake_and_change(i)
         for i in self._open():
             description = describe_roughly(self._draws(i, self.failing[i][0]))

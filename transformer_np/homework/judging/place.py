@@ -13,11 +13,13 @@ from .attempt import attempt, calls_in, guarded
 from .compare import close
 from .edits import KINDS, edits_of
 from .family import NUDGE, Family
+from .ignored import arrays_of
 from .judge import Finding
 
 MOST_EDITS = 900
 WORK = 600_000  # calls that the interpreter counts, in all edited answers together
 OF_AN_EDIT = 600  # as many calls take as long as making it
+NUMBERS_OF_A_CALL = 10  # as many numbers in the arguments take as long as a call
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ def find_place(trials, answer, found):
     search = _Search(trials, family, numbers)
     with contextlib.redirect_stdout(io.StringIO()), guarded():
         work = calls_in(lambda: attempt(trials.exercise, answer, trials.cases[numbers[0]]))
+        work += sum(array.size for array in arrays_of(trials.cases[numbers[0]])) // NUMBERS_OF_A_CALL
         most = min(MOST_EDITS, max(20, WORK // (work + OF_AN_EDIT)))
         likely = search.likely_statements(found)
         for edit in _in_order(family, likely, _lines_of_crash(found[failed[0]])):
