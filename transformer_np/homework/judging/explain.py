@@ -31,7 +31,6 @@ from .example import smallest_call
 from .patterns import pattern_for
 from .truth import Gate, Said
 
-_MORE = "something else is also wrong."
 MOST_PAIR_TRIALS = 1000  # a trial is one variant on one case, and takes 0.1 to 4 ms
 MOST_CASE_TRIALS = 1000  # for the cases that the first explanation leaves open
 ENOUGH = 200
@@ -158,7 +157,7 @@ class _Search(Gate):
             self._say(reason.description, text, label, sure=sure)
 
     def _say(self, name, text, label="", led=False, sure=True):
-        if text.startswith(_MORE) and any(said.text.startswith(_MORE) for said in self.said):
+        if led and not sure and any(said.led and not said.sure for said in self.said):
             return  # once is enough
         if not any(said.name == name and said.text == text for said in self.said):
             self.said.append(Said(name, text, label, led, sure))
@@ -277,7 +276,8 @@ class _Search(Gate):
                     self._say(description.name, description.text, label, led=True)
                 else:
                     description = describe_roughly(self._draws(i, label))
-                    self._say(None, f"{_MORE} {description.text}", label, led=True)
+                    # no more than the fact: another branch of the code may have the same mistake
+                    self._say(None, description.text, label, led=True, sure=False)
 
     def _is_exact(self, i, label, reason):
         description = describe_exactly(self._draws(i, label))
@@ -329,7 +329,7 @@ class _Search(Gate):
     @property
     def is_incomplete(self):
         """Whether a text describes numbers that nothing explains."""
-        return any(not said.sure or said.text.startswith(_MORE) for said in self.said)
+        return any(not said.sure for said in self.said)
 
     def explain_all_cases(self):
         """Name a few mistakes, some of which explain each case with all its results. Returns whether there are such
