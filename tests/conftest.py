@@ -10,9 +10,9 @@ os.environ.setdefault("TQDM_MININTERVAL", "0.05")  # tests that send a signal wa
 
 import numpy as np
 import pytest
-from shared import randomize
 
 from transformer_np.data import english_portuguese
+from transformer_np.inspection.samples import randomised
 from transformer_np.models import Transformer, TransformerConfig
 from transformer_np.support.processes import cores
 
@@ -72,7 +72,7 @@ def rng():
 @pytest.fixture
 def random_module(rng):
     """random_module(module) -> the same module with every parameter random."""
-    return lambda module, scale=1.0: randomize(module, rng, scale)
+    return lambda module, scale=1.0: randomised(module, rng, scale)
 
 
 @pytest.fixture
@@ -83,6 +83,6 @@ def random_model():
         sizes = {"src_vocab_size": 11, "tgt_vocab_size": 13, "d_model": 12, "num_heads": 3, "d_ff": 10, "max_len": 9}
         rest = {"num_encoder_layers": 2, "num_decoder_layers": 2, "dropout": 0.0, "dtype": "float64", "seed": seed}
         model = Transformer(TransformerConfig(**{**sizes, **rest, **config}))
-        return randomize(model, np.random.default_rng(seed), scale)
+        return randomised(model, np.random.default_rng(seed), scale)
 
     return make

