@@ -68,17 +68,14 @@ TRIES = {
     "14": [],
     "15": [],
 }
-LONG = {"00", "01b", "06", "07", "08", "09", "10", "12", "13", "14", "15"}  # these train
-each = [
-    pytest.param(text, marks=[pytest.mark.notebooks] if number(text) in LONG else [], id=text.stem) for text in texts()
-]
+each = pytest.mark.parametrize("text", texts(), ids=lambda text: text.stem)
 
 
 def code_of(text):
     return [source for kind, source, _ in read_cells(text.read_text(encoding="utf-8")) if kind == "code"]
 
 
-@pytest.mark.parametrize("text", [param.values[0] for param in each], ids=lambda text: text.stem)
+@each
 def test_every_try_it_has_an_edit_of_one_cell(text):
     tries = TRIES[number(text)]
     assert len(tries) == text.read_text(encoding="utf-8").count("**Try it")
@@ -86,7 +83,8 @@ def test_every_try_it_has_an_edit_of_one_cell(text):
         assert sum(edit[0] in cell for cell in code_of(text)) == 1, edit
 
 
-@pytest.mark.parametrize("text", each)
+@pytest.mark.notebooks
+@each
 def test_cells_run_twice_and_every_try_it_shows_something(text, tmp_path, monkeypatch):
     """Each cell is run, run again as it is, and then with the edit of a "Try it" in place of the original."""
     monkeypatch.chdir(tmp_path)
@@ -126,7 +124,7 @@ def run(cell, module):
     return out.getvalue().strip()
 
 
-@pytest.mark.parametrize("text", [param.values[0] for param in each], ids=lambda text: text.stem)
+@each
 def test_the_stubs_have_the_arguments_that_the_check_passes(text):
     cells = code_of(text)
     for asked, name in re.findall(r"(?:homework\.)?check\(\"(\w+)\", (\w+)\)", "\n".join(cells)):
