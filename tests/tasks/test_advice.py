@@ -2,11 +2,13 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from transformer_np.tasks.advice import Measured, advice
+from transformer_np.tasks.advice import Measured, advice, measure
+from transformer_np.tasks.classify import ClassifyOptions, ClassifyTask
 from transformer_np.tasks.translation import TranslationOptions, TranslationTask
 
 STEPS = np.arange(100, 1001, 100)
@@ -90,13 +92,37 @@ def test_at_most_two_lines_the_most_important_ones():
 
 
 def test_what_is_measured_in_a_run(tmp_path):
-    """A file whose words mostly occur once, and whose sources in the validation part are as long as the others."""
+    """A file whose words mostly occur once."""
     rng = np.random.default_rng(0)
     lines = [f"say w{i} {'so ' * rng.integers(1, 4)}\tdiga p{i} assim" for i in range(200)]
     (tmp_path / "pairs.tsv").write_text("\n".join(lines))
     sizes = {"layers": 1, "heads": 2, "d_model": 8, "d_ff": 8, "steps": 60, "batch_size": 16}
     options = TranslationOptions(pairs=tmp_path / "pairs.tsv", **sizes)
     found = TranslationTask().train(options, tmp_path / "run", progress=False)
-    assert any(re.search(r"^2\d% of the tokens in unseen data are unknown", line) for line in found.advice), (
-        found.advice
-    )
+    assert any(re.search(r"^2\d% of the tokens in unseen data are unknown", line) for line in found.advice)
+    measured = measure(found)
+    frequencies = np.array([1, 1, 1, 1.0]) / 4  # diga, <unk>, assim, <eos>
+    assert measured.baseline == pytest.approx(-np.log(frequencies).mean(), rel=0.02)
+    assert measured.longer == (0, 5)
+
+
+@pytest.mark.parametrize("best", [SimpleNamespace(latest=0.3, step=3), None])
+def test_a_loss_of_all_data_is_not_compared_with_losses_of_a_sample(best):
+    history = SimpleNamespace(losses=[1.0] * 3, validation=[(1, 0.5), (2, 0.4), (3, 0.7)])
+    trainer = SimpleNamespace(history=history, best=best, step=3)
+    batches = SimpleNamespace(batch=lambda step: SimpleNamespace(targets=np.array([1, 2])))
+    objective = SimpleNamespace(targets=lambda batch: batch.targets, ignore_index=None)
+    setup = SimpleNamespace(objective=objective, batches=batches, validation=[batches.batch(0)])
+    of = SimpleNamespace(trainer=trainer, setup=setup, measured={}, kept="", tokenizers={}, options=SimpleNamespace())
+    assert measure(of).validation == history.validation
+    assert measure(of, sampled=True).validation == [(1, 0.5), (2, 0.4), *([(3, 0.3)] if best else [])]
+
+
+def test_a_test_file_with_longer_texts(tmp_path):
+    texts = [f"{'good' if i % 2 else 'bad'}\t{'very ' * (i % 3)}{'fine' if i % 2 else 'dull'}" for i in range(60)]
+    (tmp_path / "train.tsv").write_text("\n".join(texts))
+    (tmp_path / "test.tsv").write_text("good\tvery very very very fine\nbad\tvery dull\n")
+    files = {"data": tmp_path / "train.tsv", "test": tmp_path / "test.tsv"}
+    options = ClassifyOptions(**files, steps=2, layers=1, heads=2, d_model=8, d_ff=8)
+    found = ClassifyTask().train(options, tmp_path / "run", progress=False)
+    assert measure(found).longer == (1, 5)  # [CLS] very very fine [SEP]

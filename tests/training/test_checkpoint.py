@@ -17,7 +17,7 @@ from safetensors.numpy import save
 import transformer_np
 from transformer_np.models import Transformer, TransformerConfig
 from transformer_np.support.files import write_atomically
-from transformer_np.training import load_checkpoint, load_model, save_checkpoint
+from transformer_np.training import load_checkpoint, load_model, save_checkpoint, save_model
 from transformer_np.training.checkpoint import model_header, model_tensors
 
 CONFIG = TransformerConfig(9, 7, d_model=6, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=5, max_len=8)
@@ -206,6 +206,14 @@ def test_a_model_comes_back(path, model):
     assert np.array_equal(found(src, tgt_in), model.eval()(src, tgt_in))
 
 
+def test_a_model_saved_alone_comes_back(path, model):
+    save_model(path, model)
+    loaded, _ = load_model(path)
+    theirs = loaded.state_dict()
+    assert loaded.config == model.config and not loaded.training
+    assert all(np.array_equal(values, theirs[name]) for name, values in model.state_dict().items())
+
+
 def test_tied_parameters_come_back_tied(path):
     model = Transformer(TransformerConfig(**{**asdict(CONFIG), "tgt_vocab_size": 9, "tie_embeddings": True}))
     save_checkpoint(path, model_tensors(model), model_header(model))
@@ -229,3 +237,14 @@ def test_nothing_is_ever_unpickled():
         r"import\s+\w*pickle|from\s+\w*pickle|allow_pickle|np\.load\b|\b(marshal|shelve|joblib|dill)\b"
     )
     assert {str(file): forbidden.findall(text) for file, text in sources.items() if forbidden.search(text)} == {}
+
+
+@pytest.mark.skipif(not hasattr(os, "symlink"), reason="needs links")
+def test_a_link_is_written_through(tmp_path):
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "disk" / "file")
+    for text in ("first", "second"):  # the file is created, and then replaced
+        write_atomically(tmp_path / "link", lambda path, text=text: path.write_text(text))
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "disk" / "file").read_text() == (tmp_path / "link").read_text() == text
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["disk", "file", "link"]

@@ -46,8 +46,8 @@ def races(what, workers, against_torch=False, threads=1, quick=False, plain=Fals
             continue
         if name in TRAINING:
             found.append(_training(name, workers, against_torch, threads))
-        elif name == "train":
-            continue  # not a race of contestants: see `whole`
+        elif name in ("train", "tasks"):
+            continue  # not a race of contestants: see `whole` and `tasks`
         elif name == "generate":
             found += [_generation(*how, against_torch, threads) for how in (("within", 1), ("beyond", CONTEXT))]
         else:

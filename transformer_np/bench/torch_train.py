@@ -3,8 +3,8 @@
     python -P torch_train.py --text FILE --steps N --out DIR
 
 It reads the text, learns its characters, trains, validates and saves. Shape, optimizer, schedule and validation are
-those of `train gpt`. PyTorch has its defaults: eager, all cores, fused attention; GELU is exact, as in nanoGPT. The
-script imports nothing from this package, so that its startup time is PyTorch's own.
+those of `train gpt`; the initial weights are GPT-2's. PyTorch has its defaults: eager, all cores, fused attention; GELU
+is exact, as in nanoGPT. The script imports nothing from this package, so that its startup time is PyTorch's own.
 """
 
 import argparse
@@ -17,7 +17,8 @@ from torch import nn
 from torch.nn import functional as F
 
 BLOCK, BATCH, LAYERS, HEADS, D = 64, 12, 4, 4, 128
-LR, MIN_LR, WARMUP, BETAS, WEIGHT_DECAY, CLIP = 1e-3, 1e-4, 100, (0.9, 0.99), 0.1, 1.0
+LR, MIN_LR, WARMUP, BETAS, WEIGHT_DECAY, CLIP = 2e-3, 1e-4, 100, (0.9, 0.99), 0.1, 1.0
+STD = 0.02 * math.sqrt(768 / D)
 VALIDATION_ROWS, VALIDATION_SHARE, SAVE_SECONDS = 16, 0.04, 60.0
 
 
@@ -45,7 +46,7 @@ class GPT(nn.Module):
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:
                 residual = name.endswith(("out.weight", "linear2.weight"))
-                nn.init.normal_(parameter, std=0.02 / math.sqrt(2 * LAYERS) if residual else 0.02)
+                nn.init.normal_(parameter, std=STD / math.sqrt(2 * LAYERS) if residual else STD)
 
     def loss(self, ids, targets):
         x = self.token(ids) + self.position(torch.arange(ids.shape[1]))

@@ -35,7 +35,10 @@ def add_parser(subparsers):
         help="also train with this many processes (default: auto, one per core)",
     )  # fmt: skip
     parser.add_argument(
-        "--rounds", type=positive_number, metavar="N", help="turns per contestant (default: 7; for `train`: 3)"
+        "--rounds",
+        type=positive_number,
+        metavar="N",
+        help="turns per contestant (default: 7; for `train`: 3; for `tasks`: 2 seeds)",
     )
     parser.add_argument("--quick", action="store_true", help="3 short turns per contestant: rough numbers")
     parser.add_argument(
@@ -68,11 +71,14 @@ def run(args):
     workers = _most_workers() if args.workers == "auto" else args.workers
     outcomes, profiles = _profiles(args, what) if args.profile else _races(args, what, workers, cores())
     commands = _whole(args) if "train" in what else None
+    scores = _tasks(args) if "tasks" in what else None
     if args.json:
         options = {name: value for name, value in vars(args).items() if name not in ("run", "parser")}
         found = report.as_json(machine, {**options, "what": what, "workers": workers}, outcomes, profiles)
         if commands:
             found["train"] = whole.as_json(commands)
+        if scores:
+            found["tasks"] = [vars(score) for score in scores]
         write_text(args.json, json.dumps(found, indent=1, allow_nan=False))
         print(f"\n{args.json}")
     wrong = report.unequal(outcomes)
@@ -115,6 +121,19 @@ def _whole(args):
     outcome = whole.run_whole(args.text, steps, rounds, args.against == "torch", note)
     print(f"\n{whole.table(outcome)}", flush=True)
     return outcome
+
+
+def _tasks(args):
+    """Train on each task with `--rounds` seeds  ->  their scores"""
+    from ..bench import tasks
+
+    scores = []
+    for task in tasks.TASKS:
+        for seed in range(args.rounds or (1 if args.quick else 2)):
+            note(f"{task}, seed {seed}")
+            scores.append(tasks.score(task, seed, args.against == "torch"))
+    print("", *tasks.table(scores), sep="\n", flush=True)
+    return scores
 
 
 def _profiles(args, what):

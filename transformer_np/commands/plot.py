@@ -161,7 +161,10 @@ def draw_saturation(args):
 
 ATTENTION = (
     flag("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's)"),
-    model("folder of the run (default: the newest translator below this folder)", "a pretrained BERT or GPT"),
+    model(
+        "folder of a run: translate, gpt or classify (default: the newest translator below this folder)",
+        "a pretrained BERT or GPT",
+    ),
     flag(
         "--kind",
         choices=("encoder", "decoder", "cross"),
@@ -211,13 +214,23 @@ def attention_weights(args):
     from .. import plots
     from ..data import LECTURE_SENTENCE
     from ..models import Bert
-    from ..tasks.translation import KIND, Translator
+    from ..tasks import classify, text, translation
 
     if args.pretrained is None:
-        translator = Translator.load(args.model or runs.newest_run(KIND))
-        sentence = LECTURE_SENTENCE if args.text is None else args.text
-        return plots.translator_attention(translator, sentence, args.kind or "cross")
-    model, ids, words = read_pretrained(args)
+        folder, sentence = (
+            args.model or runs.newest_run(translation.KIND),
+            LECTURE_SENTENCE if args.text is None else args.text,
+        )
+        of_kind = {translation.KIND: None, text.KIND: text.TextGenerator, classify.KIND: classify.Classifier}
+        trained = of_kind[runs.read_run(folder, *of_kind)["kind"]]
+        if trained is None:
+            translator = translation.Translator.load(folder)
+            return plots.translator_attention(translator, sentence, args.kind or "cross")
+        trained = trained.load(folder)
+        model, ids = trained.model, trained.encode(sentence)
+        words = [trained.tokenizer.token(i) for i in ids]
+    else:
+        model, ids, words = read_pretrained(args)
     kind = "encoder" if isinstance(model, Bert) else "decoder"
     if args.kind not in (None, kind):
         raise ValueError(f"--kind {args.kind}: a {type(model).__name__} has {kind} attention only")

@@ -39,6 +39,13 @@ def run(args):
         unknown = translator.src_tokenizer.unknown(sentence)
         if unknown and not args.json:
             print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)
+        length = translator.encode(sentence).shape[1]
+        if translator.longest is not None and length > translator.longest and not args.json:
+            print(
+                f"the sentence has {length} tokens, but those in training had at most {translator.longest}: "
+                "expect mistakes",
+                file=sys.stderr,
+            )
         if args.show_steps:
             print("\n".join(format_steps(sentence, translator)))
         translation = translator.translate(sentence, args.beam, args.length_penalty)

@@ -98,9 +98,9 @@ class Seq2SeqBatches:
     batches it would have had. An epoch is `batches_per_epoch` steps and has every pair once, in a new random order.
 
     The batches have about equally many tokens, and on average batch_size pairs. Short and long sentences share them at
-    random: with sentences of one length per batch, a model learns less per step than it saves in padding (docs:
-    batches). Only pairs longer than LONG times the mean have batches of their own, because one of them would pad all
-    others of its batch.
+    random: with sentences of one length per batch, a model loses more in learning than it saves in padding
+    (docs/train-on-your-pairs.md has the numbers). Only pairs longer than LONG times the mean have batches of their own,
+    because one of them would pad all others of its batch.
 
         batches = Seq2SeqBatches([([5, 6, 7], [8, 9]), ([5, 6], [8])], batch_size=2)
         batches.batch(0).tgt_in                           # (2, 3)

@@ -22,6 +22,7 @@ class Tokenizer:
     """
 
     kind = None
+    special_ids = range(len(SPECIAL_TOKENS))
     fields = ("vocabulary", "lowercase")  # the constructor's arguments, which are also the names of attributes
 
     def __init__(self, vocabulary, lowercase=False):

@@ -104,7 +104,8 @@ def check_gradients(
     target: a function of `functional`, any other function with its `backward(dout, *inputs, **options)`, or a Module
     inputs: its inputs; float arrays are checked, everything else (ids, a rate, a seed) is passed on unchanged
     options: keyword arguments for every call, such as mask=…; they are not differentiated
-    max_entries: check this many random entries of every array instead of all
+    max_entries: check this many entries of every array instead of all: half of them with the largest gradient, the
+        others at random
 
     The relative error of a tensor is max |analytic − numeric| / max(largest |gradient| in the tensor, floor). The floor
     is for gradients that are always zero, such as that of the key bias of attention.
@@ -201,10 +202,11 @@ def _of_module(module, inputs, options, rng):
 
 def _compare(name, array, analytic, terms, step, floor, max_entries, rng):
     """The entry for one array: moves every element, or a sample, up and down by `step`. The loss is Σ terms()."""
-    places = np.arange(array.size)
-    if max_entries is not None and array.size > max_entries:
-        places = np.sort(rng.choice(array.size, max_entries, replace=False))
     flat, analytic = array.flat, np.asarray(analytic).reshape(-1)  # .flat is never a copy, whatever the memory layout
+    places = np.arange(array.size)
+    if max_entries is not None and array.size > max_entries:  # in a table, few rows have a gradient
+        largest, others = np.split(np.argsort(-np.abs(analytic), kind="stable"), [max_entries // 2])
+        places = np.sort([*largest, *rng.choice(others, max_entries - len(largest), replace=False)])
     numeric = np.empty(len(places))
     for i, place in enumerate(places):
         value = flat[place]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..data import UNK
+from ..data import UNK, Tokenizer
 from ..training import NegativeSampling
 
 MOST = 2  # lines
@@ -126,30 +126,32 @@ def _longer(measured):
 # --- measuring -------------------------------------------------------------------------------------------------------
 
 
-def measure(run):
-    """The Measured of a finished run."""
+def measure(run, sampled=False):
+    """The Measured of a finished run. sampled: whether the losses before the end are those of a sample."""
     trainer, setup = run.trainer, run.setup
-    steps = min(BATCHES, trainer.step)
-    seen = [setup.batches.batch(step) for step in range(steps)]
+    validation = list(trainer.history.validation)
+    if sampled and len(validation) > 1:  # the last one is of all the data: compare like with like
+        latest = [(trainer.step, trainer.best.latest)] if trainer.best else []
+        validation = validation[:-1] + latest
     return Measured(
         trainer.history.losses,
-        trainer.history.validation,
+        validation,
         trainer.best.step if run.kept else trainer.step,
         min(run.measured.values(), default=None),
-        _baseline(setup.objective, seen, setup.validation),
-        _share_unknown(setup.validation),
-        _longer_sources(setup.batches, setup.validation),
+        _baseline(setup, min(BATCHES, trainer.step)),
+        _share_unknown(run),
+        _longer_sources(run),
         vars(run.options),
     )
 
 
-def _baseline(objective, seen, validation):
-    """The cross-entropy of the validation targets under their frequencies in training batches."""
-    if isinstance(objective, NegativeSampling):  # no choice among all targets
+def _baseline(setup, steps):
+    """The cross-entropy of the validation targets under their frequencies in the first training batches."""
+    if isinstance(setup.objective, NegativeSampling):  # no choice among all targets
         return None
-    trained, unseen = (_counted(objective, batches) for batches in (seen, validation))
-    size = max(trained.max(), unseen.max()) + 1
-    counts = np.bincount(trained, minlength=size) + 1.0  # also for a target that these batches lack
+    trained = _counted(setup.objective, [setup.batches.batch(step) for step in range(steps)])
+    unseen = _counted(setup.objective, setup.validation)
+    counts = np.bincount(trained, minlength=unseen.max() + 1) + 1.0  # 1: these batches may lack a target
     return float(-np.log(counts / counts.sum())[unseen].mean())
 
 
@@ -166,15 +168,24 @@ def _sources(batch):
     )
 
 
-def _share_unknown(validation):
-    arrays = [array for batch in validation for array in _sources(batch)]
+def _ours(run):
+    """Whether the ids are those of our tokenizers: a pretrained one has other special tokens."""
+    return all(isinstance(tokenizer, Tokenizer) for tokenizer in run.tokenizers.values())
+
+
+def _share_unknown(run):
+    arrays = [array for batch in run.setup.validation for array in _sources(batch)] if _ours(run) else []
     total = sum(np.count_nonzero(array) for array in arrays)  # without padding, which is 0
     return sum(np.count_nonzero(array == UNK) for array in arrays) / total if total else 0.0
 
 
-def _longer_sources(batches, validation):
-    longest = getattr(batches, "longest", None)
-    if longest is None:
+def _longer_sources(run):
+    """How many sources of the validation and test data are longer than any in training, and the longest one there."""
+    longest = getattr(run.setup.batches, "longest", None)
+    sources = [_sources(batch)[0] for batch in run.setup.validation if _sources(batch)]
+    if longest is None or not sources or not _ours(run):
         return 0, 0
-    lengths = [np.count_nonzero(_sources(batch)[0], axis=1) for batch in validation if _sources(batch)]
-    return sum(int((length > longest).sum()) for length in lengths), longest
+    lengths = [length for source in sources for length in np.count_nonzero(source, axis=1)]
+    tokenizer, ends = next(iter(run.tokenizers.values())), 2 * hasattr(run.setup.validation[0], "labels")
+    lengths += [len(tokenizer.encode(text)) + ends for text, _ in run.data.test]  # [CLS] and [SEP] of a labelled text
+    return sum(length > longest for length in lengths), longest

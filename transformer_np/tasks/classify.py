@@ -192,13 +192,12 @@ class ClassifyTask(Task):
         if pretrained and pretrained.is_file():  # a resumed run has its own weights and does not need the file
             _take_over(model, pretrained)
         longer = sum(len(_input(tokenizer, text, None)) > options.max_len for text, _ in split.train)
-        learned, origin = model.learned().values(), options.pretrained or options.init
         of = f"different {options.tokens}s" if options.tokens else "different tokens"
         return Setup(
             model,
             Classification(model, label_smoothing=options.label_smoothing or 0.0),  # None in older runs
             AdamW(
-                learned,
+                model.learned().values(),
                 weight_decay=options.weight_decay,
                 decays=is_matrix,
                 rates=fine_tuning.rates(model, options) if options.pretrained else None,
@@ -209,12 +208,8 @@ class ClassifyTask(Task):
             note=f"{len(split.train):,} texts to learn from, {len(split.validation):,} for validation, "
             f"{len(split.test):,} unseen for the test; {len(labels)} labels: {_named(labels)}; "
             f"{len(tokenizer)} {of}; {model.num_parameters():,} parameters"
-            + (f", which start from {origin}" if origin else "")
-            + (
-                f"; {sum(p.data.size for p in learned):,} of them learn"
-                if len(learned) < len(model.parameters())
-                else ""
-            )
+            + (f", which start from {options.init}" if options.init else "")
+            + (fine_tuning.note(model, options) if options.pretrained else "")
             + (f"; of {longer} texts only the first {options.max_len - 2} tokens are read" if longer else ""),
             header=fine_tuning.header(model, options) if options.pretrained else {},
         )

@@ -115,6 +115,29 @@ def header(model, options):
     return {"base": {"folder": folder, "lora": options.lora, "sum": _sum_of_frozen(model)}}
 
 
+def note(model, options):
+    """Where the parameters start, and how many of them learn, for a line to the user."""
+    learned = sum(parameter.data.size for parameter in model.learned().values())
+    some = f"; {learned:,} of them learn" if learned < model.num_parameters() else ""
+    return f", which start from {options.pretrained}{some}"
+
+
+def without_special_tokens(tokenizer):
+    """A tokenizer for a text that is cut into blocks, in which special tokens such as the first one have no place."""
+    return _Plain(tokenizer) if isinstance(tokenizer, PretrainedTokenizer) else tokenizer
+
+
+class _Plain:
+    def __init__(self, tokenizer):
+        self.tokenizer = tokenizer
+
+    def __len__(self):
+        return len(self.tokenizer)
+
+    def encode(self, text):
+        return self.tokenizer.encode(text, special=False)
+
+
 def _sum_of_frozen(model):
     """The checksum of the frozen parameters."""
     total = 0

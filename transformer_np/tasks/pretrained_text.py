@@ -18,8 +18,6 @@ class PretrainedTextGenerator(TextGenerator):
         print(piece, end="", flush=True)
     """
 
-    excluded_ids = ()  # the tokenizer leaves special tokens out of the text
-
     def __init__(self, model, tokenizer, end_ids=()):
         super().__init__(model, tokenizer)
         self.end_ids = end_ids

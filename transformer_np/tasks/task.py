@@ -187,6 +187,8 @@ class Task:
             write = runs.write_description
         else:
             description = {**self._describe(options, fingerprint, tokenizers), **self.facts(data), **how}
+            if hasattr(setup.batches, "longest"):
+                description["longest"] = setup.batches.longest
             write = runs.replace_run if overwrite else runs.create_run
         if trainer.leads:
             write(folder, description)
@@ -222,7 +224,7 @@ class Task:
             trainer.best.put()
         loss = trainer.validate(setup.validation) if kept else trainer.history.validation[-1][1]
         run = replace(run, validation_loss=loss, measured=self.measure(run), kept=kept)
-        return replace(run, advice=advice(measure(run)))
+        return replace(run, advice=advice(measure(run, sampled=len(sample) < len(setup.validation))))
 
     def read(self, folder):
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""

@@ -2,21 +2,25 @@
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain
 
 from .. import data
 from ..data.large import encode_text, parts
-from ..data.tokenizers import UNK
 from ..decoding import Excluding, generate_steps
 from ..models import GPT, GPTConfig
+from ..models.decoder_only import DecoderOnly
+from ..pretrained import PretrainedTokenizer
 from ..training import AdamW, NextToken, is_matrix
+from . import fine_tuning
 from .options import CHAR_OR_BPE, TaskOptions, falling_cosine, option, seed, share, vocab_size, warmup, weight_decay
 from .streaming import text_pieces, until
 from .task import Setup, Task
 from .trained import Trained
 
 KIND = "gpt"
+PRETRAINED_LR, LORA_LR = 1e-4, 1e-3
+OF_THE_MODEL = ("tokens", "vocab_size", "layers", "heads", "d_model", "d_ff", "head", "bias")  # if it is pretrained
 LR = 2e-3  # the best rate at the default width; GPT-2's and nanoGPT's rates fall with the width about as its root
 
 
@@ -28,6 +32,9 @@ class GPTOptions(TaskOptions):
     """
 
     text: str | None = option(None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE")
+    pretrained: str | None = fine_tuning.pretrained("GPT-2, Llama, Mistral or Qwen2")
+    freeze: int | None = fine_tuning.freeze()
+    lora: int | None = fine_tuning.lora()
     tokens: str = option("char", "the unit of text", choices=CHAR_OR_BPE)
     vocab_size: int = vocab_size(1000, "vocabulary size with --tokens bpe; with char, all characters of the text")
     block_size: int = option(64, "context in tokens: how much the model sees at once")
@@ -40,7 +47,11 @@ class GPTOptions(TaskOptions):
     head: str = option("tied", "whether the output shares the parameters of the embedding", choices=("tied", "untied"))
     bias: str = option("no", "biases in linear maps and norms", choices=("yes", "no"))
     dropout: float = share(0.0, "share of features dropped during training")
-    lr: float | None = option(None, f"highest learning rate (default: {LR} * sqrt(128 / d_model))")
+    lr: float | None = option(
+        None,
+        f"highest learning rate (default: {LR} * sqrt(128 / d_model); "
+        f"with --pretrained {PRETRAINED_LR}, with --lora {LORA_LR})",
+    )
     min_lr: float = option(1e-4, "learning rate at the last step", interval="[0, ∞)")
     warmup: int = warmup()
     weight_decay: float = weight_decay(0.1)
@@ -50,9 +61,17 @@ class GPTOptions(TaskOptions):
     seed: int = seed("parameters, batches and dropout")
 
     def __post_init__(self):
-        if self.lr is None:
-            object.__setattr__(self, "lr", LR * (128 / self.d_model) ** 0.5)
+        if self.lr is None and isinstance(self.d_model, int) and self.d_model > 0:
+            lr = LR * (128 / self.d_model) ** 0.5 if self.pretrained is None else PRETRAINED_LR
+            object.__setattr__(self, "lr", lr if self.lora is None else LORA_LR)
+        if self.pretrained is not None:
+            object.__setattr__(self, "min_lr", min(self.min_lr, self.lr / 10))
         super().__post_init__()
+        fine_tuning.check_options(self)
+        usual = {f.name: f.default for f in fields(self)}
+        given = [name for name in OF_THE_MODEL if self.pretrained and getattr(self, name) != usual[name]]
+        if given:
+            raise ValueError(f"{given[0]} is that of the model in {self.pretrained}: leave this option out")
 
 
 class TextGenerator(Trained):
@@ -63,10 +82,10 @@ class TextGenerator(Trained):
     """
 
     end_ids = ()  # tokens that end a text
-    excluded_ids = range(UNK + 1)  # tokens that are never drawn: the special ones, which occur in no text
 
     def __init__(self, model, tokenizer):
         self.model, self.tokenizer = model, tokenizer
+        self.excluded_ids = tokenizer.special_ids  # never drawn, because they occur in no text
 
     @property
     def context(self):
@@ -111,7 +130,7 @@ class TextGenerator(Trained):
 
     def decode(self, ids):
         """The text of the ids, without special tokens, which never occur in a text."""
-        return self.tokenizer.decode([i for i in ids if i > UNK])
+        return self.tokenizer.decode([i for i in ids if i not in self.excluded_ids])
 
 
 class GPTTask(Task):
@@ -139,24 +158,27 @@ class GPTTask(Task):
         return digest.hexdigest()
 
     def train_tokenizers(self, options, split):
-        """All characters of the whole text, or byte pairs of the training part."""
+        """All characters of the whole text, or byte pairs of the training part, or those of the pretrained model."""
+        if options.pretrained is not None:
+            return {"tokenizer": PretrainedTokenizer(options.pretrained)}
         if options.tokens == "char":
             return {"tokenizer": data.CharTokenizer.train(chain(parts(split.train), parts(split.validation)))}
         return {"tokenizer": data.BPETokenizer.train(parts(split.train), max_size=options.vocab_size)}
 
     def setup(self, options, split, tokenizers):
         tokenizer = tokenizers["tokenizer"]
-        train, validation = (encode_text(tokenizer, part) for part in (split.train, split.validation))
+        plain = fine_tuning.without_special_tokens(tokenizer)
+        train, validation = (encode_text(plain, part) for part in (split.train, split.validation))
         batches = data.TextBatches(train, options.block_size, options.batch_size, seed=options.seed)
         held_out = data.validation_batches(validation, options.block_size, VALIDATION_TOKENS // options.block_size or 1)
-        model = GPT(_config(options, len(tokenizer)))
+        model, learned, header = self._model(options, tokenizer)
         optimizer = AdamW(
-            model.parameters(),
+            model.learned().values(),
             betas=(options.beta1, options.beta2),
             weight_decay=options.weight_decay,
             decays=is_matrix,
         )
-        names = {"char": "different characters", "bpe": "different tokens"}
+        kind = "characters" if options.tokens == "char" and options.pretrained is None else "tokens"
         return Setup(
             model,
             NextToken(model),
@@ -166,8 +188,21 @@ class GPTTask(Task):
             schedule=falling_cosine(options),
             clip_norm=options.clip,
             note=f"{len(train):,} tokens to learn from, {len(validation):,} for validation; "
-            f"{len(tokenizer)} {names[options.tokens]}; {model.num_parameters():,} parameters",
+            f"{len(tokenizer)} different {kind}; {model.num_parameters():,} parameters{learned}",
+            header=header,
         )
+
+    def _model(self, options, tokenizer):
+        """The model, a note about the parameters that learn, and the entries of the checkpoint's header."""
+        if options.pretrained is None:
+            return GPT(_config(options, len(tokenizer))), "", {}
+        model = fine_tuning.start(options, DecoderOnly)
+        if options.block_size > model.config.max_len:
+            longest = model.config.max_len
+            raise ValueError(
+                f"block_size is {options.block_size}, but the model in {options.pretrained} sees {longest}"
+            )
+        return model, fine_tuning.note(model, options), fine_tuning.header(model, options)
 
 
 VALIDATION_TOKENS = 1024  # per validation batch: few enough for the activations to stay in the cache

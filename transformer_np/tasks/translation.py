@@ -17,6 +17,7 @@ from .task import Setup, Task
 from .trained import Trained
 
 KIND = "translate"
+BUILT_IN, OWN_PAIRS = 800, 2000  # steps: the built-in sentences follow few rules, and are learned soon
 UNITS = {"word": "words", "char": "chars", "bpe": "byte pairs"}
 
 
@@ -30,7 +31,7 @@ class TranslationOptions(TaskOptions):
     pairs: str | None = option(None, "tab-separated sentence pairs (default: built-in, English-Portuguese)", "FILE")
     tokens: str = option("word", "the unit of text", choices=("word", "char", "bpe"))
     vocab_size: int = vocab_size(2000, "with --tokens bpe: vocabulary size of each language")
-    steps: int = option(800, "training steps")
+    steps: int | None = option(None, f"training steps (default: {OWN_PAIRS:,}; built-in pairs: {BUILT_IN})")
     batch_size: int = option(64, "sentence pairs per step")
     layers: int = option(2, "encoder blocks, and as many decoder blocks")
     heads: int = option(4, "attention heads")
@@ -47,6 +48,8 @@ class TranslationOptions(TaskOptions):
 
     def __post_init__(self):
         super().__post_init__()
+        if self.steps is None:
+            object.__setattr__(self, "steps", BUILT_IN if self.pairs is None else OWN_PAIRS)
         if self.embeddings is not None:
             if self.tokens == "bpe":
                 raise ValueError('embeddings are vectors of words: tokens must be "word", got "bpe"')
@@ -59,10 +62,21 @@ class Translator(Trained):
 
     translator = Translator.load("runs/lecture")
     translator.translate("Lucas will travel in December")     # "Lucas vai viajar em dezembro"
+
+    longest: the tokens of the longest sentence in training, or None if unknown
     """
+
+    longest = None
 
     def __init__(self, model, src_tokenizer, tgt_tokenizer):
         self.model, self.src_tokenizer, self.tgt_tokenizer = model, src_tokenizer, tgt_tokenizer
+
+    @classmethod
+    def _made(cls, model, tokenizers, options, facts):
+        translator = super()._made(model, tokenizers, options, facts)
+        longest = facts.get("longest")
+        translator.longest = longest if isinstance(longest, int) else None
+        return translator
 
     def encode(self, sentence):
         """The ids of one source sentence, (1, S). Raises ValueError if it is empty or too long for the model."""
@@ -96,7 +110,7 @@ class Translator(Trained):
         src = self.encode(sentence)
         found = []
         for _, log_probs in greedy_steps(self._writer, src, self.longest_output(src)):
-            best = np.argsort(-log_probs[0], kind="stable")[:candidates]
+            best = np.argsort(-np.round(log_probs[0], 5), kind="stable")[:candidates]
             found.append([(self.tgt_tokenizer.token(i), float(log_probs[0, i])) for i in best])
         return found
 

@@ -1,6 +1,6 @@
 """Optimizers, schedules, objectives, the training loop and its checkpoints."""
 
-from .checkpoint import load_checkpoint, load_model, save_checkpoint
+from .checkpoint import load_checkpoint, load_model, save_checkpoint, save_model
 from .history import History
 from .objectives import Classification, MaskedLanguageModel, NegativeSampling, NextToken, TeacherForcing
 from .optim import SGD, Adam, AdamW, Optimizer, clip_grad_norm, is_matrix
@@ -29,4 +29,5 @@ __all__ = [
     "load_model",
     "noam_schedule",
     "save_checkpoint",
+    "save_model",
 ]

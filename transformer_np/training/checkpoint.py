@@ -91,6 +91,11 @@ def model_tensors(model):
     return {f"model.{name}": parameter.data for name, parameter in model.learned().items()}
 
 
+def save_model(path, model):
+    """Write the configuration and the weights of a model to a file for `load_model`; errors as in save_checkpoint."""
+    save_checkpoint(path, model_tensors(model), model_header(model))
+
+
 def load_model(path):
     """The model of a checkpoint, in eval mode, and the checkpoint's header. If the run keeps its best weights, the
     model has the best weights.

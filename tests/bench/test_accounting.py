@@ -1,0 +1,104 @@
+"""The counted operations and memory of a model are those that a step really has."""
+
+import re
+
+import numpy as np
+import pytest
+
+from transformer_np import cli
+from transformer_np.bench.accounting import SCORES, measure, parts, table
+from transformer_np.models import (
+    GPT,
+    T5,
+    Bert,
+    BertConfig,
+    GPTConfig,
+    Llama,
+    LlamaConfig,
+    T5Config,
+    Transformer,
+    TransformerConfig,
+    TransformerXL,
+    TransformerXLConfig,
+)
+
+GPTS = {
+    "gpt": lambda: GPT(GPTConfig(23, 40, 12, 3, 2)),
+    "relu, without biases, untied": lambda: GPT(
+        GPTConfig(23, 40, 12, 3, 2, 20, activation="relu", bias=False, tie_embeddings=False)
+    ),
+    "shared keys": lambda: GPT(GPTConfig(23, 40, 12, 4, 3, num_kv_heads=2)),
+    "llama": lambda: Llama(LlamaConfig(23, 40, 12, 4, 2, d_head=8, num_layers=3, d_ff=20, qkv_bias=True)),
+}
+
+
+def total(model, what, length=7, batch=2):
+    return sum(getattr(part, what) for part in parts(model, length, batch))
+
+
+@pytest.mark.parametrize("name", GPTS)
+@pytest.mark.parametrize(("length", "batch"), [(7, 2), (31, 1)])
+def test_operations_and_memory_are_those_measured(name, length, batch):
+    model = GPTS[name]()
+    measured = measure(model, length, batch)
+    assert measured.forward == total(model, "forward", length, batch)
+    assert measured.backward == 2 * measured.forward
+    assert measured.cache == total(model, "cache", length, batch)
+    assert measured.between == next(p.forward for p in parts(model, length, batch) if p.name == SCORES)
+    assert measured.activations == pytest.approx(total(model, "activations", length, batch), rel=0.1)
+
+
+def test_measuring_leaves_no_trace():
+    model = GPTS["gpt"]()
+    for parameter in model.parameters():
+        parameter.grad = 1.0
+    before = model.state_dict()
+    measure(model, 7)
+    assert all((p.grad == 1).all() and np.array_equal(p.data, before[n]) for n, p in model.named_parameters())
+    assert type(model.embedding.table.data) is np.ndarray
+
+
+OTHERS = {
+    "bert": lambda: Bert(BertConfig(23, 40, 12, 3, 2, 20, num_classes=3)),
+    "transformer": lambda: Transformer(TransformerConfig(23, 25, 12, 3, 2, 1, 20)),
+    "t5": lambda: T5(T5Config(23, 12, 3, 5, 2, 1, 20, activation="gated_gelu")),
+}
+
+
+@pytest.mark.parametrize("name", [*GPTS, *OTHERS])
+def test_every_parameter_is_in_one_part(name):
+    model = {**GPTS, **OTHERS}[name]()
+    assert total(model, "parameters") == model.num_parameters()
+    text = table(model, 7, 2)
+    assert f"{model.num_parameters():,}" in text
+
+
+def test_only_the_scores_grow_with_the_square(name="gpt"):
+    model = GPTS[name]()
+    for one, two in zip(parts(model, 8), parts(model, 16), strict=True):
+        factor = 4 if one.quadratic else 2
+        assert (two.forward, two.activations, two.cache) == (
+            factor * one.forward,
+            factor * one.activations,
+            2 * one.cache,
+        )
+
+
+def test_an_encoder_has_no_cache():
+    assert total(OTHERS["bert"](), "cache") == 0 < total(OTHERS["transformer"](), "cache")
+
+
+def test_another_model_is_refused():
+    with pytest.raises(TypeError, match="TransformerXL has layers that are not counted"):
+        parts(TransformerXL(TransformerXLConfig(9, 8, 2, 1)), 4)
+
+
+def test_the_command(capsys):
+    sizes = ("--layers", "2", "--d-model", "24", "--heads", "3", "--vocab-size", "31", "--length", "16")
+    assert cli.main(["explain", *sizes]) == 0
+    out = capsys.readouterr().out
+    counted, measured = (re.search(rf"^{line}(.*)$", out, re.M).group(1).split() for line in ("total", "measured"))
+    assert counted[:3] == measured[:3]
+    assert "quadratic in the length" in out and "6 · N · tokens" in out
+    assert cli.main(["explain", "--layers", "24", "--d-model", "1024", "--heads", "16", "--length", "1024"]) == 0
+    assert "measured" not in capsys.readouterr().out

@@ -1,0 +1,252 @@
+"""Fine-tuning: runs that start from a pretrained folder, with frozen layers and LoRA, and what is made of them."""
+
+import re
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+from shared import randomize
+
+from transformer_np import cli
+from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Llama, LlamaConfig
+from transformer_np.models.layouts.folder import load_any
+from transformer_np.tasks import fine_tuning
+from transformer_np.tasks.classify import Classifier, ClassifyOptions, ClassifyTask
+from transformer_np.tasks.runs import CHECKPOINT
+from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
+from transformer_np.training import AdamW, Classification
+
+tokenizers = pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "dog", "cat", "barks", "meows", "loudly", "here", "today", "and"]
+TEXTS = [
+    (f"a {animal} {sound} {how} {when}", animal)
+    for animal, sound in (("dog", "barks"), ("cat", "meows"))
+    for how in ("loudly", "and meows", "and barks", "here")
+    for when in ("today", "here", "and barks", "loudly", "a dog")
+]
+MODELS = {
+    "bert": lambda V: Bert(BertConfig(V, 16, 12, 3, 3, 20, mlm_head=False, dropout=0.1)),
+    "gpt": lambda V: GPT(GPTConfig(V, 16, 12, 3, 3, 20, dropout=0.1)),
+    "llama": lambda V: Llama(LlamaConfig(V, 16, 16, 4, 2, num_layers=3, d_ff=20, qkv_bias=True)),
+}
+
+
+def write_folder(folder, kind):
+    """A random model with a tokenizer of these words that marks the beginning and, in a BERT, the end."""
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({w: i for i, w in enumerate(WORDS)}, "[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.add_special_tokens(WORDS[:4])
+    end = " [SEP]" if kind == "bert" else ""
+    marks = [("[CLS]", 2), ("[SEP]", 3)]
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(single=f"[CLS] $A{end}", special_tokens=marks)
+    model = randomize(MODELS[kind](len(WORDS)), np.random.default_rng(0), 0.5)
+    model.save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.tsv").write_text("".join(f"{label}\t{text}\n" for text, label in TEXTS), encoding="utf-8")
+    (tmp_path / "text.txt").write_text("\n".join(text for text, _ in TEXTS) * 4, encoding="utf-8")
+    for kind in MODELS:
+        write_folder(tmp_path / kind, kind)
+    return tmp_path
+
+
+def train_classifier(out="run", **options):
+    options = {"data": "data.tsv", "pretrained": "bert", "steps": 6, "batch_size": 8, "dropout": 0.1, **options}
+    return ClassifyTask().train(ClassifyOptions(**options), out, progress=False)
+
+
+def train_gpt(kind, out="run", **options):
+    options = {"text": "text.txt", "pretrained": kind, "steps": 4, "block_size": 8, "batch_size": 4, **options}
+    return GPTTask().train(GPTOptions(**options), out, progress=False)
+
+
+def train(kind, out="run", **options):
+    return train_classifier(out, **options) if kind == "bert" else train_gpt(kind, out, **options)
+
+
+def changed(model, folder):
+    """The names of the parameters that differ from those in the folder, the new ones left out."""
+    before = load_any(folder).state_dict()
+    return {n for n, p in model.named_parameters() if n in before and not np.array_equal(p.data, before[n])}
+
+
+# --- what learns -----------------------------------------------------------------------------------------------------
+
+WAYS = [{}, {"freeze": 0}, {"freeze": 2}, {"lora": 2}, {"lora": 2, "freeze": 1}]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_only_what_should_learn_learns_and_the_run_has_it_all(here, kind, way):
+    run = train(kind, **way)
+    tensors = {n for n in load_file(here / "run" / CHECKPOINT) if n.startswith("model.")}
+    result = (Classifier if kind == "bert" else TextGenerator).load("run")
+    model, names = result.model, changed(result.model, kind)
+    head = {"classifier.w", "classifier.b"} if kind == "bert" else set()
+    if "lora" in way:
+        first = way.get("freeze", 0)
+        assert names == {f"blocks.{i}.attention.w_{x}" for i in range(first, 3) for x in "qkvo"}
+        assert {n.removeprefix("model.") for n in tensors} == head | {
+            f"blocks.{i}.attention.lora_{x}.{ab}" for i in range(first, 3) for x in "qkvo" for ab in "ab"
+        }
+    else:
+        low = ("embedding.", "position.", "segment.", "norm." if kind == "bert" else "-")
+        low += tuple(f"blocks.{i}." for i in range(way.get("freeze", 0)))
+        assert not any(n.startswith(low) for n in names) or not way
+        assert any(n.startswith("blocks.2.") for n in names) and ("embedding.table" in names) == (not way)
+    ids = np.array([[4, 5, 7, 9]])
+    outputs = [m.classify(ids) if kind == "bert" else m(ids) for m in (run.setup.model.eval(), model)]
+    np.testing.assert_allclose(*outputs, rtol=1e-4, atol=1e-5)
+    assert all(not p.frozen for p in model.parameters())
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_gradients_above_frozen_blocks_are_those_of_the_whole_model(here, kind, rng):
+    whole, part = load_any(kind).astype("float64"), load_any(kind).astype("float64")
+    dout = None
+    for model in (whole, part.freeze_below(2)):
+        model.train()
+        for _, module in model.named_modules():
+            if hasattr(module, "p"):
+                module.p = 0
+        y = model(np.array([[4, 5, 7, 9], [4, 6, 8, 2]]))
+        dout = rng.normal(size=y.shape) if dout is None else dout
+        model.backward(dout)
+    gradients = {name: p.grad for name, p in whole.named_parameters()}
+    assert part.learned() and all(
+        name.startswith(("blocks.2.", "norm.", "pooler", "output")) for name in part.learned()
+    )
+    for name, parameter in part.learned().items():
+        np.testing.assert_allclose(parameter.grad, gradients[name], rtol=1e-9, atol=1e-12, err_msg=name)
+    assert not part.blocks[0]._kept and part.blocks[2].attention.training and not part.blocks[1].attention.training
+
+
+def test_an_interrupted_run_is_the_uninterrupted_one(here, monkeypatch):
+    way = {"steps": 8, "lora": 2, "freeze": 1, "seed": 3, "dropout": 0.2, "lr": 0.01}
+    whole = train_classifier("whole", **way).setup.model
+    forward, calls = Classification.forward, []
+
+    def failing(self, batch):
+        calls.append(batch)
+        if len(calls) == 5:
+            raise OSError("the power is gone")
+        return forward(self, batch)
+
+    monkeypatch.setattr(Classification, "forward", failing)
+    options = ClassifyOptions(data="data.tsv", pretrained="bert", batch_size=8, **way)
+    with pytest.raises(OSError, match="power"):
+        ClassifyTask().train(options, "part", progress=False, save_seconds=0)
+    assert (here / "part" / CHECKPOINT).exists()
+    resumed = ClassifyTask().train({}, "part", resume=True, progress=False).setup.model
+    for (name, one), other in zip(whole.learned().items(), resumed.learned().values(), strict=True):
+        assert np.array_equal(one.data, other.data), name
+
+
+def test_rates_of_parameters(rng):
+    model = MODELS["bert"](len(WORDS))
+    slow = {id(p) for p in model.blocks[1].parameters()}
+    for p in model.parameters():
+        p.grad = rng.normal(size=p.shape)
+    before = model.state_dict()
+    AdamW(model.parameters(), lr=0.1, weight_decay=0.0, rates=lambda p: 0.25 if id(p) in slow else 1.0).step()
+    for name, p in model.named_parameters():  # the first step of Adam is lr, whatever the gradient
+        step = 0.025 if id(p) in slow else 0.1
+        np.testing.assert_allclose(np.abs(p.data - before[name]), step, rtol=1e-2, err_msg=name)
+
+
+# --- the folder it came from -----------------------------------------------------------------------------------------
+
+
+def test_another_folder_is_noticed(here):
+    train_classifier(lora=2)
+    write_folder(here / "other", "bert")
+    model = load_any("other")
+    model.blocks[0].feed_forward.w1.data = model.blocks[0].feed_forward.w1.data + 1
+    model.save_pretrained(here / "bert")
+    with pytest.raises(ValueError, match=r"is not the model that .* was fine-tuned from"):
+        Classifier.load("run")
+    (here / "bert").rename(here / "gone")
+    with pytest.raises(FileNotFoundError, match="needs the pretrained folder it was fine-tuned from"):
+        Classifier.load("run")
+
+
+def test_a_run_in_which_all_learns_needs_no_folder(here):
+    train_classifier()
+    (here / "bert").rename(here / "gone")
+    assert Classifier.load("run").probabilities("a dog barks").keys() == {"cat", "dog"}
+
+
+# --- options ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("classify", {"lora": 2}, "lora needs pretrained"),
+        ("classify", {"freeze": 2}, "freeze needs pretrained"),
+        ("classify", {"pretrained": "bert", "init": "run"}, "exclude each other"),
+        ("classify", {"pretrained": "bert", "layers": 2}, "layers is that of the model in bert"),
+        ("classify", {"pretrained": "gpt"}, "gpt holds a GPT; this task needs a BERT"),
+        ("classify", {"pretrained": "bert", "freeze": 4}, "4 blocks cannot be frozen: this Bert has 3"),
+        ("classify", {"pretrained": "bert", "lora": 13}, "rank is 13"),
+        ("gpt", {"pretrained": "bert"}, "bert holds a Bert; this task needs a GPT or Llama"),
+        ("gpt", {"pretrained": "gpt", "block_size": 17}, "block_size is 17, but the model in gpt sees 16"),
+        ("gpt", {"pretrained": "gpt", "d_model": 64}, "d_model is that of the model in gpt"),
+    ],
+)
+def test_options_that_do_not_fit(here, kind, options, message):
+    with pytest.raises(ValueError, match=message):
+        if kind == "classify":
+            train_classifier(**{"pretrained": None, **options})
+        else:
+            train_gpt(options.pop("pretrained"), **options)
+
+
+# --- from the command line -------------------------------------------------------------------------------------------
+
+
+def transformer_np(capsys, *arguments):
+    assert cli.main(list(arguments)) == 0
+    return capsys.readouterr().out
+
+
+def test_a_fine_tuned_classifier_on_the_command_line(here, capsys):
+    out = transformer_np(
+        capsys,
+        *("train", "classify", "--pretrained", "bert", "--data", "data.tsv", "--out", "run", "--lora", "3"),
+        *("--pooling", "cls", "--steps", "60", "--lr", "0.05", "--old-rate", "0.5", "-q", "--workers", "1"),
+    )
+    assert float(re.search(r"accuracy on unseen sentences ([\d.]+)%", out).group(1)) == 100
+    assert re.match(r"dog \d", transformer_np(capsys, "classify", "--model", "run", "a dog barks today"))
+    transformer_np(capsys, "explore", "--model", "run", "a dog barks", "-o", "page.html")
+    assert "barks" in (here / "page.html").read_text()
+    transformer_np(capsys, "plot", "attention", "--model", "run", "a dog barks", "-o", "weights.png")
+
+
+@pytest.mark.parametrize("kind", ["gpt", "llama"])
+def test_a_fine_tuned_gpt_on_the_command_line(here, capsys, kind):
+    out = transformer_np(
+        capsys,
+        *("train", "gpt", "--pretrained", kind, "--text", "text.txt", "--out", "run", "--freeze", "1"),
+        *("--steps", "30", "--block-size", "8", "--lr", "0.01", "-q", "--workers", "1"),
+    )
+    assert "validation loss" in out
+    text = transformer_np(capsys, "generate", "--model", "run", "a dog", "--max-new-tokens", "5", "--temperature", "0")
+    assert text.startswith("a dog ") and set(text.split()) <= set(WORDS)
+    transformer_np(capsys, "explore", "--model", "run", "a dog barks", "-o", "page.html")
+    transformer_np(capsys, "plot", "attention", "--model", "run", "a dog barks", "-o", "weights.png")
+    transformer_np(capsys, "plot", "architecture", "--model", "run", "-o", "model.png")
+
+
+def test_the_tokenizer_of_a_run_is_the_pretrained_one(here):
+    train_classifier()
+    (here / "bert").rename(here / "gone")
+    tokenizer = Classifier.load("run").tokenizer
+    assert tokenizer.encode("a dog barks") == [2, 4, 5, 7, 3] and tokenizer.token(5) == "dog"
+    assert fine_tuning.read_tokenizer(tokenizer.to_dict()).encode("dog") == [2, 5, 3]

@@ -1,0 +1,207 @@
+"""What a training step of a model costs, counted from its sizes and measured: parameters, operations and memory.
+
+Counted are the matrix products: 2 · m · k · n operations for (m, k) times (k, n). The rest of a step, a few operations
+per number, is left out.
+"""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..decoding import DecoderCache
+from ..layers import (
+    Embedding,
+    FeedForward,
+    LayerNorm,
+    LearnedPositionalEmbedding,
+    Linear,
+    MultiHeadAttention,
+    RelativePositionBias,
+    RMSNorm,
+    TiedLinear,
+)
+from ..models.bert import MaskedTokenHead
+from ..models.decoder_only import DecoderOnly
+from ..support.checks import check_at_least
+from .floor import recording
+
+
+@dataclass(frozen=True)
+class Part:
+    """One kind of layer of a model, all its layers together, for one batch.
+
+    forward: operations of the forward pass; the backward pass has twice as many, one product for the gradient of each
+        factor
+    activations: numbers kept for the backward pass; cache: numbers kept while a text is generated
+    quadratic: whether operations and activations grow with the square of the length
+    """
+
+    name: str
+    layers: int = 0
+    parameters: int = 0
+    forward: int = 0
+    activations: int = 0
+    cache: int = 0
+    quadratic: bool = False
+
+    def plus(self, layers=1, **numbers):
+        new = {name: getattr(self, name) + number for name, number in numbers.items()}
+        return Part(**{**vars(self), **new, "layers": self.layers + layers})
+
+
+EMBEDDINGS, PROJECTIONS, SCORES = "embeddings", "attention: projections", "attention: scores"
+FEED_FORWARD, NORMS, OUTPUT = "feed-forward", "norms", "output"
+
+
+def parts(model, length, batch=1):
+    """The parts of a model for a batch of sequences of this length, source and target alike  ->  list of Part
+
+    Raises TypeError for a model with other layers than those of GPT, Llama, BERT, T5 and the Transformer.
+    """
+    check_at_least("length", length, 1)
+    check_at_least("batch", batch, 1)
+    found = {name: Part(name, quadratic=name == SCORES) for name in (EMBEDDINGS, PROJECTIONS, SCORES)}
+    found |= {name: Part(name) for name in (FEED_FORWARD, NORMS, OUTPUT)}
+    counted, T = set(), batch * length
+    decodes = isinstance(model, DecoderOnly) or hasattr(model, "decode")
+
+    def add(name, module, **numbers):
+        own = {id(p): p.data.size for p in vars(module).values() if hasattr(p, "frozen") and hasattr(p, "data")}
+        size = sum(n for key, n in own.items() if key not in counted)
+        counted.update(own)
+        found[name] = found[name].plus(parameters=size, **numbers)
+
+    for path, module in model.named_modules():
+        if isinstance(module, MultiHeadAttention):
+            (D, inner), shared = module.w_q.shape, module.w_k.shape[1]
+            kept = T * (D + 2 * inner + 2 * shared)  # x, q, k, v and the joined heads
+            matrices = 2 * D * (inner + shared)
+            cache = 2 * T * shared if decodes and not path.startswith("encoder") else 0
+            add(PROJECTIONS, module, forward=2 * T * matrices, activations=kept, cache=cache)
+            pairs = T * length * module.num_heads
+            found[SCORES] = found[SCORES].plus(forward=4 * pairs * module.d_head, activations=pairs)
+        elif isinstance(module, FeedForward):
+            D, F = module.w1.shape
+            gated = hasattr(module, "w_gate")
+            inside = F if type(module) is FeedForward else 2 * F  # hidden and slope, or gate and value
+            add(FEED_FORWARD, module, forward=2 * T * D * F * (3 if gated else 2), activations=T * (D + inside))
+        elif isinstance(module, LayerNorm | RMSNorm):
+            add(NORMS, module, activations=T * (module.gamma.shape[0] + 1))
+        elif isinstance(module, Embedding | LearnedPositionalEmbedding | RelativePositionBias):
+            add(EMBEDDINGS, module)
+        elif isinstance(module, MaskedTokenHead):
+            add(OUTPUT, module, layers=0)  # a bias; its layers come by themselves
+        elif isinstance(module, Linear | TiedLinear):
+            w = module.w if isinstance(module, Linear) else module.table
+            width = w.shape[0 if isinstance(module, Linear) else 1]
+            add(OUTPUT, module, forward=2 * T * w.data.size, activations=T * width)
+    total = sum(part.parameters for part in found.values())
+    if total != model.num_parameters():
+        raise TypeError(f"{type(model).__name__} has layers that are not counted here")
+    return [part for part in found.values() if part.layers]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One forward and backward pass as it ran: operations of its matrix products, those between positions among them,
+    and the numbers kept for the backward pass and in the cache of decoding."""
+
+    forward: int
+    backward: int
+    between: int
+    activations: int
+    cache: int
+
+
+def measure(model, length, batch=1):
+    """Run a forward and a backward pass of a decoder-only model on random ids  ->  Measured"""
+    rng, phase = np.random.default_rng(0), ["forward"]
+    ids = rng.integers(0, model.config.vocab_size, (batch, length))
+    model.train()
+    with recording(model, lambda: phase[0]) as products, _keeping_gradients(model):
+        logits = model(ids)
+        kept = sum(array.size for array in _arrays(model))
+        phase[0] = "backward"
+        model.backward(np.ones_like(np.asarray(logits)))
+    flops = {name: sum(p.flops for p in products if p.kind == name) for name in ("forward", "backward")}
+    between = sum(p.flops for p in products if len(p.shape) > 2 and p.kind == "forward")
+    cache = DecoderCache(len(model.blocks))
+    with model.evaluating():
+        model(ids, cache=cache)
+    cached = sum(c.keys.size + c.values.size for pair in cache.blocks for c in pair[:1])
+    return Measured(flops["forward"], flops["backward"], between, kept, cached)
+
+
+@contextmanager
+def _keeping_gradients(model):
+    before = [parameter.grad.copy() for parameter in model.learned().values()]
+    try:
+        yield
+    finally:
+        for parameter, gradient in zip(model.learned().values(), before, strict=True):
+            parameter.grad = gradient
+
+
+def _arrays(model):
+    """The different arrays of floats that the modules keep."""
+    seen = {}
+    for _, module in model.named_modules():
+        for array in module._kept.values():
+            if isinstance(array, np.ndarray) and array.dtype.kind == "f":
+                seen[array.__array_interface__["data"][0], array.size] = array
+    return seen.values()
+
+
+def table(model, length, batch=1, measured=None):
+    """The parts of a model as text, with the formula 6 · N · tokens and the measured numbers beside them."""
+    rows, size = parts(model, length, batch), model.parameters()[0].dtype.itemsize
+    total = Part("total")
+    for part in rows:
+        total = total.plus(
+            part.layers, **{n: getattr(part, n) for n in ("parameters", "forward", "activations", "cache")}
+        )
+    lines = [f"{type(model).__name__}, a batch of {batch} × {length:,} tokens\n"]
+    heads = ("parameters", "forward", "backward", "activations", "cache")
+    lines.append(f"{'':<24}{'layers':>7}" + "".join(f"{head:>13}" for head in heads))
+    for part in (*rows, total):
+        numbers = f"{part.parameters:>13,}{_flops(part.forward)}{_flops(2 * part.forward)}"
+        numbers += _bytes(size * part.activations) + _bytes(size * part.cache)
+        layers = part.layers if part is not total else ""
+        lines.append(f"{part.name:<24}{layers:>7}{numbers}".rstrip())
+    if measured is not None:
+        numbers = f"{model.num_parameters():>13,}{_flops(measured.forward)}{_flops(measured.backward)}"
+        numbers += _bytes(size * measured.activations) + _bytes(size * measured.cache)
+        lines.append(f"{'measured':<31}{numbers}".rstrip())
+
+    def share_between(length):
+        found = parts(model, length, batch)
+        return sum(part.forward for part in found if part.quadratic) / sum(part.forward for part in found)
+
+    tied = any(isinstance(module, TiedLinear) for _, module in model.named_modules())
+    in_products = total.parameters - sum(part.parameters for part in rows if part.name == EMBEDDINGS and not tied)
+    simple, whole = 6 * in_products * batch * length, 3 * total.forward
+    lines += [
+        "",
+        f"quadratic in the length: {share_between(length):.1%} of the operations; "
+        f"at twice the length {share_between(2 * length):.1%}",
+        f"6 · N · tokens: {_flops(simple).strip()}, {simple / whole:.0%} of {_flops(whole).strip()}; "
+        f"N = {in_products:,}{'' if tied else ', without the embeddings'}",
+    ]
+    return "\n".join(lines)
+
+
+def _flops(number):
+    return _short(number, 1000, ("", "k", "M", "G", "T", "P"), "")
+
+
+def _bytes(number):
+    return _short(number, 1024, ("B", "KiB", "MiB", "GiB", "TiB"), " ")
+
+
+def _short(number, base, units, gap):
+    """A number with three digits and a unit, 13 wide."""
+    for unit in units:
+        if number < base or unit == units[-1]:
+            return f"{f'{number:.3g}{gap}{unit}' if number else '–':>13}"
+        number /= base

@@ -1,0 +1,72 @@
+from pathlib import Path
+
+from . import add_command, add_model, positive_number
+
+MOST = 5e11  # operations that are measured without being asked: some seconds
+
+
+def add_parser(subparsers):
+    parser = add_command(
+        subparsers,
+        "explain",
+        run,
+        "count what a model costs: parameters, operations and memory of each part, beside measured ones",
+        "transformer-np explain --layers 12 --heads 12 --d-model 768 --vocab-size 50257 --length 1024",
+    )
+    add_model(
+        parser,
+        "folder of a run (default: a GPT of the sizes below)",
+        "a pretrained BERT, GPT, Llama or T5",
+        minilm=False,
+    )
+    add = parser.add_argument
+    for name, default, text in (
+        ("--layers", 4, "blocks of the GPT"),
+        ("--heads", 4, "attention heads"),
+        ("--d-model", 128, "features of a token"),
+        ("--vocab-size", 69, "tokens of the vocabulary"),
+        ("--batch-size", 1, "sequences in a batch"),
+    ):
+        add(name, type=positive_number, default=default, metavar="N", help=f"{text} (default: {default})")
+    add(
+        "--d-ff",
+        type=positive_number,
+        metavar="N",
+        help="features inside the feed-forward network (default: 4 * d_model)",
+    )
+    add("--kv-heads", type=positive_number, metavar="N", help="heads of keys and values (default: as many as heads)")
+    add(
+        "--length", type=positive_number, metavar="N", help="tokens of a sequence (default: the model's longest, or 64)"
+    )
+    add("--measure", action="store_true", help="measure large models too; small ones always are")
+
+
+def run(args):
+    from ..bench.accounting import measure, parts, table
+    from ..models.decoder_only import DecoderOnly
+
+    model = _model(args)
+    length = args.length or min(getattr(model.config, "max_len", 64), 1024)
+    measured, operations = None, 3 * sum(part.forward for part in parts(model, length, args.batch_size))
+    if isinstance(model, DecoderOnly) and length <= model.config.max_len and (args.measure or operations < MOST):
+        measured = measure(model, length, args.batch_size)
+    print(table(model, length, args.batch_size, measured))
+    return 0
+
+
+def _model(args):
+    if args.pretrained is not None:
+        from ..pretrained import load_any
+
+        return load_any(args.pretrained)
+    if args.model is not None:
+        from ..tasks.fine_tuning import load
+        from ..tasks.runs import CHECKPOINT
+
+        return load(Path(args.model) / CHECKPOINT)[0]
+    from ..layers.initial import blank
+    from ..models import GPT, GPTConfig
+
+    sizes = {"max_len": args.length or 64, "d_model": args.d_model, "num_heads": args.heads, "d_ff": args.d_ff}
+    with blank():
+        return GPT(GPTConfig(args.vocab_size, num_layers=args.layers, num_kv_heads=args.kv_heads, **sizes))
