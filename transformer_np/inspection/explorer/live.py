@@ -12,7 +12,7 @@ from ... import functional as F
 from ...data import BPETokenizer, CharTokenizer, WordTokenizer
 from ...data.tokenizers import UNK
 from ...layers.activations import ACTIVATIONS
-from ...layers.feed_forward import GATED
+from ...layers.gated import GATED
 from ...models import GPT, Llama, Transformer
 from . import MOST_TOKENS
 from .lessons import lessons_for
