@@ -67,6 +67,7 @@ TRIES = {
     ],
     "14": [],
     "15": [],
+    "16": [],
 }
 each = pytest.mark.parametrize("text", texts(), ids=lambda text: text.stem)
 
