@@ -9,6 +9,7 @@ import numpy as np
 from .. import functional as F
 from ..module import Module
 from ..support.checks import as_rng, check_at_least, check_number
+from ..support.seals import sealed
 
 TOLERANCE = 1e-6
 
@@ -110,8 +111,9 @@ def check_gradients(
     The relative error of a tensor is max |analytic − numeric| / max(largest |gradient| in the tensor, floor). The floor
     is for gradients that are always zero, such as that of the key bias of attention.
 
-    The check works on a copy of a module. Active dropout draws the same numbers every time. The gradients of the
-    parameters start from random values, because a backward must add to them.
+    The check works on a copy of a module. If a forward changes an array that a layer has kept, such as x += layer(x),
+    it raises a RuntimeError that names the layer and the array. Active dropout draws the same numbers every time. The
+    gradients of the parameters start from random values, because a backward must add to them.
 
     ->  GradientReport
     """
@@ -191,8 +193,9 @@ def _of_module(module, inputs, options, rng):
         before = {}
         for name, parameter in module.learned().items():
             before[name] = parameter.grad = rng.normal(size=parameter.shape)
-        forward()
-        returned = module.backward(dout)
+        with sealed(module):  # x += layer(x) would change what the layer has kept
+            forward()
+            returned = module.backward(dout)
         returned = returned if isinstance(returned, tuple) else (returned,)
         returned = [gradient for gradient in returned if gradient is not None]
         return [*returned, *(p.grad - before[name] for name, p in module.learned().items())]
