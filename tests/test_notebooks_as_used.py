@@ -16,7 +16,7 @@ matplotlib = pytest.importorskip("matplotlib")
 pytest.importorskip("IPython")
 pytest.importorskip("ipywidgets")
 
-from test_notebooks import TRAINS_LONG
+from test_notebooks import TRAINS_LONG  # noqa: E402
 
 from transformer_np import homework  # noqa: E402
 from transformer_np.notebooks.texts import number, read_cells, texts  # noqa: E402
