@@ -114,6 +114,11 @@ LAYERS = {
         [(B, T, D)],
         ["w_q", "b_q", "w_k", "b_k", "w_v", "b_v", "w_o", "b_o"],
     ),
+    "grouped attention with norms": (
+        lambda **o: GroupedQueryAttention(D, H, False, d_head=4, num_kv_heads=1, rotary={}, norm_eps=0.1, **o),
+        [(B, T, D)],
+        ["w_q", "w_k", "w_v", "w_o", "norm_q.gamma", "norm_k.gamma"],
+    ),
     "unscaled cross-attention": (
         lambda **o: UnscaledAttention(D, H, bias=False, d_head=3, **o),
         [(B, T, D), (B, S, D), HIDDEN],
@@ -396,3 +401,16 @@ def test_a_cache_can_reorder_its_rows(rng):
     assert np.array_equal(values[:, :, :4], v[[1, 0, 1]])
     assert np.array_equal(keys[:, :, 4:], k[[0, 0, 0], :, :1])
     assert np.array_equal(values[:, :, 4:], v[[1, 1, 1], :, :1])
+
+
+def test_queries_and_keys_are_normalised_before_they_are_turned(rng):
+    layer = GroupedQueryAttention(12, 3, False, 0, np.float64, num_kv_heads=1, rotary={}, norm_eps=1e-6)
+    layer.norm_q.gamma, layer.norm_k.gamma = rng.uniform(0.5, 2, size=4), rng.uniform(0.5, 2, size=4)
+    x = rng.normal(size=(2, 5, 12))
+    layer(x)
+    q, k, v = (layer.intermediates()[name] for name in "qkv")
+    for heads, w, gamma in ((q, layer.w_q, layer.norm_q.gamma), (k, layer.w_k, layer.norm_k.gamma)):
+        plain = F.split_heads(x @ w.data, w.shape[1] // 4)
+        plain = gamma.data * plain / np.sqrt((plain**2).mean(axis=-1, keepdims=True) + 1e-6)
+        np.testing.assert_allclose(heads, F.rotary(plain, np.arange(5)))
+    np.testing.assert_allclose(v, F.split_heads(x @ layer.w_v.data, 1))
