@@ -1,8 +1,8 @@
 """The layout of Llama, Mistral, Qwen2 and Qwen3: names, shapes and settings (Touvron et al. 2023, as in Hugging Face's
 LlamaForCausalLM). SmolLM's files are Llama's.
 
-Their matrices are (d_out, d_in), the transpose of ours. Mistral adds a window, Qwen2 biases of queries, keys, values, and
-Qwen3 a norm of the queries and keys of each head. Files of transformers 5 have
+Their matrices are (d_out, d_in), the transpose of ours. Mistral adds a window, Qwen2 biases of queries, keys and
+values, Qwen3 a norm of the queries and keys of each head. Files of transformers 5 have
 rope_parameters; older files have rope_theta and rope_scaling.
 """
 
