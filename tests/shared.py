@@ -21,17 +21,3 @@ def few_of(cases, few):
 
 
 A_STEP_IS_DONE = rb" [1-9]\d*/\d+ \["  # on the bar of a training run
-
-
-def randomize(module, rng, scale=1.0):
-    """Give every parameter random values of order 1, because γ = 1 and b = 0 hide mistakes. A matrix about keeps the
-    size of what it multiplies (times `scale`), so that no softmax saturates and no gradient dies out."""
-    for name, parameter in module.named_parameters():
-        values = rng.normal(size=parameter.shape)
-        if name.endswith("gamma"):
-            parameter.data = rng.uniform(0.5, 2, size=parameter.shape)
-        elif values.ndim == 1:
-            parameter.data = 0.5 * values
-        else:
-            parameter.data = scale * values / values.shape[name.endswith("table")] ** 0.5
-    return module

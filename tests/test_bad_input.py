@@ -29,6 +29,7 @@ from transformer_np.layers import (
 from transformer_np.layers.blocks import AddNorm
 from transformer_np.masks import additive, causal_mask, padding_mask, window_mask
 from transformer_np.models import Transformer, TransformerConfig
+from transformer_np.models.encoder_decoder import InputEmbedding
 from transformer_np.module import Parameter
 
 
@@ -300,6 +301,16 @@ def test_the_config_of_another_model():
     )
 
 
+@pytest.mark.parametrize("scale", [None, "2", float("nan"), True])
+def test_the_scale_of_an_input(scale):
+    for make in (
+        lambda: InputEmbedding(Embedding(5, 4), 0.0, 0, scale=scale),
+        lambda: TiedLinear(Embedding(5, 4), scale),
+    ):
+        with pytest.raises((TypeError, ValueError), match="scale must be"):
+            make()
+
+
 def test_buckets_are_named():
     table, buckets = a(4, 2), np.zeros((3, 5), int)
     refused(ValueError, "buckets must lie in 0 … 3, got 4", lambda: F.relative_position_bias(table, buckets + 4))
@@ -434,7 +445,7 @@ def test_decoding(random_model, decode):
     refused(TypeError, "max_len must be a whole number, got 2.0", lambda: decode(model, SRC, max_len=2.0))
     refused(ValueError, "max_len is 10, more than the model's max_len = 9", lambda: decode(model, SRC, max_len=10))
     refused(ValueError, "src must lie in 0 … 10, got 11", lambda: decode(model, SRC + 5, max_len=3))
-    refused(ValueError, "src must have the axes", lambda: decode(model, SRC[0], max_len=3))
+    refused(ValueError, r"src must have the axes .* got shape \(4,\)", lambda: decode(model, SRC[0], max_len=3))
     refused(ValueError, "src is empty", lambda: decode(model, [[]], max_len=3))
     refused(ValueError, "src has nothing but padding in row 0", lambda: decode(model, [[0, 0]], max_len=3))
     assert model.training

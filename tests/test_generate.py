@@ -61,6 +61,12 @@ def test_top_p_is_the_smallest_set_that_reaches_p(p):
         np.testing.assert_allclose(found, expected / expected.sum(), rtol=1e-12)
 
 
+def test_top_p_that_is_reached_exactly_needs_no_further_token():
+    halves = np.array([0.0, 0.0, -np.inf, -np.inf])
+    assert sampling_distribution(halves, top_p=0.5).tolist() == [1, 0, 0, 0]
+    assert sampling_distribution(np.zeros(4), top_p=0.75).tolist() == [1 / 3] * 3 + [0]
+
+
 def test_top_k_comes_before_top_p():
     logits = np.log([0.4, 0.3, 0.2, 0.1])
     assert np.count_nonzero(sampling_distribution(logits, top_p=0.8)) == 3

@@ -1,10 +1,13 @@
 """The committed notebooks: what is in them, and a fresh execution of each (`pytest -m notebooks`)."""
 
 import importlib.util
+import json
 import re
 from pathlib import Path
 
 import pytest
+
+from transformer_np.notebooks.texts import experiment_cells, fingerprint, results
 
 # nbformat takes seconds to import, so the tests that use it import it: collecting them stays cheap.
 MISSING = [name for name in ("nbformat", "nbclient") if importlib.util.find_spec(name) is None]
@@ -89,6 +92,25 @@ def test_the_colours_stored_are_those_of_every_processor(number, kernels, monkey
 def _colours(cell):
     pages = (output.get("data", {}).get("text/html", "") for output in cell.get("outputs", ()))
     return [colour for page in pages for colour in re.findall(r"background:(#[0-9a-f]{6})", page)]
+
+
+@each
+def test_stored_results_are_of_the_experiment_in_the_text(text):
+    if not experiment_cells(text):
+        return
+    stored = json.loads(text.with_name(f"{build.number(text)}_results.json").read_text(encoding="utf-8"))
+    assert stored["cells"] == fingerprint(text), f"run python notebooks/experiment.py {build.number(text)} again"
+    assert all(len(runs) >= 3 for runs in results(build.number(text)).values())
+
+
+def test_a_fingerprint_changes_with_the_experiment_only(text):
+    def of(old, new):
+        text.write_text(SOURCE.replace("```python\n", '```python tags=["experiment"]\n', 1).replace(old, new))
+        return fingerprint(text)
+
+    before = of("", "")
+    assert of("x = 1 / 3", "x = 1 / 3  # a comment") == of("Some words", "Other words") == before
+    assert of("1 / 3", "1 / 4") != before
 
 
 # --- the checks themselves ------------------------------------------------------------------------------------------

@@ -98,6 +98,12 @@ OF_THE_READER = {  # files that a command writes or a reader brings
         "grades_reports/",
         "overview.md",
         "my_exercises/center.py",
+        "grades_reports/ada.md",
+        "grades_reports/ada.json",
+        "grades_reports/overview.md",
+        "ada.1.json",
+        "adam.py",
+        "results.json",
     ),
 }
 

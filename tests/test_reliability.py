@@ -368,12 +368,17 @@ def test_a_full_disk_is_named_with_the_file(tmp_path):
     """Also of the losses beside a checkpoint; and the lock of a folder is none of what cannot be written."""
     import resource
 
+    from transformer_np import plots
+
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
         with pytest.raises(OSError, match=r"too large: .*a\.txt'"):
             files.write_text(tmp_path / "a.txt", "text")
+        for ending in ("png", "svg", "pdf"):  # not the AttributeError that matplotlib raises for .pdf
+            with pytest.raises(OSError, match=rf"too large: .*b\.{ending}'"):
+                plots.mask(np.eye(3, dtype=bool)).savefig(tmp_path / f"b.{ending}")
         with pytest.raises(OSError, match=r"too large: .*a\.history'"):
             Record(np.ones((3, 2))).save(tmp_path / "a.safetensors")
         with files.held(tmp_path / "run"):

@@ -6,41 +6,20 @@ import pytest
 from transformer_np import functional as F
 from transformer_np import generate, trace
 from transformer_np.gradcheck import check_gradients
+from transformer_np.inspection.samples import small_model
 from transformer_np.layers import FeedForward, MultiHeadAttention, WindowAttention
-from transformer_np.models import (
-    GPT,
-    T5,
-    Bert,
-    BertConfig,
-    GPTConfig,
-    Llama,
-    LlamaConfig,
-    T5Config,
-    Transformer,
-    TransformerConfig,
-    TransformerXL,
-    TransformerXLConfig,
-)
 
-SIZES = {"d_model": 12, "num_heads": 3, "d_ff": 10, "dtype": "float64"}
-STACKS = {"num_encoder_layers": 1, "num_decoder_layers": 1}
-MODELS = {
-    "transformer": lambda: Transformer(TransformerConfig(11, 13, dropout=0.0, **STACKS, **SIZES)),
-    "gpt": lambda: GPT(GPTConfig(11, max_len=8, num_layers=2, **SIZES)),
-    "llama": lambda: Llama(LlamaConfig(11, max_len=8, num_layers=2, num_kv_heads=1, d_head=6, **SIZES)),
-    "bert": lambda: Bert(BertConfig(11, max_len=8, num_layers=2, dropout=0.0, **SIZES)),
-    "t5": lambda: T5(T5Config(11, d_head=6, num_buckets=6, max_distance=5, dropout=0.0, **STACKS, **SIZES)),
-    "xl": lambda: TransformerXL(TransformerXLConfig(11, mem_len=4, num_layers=2, dropout=0.0, **SIZES)),
-}
+NAMES = ["Transformer", "GPT", "Llama", "Bert", "T5", "TransformerXL"]
 
 
 def model_and_inputs(name):
     """A model with large random parameters, and ids for it."""
-    model, rng = MODELS[name](), np.random.default_rng(7)
+    dropout = {} if name in ("GPT", "Llama") else {"dropout": 0.0}
+    model, rng = small_model(name, dtype="float64", **dropout), np.random.default_rng(7)
     for parameter in model.parameters():
         parameter.data = rng.normal(size=parameter.shape) * (0.6 if parameter.data.ndim > 1 else 1)
     ids = rng.integers(3, 11, (2, 5))
-    return model, (ids, rng.integers(3, 11, (2, 4))) if name in ("transformer", "t5") else (ids,)
+    return model, (ids, rng.integers(3, 11, (2, 4))) if name in ("Transformer", "T5") else (ids,)
 
 
 def logits_of(model, inputs):
@@ -104,7 +83,7 @@ def check_replaced(model, inputs, name, rng, is_constant):
     np.testing.assert_array_equal(logits_of(model, inputs), plain)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NAMES)
 def test_gradients_with_a_value_of_each_kind_replaced(name, rng):
     model, inputs = model_and_inputs(name)
     values = one_of_each_kind(model, names_of(model, inputs))
@@ -115,7 +94,7 @@ def test_gradients_with_a_value_of_each_kind_replaced(name, rng):
 
 @pytest.mark.long
 @pytest.mark.parametrize("is_constant", [False, True])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NAMES)
 def test_gradients_with_every_value_replaced(name, is_constant, rng):
     model, inputs = model_and_inputs(name)
     for value in names_of(model, inputs):
@@ -176,7 +155,7 @@ def test_a_constant_passes_no_gradient_on(rng):
 
 
 def test_a_function_may_keep_and_return_its_own_array():
-    model, inputs = model_and_inputs("transformer")
+    model, inputs = model_and_inputs("Transformer")
     other = np.ones((2, 5, 12))
     with model.replacing("src_input.embedding", lambda rows: other):  # the model scales it in place
         model(*inputs)
@@ -194,7 +173,7 @@ def test_shortcuts_are_not_taken_meanwhile(rng, monkeypatch):
     assert layer(x).any()
 
 
-@pytest.mark.parametrize("name", ["gpt", "llama"])  # the heads of a llama share keys: decoding folds them
+@pytest.mark.parametrize("name", ["GPT", "Llama"])  # the heads of a llama share keys: decoding folds them
 def test_the_cache_sees_the_same_values(name):
     model, (ids,) = model_and_inputs(name)
 
@@ -209,7 +188,7 @@ def test_the_cache_sees_the_same_values(name):
 
 
 def test_several_at_once_and_traced():
-    model, inputs = model_and_inputs("transformer")
+    model, inputs = model_and_inputs("Transformer")
     with model.replacing("encoder.0", np.zeros_like), model.replacing("decoder.0.cross_attention.v", np.ones_like):
         steps = trace(model, *inputs)
         assert (steps.output == model(*inputs)).all()
@@ -220,7 +199,7 @@ def test_several_at_once_and_traced():
 
 
 def test_nothing_is_left_after_an_error():
-    model, inputs = model_and_inputs("gpt")
+    model, inputs = model_and_inputs("GPT")
     plain, softmax = model(*inputs), F.softmax
     with pytest.raises(ZeroDivisionError), model.replacing("blocks.0.attention.weights", lambda weights: 1 / 0):
         model(*inputs)
@@ -239,13 +218,13 @@ def test_nothing_is_left_after_an_error():
     ],
 )
 def test_unknown_names(name, hint):
-    model, _ = model_and_inputs("gpt")
+    model, _ = model_and_inputs("GPT")
     with pytest.raises(ValueError, match=hint), model.replacing(name, np.zeros_like):
         pass
 
 
 def test_wrong_functions():
-    model, inputs = model_and_inputs("transformer")
+    model, inputs = model_and_inputs("Transformer")
     with (
         pytest.raises(TypeError, match="function must be a function, got ndarray"),
         model.replacing("encoder.0", np.ones(3)),

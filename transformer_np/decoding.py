@@ -211,7 +211,7 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
     others. beam_size 1 is greedy decoding.
 
     src (B, S)  ->  one list of ids per row; with return_hypotheses a list of Hypothesis(ids, log_prob, score) per row:
-    all in the beam at the end, best first
+    all in the beam at the end, best first. `from transformer_np.decoding import Hypothesis`
     """
     src = _check(model, src, max_len)
     check_flag("use_cache", use_cache)

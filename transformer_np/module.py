@@ -13,7 +13,7 @@ import numpy as np
 from .support.checks import as_array, check_kind
 from .support.outline import Outline
 from .support.replacing import Place, Tap
-from .support.seals import Seals
+from .support.seals import seal
 
 
 class Parameter:
@@ -325,8 +325,8 @@ class Module:
             `check` it is a RuntimeError that names the layer and the array. Costs time: for looking for a mistake
         """
         self._set_mode(training=True, keeping=True)
-        for path, module in self.named_modules() if check else ():
-            object.__setattr__(module, "_seals", Seals(path))
+        if check:
+            seal(self)
         return self
 
     def eval(self, keep: bool = False) -> Self:

@@ -80,7 +80,7 @@ def test_start_check_fill_check(capsys, here):
     code, out, _ = call(capsys, "check", "work/homework.py")
     assert code == 1
     assert re.search(r"· not started: .*\bsoftmax\b", out)
-    assert "0 of 2 exercises right." in out
+    assert "0 of 2 exercises right, 2 not started." in out
 
     text = file.read_text(encoding="utf-8")
     first, second = text.split("def softmax_backward", 1)
@@ -92,7 +92,7 @@ def test_start_check_fill_check(capsys, here):
     code, out, _ = call(capsys, "check", "work")
     assert code == 1
     assert "✓ softmax\n" in out
-    assert "1 of 2 exercises right." in out
+    assert "1 of 2 exercises right, 1 not started." in out
 
     assert call(capsys, "check", file, "softmax")[:2] == (0, "softmax: right.\n")
     code, out, _ = call(capsys, "solution", "softmax", "--file", file)
@@ -126,7 +126,7 @@ def test_check_shows_all_and_explains_the_first_mistake(capsys, written):
     assert "✗ softmax: wrong value" in out
     assert "✗ softmax_backward: wrong gradient: only the diagonal" in out
     assert "the diagonal of the Jacobian alone" not in " ".join(out.split())
-    assert f"0 of {len(all_exercises())} exercises right, 2 wrong." in out
+    assert f"0 of {len(all_exercises())} exercises right, 2 wrong, 73 not started." in out
     seed = re.search(r"check homework.py softmax --seed (\d+)", out)[1]
     message = out[out.index("\nsoftmax: wrong value") : out.index("  check with the same inputs")].strip()
     code, again, _ = call(capsys, "check", "homework.py", "softmax", "--seed", seed)

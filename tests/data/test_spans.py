@@ -79,6 +79,14 @@ def test_spans_do_not_touch_and_chance_is_fair():
     assert share[0] == pytest.approx(2 / 15, abs=0.02) and share.mean() == pytest.approx(0.3)
 
 
+def test_every_place_is_equally_likely():
+    """Two single tokens of six, not adjacent: ten ways. A span may begin and end the text."""
+    rng = np.random.default_rng(0)
+    found = Counter(tuple(choose_spans(6, rng, 1 / 3, 1)[:, 0].tolist()) for _ in range(2000))
+    assert sorted(found) == [(i, j) for i in range(6) for j in range(i + 2, 6)]
+    assert min(found.values()) > 140 and max(found.values()) < 260
+
+
 def test_only_chance_of_the_generator():
     ids = range(10, 60)
     assert corrupt_spans(ids, SENTINELS, 7) == corrupt_spans(ids, SENTINELS, 7)
@@ -187,6 +195,8 @@ def test_a_batch_depends_on_seed_and_step_alone():
     for name in ("src", "tgt_in", "tgt_out"):
         assert np.array_equal(getattr(one.batch(5), name), getattr(other.batch(5), name))
     assert not np.array_equal(one.batch(5).src, one.batch(6).src)
+    marks = {str((one.batch(step).src >= min(SENTINELS)).tolist()) for step in range(5)}
+    assert len(marks) == 5 and len({str(row) for row in one.batch(0).src >= min(SENTINELS)}) > 1  # the spans, too
     assert not np.array_equal(one.batch(5).src, batches_of(seed=2)[1].batch(5).src)
 
 
@@ -195,6 +205,8 @@ def test_in_order_every_window_comes_once():
     held_out = list(batches.in_order())
     assert [len(batch.src) for batch in held_out] == [5, 4]
     assert [text for batch in held_out for text in texts_of(batch)] == ids[:189].reshape(9, 21).tolist()
+    assert not np.array_equal(held_out[0].src[:4] >= min(SENTINELS), held_out[1].src >= min(SENTINELS))
+    assert len(next(iter(batches_of(length=105)[1].in_order())).src) == 5  # no token is left over
     again = list(batches.in_order())
     assert all(np.array_equal(a.src, b.src) for a, b in zip(held_out, again, strict=True))
 

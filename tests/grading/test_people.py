@@ -127,6 +127,17 @@ def test_the_time_of_a_collected_submission(tmp_path, text, when):
     assert (attempt.when.astimezone(), attempt.known_by) == (when, "timestamp.txt")
 
 
+def test_of_several_assignments_one_is_graded(tmp_path):
+    for place in ("ada/sheet1", "ada/sheet2", "ben/sheet2"):
+        (tmp_path / "in" / place).mkdir(parents=True)
+        hand_in(tmp_path / "in" / place, {place[-1]: SOFTMAX})
+    ((ada,), _), *others = [(person.attempts, person) for person in people(tmp_path / "in", assignment="sheet1")]
+    assert not others
+    assert list(read_submission("ada", ada.files).files) == ["1.py"]
+    with pytest.raises(ValueError, match="no submission to sheet3"):
+        people(tmp_path / "in", assignment="sheet3")
+
+
 @pytest.mark.long
 def test_everyone_on_the_roster_has_a_row(tmp_path):
     hand_in(tmp_path / "in", {"ada": SOFTMAX + BACKWARD, "stranger": SOFTMAX})

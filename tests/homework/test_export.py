@@ -105,11 +105,36 @@ def test_an_export_writes_over_nothing(export, tmp_path):
     assert export("sheet", "--only", "softmax")[0] == 2  # for which grader?
 
 
-def test_exercises_of_a_teacher_cannot_be_exported(export, tmp_path):
+OWN = 'folder = "mine"\nexercises = ["center", "softmax"]\n'
+CENTER = "import numpy as np\ndef center(x, axis=-1):\n    return x / np.abs(x).max(axis, keepdims=True)\n"
+
+
+@pytest.fixture
+def own(tmp_path, export):
+    """A course with an exercise of a teacher's own."""
     cli.main(["homework", "new", "center", "--in", "mine"])
-    (tmp_path / "course.toml").write_text('folder = "mine"\nexercises = ["center"]\n', encoding="utf-8")
-    code, _, err = export("sheet", "--for", "nbgrader", "--course", "course.toml")
-    assert (code, "center is an exercise of your own" in err) == (2, True)
+    (tmp_path / "course.toml").write_text(OWN, encoding="utf-8")
+    return export
+
+
+def test_a_teachers_exercises_go_along_to_nbgrader(own, tmp_path, monkeypatch):
+    assert own("sheet", "--for", "nbgrader", "--course", "course.toml")[0] == 0
+    assert (tmp_path / "sheet" / "exercises" / "center.py").read_text() == (tmp_path / "mine" / "center.py").read_text()
+    (test,) = [c["source"] for c in cells_of(tmp_path / "sheet" / "homework.ipynb") if 'check("center"' in c["source"]]
+    monkeypatch.chdir(tmp_path / "sheet")
+    space = {}
+    exec(CENTER, space)
+    exec(test, space)
+    exec(CENTER.replace("np.abs(x)", "x"), space)
+    with pytest.raises(AssertionError, match="center: wrong value"):
+        exec(test, space)
+
+
+def test_a_teachers_exercises_go_along_to_otter(own, tmp_path):
+    code, out, _ = own("sheet", "--for", "otter", "--course", "course.toml")
+    assert (code, "cd sheet && otter generate -t tests exercises/center.py\n" in out) == (0, True)
+    assert 'with exercises_in("exercises"):' in (tmp_path / "sheet" / "tests" / "center.py").read_text()
+    assert "exercises_in" not in (tmp_path / "sheet" / "tests" / "softmax.py").read_text()
 
 
 # --- with the packages ------------------------------------------------------------------------------------------------

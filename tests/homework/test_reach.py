@@ -12,27 +12,11 @@ import transformer_np
 from transformer_np import functional as F
 from transformer_np.data import LabelledBatch, Segment, Seq2SeqBatch, SkipGramBatch, TextBatch
 from transformer_np.homework import all_exercises, using
+from transformer_np.inspection.samples import small_model
 from transformer_np.layers import RNN, CausalConv1d, LoRA, MultiHeadAttention, WindowAttention
 from transformer_np.layers import tiles as attention
-from transformer_np.models import (
-    GPT,
-    T5,
-    Bert,
-    BertConfig,
-    GPTConfig,
-    Llama,
-    LlamaConfig,
-    T5Config,
-    Transformer,
-    TransformerConfig,
-    TransformerXL,
-    TransformerXLConfig,
-    Word2Vec,
-    Word2VecConfig,
-)
 from transformer_np.training import Classification, NegativeSampling, NextToken, SegmentRecurrence, TeacherForcing
 
-SIZES = {"d_model": 4, "num_heads": 2, "d_ff": 6, "dropout": 0.1, "dtype": "float64"}
 SRC, TGT = np.array([[3, 4, 5], [6, 3, 0]]), np.array([[1, 5], [1, 6]])
 X = np.random.default_rng(0).normal(size=(2, 3, 4))
 
@@ -55,35 +39,28 @@ def run(layer):
 
 
 def transformer():
-    model = Transformer(TransformerConfig(7, 7, num_encoder_layers=1, num_decoder_layers=1, max_len=4, **SIZES))
-    return step(TeacherForcing(model), Seq2SeqBatch(SRC, TGT, TGT))
+    return step(TeacherForcing(small_model("Transformer", dtype="float64")), Seq2SeqBatch(SRC, TGT, TGT))
 
 
 def gpt():
-    return step(NextToken(GPT(GPTConfig(7, max_len=4, num_layers=1, **SIZES))), TextBatch(SRC, SRC))
+    return step(NextToken(small_model("GPT", dropout=0.1, dtype="float64")), TextBatch(SRC, SRC))
 
 
 def bert():
-    model = Bert(BertConfig(7, max_len=4, num_layers=1, num_classes=3, mlm_head=False, **SIZES))
+    model = small_model("Bert", mlm_head=False, dtype="float64")
     return step(Classification(model), LabelledBatch(SRC, np.array([1, 2])))
 
 
 def transformer_xl():
-    model = TransformerXL(TransformerXLConfig(7, num_layers=1, mem_len=2, **SIZES))
-    return step(SegmentRecurrence(model), Segment(SRC, SRC, True))
+    return step(SegmentRecurrence(small_model("TransformerXL", dtype="float64")), Segment(SRC, SRC, True))
 
 
 def t5():
-    config = T5Config(
-        7, d_head=3, num_encoder_layers=1, num_decoder_layers=1, num_buckets=4, max_distance=3,
-        activation="gated_gelu", **SIZES,
-    )  # fmt: skip
-    return step(TeacherForcing(T5(config)), Seq2SeqBatch(SRC, TGT, TGT))
+    return step(TeacherForcing(small_model("T5", dtype="float64")), Seq2SeqBatch(SRC, TGT, TGT))
 
 
 def llama():
-    config = LlamaConfig(7, d_model=8, num_heads=4, num_kv_heads=2, d_ff=6, num_layers=1, max_len=4, dtype="float64")
-    return step(NextToken(Llama(config)), TextBatch(SRC, SRC))
+    return step(NextToken(small_model("Llama", dtype="float64")), TextBatch(SRC, SRC))
 
 
 def lora():
@@ -93,7 +70,7 @@ def lora():
 
 
 def word2vec():
-    return step(NegativeSampling(Word2Vec(Word2VecConfig(7, 4))), SkipGramBatch(SRC[0], SRC[1], SRC.T))
+    return step(NegativeSampling(small_model("Word2Vec")), SkipGramBatch(SRC[0], SRC[1], SRC.T))
 
 
 def rnn():

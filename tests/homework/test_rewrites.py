@@ -83,8 +83,8 @@ def by_logarithms(x, axis=-1):
 
 
 @rewrite("softmax")
-def in_single_precision(x, axis=-1):
-    x = np.moveaxis(x.astype(np.float32), axis, 0)
+def along_the_first_axis(x, axis=-1):
+    x = np.moveaxis(x, axis, 0)
     e = np.exp(x - np.nan_to_num(x.max(0), neginf=0))
     return np.moveaxis(np.nan_to_num(e / e.sum(0)), 0, axis)
 
@@ -193,11 +193,6 @@ def by_einsums(dout, q, k, v, weights):
     dq = np.einsum("...ts,...sk->...tk", dscores, k) / np.sqrt(k.shape[-1])
     dk = np.einsum("...ts,...tk->...sk", dscores, q) / np.sqrt(k.shape[-1])
     return dq, dk, np.einsum("...ts,...tv->...sv", weights, dout)
-
-
-@rewrite("split_heads")
-def cut_and_stacked(x, num_heads):
-    return np.stack(np.split(x, num_heads, axis=-1), axis=1)
 
 
 @rewrite("merge_heads")
@@ -439,6 +434,8 @@ class OptimizerWithNewArrays(Optimizer):
 
 @rewrite("rotary_frequencies")
 def by_exponentials(K, theta=10000.0, scaling=None):
+    if K % 2:
+        raise ValueError(K)
     w = np.array([math.exp(-2 * i / K * math.log(theta)) for i in range(K // 2)])
     if scaling is None:
         return w

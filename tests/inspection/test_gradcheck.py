@@ -181,6 +181,19 @@ def test_a_sample_of_the_entries(rng):
     assert not check_gradients(BadLinear("factor"), rng.normal(size=(2, 3)), max_entries=3).passed
 
 
+def test_a_sample_of_a_table_has_rows_that_were_used(rng):
+    """Of 900 rows two have a gradient; a random sample would miss them."""
+    table, ids = rng.normal(size=(900, 4)), np.array([7, 7, 500])
+
+    def backward(dy, ids, table):
+        dtable = np.zeros_like(table)
+        dtable[ids] = dy  # counts a repeated id once
+        return dtable
+
+    assert check_gradients(F.embedding, ids, table, max_entries=6).passed
+    assert worst(check_gradients(F.embedding, ids, table, backward=backward, max_entries=6))[1][0] == 7
+
+
 def test_a_gradient_that_is_zero_by_nature(rng):
     """The key bias adds the same to all scores of a query: rounding errors are not compared with each other."""
     report = check_gradients(MultiHeadAttention(6, 2, rng=0), rng.normal(size=(2, 3, 6)))

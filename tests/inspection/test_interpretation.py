@@ -5,58 +5,43 @@ import pytest
 
 from transformer_np import functional as F
 from transformer_np.inspection import attention_rollout, head_ablation, logits_by_layer
+from transformer_np.inspection.samples import small_model
 from transformer_np.layers import Linear
-from transformer_np.models import (
-    GPT,
-    T5,
-    Bert,
-    BertConfig,
-    GPTConfig,
-    Llama,
-    LlamaConfig,
-    T5Config,
-    Transformer,
-    TransformerConfig,
-    TransformerXL,
-    TransformerXLConfig,
-)
 
-SIZES = {"d_model": 12, "num_heads": 3, "d_ff": 10, "dtype": "float64"}
-STACKS = {"num_encoder_layers": 1, "num_decoder_layers": 2}
 MODELS = {
-    "transformer": lambda: Transformer(TransformerConfig(11, 11, **STACKS, **SIZES)),
-    "transformer, norm first": lambda: Transformer(TransformerConfig(11, 11, norm_first=True, **STACKS, **SIZES)),
-    "t5": lambda: T5(T5Config(11, d_head=4, **STACKS, **SIZES)),
-    "gpt": lambda: GPT(GPTConfig(11, max_len=8, num_layers=2, **SIZES)),
-    "llama": lambda: Llama(LlamaConfig(11, max_len=8, num_layers=2, **SIZES)),
-    "bert": lambda: Bert(BertConfig(11, max_len=8, num_layers=2, **SIZES)),
-    "xl": lambda: TransformerXL(TransformerXLConfig(11, mem_len=4, num_layers=2, **SIZES)),
+    "Transformer": {"tgt_vocab_size": 11},
+    "Transformer, norm first": {"tgt_vocab_size": 11, "norm_first": True},
+    **{"T5": {"vocab_size": 11}, "GPT": {}, "Llama": {}, "Bert": {"num_classes": None}, "TransformerXL": {}},
 }
+
+
+def model_named(name):
+    return small_model(name.partition(",")[0], dtype="float64", **MODELS[name])
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_logits_by_layer(name, rng):
-    model = MODELS[name]()
+    model = model_named(name)
     stack = "decoder" if hasattr(model, "decoder") else "blocks"
     inputs = [rng.integers(3, 11, (2, 5))] * (2 if stack == "decoder" else 1)
     logits = logits_by_layer(model, *inputs)
     assert logits.shape == (3, 2, 5, 11)
     with model.evaluating():
-        run = model.mlm_logits if name == "bert" else model
+        run = model.mlm_logits if name == "Bert" else model
         expected = run(*inputs)
-        np.testing.assert_allclose(logits[-1], expected[0] if name == "xl" else expected)
+        np.testing.assert_allclose(logits[-1], expected[0] if name == "TransformerXL" else expected)
         states = []
         with model.replacing(f"{stack}.0", lambda out: states.append(out) or out):
             with model.replacing(f"{stack}.1", lambda out: states[-1]):  # the model without its last block
                 shorter = run(*inputs)
-        np.testing.assert_allclose(logits[1], shorter[0] if name == "xl" else shorter)
+        np.testing.assert_allclose(logits[1], shorter[0] if name == "TransformerXL" else shorter)
     assert not np.allclose(logits[0], logits[1])
     assert "forward" not in vars(getattr(model, stack)[0])
 
 
 def test_logits_by_layer_of_something_else():
     with pytest.raises(TypeError, match=r"model must be a GPT, .* got Bert"):
-        logits_by_layer(Bert(BertConfig(11, max_len=8, num_layers=1, mlm_head=False, **SIZES)), [[3]])
+        logits_by_layer(small_model("Bert", mlm_head=False), [[3]])
 
 
 def test_attention_rollout(rng):
@@ -75,7 +60,7 @@ def test_attention_rollout(rng):
 
 
 def test_head_ablation(rng):
-    model = Transformer(TransformerConfig(11, 11, dropout=0.0, **STACKS, **SIZES))
+    model = small_model("Transformer", tgt_vocab_size=11, dropout=0.0, dtype="float64")
     src, tgt = rng.integers(3, 11, (2, 5)), rng.integers(3, 11, (2, 4))
     model.decoder[1].cross_attention.w_o.data[4:8] = 0  # what the second head writes
     table = head_ablation(model, lambda: F.cross_entropy(model(src, tgt), tgt)[0])

@@ -4,79 +4,19 @@ import re
 
 import numpy as np
 import pytest
-from browsing import Page, opened, resize, too_wide
+from browsing import LivePage, opened, resize, too_wide
 
 from transformer_np import functional as F
-from transformer_np.data import CharTokenizer, PlainWordTokenizer
+from transformer_np.data import BPETokenizer, CharTokenizer, PlainWordTokenizer
 from transformer_np.data.tokenizers import SPECIAL_TOKENS, UNK
 from transformer_np.decoding import Excluding, greedy_decode
-from transformer_np.inspection.explorer import explore
-from transformer_np.inspection.explorer.live import MOST_BYTES, explore_live
-from transformer_np.models import Bert, BertConfig, Llama, LlamaConfig
+from transformer_np.inspection.explorer.lessons import lessons_for
+from transformer_np.inspection.explorer.live import MOST_BYTES, MOST_BYTES_ROUNDED, explore_live
+from transformer_np.lecture import five_words
+from transformer_np.models import GPT, Bert, BertConfig, GPTConfig
 
 TEXT, IDS = "Ana <script> Don't", [4, 7, 8, 9, 10]
 LETTERS = CharTokenizer([*SPECIAL_TOKENS, *"abcde"])
-
-
-class LivePage(Page):
-    """The page; every command waits until the model has run to its end."""
-
-    def __init__(self, browser):
-        super().__init__(browser)
-        self.wait()
-
-    def wait(self):
-        """Text is written in sight, over several turns of the browser's loop."""
-        from selenium.webdriver.support.ui import WebDriverWait
-
-        ready = "return document.documentElement.dataset.ready"
-        WebDriverWait(self.browser, 120, poll_frequency=0.01).until(lambda browser: browser.execute_script(ready))
-
-    def type(self, field, text):
-        """In one event, unlike the keys of a person, and as fast for a long text."""
-        script = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event('input'))"
-        self.browser.execute_script(script, self.one(f"#{field}"), text)
-        self.wait()
-
-    def click(self, css):
-        self.one(css).click()
-        self.wait()
-
-    def press_key_of(self, name):
-        """The button or box with this data-key."""
-        self.click(f'[data-key="{name}"]')
-
-    def words_of(self, css):
-        """The texts of all these elements, in one question to the browser."""
-        script = "return [...document.querySelectorAll(arguments[0])].map((element) => element.innerText.trim())"
-        return self.browser.execute_script(script, css)
-
-    @property
-    def output(self):
-        return self.words_of("#output")[0]
-
-    @property
-    def steps(self):
-        return self.words_of("#steps button")
-
-    @property
-    def changes(self):
-        return self.words_of("#change-list li")
-
-    @property
-    def cells(self):
-        """The numbers of the attention table, by row; None where hidden."""
-        numbers = [*map(number, self.words_of("#map tbody button"))]
-        rows = len(self.words_of("#map tbody tr"))
-        return [numbers[i * len(numbers) // rows : (i + 1) * len(numbers) // rows] for i in range(rows)]
-
-    def numbers(self, table):
-        """The second column of a table of strips."""
-        return [*map(number, self.words_of(f"#{table} tbody td:nth-child(2)"))]
-
-
-def number(text):
-    return float(text.replace("−", "-")) if text else None
 
 
 @pytest.fixture
@@ -120,16 +60,15 @@ def writable(logits, excluded=range(UNK + 1)):
 
 def test_a_typed_sentence_is_cut_and_translated(page, model, tokenizers):
     assert page.words_of("#tokens bdi") == ["Ana", "<", "script", ">", "Don't"]  # as typed
-    assert page.words_of("#tokens small") == [str(i) for i in IDS]
     for text, ids, unknown in (("ana is TIRED", [4, 5, 6], ""), ("Eva is < tired", [3, 5, 7, 6], "“Eva”")):
         page.type("text", text)
-        assert page.words_of("#tokens small") == [str(i) for i in ids]
+        assert page.read("live.state.pieces.map(({ id }) => id)") == ids
         assert unknown in page.one("#remark").text and bool(unknown) == bool(page.one("#remark").text)
         logits, _, target = forward(model, ids)
         assert page.output == tokenizers[1].decode(target)
-        page.all("#steps button")[2].click()
+        page.open("target 2")
         p = F.softmax(writable(logits[2], [UNK]))
-        best = np.argsort(-p, kind="stable")[:8]
+        best = np.argsort(-p, kind="stable")[:7]
         assert page.words_of("#bars bdi") == [tokenizers[1].token(i) for i in best]
         for shown, i in zip(page.words_of("#bars .amount"), best, strict=True):
             assert float(shown.strip("<> %")) == pytest.approx(100 * p[i], rel=0.06, abs=0.06)
@@ -143,159 +82,342 @@ def test_a_typed_sentence_is_cut_and_translated(page, model, tokenizers):
 def test_step_by_step_and_another_word(page, model, tokenizers):
     whole = page.steps
     page.click("#restart")
-    assert page.steps == ["…"]
+    assert page.steps == ["<bos>"]
     page.click("#next")
     page.click("#next")
-    assert page.steps == [*whole[:2], "…"]
-    page.all("#steps button")[1].click()
-    other = page.all("#bars button")[3]
-    word = other.find_element("css selector", "bdi").text
-    assert word != whole[1]
-    other.click()
-    assert page.steps == [whole[0], word, "…"]
+    assert page.steps == whole[:3]
+    page.open("target 1")
+    page.open("bar 3")
+    word = page.steps[2]
+    assert word != whole[2] and len(page.steps) == 3
     page.click("#finish")
-    assert page.steps[:2] == [whole[0], word] and page.steps[-1] != "…"
-    given = np.array([[1, *(tokenizers[1].vocabulary.index(step) for step in page.steps[:2])]])
+    assert page.steps[:3] == [*whole[:2], word] and len(page.steps) > 3
+    given = np.array([[1, *(tokenizers[1].vocabulary.index(step) for step in page.steps[1:3])]])
     expected = writable(model(np.array([IDS]), given)[0, -1], [UNK]).argmax()
-    assert page.steps[2] == tokenizers[1].token(expected)
+    assert page.steps[3] == tokenizers[1].token(expected)
 
 
-@pytest.mark.long
 def test_at_random_is_another_text_for_another_draw(page):
     greedy = page.output
-    page.one("input[value=sample]").click()
+    page.type("choice", "sample")
     page.type("temperature", 2)
     drawn = {page.output}
+    page.one("#choosing summary").click()
     for _ in range(3):
         page.click("#again")
         drawn.add(page.output)
     assert len(drawn | {greedy}) > 3
-    page.one("input[value=greedy]").click()
+    page.type("top-k", 1)
     assert page.output == greedy
+    page.type("top-k", 3)
+    assert len(page.words_of("#bars bdi")) == 3
+    page.type("choice", "greedy")
+    assert page.output == greedy
+
+
+# --- the diagram ------------------------------------------------------------------------------------------------------
+
+STEPS = {  # of the last layer of the decoder, each with its matrix in NumPy
+    "Input (so far) embedding": "tgt_input.embedding.out",
+    "Input (so far) position": "tgt_input.position.out",
+    "decoder weights": "decoder.1.self_attention.weights",
+    "cross q": "decoder.1.cross_attention.q",
+    "cross k": "decoder.1.cross_attention.k",
+    "cross v": "decoder.1.cross_attention.v",
+    "cross weights": "decoder.1.cross_attention.weights",
+    "cross norm2": "decoder.1.add_norm2.norm.out",
+    "Feed-forward before": None,
+    "Feed-forward hidden": "decoder.1.feed_forward.hidden",
+    "Feed-forward norm3": "decoder.1.add_norm3.norm.out",
+}
+
+
+def test_every_step_opens_with_the_number_of_the_model_and_the_sum_behind_it(page, model):
+    _, kept, _ = forward(model, IDS)
+    names = page.read("[...document.querySelectorAll('.step')].map((step) => step.dataset.key)")
+    assert len(names) == len(set(names)) == 30
+    for name in names:
+        page.open(name)
+        assert page.all(".step.open")[0].get_attribute("data-key") == name
+        assert page.one("#step-title").text and page.one("#step-formula").text
+        shown = page.one("#panel-matrices").is_displayed()
+        if not shown:
+            continue
+        array = kept.get(STEPS.get(name) or "")
+        value = page.at(1, 0)
+        assert np.isfinite(value), name
+        if array is not None:
+            expected = (array[0] if array.ndim == 3 else array)[1, 0]
+            assert value == pytest.approx(expected, abs=0.0051 + 0.005 * float(abs(expected))), name
+
+
+def test_the_sum_behind_a_cell_has_every_factor(page, model):
+    _, kept, _ = forward(model, IDS)
+    page.open("cross 1 2")
+    page.open("cross scores")
+    q, k = (kept[f"decoder.1.cross_attention.{name}"][2] for name in "qk")
+    assert page.at(2, 1) == pytest.approx(q[2] @ k[1] / 2, abs=0.006 + 0.005 * float(abs(q[2] @ k[1])))
+    terms = page.one("#cell").text.split("(", 1)[1].count("·")
+    assert terms == 4 and page.one("#cell").text.count("/ 2.00") == 1
+    assert "S (" in page.one("#step-formula").text and "√K" in page.one("#step-formula").text
+
+
+def test_arrow_keys_move_in_a_matrix(page):
+    page.open("cross weights")
+    page.at(1, 1)
+    page.one("canvas.live").send_keys("")
+    page.press("ARROW_DOWN", "ARROW_RIGHT")
+    assert "A₃,₃" in page.one("#cell").text
+    assert page.focused.get_attribute("data-key") == "matrix A"
+
+
+def test_gradients_of_any_text_change_and_target(page, model, tokenizers):
+    page.type("text", "ana is tired")
+    page.open("Output loss")
+    page.open("target 1")
+    page.type("target", "b", "change")
+    row = page.read("live.gradients().targets")
+    assert row[1] == tokenizers[1].vocabulary.index("b")
+    page.open("decoder 0 1")
+    page.show("gradient")
+    given = page.read("live.result().given")
+    for changed in (False, True):
+        if changed:
+            page.open("decoder heads")
+            page.click("#head-off")
+            given = page.read("live.result().given")
+            w_o = model.decoder[0].self_attention.w_o
+            w_o.data[4:8] = 0
+            page.open("decoder 0 1")
+        targets = page.read("live.gradients().targets")
+        wanted = np.array([[-1 if i is None else i for i in targets]])
+        model.eval(keep=True)
+        caught = {}
+        name = "decoder.0.self_attention.v"
+        with model.replacing(name, lambda v: v, lambda d, old, caught=caught: caught.setdefault("v", d)):
+            loss, probs = F.cross_entropy(model(np.array([[4, 5, 6]]), np.array([given])), wanted, -1)
+            model.backward(F.cross_entropy_backward(probs, wanted, -1))
+        assert page.read("live.gradients().loss") == pytest.approx(float(loss), rel=1e-4)
+        page.open("decoder v")
+        assert page.at(1, 2) == pytest.approx(caught["v"][0, 1, 1, 2], rel=0.06, abs=1e-6)
+
+
+def test_a_step_of_sgd_lowers_the_loss_and_is_taken_back(page):
+    page.open("Output loss")
+    before = page.read("live.gradients().loss")
+    for _ in range(2):
+        page.click("#sgd")
+        after = page.read("live.gradients().loss")
+        assert after < before
+        before = after
+    assert page.one("#sgd-result").text.count("→") == 2
+    assert any(
+        x > 0
+        for x in page.read("[...document.querySelectorAll('#moved-table td:last-child')].map((x) => +x.innerText)")
+    )
+    output = page.output
+    page.click("#sgd-undo")
+    page.click("#sgd-undo") if page.one("#sgd-undo").is_enabled() else None
+    assert page.read("live.gradients().loss") > after and page.one("#sgd-result").text == "" and output
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_head_is_switched_off_and_on(page, model):
-    first = page.output, page.cells
-    page.press_key_of("cross 0 1")
-    page.click("#head-on")
+def test_a_head_is_switched_off_and_its_effect_is_shown(page, model, tokenizers):
+    first = page.output
+    page.open("cross 0 1")
+    assert page.words_of("#effect dd") == []
+    page.click("#head-off")
     assert "off" in page.one('[data-key="cross 0 1"]').get_attribute("aria-label")
     assert "Off: cross-attention, layer 1, head 2" in page.changes[0]
-    w_o = model.decoder[0].cross_attention.w_o
-    w_o.data[4:8] = 0
-    _, kept, target = forward(model, IDS)
-    assert page.steps[: len(target)] == [SPECIAL_TOKENS[i] if i < 4 else page.steps[t] for t, i in enumerate(target)]
-    page.press_key_of("cross 1 0")
-    np.testing.assert_allclose(page.cells, kept["decoder.1.cross_attention.weights"][0], atol=0.006)
-    assert page.one("#before").text
+    logits, _, before = forward(model, IDS)
+    wanted = np.array([*before, 2][: len(logits)])
+    clean = F.cross_entropy(logits, wanted)[0]
+    model.decoder[0].cross_attention.w_o.data[4:8] = 0
+    given = np.array([[1, *before][: model.config.max_len]])
+    changed = F.cross_entropy(model(np.array([IDS]), given)[0], wanted)[0]
+    _, _, after = forward(model, IDS)
+    assert page.output == tokenizers[1].decode(after)
+    shown = page.words_of("#effect dd")
+    assert f"{clean:.3f} → {changed:.3f}" in shown[1] and "%" in shown[0]
+    assert page.all(".next.compared") and "before" in page.one(".next").get_attribute("title")
     page.click("#undo-all")
-    assert (page.output, page.cells) == first and not page.one("#changes").is_displayed()
+    assert page.output == first and not page.one("#changes").is_displayed() and page.words_of("#effect dd") == []
+
+
+def test_the_ranking_says_how_much_the_loss_rises(page, model):
+    page.wait("ranked")
+    logits, _, target = forward(model, IDS)
+    wanted = np.array([*target, 2][: len(logits)])
+    given = np.array([[1, *target][: model.config.max_len]])
+    clean = F.cross_entropy(logits, wanted)[0]
+    rises = {}
+    for kind, part in (("decoder", "self_attention"), ("cross", "cross_attention")):
+        for layer in range(2):
+            for head in range(3):
+                name = f"decoder.{layer}.{part}.concat"
+
+                def cut(array, head=head):
+                    array[..., 4 * head : 4 * head + 4] = 0
+                    return array
+
+                with model.replacing(name, cut):
+                    rises[kind, layer, head] = F.cross_entropy(model(np.array([IDS]), given)[0], wanted)[0] - clean
+    found = page.read("live.ranking().map(({ change, rise }) => [change.kind, change.layer, change.head, rise])")
+    for kind, layer, head, rise in found:
+        if (kind, layer, head) in rises:
+            assert rise == pytest.approx(rises[kind, layer, head], abs=1e-4)
+    page.open("try 0")
+    assert len(page.changes) == 1 and page.words_of("#effect dd")
+    page.open("try 0")
+    assert page.changes == []
 
 
 def test_a_key_is_hidden_from_a_head_a_layer_or_all(page):
-    page.press_key_of("cell 1 2")
+    page.open("cross 1 0")
     off = []
     for scope in ("head", "layer", "all"):
+        page.at(1, 2)
         page.choose("scope", scope)
-        page.press_key_of("key 2")
-        assert [row[2] for row in page.cells] == [None] * len(page.steps)
-        assert "but the key is hidden: weight A = 0.00" in page.one("#pair").text
+        page.click("#key-hidden")
+        assert page.at(1, 2) == 0
         off.append(len(page.all('.thumb[aria-label*="changed"]')))
-        page.press_key_of("undo 0")
+        page.open("undo 0")
     assert off == [1, 3, 6] and page.changes == []
 
 
-def test_a_score_is_typed_and_dragged(page):
-    page.press_key_of("cell 1 3")
-    before = page.cells
+def test_a_score_is_typed_and_dragged(page, model):
+    page.open("cross 1 0")
+    page.open("cross scores")
+    before = page.at(1, 3)
     for field, value in (("score-number", "7.5"), ("score", "-3")):
         page.type(field, value)
-        page.show("score")
-        assert page.cells[1][3] == float(value)
-        scores = np.array(page.cells[1])
-        page.show("weight")
-        np.testing.assert_allclose(page.cells[1], F.softmax(scores), atol=0.01)
-        assert page.cells[0] == before[0]
+        assert page.at(1, 3) == float(value) or "Score" in page.changes[0]
+        scores = page.read("[...live.result().values['decoder.1.cross_attention.scores'][0].row(1)]")
+        assert scores[3] == float(value)
     assert "Score −3.00 instead of" in page.changes[0] and len(page.changes) == 1
     page.click("#score-reset")
-    assert page.cells == before and page.changes == []
-    page.press_key_of("decoder 1 0")
-    page.press_key_of("cell 0 2")  # the future
-    assert not page.one("#score").is_enabled() and "the mask hides the future" in page.one("#pair").text
+    assert page.at(1, 3) == before and page.changes == []
+    page.open("decoder 1 0")
+    page.open("decoder weights")
+    page.at(0, 2)  # the future
+    assert not page.one("#score").is_enabled() and "the mask hides this key" in page.one("#cell").text
+
+
+@pytest.mark.parametrize("name", ["scale", "mask", "positions", "residual"])
+def test_the_whole_model_without(page, model, name):
+    _, kept, _ = forward(model, IDS)
+    page.one("#switches summary").click()
+    page.click(f"#switch-{name}")
+    assert page.words_of("#effect dd") and len(page.changes) == 1
+    values = page.read(
+        "(({ values }) => ({ scores: [...values['encoder.0.attention.scores'][0].data],"
+        "  x: [...values['src_input.out'].data],"
+        "  A: [...values['decoder.0.self_attention.weights'][0].row(0)],"
+        "  sum: [...values['encoder.0.add_norm1.sum'].data],"
+        "  out: [...values['encoder.0.attention.out'].data] }))(live.result())"
+    )
+    q, k = (kept[f"encoder.0.attention.{part}"][0] for part in "qk")
+    if name == "scale":
+        np.testing.assert_allclose(values["scores"], (q @ k.T).ravel(), atol=1e-3)
+    elif name == "mask":
+        assert np.count_nonzero(values["A"]) == len(values["A"])
+    elif name == "positions":
+        embedded = model.src_input.embedding(np.array([IDS]))[0] * 12**0.5
+        np.testing.assert_allclose(values["x"], embedded.ravel(), atol=1e-4)
+    else:
+        assert values["sum"] == values["out"]
+    page.click(f"#switch-{name}")
+    assert page.changes == []
 
 
 def test_a_row_of_another_sentence(page, model):
-    page.press_key_of("encoder 0 0")
-    page.press_key_of("cell 1 0")
-    page.press_key_of("residual")
+    page.open("encoder 0 0")
+    page.open("Input residual")
+    page.open("source 1")
     page.choose("replace-name", "encoder.1.add_norm2.out")
     page.type("donor", "ana is tired")
     page.choose("donor-word", 2)
     page.click("#replace")
-    assert "of “<” with the one of “tired” in “ana is tired”" in page.changes[0]
+    assert "of “<” with that of “tired” in “ana is tired”" in page.changes[0]
     row = model.encode(np.array([[4, 5, 6]]))[0, 2]
     memory = model.encode(np.array([IDS]))
     memory[0, 1] = row
-    shown = page.browser.execute_script("return [...live.result().values.memory.data]")
+    shown = page.read("[...live.result().values.memory.data]")
     np.testing.assert_allclose(np.reshape(shown, (5, 12)), memory[0], atol=1e-4)
-    first = writable(model.decode(np.array([[1]]), memory, np.array([IDS]))[0, -1], [UNK]).argmax()
-    assert page.steps[0] == page.browser.execute_script("return live.writer.vocabulary[arguments[0]]", int(first))
-    page.type("text", "ana is")  # the place that it belonged to is gone
+    page.type("text", "ana is")  # the position that it belonged to is gone
     assert page.changes == []
 
 
-# --- inside -----------------------------------------------------------------------------------------------------------
+# --- lessons ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_views_show_the_numbers_of_the_model(page, model, tokenizers):
-    logits, kept, _ = forward(model, IDS)
-    page.press_key_of("cross 1 2")
-    path = "decoder.1.cross_attention"
-    weights, v, concat = (kept[f"{path}.{name}"] for name in ("weights", "v", "concat"))
-    page.press_key_of("cell 2 1")
-    np.testing.assert_allclose(page.cells, weights[2], atol=0.006)
-    page.press_key_of("sum")
-    np.testing.assert_allclose(page.numbers("sum-table"), [*weights[2, 2], 1], atol=0.006)
-    page.type("feature", 3)
-    z = (weights[2, 2] @ v[2])[2]
-    assert number(page.one("#sum-feature").text.split(" = ")[-1]) == pytest.approx(z, abs=0.006)
-    w_o = model.decoder[1].cross_attention.w_o.data.reshape(3, 4, 12)
-    shares = np.linalg.norm(concat[2].reshape(3, 1, 4) @ w_o, axis=-1).ravel()
-    np.testing.assert_allclose(page.numbers("heads-table")[:3], shares, atol=0.006)
-    page.press_key_of("residual")
-    lengths = page.numbers("residual-table")
-    assert len(lengths) == 2 + 2 * 3 * 2
-    assert lengths[-1] == pytest.approx(np.linalg.norm(kept["output.x"][2]), rel=0.01)
-    page.press_key_of("ffn")
-    hidden = kept["decoder.1.feed_forward.hidden"][2]
-    assert f"{(hidden > 0).sum()} of them positive after ReLU" in page.one("#ffn-text").text
-    page.press_key_of("lens")
-    top = writable(logits[2], [UNK]).argmax()
-    assert page.one("#lens-table tbody td bdi").text == tokenizers[1].token(top)
+@pytest.mark.parametrize("kind", ["translator", "gpt"])
+def test_every_lesson_is_played_through(kind, request):
+    page = request.getfixturevalue("page" if kind == "translator" else "gpt_page")
+    titles = page.words_of("#lesson option")
+    assert len(titles) == 10
+    for i in range(1, len(titles)):
+        page.choose("lesson", i - 1)
+        page.wait("ranked")
+        seen = 0
+        while page.one("#lesson-box").is_displayed():
+            seen += 1
+            assert page.one("#lesson-text").text, titles[i]
+            answers = page.all("#lesson-answers button")
+            if answers:
+                assert not page.one("#lesson-next").is_enabled()
+                changes = page.changes
+                right = lessons_for("Transformer" if kind == "translator" else "GPT")[i - 1]["steps"][seen - 1]
+                wrong = (right["right"] + 1) % len(answers)
+                page.click(f'[data-key="answer {wrong}"]')
+                assert (
+                    page.one("#lesson-verdict").text.startswith("No: ")
+                    and right["why"] in page.one("#lesson-verdict").text
+                )
+                if any(name in ("change", "best") for name, _ in right["after"]):
+                    assert len(page.changes) > len(changes) and page.words_of("#effect dd")
+            page.click("#lesson-next")
+        assert seen >= 2
+    assert page.changes == []
 
 
-def test_the_gradients_are_those_of_the_explorer(browser, model, tokenizers, tmp_path):
-    model.output.b.data[2] = 3.5  # so that its translation ends
-    target = greedy_decode(Excluding(model, [UNK]), np.array([IDS]), 15)[0]
-    found = explore(model, IDS, target)
-    browser.get(explore_live(model, tokenizers, TEXT).save(tmp_path / "page.html").as_uri())
-    page = LivePage(browser)
-    assert len(target) == 3 and page.steps[-1] == "<eos>"
-    page.press_key_of("decoder 0 1")
-    for name, gradients in (("dweight", "dweights"), ("dscore", "dscores")):
-        page.show(name)
-        expected = getattr(found.attentions["decoder"], gradients)[0, 1]
-        for t, row in enumerate(page.cells):
-            np.testing.assert_allclose([x for x in row if x is not None], expected[t, : t + 1], rtol=0.06, atol=1e-9)
-    output = page.output
-    page.type("score", page.one("#score").get_property("value"))  # a change, if a small one
-    assert page.output == output and not page.one("input[value=dweight]").is_enabled()
-    page.click("#undo-all")
-    assert page.one("input[value=dweight]").is_enabled()
-    page.type("text", "ana is")
-    assert not page.one("input[value=dweight]").is_enabled()
+def test_the_first_lesson_has_the_numbers_of_the_lecture(page):
+    five = five_words()
+    page.choose("lesson", 0)
+    expected = [five.q, five.k, five.v, five.scores, five.weights, five.output]
+    for matrix in expected:
+        matrix = np.asarray(matrix).reshape(5, -1)
+        for button in page.all("#lesson-answers button")[:1]:
+            button.click()
+        page.wait()
+        for row, column in ((0, 0), (2, 1), (4, 3)):
+            assert page.at(row, column) == pytest.approx(matrix[row, column], abs=0.0051)
+        page.click("#lesson-next")
+
+
+def test_a_lesson_of_a_lecturer(tmp_path):
+    file = tmp_path / "mine.txt"
+    file.write_text(
+        "title: T\n\n== One\nopen: scores\nA text\nof two lines.\n\nAnother.\n? Which?\n- no\n* yes\nundo\nWhy.\n",
+        "utf-8",
+    )
+    (lesson,) = lessons_for("GPT", [file])
+    (step,) = lesson["steps"]
+    assert step["text"] == ["A text of two lines.", "Another."] and step["right"] == 1 and step["why"] == "Why."
+    assert step["before"] == [["open", "scores"]] and step["after"] == [["undo", ""]]
+    for text, message in (
+        ("== One\nA", "a title and at least one step"),
+        ("title: T\nfor: BERT\n== One", r"line 2: for must be one of any, Transformer, decoder-only, got 'BERT'"),
+        ("title: T\nmatrix: X = 1 b\n== One", "line 2: expected a matrix such as"),
+        ("title: T\nmatrix: X = 1 2; 3\n== One", "line 2: the rows of X must be equally long"),
+        ("title: T\n== One\n? Which?\n- no\n- yes", '"One": a question has at least two answers'),
+        ("hello", "line 1: expected title"),
+    ):
+        file.write_text(text, "utf-8")
+        with pytest.raises(ValueError, match=message):
+            lessons_for("GPT", [file])
 
 
 # --- GPT --------------------------------------------------------------------------------------------------------------
@@ -308,62 +430,63 @@ def test_a_gpt_writes_on(gpt_page, gpt):
     for _ in range(8):  # beyond its context of 8 tokens
         ids.append(int(writable(gpt(np.array([ids[-8:]]))[0, -1]).argmax()))
     token = LETTERS.token
-    assert gpt_page.steps == ["b", "c", token(ids[3]), "…"]
+    assert gpt_page.steps == ["a", "b", "c", token(ids[3])]
     for _ in range(7):
         gpt_page.click("#next")
-    assert gpt_page.steps == [*map(token, ids[-7:]), "…"]
+    assert gpt_page.steps == [*map(token, ids[-8:])]
     assert gpt_page.output == "abc" + LETTERS.decode(ids[3:])
     gpt_page.type("text", "abx")
     assert "never seen “x”" in gpt_page.one("#remark").text
     gpt_page.type("text", "deadbeaded")
     assert "the last 8" in gpt_page.one("#remark").text and len(gpt_page.steps) == 8
-    gpt_page.one("input[value=sample]").click()
-    at_1 = gpt_page.words_of("#bars .amount")
-    gpt_page.type("temperature", 0.1)
-    assert gpt_page.words_of("#bars .amount") != at_1
 
 
-def test_the_views_of_a_gpt(gpt_page, gpt):
+def test_a_keystroke_computes_one_row(gpt_page):
+    gpt_page.type("text", "abcde")
+    gpt_page.browser.execute_script(
+        "window.rows = []; const forward = live.model.forward;"
+        "live.model.forward = function (e, ids, c, before) {"
+        " window.rows.push(ids.length - this.known(before, e, ids, c ?? []));"
+        " return forward.call(this, e, ids, c, before); }"
+    )
+    gpt_page.type("text", "abcdea")
+    assert gpt_page.read("window.rows[0]") == 1
+    gpt_page.type("text", "abdcea")
+    assert 4 in gpt_page.read("window.rows")
+
+
+def test_every_step_of_a_gpt(gpt_page, gpt):
     gpt.eval(keep=True)
     gpt(np.array([[4, 5, 6]]))
     kept = {name: array[0] for name, array in gpt.intermediates().items()}
-    gpt_page.press_key_of("decoder 0 1")
-    cells = gpt_page.cells
-    for t, row in enumerate(kept["blocks.0.attention.weights"][1]):
-        np.testing.assert_allclose(cells[t][: t + 1], row[: t + 1], atol=0.006)
-        assert cells[t][t + 1 :] == [None] * (2 - t)
-    gpt_page.press_key_of("sum")
-    gpt_page.press_key_of("residual")
-    assert len(gpt_page.numbers("residual-table")) == 2 + 2 * 2 * 2 + 1
-    assert gpt_page.numbers("residual-table")[-1] == pytest.approx(np.linalg.norm(kept["output.x"][2]), rel=0.01)
-    gpt_page.type("donor", "eed")
-    gpt_page.choose("replace-name", "norm.out")
-    gpt_page.click("#replace")
-    expected = writable(gpt(np.array([[8, 8, 7]]))[0, 2]).argmax()
-    assert gpt_page.words_of("#bars bdi")[0] == LETTERS.token(expected)
-    gpt_page.press_key_of("ffn")
-    gpt_page.press_key_of("lens")
+    names = gpt_page.read("[...document.querySelectorAll('.step')].map((step) => step.dataset.key)")
+    assert len(names) == 22
+    for name in names:
+        gpt_page.open(name)
+        if gpt_page.one("#panel-matrices").is_displayed():
+            assert np.isfinite(gpt_page.at(1, 0)), name
+    gpt_page.open("decoder 0 1")
+    gpt_page.open("decoder weights")
+    assert gpt_page.at(2, 1) == pytest.approx(kept["blocks.0.attention.weights"][1, 2, 1], abs=0.006)
+    gpt_page.open("Input residual")
+    lengths = gpt_page.numbers("residual-table")
+    assert len(lengths) == 2 + 2 * 2 * 2 + 1
+    assert lengths[-1] == pytest.approx(np.linalg.norm(kept["output.x"][2]), rel=0.01)
+    gpt_page.open("Output lens")
     assert gpt_page.words_of("#lens-table tbody td bdi")[0] == gpt_page.words_of("#bars bdi")[0]
-    gpt_page.type("text", "a")  # a single token has no gradients
-    gpt_page.press_key_of("attention")
-    assert not gpt_page.one("input[value=dweight]").is_enabled()
 
 
-@pytest.mark.long
-def test_the_views_of_a_pre_norm_translator(browser, make_translator, tokenizers, tmp_path):
-    model = make_translator(norm_first=True, tie_embeddings=True).eval()
+@pytest.mark.parametrize("choices", [{"norm_first": True, "tie_embeddings": True}, {"num_encoder_layers": 0}])
+def test_every_step_of_another_translator(browser, make_translator, tokenizers, tmp_path, choices):
+    model = make_translator(**choices)
     for page in opened(browser, explore_live(model, tokenizers, TEXT).save(tmp_path / "page.html"), LivePage):
-        logits, kept, _ = forward(model, IDS)
-        for name in ("encoder 1 0", "decoder 0 2", "cross 1 1"):
-            page.press_key_of(name)
-            for tab in ("sum", "residual", "ffn", "lens", "attention"):
-                page.press_key_of(tab)
-        page.press_key_of("residual")
-        final = kept["output.x"][len(page.steps) - 1]
-        assert page.numbers("residual-table")[-1] == pytest.approx(np.linalg.norm(final), rel=0.01)
-        page.press_key_of("lens")
-        top = page.words_of("#lens-table tbody td bdi")[0]
-        assert top == tokenizers[1].token(writable(logits[len(page.steps) - 1], [UNK]).argmax())
+        for head in ("encoder 1 0", "decoder 0 2", "cross 1 1"):
+            if page.all(f'[data-key="{head}"]'):
+                page.open(head)
+                for name in page.read("[...document.querySelectorAll('.step')].map((step) => step.dataset.key)"):
+                    page.open(name)
+                    if page.one("#panel-matrices").is_displayed():
+                        assert np.isfinite(page.at(1, 0)), name
 
 
 # --- for everybody ----------------------------------------------------------------------------------------------------
@@ -384,45 +507,67 @@ LONG = pytest.mark.long
 @pytest.mark.parametrize("width", [320, pytest.param(768, marks=LONG), pytest.param(1280, marks=LONG)])
 def test_nothing_runs_out_of_the_page(page, browser, width):
     resize(browser, width)
-    page.press_key_of("key 0")
-    for tab in ("sum", "residual", "ffn", "lens", "attention"):
-        page.press_key_of(tab)
-        assert too_wide(browser) <= 0, tab
-    for control in page.all("select, input:not(#map input), textarea, .thumb, [role=tab]"):
+    for step in (
+        "cross q",
+        "cross scores",
+        "Feed-forward ffn",
+        "Input (so far) residual",
+        "Output loss",
+        "Output lens",
+    ):
+        page.open(step)
+        assert too_wide(browser) <= 0, step
+    page.choose("lesson", 0)
+    assert too_wide(browser) <= 0
+    for control in page.all("select, input, textarea, .thumb, .step"):
         assert not control.is_displayed() or 0 <= control.rect["x"] <= width - control.rect["width"]
 
 
 def test_everything_is_reached_by_the_keyboard_and_named(page, browser):
+    page.wait("ranked")
     page.one("#text").click()
     reached = []
-    for _ in range(60):
+    for _ in range(80):
         page.press("TAB")
         here = page.focused
-        name = here.get_attribute("id") or here.get_attribute("data-key") or here.get_attribute("value")
-        if name in reached or here.tag_name == "body":
+        name = (
+            here.get_attribute("id") or here.get_attribute("data-key") or here.get_attribute("value") or here.tag_name
+        )
+        if (name in reached and name != "summary") or here.tag_name == "body":
             break
         reached.append(name)
         assert browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle") == "solid", name
         assert here.accessible_name, name
     last = len(page.steps) - 1
     for name in (
-        f"step {last}",
+        "lesson",
+        "source 0",
+        f"target {last}",
         "restart",
-        "greedy",
         "bar 0",
+        "try 0",
         "cross 1 0",
-        "tab-attention",
-        "head-on",
-        "weight",
-        "scope",
+        "cross weights",
+        "matrix A",
+        "head-off",
     ):
         assert name in reached, (name, reached)
-    assert {"key 0", f"cell {last} 0", "score", "score-number"} <= set(reached)
-    assert len(reached) < 40
+    assert len(reached) < 60
     page.one('[data-key="cross 1 0"]').send_keys("")
     page.press("ARROW_DOWN", "ARROW_RIGHT", "ENTER")
-    assert page.one("#inside-title").text == "Cross-attention, layer 1, head 2"
+    assert page.one("#step-title").text.endswith("cross-attention, layer 1, head 2")
     assert page.focused.get_attribute("data-key") == "cross 0 1"  # the place stays when the page is drawn again
+
+
+def test_one_screen_holds_text_result_and_the_open_step(page, browser):
+    resize(browser, 1366, 768)
+    page.open("cross weights")
+    assert page.read("document.documentElement.scrollHeight") <= 768
+    for css in ("#text", "#output", "#bars", "#step-title", "#equation", "#cell", ".step.open"):
+        box = page.one(css).rect
+        assert 0 <= box["y"] and box["y"] + box["height"] <= 768, css
+    page.click("#large")
+    assert page.read("getComputedStyle(document.documentElement).fontSize") == "21.6px"
 
 
 @pytest.mark.long
@@ -442,18 +587,30 @@ def test_it_works_in_the_frame_of_a_notebook(browser, model, tokenizers, tmp_pat
 # --- which models -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
-def test_float16_where_float32_is_too_large_and_a_clear_word_where_that_is_too(model, tokenizers, monkeypatch):
-    assert MOST_BYTES == 3_000_000
+def test_rounded_weights_where_float32_is_too_large_and_a_clear_word_where_that_is_too(model, tokenizers, monkeypatch):
+    assert MOST_BYTES == 3_000_000 and MOST_BYTES_ROUNDED == 6_000_000
     page = explore_live(model, tokenizers, TEXT)
     size = len(page.page.encode())
     assert page.weights == "float32" and "float32" in repr(page)
-    for limit, weights in ((size, "float32"), (size - 1, "float16"), (size - 14_000, "float16")):
-        monkeypatch.setattr("transformer_np.inspection.explorer.live.MOST_BYTES", limit)
-        assert explore_live(model, tokenizers, TEXT).weights == weights
-    monkeypatch.setattr("transformer_np.inspection.explorer.live.MOST_BYTES", 20_000)
-    with pytest.raises(ValueError, match=r"would have 0\.\d MB, more than 0\.0 MB.*fewer layers"):
+    monkeypatch.setattr("transformer_np.inspection.explorer.live.MOST_BYTES", size - 1)
+    sizes = []
+    for weights in ("float16", "int8"):
+        rounded = explore_live(model, tokenizers, TEXT)
+        assert rounded.weights == weights
+        sizes.append(len(rounded.page.encode()))
+        monkeypatch.setattr("transformer_np.inspection.explorer.live.MOST_BYTES_ROUNDED", sizes[-1] - 1)
+    assert size > sizes[0] > sizes[1]
+    with pytest.raises(ValueError, match=r"would have 0\.\d MB, more than 0\.\d MB, even with int8.*fewer layers"):
         explore_live(model, tokenizers, TEXT)
+
+
+@pytest.mark.long
+def test_five_million_parameters_are_under_6_megabytes():
+    tokenizer = BPETokenizer.train([" ".join(map(str, range(2000)))], max_size=1000)
+    model = GPT(GPTConfig(len(tokenizer), 64, 264, 8, 6, seed=0))
+    assert model.num_parameters() > 5_000_000
+    page = explore_live(model, tokenizer, "12")
+    assert page.weights == "int8" and len(page.page.encode()) < 6_000_000
 
 
 def test_the_model_is_left_as_it_was(model, tokenizers):
@@ -466,11 +623,8 @@ def test_the_model_is_left_as_it_was(model, tokenizers):
 
 def test_what_the_page_does_not_have_is_refused(model, gpt, make_translator, make_gpt, tokenizers):
     cases = [
-        ((object(), tokenizers, TEXT), TypeError, "must be a Transformer or a GPT, got object"),
+        ((object(), tokenizers, TEXT), TypeError, "must be a Transformer, a GPT or a Llama, got object"),
         ((Bert(BertConfig(9, d_model=4, num_heads=1, num_layers=1, d_ff=4)), LETTERS, "a"), TypeError, "got Bert"),
-        ((Llama(LlamaConfig(9, d_model=4, num_heads=1, num_layers=1)), LETTERS, "a"), TypeError, "got Llama"),
-        ((make_gpt(window=2), LETTERS, "ab"), ValueError, "its window is 2"),
-        ((make_gpt(activation="gated_silu", bias=False), LETTERS, "ab"), ValueError, "got 'gated_silu'"),
         ((make_translator(num_decoder_layers=0), tokenizers, TEXT), ValueError, "at least one decoder block"),
         ((gpt, PlainWordTokenizer(LETTERS.vocabulary), "a"), TypeError, "words or byte pairs"),
         ((gpt, tokenizers, "ana"), ValueError, r"must have \[9\] tokens"),
@@ -482,4 +636,4 @@ def test_what_the_page_does_not_have_is_refused(model, gpt, make_translator, mak
     for arguments, error, message in cases:
         with pytest.raises(error, match=message):
             explore_live(*arguments)
-    assert explore_live(gpt, LETTERS, "a").weights == "float32"  # one token: no loss, no gradients
+    assert explore_live(gpt, LETTERS, "a").weights == "float32"

@@ -1,36 +1,55 @@
-"""The model in the living page: in Chromium it computes what NumPy's computes, changed or not."""
+"""The model in the living page: in Chromium it computes what NumPy's computes, forward and backward, changed or not."""
 
 import base64
+from contextlib import ExitStack
 
 import numpy as np
 import pytest
+from browsing import LivePage
 
 from transformer_np import functional as F
 from transformer_np.data import LECTURE_SENTENCE, BPETokenizer, CharTokenizer, WordTokenizer, english_portuguese
 from transformer_np.data.tokenizers import SPECIAL_TOKENS
+from transformer_np.decoding import sampling_distribution
 from transformer_np.inspection.explorer.live import explore_live
 from transformer_np.masks import causal_mask
-from transformer_np.models import Transformer
+from transformer_np.models import Llama, LlamaConfig, Transformer
 from transformer_np.tasks.translation import TranslationOptions, TranslationTask, Translator
 
-INTERMEDIATES = """
-const [source, given, changes] = arguments;
-const values = live.model.forward(live.model.encode?.(source, changes), given, changes);
+PACKED = """
 const bytes = (data) => btoa(Array.from(new Uint8Array(data.buffer), (byte) => String.fromCharCode(byte)).join(""));
-return Object.fromEntries(Object.entries(values).map(([name, value]) => {
+const packed = (found) => Object.fromEntries(Object.entries(found).map(([name, value]) => {
   const parts = [value].flat();
   const all = Float64Array.from(parts.flatMap((part) => [...part.data]));
   return [name, [value.length ? [parts.length] : [], parts[0].rows, parts[0].columns, bytes(all)]];
 }));
+const [src, given, changes, targets, known] = arguments;
+const encoded = live.model.encode?.(src, changes);
+const run = (ids, before) => ({ src, given: ids, changes, encoded, weights: live.model.weights,
+                                values: live.model.forward(encoded, ids, changes, before) });
+const found = run(given, known ? run(given.slice(0, known)) : null);
 """
+INTERMEDIATES = PACKED + "return packed(found.values);"
+GRADIENTS = (
+    PACKED
+    + """
+const { loss, dlogits } = live.crossEntropy(found.values["output.out"], targets);
+const { gradients, weights } = live.backward(live.model, found, dlogits);
+return [loss, packed(gradients), packed(weights)];
+"""
+)
 
 
 # --- the forward pass -------------------------------------------------------------------------------------------------
 
 
-def numbers_in_page(browser, source, given, changes=()):
-    """{name: array} of every intermediate that the page's model computes; the heads are the first axis."""
-    found = browser.execute_script(INTERMEDIATES, source, given, list(changes))
+def numbers_in_page(browser, source, given, changes=(), known=0):
+    """{name: array} of every intermediate that the page's model computes; the heads are the first axis. known: so many
+    tokens are computed before, and then the rest"""
+    return unpacked(browser.execute_script(INTERMEDIATES, source, given, list(changes), None, known))
+
+
+def unpacked(found):
     return {
         name: np.frombuffer(base64.b64decode(text)).reshape(*heads, rows, columns)
         for name, (heads, rows, columns, text) in found.items()
@@ -83,13 +102,23 @@ def largest_difference(browser, model, source, given):
 
 def load(browser, page, tmp_path):
     browser.get(page.save(tmp_path / "page.html").as_uri())
+    LivePage(browser)  # waits
+    LOADED["model"] = page.model
+
+
+LOADED = {}
 
 
 def test_three_sentences_in_the_page_and_in_numpy(browser, make_translator, tokenizers, tmp_path):
     model = make_translator()
     load(browser, explore_live(model, tokenizers, "Ana is tired"), tmp_path)
-    for source, given in (([4, 5, 6], [1, 4, 5, 6]), ([7], [1]), ([10, 3, 9, 4, 4], [1, 12, 11])):
+    for source, given in (([4, 5, 6], [1, 4, 5, 6]), ([7, 7], [1, 4]), ([10, 3, 9, 4, 4], [1, 12, 11])):
         assert largest_difference(browser, model, source, given) < 1e-4
+        targets = [None, *range(5, 4 + len(given))]
+        assert largest_gradient_difference(browser, model, source, given, targets) < 1e-5
+    whole, in_two = (numbers_in_page(browser, [4, 5, 6], [1, 4, 5, 6], known=known) for known in (0, 2))
+    for name, array in whole.items():
+        np.testing.assert_allclose(in_two[name], array, rtol=1e-12, atol=1e-12, err_msg=name)
 
 
 @pytest.mark.long
@@ -110,12 +139,115 @@ def test_every_kind_of_translator(browser, make_translator, tokenizers, tmp_path
     assert largest_difference(browser, model, [10, 3, 9, 4, 4], [1, 12, 11]) < 1e-4
 
 
+LETTERS = CharTokenizer([*SPECIAL_TOKENS, *"abcde"])
+GPTS = [
+    {},
+    {"tie_embeddings": False, "bias": False},
+    {"activation": "relu", "window": 2, "positions": "sinusoidal"},
+    {"positions": "rotary", "norm": "rms", "activation": "gated_silu", "bias": False, "num_kv_heads": 1},
+    {"positions": "alibi", "activation": "gated_gelu", "bias": False},
+]
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("choices", [{}, {"tie_embeddings": False, "bias": False}, {"activation": "relu"}])
+@pytest.mark.parametrize("choices", GPTS)
 def test_every_kind_of_gpt(browser, make_gpt, tmp_path, choices):
     model = make_gpt(**choices)
-    load(browser, explore_live(model, CharTokenizer([*SPECIAL_TOKENS, *"abcde"]), "abc"), tmp_path)
-    assert largest_difference(browser, model, None, [4, 5, 6, 6, 8, 7, 4, 5]) < 1e-4
+    load(browser, explore_live(model, LETTERS, "abc"), tmp_path)
+    given = [4, 5, 6, 6, 8, 7, 4, 5]
+    if "positions" not in choices:
+        assert largest_difference(browser, model, None, given) < 1e-4
+    whole = numbers_in_page(browser, None, given)
+    in_two = numbers_in_page(browser, None, given, known=5)
+    assert whole.keys() == in_two.keys()
+    for name, array in whole.items():
+        np.testing.assert_allclose(in_two[name], array, rtol=1e-12, atol=1e-12, err_msg=name)
+    assert largest_gradient_difference(browser, model, None, given, [4, None, 6, 7, 8, 8, 7, 4]) < 1e-5
+
+
+@pytest.mark.long
+def test_a_llama(browser, random_module, tmp_path):
+    config = LlamaConfig(9, 8, 12, num_heads=3, num_kv_heads=1, num_layers=2, d_head=6, qkv_bias=True, window=3)
+    model = random_module(Llama(config))
+    load(browser, explore_live(model, LETTERS, "abc"), tmp_path)
+    assert largest_gradient_difference(browser, model, None, [4, 5, 6, 6, 8, 7], [4, None, 6, 7, 8, 8]) < 1e-5
+
+
+# --- the backward pass ------------------------------------------------------------------------------------------------
+
+
+def cut_head(head, K):
+    def cut(array, _=None):
+        array = array.copy()
+        array[..., head * K : (head + 1) * K] = 0
+        return array
+
+    return cut, cut
+
+
+def replaced_row(position, vector):
+    def forward(array):
+        array = array.copy()
+        array[0, position] = vector
+        return array
+
+    def backward(dnew, _):
+        return np.where(np.arange(dnew.shape[1])[:, None] == position, 0, dnew)
+
+    return forward, backward
+
+
+def changes_of(model):
+    """Changes of the page, each with the arguments of `replacing` for the same change in NumPy."""
+    path = "decoder.1.cross_attention" if isinstance(model, Transformer) else "blocks.1.attention"
+    block = "encoder.0" if isinstance(model, Transformer) else "blocks.0"
+    layer = dict(model.named_modules())[path]
+    row = np.linspace(-1, 1, model.config.d_model)
+    return [
+        ([], []),
+        ([{"type": "head", "path": path, "head": 1}], [(f"{path}.concat", *cut_head(1, layer.d_head))]),
+        ([{"type": "off", "name": f"{block}.feed_forward.out"}], [(f"{block}.feed_forward", np.zeros_like)]),
+        (
+            [{"type": "replace", "name": f"{block}.attention.out", "position": 1, "vector": row.tolist()}],
+            [(f"{block}.attention", *replaced_row(1, row))],
+        ),
+    ]
+
+
+def largest_gradient_difference(browser, model, source, given, targets, which=slice(None)):
+    """Between the page and NumPy in float64, over the loss, the gradients of all parameters and those of q, k, v, with
+    and without changes. which: of the changes"""
+    model = type(model)(model.config).astype("float64")
+    model.load_state_dict({name: array.astype("f8") for name, array in LOADED["model"].state_dict().items()})
+    worst = 0
+    for changes, replaced in changes_of(model)[which]:
+        loss, gradients, weights = browser.execute_script(GRADIENTS, source, given, changes, targets)
+        gradients, weights = unpacked(gradients), unpacked(weights)
+        caught = {}
+
+        def catching(name, caught=caught):
+            return lambda dnew, old: caught.setdefault(name, dnew)
+
+        names = [f"{path}.{part}" for path, m in model.named_modules() if hasattr(m, "w_q") for part in "qkv"]
+        model.eval(keep=True)
+        model.zero_grad()
+        with ExitStack() as stack:
+            for arguments in replaced:
+                stack.enter_context(model.replacing(*arguments))
+            for name in names:
+                stack.enter_context(model.replacing(name, lambda array: array, catching(name)))
+            ids = [np.array([row]) for row in (source, given) if row is not None]
+            wanted = np.array([[-1 if i is None else i for i in targets]])
+            expected, probs = F.cross_entropy(model(*ids), wanted, -1)
+            model.backward(F.cross_entropy_backward(probs, wanted, -1))
+        worst = max(worst, abs(expected - loss))
+        for name, parameter in model.named_parameters():
+            found = weights[name].reshape(parameter.shape) if name in weights else np.zeros(parameter.shape)
+            worst = max(worst, np.abs(found - parameter.grad).max())
+        for name in names:
+            worst = max(worst, np.abs(gradients[name] - caught[name][0]).max())
+        assert np.abs(caught[names[0]]).max() > 1e-6 or changes
+    return worst
 
 
 @pytest.fixture(scope="module")
@@ -127,27 +259,29 @@ def trained(tmp_path_factory):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("weights", ["float32", "float16"])
-def test_fifty_sentences_of_a_trained_translator(browser, trained, tmp_path, monkeypatch, weights):
+@pytest.mark.parametrize("weights", ["float32", "float16", "int8"])
+def test_sentences_of_a_trained_translator(browser, trained, tmp_path, monkeypatch, weights):
     translator = Translator.load(trained)
     tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
-    if weights == "float16":
-        monkeypatch.setattr("transformer_np.inspection.explorer.live.MOST_BYTES", 1_200_000)
+    monkeypatch.setattr("transformer_np.inspection.explorer.live.FORMATS", (weights,))
     page = explore_live(translator.model, tokenizers, LECTURE_SENTENCE)
     assert page.weights == weights
-    rounded = {name: array.astype(weights).astype("f4") for name, array in translator.model.state_dict().items()}
-    translator.model.load_state_dict(rounded)
     load(browser, page, tmp_path)
-    worst = 0
-    for sentence, _ in english_portuguese()[::137][:50]:
+    translator.model = page.model  # its weights are rounded
+    worst = worst_gradient = 0
+    for i, (sentence, _) in enumerate(english_portuguese()[::137][: 50 if weights == "float32" else 8]):
         source = translator.encode(sentence)[0].tolist()
         assert browser.execute_script("return live.reader.encode(arguments[0]).map((p) => p.id)", sentence) == source
         browser.execute_script("live.state.fixed = []; live.take(arguments[0]); live.run()", sentence)
         given = browser.execute_script("return live.result().given")
         worst = max(worst, largest_difference(browser, translator.model, source, given))
+        targets = [*given[1:], 4 + i]  # any word as the target of the last row
+        which = slice(i % 4, i % 4 + 1)
+        difference = largest_gradient_difference(browser, page.model, source, given, targets, which)
+        worst_gradient = max(worst_gradient, difference)
         shown = browser.find_element("id", "output").text
         assert shown == (translator.translate(sentence) or "…")
-    assert worst < 1e-4
+    assert worst < 1e-4 and worst_gradient < 1e-5
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -264,14 +398,18 @@ def test_text_is_cut_and_joined_as_in_python(browser, make_gpt, tmp_path, tokeni
     assert browser.execute_script("return live.writer.vocabulary") == vocabulary
 
 
-def test_what_is_drawn_has_the_distribution_of_the_temperature(changed, browser):
+@pytest.mark.parametrize(("top_k", "top_p"), [(0, 1), (4, 1), (0, 0.7), (5, 0.8)])
+def test_what_is_drawn_has_the_distribution_of_python(changed, browser, top_k, top_p):
     script = """
-    const counts = arguments[0].map(() => 0);
-    for (let seed = 1; seed <= 2000; seed++) counts[live.choose(arguments[0], 1.5, seed, seed % 7)]++;
-    return counts;"""
+    const [logits, how] = arguments;
+    const counts = logits.map(() => 0);
+    for (let seed = 1; seed <= 2000; seed++) counts[live.choose(logits, { ...how, seed }, seed % 7)]++;
+    return [counts, [...live.distribution(Float64Array.from(logits), how)]];"""
     logits = changed[0]()[0]
-    expected = 2000 * F.softmax(logits / 1.5)
-    counts = np.array(browser.execute_script(script, logits.tolist()))
-    assert (np.abs(counts - expected) <= 5 * np.sqrt(expected) + 1).all()
-    assert np.abs(counts - 2000 * F.softmax(logits)).max() > 100  # not that of temperature 1
-    assert browser.execute_script("return live.choose([1, 3, 3, 2], 0, 1, 1)") == 1
+    how = {"temperature": 1.5, "topK": top_k, "topP": top_p}
+    counts, p = browser.execute_script(script, logits.tolist(), how)
+    expected = sampling_distribution(logits, 1.5, top_k or None, top_p)
+    np.testing.assert_allclose(p, expected, atol=1e-12)
+    assert (np.abs(np.array(counts) - 2000 * expected) <= 5 * np.sqrt(2000 * expected) + 1e-9).all()
+    assert np.abs(np.array(counts) - 2000 * F.softmax(logits)).max() > 100  # not that of temperature 1
+    assert browser.execute_script("return live.choose([1, 3, 3, 2], { temperature: 0 }, 1)") == 1

@@ -6,10 +6,10 @@ import pytest
 from transformer_np import functional as F
 from transformer_np import layers
 from transformer_np.decoding import KeyValueCache
+from transformer_np.inspection import check_layer
 from transformer_np.inspection.gradcheck import check_gradients
+from transformer_np.inspection.samples import LAYERS, layer_of
 from transformer_np.layers import (
-    RNN,
-    CausalConv1d,
     Dropout,
     Embedding,
     FeedForward,
@@ -17,15 +17,10 @@ from transformer_np.layers import (
     LayerNorm,
     LearnedPositionalEmbedding,
     Linear,
-    LoRA,
     MultiHeadAttention,
     PositionalEncoding,
-    RelativeMultiHeadAttention,
-    RelativePositionBias,
-    RMSNorm,
     TiedLinear,
-    UnscaledAttention,
-    WindowAttention,
+    initial,
 )
 from transformer_np.masks import causal_mask
 from transformer_np.module import Module
@@ -34,183 +29,53 @@ B, T, S, D, H, K, FF, V = 2, 3, 4, 10, 5, 2, 7, 8
 IDS = np.array([[4, 1, 4], [0, 1, 7]])
 HIDDEN = np.array([[0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 1]], bool)  # (T, S), one row hidden whole
 
-# name -> (how to make the layer, shapes of its inputs, parameters)
-LAYERS = {
-    "linear": (lambda **o: Linear(D, FF, **o), [(B, T, D)], ["w", "b"]),
-    "linear without bias": (lambda **o: Linear(D, FF, bias=False, **o), [(B, T, D)], ["w"]),
-    "embedding": (lambda **o: Embedding(V, D, **o), [IDS], ["table"]),
-    "tied linear": (lambda **o: TiedLinear(Embedding(V, D, **o)), [(B, T, D)], ["table"]),
-    "positional encoding": (lambda **o: PositionalEncoding(D, 9, **o), [(B, T, D)], []),
-    "learned positions": (lambda **o: LearnedPositionalEmbedding(9, D, **o), [(B, T, D)], ["table"]),
-    "layer norm": (lambda **o: LayerNorm(D, **o), [(B, T, D)], ["gamma", "beta"]),
-    "layer norm, eps": (lambda **o: LayerNorm(D, 0.3, **o), [(B, T, D)], ["gamma", "beta"]),
-    "layer norm without bias": (lambda **o: LayerNorm(D, bias=False, **o), [(B, T, D)], ["gamma"]),
-    "dropout": (lambda **o: Dropout(0.4, **o), [(B, T, D)], []),
-    "feed-forward": (lambda **o: FeedForward(D, FF, **o), [(B, T, D)], ["w1", "b1", "w2", "b2"]),
-    "feed-forward, gelu": (lambda **o: FeedForward(D, FF, "gelu", **o), [(B, T, D)], ["w1", "b1", "w2", "b2"]),
-    "feed-forward, tanh": (lambda **o: FeedForward(D, FF, "gelu_tanh", **o), [(B, T, D)], ["w1", "b1", "w2", "b2"]),
-    "feed-forward without bias": (lambda **o: FeedForward(D, FF, bias=False, **o), [(B, T, D)], ["w1", "w2"]),
-    "feed-forward, gelu, without bias": (
-        lambda **o: FeedForward(D, FF, "gelu", bias=False, **o),
-        [(B, T, D)],
-        ["w1", "w2"],
-    ),
-    "self-attention": (
-        lambda **o: MultiHeadAttention(D, H, **o),
-        [(B, T, D)],
-        ["w_q", "b_q", "w_k", "b_k", "w_v", "b_v", "w_o", "b_o"],
-    ),
-    "self-attention without bias": (
-        lambda **o: MultiHeadAttention(D, H, bias=False, **o),
-        [(B, T, D)],
-        ["w_q", "w_k", "w_v", "w_o"],
-    ),
-    "LoRA": (lambda **o: LoRA(D, FF, 3, **o), [(B, T, D)], ["a", "b"]),
-    "recurrent": (lambda **o: RNN(D, FF, **o), [(B, T, D)], ["w_x", "w_h", "b"]),
-    "recurrent without bias": (lambda **o: RNN(D, FF, bias=False, **o), [(B, T, D)], ["w_x", "w_h"]),
-    "convolution": (lambda **o: CausalConv1d(D, FF, 2, **o), [(B, T, D)], ["w", "b"]),
-    "convolution, dilated": (lambda **o: CausalConv1d(D, FF, 2, 2, **o), [(B, T, D)], ["w", "b"]),
-    "convolution without bias": (lambda **o: CausalConv1d(D, FF, 2, bias=False, **o), [(B, T, D)], ["w"]),
-    "window attention": (
-        lambda **o: WindowAttention(D, H, 1, **o),
-        [(B, T, D)],
-        ["w_q", "b_q", "w_k", "b_k", "w_v", "b_v", "w_o", "b_o"],
-    ),
-    "window attention, causal": (
-        lambda **o: WindowAttention(D, H, 1, causal=True, bias=False, **o),
-        [(B, T, D)],
-        ["w_q", "w_k", "w_v", "w_o"],
-    ),
-    "cross-attention": (
-        lambda **o: MultiHeadAttention(D, H, **o),
-        [(B, T, D), (B, S, D)],
-        ["w_q", "b_q", "w_k", "b_k", "w_v", "b_v", "w_o", "b_o"],
-    ),
-    "relative self-attention": (
-        lambda **o: RelativeMultiHeadAttention(D, H, **o),
-        [(B, T, D)],
-        ["w_q", "w_k", "w_v", "w_o", "w_r", "u", "v"],
-    ),
-    "RMS norm": (lambda **o: RMSNorm(D, 0.1, **o), [(B, T, D)], ["gamma"]),
-    "gated feed-forward": (
-        lambda **o: FeedForward(D, FF, "gated_gelu", bias=False, **o),
-        [(B, T, D)],
-        ["w_gate", "w1", "w2"],
-    ),
-    "relative position bias": (
-        lambda **o: RelativePositionBias(H, 6, 5, **o),
-        [np.int64(T), np.int64(T + S)],
-        ["table"],
-    ),
-    "unscaled self-attention with a bias": (
-        lambda **o: UnscaledAttention(
-            D, H, False, d_head=3, relative_bias=RelativePositionBias(H, 6, 5, **{**o, "rng": 0}), **o
-        ),
-        [(B, T, D)],
-        ["w_q", "w_k", "w_v", "w_o", "relative_bias.table"],
-    ),
-    "grouped attention": (
-        lambda **o: GroupedQueryAttention(D, H, d_head=4, num_kv_heads=1, rotary={}, **o),
-        [(B, T, D)],
-        ["w_q", "b_q", "w_k", "b_k", "w_v", "b_v", "w_o", "b_o"],
-    ),
-    "grouped attention with norms": (
-        lambda **o: GroupedQueryAttention(D, H, False, d_head=4, num_kv_heads=1, rotary={}, norm_eps=0.1, **o),
-        [(B, T, D)],
-        ["w_q", "w_k", "w_v", "w_o", "norm_q.gamma", "norm_k.gamma"],
-    ),
-    "unscaled cross-attention": (
-        lambda **o: UnscaledAttention(D, H, bias=False, d_head=3, **o),
-        [(B, T, D), (B, S, D), HIDDEN],
-        ["w_q", "w_k", "w_v", "w_o"],
-    ),
-    "masked cross-attention": (
-        lambda **o: MultiHeadAttention(D, H, **o),
-        [(B, T, D), (B, S, D), HIDDEN],
-        ["w_q", "b_q", "w_k", "b_k", "w_v", "b_v", "w_o", "b_o"],
-    ),
+ATTENTION = "w_q b_q w_k b_k w_v b_v w_o b_o"
+PARAMETERS = {  # the names that others read and set
+    **{"Linear": "w b", "Embedding": "table", "TiedLinear": "table", "LearnedPositionalEmbedding": "table"},
+    **{"LayerNorm": "gamma beta", "LayerNorm without bias": "gamma", "RMSNorm": "gamma", "Linear without bias": "w"},
+    **{"FeedForward": "w1 b1 w2 b2", "FeedForward without bias": "w1 w2", "FeedForward, gated": "w_gate w1 w2"},
+    **{"MultiHeadAttention": ATTENTION, "WindowAttention": ATTENTION, "GroupedQueryAttention": ATTENTION},
+    **{"MultiHeadAttention without bias": "w_q w_k w_v w_o", "RNN": "w_x w_h b", "CausalConv1d": "w b"},
+    **{"RelativeMultiHeadAttention": "w_q w_k w_v w_o w_r u v", "RelativePositionBias": "table", "Dropout": ""},
+    **{"UnscaledAttention with a bias": "w_q w_k w_v w_o relative_bias.table", "PositionalEncoding": "", "LoRA": "a b"},
 }
 
 
-@pytest.fixture(params=LAYERS)
-def case(request, rng, random_module):
-    """(layer in float32 with random parameters, its inputs, the names of its parameters)"""
-    make, inputs, names = LAYERS[request.param]
-    layer = random_module(make(rng=0))
-    inputs = [rng.normal(size=x).astype(np.float32) if isinstance(x, tuple) else x for x in inputs]
-    return layer, inputs, names
+@pytest.mark.parametrize("entries", [10, pytest.param(None, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", LAYERS)
+def test_the_contract(name, rng, entries):
+    """All that the package asks of a layer, the gradients among it, and nothing to advise."""
+    layer, inputs = layer_of(name, rng)
+    assert not check_layer(layer, *inputs, max_entries=entries).advice
+    assert not entries or name not in PARAMETERS or sorted(layer.state_dict()) == sorted(PARAMETERS[name].split())
 
 
 def test_no_layer_is_forgotten():
-    made = {type(make(rng=0)).__name__ for make, _, _ in LAYERS.values()}
+    made = {type(make(rng=0)).__name__ for make, *_ in LAYERS.values()} - {"EncoderBlock", "DecoderBlock"}
     classes = {name for name in layers.__all__ if isinstance(getattr(layers, name), type)}
     assert made == {name for name in classes if issubclass(getattr(layers, name), Module)}
 
 
-@pytest.mark.parametrize("entries", [12, pytest.param(None, marks=pytest.mark.long)])
-def test_gradients(case, entries):
-    layer, inputs, names = case
-    report = check_gradients(layer, *inputs, max_entries=entries)
-    checked = [f"input {i}" for i, x in enumerate(inputs) if x.dtype == np.float32] + names
-    assert [entry.name for entry in report.entries] == checked
-    assert report.passed
-
-
-def test_two_backwards_give_twice_the_gradient(case, rng):
-    layer, inputs, _ = case
-    dout = rng.normal(size=layer(*inputs).shape).astype(np.float32)
-    first = layer.backward(dout)
-    once = [p.grad.copy() for p in layer.parameters()]
-    second = layer.backward(dout)
-    assert all(np.array_equal(p.grad, 2 * g) for p, g in zip(layer.parameters(), once, strict=True))
-    np.testing.assert_equal(second, first)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", LAYERS)
-def test_dtype_stays(rng, name, dtype):
-    make, inputs, _ = LAYERS[name]
-    layer = make(rng=0) if name == "dropout" else make(rng=0, dtype=dtype)
-    inputs = [rng.normal(size=x).astype(dtype) if isinstance(x, tuple) else x for x in inputs]
-    copies = [x.copy() for x in inputs]
-    y = layer(*inputs)
-    gradients = layer.backward(np.ones_like(y))
-    gradients = gradients if isinstance(gradients, tuple) else (gradients,)
-    arrays = [y, *(g for g in gradients if g is not None), *(p.grad for p in layer.parameters())]
-    assert {a.dtype for a in arrays} == {np.dtype(dtype)}
-    assert {p.dtype for p in layer.parameters()} <= {np.dtype(dtype)}
-    assert {a.dtype for a in layer.intermediates().values() if a.dtype.kind == "f"} <= {np.dtype(dtype)}
-    np.testing.assert_equal(inputs, copies)
-
-
-def test_float32_by_default(case):
-    assert {p.dtype for p in case[0].parameters()} <= {np.dtype(np.float32)}
-
-
-def test_eval_keeps_nothing_unless_asked(case):
-    layer, inputs, names = case
+def test_what_it_shows_has_its_dtype(rng, name):
+    layer, inputs = layer_of(name, rng)
     layer(*inputs)
-    y = layer.eval()(*inputs)
-    assert set(layer.intermediates()) <= {"weights"}
-    if names:
-        with pytest.raises(RuntimeError, match="needs a forward in train"):
-            layer.backward(np.ones_like(y))
-        assert not any(p.grad.any() for p in layer.parameters())
-    layer.eval(keep=True)(*inputs)
-    layer.backward(np.ones_like(y))
-    assert all(p.grad.any() for p in layer.parameters())
+    assert {a.dtype for a in layer.intermediates().values() if a.dtype.kind == "f"} <= {np.dtype("float32")}
+    layer.eval()(*inputs)
+    assert {name.rpartition(".")[2] for name in layer.intermediates()} <= {"weights"}
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", [name for name in LAYERS if name != "Dropout"])
 def test_same_seed_same_bits(rng, name):
-    make, inputs, names = LAYERS[name]
-    inputs = [rng.normal(size=x).astype(np.float32) if isinstance(x, tuple) else x for x in inputs]
-    one, same, generator, other = make(rng=3), make(rng=3), make(rng=np.random.default_rng(3)), make(rng=4)
-    assert np.array_equal(one(*inputs), same(*inputs))
-    assert one.state_dict().keys() == set(names)
-    assert all(np.array_equal(v, generator.state_dict()[k]) for k, v in one.state_dict().items())
-    drawn = [k for k in names if k.startswith(("w", "table"))]
-    assert not any(np.array_equal(one.state_dict()[k], other.state_dict()[k]) for k in drawn)
+    make, *_ = LAYERS[name]
+    one, same, generator, other = (make(rng=seed) for seed in (3, 3, np.random.default_rng(3), 4))
+    states = [layer.state_dict() for layer in (one, same, generator, other)]
+    assert {p.dtype for p in one.parameters()} <= {np.dtype("float32")}
+    assert {p.dtype for p in make(rng=3, dtype="float64").parameters()} <= {np.dtype("float64")}
+    for key, values in states[0].items():
+        assert np.array_equal(values, states[1][key]) and np.array_equal(values, states[2][key])
+        drawn = np.ptp(values) > 0 and not key.startswith("relative_bias")
+        assert np.array_equal(values, states[3][key]) != drawn
 
 
 # --- one by one ------------------------------------------------------------------------------------------------------
@@ -220,6 +85,8 @@ def test_values_at_the_start():
     assert not Linear(D, FF).b.data.any()
     assert abs(Linear(300, 200, rng=0).w.data).max() == pytest.approx((6 / 500) ** 0.5, rel=1e-3)
     assert Embedding(300, 100, rng=0).table.data.std() == pytest.approx(0.1, rel=0.05)
+    biases = initial.uniform(0, (3000,), 0.5, np.float32)
+    assert (biases.min(), biases.max(), biases.mean()) == (pytest.approx((-0.5, 0.5, 0), abs=0.02))
     assert LayerNorm(D).gamma.data.tolist() == [1] * D
     assert LayerNorm(D).beta.data.tolist() == [0] * D
 
@@ -364,7 +231,7 @@ def test_attention_shows_its_insides(rng):
 def test_every_attention_parameter_can_be_set(rng):
     layer = MultiHeadAttention(D, H, rng=0, dtype=np.float64)
     x, memory = rng.normal(size=(B, T, D)), rng.normal(size=(B, S, D))
-    for name in LAYERS["cross-attention"][2]:
+    for name in ATTENTION.split():
         before = layer(x, memory)
         setattr(layer, name, rng.normal(size=getattr(layer, name).shape))
         if name == "b_k":  # adds the same number to all scores of a query

@@ -10,7 +10,6 @@ from transformer_np import functional as F
 from transformer_np.inspection.gradcheck import OutputOf, check_gradients
 from transformer_np.models import Bert, BertConfig
 from transformer_np.training import Classification, MaskedLanguageModel
-from transformer_np.training.checkpoint import load_model, model_header, model_tensors, save_checkpoint
 
 V, L, D, H, FF, N, C = 11, 9, 12, 3, 10, 2, 4  # vocabulary, length, features, heads, inside, blocks, classes
 IDS = np.array([[4, 10, 4, 0, 7], [7, 2, 2, 0, 0]])  # some tokens come more than once, some not at all, 0 is padding
@@ -257,15 +256,6 @@ def test_the_parameters_of_bert_base():
     assert expected(30522, 512, 768, 3072, 12) == 109_482_240
 
 
-def test_dtype_and_checkpoint(tmp_path, make):
-    model = make(dtype="float32").eval()
-    assert all(output.dtype == np.float32 for output in outputs(model, IDS).values())
-    save_checkpoint(tmp_path / "bert", model_tensors(model), model_header(model))
-    loaded, _ = load_model(tmp_path / "bert")
-    for method, output in outputs(loaded, IDS).items():
-        assert np.array_equal(output, getattr(model, method)(IDS))
-
-
 # --- bad input -------------------------------------------------------------------------------------------------------
 
 
@@ -323,11 +313,3 @@ def test_input_that_is_refused(make, ids, options, error, message):
 def test_places_that_are_refused(make, places, error, message):
     with pytest.raises(error, match=message):
         make().mlm_logits(IDS, places=places)
-
-
-def test_backward_needs_a_forward_that_kept_something(make):
-    for method in METHODS:
-        model = make().eval()
-        output = getattr(model, method)(IDS)
-        with pytest.raises(RuntimeError, match="backward needs a forward in train"):
-            model.backward(output)

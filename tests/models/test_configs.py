@@ -139,3 +139,31 @@ def test_numpy_scalars_become_plain_numbers(cls):
     scalars = {int: np.int64, float: np.float64, bool: np.bool_}
     same = cls(**{name: scalars.get(type(value), lambda same: same)(value) for name, value in plain.items()})
     assert same == make(cls) and json.dumps(asdict(same)) == json.dumps(plain)
+
+
+PUBLISHED = {  # the sizes in the papers and in the config.json of the models that the defaults stand for
+    models.TransformerConfig: {  # base, Vaswani et al. 2017, table 3
+        "d_model": 512, "num_heads": 8, "num_encoder_layers": 6, "num_decoder_layers": 6, "d_ff": 2048, "dropout": 0.1,
+        "activation": "relu", "norm_first": False,
+    },
+    models.GPTConfig: {  # GPT-2 small
+        "max_len": 1024, "d_model": 768, "num_heads": 12, "num_layers": 12, "d_ff": 3072, "activation": "gelu_tanh",
+        "tie_embeddings": True, "layer_norm_eps": 1e-5,
+    },
+    models.BertConfig: {  # BERT base
+        "max_len": 512, "d_model": 768, "num_heads": 12, "num_layers": 12, "d_ff": 3072, "type_vocab_size": 2,
+        "dropout": 0.1, "activation": "gelu", "layer_norm_eps": 1e-12,
+    },
+    models.T5Config: {  # T5 v1.0 small
+        "d_model": 512, "num_heads": 8, "d_head": 64, "num_encoder_layers": 6, "num_decoder_layers": 6, "d_ff": 2048,
+        "dropout": 0.1, "activation": "relu", "tie_embeddings": True, "num_buckets": 32, "max_distance": 128,
+        "layer_norm_eps": 1e-6, "pad_id": 0, "eos_id": 1, "bos_id": 0, "scale_output": True,
+    },
+    models.LlamaConfig: {"rope_theta": 10000.0, "rope_scaling": None, "window": None, "eps": 1e-6, "qkv_bias": False},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cls", PUBLISHED)
+def test_the_defaults_are_the_published_ones(cls):
+    config = make(cls)
+    assert {name: getattr(config, name) for name in PUBLISHED[cls]} == PUBLISHED[cls]

@@ -15,7 +15,7 @@ def test_logit_lens_shows_the_likeliest_words(rng):
     figure = plots.logit_lens(logits, ["I", "saw", "a", "$"], words, title="After each block")
     (axes,) = heatmaps(figure)
     p = F.softmax(logits)
-    np.testing.assert_allclose(axes.images[0].get_array(), p.max(axis=-1)[::-1])  # the last block on top
+    np.testing.assert_allclose(axes.images[0].get_array(), p.max(axis=-1)[::-1], atol=1e-6)  # the last block on top
     shown = {text.get_position(): text.get_text() for text in axes.texts}
     for (layer, t), i in np.ndenumerate(p.argmax(axis=-1)):
         assert shown[(t, 2 - layer)] == ("␣the" if i == 2 else words[i])
@@ -63,7 +63,7 @@ def test_model_view(rng, shape):
     panels = heatmaps(figure)
     assert len(panels) == shape[0] * shape[1]
     for axes, panel in zip(panels, weights.reshape(-1, *shape[2:]), strict=True):
-        np.testing.assert_array_equal(axes.images[0].get_array(), panel)
+        np.testing.assert_allclose(axes.images[0].get_array(), panel, atol=1e-6)
     assert panels[-1].get_ylabel() == (f"layer {shape[0]}" if shape[1] == 1 else "")
     check_layout(figure)
 

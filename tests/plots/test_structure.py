@@ -7,24 +7,10 @@ from matplotlib.patches import FancyBboxPatch, Rectangle
 from reading import check_layout
 
 from transformer_np import plots
-from transformer_np.models import (
-    GPT,
-    T5,
-    Bert,
-    BertConfig,
-    GPTConfig,
-    Llama,
-    LlamaConfig,
-    T5Config,
-    Transformer,
-    TransformerConfig,
-    TransformerXL,
-    TransformerXLConfig,
-)
+from transformer_np.inspection.samples import small_model
+from transformer_np.models import Transformer, TransformerConfig
 
 # --- architecture -----------------------------------------------------------------------------------------------------
-
-SMALL = {"d_model": 12, "num_heads": 3, "d_ff": 10}
 
 
 def texts_of(figure):
@@ -62,10 +48,8 @@ def drawn_parameters(figure, model):
 @pytest.mark.parametrize(("norm_first", "tied"), [(False, False), pytest.param(True, True, marks=pytest.mark.long)])
 def test_architecture_of_an_encoder_decoder(rng, norm_first, tied):
     size = 13 if tied else 11
-    config = TransformerConfig(
-        size, 13, num_encoder_layers=2, num_decoder_layers=4, norm_first=norm_first, tie_embeddings=tied, **SMALL
-    )
-    model = Transformer(config)
+    depth = {"num_encoder_layers": 2, "num_decoder_layers": 4, "norm_first": norm_first}
+    model = small_model("Transformer", src_vocab_size=size, tie_embeddings=tied, **depth)
     before = texts_of(plots.architecture(model))
     assert {"(B, S)", "(B, T)", "(B, S, 12)", "(B, T, 12)", "(B, T, 13)"} <= set(before)
     assert {"weights (B, 3, S, S)", "weights (B, 3, T, T)", "weights (B, 3, T, S)"} <= set(before)
@@ -95,7 +79,7 @@ def test_architecture_of_an_encoder_decoder(rng, norm_first, tied):
 
 @pytest.mark.long
 def test_architecture_of_a_t5():
-    model = T5(T5Config(11, 12, 3, 5, 2, 4, 10, num_buckets=6, max_distance=5))
+    model = small_model("T5", vocab_size=11, activation="relu", num_encoder_layers=2, num_decoder_layers=4)
     figure = plots.architecture(model)
     texts = texts_of(figure)
     assert drawn_parameters(figure, model) == model.num_parameters()
@@ -106,21 +90,21 @@ def test_architecture_of_a_t5():
 
 
 MODELS = {
-    "gpt": lambda: GPT(GPTConfig(11, max_len=8, num_layers=2, **SMALL)),
-    "gpt, one layer": lambda: GPT(GPTConfig(11, max_len=8, num_layers=1, tie_embeddings=False, bias=False, **SMALL)),
-    "llama": lambda: Llama(LlamaConfig(11, max_len=8, num_layers=2, num_kv_heads=1, d_head=6, **SMALL)),
-    "bert": lambda: Bert(BertConfig(11, max_len=8, num_layers=3, num_classes=3, **SMALL)),
-    "bert, no classes": lambda: Bert(BertConfig(11, max_len=8, num_layers=1, **SMALL)),
-    "bert, pooler": lambda: Bert(BertConfig(11, max_len=8, num_layers=2, mlm_head=False, **SMALL)),
-    "bert, bare": lambda: Bert(BertConfig(11, max_len=8, num_layers=2, mlm_head=False, pooler=False, **SMALL)),
-    "xl": lambda: TransformerXL(TransformerXLConfig(11, mem_len=4, num_layers=2, **SMALL)),
+    "GPT": {},
+    "GPT, one layer": {"num_layers": 1, "tie_embeddings": False, "bias": False},
+    "Llama": {"qkv_bias": False},
+    "Bert": {"num_layers": 3, "num_classes": 3},
+    "Bert, no classes": {"num_layers": 1, "num_classes": None},
+    "Bert, pooler": {"mlm_head": False, "num_classes": None},
+    "Bert, bare": {"mlm_head": False, "num_classes": None, "pooler": False},
+    "TransformerXL": {},
 }
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", MODELS)
 def test_architecture_of_its_relatives(rng, name):
-    model = MODELS[name]()
+    model = small_model(name.partition(",")[0], **MODELS[name])
     letters = texts_of(plots.architecture(model))
     assert any("(B, " in text for text in letters) and not any("(2, " in text for text in letters)
     out = model(rng.integers(3, 11, (2, 5)))
@@ -128,10 +112,10 @@ def test_architecture_of_its_relatives(rng, name):
     texts = texts_of(figure)
     weights = model.blocks[0].attention.weights
     assert f"weights {weights.shape}" in texts and "(2, 5)" in texts and texts.count("(2, 5, 12)") >= 5
-    if not name.startswith("bert"):
-        assert f"{(out[0] if name == 'xl' else out).shape}" in texts
+    if not name.startswith("Bert"):
+        assert f"{(out[0] if name == 'TransformerXL' else out).shape}" in texts
     assert drawn_parameters(figure, model) == model.num_parameters()
-    assert any("(2, 3)" in text for text in texts) == (name == "bert")
+    assert any("(2, 3)" in text for text in texts) == (name == "Bert")
     each = " each" if len(model.blocks) > 1 else ""
     (label,) = [text for text in texts if "block" in text]
     assert label.startswith(f"{len(model.blocks)} ") and label.endswith(
@@ -141,7 +125,7 @@ def test_architecture_of_its_relatives(rng, name):
 
 
 def test_architecture_of_a_llama_says_what_is_different():
-    texts = texts_of(plots.architecture(MODELS["llama"]()))
+    texts = texts_of(plots.architecture(small_model("Llama")))
     assert texts.count("RMS norm") == 3 and not any("position" in text for text in texts)
     assert {"Embedding", "Rotary self-attention, 3/1 heads", "Gated feed-forward"} <= set(texts)
 

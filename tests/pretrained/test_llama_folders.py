@@ -13,9 +13,9 @@ from pretrained.test_weights import bfloat16, write_safetensors, write_shards
 from reference import make_llama as ref
 from reference import make_pretrained
 from safetensors.numpy import load_file
-from shared import randomize
 
 from transformer_np.decoding import generate
+from transformer_np.inspection.samples import randomised
 from transformer_np.layers.initial import blank
 from transformer_np.models import GPT, T5, Bert, GPTConfig, Llama, LlamaConfig
 from transformer_np.models.layouts import llama as layout
@@ -126,12 +126,24 @@ def test_settings_of_each_kind(folder_of):
         ("mistral", {"sliding_window": "left out"}, 4095),
         ("qwen2", {"use_sliding_window": True}, None),  # from layer 2 on, and there are 2
         ("qwen2", {"use_sliding_window": True, "max_window_layers": 0}, 3),
+        ("qwen2", {"use_sliding_window": True, "max_window_layers": 0, "sliding_window": "left out"}, 4095),
         ("qwen2", {"use_sliding_window": True, "layer_types": ["sliding_attention"] * 2}, 3),
         ("llama", {"sliding_window": 3}, None),  # Llama has none, whatever its file says
     ],
 )
 def test_windows(folder_of, case, settings, window):
     assert Llama.from_pretrained(folder_of(case, **settings)).config.window == window
+
+
+def test_what_an_old_file_leaves_out():
+    """The defaults of Hugging Face's classes. By default the first 28 layers of Qwen2 see everything."""
+    sizes = {"vocab_size": 9, "max_position_embeddings": 8, "hidden_size": 4, "intermediate_size": 8}
+    sizes |= {"num_attention_heads": 2, "model_type": "qwen2", "use_sliding_window": True}
+    settings = layout.read_config({**sizes, "num_hidden_layers": 28}, {})
+    assert (settings["eps"], settings["rope_theta"], settings["window"]) == (1e-6, 10000.0, None)
+    assert (settings["tie_embeddings"], settings["num_kv_heads"], settings["d_head"]) == (False, None, None)
+    with pytest.raises(ValueError, match="for some layers only"):
+        layout.read_config({**sizes, "num_hidden_layers": 29}, {})
 
 
 def test_a_head_of_its_own_in_a_tied_file(folder_of):
@@ -262,7 +274,7 @@ QWEN3 = {"norm_heads": True, "d_head": 6}
     ],
 )
 def test_norms_of_heads_and_biases_everywhere(tmp_path, rng, fields, model_type):
-    model = randomize(Llama(LlamaConfig(13, 9, 8, 4, 2, num_layers=2, d_ff=5, **fields)), rng)
+    model = randomised(Llama(LlamaConfig(13, 9, 8, 4, 2, num_layers=2, d_ff=5, **fields)), rng)
     model.save_pretrained(tmp_path)
     settings = json.loads((tmp_path / "config.json").read_text())
     assert settings["model_type"] == model_type and settings.get("attention_bias", False) == ("qkv_bias" in fields)
@@ -287,7 +299,7 @@ def test_what_no_layout_can_hold(tmp_path):
 
 def test_biases_and_a_window_are_qwen2(tmp_path, rng):
     config = LlamaConfig(11, 9, 12, 6, 2, num_layers=2, window=3, qkv_bias=True)
-    model = randomize(Llama(config), rng)
+    model = randomised(Llama(config), rng)
     save_pretrained(model, tmp_path)
     settings = json.loads((tmp_path / "config.json").read_text())
     assert (settings["model_type"], settings["use_sliding_window"], settings["sliding_window"]) == ("qwen2", True, 4)

@@ -14,15 +14,15 @@ import pytest
 from reference import make_pretrained as ref
 from safetensors import safe_open
 from safetensors.numpy import load_file
-from shared import randomize
 
 from transformer_np import cli
 from transformer_np.decoding import generate, greedy_decode
+from transformer_np.inspection.samples import randomised
 from transformer_np.layers import initial
 from transformer_np.layers.initial import blank
-from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, Transformer, TransformerConfig
+from transformer_np.models import GPT, T5, Bert, BertConfig, GPTConfig, T5Config, Transformer, TransformerConfig
+from transformer_np.models.layouts import bert, gpt2, t5
 from transformer_np.models.layouts import folder as folder_module
-from transformer_np.models.layouts import gpt2
 from transformer_np.pretrained import PretrainedTokenizer, SentenceEncoder, load_any, minilm_folder, save_pretrained
 
 IGNORES_NEXT_SENTENCE = pytest.warns(UserWarning, match=r"ignored.*cls\.seq_relationship\.bias, cls\.seq_relation")
@@ -288,7 +288,7 @@ MODELS += [(Bert, BertConfig, (13, 9, 12, 3, 2, 10), options) for options in BER
 
 @pytest.mark.parametrize(("cls", "config", "sizes", "options"), MODELS)
 def test_round_trip(tmp_path, rng, cls, config, sizes, options):
-    model = randomize(cls(config(*sizes, dropout=0.25, layer_norm_eps=1e-3, **options)), rng)
+    model = randomised(cls(config(*sizes, dropout=0.25, layer_norm_eps=1e-3, **options)), rng)
     model.save_pretrained(tmp_path / "new" / "folder")
     again = cls.from_pretrained(tmp_path / "new" / "folder")
     assert again.config == model.config
@@ -313,7 +313,7 @@ def test_what_is_written_is_what_was_read(folder_of, tmp_path):
 
 
 def test_a_gpt_without_biases_gets_ones_that_are_zero(tmp_path, rng):
-    model = randomize(GPT(GPTConfig(13, 17, 12, 3, 2, 10, bias=False)), rng)
+    model = randomised(GPT(GPTConfig(13, 17, 12, 3, 2, 10, bias=False)), rng)
     model.save_pretrained(tmp_path)
     again = GPT.from_pretrained(tmp_path)
     assert not load_file(tmp_path / "model.safetensors")["transformer.h.1.attn.c_attn.bias"].any()
@@ -346,7 +346,7 @@ def test_one_layout_for_several_model_types_and_several_layouts_for_one_model(fo
     with pytest.raises(ValueError, match=r"type 'fork', not a GPT: read it with Forked\.from_pretrained"):
         GPT.from_pretrained(folder_of("gpt2_tied", model_type="fork"))
     for max_len, model_type in ((17, "fork"), (18, "long_fork")):
-        model = randomize(Forked(GPTConfig(13, max_len, 12, 3, 2, 10, bias=False)), rng)
+        model = randomised(Forked(GPTConfig(13, max_len, 12, 3, 2, 10, bias=False)), rng)
         model.save_pretrained(tmp_path / "new")
         assert json.loads((tmp_path / "new" / "config.json").read_text())["model_type"] == model_type
         again = load_any(tmp_path / "new")
@@ -355,7 +355,7 @@ def test_one_layout_for_several_model_types_and_several_layouts_for_one_model(fo
 
 
 def test_astype_is_what_is_written(tmp_path, rng):
-    randomize(GPT(GPTConfig(13, 17, 12, 3, 2, 10)), rng).astype("float64").save_pretrained(tmp_path)
+    randomised(GPT(GPTConfig(13, 17, 12, 3, 2, 10)), rng).astype("float64").save_pretrained(tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["dtype"] == "float64"
     assert GPT.from_pretrained(tmp_path).config.dtype == "float64"
 
@@ -706,3 +706,16 @@ def test_minilm_there_and_back(minilm, tmp_path):
     assert before.keys() - after.keys() == {"embeddings.position_ids"} and not after.keys() - before.keys()
     assert all(np.array_equal(before[name], values) for name, values in after.items())
     assert PretrainedTokenizer(tmp_path).encode("a dog") == minilm.tokenizer.encode("a dog")
+
+
+def test_what_an_old_file_leaves_out():
+    """The defaults of Hugging Face's classes, which small old config.json files rely on."""
+    sizes = {"vocab_size": 9, "num_layers": 3, "d_model": 4, "num_heads": 2, "d_kv": 2, "d_ff": 8}
+    config = T5Config(**t5.read_config(sizes, {}))
+    assert config == T5Config(9, 4, 2, 2, 3, 3, 8)
+    sizes = {"vocab_size": 9, "n_positions": 8, "n_embd": 4, "n_head": 2, "n_layer": 1}
+    found = gpt2.read_config(sizes, {})
+    assert GPTConfig(**found) == GPTConfig(9, 8, 4, 2, 1, dropout=0.1)
+    sizes = {"vocab_size": 9, "max_position_embeddings": 8, "hidden_size": 4, "intermediate_size": 8}
+    found = bert.read_config({**sizes, "num_attention_heads": 2, "num_hidden_layers": 1}, {})
+    assert BertConfig(**found) == BertConfig(9, 8, 4, 2, 1, 8, pooler=False, mlm_head=False)

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -103,6 +104,18 @@ def test_what_is_measured_in_a_run(tmp_path):
     frequencies = np.array([1, 1, 1, 1.0]) / 4  # diga, <unk>, assim, <eos>
     assert measured.baseline == pytest.approx(-np.log(frequencies).mean(), rel=0.02)
     assert measured.longer == (0, 5)
+
+
+@pytest.mark.parametrize("best", [SimpleNamespace(latest=0.3, step=3), None])
+def test_a_loss_of_all_data_is_not_compared_with_losses_of_a_sample(best):
+    history = SimpleNamespace(losses=[1.0] * 3, validation=[(1, 0.5), (2, 0.4), (3, 0.7)])
+    trainer = SimpleNamespace(history=history, best=best, step=3)
+    batches = SimpleNamespace(batch=lambda step: SimpleNamespace(targets=np.array([1, 2])))
+    objective = SimpleNamespace(targets=lambda batch: batch.targets, ignore_index=None)
+    setup = SimpleNamespace(objective=objective, batches=batches, validation=[batches.batch(0)])
+    of = SimpleNamespace(trainer=trainer, setup=setup, measured={}, kept="", tokenizers={}, options=SimpleNamespace())
+    assert measure(of).validation == history.validation
+    assert measure(of, sampled=True).validation == [(1, 0.5), (2, 0.4), *([(3, 0.3)] if best else [])]
 
 
 def test_a_test_file_with_longer_texts(tmp_path):

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import time
 from dataclasses import fields
 from typing import get_args
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from transformer_np import cli
+from transformer_np.support.files import LOCK, held
 from transformer_np.tasks import all_tasks, runs
 from transformer_np.tasks.task import HOW
 from transformer_np.training import Trainer, load_checkpoint
@@ -197,9 +199,19 @@ def test_interrupted_is_uninterrupted(kind, here, monkeypatch, how):
     assert {name: stored[name] for name in HOW} == {"workers": 1, **how}
 
 
+def _free(folder):
+    try:
+        with held(folder):
+            return True
+    except FileExistsError:
+        return False
+
+
 def killed_until_done(kind, folder, how, kills, rng, longest):
     """Train in processes that are killed at random moments, `kills` times, and then to the end."""
     for number in range(kills + 1):
+        while (folder / LOCK).exists() and not _free(folder):  # until the last worker has noticed
+            time.sleep(0.01)
         if not (child := os.fork()):
             signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which ends the process, as SIGKILL does
             signal.setitimer(signal.ITIMER_REAL, rng.uniform(0, longest) if number < kills else 0)
@@ -221,6 +233,18 @@ def test_killed_at_random_moments_is_uninterrupted(kind, here):
     whole = train(kind, here / "whole", how=how, steps=30)
     longest = 2 * whole.trainer.history.seconds + 0.1
     killed_until_done(kind, here / "killed", how, 20, np.random.default_rng(), longest)
+    assert state(here / "killed") == state(here / "whole")
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("kind", ["translate", "xl"])
+def test_two_processes_killed_at_random_moments(kind, here):
+    """The number of processes is stored before the first step, and decides the last bits of sums."""
+    how = {"validate_every": 3, "keep": "best", "save_seconds": 0.0, "workers": 2}
+    whole = train(kind, here / "whole", how=how, steps=30)
+    longest = 2 * whole.trainer.history.seconds + 0.2
+    killed_until_done(kind, here / "killed", how, 6, np.random.default_rng(), longest)
     assert state(here / "killed") == state(here / "whole")
 
 

@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from shared import randomize
 
 from transformer_np import cli
+from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, T5, GPTConfig, Llama, LlamaConfig, T5Config
 from transformer_np.tasks.pretrained_text import PretrainedTextGenerator
 from transformer_np.tasks.streaming import text_pieces, until
@@ -97,7 +97,7 @@ def folder_with(tmp_path, rng):
         )
         library.train_from_iterator([" ".join(WORDS)] * 9, trainer)
         assert library.get_vocab_size() <= 270
-        randomize(model, rng).save_pretrained(tmp_path)
+        randomised(model, rng).save_pretrained(tmp_path)
         library.save(str(tmp_path / "tokenizer.json"))
         config = tmp_path / "config.json"
         config.write_text(json.dumps({**json.loads(config.read_text()), **settings}))

@@ -225,13 +225,16 @@ def test_a_batch_depends_on_its_step_alone():
         batch = other.batch(step)
         for name in ("center", "context", "negatives"):
             assert np.array_equal(getattr(batch, name), getattr(forward[step], name))
+    fixed = SkipGrams(np.array([4, 5] * 20), 6, window=1, negatives=3, batch_size=40, subsample=0)
+    assert not np.array_equal(fixed.batch(0).negatives, fixed.batch(1).negatives)  # and another one in each step
     assert not np.array_equal(forward[0].negatives, SkipGrams(ids, 30, 3, 2, 30, 0.01, seed=6).batch(0).negatives)
 
 
 def test_no_batch_is_empty():
     """However hard a short text is thinned out."""
-    grams = SkipGrams([4, 5] * 20, 6, window=2, negatives=1, batch_size=3, subsample=1e-9)
-    assert all(len(grams.batch(step).center) for step in range(50))
+    for subsample in (1e-9, 0.005):  # none is left, and fewer than there are steps
+        grams = SkipGrams([4, 5] * 20, 6, window=2, negatives=1, batch_size=3, subsample=subsample)
+        assert all(len(grams.batch(step).center) for step in range(50))
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,26 @@ def test_the_weights_are_stored_once_if_the_last_are_the_best(tmp_path):
     assert_same(again.model.state_dict(), trainer.model.state_dict())
 
 
+def test_of_equal_losses_the_first_counts(random_model):
+    model = random_model()
+    best, first = Best(model), model.state_dict()
+    for step, loss in ((1, 0.5), (2, 0.5), (3, 0.75)):
+        best.offer(step, loss)
+        model.output.b = np.full(13, float(step))
+    assert (best.step, best.loss, best.latest) == (1, 0.5, 0.75)
+    assert_same(best.put(), {**first, "output.b": np.full(13, 3.0)})
+    assert_same(model.state_dict(), first)
+
+
+def test_before_the_first_validation_there_is_nothing_to_put(random_model):
+    model = random_model()
+    best, before = Best(model), model.state_dict()
+    assert_same(best.put(), before)
+    assert_same(model.state_dict(), before)
+    best.measure(lambda: pytest.fail("there are no best weights to measure"))
+    assert best.header() == {} and best.loss == float("inf")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("stop", [1, 9])
 def test_a_resumed_training_continues_from_the_last_and_finds_the_same_best(tmp_path, stop):

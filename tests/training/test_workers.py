@@ -114,7 +114,8 @@ def translation(**config):
     )
     optimizer = SGD(model.parameters(), 0.5, momentum=0.9)
     objective = TeacherForcing(model, label_smoothing=0.1)
-    return objective, optimizer, Seq2SeqBatches([(src, [4 + i % 7 for i in src]) for src in sources], 5)
+    batches = Seq2SeqBatches([(src, [4 + i % 7 for i in src]) for src in sources], 5).in_order()
+    return objective, optimizer, Endless(*batches)
 
 
 def gpt():

@@ -3,8 +3,8 @@
     python -P torch_train.py --text FILE --steps N --out DIR
 
 It reads the text, learns its characters, trains, validates and saves. Shape, optimizer, schedule and validation are
-those of `train gpt`. PyTorch has its defaults: eager, all cores, fused attention; GELU is exact, as in nanoGPT. The
-script imports nothing from this package, so that its startup time is PyTorch's own.
+those of `train gpt`; the initial weights are GPT-2's. PyTorch has its defaults: eager, all cores, fused attention; GELU
+is exact, as in nanoGPT. The script imports nothing from this package, so that its startup time is PyTorch's own.
 """
 
 import argparse

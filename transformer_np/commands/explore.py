@@ -1,10 +1,16 @@
 import sys
+import webbrowser
 from pathlib import Path
 
 import numpy as np
 
+from ..support.files import write_text
 from ..tasks import runs
 from . import COMMANDS, add_command, add_model, check_writable, read_pretrained
+
+EXAMPLE = Path("runs/explore")  # the translator that `explore` trains if there is no model
+PAGE = "explore.html"
+STEPS = 700  # of the example
 
 
 def add_parser(subparsers):
@@ -16,11 +22,12 @@ def add_parser(subparsers):
         'transformer-np explore "Lucas will travel in December" --live -o page.html',
     )
     add = parser.add_argument
-    add("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's)")
-    add("-o", "--out", required=True, metavar="FILE", help="the page: .html")
+    add("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's; then the page is --live)")
+    add("-o", "--out", metavar="FILE", help=f"the page: .html (default: {PAGE}, which is then opened in a browser)")
     add_model(
         parser,
-        "folder of a run: translate, gpt or classify (default: the newest translator below this folder, else GPT)",
+        "folder of a run: translate, gpt or classify (default: the newest translator below this folder, else GPT, else "
+        f"an example that is trained first, in {EXAMPLE})",
         "a pretrained BERT or GPT",
     )
     add("--target", metavar="TEXT", help="the translation to teach a translator (default: its own)")
@@ -34,18 +41,36 @@ def add_parser(subparsers):
 def run(args):
     from ..data import LECTURE_SENTENCE
 
-    if Path(args.out).suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"-o {args.out}: the name must end in .html")
-    check_writable("-o", args.out)
-    if args.live:
+    out = PAGE if args.out is None else args.out
+    if Path(out).suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"-o {out}: the name must end in .html")
+    check_writable("-o", out)
+    if args.live or (args.text is None and args.target is None and args.pretrained is None):
         explorer = live_explorer(args)
     elif args.pretrained is not None:
         explorer = pretrained_explorer(args)
     else:
         sentence = LECTURE_SENTENCE if args.text is None else args.text
         explorer = run_explorer(args.model or newest_run(), sentence, args.target)
-    print(explorer.save(args.out))
+    print(explorer.save(out))
+    if args.out is None:
+        webbrowser.open(Path(out).resolve().as_uri())
     return 0
+
+
+def example_run():
+    """Train the example: a translator of byte pairs, which can read whatever is typed  ->  the folder of its run."""
+    from ..data import english_portuguese
+    from ..data.corpus import with_full_stops
+    from ..tasks.translation import TranslationOptions, TranslationTask
+
+    pairs = EXAMPLE.parent / "explore-pairs.tsv"
+    options = TranslationOptions(pairs=pairs, tokens="bpe", vocab_size=500, steps=STEPS)
+    print(f"no trained model found: training an example in {EXAMPLE}, about a minute", file=sys.stderr)
+    EXAMPLE.parent.mkdir(parents=True, exist_ok=True)
+    write_text(pairs, "".join(f"{source}\t{target}\n" for source, target in with_full_stops(english_portuguese())))
+    TranslationTask().train(options, EXAMPLE, report=lambda line: print(line, file=sys.stderr))
+    return EXAMPLE
 
 
 def newest_run():
@@ -127,16 +152,59 @@ def live_explorer(args):
         raise ValueError("--live is for the model of a training run: leave --pretrained out")
     if args.target is not None:
         raise ValueError("--live lets you choose the translation in the page: leave --target out")
-    folder = args.model or newest_run()
-    sentence = LECTURE_SENTENCE if args.text is None else args.text
+    folder = args.model or newest_or_example()
+    sentence = args.text
     if runs.read_run(folder, translation.KIND, text.KIND)["kind"] == text.KIND:
         generator = text.TextGenerator.load(folder)
+        examples = beginnings(folder)
+        sentence = sentence or next((each for each in examples if not generator.tokenizer.unknown(each)), None)
+        if sentence is None:
+            raise ValueError("pass a TEXT for the page to begin with: the training text of this model is gone")
         generator.encode(sentence)  # raises ValueError for a text that it cannot read
-        return explore_live(generator.model, generator.tokenizer, sentence)
+        return explore_live(generator.model, generator.tokenizer, sentence, examples)
     translator = translation.Translator.load(folder)
+    sentence = LECTURE_SENTENCE if sentence is None else sentence
     translator.encode(sentence)
     _say_unknown(translator.src_tokenizer, sentence)
-    return explore_live(translator.model, (translator.src_tokenizer, translator.tgt_tokenizer), sentence)
+    tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
+    return explore_live(translator.model, tokenizers, sentence, sentences(folder))
+
+
+def newest_or_example():
+    try:
+        return newest_run()
+    except FileNotFoundError:
+        return example_run()
+
+
+EXAMPLES = 40  # texts that the page proposes
+
+
+def sentences(folder):
+    """Sentences that the translator of this run has not seen, evenly from the test; none if its file is gone."""
+    from ..tasks.translation import TranslationTask
+
+    task = TranslationTask()
+    _, options, _ = task.read(folder)
+    try:
+        unseen = [source for source, _ in task.load(options).test]
+    except (OSError, ValueError):
+        return []
+    return unseen[:: max(1, len(unseen) // EXAMPLES)][:EXAMPLES]
+
+
+def beginnings(folder):
+    """The first words of lines of the GPT's validation text; none if its file is gone."""
+    from ..tasks.text import GPTTask
+
+    task = GPTTask()
+    _, options, _ = task.read(folder)
+    try:
+        text = task.load(options).validation
+    except (OSError, ValueError):
+        return []
+    lines = [" ".join(line.split()[:6]) for line in text.splitlines()[1:] if len(line.split()) > 6]
+    return lines[:: max(1, len(lines) // EXAMPLES)][:EXAMPLES]
 
 
 def _no_target(target):

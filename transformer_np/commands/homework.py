@@ -51,11 +51,14 @@ def add_parser(subparsers):
     hint.add_argument(
         "--level",
         type=int,
-        choices=(1, 2, 3),
+        choices=(1, 2, 3, 4),
         default=1,
-        help="1: a question; 2: also the equation; 3: also where to look (default: 1)",
+        help="1: a question; 2: also the equation; 3: also where to look; 4: also how one edit of your code makes it "
+        "right, if one does (default: 1)",
     )
-
+    default = f"(default: {FILE} in this folder or in its only subfolder with one)"
+    hint.add_argument("--file", metavar="FILE", help=f"the file with the answers, for level 4 {default}")
+    _add_limit(hint)
     _add_course(hint)
 
     status = _add_action(actions, "status", run_status, "show a table of all exercises", FILE)
@@ -89,7 +92,7 @@ def add_parser(subparsers):
         f"{FILE} train -o losses.png",
     )
     _add_file(run)
-    run.add_argument("what", choices=("train",), help="the action")
+    run.add_argument("what", nargs="?", choices=("train",), help="the action")
     run.add_argument("--steps", type=positive_number, default=200, metavar="N", help="training steps (default: 200)")
     run.add_argument("-o", "--out", metavar="PICTURE", help="draw both loss curves: .png, .svg or .pdf")
     _add_limit(run)
@@ -195,17 +198,34 @@ def run_hint(args):
     from ..homework.path import chapter_line, chapters
     from ..homework.stubs import difficulty
 
-    with course_of(args, found_file(None, required=False)):
+    with course_of(args, found_file(args.file, required=args.level == 4)):
         exercise = find(args.name)
+        repair = _repair(args, exercise) if args.level == 4 else ""
         ((title, notebook, _),) = chapters([exercise])
     chapter = chapter_line(title, notebook).replace(" (", ", ").rstrip(")")
     print("; ".join(filter(None, [f"{exercise.name}: {difficulty(exercise)}", exercise.section, chapter])))
     titles = ("A question", "The equation", "Where to look")
     for heading, text in list(zip(titles, exercise.hints, strict=True))[: args.level]:
         print(f"\n{heading}\n{_filled(text)}")
+    if repair:
+        print(f"\n{repair}")
     if args.level < 3:
         print(f"\nMore: transformer-np homework hint {exercise.name} --level {args.level + 1}")
     return 0
+
+
+def _repair(args, exercise):
+    """The last level of a hint: a line of the student's code after the edit that makes it right."""
+    file = found_file(args.file)
+    submission = load_submission(file, limit_of(args))
+    if submission is None:
+        return "Your file cannot be read, so there is no hint on your own code."
+    verdict = checks_of(args, submission).of(exercise.name).verdict
+    if verdict.passed:
+        return "Your own code\n  It is right."
+    if not verdict.repair:
+        return "Your own code\n  No single edit was found that makes it right."
+    return f"Your own code, line {verdict.line}: with this change it is right\n{verdict.repair}"
 
 
 def run_list(args):

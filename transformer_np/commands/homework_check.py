@@ -12,6 +12,7 @@ FILE = "homework.py"
 PASSED, NOT_STARTED, WAITING, FAILED = "✓", "·", "◦", "✗"
 POLL = 0.3  # seconds between two checks of the files' times, for --watch
 WIDTH = 100
+MOST_LISTED = 20  # exercises of a course; of a longer one, chapters that are not begun are not listed
 
 
 # --- the student's file ----------------------------------------------------------------------------------------------
@@ -158,7 +159,7 @@ def _check_all(args, course, submission, checks):
 
     standings = []
     for title, _, exercises in chapters(course.exercises):
-        lines = _List(chapter_line(title, ""))
+        lines = _List(chapter_line(title, ""), len(course.points) <= MOST_LISTED)
         for exercise in exercises:
             standing = checks.of(exercise.name)
             standings.append(standing)
@@ -170,7 +171,11 @@ def _check_all(args, course, submission, checks):
         print(f"\n{message(standing)}")
         _show_ways_on(args.file, standing, checks.seed)
     right = sum(standing.passed for standing in standings)
-    print(f"\n{right} of {counted(len(standings))} right" + (f", {len(failed)} wrong." if failed else "."))
+    waiting = sum(standing.not_started for standing in standings)
+    said = [f"{right} of {counted(len(standings))} right"]
+    said += [f"{len(failed)} wrong"] if failed else []
+    said += [f"{waiting} not started"] if waiting else []
+    print(f"\n{', '.join(said)}.")
     if len(failed) > 1 and not args.all:
         print("This explains the first wrong answer. --all explains all of them.")
     following = next((standing for standing in standings if standing.not_started), None)
@@ -192,10 +197,13 @@ def _note(file, standings):
 
 
 class _List:
-    """The lines of a chapter, printed one by one; exercises that are not started share lines."""
+    """The lines of a chapter, printed one by one; exercises that are not started share lines.
 
-    def __init__(self, title):
-        self.title, self.waiting, self.begun = title, [], False
+    in_full: whether a chapter is listed although nothing of it is begun
+    """
+
+    def __init__(self, title, in_full):
+        self.title, self.in_full, self.waiting, self.begun = title, in_full, [], False
 
     def add(self, standing):
         name = standing.exercise.name
@@ -207,7 +215,7 @@ class _List:
         self._print(f"  {mark} {name}" + ("" if standing.passed else f": {text}"))
 
     def end(self):
-        if self.waiting:
+        if self.waiting and (self.begun or self.in_full):
             text = f"not started: {', '.join(self.waiting)}"
             self._print(textwrap.fill(text, WIDTH, initial_indent=f"  {NOT_STARTED} ", subsequent_indent="    "))
         self.waiting = []

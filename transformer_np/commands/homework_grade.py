@@ -81,6 +81,8 @@ def add_grade_parser(subparsers):
         metavar="FILE.csv",
         help="the people of the course: a column id, and optionally name, path, submitted",
     )
+    help_text = "grade FOLDER/STUDENT/NAME, as nbgrader collects it, instead of all of a student's folder"
+    add("--assignment", default="", metavar="NAME", help=help_text)
     add("--exercises", metavar="DIR", help="exercises of your own, from `homework new`")
     add("--reports", metavar="DIR", help="folder for the reports (default: grades_reports, next to the table)")
     add(
@@ -136,7 +138,18 @@ def run(args):
     single = args.format == "gradescope"
     with results_even_if_it_fails(out) if single else nullcontext(), opened(args.course, args.exercises) as course:
         grading = Grading(
-            args.folder, out, course, args.reports, limits, workers, args.seed, table, single, args.trust, args.roster
+            args.folder,
+            out,
+            course,
+            args.reports,
+            limits,
+            workers,
+            args.seed,
+            table,
+            single,
+            args.trust,
+            args.roster,
+            args.assignment,
         )
         grading.try_walls()
         print(grading.walls(), flush=True)

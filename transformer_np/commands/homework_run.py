@@ -10,6 +10,8 @@ def run_training(args):
     from ..homework.submission import library_instead
     from ..homework.training_run import TrainingCrash, train_both
 
+    if args.what is None:
+        raise ValueError(f"say what to run: transformer-np homework run {args.file} train")
     if args.out:
         check_picture("-o", args.out)
     limit = limit_of(args)

@@ -54,7 +54,7 @@ def add_teaching_parsers(subparsers):
 
 def run_export(args):
     from ..homework.course import opened
-    from ..homework.export import exported
+    from ..homework.export import OWN, exported
 
     folder = Path(args.folder)
     with opened(args.course) as course:
@@ -71,8 +71,11 @@ def run_export(args):
         name = quoted(folder.resolve().name)
         print(f"In the course's folder, the parent of source/:  nbgrader generate_assignment {name}")
     else:
-        tests = quoted(folder / "tests")
-        print(f"{folder / 'tests'}: one file per exercise. Make the autograder: otter generate -t {tests}")
+        own = sorted(path.relative_to(folder).as_posix() for path in texts if path.parent.name == OWN)
+        where = f"cd {quoted(folder)} && " if own else ""
+        tests = "tests" if own else quoted(folder / "tests")
+        command = " ".join([f"{where}otter generate -t {tests}", *map(quoted, own)])
+        print(f"{folder / 'tests'}: one file per exercise. Make the autograder: {command}")
     return 0
 
 

@@ -17,13 +17,22 @@ def add_parser(subparsers):
     )
     add = parser.add_argument
     add("--no-train", action="store_true", help="only the worked numbers and the exercises: no training, no pictures")
+    add("--statements", metavar="FILE", help="also check the statements of a document of yours, a TOML file")
     add("--out", default="runs/lecture", metavar="DIR", help="folder for the translator (default: runs/lecture)")
     add("--figures", metavar="DIR", help="folder for the pictures (default: the folder figures in --out)")
     add_quiet(parser)
 
 
 def run(args):
-    from ..lecture import exercises, format_examples, format_exercises, summary, worked_examples
+    from ..lecture import (
+        exercises,
+        format_examples,
+        format_exercises,
+        format_statements,
+        read_statements,
+        summary,
+        worked_examples,
+    )
 
     started = time.perf_counter()
     examples, answers = worked_examples(), exercises()
@@ -31,6 +40,14 @@ def run(args):
     print(_heading("The exercises"), format_exercises(answers), sep="\n", flush=True)
     lines = [summary(examples)]
     passed = all(example.ok for example in examples)
+    said = read_statements()
+    if args.statements:
+        sys.path.insert(0, str(Path(args.statements).resolve().parent))  # for its checks
+        said += read_statements(args.statements)
+    wrong = [statement for statement in said if not statement.holds()]
+    print(_heading("The statements"), format_statements(said), sep="\n", flush=True)
+    lines.append(f"{len(said)} statements: {f'{len(wrong)} NOT as stated' if wrong else 'all as stated'}")
+    passed &= not wrong
     if not args.no_train:
         out = Path(args.out)
         trained, more = _train_and_draw(out, Path(args.figures or out / "figures"), not args.quiet)

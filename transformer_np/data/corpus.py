@@ -327,5 +327,16 @@ def english_portuguese():
     return [pair for i, pair in enumerate(language()) if _chosen(i, pair[0])]
 
 
+def with_full_stops(pairs):
+    """The pairs with a full stop after every second statement, for a model that reads what people type; without the
+    lecture's sentence, so that the model has not seen it."""
+    found = []
+    for i, (source, target) in enumerate(pairs):
+        stop = "" if i % 2 or source.endswith("?") else "."
+        if source != LECTURE_SENTENCE:
+            found.append((source + stop, target + stop))
+    return found
+
+
 def _chosen(i, text):
     return text == LECTURE_SENTENCE or number_of_words(text) <= SHORT or i % ONE_IN == 0

@@ -30,7 +30,7 @@ def count_spans(length, density=NOISE_DENSITY, mean_length=MEAN_SPAN_LENGTH):
     check_number("mean_length", mean_length, "[1, ∞)")
     tokens = min(max(round(length * density), 1), length - 1)
     most = length - tokens + 1  # there is at least one token between two spans
-    return tokens, min(max(round(tokens / mean_length), 1), tokens, most)
+    return tokens, min(max(round(tokens / mean_length), 1), most)
 
 
 def choose_spans(length, rng, density=NOISE_DENSITY, mean_length=MEAN_SPAN_LENGTH):
@@ -42,10 +42,10 @@ def choose_spans(length, rng, density=NOISE_DENSITY, mean_length=MEAN_SPAN_LENGT
     rng = as_rng(rng)
     tokens, spans = count_spans(length, density, mean_length)
     lengths = _parts(tokens, spans, rng)
-    gaps = _parts(length - tokens + 2, spans + 1, rng)  # before, between and after the spans
-    gaps[0] -= 1  # the first gap may be empty …
-    gaps[-1] -= 1  # … and so may the last
-    ends = np.cumsum(gaps[:-1] + lengths)
+    # before, between and after the spans; the 2 are for the first and the last gap, which may be empty
+    *gaps, _ = _parts(length - tokens + 2, spans + 1, rng)
+    gaps[0] -= 1
+    ends = np.cumsum(gaps + lengths)
     return np.stack([ends - lengths, ends], axis=1)
 
 

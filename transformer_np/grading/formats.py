@@ -32,6 +32,7 @@ def as_json(grades, course):
                 "extended points possible": course.possible_extended,
                 "remarks": list(grade.remarks),
                 "not loaded": grade.not_loaded,
+                "alike": grade.alike,
                 "exercises": [_exercise(grade.verdicts[name], course) for name in course.points],
             }
         )

@@ -13,6 +13,7 @@ class Grade:
     not_loaded: {file: why it could not be loaded, with the student's lines}
     name: of the student, if a roster says it; handed_in: the time, None without a submission; known_by: where the time
         comes from; attempt: 2 of 3; days_late, factor: what the deadline makes of the points
+    alike: with whose answers its own are alike, for the teacher
     """
 
     student: str
@@ -26,6 +27,7 @@ class Grade:
     attempt: tuple[int, int] = (1, 1)
     days_late: int = 0
     factor: float = 1.0
+    alike: str = ""
 
     def points(self, rubric):
         """The points for the core."""

@@ -22,9 +22,12 @@ class RosterError(ValueError):
 
 @dataclass(frozen=True)
 class HandIn:
-    """A submission; known_by: where its time comes from, "roster", "timestamp.txt" or "file"."""
+    """A submission. path: of the file or folder that names it; files: what is graded of it
+    known_by: where its time comes from, "roster", "timestamp.txt" or "file"
+    """
 
     path: Path
+    files: Path
     when: datetime
     known_by: str
 
@@ -39,22 +42,29 @@ class Person:
     on_roster: bool = True
 
 
-def people(folder, roster=None):
+def people(folder, roster=None, assignment=""):
     """A Person for each submission in the folder; with a roster, a CSV file, one for each of its people and for each
-    submission of nobody among them. Raises RosterError."""
+    submission of nobody among them. Raises RosterError.
+
+    assignment: the folder inside a student's folder that is graded; the others are other assignments
+    """
     found = find_submissions(folder, none_is_fine=roster is not None)
+    if assignment:
+        found = [(student, path) for student, path in found if (path / assignment).is_dir()]
+    if not found and roster is None:
+        raise ValueError(f"{folder} contains no submission to {assignment}: no student has a folder of this name")
     if roster is None:
-        return [Person(student, attempts=[handed_in(path)]) for student, path in found]
+        return [Person(student, attempts=[handed_in(path, assignment)]) for student, path in found]
     persons, free = {}, dict((path.name, (student, path)) for student, path in found)
     rows = _rows(roster)
     for line, row in rows:
         person = persons.setdefault(row["id"], Person(row["id"], row["name"]))
         for name in [name for name in free if _belongs(name, row, rows)]:
             _, path = free.pop(name)
-            person.attempts.append(handed_in(path, _time(row["submitted"], roster, line)))
+            person.attempts.append(handed_in(path, assignment, _time(row["submitted"], roster, line)))
     for person in persons.values():
         person.attempts.sort(key=lambda attempt: (attempt.when, attempt.path.name))
-    others = [Person(s, attempts=[handed_in(path)], on_roster=False) for s, path in free.values()]
+    others = [Person(s, attempts=[handed_in(path, assignment)], on_roster=False) for s, path in free.values()]
     taken = {person.student.casefold() for person in persons.values()}
     for person in others:
         person.student += " (not on the roster)" if person.student.casefold() in taken else ""
@@ -117,16 +127,17 @@ def _time(text, roster, line):
 # --- the time --------------------------------------------------------------------------------------------------------
 
 
-def handed_in(path, said=None):
+def handed_in(path, assignment="", said=None):
+    files = path / assignment if assignment else path
     if said is not None:
-        return HandIn(path, said, "roster")
+        return HandIn(path, files, said, "roster")
     try:
-        text = (path / TIMESTAMP).read_text(encoding="utf-8")[:100] if path.is_dir() else ""
+        text = (files / TIMESTAMP).read_text(encoding="utf-8")[:100] if files.is_dir() else ""
         if text:
-            return HandIn(path, local(_parsed(text)), TIMESTAMP)
+            return HandIn(path, files, local(_parsed(text)), TIMESTAMP)
     except (OSError, ValueError):
         pass
-    return HandIn(path, datetime.fromtimestamp(_last_change(path)), "file")
+    return HandIn(path, files, datetime.fromtimestamp(_last_change(files)), "file")
 
 
 def _parsed(text):

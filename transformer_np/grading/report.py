@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 from ..homework.deadline import shown
 from ..homework.path import all_exercises
+from .copies import MEANING, matrix
 
 RIGHT, FOR_LECTURE, WRONG, NOT_STARTED = STATES = ("right", "right for the lecture", "wrong", "not started")
 MOST_MISTAKES = 20  # in the overview's list
+
+ALIKE_PAGE = "alike.html"
 
 _RISKY = ("=", "+", "-", "@")  # a cell that begins with one of these is a formula to a spreadsheet
 
@@ -61,6 +64,8 @@ def _columns_on_the_person(grades, rubric):
         columns["days late"] = lambda grade: str(grade.days_late)
     if any(grade.attempt[1] > 1 for grade in grades):
         columns["attempt"] = lambda grade: f"{grade.attempt[0]} of {grade.attempt[1]}"
+    if any(grade.alike for grade in grades):
+        columns["alike"] = lambda grade: grade.alike
     return columns
 
 
@@ -169,8 +174,8 @@ def _state(verdict):
     return NOT_STARTED if verdict.outcome == NOT_STARTED else WRONG
 
 
-def overview(grades, rubric, run):
-    """The results and the most frequent mistakes of the class, in Markdown."""
+def overview(grades, rubric, run, copied=()):
+    """The results and the most frequent mistakes of the class, in Markdown. copied: the Alikes of `copies`"""
     totals = [100 * grade.points(rubric) / rubric.possible for grade in grades]
     mean = sum(totals) / len(totals)
     students = "1 student" if len(grades) == 1 else f"{len(grades)} students"
@@ -187,6 +192,11 @@ def overview(grades, rubric, run):
     for n, name, mistake in sorted(found, key=lambda row: -row[0])[:MOST_MISTAKES]:
         feedback = all_exercises()[name].mistakes.get(mistake, "")
         lines.append(f"| {n} | {name} | {_plain(mistake)} | {_plain(feedback)} |")
+    if copied:
+        head, *rows = [[_plain(cell) for cell in row] for row in matrix(copied)]
+        lines += ["", "## Answers that are alike", "", f"{MEANING} {ALIKE_PAGE} has them side by side.", ""]
+        lines += ["The numbers of exercises:", "", f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
+        lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([*lines, "", run, ""])
 
 

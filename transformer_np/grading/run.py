@@ -18,11 +18,12 @@ from .. import __version__
 from ..homework.judging.judge import Trials
 from ..homework.path import all_exercises, own_content
 from ..support.files import write_atomically
+from .copies import alike, answers_in, side_by_side, with_whom
 from .feedback import page
 from .grade import Grade, as_record, read_record
 from .judges import Judge
 from .people import Person, handed_in, people
-from .report import grades_csv, overview, student_report
+from .report import ALIKE_PAGE, grades_csv, overview, student_report
 from .sandbox.keeper import NotStarted, Stopped
 from .sandbox.session import Limits, Task, try_submission
 from .submissions import read_submission, report_name
@@ -42,12 +43,12 @@ class Grading:
     seed: of the inputs, the same for all students of this grading; None draws one. A grade in the folder of reports is
     used again if submission, limits, walls and library are unchanged, and the seed if it is given.
     trust: grade even if no wall keeps a submission from the files and programs of this user
-    roster: a CSV file with the people of the course
+    roster: a CSV file with the people of the course; assignment: the folder inside a student's folder that is graded
     """
 
     def __init__(
         self, folder, out, rubric, reports=None, limits=None, workers=1, seed=None, table=grades_csv, single=False,
-        trust=False, roster=None,
+        trust=False, roster=None, assignment="",
     ):  # fmt: skip
         self.table = table
         self.folder, self.out, self.rubric, self.roster = Path(folder), Path(out), rubric, roster
@@ -56,12 +57,12 @@ class Grading:
         if single:
             self.people = [Person("submission", attempts=[handed_in(self.folder.resolve())])]
         else:
-            self.people = people(folder, roster)
+            self.people = people(folder, roster, assignment)
         self.attempts = [(person, attempt) for person in self.people for attempt in person.attempts]
         self.reports.mkdir(parents=True, exist_ok=True)
         self.given, self.seed = seed is not None, np.random.SeedSequence().entropy % 2**32 if seed is None else seed
         self._stop, self._judges = threading.Event(), queue.SimpleQueue()
-        self.reused, self.layers = 0, None
+        self.reused, self.layers, self._answers = 0, None, []
 
     def try_walls(self):
         """The layers of isolation of this system, which every submission then has. NoWall if they are not enough."""
@@ -116,10 +117,14 @@ class Grading:
             for judge in judges:
                 judge.close()
         chosen = [self._chosen(person, grades.get(person.student, ())) for person in self.people]
+        found = alike({student: answers for _, student, answers in sorted(self._answers, key=lambda one: one[0])})
+        chosen = [replace(grade, alike=with_whom(grade.student, found)) for grade in chosen]
+        if found:
+            _write(self.reports / ALIKE_PAGE, side_by_side(found))
         _write(self.out, self.table(chosen, self.rubric))
         for person, grade in zip(self.people, chosen, strict=True):
             self._write_feedback(person, grade)
-        _write(self.reports / "overview.md", overview(chosen, self.rubric, self.sentence(chosen)))
+        _write(self.reports / "overview.md", overview(chosen, self.rubric, self.sentence(chosen), found))
         return chosen
 
     def _chosen(self, person, grades):
@@ -155,9 +160,10 @@ class Grading:
 
     def _grade(self, person, attempt):
         """The Grades of an attempt and of earlier versions of the same file."""
-        files = read_submission(person.student, attempt.path)
+        files = read_submission(person.student, attempt.files)
         record, content, rules = self.reports / f"{report_name(attempt.path)}.json", _hash_of(files), self._rules()
         time = {"handed_in": attempt.when, "known_by": attempt.known_by}
+        self._answers.append((attempt.when, person.student, answers_in(files.files, self.rubric.points)))
         known = read_record(record, person.student, self.rubric.points)
         if known and known[1:3] == (content, rules) and (not self.given or known[3] == self.seed):
             self.reused += 1

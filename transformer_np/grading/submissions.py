@@ -192,7 +192,7 @@ def report_name(path):
     name = re.sub(r"[^\w .+-]", "_", student, flags=re.ASCII)[:100].strip(" .")
     clear = (
         name == student
-        and name.lower() not in ("overview", "run")
+        and name.lower() not in ("overview", "run", "alike")
         and not re.search(r"-[0-9a-f]{8}$|\.[0-9]+$", name)  # as the names below and of earlier versions end
         and not (path.suffix in ENDINGS and os.path.lexists(path.with_suffix("")))
         and not (path.suffix == ".ipynb" and os.path.lexists(path.with_suffix(".py")))

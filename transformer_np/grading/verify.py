@@ -84,6 +84,10 @@ def _about_reference(exercise, limit):
         with limit("the reference"):
             tried = attempt(exercise, exercise.reference, case)
         where = f" with {case.label}" if case.label else ""
+        if case.raises:
+            if not tried.crash or tried.crash.kind != case.raises:
+                yield f"its reference does not raise {case.raises}{where}"
+            continue
         if tried.crash:
             yield f"its reference crashes{where}. {tried.crash.kind}: {tried.crash.text}"
             return
@@ -149,7 +153,7 @@ def _about_mistakes(exercise, limit):
     for name in names:
         try:
             with limit(name):
-                found[name] = [trials.variant_on({name}, i) for i in range(len(trials.cases))]
+                found[name] = [trials.variant_on({name}, i) for i, case in enumerate(trials.cases) if not case.raises]
         except Stopped:
             yield f"{name!r} does not end; a mistake must return or raise"
             return

@@ -1,12 +1,14 @@
 """Checking one answer, in this process."""
 
+from contextlib import nullcontext, redirect_stdout
+
 import numpy as np
 
-from .judging.attempt import attempt, crash_of, guarded_numpy
-from .judging.judge import Trials, Verdict, judge
+from .judging.attempt import attempt, crash_of, guarded
+from .judging.judge import Trials, Verdict, findings, judge
+from .judging.place import find_place
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
-from .pointing import find_place
 from .record import bar, note
 from .swap import refuse_inside_using
 
@@ -42,23 +44,37 @@ def verdict_on(exercise, answer, seed, limit):
     seed = np.random.SeedSequence().entropy % 2**32 if seed is None else seed
     if not callable(answer):
         return _crashed(exercise, seed, f"It must be a function or a class, got {type(answer).__name__}.")
-    trials, attempts, running = Trials(exercise, seed), [], None
-    _ = trials.expected  # before the answer runs: it may change something that the reference uses
     try:
-        with guarded_numpy(), limit(exercise.name) as over:
+        with limit(exercise.name):
+            trials, attempts, running = Trials(exercise, seed), [], None
+            _ = trials.expected  # before the answer runs: it may change something that the reference uses
+    except Stopped as stopped:
+        return _crashed(exercise, seed, _about_exercise(stopped), TOO_LONG)
+    try:
+        with guarded(), limit(exercise.name) as over:
             for running in trials.cases:
-                attempts.append(attempt(exercise, answer, running))
+                with nullcontext() if not attempts else redirect_stdout(None):  # what it prints is shown once
+                    attempts.append(attempt(exercise, answer, running))
                 if over():  # and the answer went on
                     break
-        return judge(trials, attempts, lambda found: _place_of(trials, answer, found, limit))
+        place = _place_of(trials, answer, attempts, limit)
+        try:
+            with limit(exercise.name):
+                return judge(trials, attempts, place)
+        except Stopped as stopped:  # the exercise's own code, with a mistake made in it
+            return _crashed(exercise, seed, _about_exercise(stopped), TOO_LONG)
     except Stopped as stopped:
         return _crashed(exercise, seed, _about_time(stopped, running), TOO_LONG)
     except (Exception, SystemExit) as error:  # the answer returned an object that raises when it is read
         return _crashed(exercise, seed, f"It returned an object that cannot be read: {crash_of(error).kind}.")
 
 
-def _place_of(trials, answer, found, limit):
+def _place_of(trials, answer, attempts, limit):
     """Where one edit makes the answer right, or None."""
+    found = findings(trials, attempts)
+    crash = found[0].tried.crash
+    if all(finding.right for finding in found) or (crash and crash.not_started):
+        return None
     try:
         with limit(trials.exercise.name):
             return find_place(trials, answer, found)
@@ -68,6 +84,13 @@ def _place_of(trials, answer, found, limit):
 
 def _crashed(exercise, seed, text, misconception=None):
     return Verdict(exercise.name, "crashed", f"{exercise.name}: crashed. {text}", misconception, seed=seed)
+
+
+def _about_exercise(stopped):
+    return (
+        f"The exercise's own code took longer than {stopped.seconds:g} s, not the answer. If the machine is not busy, "
+        "report it to the teacher: a call of the reference, or of it with a mistake, does not end."
+    )
 
 
 def _about_time(stopped, case):

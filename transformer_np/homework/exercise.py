@@ -35,6 +35,7 @@ class Case:
     label: its special feature, written to follow "with": "logits of ±10,000"; "" for the plain case
     sizes: the letters of the shapes, {"B": 2, "T": 3}, in which a message names shapes and factors
     extended: more than the lecture teaches; an answer that is right in all other cases is right for the lecture
+    raises: the class of the exception that the docstring promises, "ValueError"; "" for a call that returns
     """
 
     label: str
@@ -42,6 +43,7 @@ class Case:
     options: dict = field(default_factory=dict)
     sizes: dict = field(default_factory=dict)
     extended: bool = False
+    raises: str = ""
 
 
 def extended(case):

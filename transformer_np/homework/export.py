@@ -1,26 +1,21 @@
 """Exercises for other graders: a source notebook of nbgrader, or a notebook and test files of Otter.
 
 The cells and tests call `check`, and fail with its message. They run in the notebook's own process, without the walls
-of `homework grade`.
+of `homework grade`. A teacher's own exercises go along as files.
 """
 
 import json
 from textwrap import indent
 
-from .path import all_exercises, own_exercises
+from .path import all_exercises, own_exercises, own_folder
 from .stubs import BODY, difficulty, imports, stub
 
-NOTEBOOK = "homework.ipynb"
+NOTEBOOK, OWN = "homework.ipynb", "exercises"  # the notebook, and the folder of a teacher's own exercises beside it
 _BEGIN, _END = "### BEGIN SOLUTION", "### END SOLUTION"
 
 
 def exported(course, names, grader):
-    """{path in the folder: text} of these exercises of a course, for "nbgrader" or "otter".
-
-    ValueError for an exercise of a teacher's own: a cell finds only the library's by its name.
-    """
-    if own := [name for name in names if name in own_exercises()]:
-        raise ValueError(f"{own[0]} is an exercise of your own; only the library's can be exported")
+    """{path in the folder: text} of these exercises of a course, for "nbgrader" or "otter"."""
     exercises = [all_exercises()[name] for name in names]
     stubs = {exercise.name: stub(exercise) for exercise in exercises}
     title = course.title or "Homework"
@@ -29,6 +24,8 @@ def exported(course, names, grader):
     if grader == "otter":
         head += [_code('import otter\n\ngrader = otter.Notebook("homework.ipynb")')]
     cells, files = list(head), {}
+    if any(name in own_exercises() for name in names):
+        files = {f"{OWN}/{file.name}": file.read_text(encoding="utf-8") for file in sorted(own_folder().glob("*.py"))}
     for exercise in exercises:
         name, parts = exercise.name, course.parts_of(exercise.name)
         about = f"{difficulty(exercise).capitalize()}, {exercise.section}. {exercise.hints[0]}"
@@ -58,11 +55,14 @@ def _with_markers(text):
 def _test(part):
     """A cell or a body that fails with the message of the check."""
     asked = "core" if part.of == "core" else "passed"
-    return (
-        "from transformer_np.homework import check\n\n"
-        f'verdict = check("{part.exercise}", {part.exercise}, quiet=True)\n'
-        f"assert verdict.{asked}, verdict.message"
-    )
+    lines = ["from transformer_np.homework import check"]
+    checks = f'verdict = check("{part.exercise}", {part.exercise}, quiet=True)'
+    if part.exercise in own_exercises():
+        lines += ["from transformer_np.homework.path import exercises_in", "", f'with exercises_in("{OWN}"):']
+        checks = f"    {checks}"
+    else:
+        lines.append("")
+    return "\n".join([*lines, checks, f"assert verdict.{asked}, verdict.message"])
 
 
 def _otter_test(name, parts):

@@ -112,6 +112,8 @@ def imports(exercises, stubs):
     others = [line for line in lines.values() if line not in own]
     # the bodies need it even if no signature does
     numpy = "import numpy as np" + ("" if "np" in used else "  # noqa: F401")
+    if own:
+        own.insert(0, "# for the signatures and the parts that are already written below; you need not look at them")
     return "\n\n".join("\n".join(block) for block in (others, [numpy], own) if block) + "\n"
 
 

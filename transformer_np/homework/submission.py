@@ -6,7 +6,7 @@ import os
 import sys
 import types
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
-from .judging.attempt import Crash, attempt, crash_of, guarded_numpy, is_students
+from .judging.attempt import Crash, attempt, crash_of, guarded, is_students
 from .judging.judge import Verdict
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import all_exercises
@@ -225,7 +225,8 @@ class Checks:
             return Standing(exercise, verdict)
         with library_instead(self.submission, others) as called:
             runs = self._runs(exercise, answer)
-            alone = self._verdict(exercise, answer) if runs and called else None
+            with redirect_stdout(None):
+                alone = self._verdict(exercise, answer) if runs and called else None
         if alone is None:
             return Standing(exercise, verdict)
         # two answers that call each other meet here while the first is still being checked
@@ -246,7 +247,7 @@ class Checks:
     def _runs(self, exercise, answer):
         """Whether an answer is started and ends. Called with the library's functions in place of the other answers."""
         try:
-            with self.limit(exercise.name), guarded_numpy():
+            with self.limit(exercise.name), guarded(), redirect_stdout(None):
                 cases = exercise.cases(np.random.default_rng(self.seed))
                 tried = [attempt(exercise, answer, case) for case in cases]  # each may call other answers
         except Stopped:

@@ -70,9 +70,9 @@ def arguments_of(name, rng, dtype=np.float64):
     return given
 
 
-def randomised(module, rng):
-    """The module with random parameters. A matrix about keeps the size of what it multiplies, so that no softmax of a
-    deep stack saturates."""
+def randomised(module, rng, scale=1.0):
+    """The module with random parameters. A matrix about keeps the size of what it multiplies (times `scale`), so that
+    no softmax of a deep stack saturates."""
     for name, parameter in module.named_parameters():
         values = rng.normal(size=parameter.shape)
         if name.endswith("gamma"):
@@ -80,7 +80,7 @@ def randomised(module, rng):
         elif values.ndim == 1:
             values *= 0.5
         else:
-            values /= values.shape[name.endswith("table")] ** 0.5
+            values *= scale / values.shape[name.endswith("table")] ** 0.5
         parameter.data = values
     return module
 
@@ -127,6 +127,10 @@ LAYERS = {  # name: (a function from rng= and dtype= to the layer, its inputs: s
     "GroupedQueryAttention": (
         lambda **o: layers.GroupedQueryAttention(_D, _H, d_head=4, num_kv_heads=1, rotary={}, **o), _X,
     ),
+    "GroupedQueryAttention with norms": (
+        lambda **o: layers.GroupedQueryAttention(_D, _H, False, d_head=4, num_kv_heads=1, norm_eps=0.1, **o), _X,
+    ),
+    "LoRA": (lambda **o: layers.LoRA(_D, _F, 3, **o), _X),
     "RNN": (lambda **o: layers.RNN(_D, _F, **o), _X),
     "RNN without bias": (lambda **o: layers.RNN(_D, _F, bias=False, **o), _X),
     "CausalConv1d": (lambda **o: layers.CausalConv1d(_D, _F, 2, **o), _X),

@@ -28,10 +28,12 @@ class LoRA(Module):
     taps = ("x",)
 
     def __init__(self, d_in, d_out, rank=8, alpha=ALPHA, rng=None, dtype: DTypeLike = np.float32):
+        check_at_least("d_in", d_in, 1)
+        check_at_least("d_out", d_out, 1)
         check_at_least("rank", rank, 1)
+        check_number("alpha", alpha, "(0, ∞)")
         if rank > min(d_in, d_out):
             raise ValueError(f"rank is {rank}, more than a matrix of shape ({d_in}, {d_out}) has")
-        check_number("alpha", alpha, "(0, ∞)")
         self.scale = alpha / rank
         self.a = Parameter(normal(rng, (d_in, rank), d_in**-0.5, dtype))
         self.b = Parameter(np.zeros((rank, d_out), dtype))

@@ -13,14 +13,15 @@ The names of the documents
 
 `printed` has their numbers, `steps` computes every example step by step with the package's layers, `comparison` decides
 whether a printed number follows, `examples` and `questions` combine them (`worked` says what an example holds),
-`report` formats the results.
+`report` formats the results. `statements.toml` lists what the documents say in words; `claims` checks it.
 """
 
 from .comparison import ERRATUM, REPRODUCED, TRUNCATED, verdict
 from .examples import worked_examples
 from .printed import DOCUMENTS
 from .questions import Exercise, exercises
-from .report import format_examples, format_exercises, summary
+from .report import format_examples, format_exercises, format_statements, summary
+from .statements import Statement, read_statements
 from .steps import (
     attention_memory,
     block_parts,
@@ -42,6 +43,7 @@ __all__ = [
     "REPRODUCED",
     "TRUNCATED",
     "Exercise",
+    "Statement",
     "WorkedExample",
     "attention_memory",
     "block_parts",
@@ -51,10 +53,12 @@ __all__ = [
     "five_words",
     "format_examples",
     "format_exercises",
+    "format_statements",
     "four_words",
     "hidden_row",
     "masked_weights",
     "nearest_return",
+    "read_statements",
     "summary",
     "three_heads",
     "two_words",

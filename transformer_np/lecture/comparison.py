@@ -5,6 +5,7 @@ import numpy as np
 REPRODUCED = "reproduced"
 TRUNCATED = "truncated in print"
 ERRATUM = "erratum"
+HOLDS, SLIP = "holds", "slip"  # of statements in words
 
 _NOISE = 1e-12  # the rounding error of an exact result in float64
 

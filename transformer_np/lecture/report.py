@@ -5,7 +5,7 @@ from textwrap import wrap
 
 import numpy as np
 
-from .comparison import ERRATUM, REPRODUCED, TRUNCATED, differences
+from .comparison import ERRATUM, REPRODUCED, SLIP, TRUNCATED, differences
 
 _GAP = "  "
 _NARROWEST = 72
@@ -59,6 +59,26 @@ def format_exercises(exercises, width=110):
     return "\n".join(lines[:-1])
 
 
+def format_statements(statements, width=110):
+    """How many statements of each document hold, then every slip with the truth and the reason, then what failed."""
+    _check_width(width)
+    lines = []
+    for document in dict.fromkeys(statement.document for statement in statements):
+        counts = Counter(statement.verdict for statement in statements if statement.document == document)
+        shown = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+        lines += _labelled(f"{document}:", f"of {counts.total()}: {shown}", width)
+    for statement in statements:
+        if statement.verdict == SLIP:
+            lines += ["", *_labelled("slip", f"{statement.document}, {statement.place}: {statement.says}", width)]
+            lines += _labelled("     true", statement.true, width)
+            lines += _labelled("     why ", statement.why, width) if statement.why else []
+    for statement in statements:
+        if not statement.holds():
+            where = f"{statement.document}, {statement.place}: {statement.says}"
+            lines += ["", *_labelled("NOT as stated", f"{where} ({statement.check or f'row {statement.row}'})", width)]
+    return "\n".join(lines)
+
+
 def _check_width(width):
     if width < _NARROWEST:
         raise ValueError(f"width must be at least {_NARROWEST} columns, got {width}")
@@ -72,7 +92,7 @@ def _table(examples, width):
             example.where,
             example.title,
             "exact" if example.digits is None else str(example.digits),
-            f"{example.difference:.2g}",
+            f"{np.round(example.difference, 12):.2g}",  # what is below depends on the processor
             example.verdict + ("" if example.ok else " !"),
         )
         for example in examples
@@ -121,7 +141,7 @@ def _worst_row(difference):
     """The place of the largest difference, as text and as the index of its row."""
     if difference.ndim < 2:
         return "", ()
-    *leading, row, _ = (int(i) for i in np.unravel_index(np.argmax(difference), difference.shape))
+    *leading, row, _ = (int(i) for i in np.unravel_index(np.argmax(np.round(difference, 12)), difference.shape))
     matrix = f" of matrix {leading[-1] + 1}" if leading else ""
     return f"   (row {row + 1}{matrix})", (*leading, row)
 

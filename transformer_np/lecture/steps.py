@@ -105,13 +105,18 @@ def two_words():
 def four_words(d_k=None):
     """The scores of "Hi how are you" (architecture slides) and the weights that follow for a d_k, T = S = 4.
 
-    The slides do not give d_k. None means the d_k from 1 to 10⁸ whose weights are nearest to the printed ones.
+    The slides do not give d_k. None means the d_k from 1 to 10⁸ with the smallest largest difference to the printed
+    weights.
     """
     scores = printed.FOUR_SCORES.values
-    if d_k is None:
-        tried = np.logspace(0, 8, 2001)
-        weights = F.softmax(scores / np.sqrt(tried)[:, None, None])  # (2001, T, S)
-        d_k = float(tried[np.abs(weights - printed.FOUR_WEIGHTS.values).max(axis=(1, 2)).argmin()])
+    low, high = 0.0, 8.0  # log₁₀ d_k
+    while d_k is None:
+        tried = np.linspace(low, high, 2001)
+        weights = F.softmax(scores / 10.0 ** (tried / 2)[:, None, None])  # (2001, T, S)
+        best = np.abs(weights - printed.FOUR_WEIGHTS.values).max(axis=(1, 2)).argmin()
+        low, high = tried[max(0, best - 1)], tried[min(2000, best + 1)]  # around the best of the grid
+        if high - low < 1e-9:
+            d_k = 10.0 ** tried[best]
     scaled = scores / d_k**0.5
     return ScoreSteps(printed.FOUR_WORDS, d_k, scores, scaled, F.softmax(scaled))
 

@@ -56,8 +56,9 @@ def experiment_cells(text):
 
 
 def fingerprint(text):
-    """Of the cells of the long experiment, without comments: changes when the experiment does."""
-    lines = (line.split("  #")[0].rstrip() for cell in experiment_cells(text) for line in cell.splitlines())
+    """Of the cells of the long experiment, without comments and docstrings: changes when the experiment does."""
+    code = re.sub(r'""".*?"""', "", "\n".join(experiment_cells(text)), flags=re.DOTALL)
+    lines = (line.split("  #")[0].rstrip() for line in code.splitlines())
     return hashlib.sha256("\n".join(filter(None, lines)).encode()).hexdigest()[:16]
 
 

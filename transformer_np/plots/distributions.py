@@ -24,6 +24,7 @@ from .style import (
     as_numbers,
     as_words,
     light_grid,
+    steady,
     styled,
     text_width,
     visible,
@@ -131,7 +132,7 @@ def likeliest(logits, words=None, count=5):
     words = [str(word) for word in (range(logits.shape[1]) if words is None else words)]
     _vocabulary(words, logits.shape[1])
     log_probs = log_softmax(logits.astype(float))
-    best = np.argsort(-log_probs, axis=-1, kind="stable")[:, :count]  # (T, count)
+    best = np.argsort(-steady(log_probs), axis=-1, kind="stable")[:, :count]  # (T, count)
     return [[(words[i], float(row[i])) for i in ids] for row, ids in zip(log_probs, best, strict=True)]
 
 
@@ -235,7 +236,7 @@ def sampling(logits, words=None, settings=None, most=12, title=None):
     for setting in settings:
         if not isinstance(setting, dict) or not setting.keys() <= {"temperature", "top_k", "top_p"}:
             raise ValueError(f"settings must be dicts with temperature, top_k, top_p; got {setting!r}")
-    order = np.argsort(-logits, kind="stable")[:most]
+    order = np.argsort(-steady(logits), kind="stable")[:most]
     rest = np.setdiff1d(np.arange(len(words)), order)
     names = [words[i] for i in order] + ([f"{len(rest)} others"] if len(rest) else [])
 

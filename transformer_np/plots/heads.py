@@ -21,6 +21,7 @@ from .style import (
     Picture,
     as_numbers,
     as_words,
+    steady,
     styled,
     text_width,
     wrapped,
@@ -47,7 +48,7 @@ def head_view(weights, queries, keys, query=None, title=None):
 
     Raises ValueError for a wrong number of words, a weight outside 0 … 1, or a query out of range.
     """
-    weights = as_numbers("weights", weights)
+    weights = steady(as_numbers("weights", weights))
     if weights.ndim not in (2, 3) or 0 in weights.shape:
         raise ValueError(f"weights must have the axes (T, S) or (H, T, S), got shape {weights.shape}")
     low, high = weights.min(), weights.max()

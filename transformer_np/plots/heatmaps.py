@@ -25,6 +25,7 @@ from .style import (
     as_words,
     print_values,
     round_ticks,
+    steady,
     styled,
     text_width,
     wrapped,
@@ -51,7 +52,7 @@ def attention(weights, queries, keys, title=None, own_range=False):
 
     Raises ValueError for a wrong number of words or a weight outside 0 … 1.
     """
-    weights = as_numbers("weights", weights)
+    weights = steady(as_numbers("weights", weights))
     if weights.ndim not in (2, 3, 4) or 0 in weights.shape:
         raise ValueError(f"weights must have the axes (T, S), (H, T, S) or (L, H, T, S), got shape {weights.shape}")
     low, high = _check_weights(weights)
@@ -92,7 +93,7 @@ def model_view(weights, title=None):
 
     Raises ValueError for another shape or a weight outside 0 … 1.
     """
-    weights = as_numbers("weights", weights)
+    weights = steady(as_numbers("weights", weights))
     if weights.ndim != 4 or 0 in weights.shape:
         raise ValueError(f"weights must have the axes (L, H, T, S), got shape {weights.shape}")
     _check_weights(weights)

@@ -17,6 +17,7 @@ from .style import (
     as_words,
     is_bright,
     round_ticks,
+    steady,
     styled,
     text_width,
     visible,
@@ -47,7 +48,7 @@ def logit_lens(logits, read, words=None, title=None):
     layers, T, V = logits.shape
     read = as_words("read", read, T, "position")
     words = [visible(str(word)) for word in range(V)] if words is None else as_words("words", words, V, "token")
-    probabilities = F.softmax(logits.astype(float))
+    probabilities = steady(F.softmax(logits.astype(float)))
     best = probabilities.argmax(axis=-1)  # (L + 1, T)
     likely = np.take_along_axis(probabilities, best[..., None], axis=-1)[..., 0]  # (L + 1, T)
 

@@ -19,6 +19,7 @@ from .style import (
     as_numbers,
     as_words,
     is_bright,
+    steady,
     styled,
     text_width,
     wrapped,
@@ -213,7 +214,7 @@ def colours(name, matrix):
 
 def numbers(matrix):
     """The numbers of a matrix as short texts of equal precision, the same for 0.125 and for 0.125 − 10⁻¹⁶."""
-    matrix = np.round(matrix, 9)
+    matrix = steady(matrix)
     most = np.abs(matrix).max()
     digits = 2 if most < 10 else 1 if most < 100 else 0
     return [[f"{value:z.{digits}f}".replace("-", "−") for value in row] for row in matrix]  # z: no −0.00
@@ -241,7 +242,7 @@ def _width(term, size):
 
 def _grid(axes, x, top, term, size, bottom):
     """Draw one matrix, with its name and shape below the line `bottom`."""
-    matrix = np.asarray(term[1], float)
+    matrix = steady(np.asarray(term[1], float))
     rows, columns = matrix.shape
     width, height = columns * size[0], rows * size[1]
     x += max(0, _width(term, size) - BETWEEN - width) / 2

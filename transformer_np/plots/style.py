@@ -2,12 +2,14 @@
 
 import io
 import textwrap
+import warnings
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 from matplotlib import style
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
+from matplotlib.font_manager import FontProperties, fontManager
 from matplotlib.patches import Rectangle
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
@@ -22,8 +24,13 @@ SEEN, HIDDEN, HATCH = "#cfe6f5", "#b5b5b5", "#484848"
 RAW, TRAINING, VALIDATION, RATE = "#9ecae1", "#0072b2", "#d55e00", "#009e73"  # the last three: Okabe and Ito
 KEY, QUERY = "key (looked at)", "query (looking)"
 
+OTHER_SCRIPTS = (  # fonts for words that matplotlib's own font lacks; those that the machine has are used
+    *("Noto Sans CJK JP", "Noto Sans CJK SC", "Hiragino Sans", "PingFang SC", "Yu Gothic", "Microsoft YaHei"),
+    *("Malgun Gothic", "Noto Sans Devanagari", "Noto Sans Thai"),
+)
 TEXT, TITLE = 9, 11  # points
 STYLE = {
+    "font.sans-serif": ["DejaVu Sans", *(name for name in OTHER_SCRIPTS if name in fontManager.get_font_names())],
     "font.size": TEXT,
     "axes.titlesize": TEXT,
     "axes.labelsize": TEXT,
@@ -57,11 +64,12 @@ class Picture(Figure):
     def savefig(self, fname, **options):
         """Like matplotlib's, but a file is written whole or not at all."""
         if hasattr(fname, "write"):
-            super().savefig(fname, **options)
+            with unknown_letters():
+                super().savefig(fname, **options)
             return
         options.setdefault("format", Path(fname).suffix[1:].lower() or None)
         picture = io.BytesIO()  # matplotlib's writer of PDF raises AttributeError on a full disk
-        super().savefig(picture, **options)
+        self.savefig(picture, **options)
         write_atomically(fname, lambda temporary: temporary.write_bytes(picture.getvalue()))
 
     def save_slide(self, fname, title):
@@ -88,10 +96,19 @@ class Picture(Figure):
         return buffer.getvalue()
 
 
+@contextmanager
+def unknown_letters():
+    """Inside the block, a letter that no font of this machine has is drawn as a box, without a warning for each."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        yield
+
+
 def text_width(text, size=TEXT, weight="normal"):
     """The width of the text in inches."""
     font = FontProperties(size=size, weight=weight)
-    return text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
+    with unknown_letters():
+        return text_to_path.get_text_width_height_descent(text, font, ismath=False)[0] / 72
 
 
 def wrapped(title, width):
@@ -138,6 +155,13 @@ def as_numbers(name, values):
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
         raise ValueError(f"{name} must be finite, got {values[where]} at index {where}")
     return values
+
+
+def steady(values):
+    """The values, rounded to six digits of the largest. No colour, order or number of a picture may depend on the last
+    bits of a sum, which differ between processors: 0.125 would sometimes be shown as 0.13."""
+    largest = np.abs(values).max(initial=0)
+    return np.round(values, 5 - int(np.floor(np.log10(largest)))) if largest > 0 else values
 
 
 def light_grid(axes):

@@ -12,6 +12,7 @@ from .style import (
     as_words,
     light_grid,
     round_ticks,
+    steady,
     styled,
     text_width,
 )
@@ -101,7 +102,7 @@ def principal_components(vectors, count=2):
     if not variance.sum() > 0:
         raise ValueError("vectors must not all be equal: they differ in no direction")
     directions = directions[:count]
-    largest = np.abs(directions).argmax(axis=1)
+    largest = np.abs(steady(directions)).argmax(axis=1)
     directions = directions * np.sign(directions[np.arange(len(directions)), largest])[:, None]
     return X @ directions.T, variance[:count] / variance.sum()
 

@@ -1,6 +1,7 @@
 """Whether an array that a forward kept is still what it was: the part of `Module.train(check=True)`."""
 
 import zlib
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -33,6 +34,23 @@ class Seals:
                     f"{where}: the parameter {name} was changed between the forward and the backward pass, so the "
                     "gradient would be wrong. Update parameters after the backward pass"
                 )
+
+
+def seal(model):
+    """Every module of the model looks whether what it keeps is changed, until `train` or `eval` is called."""
+    for path, module in model.named_modules():
+        object.__setattr__(module, "_seals", Seals(path))
+
+
+@contextmanager
+def sealed(model):
+    """Inside the block, as after `seal`."""
+    seal(model)
+    try:
+        yield
+    finally:
+        for _, module in model.named_modules():
+            vars(module).pop("_seals", None)
 
 
 def _parameters(module):

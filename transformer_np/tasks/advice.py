@@ -126,12 +126,16 @@ def _longer(measured):
 # --- measuring -------------------------------------------------------------------------------------------------------
 
 
-def measure(run):
-    """The Measured of a finished run."""
+def measure(run, sampled=False):
+    """The Measured of a finished run. sampled: whether the losses before the end are those of a sample."""
     trainer, setup = run.trainer, run.setup
+    validation = list(trainer.history.validation)
+    if sampled and len(validation) > 1:  # the last one is of all the data: compare like with like
+        latest = [(trainer.step, trainer.best.latest)] if trainer.best else []
+        validation = validation[:-1] + latest
     return Measured(
         trainer.history.losses,
-        trainer.history.validation,
+        validation,
         trainer.best.step if run.kept else trainer.step,
         min(run.measured.values(), default=None),
         _baseline(setup, min(BATCHES, trainer.step)),

@@ -23,7 +23,8 @@ def create_run(folder, description):
     folder = Path(folder)
     if (folder / CHECKPOINT).exists():
         raise FileExistsError(
-            f"{folder} already has a run: continue it with --resume, or choose another folder with --out"
+            f"{folder} already has a run: continue it with --resume, or choose another folder with --out. "
+            "In Python: train({}, folder, resume=True) continues it, overwrite=True discards it"
         )
     replace_run(folder, description)
 

@@ -224,7 +224,7 @@ class Task:
             trainer.best.put()
         loss = trainer.validate(setup.validation) if kept else trainer.history.validation[-1][1]
         run = replace(run, validation_loss=loss, measured=self.measure(run), kept=kept)
-        return replace(run, advice=advice(measure(run)))
+        return replace(run, advice=advice(measure(run, sampled=len(sample) < len(setup.validation))))
 
     def read(self, folder):
         """Read the folder of a run  ->  the description, its options, {name: tokenizer}"""

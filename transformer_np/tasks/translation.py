@@ -110,7 +110,7 @@ class Translator(Trained):
         src = self.encode(sentence)
         found = []
         for _, log_probs in greedy_steps(self._writer, src, self.longest_output(src)):
-            best = np.argsort(-log_probs[0], kind="stable")[:candidates]
+            best = np.argsort(-np.round(log_probs[0], 5), kind="stable")[:candidates]
             found.append([(self.tgt_tokenizer.token(i), float(log_probs[0, i])) for i in best])
         return found
 

@@ -98,7 +98,7 @@ class WordVectors(Trained):
         """The words nearest to a direction of length 1, without the excluded rows."""
         check_at_least("count", count, 1)
         cosines = self._units @ direction  # (V,)
-        order = np.argsort(-cosines, kind="stable")
+        order = np.argsort(-np.round(cosines, 6), kind="stable")  # no word moves by the last bits
         order = order[~np.isin(order, excluded)][:count]
         return [(self.words[row], float(cosines[row])) for row in order]
 

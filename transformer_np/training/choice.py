@@ -3,7 +3,6 @@
 from ..support.checks import check_at_least
 from ..support.processes import blas_threads, cores
 from .mpi import MPITeam
-from .share import most_rows
 from .team import Team
 from .workers import Workers, can_fork
 
@@ -34,8 +33,7 @@ class OnePerCore(Team):
         self._team = Team()  # of the last `fit`: the next one reuses its shared memory
         self._most = 1  # the number of processes that were possible for that team
 
-    def for_batches(self, ahead, time_step=None):
-        rows = most_rows(ahead)
+    def for_batches(self, rows, time_step=None):
         if not rows:
             return Team()
         size = min(cores(), rows) if can_fork() and blas_threads() else 1

@@ -12,7 +12,7 @@ from functools import cache
 
 import numpy as np
 
-from .share import check_enough_rows, most_rows
+from .share import check_enough_rows
 from .team import Team
 
 # variables that the launchers set for their processes: MPICH and Intel MPI, Open MPI, MVAPICH, PMIx (Slurm)
@@ -48,8 +48,8 @@ class MPITeam(Team):
         self.comm = self._mpi.COMM_WORLD
         self.rank, self.size = self.comm.rank, self.comm.size
 
-    def for_batches(self, ahead, time_step=None):
-        if rows := most_rows(ahead):
+    def for_batches(self, rows, time_step=None):
+        if rows:
             check_enough_rows(self.size, rows)
         return self
 

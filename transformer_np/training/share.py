@@ -73,9 +73,11 @@ def number_of_rows(batch):
     return numbers.pop()
 
 
-def most_rows(batches):
-    """The size of the largest batch, 0 for no batches."""
-    return max(map(number_of_rows, batches), default=0)
+def most_rows(batches, first, last):
+    """The size of a large batch, 0 if no step is left: the largest of at most three, or the size that the batches have
+    on average. One batch may be small: the last of an epoch, or one with a long sentence."""
+    ahead = [number_of_rows(batches.batch(step)) for step in range(first, min(first + 3, last))]
+    return max(*ahead, getattr(batches, "batch_size", 0)) if ahead else 0
 
 
 def check_enough_rows(size, rows):

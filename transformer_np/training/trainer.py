@@ -14,7 +14,7 @@ from ..support.progress import training_bar
 from .choice import team_of
 from .optim import Optimizer, clip_arrays
 from .rehearsal import LEAST_TO_MEASURE, seconds_per_step
-from .share import Share
+from .share import Share, most_rows
 from .state import State, diverged
 from .state import TrainingError as TrainingError
 
@@ -219,9 +219,8 @@ class Trainer:
         If enough steps remain, a few are timed with one process and with several. These leave no trace.
         """
         measure = partial(seconds_per_step, self, batches) if steps - self.step >= LEAST_TO_MEASURE else None
-        # at most the next three batches: one of them may be the last of an epoch, which may be small
-        ahead = (batches.batch(step) for step in range(self.step, min(self.step + 3, steps)))
-        self.team = self._chosen.for_batches(ahead, measure)
+        rows = most_rows(batches, self.step, steps)
+        self.team = self._chosen.for_batches(rows, measure)
         if self.team.size == 1 and self.team.reason:
             self.optimizer.move(np.zeros)  # out of the shared memory, whose small pages are slower
             self.optimizer.move_gradients(np.zeros_like(self.optimizer.grad))

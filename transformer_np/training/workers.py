@@ -15,7 +15,7 @@ from multiprocessing.reduction import ForkingPickler
 import numpy as np
 
 from ..support.processes import STOP_SIGNALS, blas_threads, interrupts_blocked, limit_blas_threads
-from .share import check_enough_rows, most_rows
+from .share import check_enough_rows
 from .team import Team
 
 
@@ -43,8 +43,7 @@ class Workers(Team):
         self.size = size
         self._gradients, self._moved = [], None
 
-    def for_batches(self, ahead, time_step=None):
-        rows = most_rows(ahead)
+    def for_batches(self, rows, time_step=None):
         if not rows:
             return Team()  # no step is left to share
         check_enough_rows(self.size, rows)

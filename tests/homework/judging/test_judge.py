@@ -10,7 +10,7 @@ import pytest
 from transformer_np import functional as F
 from transformer_np.homework import all_exercises, check
 from transformer_np.homework.exercise import Case, Exercise, Result, call, draw_sizes
-from transformer_np.homework.judging.attempt import attempt, guarded_numpy, unwritten
+from transformer_np.homework.judging.attempt import attempt, guarded, unwritten
 from transformer_np.homework.judging.describe import Draw, describe_exactly, describe_roughly
 from transformer_np.homework.judging.judge import CHANGED, OTHER_DTYPE, OUTCOMES, WIDTH, Trials, judge
 
@@ -120,7 +120,7 @@ def with_total(y=lambda y: y, total=lambda total: total):
     [
         (scaled_sums, "passed"),
         (lambda x, w, scale=1.0: list(scaled_sums(x, w, scale)), "passed"),
-        (with_total(np.float32, np.float32), "passed"),
+        (with_total(np.float32, np.float32), "wrong value"),  # fewer digits than the arguments
         (raises_itself, "not started"),
         (calls_helper, "not started"),
         (only_a_docstring, "not started"),
@@ -293,7 +293,7 @@ def test_the_result_of_an_earlier_call_is_recognised():
 
 def test_a_patched_numpy_is_mended_and_changes_no_expectation():
     exp = np.exp
-    with guarded_numpy():
+    with guarded():
         np.exp = np.sin
     assert np.exp is exp
 

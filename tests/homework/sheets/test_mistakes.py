@@ -12,7 +12,7 @@ import pytest
 
 from transformer_np import functional, masks
 from transformer_np.homework import all_exercises, check
-from transformer_np.homework.judging.attempt import attempt, guarded_numpy
+from transformer_np.homework.judging.attempt import attempt, guarded
 from transformer_np.homework.judging.judge import Trials, judge
 from transformer_np.homework.path import chapters
 
@@ -37,7 +37,7 @@ def trials_of(name):
 
 def verdict_of(name, answer):
     trials = trials_of(name)
-    with guarded_numpy():
+    with guarded():
         attempts = [attempt(trials.exercise, answer, case) for case in trials.cases]
     return judge(trials, attempts)
 

@@ -155,7 +155,7 @@ def _read(node):
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
-def _reached(nodes, names):
+def reached(nodes, names):
     """The names of a module that these names need, themselves included. nodes: {name: statements that bind it}"""
     found, waiting = set(), list(names)
     while waiting:
@@ -166,7 +166,7 @@ def _reached(nodes, names):
     return found
 
 
-def _by_name(tree):
+def by_name(tree):
     nodes = {}
     for node in tree.body:
         for name in _bound(node):
@@ -176,7 +176,7 @@ def _by_name(tree):
 
 def _pruned(tree, names):
     """The module with nothing but these names and what they need."""
-    kept, body = _reached(_by_name(tree), names), []
+    kept, body = reached(by_name(tree), names), []
     for node in tree.body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             aliases = [a for a in node.names if (a.asname or a.name.partition(".")[0]) in kept]
@@ -193,7 +193,7 @@ def hidden_names(exercise, exercises):
     """The qualified names of the functions with the answer to an exercise: the reference, the functions of its module
     that it uses or that use it, and the module's other exercises unless it needs them."""
     reference = exercise.reference
-    nodes = _by_name(_parsed(_file_of(reference.__module__)))
+    nodes = by_name(_parsed(_file_of(reference.__module__)))
     defined = {
         name: found[-1] for name, found in nodes.items() if isinstance(found[-1], ast.FunctionDef | ast.ClassDef)
     }
@@ -209,7 +209,7 @@ def hidden_names(exercise, exercises):
     whole |= {name for name in needed - others if isinstance(defined[name], ast.FunctionDef)}
     here = {name: [node] for name, node in defined.items()}
     functions = [name for name, node in defined.items() if isinstance(node, ast.FunctionDef)]
-    whole |= {name for name in functions if exercise.name in _reached(here, [name])}
+    whole |= {name for name in functions if exercise.name in reached(here, [name])}
     given = {"__init__"} if exercise.parts and "__init__" not in exercise.parts else set()
     hidden = set()
     for name in whole:

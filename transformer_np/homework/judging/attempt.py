@@ -1,6 +1,9 @@
 """One call of an answer: its output, or its failure."""
 
+import builtins
 import copy
+import os
+import random
 import sys
 import sysconfig
 import traceback
@@ -10,7 +13,6 @@ from dataclasses import dataclass, replace
 from dis import get_instructions
 from functools import cache
 from inspect import Parameter, signature, unwrap
-from os import sep
 from pathlib import Path
 from types import NoneType
 
@@ -20,7 +22,7 @@ from ..exercise import call
 
 _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
-_NOT_THE_STUDENT = tuple(f"{folder}{sep}" for folder in (_LIBRARY, *_PACKAGES, sysconfig.get_path("stdlib")))
+_NOT_THE_STUDENT = tuple(f"{folder}{os.sep}" for folder in (_LIBRARY, *_PACKAGES, sysconfig.get_path("stdlib")))
 _NOT_THE_STUDENT += ("<frozen ", "<__array_function__")
 USUAL_CALLS = 400
 MOST_TEXT = 10_000  # characters of an exception's message, and of its lines
@@ -50,11 +52,18 @@ class Crash:
 
 @dataclass(frozen=True)
 class Attempt:
-    """The outcome of one call: a copy of the output or a Crash, and the names of the arguments that were changed."""
+    """The outcome of one call.
+
+    output: a copy of it; crash: the Crash instead; changed: the names of the arguments that were changed
+    broken: the rules of `RULES` that the call has broken
+    shares: whether a result shares memory with an argument; None if unknown
+    """
 
     output: object = None
     crash: Crash | None = None
     changed: tuple[str, ...] = ()
+    broken: tuple[str, ...] = ()
+    shares: bool | None = None
 
 
 def attempt(exercise, answer, case):
@@ -77,20 +86,54 @@ def _copies(case):
     return copy.deepcopy((case.arguments, case.options))
 
 
+RULES = {
+    "global random numbers": "It draws from the global random numbers (random, np.random), which change with all other "
+    "code. Draw from `rng` alone.",
+    "rng not used": "The random numbers do not come from `rng`: the call leaves it as it was. Draw from `rng`.",
+}
+
+
 def attempt_with(exercise, answer, arguments, options):
     """Call an answer, which may change its arguments. NumPy's warnings are hidden: only the result counts."""
     missing = unwritten(answer, exercise.parts)
     if missing is not None:
         return Attempt(crash=Crash("NotImplementedError", "", missing if missing in exercise.parts else "", ""))
+    before, rng = _global_state(), _state_of_generator(arguments, options)
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            output = _as_it_is_now(exercise.drive(answer, *arguments, **options))
+            output = exercise.drive(answer, *arguments, **options)
+            shares = _shares(output, (*arguments, *options.values()))
+            output = _as_it_is_now(output)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit, or one of the student's own
         return Attempt(crash=crash_of(error, exercise, answer))
-    return Attempt(output)
+    broken = ["global random numbers"] if _global_state() != before else []
+    if rng is not None and rng == _state_of_generator(arguments, options):
+        broken.append("rng not used")
+    return Attempt(output, broken=tuple(broken), shares=shares)
+
+
+def _shares(output, arguments):
+    """Whether an array of the output shares memory with an array among the arguments."""
+    outputs = [part for part in (output if type(output) in (tuple, list) else [output]) if type(part) is np.ndarray]
+    arrays = [value for value in arguments if type(value) is np.ndarray]
+    return any(np.may_share_memory(part, array) for part in outputs for array in arrays)
+
+
+def _global_state():
+    """The state of the random numbers that all code shares."""
+    _, keys, *rest = np.random.get_state()  # noqa: NPY002 - an answer may use it
+    return random.getstate(), keys.tobytes(), rest
+
+
+def _state_of_generator(arguments, options):
+    """The state of the Generator among the arguments, or None."""
+    for value in (*arguments, *options.values()):
+        if isinstance(value, np.random.Generator):
+            return str(value.bit_generator.state)
+    return None
 
 
 def calls_in(function):
@@ -113,8 +156,11 @@ def calls_in(function):
 
 
 def changed(exercise, case, after):
-    """The names of the arguments and options that a call has changed. after: their values after the call, in order"""
+    """The names of the arguments and options that a call has changed. after: their values after the call, in order.
+    Lists are compared only where the answer gets them itself, not a drive."""
     before = dict(zip(argument_names(exercise), case.arguments, strict=False)) | case.options
+    if exercise.drive is not call:
+        before = {name: None if type(value) in (list, dict) else value for name, value in before.items()}
     return tuple(n for (n, value), now in zip(before.items(), after, strict=True) if not _same(now, value))
 
 
@@ -128,10 +174,19 @@ def _parameters(function):
     return [p.name for p in signature(function).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
 
 
+def _no_input(prompt=""):
+    raise RuntimeError("input() is not possible: nobody types while an answer is checked")
+
+
 @contextmanager
-def guarded_numpy():
-    """Undo afterwards any change that an answer makes to NumPy (np.exp = …)."""
-    before = {module: dict(vars(module)) for module in (np, np.linalg, np.random)}
+def guarded():
+    """Undo afterwards what an answer may change in this process: NumPy and the library's functions (np.exp = …), the
+    global random numbers, the folder, the limit of recursion, the output. Inside the block, input() raises."""
+    functional = sys.modules.get(f"{_LIBRARY.name}.functional", np)  # not loaded by a worker of the grader
+    before = {module: dict(vars(module)) for module in (np, np.linalg, np.random, functional)}
+    numbers, keys = random.getstate(), np.random.get_state()  # noqa: NPY002
+    folder, depth, out, read = os.getcwd(), sys.getrecursionlimit(), sys.stdout, builtins.input
+    builtins.input = _no_input
     try:
         yield
     finally:
@@ -139,6 +194,11 @@ def guarded_numpy():
             for name, member in members.items():
                 if vars(module).get(name) is not member:
                     setattr(module, name, member)
+        random.setstate(numbers)
+        np.random.set_state(keys)  # noqa: NPY002
+        os.chdir(folder)
+        sys.setrecursionlimit(depth)
+        sys.stdout, builtins.input = out, read
 
 
 # --- answers that are not written yet ---------------------------------------------------------------------------------
@@ -241,10 +301,22 @@ def _copy(array):
 
 
 def _same(after, before):
-    """Whether an argument is unchanged. Only arrays are compared; a random generator is expected to change."""
+    """Whether an argument is unchanged. A random generator is expected to change; a list may be unknown, None."""
+    if type(before) in (list, dict) and after is not None:
+        return _same_items(after, before)
     if not isinstance(before, np.ndarray):
         return True
     if after.shape != before.shape:
         return False
     same_bytes = after.dtype == before.dtype and after.tobytes() == before.tobytes()  # the rule, and faster
     return same_bytes or np.array_equal(after, before, equal_nan=before.dtype.kind == "f")
+
+
+def _same_items(after, before):
+    if type(before) is dict:
+        return list(after) == list(before) and all(_same(after[key], before[key]) for key in before)
+    if len(after) != len(before):
+        return False
+    plain = (int, float, str, tuple)
+    pairs = zip(after, before, strict=True)
+    return all(a == b if isinstance(b, plain) else _same(a, b) for a, b in pairs)

@@ -28,6 +28,8 @@ import numpy as np
 from .compare import close, wrong_structure
 from .describe import describe_exactly, describe_roughly
 from .evidence import Evidence
+from .example import smallest_call
+from .patterns import pattern_for
 
 _MORE = "something else is also wrong."
 MOST_PAIR_TRIALS = 1000  # a trial is one variant on one case, and takes 0.1 to 4 ms
@@ -49,6 +51,13 @@ def explain(trials, found, place=None):
         where = search.where()
     if place and not search.names:
         return None, [place.about], where
+    if not search.names:
+        pattern = pattern_for(trials, found)
+        if pattern:
+            return pattern[0], [pattern[1]], where
+        example = smallest_call(found)
+        if example and not any(said.sure or said.name for said in search.said):
+            return None, [example], where
     return " and ".join(search.names) or None, list(search.texts), where
 
 
@@ -381,6 +390,10 @@ class _Search(Evidence):
         )
         explained = explained or (known and self.trials.compatible(known) and self._is_complete(tuple(known)))
         kept = [s for s in self.said if s not in claims or explained or self._is_complete((s.name,))]
+        if any(said.name for said in kept):
+            kept = [
+                said for said in kept if said.name or said.led or said.sure
+            ]  # "the largest error is at …" adds nothing
         if not any(said.text for said in kept) and self.failing:
             i = min(self.failing)
             description = describe_roughly(self._draws(i, self.failing[i][0]))
@@ -431,8 +444,8 @@ class _Search(Evidence):
         for i, right in enumerate(finding.expected):
             if self._follows(i, finding) or (alone is not None and close(alone[i], right)):
                 continue
-            if i in finding.wrong and finding.case.extended:
-                continue  # more may be missing there than this mistake
+            if finding.case.extended and (i in finding.wrong or not self.first_failed.case.extended):
+                continue  # another branch of the code, in which more may be missing than this mistake, or less
             shape = finding.results[i].shape
             if i in finding.wrong and alone is not None and shape not in (alone[i].shape, right.shape):
                 continue  # the wrong shape is another mistake, which may hide this one

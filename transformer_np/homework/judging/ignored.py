@@ -38,7 +38,7 @@ class Ignored:
 
 def ignored_arguments(exercise, cases):
     """{name: Ignored} for the arguments of an exercise: those with a default as if they had that value, the others,
-    except the first, as if they were 0 or 1."""
+    except the first, as if they were one of their own values, or arrays of 0 or 1."""
     names = argument_names(exercise)
     given = dict.fromkeys([*names, *(name for case in cases for name in case.options)])
     found = {}
@@ -49,7 +49,10 @@ def ignored_arguments(exercise, cases):
             text = f"`{name}` is not used: the results are those for {name}={_written(default)} in every call."
             found[f"{name} not used"] = Ignored(name, position, default, text)
         elif position and any(_is_number(value) for value in _values(cases, name, position)):
-            for value in (0, 1):
+            values = list(_values(cases, name, position))
+            is_array = any(isinstance(value, np.ndarray) for value in values)
+            # a number outside the cases may be none that the function is made for
+            for value in (0, 1) if is_array else sorted({value for value in values if _is_number(value)})[:2]:
                 text = f"`{name}` is not used: the results are those for {name} = {value} in every call."
                 found[f"{name} taken for {value}"] = Ignored(name, position, value, text)
     return {name: ignored for name, ignored in found.items() if name not in exercise.mistakes}

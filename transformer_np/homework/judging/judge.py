@@ -7,7 +7,7 @@ from textwrap import fill
 import numpy as np
 
 from ..exercise import call
-from .attempt import argument_names, attempt, calls_in
+from .attempt import RULES, argument_names, attempt, calls_in
 from .compare import as_results, close, wrong_structure
 from .describe import Draw, about_crash, about_structure
 from .describe.draw import listed
@@ -17,6 +17,8 @@ from .ignored import arrays_of, ignored_arguments
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
 CHANGED = "changes its input"
 OTHER_DTYPE = "another dtype"
+SHARED = "copy or view"
+NOT_REFUSED = "does not raise the exception"
 WIDTH = 100  # of a message; the student's own lines are not wrapped
 
 
@@ -63,12 +65,21 @@ class Trials:
             for case in exercise.cases(np.random.default_rng(child))
         ]  # fmt: skip
         self.cases += _with_other_numbers(self.cases[0])
+        self.cases.sort(key=lambda case: bool(case.raises))  # at the end: they have no results to explain
 
     @cached_property
     def expected(self):
         """The right results of every case."""
-        reference = self.exercise.reference
-        return [self.results(case, attempt(self.exercise, reference, case)) for case in self.cases]
+        return [self.results(case, tried) for case, tried in zip(self.cases, self._of_reference, strict=True)]
+
+    @cached_property
+    def shares(self):
+        """Whether the reference's results share memory with an argument, for every case."""
+        return [tried.shares for tried in self._of_reference]
+
+    @cached_property
+    def _of_reference(self):
+        return [attempt(self.exercise, self.exercise.reference, case) for case in self.cases]
 
     def most(self, trials, work):
         """At most this number of trials, fewer if a call of the exercise is so long that they exceed the work, which
@@ -118,15 +129,21 @@ def _with_other_numbers(case):
     return []
 
 
-def judge(trials, attempts, find_place=None):
+def findings(trials, attempts):
+    """A Finding for every attempt at the cases of the trials."""
+    found, attempts = [], _with_rules_of_all_calls(attempts)
+    for case, tried, expected, shares in zip(trials.cases, attempts, trials.expected, trials.shares, strict=True):
+        results = trials.results(case, tried)
+        found.append(Finding(trials.exercise, case, tried, results, expected, shares, tuple(found)))
+    return found
+
+
+def judge(trials, attempts, place=None):
     """The verdict on an answer, from its attempts at all cases of the trials.
 
-    find_place: from the findings to the place in the student's code where it can be made right, or None
+    place: the Place in the student's code where one edit makes it right, or None
     """
-    exercise = trials.exercise
-    found = []
-    for case, tried, expected in zip(trials.cases, attempts, trials.expected, strict=True):
-        found.append(Finding(exercise, case, tried, trials.results(case, tried), expected, tuple(found)))
+    exercise, found = trials.exercise, findings(trials, attempts)
     failed = [finding for finding in found if not finding.right]
     if not failed:
         return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed, core=True)
@@ -134,15 +151,14 @@ def judge(trials, attempts, find_place=None):
     first = failed[0] if core else next(finding for finding in failed if not finding.case.extended)
     if first is found[0] and first.tried.crash and first.tried.crash.not_started:
         return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
-    place = find_place(found) if find_place else None
     broken = _broken_contracts(failed)
     if all(finding.wrong == [] for finding in failed):  # the numbers are right
         misconception, texts = " and ".join(broken), list(broken.values())
-        summary, trace = "The result is right, but the function breaks a rule.", ""
+        summary, trace = "The results are right, but the function breaks a rule.", ""
         where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
     else:
-        misconception, texts, where = explain(trials, found, place)
-        texts += [f"Also: {text}" for text in broken.values()]
+        misconception, texts, where = explain(trials, [finding for finding in found if not finding.case.raises], place)
+        texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
         misconception = misconception or " and ".join(broken) or (place.kind if place else None)
         summary, trace = first.fact({i for finding in found for i in finding.wrong or ()})
     if core:
@@ -152,7 +168,9 @@ def judge(trials, attempts, find_place=None):
     message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False)]
     message += [trace] if trace else []
     message += [
-        fill(text, WIDTH, break_long_words=False, break_on_hyphens=False) for text in texts[:MOST_TEXTS] if text
+        text if "\n" in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+        for text in texts[:MOST_TEXTS]
+        if text
     ]
     if place:
         message += [f"Here, line {place.line}:", place.shown]
@@ -161,6 +179,13 @@ def judge(trials, attempts, find_place=None):
         exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core,
         place.line if place else None, place.repair if place else "",
     )  # fmt: skip
+
+
+def _with_rules_of_all_calls(attempts):
+    """The attempts, without "rng not used" if a call of the answer did use it: not every call needs random numbers."""
+    if all(tried.crash or "rng not used" in tried.broken for tried in attempts):
+        return attempts
+    return [replace(t, broken=tuple(name for name in t.broken if name != "rng not used")) for t in attempts]
 
 
 def _not_started(exercise, crash):
@@ -186,26 +211,41 @@ def _broken_contracts(failed):
         )
     if any(finding.other_dtype for finding in failed):
         said = next(finding.other_dtype for finding in failed if finding.other_dtype)
-        broken[OTHER_DTYPE] = f"{said} {_DTYPE_ADVICE}"
+        broken[OTHER_DTYPE] = f"{said} The numbers lose digits, or do not fit to those of the caller."
+    for name, text in RULES.items():
+        if any(name in finding.tried.broken for finding in failed):
+            broken[name] = text
+    shared = [finding.memory for finding in failed if finding.memory]
+    if shared and CHANGED not in broken:
+        broken[SHARED] = shared[0]
+    if refused := [finding.not_refused for finding in failed if finding.not_refused]:
+        broken[NOT_REFUSED] = refused[0]
     return broken
-
-
-_DTYPE_ADVICE = "The result must have the dtype that the caller asks for: `result.astype(dtype)`."
 
 
 class Finding:
     """One case: the expected and the actual results.
 
-    before: the findings of the earlier cases
+    shares: whether the right results share memory with an argument; before: the findings of the earlier cases
     """
 
-    def __init__(self, exercise, case, tried, results, expected, before=()):
+    def __init__(self, exercise, case, tried, results, expected, shares=None, before=()):
         self.exercise, self.case, self.tried, self.results, self.expected = exercise, case, tried, results, expected
-        self.before = before
+        self.shares, self.before = shares, before
+
+    @cached_property
+    def not_refused(self):
+        """A sentence on a call that must raise an exception and does not, or ""."""
+        if not self.case.raises or (self.tried.crash and self.tried.crash.kind == self.case.raises):
+            return ""
+        got = f"raised {self.tried.crash.kind}" if self.tried.crash else "returned a result"
+        return f"With {self.case.label}: it must raise {self.case.raises}, as its docstring says, but it {got}."
 
     @cached_property
     def wrong(self):
         """The indices of the wrong results, or None if there are no results."""
+        if self.case.raises:
+            return []
         if self.results is None:
             return None
         pairs = zip(self.results, self.expected, strict=True)
@@ -215,16 +255,33 @@ class Finding:
     def other_dtype(self):
         """A sentence on a result whose dtype is not the one that the call asks for, or ""."""
         wanted = self.case.options.get("dtype")
-        if wanted is None or self.results is None or self.exercise.drive is not call:
+        if self.results is None or self.case.raises or self.exercise.drive is not call:
             return ""
-        for result, array in zip(self.exercise.results, self.results, strict=True):
-            if array.dtype != wanted:
+        for result, array, expected in zip(self.exercise.results, self.results, self.expected, strict=True):
+            if wanted is not None and array.dtype != wanted:
                 return f"{result.name} must have dtype {np.dtype(wanted)}, got {array.dtype}."
+            if array.dtype.kind == expected.dtype.kind == "f" and array.dtype.itemsize < expected.dtype.itemsize:
+                return f"{result.name} must have dtype {expected.dtype}, that of the arguments, got {array.dtype}."
         return ""
+
+    @cached_property
+    def memory(self):
+        """A sentence on a result that is no view though the docstring promises one, or shares memory though it must
+        not, or ""."""
+        if self.exercise.drive is not call or self.case.raises or self.tried.shares in (None, self.shares):
+            return ""
+        promised = "a view of" in (self.exercise.reference.__doc__ or "")
+        if promised and self.shares:
+            return "The result must be a view of its argument, as the docstring says: numbers are not copied."
+        if promised or self.shares:
+            return ""
+        return "The result shares its memory with an argument, so a change of one changes the other. Make a new array."
 
     @property
     def right(self):
-        return self.wrong == [] and not self.tried.changed and not self.other_dtype
+        return self.wrong == [] and not (
+            self.tried.changed or self.tried.broken or self.other_dtype or self.memory or self.not_refused
+        )
 
     @property
     def _worst(self):
@@ -276,7 +333,7 @@ class Finding:
 
     def draw(self, i):
         """Result i next to the right one, for a description."""
-        results, arguments = self.exercise.results, self._arguments
+        results, arguments = self.exercise.results, self.arguments
         earlier = [before for before in self.before if before.wrong is not None and i not in before.wrong]
         names = [result.name for result in results]
         return Draw(
@@ -301,11 +358,11 @@ class Finding:
         )
 
     @property
-    def _arguments(self):
+    def arguments(self):
         return dict(zip(argument_names(self.exercise), self.case.arguments, strict=False)) | self.case.options
 
     def description(self):
         """The description of a crash or of an output of the wrong kind."""
         if self.tried.crash:
-            return about_crash(self.tried.crash, self.case, self._arguments)
+            return about_crash(self.tried.crash, self.case, self.arguments)
         return about_structure(self.exercise, self.tried.output, self.expected)

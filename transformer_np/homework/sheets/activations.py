@@ -3,7 +3,7 @@
 import numpy as np
 
 from ... import functional as F
-from ..exercise import Case, Exercise, Result, draw_sizes
+from ..exercise import Case, Exercise, Result, draw_sizes, extended
 
 
 def draw(rng, letters="B T D"):
@@ -218,10 +218,12 @@ def tanh_cases(rng):
         *cases,
         Case("some x exactly 0", (with_zeros(rng, x),), sizes=sizes),
         Case("larger x", (4 * x,), sizes=sizes),
+        extended(Case("x of ±1,000", (1000 * x,), sizes=sizes)),
     ]
 
 
 def tanh(x):
+    x = np.clip(x, -40, 40)  # beyond, it is 1 to the last digit, and exp overflows
     return (np.exp(x) - np.exp(-x)) / (np.exp(x) + np.exp(-x))
 
 

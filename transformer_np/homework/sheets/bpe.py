@@ -121,6 +121,8 @@ def learn_cases(rng):
 
 def view_merges(case, output):
     """The pairs as one array, filled up with −1, with two rows more than a right answer can have."""
+    if not isinstance(output, list | tuple):
+        raise TypeError("the merges are a list")
     most = case.arguments[2] + 2
     rows = [[int(left), int(right)] for left, right in output][:most]
     return (np.array(rows + [[-1, -1]] * (most - len(rows))),)

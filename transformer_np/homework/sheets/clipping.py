@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import training
 from ...module import Parameter
-from ..exercise import Case, Exercise, Result, draw_sizes
+from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from .adam import flat
 
 
@@ -18,11 +18,14 @@ def clip_cases(rng):
         factor = norm / np.linalg.norm(flat(gradients))
         return Case(label, (values, [factor * g for g in gradients], max_norm), sizes=sizes)
 
+    overflown = case("a norm that is not finite", 3.0, 1.0)
+    overflown.arguments[1][1][0] = np.inf
     return [
         case("", rng.uniform(4, 8), float(rng.uniform(1.5, 2.5))),
         case("max_norm below 1", rng.uniform(2, 4), float(rng.uniform(0.2, 0.5))),
         case("a norm below max_norm", rng.uniform(2, 3), float(rng.uniform(3.5, 4))),
         case("a norm far below max_norm", rng.uniform(0.2, 0.4), float(rng.uniform(0.7, 0.9))),
+        extended(overflown),
     ]
 
 
@@ -43,7 +46,7 @@ def clip_grad_norm(parameters, max_norm):
     squares = [np.sum(p.grad**2) for p in parameters]
     norm = np.sqrt(sum(squares))
     factor = max_norm / norm
-    if norm > max_norm:
+    if norm > max_norm and np.isfinite(norm):
         for p in parameters:
             p.grad *= factor
     return norm
@@ -69,7 +72,7 @@ CLIP_GRAD_NORM = Exercise(
     drive=drive_clip,
     mistakes="""
 - each parameter by itself:
-    if norm > max_norm: for p in parameters: p.grad *= factor ->
+    if norm > max_norm and np.isfinite(norm): for p in parameters: p.grad *= factor ->
         for p in parameters:
             p.grad *= min(1, max_norm / np.linalg.norm(p.grad))
   Each parameter is clipped by its own norm. There is one norm over all parameters together, √(Σ g²), and one factor, so

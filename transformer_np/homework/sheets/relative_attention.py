@@ -234,6 +234,7 @@ def relative_cases(rng):
     single, single_sizes = of(T=1)
     heads, heads_sizes = of(H=T)
     same, same_sizes = of(K_v=sizes["K"])
+    fewer, fewer_sizes = of(S=T - 1)
     return [
         Case("", plain, sizes=sizes),
         Case("as many keys as queries", square, sizes=square_sizes),
@@ -245,10 +246,13 @@ def relative_cases(rng):
         Case("scores of ±10,000", large, sizes=sizes),
         Case("as many queries as heads", heads, sizes=heads_sizes),
         Case("K_v = K", same, sizes=same_sizes),
+        Case("fewer keys than queries", fewer, sizes=fewer_sizes, extended=True, raises="ValueError"),
     ]
 
 
 def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
+    if k.shape[-2] < q.shape[-2]:
+        raise ValueError("there are fewer keys than queries")
     scale = 1 / np.sqrt(q.shape[-1])
     content = (q + content_bias[:, None]) @ np.swapaxes(k, -1, -2)
     distances = (q + position_bias[:, None]) @ np.swapaxes(r, -1, -2)
@@ -412,7 +416,7 @@ RELATIVE_ATTENTION = Exercise(
 def relative_backward_cases(rng):
     cases = []
     for forward in relative_cases(rng):
-        if "10,000" in forward.label:  # all weights 0 or 1 there: no gradient
+        if forward.raises or "10,000" in forward.label:  # all weights 0 or 1 there: no gradient
             continue
         out, weights = F.relative_attention(*forward.arguments, **forward.options)
         arguments = rng.normal(size=out.shape), *forward.arguments, weights

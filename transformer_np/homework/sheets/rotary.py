@@ -31,10 +31,14 @@ def frequencies_cases(rng):
         extended(Case("linear scaling", (K,), {"scaling": _LINEAR}, {"K": K})),
         # 8000, 80, 0.8 and 0.008 turns: none between the two factors, where the two are mixed
         extended(Case("the scaling of Llama 3", (8,), {"scaling": llama3(50_000), "theta": 1e8}, {"K": 8})),
+        Case("an odd K", (K + 1,), extended=True, raises="ValueError"),
+        Case("theta=0", (K,), {"theta": 0.0}, extended=True, raises="ValueError"),
     ]
 
 
 def rotary_frequencies(K, theta=10000.0, scaling=None):
+    if K % 2 or theta <= 0:
+        raise ValueError("K must be even and theta positive")
     frequencies = theta ** (-np.arange(0, K, 2) / K)
     if scaling is None:
         return frequencies

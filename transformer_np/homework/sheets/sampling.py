@@ -32,6 +32,8 @@ def sampling_cases(rng):
         if np.any((left < limits[2]) & (least < 1 - limits[2])):  # what comes first, top-k or top-p, shows
             break
     large = 1e4 * np.sign(logits) + np.round(16 * logits) / 16  # a float32 holds them as they are
+    ties = np.round(logits)
+    ties[:, rng.permutation(sizes["V"])[: sizes["V"] // 2]] = 3.0  # more than top_k of them
     several = np.stack([logits, logits[::-1, ::-1]])
     return [
         Case("", (logits,), sizes=sizes),
@@ -47,6 +49,7 @@ def sampling_cases(rng):
             {"temperature": temperature, "top_k": top_k, "top_p": limits[2]}, sizes,
         ),
         Case("logits of ±10,000", (large,), {"temperature": 0.5}, sizes),
+        Case("equally likely tokens", (ties,), {"top_k": top_k}, sizes),
         Case("logits of shape (2, B, V)", (several,), {"top_k": top_k}, sizes),
         Case("one row, logits of shape (V,)", (logits[0],), {"temperature": temperature, "top_k": top_k}, sizes),
     ]  # fmt: skip

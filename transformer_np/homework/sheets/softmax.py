@@ -157,6 +157,8 @@ SOFTMAX_BACKWARD = Exercise(
     chapter="Backpropagation",
     place=8,
     mistakes="""
+- sum missing:  y * (dy - total) -> y * dy
+  The term −Σ dy · y is missing: this is y · dy. One larger weight makes all others smaller, because they add to 1.
 - only the diagonal:  y * (dy - total) -> dy * y * (1 - y)
   This is dy · y · (1 − y), the diagonal of the Jacobian alone, as if each output depended on its own input only. Every
   x is in the sum under every y: the off-diagonal terms −yᵢ yⱼ are missing.

@@ -52,7 +52,14 @@ def tiled_cases(rng):
         Case("heads, q of shape (B, H, T, K)", qkv(B, H), {"tile": 4}, sizes),
         Case("one sequence, q of shape (T, K)", qkv(), {"tile": 4}, sizes),
         Case("as many keys as queries", square, small, sizes | {"T": S}),
+        Case("a long sequence", _growing(*qkv(T=3, S=300)), {"tile": 64}, sizes | {"T": 3, "S": 300}),
     ]
+
+
+def _growing(q, k, v):
+    """Scores that go up and down along the keys, so that the largest so far is seldom in the last tile."""
+    along = np.abs(q).mean() * np.sin(np.arange(len(k)) / 23)[:, None]
+    return np.abs(q), k + along, v
 
 
 SCALE_MISTAKES = """

@@ -35,10 +35,13 @@ def window_cases(rng):
         Case("scores of ±10,000", (*far_apart(rng, q, k), v, w), {"causal": True}, sizes),
         Case("a longer sequence", (*qkv(T=37), w), sizes=sizes | {"T": 37}),
         Case("K_v = K", (*qkv(B, K_v=K), w), sizes=sizes | {"K_v": K}),
+        Case("a window below 0", (*plain, -1), sizes=sizes, extended=True, raises="ValueError"),
     ]
 
 
 def window_attention(q, k, v, window, causal=False):
+    if window < 0:
+        raise ValueError("window must be 0 or larger")
     T = q.shape[-2]
     behind = min(window, T - 1)
     ahead = 0 if causal else behind
@@ -188,7 +191,7 @@ WINDOW_ATTENTION = Exercise(
 def window_backward_cases(rng):
     cases = []
     for forward in window_cases(rng):
-        if "10,000" in forward.label:  # all weights 0 or 1 there: no gradient
+        if forward.raises or "10,000" in forward.label:  # all weights 0 or 1 there: no gradient
             continue
         q, k, v, window = forward.arguments
         out, weights = F.window_attention(q, k, v, window, **forward.options)

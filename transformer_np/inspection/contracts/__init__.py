@@ -31,6 +31,7 @@ RULES = {
     "copies stand alone": state.copies_stand_alone,
     "a refused call leaves nothing": state.a_refused_call_leaves_nothing,
 }
+BEFORE_GRADIENTS = "arguments are not changed", "gradients are added up"  # else the same mistake shows twice
 ADVICE = {  # the layers of the package do this; one that does not is right as long as it gets what it should
     "wrong ids are refused": state.wrong_ids_are_refused,
     "a wrong dout is refused": state.a_wrong_dout_is_refused,
@@ -82,7 +83,7 @@ def check_layer(layer, *inputs, on_fail="raise", rng=0, max_entries=10, **option
 
     layer: a Module; inputs: of one forward, in order; options: its keyword arguments, such as mask=…
     on_fail: "raise" an AssertionError that shows the report, or only "return" the report
-    max_entries: how many random entries of every array the gradient check compares
+    max_entries: how many random entries of every array the gradient check compares, or None for all
 
     The rules: shapes and dtype are kept and arguments left alone; every gradient agrees with finite differences and is
     added to Parameter.grad; train() and eval() differ as they should; copies, pickles and state_dict work; random
@@ -131,7 +132,8 @@ def _inputs_of(model, batch):
 
 def _check(module, inputs, options, rules, on_fail, rng, max_entries, is_causal):
     check_choice("on_fail", on_fail, ("raise", "return"))
-    check_at_least("max_entries", max_entries, 1)
+    if max_entries is not None:
+        check_at_least("max_entries", max_entries, 1)
     name = getattr(module, "__name__", type(module).__name__)
     if isinstance(module, type):
         raise TypeError(f"pass an object of the class, {name}(…), not the class {name} itself")
@@ -143,7 +145,7 @@ def _check(module, inputs, options, rules, on_fail, rng, max_entries, is_causal)
     case = Case(module, [_as_input(x) for x in inputs], options, as_rng(rng), max_entries, is_causal)
     report = ContractReport(name)
     for rule, function in rules.items():
-        needed = [*BASIC, *(["gradients are added up"] if rule == "gradients are right" else [])]
+        needed = [*BASIC, *(BEFORE_GRADIENTS if rule == "gradients are right" else ())]
         if any(report.messages.get(other) for other in needed):
             report.unasked.append(rule)
         else:

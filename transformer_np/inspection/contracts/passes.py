@@ -111,16 +111,18 @@ def wrong_gradient(entry, case):
     """A wrong gradient in words, with a guess at the mistake."""
     place = ", ".join(map(str, entry.index))
     ours, right = entry.analytic, entry.numeric
-    text = f"the gradient of {entry.name} is wrong at ({place}): backward gives {ours:.6g}, differences {right:.6g}."
+    text = (
+        f"the gradient of {entry.name} is wrong at ({place}): backward gives {ours:.6g}, differences give {right:.6g}."
+    )
     if not np.isfinite(ours):
         return f"{text} Look for a division by 0."
-    ratio = ours / right if right else np.inf
-    rows = {n for x in case.inputs if isinstance(x, np.ndarray) and x.ndim > 1 for n in (len(x), x[..., 0].size)}
     if right == 0:
         return f"{text} The output does not depend on it: does forward use a copy that was made in __init__?"
+    is_input = entry.name.startswith("input")
     if ours == 0:
-        added = "" if entry.name.startswith("input") else f" Does backward add to self.{entry.name}.grad?"
-        return f"{text} A path from the output is missing.{added}"
+        return f"{text} A path from the output is missing.{'' if is_input else f' Is self.{entry.name}.grad added to?'}"
+    ratio = ours / right
+    rows = {n for x in case.inputs if isinstance(x, np.ndarray) and x.ndim > 1 for n in (len(x), x[..., 0].size)}
     if abs(ratio + 1) < 1e-4:
         return f"{text} Only the sign is wrong."
     for n in rows - {1}:
@@ -128,6 +130,12 @@ def wrong_gradient(entry, case):
             return f"{text} It is {n} times too small: is there a mean where a sum belongs?"
         if abs(ratio / n - 1) < 1e-4:
             return f"{text} It is {n} times too large: is there a sum where a mean belongs?"
-    if np.isfinite(ratio) and abs(ratio * 2 - round(ratio * 2)) < 1e-4:
+    if abs(ratio) > 0.4 and abs(2 * ratio - round(2 * ratio)) < 1e-4:
         return f"{text} That is {ratio:g} times the right value."
+    ids = [x for x in case.inputs if isinstance(x, np.ndarray) and x.dtype.kind in "iu"]
+    if not is_input and any((x == entry.index[0]).sum() > 1 for x in ids):
+        return (
+            f"{text} The id {entry.index[0]} comes several times, and `grad[ids] += …` counts it once: "
+            "F.embedding_backward adds all."
+        )
     return text

@@ -239,8 +239,8 @@ def a_wrong_dout_is_refused(case):
         error = refusal(lambda: case.backward(module, np.ones(shape, case.dtype)))  # noqa: B023
         if error is None:
             yield (
-                f"backward accepted a dout of shape {shape} for an output of {output.shape}, and NumPy broadcast it. "
-                "Compare dout.shape with the shape of the output first."
+                f"backward accepted a dout of shape {shape} for an output of {output.shape}, and its gradients mean "
+                "nothing. Compare dout.shape with the shape of the output first."
             )
             return
         if has_gradient(module):

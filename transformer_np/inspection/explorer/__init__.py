@@ -4,7 +4,7 @@ The page contains its numbers, style and script; it needs no network. It shows t
 one backward pass in each head: weights, scores, q, k, v, and the gradients of the loss with respect to them.
 """
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,7 @@ from ...layers import MultiHeadAttention
 from ...models import Bert, Transformer
 from ...models.decoder_only import DecoderOnly
 from ...support.checks import as_ids
+from ...support.intercept import methods
 from .page import Page, assemble, encoded
 
 MOST_TOKENS = 64  # on either side: more words would not be readable
@@ -95,11 +96,13 @@ def explore(model, tokens, targets=None, labels=None):
     if read is None:
         raise TypeError(f"model must be a Transformer, a GPT, a Llama or a Bert, got {type(model).__name__}")
     ids = _sequence("tokens", tokens)
-    with _left_as_it_was(model):
+    with _left_as_it_was(model), ExitStack() as stack:
         reading = read(model, ids, targets, labels)
         _check_size(reading)
         model.eval(keep=True)
         caught = {name: [_Caught(layer) for layer in words.layers] for name, words in reading.words.items()}
+        for layer in [layer for layers in caught.values() for layer in layers]:
+            stack.enter_context(layer.catching())
         loss, dlogits = reading.loss()
         model.backward(dlogits)
         attentions = {name: _collect(reading.words[name], layers) for name, layers in caught.items()}
@@ -290,7 +293,10 @@ class _Caught:
         if not isinstance(layer, MultiHeadAttention):
             raise TypeError(f"expected a MultiHeadAttention, got {type(layer).__name__}")
         self.layer, self.mask, self.dout = layer, None, None
-        forward, backward = layer.forward, layer.backward
+
+    def catching(self):
+        """Inside the block, its passes are noted."""
+        forward, backward = self.layer.forward, self.layer.backward
 
         def catching_forward(x, memory=None, mask=None, cache=None):
             self.mask = mask
@@ -300,7 +306,7 @@ class _Caught:
             self.dout = dout.copy()
             return backward(dout)
 
-        layer.forward, layer.backward = catching_forward, catching_backward  # of this layer only
+        return methods(self.layer, {"forward": catching_forward, "backward": catching_backward})
 
     def arrays(self):
         """The arrays of an Attention for one layer, without the batch axis."""

@@ -3,7 +3,7 @@
 const colours = {};
 function readColours() {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ["pos", "neg", "weight", "cell", "page"]) {
+  for (const name of ["pos", "neg", "weight", "cell", "page", "rule", "text"]) {
     const hex = style.getPropertyValue(`--${name}`).trim();
     colours[name] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
   }

@@ -4,84 +4,96 @@ The page computes everything from the text that is typed into it. The scripts in
 `model.js` is the forward pass, and keeps every intermediate under the name that `Module.intermediates` gives it.
 """
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 import numpy as np
 
+from ... import functional as F
 from ...data import BPETokenizer, CharTokenizer, WordTokenizer
 from ...data.tokenizers import UNK
 from ...layers.activations import ACTIVATIONS
-from ...models import GPT, Transformer
-from . import MOST_TOKENS, explore, own_translation
-from .page import Page, assemble, encoded
+from ...layers.gated import GATED
+from ...models import GPT, Llama, Transformer
+from . import MOST_TOKENS
+from .lessons import lessons_for
+from .page import Page, assemble
+from .weights import FORMATS, packed, rounded
 
-MOST_BYTES = 3_000_000  # of a page: a mail or a learning platform takes it
+MOST_BYTES = 3_000_000  # of a page with whole float32: a mail or a learning platform takes it
+MOST_BYTES_ROUNDED = 6_000_000  # of a page with rounded weights
 
 STYLES = ("common.css", "live_page/page.css")
-FILES = "tensors tokenizers model decoding drawing state view_text view_model view_attention view_sum view_residual"
-FILES += " view_feed_forward view_lens main"
+FILES = (
+    "tensors weights tokenizers model backward decoding drawing state matrix_view steps view_text view_changes "
+    "view_effect view_heads view_residual view_lens view_units view_training view_flow lessons main"
+)
 SCRIPTS = ("elements.js", "heads.js", *(f"live_page/{name}.js" for name in FILES.split()))
 
 
 class LivePage(Page):
-    """The page that `explore_live` makes; weights: the format of the numbers in it, "float32" or "float16"."""
+    """The page that `explore_live` makes.
+
+    weights: the format of the numbers in it, "float32", "float16" or "int8";  model: a copy with these weights
+    """
 
     title = "Living model"
 
-    def __init__(self, page, weights):
+    def __init__(self, page, weights, model):
         super().__init__(page)
-        self.weights = weights
+        self.weights, self.model = weights, model
 
     def __repr__(self):
         size = len(self.page.encode()) / 1e6
         return f"<LivePage, {size:.1f} MB, weights in {self.weights}: show it in Jupyter, or .save('page.html')>"
 
 
-def explore_live(model, tokenizers, text):
+def explore_live(model, tokenizers, text, examples=()):
     """A page with the model itself in it: type a text, follow it through every layer, change a step and see the effect.
 
-    model: a Transformer or a GPT, with the tokenizers of `transformer-np train translate` or `train gpt`
-    tokenizers: for a Transformer a pair, (source, target); for a GPT its tokenizer
-    text: what the page begins with. It alone has gradients, those of `explore` for the model's own translation.
+    model: a Transformer, GPT or Llama, with the tokenizers of `transformer-np train translate` or `train gpt`
+    tokenizers: for a Transformer a pair, (source, target); for a decoder-only model its tokenizer
+    text: what the page begins with;  examples: other texts, one of which the button "Another" takes
 
-    The weights are float32, or float16 if the page would be larger than MOST_BYTES otherwise: then the page's model is
-    the one with the rounded weights. The page computes in float64. The given model does not change.
+    The weights are float32 if the page has at most MOST_BYTES then; otherwise float16, or int8 with a scale for each
+    row of a matrix, if it has at most MOST_BYTES_ROUNDED. The page's model is the one with the rounded weights
+    (`LivePage.model`). The page computes forward and backward passes in float64. The given model does not change.
 
     Raises TypeError for another model or tokenizer, and ValueError for a choice that the page does not have, a text
-    that is empty or too long, and a page that would still be larger than MOST_BYTES.
+    that is empty or too long, and a page that would still be too large.
     """
-    kind = next((kind for kind in (Transformer, GPT) if type(model) is kind), None)
+    kind = next((kind for kind in (Transformer, GPT, Llama) if type(model) is kind), None)
     if kind is None:
-        raise TypeError(f"model must be a Transformer or a GPT, got {type(model).__name__}")
+        raise TypeError(f"model must be a Transformer, a GPT or a Llama, got {type(model).__name__}")
     _check_choices(model.config)
     pair = _check_tokenizers(model, tokenizers)
-    ids = np.array(pair[0].encode(text), dtype=np.int64)
-    if not len(ids):
+    ids = pair[0].encode(text)
+    if not ids:
         raise ValueError("the text is empty: the page must begin with one")
-    if kind is GPT and pair[0].unknown(text):
+    if kind is Transformer and len(ids) > model.config.max_len:
+        raise ValueError(f"the text has {len(ids)} tokens, more than max_len = {model.config.max_len}")
+    if kind is not Transformer and pair[0].unknown(text):
         raise ValueError(f"the training text of the model does not have: {', '.join(map(repr, pair[0].unknown(text)))}")
-    for weights in ("float32", "float16"):
-        size = model.num_parameters() * np.dtype(weights).itemsize * 4 / 3  # in base64
-        if size <= MOST_BYTES:
-            page = _page(model, pair, text, ids, weights)
-            size = len(page.encode())
-            if size <= MOST_BYTES:
-                return LivePage(page, weights)
+    for weights in FORMATS:
+        most = MOST_BYTES if weights == "float32" else MOST_BYTES_ROUNDED
+        if model.num_parameters() * np.dtype(weights).itemsize > most:  # compressed, base64 is rarely shorter
+            size = model.num_parameters() * np.dtype(weights).itemsize * 4 / 3
+            continue
+        page = _page(model, pair, text, examples, weights)
+        size = len(page.encode())
+        if size <= most:
+            return LivePage(page, weights, rounded(model, weights))
     raise ValueError(
-        f"the page would have {size / 1e6:.1f} MB, more than {MOST_BYTES / 1e6:.1f} MB, even with float16 weights: the "
-        f"model has {model.num_parameters():,} parameters; use a shorter text or train a model with fewer layers"
+        f"the page would have {size / 1e6:.1f} MB, more than {most / 1e6:.1f} MB, even with int8 weights: the model "
+        f"has {model.num_parameters():,} parameters; use a shorter text or train a model with fewer layers"
     )
 
 
 def _check_choices(config):
     if getattr(config, "num_decoder_layers", 1) == 0 or getattr(config, "num_layers", 1) == 0:
         raise ValueError("the model must have at least one decoder block: this one has none")
-    if config.activation not in ACTIVATIONS:
-        raise ValueError(
-            f"the activation must be one of {', '.join(ACTIVATIONS)} for this page, got {config.activation!r}"
-        )
-    if getattr(config, "window", None) is not None:
-        raise ValueError(f"the model must see all tokens for this page, but its window is {config.window}")
+    known = (*ACTIVATIONS, *GATED)
+    if getattr(config, "activation", "silu") not in known:
+        raise ValueError(f"the activation must be one of {', '.join(known)} for this page, got {config.activation!r}")
 
 
 def _check_tokenizers(model, tokenizers):
@@ -97,52 +109,44 @@ def _check_tokenizers(model, tokenizers):
     return tokenizers
 
 
-def _page(model, tokenizers, text, ids, weights):
+def _page(model, tokenizers, text, examples, weights):
     """The HTML of the page, with weights in this format."""
-    model = _rounded(model, weights)
     arrays = {name: np.atleast_2d(parameter.data) for name, parameter in model.named_parameters()}
     data = {
         "kind": type(model).__name__,
-        "config": asdict(model.config),
+        "config": architecture(model),
         "parameters": model.num_parameters(),
         "tokenizers": [tokenizer.to_dict() | {"vocabulary": tokenizer.vocabulary} for tokenizer in tokenizers],
         "text": text,
+        "examples": list(examples),
         "most": MOST_TOKENS,
         "excluded": _excluded(model),
-        "gradients": _gradients(model, ids),
-        "format": weights,
+        "lessons": lessons_for(type(model).__name__),
         "shapes": [(name, *array.shape) for name, array in arrays.items()],
-        "weights": encoded(np.concatenate([array.ravel() for array in arrays.values()]), weights),
+        **packed(arrays.values(), weights),
     }
     return assemble(LivePage.title, "live_page/page.html", STYLES, SCRIPTS, data)
 
 
-def _rounded(model, weights):
-    """A float32 copy of the model, its weights rounded to this format. Raises ValueError for weights too large."""
-    with np.errstate(over="ignore"):
-        state = {name: array.astype(weights).astype(np.float32) for name, array in model.state_dict().items()}
-    copy = type(model)(replace(model.config, dtype="float32", dropout=0.0))
-    copy.load_state_dict(state)
-    return copy
+def architecture(model):
+    """The config as the page reads it: one name for each choice of the models that it computes."""
+    config = asdict(model.config)
+    if isinstance(model, Transformer):
+        return config
+    config |= {"norm_first": True}
+    if isinstance(model, Llama):
+        frequencies = F.rotary_frequencies(config["d_head"], config["rope_theta"], config["rope_scaling"])
+        config |= {"norm": "rms", "layer_norm_eps": config["eps"], "activation": "silu", "gated": True}
+        return config | {"positions": "rotary", "frequencies": frequencies.tolist()}
+    if config["activation"] in GATED:
+        config |= {"gated": True, "activation": "silu" if config["activation"] == "gated_silu" else "gelu_tanh"}
+    if config["positions"] == "rotary":
+        config["frequencies"] = F.rotary_frequencies(config["d_model"] // config["num_heads"]).tolist()
+    if config["positions"] == "alibi":
+        config["slopes"] = (-F.alibi_bias(config["num_heads"], 2, dtype=np.float64)[:, 1, 0]).tolist()
+    return config
 
 
 def _excluded(model):
     """The tokens that the model never writes: <unk>, and all special tokens in a GPT, whose texts have none."""
     return list(range(UNK + 1)) if isinstance(model, GPT) else [UNK]
-
-
-def _gradients(model, ids):
-    """The loss and the gradients of weights and scores, as `explore` computes them, with the ids that they belong to;
-    None for a single token of a GPT, which has no loss."""
-    target = None
-    if isinstance(model, GPT):
-        if len(ids) < 2:
-            return None
-    else:
-        target = own_translation(model, ids, _excluded(model)).tolist()
-    explorer = explore(model, ids, target)
-    found = {
-        name: {"dweight": encoded(attention.dweights), "dscore": encoded(attention.dscores)}
-        for name, attention in explorer.attentions.items()
-    }
-    return {"loss": explorer.loss, "source": ids.tolist(), "target": target, "arrays": found}

@@ -1,8 +1,20 @@
 // One token after another: the next-word distribution, and the choice from it.
 
-// softmax(logits / temperature); temperature 0 is greedy, and shows the distribution at temperature 1
-function distribution(logits, temperature) {
-  return softmax(logits.map((value) => value / (temperature || 1)));
+// The distribution that a token is drawn from: softmax(logits / temperature), restricted to the topK likeliest tokens and
+// then to the likeliest that together just reach topP. Temperature 0 is greedy, and shows the distribution at temperature 1.
+function distribution(logits, { temperature = 0, topK = 0, topP = 1 } = {}) {
+  const probabilities = softmax(logits.map((value) => value / (temperature || 1)));
+  if (!temperature || (!topK && topP >= 1)) return probabilities;
+  const order = ranked(probabilities, topK || probabilities.length);
+  const total = order.reduce((sum, { p }) => sum + p, 0);
+  const kept = new Float64Array(probabilities.length);
+  let before = 0; // the probability of all tokens ranked above this one
+  order.forEach(({ id, p }, i) => {
+    if (i === 0 || before < topP) kept[id] = p;
+    before += p / total;
+  });
+  const sum = kept.reduce((a, b) => a + b, 0);
+  return kept.map((p) => p / sum);
 }
 
 // A uniform number in [0, 1) that depends only on the seed and the step, so that a change of the model alone changes
@@ -15,12 +27,12 @@ function uniform(seed, step) {
 }
 
 // The likeliest token, the first of equally likely ones; or with a temperature one that is drawn.
-function choose(logits, temperature, seed, step) {
-  if (!temperature) return logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
-  const probabilities = distribution(logits, temperature);
-  let rest = uniform(seed, step);
+function choose(logits, how, step) {
+  if (!how.temperature) return logits.indexOf(logits.reduce((a, b) => Math.max(a, b)));
+  const probabilities = distribution(logits, how);
+  let rest = uniform(how.seed, step);
   const drawn = probabilities.findIndex((p) => (rest -= p) < 0);
-  return drawn < 0 ? probabilities.length - 1 : drawn;
+  return drawn < 0 ? probabilities.indexOf(Math.max(...probabilities)) : drawn;
 }
 
 // Tokens with their probabilities, the likeliest first.
@@ -29,29 +41,36 @@ function ranked(probabilities, count) {
   return order.slice(0, count);
 }
 
-// Decode up to `steps` tokens behind the given ones, or until the end token, and yield the state after each forward:
+// Decode up to `steps` tokens behind the given ones, or until the end token, and yield the run after each forward:
 //   chosen: the tokens, given: the ids that the decoder read, values: the intermediates
 //   unread: how many of the chosen tokens it has not read: 1 for the last of all, which nothing follows
-//   known: tokens that are chosen already; longest: how many tokens the model reads at once
-//   end: the end token, or null for a text that never ends and goes on from its last tokens
+//   src, changes, encoded, weights: what they were computed with
+// how: temperature, topK, topP, seed;  known: tokens that are chosen already;  before: an earlier run, whose beginning
+// is not computed again;  longest: how many tokens the model reads at once
+// end: the end token, or null for a text that never ends and goes on from its last tokens
 function* decode(
   model,
   src,
   prompt,
-  { known = [], steps, temperature = 0, seed = 1, end = null, longest, changes = [] },
+  { known = [], steps, how = {}, end = null, longest, changes = [], before = null },
 ) {
   const chosen = known.slice(0, steps);
-  const memory = model.encode?.(src, changes);
+  const { weights } = model;
+  const same =
+    before?.weights === weights && JSON.stringify([before.src, before.changes]) === JSON.stringify([src, changes]);
+  const encoded = same ? before.encoded : model.encode?.(src, changes);
   for (;;) {
     const over = chosen.length > 0 && chosen.at(-1) === end;
     const given = [...prompt, ...(over ? chosen.slice(0, -1) : chosen)].slice(-longest);
-    const values = model.forward(memory, given, changes);
-    yield { chosen: [...chosen], given, values, unread: over ? 1 : 0 };
+    const values = model.forward(encoded, given, changes, before);
+    const run = { given, values, src, changes, encoded, weights };
+    before = run;
+    yield { ...run, chosen: [...chosen], unread: over ? 1 : 0 };
     if (over || chosen.length >= steps) return;
     const logits = model.writable(values["output.out"].row(given.length - 1));
-    chosen.push(choose(logits, temperature, seed, chosen.length));
+    chosen.push(choose(logits, how, chosen.length));
     if (chosen.at(-1) === end || (end !== null && given.length === longest)) {
-      yield { chosen: [...chosen], given, values, unread: 1 };
+      yield { ...run, chosen: [...chosen], unread: 1 };
       return;
     }
   }

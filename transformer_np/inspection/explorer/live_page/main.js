@@ -1,14 +1,6 @@
-// The page: what is drawn when, the tabs, and the words that depend on the kind of model.
+// The page: what is drawn when, and the words that depend on the kind of model.
 
-const TABS = {
-  attention: { title: "Attention", draw: drawAttention },
-  sum: { title: "Σ A·v → Wᴼ", draw: drawSum },
-  residual: { title: "Residual stream", draw: drawResidual },
-  ffn: { title: "Feed-forward", draw: drawFeedForward },
-  lens: { title: "Logit lens", draw: drawLens },
-};
-
-// Choose what is looked into: { kind, layer, head, key } and the rows { source, target }.
+// Choose what is looked into: { kind, layer, head, step, column, show } and the rows { source, target }.
 function select({ source, target, ...chosen }) {
   if (source !== undefined) state.place.source = source;
   if (target !== undefined) state.place.target = target;
@@ -17,87 +9,69 @@ function select({ source, target, ...chosen }) {
 }
 
 function draw() {
-  state.key = Math.min(state.key, words(state.kind.keys).length - 1);
   drawText();
-  drawBefore();
+  drawEffect();
   drawChanges();
-  drawModel();
-  byId("inside-title").textContent = `${capital(nameOf(here()))}`;
-  drawTabs();
-  TABS[state.tab].draw();
+  drawHeads();
+  drawFlow();
+  rank();
 }
-
-function drawTabs() {
-  const tabs = Object.entries(TABS).map(([name, { title }]) => {
-    const on = name === state.tab;
-    const tab = choice(
-      name,
-      { here: on },
-      () => {
-        state.tab = name;
-        draw();
-      },
-      title,
-    );
-    for (const [attribute, text] of Object.entries({
-      id: `tab-${name}`,
-      role: "tab",
-      "aria-selected": on,
-      "aria-controls": `panel-${name}`,
-    }))
-      tab.setAttribute(attribute, text);
-    byId(`panel-${name}`).hidden = !on;
-    return tab;
-  });
-  redraw(byId("tabs"), ...tabs);
-}
-
-const TEXTS = {
-  Transformer: {
-    title: "A living translator",
-    about:
-      "The trained encoder–decoder itself is in this page. Type a sentence, look inside, change a step and see " +
-      "the translation change.",
-    "text-title": "Sentence",
-    "output-title": "Translation",
-    next: `Next ${UNIT}`,
-    finish: "To the end",
-  },
-  GPT: {
-    title: "A living GPT",
-    about:
-      "The trained model itself is in this page. Type a beginning, look inside, change a step and see what it writes.",
-    "text-title": "Beginning",
-    "output-title": "Text",
-    next: `Next ${UNIT}`,
-    finish: `${MORE} more`,
-  },
-};
 
 function nameEverything() {
-  const texts = TEXTS[data.kind];
-  for (const [id, text] of Object.entries(texts)) byId(id).textContent = text;
-  document.title = texts.title;
-  const { d_model: D } = data.config;
+  const title = translates ? "A living translator" : "A living GPT";
+  byId("title").textContent = document.title = title;
+  byId("text-title").textContent = translates ? "Sentence" : "Beginning";
+  byId("reads").hidden = !translates;
+  byId("writes-title").textContent = translates ? "writes" : "reads";
+  byId("next").textContent = `Next ${UNIT}`;
+  byId("finish").textContent = translates ? "To the end" : `${MORE} more`;
   const parameters = data.parameters.toLocaleString("en");
   byId("foot").textContent =
-    `${parameters} parameters in ${data.format}, ${D} features, ${model.heads} heads. The page computes in this browser ` +
-    "and asks for nothing from a network. When the text changes, heads stay off, and the other changes are undone.";
+    `${parameters} parameters in ${data.format}, ${data.config.d_model} features, ${model.heads} heads. The page computes ` +
+    "forward and backward in this browser and asks for nothing from a network.";
+  byId("vocabulary").replaceChildren(
+    ...writer.vocabulary.slice(UNK + 1, 3000).map((word) => element("option", { value: visible(word) })),
+  );
 }
 
-nameEverything();
-readColours();
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+async function begin() {
+  model = modelFrom(data, await parametersFrom(data));
+  nameEverything();
   readColours();
-  draw();
-});
-listenToText();
-listenToModel();
-listenToAttention();
-listenToSum();
-listenToResidual();
-moveWithArrows(byId("tabs"));
-byId("remark").textContent = take(state.text);
-run();
-
-globalThis.live = { model, reader, writer, decode, choose, state, take, run, result: () => result }; // for the console
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+    readColours();
+    draw();
+  });
+  byId("large").addEventListener("click", () => {
+    const large = document.documentElement.classList.toggle("large");
+    byId("large").setAttribute("aria-pressed", String(large));
+    draw();
+  });
+  addEventListener("resize", () => result && draw());
+  listenToText();
+  listenToFlow();
+  listenToChanges();
+  listenToTraining();
+  listenToResidual();
+  listenToLessons();
+  moveWithArrows(byId("model"), () => model.heads);
+  byId("remark").textContent = take(state.text);
+  run();
+  const found = {
+    model,
+    reader,
+    writer,
+    decode,
+    choose,
+    distribution,
+    backward,
+    crossEntropy,
+    state,
+    take,
+    run,
+    gradients,
+    goTo,
+  };
+  globalThis.live = { ...found, result: () => result, ranking: () => ranking.found }; // for the console
+}
+begin();

@@ -1,34 +1,56 @@
-// The forward pass of the encoder–decoder and of GPT, step by step. Every intermediate is kept under the dotted name
-// that Python's `model.intermediates()` gives it; the output of a module is kept under its name with ".out".
+// The forward pass of the encoder–decoder and of decoder-only models, step by step. Every intermediate is kept under the
+// dotted name that Python's `model.intermediates()` gives it; the output of a module is kept under its name with ".out".
 //
 // A change is one of
 //   { type: "head", path, head }                      the head's output A v is 0
+//   { type: "uniform", path, head }                   the head looks at all keys it sees alike
 //   { type: "key", path, head, key }                  the key is hidden from all queries of the head
 //   { type: "score", path, head, query, key, value }  the score is replaced, unless a mask hides it
 //   { type: "replace", name, position, vector }       the row of an intermediate (T, D) is replaced
+//   { type: "off", name }                             an intermediate (T, D) is 0, such as the output of a sub-layer
+//   { type: "scale" }, "mask", "positions", "residual"     the model has no division by √K, no causal mask, no
+//                                                     positions in its input, no residual paths
 // path: the name of an attention layer, such as "decoder.0.cross_attention"
 
 class Forward {
-  constructor(model, changes, earlier = {}) {
-    Object.assign(this, { model, changes, values: { ...earlier } });
+  // before: an earlier run of the same model with the same changes, whose first `start` tokens are the same. A query
+  // sees no later token, so these rows are not computed again: the matrices that go through the layers have the new rows
+  // alone, and `keep` puts the earlier ones above them.
+  constructor(model, changes, { encoded = {}, before = null, start = 0 } = {}) {
+    Object.assign(this, { model, config: model.config, changes, before, start, values: { ...encoded } });
   }
 
   weight(name) {
     return this.model.weights[name];
   }
+  without(type) {
+    return this.changes.some((change) => change.type === type);
+  }
 
   // Keep an intermediate and return it: a Matrix, with the rows that a change replaces.
   keep(name, matrix) {
     let kept = matrix;
-    for (const { position, vector } of this.changes.filter(
-      (change) => change.type === "replace" && change.name === name,
-    )) {
-      if (position >= matrix.rows) continue;
-      if (kept === matrix) kept = matrix.map((value) => value); // it may also be kept under another name
-      kept.row(position).set(vector);
+    const own = () => (kept = kept === matrix ? matrix.map((value) => value) : kept); // it may have another name too
+    for (const change of this.changes) {
+      if (change.name !== name) continue;
+      if (change.type === "off") own().data.fill(0);
+      else if (change.type === "replace") {
+        const row = change.position - this.start;
+        if (row >= 0 && row < matrix.rows) own().row(row).set(change.vector);
+      }
     }
-    this.values[name] = kept;
+    this.values[name] = this.whole(this.before?.[name], kept);
     return kept;
+  }
+
+  // The rows of an earlier run, and the new ones below. Columns that the earlier rows do not have are filled.
+  whole(earlier, rows, columns = rows.columns, fill = 0) {
+    if (!this.start) return rows;
+    const all = new Matrix(this.start + rows.rows, columns);
+    if (fill && earlier.columns < columns) all.data.fill(fill);
+    for (let t = 0; t < this.start; t++) all.row(t).set(earlier.row(t).subarray(0, columns));
+    all.data.set(rows.data, this.start * columns);
+    return all;
   }
 
   linear(path, name, x) {
@@ -36,75 +58,92 @@ class Forward {
   }
 
   norm(path, x) {
-    const { y, normal, inverse } = layerNorm(
-      x,
-      this.weight(`${path}.gamma`),
-      this.weight(`${path}.beta`),
-      this.model.config.layer_norm_eps,
-    );
+    const { y, normal, inverse } = this.model.normed(path, x);
     this.keep(`${path}.x_hat`, normal);
-    this.keep(`${path}.inv_std`, inverse);
+    this.keep(`${path}.${this.config.norm === "rms" ? "inv_rms" : "inv_std"}`, inverse);
     return this.keep(`${path}.out`, y);
   }
 
   // Post-norm: LayerNorm(x + sublayer(x)); norm_first: x + sublayer(LayerNorm(x))
   addNorm(path, x, sublayer) {
-    const { norm_first: first } = this.model.config;
-    const y = first ? add(x, sublayer(this.norm(`${path}.norm`, x))) : this.norm(`${path}.norm`, add(x, sublayer(x)));
+    const sum = (a, b) => (this.without("residual") ? b : add(a, b));
+    const y = this.config.norm_first
+      ? sum(x, sublayer(this.norm(`${path}.norm`, x)))
+      : this.norm(`${path}.norm`, this.keep(`${path}.sum`, sum(x, sublayer(x))));
     return this.keep(`${path}.out`, y);
   }
 
   // x (T, D), memory (S, D) for cross-attention, else null; causal: whether a query sees no later key  ->  (T, D)
   attention(path, x, memory, causal) {
-    const { values } = this;
-    const source = memory ?? x;
-    const H = this.model.heads;
+    const { values, before, config } = this;
+    const [source, H, G] = [memory ?? x, this.model.heads, config.num_kv_heads ?? this.model.heads];
     this.keep(`${path}.x`, x);
-    if (memory) this.keep(`${path}.memory`, memory);
-    const [q, k, v] = [
-      ["_q", x],
-      ["_k", source],
-      ["_v", source],
-    ].map(([name, from]) => splitHeads(this.linear(path, name, from), H));
+    if (memory) values[`${path}.memory`] = memory;
+    const heads = (name, from, count) => {
+      const found = splitHeads(this.linear(path, `_${name}`, from), count);
+      return name !== "v" && config.frequencies
+        ? found.map((head) => rotary(head, config.frequencies, this.start))
+        : found;
+    };
+    const q = heads("q", x, H);
+    const grown = (name) => heads(name, source, G).map((head, g) => this.whole(before?.[`${path}.${name}`][g], head));
+    const known = memory && this.start; // the memory is the same at every step
+    const [k, v] = ["k", "v"].map((name) => (known ? before[`${path}.${name}`] : grown(name)));
+    const group = (h) => Math.floor((h * G) / H); // heads of queries share a head of keys and values
     const changes = this.changes.filter((change) => change.path === path);
-    const scores = q.map((query, h) =>
-      this.scores(
-        query,
-        k[h],
-        causal,
-        changes.filter(({ head }) => head === h),
-      ),
+    const at = (h) => changes.filter(({ head }) => head === h);
+    const is = (type, h) => at(h).some((change) => change.type === type);
+    const scores = q.map((query, h) => this.scores(query, k[group(h)], causal && !this.without("mask"), at(h), h));
+    const weights = scores.map((score, h) =>
+      softmaxRows(is("uniform", h) ? score.map((value) => (value === -Infinity ? value : 0)) : score),
+    ); // H of (T, S)
+    const outputs = weights.map((weight, h) =>
+      is("head", h) ? new Matrix(x.rows, v[group(h)].columns) : linear(weight, v[group(h)]),
     );
-    const weights = scores.map(softmaxRows); // H of (T, S)
-    const off = (h) => changes.some(({ type, head }) => type === "head" && head === h);
-    const heads = weights.map((weight, h) => (off(h) ? new Matrix(x.rows, v[h].columns) : linear(weight, v[h])));
-    Object.assign(values, { [`${path}.q`]: q, [`${path}.k`]: k, [`${path}.v`]: v });
-    Object.assign(values, { [`${path}.scores`]: scores, [`${path}.weights`]: weights });
-    const concat = this.keep(`${path}.concat`, mergeHeads(heads)); // (T, D)
+    const below = (name, matrices, fill) =>
+      (values[`${path}.${name}`] = matrices.map((matrix, h) =>
+        this.whole(before?.[`${path}.${name}`][h], matrix, matrix.columns, fill),
+      ));
+    below("q", q);
+    below("scores", scores, -Infinity);
+    below("weights", weights);
+    Object.assign(values, { [`${path}.k`]: k, [`${path}.v`]: v });
+    const concat = this.keep(`${path}.concat`, mergeHeads(outputs)); // (T, D)
     return this.keep(`${path}.out`, this.linear(path, "_o", concat));
   }
 
   // S = q kᵀ / √K of one head, −∞ where hidden: q (T, K), k (S, K)  ->  (T, S)
-  scores(q, k, causal, changes) {
-    const scores = tiedLinear(q, k).map((value) => value / Math.sqrt(q.columns));
-    for (const { type, query, key, value } of changes) {
-      if (type === "score" && query < q.rows && key < k.rows) scores.row(query)[key] = value;
-    }
+  scores(q, k, causal, changes, head) {
+    const [scale, { slopes, window }] = [this.without("scale") ? 1 : 1 / Math.sqrt(q.columns), this.config];
+    const scores = tiedLinear(q, k).map((value) => value * scale);
     for (let t = 0; t < q.rows; t++) {
-      for (const { type, key } of changes) if (type === "key" && key < k.rows) scores.row(t)[key] = -Infinity;
-      if (causal) scores.row(t).fill(-Infinity, t + 1);
+      const [row, query] = [scores.row(t), this.start + t];
+      if (slopes) for (let s = 0; s < row.length; s++) row[s] -= slopes[head] * Math.abs(query - s);
+      for (const change of changes) {
+        if (change.key >= row.length) continue;
+        if (change.type === "score" && change.query === query) row[change.key] = change.value;
+        if (change.type === "key") row[change.key] = -Infinity;
+      }
+      if (causal) row.fill(-Infinity, query + 1);
+      if (window != null && query > window) row.fill(-Infinity, 0, query - window);
     }
     return scores;
   }
 
   feedForward(path, x) {
+    const { activation, gated } = this.config;
+    const act = (matrix) => matrix.map((value) => ACTIVATIONS[activation][0](value));
     this.keep(`${path}.x`, x);
-    const before = this.keep(`${path}.before`, this.linear(path, "1", x));
-    const hidden = this.keep(`${path}.hidden`, before.map(ACTIVATIONS[this.model.config.activation]));
-    return this.keep(`${path}.out`, this.linear(path, "2", hidden));
+    let hidden;
+    if (gated) {
+      const opened = this.keep(`${path}.gate`, this.linear(path, "_gate", x));
+      const value = this.keep(`${path}.value`, this.linear(path, "1", x));
+      hidden = act(opened).map((factor, i) => factor * value.data[i]);
+    } else hidden = act(this.keep(`${path}.before`, this.linear(path, "1", x)));
+    return this.keep(`${path}.out`, this.linear(path, "2", this.keep(`${path}.hidden`, hidden)));
   }
 
-  // An encoder block, or with `causal` that of a GPT.
+  // An encoder block, or with `causal` that of a decoder-only model.
   encoderBlock(path, x, causal) {
     const a = this.addNorm(`${path}.add_norm1`, x, (y) => this.attention(`${path}.attention`, y, null, causal));
     return this.keep(
@@ -122,12 +161,21 @@ class Forward {
     );
   }
 
-  // Rows of the table, the embeddings of the ids  ->  (T, D)
-  embedding(path, ids) {
-    const table = this.weight(`${path}.table`);
-    const x = new Matrix(ids.length, table.columns);
-    ids.forEach((id, i) => x.row(i).set(table.row(id)));
-    return this.keep(`${path}.out`, x);
+  // Rows of the table, the embeddings of the ids, times a factor, plus the positions  ->  (T, D)
+  input(path, ids, { embedding, position, scale, at }) {
+    const table = this.weight(`${embedding}.table`);
+    const x = new Matrix(ids.length - this.start, table.columns);
+    for (let t = 0; t < x.rows; t++) x.row(t).set(table.row(ids[this.start + t]));
+    const D = x.columns;
+    let placed = this.keep(`${embedding}.out`, x);
+    if (scale !== 1) placed = placed.map((value) => value * scale);
+    if (position) {
+      const none = this.without("positions");
+      const row = (i) => this.start + Math.floor(i / D);
+      placed = placed.map((value, i) => value + (none ? 0 : at(row(i), i % D)));
+      placed = this.keep(`${position}.out`, placed);
+    }
+    return this.keep(path, placed);
   }
 
   output(x) {
@@ -145,6 +193,10 @@ class Model {
     for (const id of this.excluded) scores[id] = -Infinity;
     return scores;
   }
+  normed(path, x) {
+    const { layer_norm_eps: eps, norm } = this.config;
+    return layerNorm(x, this.weights[`${path}.gamma`], this.weights[`${path}.beta`], eps, norm !== "rms");
+  }
   // Scores of all tokens: x (T, D)  ->  (T, V)
   project(x) {
     const tied = this.weights["output.table"];
@@ -152,75 +204,78 @@ class Model {
   }
   // The scores that an earlier state of the residual stream would give (logit lens): x (T, D)  ->  (T, V)
   lens(x) {
-    const [gamma, beta] = [this.weights[`${this.finalNorm}.gamma`], this.weights[`${this.finalNorm}.beta`]];
-    return this.project(gamma ? layerNorm(x, gamma, beta, this.config.layer_norm_eps).y : x);
+    return this.project(this.weights[`${this.finalNorm}.gamma`] ? this.normed(this.finalNorm, x).y : x);
+  }
+  // How many rows of an earlier run { values, given, encoded, changes, weights } can be used again. The last row is
+  // always new: there must be something to compute.
+  known(before, encoded, given, changes) {
+    if (!before || before.encoded !== encoded || before.weights !== this.weights) return 0;
+    if (changes.some(({ type }) => type === "mask") || JSON.stringify(changes) !== JSON.stringify(before.changes))
+      return 0;
+    const differs = given.findIndex((id, t) => id !== before.given[t]);
+    return Math.min(differs < 0 ? given.length : differs, given.length - 1);
   }
 }
 
 class Transformer extends Model {
   finalNorm = "decoder_norm";
 
+  // The embedding and the positions of a side: √D · E + PE
+  side(path) {
+    const D = this.config.d_model;
+    const at = (position, feature) => sinusoid(position, feature, D);
+    return { embedding: `${path}.embedding`, position: `${path}.position`, scale: Math.sqrt(D), at };
+  }
+
   // src: ids of the source (S)  ->  the intermediates of the encoder
   encode(src, changes = []) {
     const run = new Forward(this, changes);
-    let x = this.input(run, "src_input", src);
+    let x = run.input("src_input.out", src, this.side("src_input"));
     for (let i = 0; i < this.config.num_encoder_layers; i++) x = run.encoderBlock(`encoder.${i}`, x, false);
     run.keep("memory", this.config.norm_first ? run.norm("encoder_norm", x) : x);
     return run.values;
   }
 
   // encoded: from `encode`, given: ids of the target so far, from the start token on (T)  ->  all intermediates
-  forward(encoded, given, changes = []) {
-    const run = new Forward(this, changes, encoded);
-    let x = this.input(run, "tgt_input", given);
+  forward(encoded, given, changes = [], before = null) {
+    const start = this.known(before, encoded, given, changes);
+    const run = new Forward(this, changes, { encoded, before: before?.values, start });
+    let x = run.input("tgt_input.out", given, this.side("tgt_input"));
     for (let i = 0; i < this.config.num_decoder_layers; i++) x = run.decoderBlock(`decoder.${i}`, x, encoded.memory);
     run.output(this.config.norm_first ? run.norm("decoder_norm", x) : x);
     return run.values;
   }
-
-  // √D · embedding + positional encoding
-  input(run, path, ids) {
-    const D = this.config.d_model;
-    const x = run
-      .embedding(`${path}.embedding`, ids)
-      .map((value, i) => value * Math.sqrt(D) + sinusoid(Math.floor(i / D), i % D, D));
-    return run.keep(`${path}.out`, run.keep(`${path}.position.out`, x));
-  }
 }
 
-class GPT extends Model {
+// A GPT or a Llama
+class DecoderOnly extends Model {
   finalNorm = "norm";
 
-  constructor(config, weights) {
-    super({ ...config, norm_first: true }, weights);
+  get side() {
+    const { positions, d_model: D } = this.config;
+    const table = this.weights["position.table"];
+    const at = positions === "learned" ? (t, i) => table.at(t, i) : (t, i) => sinusoid(t, i, D);
+    const position = ["learned", "sinusoidal"].includes(positions) ? "position" : null;
+    return { embedding: "embedding", position, scale: positions === "sinusoidal" ? Math.sqrt(D) : 1, at };
   }
 
   // ids: of the text so far (T)  ->  all intermediates. There is no source, so nothing is encoded before.
-  forward(_, ids, changes = []) {
-    const run = new Forward(this, changes);
-    const table = this.weights["position.table"];
-    let x = run.keep(
-      "position.out",
-      run.embedding("embedding", ids).map((value, i) => value + table.data[i]),
-    );
+  forward(_, ids, changes = [], before = null) {
+    const start = this.known(before, undefined, ids, changes);
+    const run = new Forward(this, changes, { before: before?.values, start });
+    let x = run.input("input", ids, this.side);
     for (let i = 0; i < this.config.num_layers; i++) x = run.encoderBlock(`blocks.${i}`, x, true);
     run.output(run.norm("norm", x));
     return run.values;
   }
 }
 
-function modelFrom({ kind, config, format, shapes, weights, excluded }) {
-  const numbers = numbersOf(weights, format);
-  const named = {};
-  let start = 0;
-  for (const [name, rows, columns] of shapes) {
-    named[name] = new Matrix(rows, columns, numbers.subarray(start, start + rows * columns));
-    start += rows * columns;
-  }
+// named: { name: Matrix }, the parameters
+function modelFrom({ kind, config, excluded }, named) {
   const tied = config.tie_embeddings;
-  if (kind === "GPT") {
+  if (kind !== "Transformer") {
     if (tied) named["output.table"] = named["embedding.table"];
-    return Object.assign(new GPT(config, named), { excluded });
+    return Object.assign(new DecoderOnly(config, named), { excluded });
   }
   named["tgt_input.embedding.table"] ??= named["src_input.embedding.table"]; // one vocabulary
   if (tied) named["output.table"] = named["tgt_input.embedding.table"];

@@ -1,69 +1,47 @@
 // What is chosen on the page, and what follows from it: the run of the model, with and without the changes.
 
-const model = modelFrom(data);
+let model; // set in main.js, when the weights are unpacked
 const translates = data.kind === "Transformer";
 const [reader, writer] = [data.tokenizers[0], data.tokenizers.at(-1)].map(tokenizerFrom);
 const END = translates ? data.config.eos_id : null;
 const CONTEXT = Math.min(data.config.max_len, data.most); // more tokens would not be readable
 const UNIT = { word: "word", char: "character", bpe: "token" }[writer.kind];
+const H = data.config.num_heads;
 
-// The kinds of attention. rows, keys: which words they belong to; path(layer): the name of the layer
+// The kinds of attention. rows, keys: which words they belong to; path(layer): the name of the layer; stack: of its block
+function kindOf(name, title, layers, rows, keys, stack, part) {
+  const block = (i) => `${stack}.${i}`;
+  return { name, title, layers, rows, keys, stack, part, block, path: (i) => `${block(i)}.${part}` };
+}
+const { num_encoder_layers: E, num_decoder_layers: D, num_layers: L } = data.config;
 const KINDS = translates
   ? [
-      {
-        name: "encoder",
-        title: "encoder self-attention",
-        layers: data.config.num_encoder_layers,
-        rows: "source",
-        keys: "source",
-        path: (i) => `encoder.${i}.attention`,
-      },
-      {
-        name: "decoder",
-        title: "decoder self-attention",
-        layers: data.config.num_decoder_layers,
-        rows: "target",
-        keys: "target",
-        path: (i) => `decoder.${i}.self_attention`,
-      },
-      {
-        name: "cross",
-        title: "cross-attention",
-        layers: data.config.num_decoder_layers,
-        rows: "target",
-        keys: "source",
-        path: (i) => `decoder.${i}.cross_attention`,
-      },
+      kindOf("encoder", "encoder self-attention", E, "source", "source", "encoder", "attention"),
+      kindOf("decoder", "decoder self-attention", D, "target", "target", "decoder", "self_attention"),
+      kindOf("cross", "cross-attention", D, "target", "source", "decoder", "cross_attention"),
     ].filter((each) => each.layers > 0)
-  : [
-      {
-        name: "decoder",
-        title: "self-attention",
-        layers: data.config.num_layers,
-        rows: "target",
-        keys: "target",
-        path: (i) => `blocks.${i}.attention`,
-      },
-    ];
+  : [kindOf("decoder", "self-attention", L, "target", "target", "blocks", "attention")];
 
 const state = {
   text: data.text,
   pieces: [], // of the text: { piece, id }
   fixed: [], // the tokens that the reader of the page has chosen by hand, from the first step on
   steps: translates ? null : 0, // how many tokens are written; null: up to the end token
-  temperature: 0,
-  seed: 1,
+  how: { temperature: 0, topK: 0, topP: 1, seed: 1 },
   kind: KINDS.at(-1),
   layer: KINDS.at(-1).layers - 1,
   head: 0,
   place: { source: 0, target: Infinity }, // the chosen row; Infinity: the newest
-  key: 0, // the chosen key
-  show: "weight",
-  tab: "attention",
+  column: 0, // of the matrix that is open
+  step: "weights", // the step of the computation that is open
+  show: "value",
+  numbers: false, // whether every cell of a wide matrix has its number
+  target: null, // { row, id }: the word that the loss expects there, if it is not the next one of the text
+  worked: null, // a step with the matrices of a lesson, in place of the one that is open
   changes: [],
 };
-let result = null; // of decoding: { chosen, given, values }
-let unchanged = null; // the same without the changes, if there are any
+let result = null; // of decoding, with the changes: { chosen, given, values, … }
+let unchanged = null; // the same without the changes: the result itself if there are none
 
 // --- the text --------------------------------------------------------------------------------------------------------
 
@@ -76,9 +54,9 @@ function take(text) {
   if (translates && pieces.length > CONTEXT)
     return `${pieces.length} tokens are too many for this page: at most ${CONTEXT}.`;
   const same = pieces.length === state.pieces.length && pieces.every(({ id }, i) => id === state.pieces[i].id);
-  if (!same) state.changes = state.changes.filter(({ type }) => type === "head"); // the others belong to a place
+  if (!same) state.changes = state.changes.filter(({ position, key }) => position === undefined && key === undefined);
   Object.assign(state, { text, pieces, fixed: same ? state.fixed : [] });
-  if (!same && !translates) state.steps = 0;
+  if (!same) Object.assign(state, { target: null, steps: translates ? state.steps : 0 });
   if (!same) state.place.target = Infinity;
   if (unknown.length) return `The model does not know ${unknown.map(quoted).join(", ")} and reads <unk>.`;
   if (pieces.length > CONTEXT) return `${pieces.length} tokens: the model reads the last ${CONTEXT}.`;
@@ -93,28 +71,22 @@ const tokenOf = (id) => visible(writer.vocabulary[id]);
 function words(side) {
   return side === "source" ? state.pieces.map(({ piece }) => visible(piece)) : result.given.map(tokenOf);
 }
-const isOver = () => result.unread > 0;
+const isOver = (run = result) => run.unread > 0;
 const firstRow = () => result.given.length - 1 - (result.chosen.length - result.unread); // the row of the first step
 
 // The token after each row of the target, null where none is chosen yet.
-const following = () => [...result.given.slice(1), isOver() ? result.chosen.at(-1) : null];
-function rowName(side, i) {
-  if (side === "source") return words("source")[i];
-  const next = following()[i];
-  return `→ ${next === null ? "…" : tokenOf(next)}`;
-}
-
+const following = (run = result) => [...run.given.slice(1), isOver(run) ? run.chosen.at(-1) : null];
 const place = (side = state.kind.rows) => Math.min(state.place[side], words(side).length - 1);
 const path = () => state.kind.path(state.layer);
 const value = (name) => result.values[name];
-const isHidden = (kind, t, s) => kind.keys === "target" && s > t;
+const isHidden = (kind, t, s) => kind.keys === "target" && s > t && !state.changes.some(({ type }) => type === "mask");
 
 // --- the run ---------------------------------------------------------------------------------------------------------
 
 // The changes as the model takes them: those for several heads or layers are several.
 function expanded(changes) {
   return changes.flatMap((change) => {
-    if (change.type === "replace") return [change];
+    if (change.kind === undefined) return [change];
     const kind = KINDS.find(({ name }) => name === change.kind);
     const layers = change.layer === null ? Array.from({ length: kind.layers }, (_, i) => i) : [change.layer];
     const heads = change.head === null ? Array.from({ length: model.heads }, (_, i) => i) : [change.head];
@@ -122,18 +94,10 @@ function expanded(changes) {
   });
 }
 
-function decoding(changes, known, src = source(), given = prompt()) {
+function decoding(changes, known, before, src = source(), given = prompt()) {
   const steps = state.steps ?? Math.min(CONTEXT, 2 * src.length + 10);
-  const { temperature, seed } = state;
-  return decode(model, src, given, {
-    known,
-    steps,
-    temperature,
-    seed,
-    end: END,
-    longest: CONTEXT,
-    changes: expanded(changes),
-  });
+  const options = { known, steps, how: state.how, end: END, longest: CONTEXT, changes: expanded(changes), before };
+  return decode(model, src, given, options);
 }
 
 function finished(steps) {
@@ -145,9 +109,17 @@ function finished(steps) {
 // The run without the changes; a dragged score does not make it again.
 let last = {};
 function runUnchanged() {
-  const key = JSON.stringify([source(), state.fixed, state.steps, state.temperature, state.seed]);
-  if (last.key !== key) last = { key, run: finished(decoding([], state.fixed)) };
+  const key = JSON.stringify([source(), state.fixed, state.steps, state.how]);
+  if (last.key !== key || last.run.weights !== model.weights)
+    last = { key, run: finished(decoding([], state.fixed, last.run)) };
   return last.run;
+}
+
+// The values of the changed (or unchanged) model for the text of a run, which is given to it word by word.
+function teacherForced(run, changes) {
+  if (JSON.stringify(run.changes) === JSON.stringify(changes)) return run.values;
+  const encoded = model.encode?.(run.src, changes);
+  return model.forward(encoded, run.given, changes);
 }
 
 let running = 0;
@@ -156,7 +128,7 @@ let running = 0;
 // for. known: the tokens that are there already
 function run(known = state.fixed) {
   const turn = ++running;
-  const steps = decoding(state.changes, known);
+  const steps = decoding(state.changes, known, result);
   const go = () => {
     if (turn !== running) return;
     const began = performance.now();
@@ -167,7 +139,8 @@ function run(known = state.fixed) {
     } while (!found.done && performance.now() - began < TURN);
     document.documentElement.dataset.ready = found.done ? turn : "";
     if (found.done) {
-      unchanged = state.changes.length ? runUnchanged() : null;
+      if (!state.changes.length) last = { key: null, run: result };
+      unchanged = state.changes.length ? runUnchanged() : result;
       draw();
     } else {
       drawText();
@@ -178,22 +151,29 @@ function run(known = state.fixed) {
 }
 const TURN = 60; // ms, after which the browser may do something else
 
-// The gradients of the text that the page began with: { dweight, dscore } of the chosen head, or null
-const gradientArrays = new Map();
+// --- the backward pass -----------------------------------------------------------------------------------------------
+
+// The word that the loss expects after each row: the next one of the text, or the one that is chosen here.
+function targets(run = result) {
+  const found = following(run);
+  const { target } = state;
+  if (target && target.row < found.length) found[target.row] = target.id;
+  if (found.every((id) => id === null)) found[found.length - 1] = best(run, found.length - 1);
+  return found;
+}
+const best = (run, t) => ranked(model.writable(run.values["output.out"].row(t)), 1)[0].id;
+
+// { loss, targets, gradients, weights } of the text that is shown, with the changes; computed once for a run
+let lastBackward = {};
 function gradients() {
-  const found = data.gradients;
-  const same = (a, b) => a.length === b.length && a.every((id, i) => id === b[i]);
-  if (!found || state.changes.length || !same(source(), found.source)) return null;
-  if (!same(result.given.slice(translates ? 1 : 0), found.target ?? found.source) || (translates && !isOver()))
-    return null;
-  const [T, S] = [words(state.kind.rows).length, words(state.kind.keys).length];
-  const start = (state.layer * model.heads + state.head) * T * S;
-  const ofHead = (name) => {
-    const text = found.arrays[state.kind.name][name];
-    if (!gradientArrays.has(text)) gradientArrays.set(text, numbersOf(text, "float32"));
-    return new Matrix(T, S, gradientArrays.get(text).subarray(start, start + T * S));
-  };
-  return { dweight: ofHead("dweight"), dscore: ofHead("dscore") };
+  const wanted = targets();
+  const key = JSON.stringify(wanted);
+  if (lastBackward.values !== result.values || lastBackward.key !== key) {
+    const { loss, dlogits } = crossEntropy(result.values["output.out"], wanted);
+    const { gradients, weights } = backward(model, result, dlogits);
+    lastBackward = { values: result.values, key, loss, targets: wanted, gradients, weights };
+  }
+  return lastBackward;
 }
 
 // --- changes ---------------------------------------------------------------------------------------------------------
@@ -210,4 +190,12 @@ function change(made) {
 function undo(made) {
   state.changes = state.changes.filter((each) => each !== made);
   run();
+}
+// Make a change, or undo it if it is there already.
+function toggle(made) {
+  const same = state.changes.find((each) =>
+    ["type", "kind", "layer", "head", "name"].every((key) => each[key] === made[key]),
+  );
+  if (same) undo(same);
+  else change(made);
 }

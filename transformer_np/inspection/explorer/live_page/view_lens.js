@@ -8,7 +8,7 @@ function drawLens() {
   const final = following()[t] ?? ranked(logits, 1)[0].id;
   byId("lens-text").replaceChildren(
     "Row ",
-    isolated(rowName("target", t)),
+    isolated(words("target")[t]),
     ": the output projection reads every state of the decoder, not only the last. The last column is p of ",
     isolated(quoted(tokenOf(final))),
     ".",

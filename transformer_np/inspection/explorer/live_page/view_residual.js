@@ -22,9 +22,9 @@ function stages(side) {
       ]
     : [
         { name: "embedding.out", label: "embedding E" },
-        { name: "position.out", label: "E + position" },
+        ...(value("position.out") ? [{ name: "position.out", label: "E + position" }] : []),
       ];
-  const layers = KINDS.find(({ rows }) => rows === side).layers;
+  const layers = KINDS.find(({ rows }) => rows === side)?.layers ?? 0;
   for (let i = 0; i < layers; i++) {
     [...parts, "feed_forward"].forEach((part, n) => {
       found.push({ name: `${stack}.${i}.${part}.out`, label: `+ ${titles[part]} ${i + 1}`, added: true });
@@ -42,7 +42,7 @@ function drawResidual() {
   const all = stages(side);
   byId("residual-text").replaceChildren(
     !translates ? "Row " : side === "source" ? "Encoder, word " : "Decoder, row ",
-    isolated(rowName(side, t)),
+    isolated(words(side)[t]),
     `: one vector of ${data.config.d_model} numbers goes up through the stack. Each sub-layer reads it and adds to it. `,
     "Full colour is the largest number of the line.",
   );
@@ -54,7 +54,7 @@ function drawResidual() {
     line.classList.toggle("on", changed);
     return line;
   });
-  fill(byId("residual-table"), ["", "length", "features"], rows);
+  fill(byId("residual-table"), ["state", "length", "features"], rows);
   const names = all.map(({ name, label, added }, i) => [
     name,
     added
@@ -85,17 +85,13 @@ function drawDonor() {
     byId("donor-note").textContent = text ? "The model cannot read this." : "";
     return;
   }
-  const key = JSON.stringify([text, side, state.temperature, state.seed]);
+  const key = JSON.stringify([text, side, state.how]);
   if (donor?.key === key) return;
   const ids = pieces.map(({ id }) => id);
   const given = translates ? prompt() : ids.slice(-CONTEXT);
   const steps = translates ? Math.min(CONTEXT, 2 * ids.length + 10) : 0;
   const run = finished(decode(model, ids, given, { steps, end: END, longest: CONTEXT }));
-  const next = [...run.given.slice(1), run.unread ? run.chosen.at(-1) : null];
-  const names =
-    side === "source"
-      ? pieces.map(({ piece }) => visible(piece))
-      : next.map((id) => `→ ${id === null ? "…" : tokenOf(id)}`);
+  const names = side === "source" ? pieces.map(({ piece }) => visible(piece)) : run.given.map(tokenOf);
   donor = { key, text, values: run.values, names };
   options(
     byId("donor-word"),
@@ -112,7 +108,7 @@ function replaceRow() {
   state.changes = state.changes.filter(
     (each) => !(each.type === "replace" && each.name === name && each.position === position),
   );
-  const word = rowName(state.kind.rows, position);
+  const word = words(state.kind.rows)[position];
   change({ type: "replace", name, position, vector, label, word, donor: donor.text, donorWord: donor.names[from] });
 }
 

@@ -1,95 +1,46 @@
-// The text, its tokens, the output step by step and the distribution of the next token.
+// The text, its tokens, and what the model writes.
 
-const BARS = 8;
 const MORE = 20; // tokens of a text without an end
 
 function drawText() {
-  const embedded = value(translates ? "src_input.out" : "position.out");
-  const past = translates ? 0 : state.pieces.length + result.chosen.length - result.given.length; // no longer read
-  const largest = largestOf(embedded.data);
-  const tokens = state.pieces.map(({ piece, id }, i) => {
-    const words = element("span", {}, isolated(visible(piece)), " ", element("small", {}, String(id)));
-    const chip = element("li", id === UNK ? { class: "unknown" } : {}, words);
-    chip.title = id === UNK ? "not in the vocabulary: <unk>" : `id ${id}`;
-    if (i >= past) chip.append(strip(embedded.row(i - past), `embedding and position of ${piece}`, largest));
-    return chip;
-  });
-  byId("tokens").replaceChildren(...tokens);
+  if (translates) drawTokens("tokens", "source", words("source"), place("source"), (i) => state.pieces[i].id);
+  drawTokens("steps", "target", words("target"), place("target"), (i) => result.given[i]);
+  if (isOver()) byId("steps").append(element("span", { class: "chip end" }, isolated(tokenOf(result.chosen.at(-1)))));
   byId("output").replaceChildren(isolated(output(result)));
-  drawSteps();
-  drawBars();
   byId("next").disabled = byId("finish").disabled = isOver();
   byId("restart").disabled = !result.chosen.length;
-  byId("temperature").disabled = byId("again").disabled = !state.temperature;
+  const { temperature } = state.how;
+  for (const id of ["temperature", "top-k", "top-p", "again"]) byId(id).disabled = !temperature;
   byId("temperature-value").textContent = Number(byId("temperature").value).toFixed(1);
+  byId("top-p-value").textContent = Number(byId("top-p").value).toFixed(2);
 }
 
-// The output without the changes.
-function drawBefore() {
-  byId("before").hidden = !unchanged;
-  if (unchanged) {
-    const same = output(unchanged) === output(result);
-    byId("before").replaceChildren(
-      same ? "The same as without your changes." : "Without your changes: ",
-      same ? "" : isolated(output(unchanged)),
+// The tokens that a side reads, each a row of the matrices. The chosen one is in sight.
+function drawTokens(id, side, names, at, idOf) {
+  const first = side === "target" ? firstRow() : Infinity;
+  const chips = names.map((name, i) => {
+    const classes = ["chip", i > first ? "own" : "", idOf(i) === UNK ? "unknown" : ""].filter(Boolean).join(" ");
+    const made = choice(
+      `${side} ${i}`,
+      { here: i === at, pressed: i === at, name: classes },
+      () => select({ [side]: i }),
+      isolated(name),
     );
-  }
+    made.title = idOf(i) === UNK ? "not in the vocabulary: <unk>" : `row ${i + 1}, id ${idOf(i)}`;
+    return made;
+  });
+  redraw(byId(id), ...chips);
+  const chosen = chips[at];
+  if (chosen)
+    byId(id).scrollLeft = Math.max(
+      0,
+      chosen.offsetLeft - byId(id).offsetLeft + chosen.offsetWidth - byId(id).clientWidth + 8,
+    );
 }
 
 function output({ chosen }) {
   if (translates) return writer.decode(chosen) || "…";
-  const written = writer.decode(chosen);
-  return `${state.text}${written}`;
-}
-
-function drawSteps() {
-  const next = following();
-  const chips = next.map((id, t) => {
-    const name = id === null ? "…" : tokenOf(id);
-    const own = t >= firstRow() && id !== null;
-    const label = id === null ? "the next token, not chosen yet" : `step ${t + 1}: ${name}`;
-    const options = {
-      here: t === place("target"),
-      pressed: t === place("target"),
-      label,
-      name: own ? "chip own" : "chip",
-    };
-    return choice(`step ${t}`, options, () => select({ target: t }), isolated(name));
-  });
-  const start = element("span", { class: "chip start" }, isolated(tokenOf(result.given[0])));
-  redraw(byId("steps"), ...(translates ? [] : [start]), ...chips);
-}
-
-function drawBars() {
-  const t = place("target");
-  const probabilities = distribution(model.writable(value("output.out").row(t)), state.temperature);
-  const best = ranked(probabilities, BARS).filter(({ p }) => p > 0);
-  const taken = following()[t];
-  const before = result.given.slice(0, t + 1).map(tokenOf);
-  const shown = writer.kind === "word" ? before.slice(-6).join(" ") : before.slice(-24).join("");
-  byId("bars-title").replaceChildren(`The ${UNIT} after `, isolated(quoted(shown)));
-  const step = t - firstRow();
-  const bars = best.map(({ id, p }, i) => {
-    const name = tokenOf(id);
-    const chosen = id === taken;
-    const label = `${name}: ${percent(p)}${chosen ? ", chosen" : ""}`;
-    const bar = choice(
-      `bar ${i}`,
-      { here: i === 0, label, pressed: chosen, name: "next" },
-      () => takeInstead(step, id),
-      isolated(name),
-      element("span", { class: "amount" }, percent(p)),
-    );
-    bar.disabled = step < 0;
-    tint(bar, p, 1, false);
-    return bar;
-  });
-  redraw(byId("bars"), ...bars);
-  const rest = Math.max(0, 1 - best.reduce((sum, { p }) => sum + p, 0));
-  const count = probabilities.filter((p) => p > 0).length - best.length;
-  const others = `${count} others: ${percent(rest)}.`;
-  const how = step < 0 ? "This one is in your text." : "Choose one to go on with it instead.";
-  byId("bars-note").textContent = `${count > 0 ? `${others} ` : ""}${how}`;
+  return `${state.text}${writer.decode(chosen)}`;
 }
 
 // Take another token at a step; what follows is written again.
@@ -100,11 +51,33 @@ function takeInstead(step, id) {
   run();
 }
 
+function type(text) {
+  byId("text").value = text;
+  byId("remark").textContent = take(text);
+  run();
+}
+
+function readHow() {
+  const drawn = byId("choice").value === "sample";
+  Object.assign(state.how, {
+    temperature: drawn ? Number(byId("temperature").value) : 0,
+    topK: Math.max(0, Math.round(Number(byId("top-k").value)) || 0),
+    topP: Number(byId("top-p").value),
+  });
+  state.fixed = [];
+  run();
+}
+
 function listenToText() {
   byId("text").value = state.text;
   byId("text").addEventListener("input", () => {
     byId("remark").textContent = take(byId("text").value);
     run();
+  });
+  byId("random").hidden = !data.examples.length;
+  byId("random").addEventListener("click", () => {
+    const others = data.examples.filter((text) => text !== byId("text").value);
+    type(others[Math.floor(Math.random() * others.length)]);
   });
   byId("restart").addEventListener("click", () => {
     Object.assign(state, { steps: 0, fixed: [] });
@@ -121,17 +94,14 @@ function listenToText() {
     state.place.target = Infinity;
     run(result.chosen);
   });
-  const temperature = () => {
-    state.temperature =
-      document.querySelector("input[name=choice]:checked").value === "greedy" ? 0 : Number(byId("temperature").value);
-    run();
-  };
-  for (const input of [byId("temperature"), ...document.querySelectorAll("input[name=choice]")])
-    input.addEventListener("input", temperature);
+  for (const id of ["choice", "temperature", "top-k", "top-p"]) byId(id).addEventListener("input", readHow);
   byId("again").addEventListener("click", () => {
-    state.seed++;
+    state.how.seed++;
+    state.fixed = [];
     run();
   });
-  moveWithArrows(byId("steps"));
-  moveWithArrows(byId("bars"));
+  for (const id of ["tokens", "steps", "bars"]) moveWithArrows(byId(id));
+  const known = reader.vocabulary.slice(UNK + 1).filter((word) => reader.kind === "word" && word.trim());
+  byId("words").hidden = !known.length;
+  byId("word-list").textContent = known.join(", ");
 }

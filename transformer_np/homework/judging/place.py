@@ -9,14 +9,14 @@ import contextlib
 import io
 from dataclasses import dataclass
 
-from ..judging.attempt import attempt, calls_in, guarded_numpy
-from ..judging.compare import close
-from ..judging.judge import Finding
-from .code import NUDGE, Family
+from .attempt import attempt, calls_in, guarded
+from .compare import close
 from .edits import KINDS, edits_of
+from .family import NUDGE, Family
+from .judge import Finding
 
 MOST_EDITS = 900
-WORK = 700_000  # calls that the interpreter counts, in all edited answers together
+WORK = 600_000  # calls that the interpreter counts, in all edited answers together
 OF_AN_EDIT = 600  # as many calls take as long as making it
 
 
@@ -49,7 +49,7 @@ def find_place(trials, answer, found):
     if not family.trees or not failed:
         return None
     search = _Search(trials, family, numbers)
-    with contextlib.redirect_stdout(io.StringIO()), guarded_numpy():
+    with contextlib.redirect_stdout(io.StringIO()), guarded():
         work = calls_in(lambda: attempt(trials.exercise, answer, trials.cases[numbers[0]]))
         most = min(MOST_EDITS, max(20, WORK // (work + OF_AN_EDIT)))
         likely = search.likely_statements(found)
@@ -84,7 +84,9 @@ def _lines_of_crash(finding):
 class _Search:
     def __init__(self, trials, family, numbers):
         self.trials, self.family, self.numbers = trials, family, numbers
-        self.expected = trials.expected
+
+    def right_at(self, number):
+        return self.trials.expected[number], self.trials.shares[number]
 
     def likely_statements(self, found):
         """{(first line, last line) of a statement: 0 if a small change of its value changes every wrong result of the
@@ -120,7 +122,6 @@ class _Search:
             _put(parent, index, node)
 
     def makes_right(self, edit):
-        ast.fix_missing_locations(ast.copy_location(edit.new, edit.node))
         edit.make()
         try:
             answer, steps = self.family.compiled()
@@ -132,7 +133,7 @@ class _Search:
         trials, case = self.trials, self.trials.cases[number]
         steps.begin()
         tried = attempt(trials.exercise, answer, case)
-        return Finding(trials.exercise, case, tried, trials.results(case, tried), self.expected[number]).right
+        return Finding(trials.exercise, case, tried, trials.results(case, tried), *self.right_at(number)).right
 
 
 def _values_of(node):

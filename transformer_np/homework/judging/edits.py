@@ -27,7 +27,7 @@ KINDS = {
     "writes into its input": "This writes into an array that the caller still needs.",
     "extra part": "There is a part too many here: a term, a factor or a function.",
     "extra line": "This line is one too many.",
-    "missing function": "A function is missing around this, such as a root or a sign.",
+    "missing function": "Something is missing around this: a function such as a root, or `1 − …`.",
     "missing factor": "A factor is missing here, or a division.",
     "missing term": "A term is missing here: something must be added or subtracted.",
     "missing argument": "An argument is missing in this call.",
@@ -86,6 +86,9 @@ class Edit:
     new: object
 
     def make(self):
+        if not hasattr(self.new, "lineno"):  # a part of the old node keeps its own place
+            ast.copy_location(self.new, self.node)
+        ast.fix_missing_locations(self.new)
         self._put(self.new)
 
     def undo(self):
@@ -104,6 +107,8 @@ def edits_of(tree):
     for parent, field, index, node, is_size in _places(tree):
         for number, group in enumerate(_GROUPS[:2] if is_size else _GROUPS):
             for kind, new in group(node, parent, field, names):
+                if is_size and kind == "name":
+                    continue
                 yield Edit(kind, number, node, parent, field, index, new)
 
 

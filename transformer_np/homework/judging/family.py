@@ -6,7 +6,7 @@ from types import CodeType, FunctionType
 
 import numpy as np
 
-from ..judging.attempt import is_students
+from .attempt import is_students
 
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
 _STEP, NUDGE = "_step_of_a_loop", "_slightly_different"
@@ -19,20 +19,21 @@ class Endless(Exception):
 class Family:
     """An answer and the functions and classes of its file that it calls.
 
-    trees: {name: syntax tree of its definition}, the answer first; file: their file; lines: its lines
+    of_student: whether it must be a student's code; trees: {name: syntax tree of its definition}, the answer first
+    file: their file; lines: its lines
     """
 
-    def __init__(self, answer):
+    def __init__(self, answer, of_student=True):
         self.answer, self.trees, self.lines = answer, {}, []
-        self.file = _file_of(answer)
+        self.file = _file_of(answer, of_student)
         self.space = _space_of(answer)
         if self.file is None or self.space is None:
             return
         linecache.checkcache(self.file)  # saved again since the last check
         self.lines = linecache.getlines(self.file, self.space)
         known = _definitions("".join(self.lines), self.file)
-        known = {name: tree for name, tree in known.items() if _is_at(tree, self.space.get(name))}
-        name = next((name for name, tree in known.items() if _is_at(tree, answer)), None)
+        known = {name: tree for name, tree in known.items() if _is_at(tree, self.space.get(name), self.file)}
+        name = next((name for name, tree in known.items() if _is_at(tree, answer, self.file)), None)
         left = [name] if name else []
         while left:
             name = left.pop(0)
@@ -81,9 +82,11 @@ class _Steps:
             raise Endless
 
 
-def _file_of(answer):
+def _file_of(answer, of_student):
     code = _code_of(answer)
-    return code.co_filename if code is not None and is_students(code.co_filename) else None
+    if code is None or (of_student and not is_students(code.co_filename)):
+        return None
+    return code.co_filename
 
 
 def _code_of(answer):
@@ -118,10 +121,10 @@ def _bound_name(node):
     return None
 
 
-def _is_at(tree, thing):
+def _is_at(tree, thing, file):
     """Whether a function or class is the one that a tree defines."""
     code = _code_of(thing)
-    if code is None or _file_of(thing) is None:
+    if code is None or code.co_filename != file:
         return False
     if isinstance(tree, ast.ClassDef):
         return isinstance(thing, type) and tree.lineno <= code.co_firstlineno <= tree.end_lineno

@@ -1,0 +1,79 @@
+"""pytest in a student's folder."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+from transformer_np import cli
+
+PLUGIN = "transformer_np.commands.homework_pytest"
+
+
+@pytest.fixture
+def homework(tmp_path, monkeypatch):
+    """A student's folder with three exercises: one right, one wrong, one not started."""
+    monkeypatch.chdir(tmp_path)
+    cli.main(["homework", "start", ".", "--only", "embedding", "relu", "softmax_backward"])
+    file = tmp_path / "homework.py"
+    text = file.read_text(encoding="utf-8")
+    for name, body in (("embedding", "return table[ids]"), ("softmax_backward", "return dy * y * (1 - y)")):
+        begin = text.index("raise NotImplementedError", text.index(f"def {name}("))
+        text = text[:begin] + body + text[begin + len("raise NotImplementedError") :]
+    file.write_text(text, encoding="utf-8")
+    (tmp_path / "progress.json").write_text("{}\n", encoding="utf-8")
+    return tmp_path
+
+
+def run(folder, *arguments):
+    command = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "--rootdir", ".", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.long
+def test_one_test_per_exercise(homework):
+    code, out = run(homework, "-v")
+    assert code == 1
+    assert re.findall(r"homework.py::(\w+) (PASSED|SKIPPED|FAILED)", out) == [
+        ("embedding", "PASSED"),
+        ("relu", "SKIPPED"),
+        ("softmax_backward", "FAILED"),
+    ]
+    assert "the diagonal of the Jacobian alone" in " ".join(out.split())
+    assert "Traceback" not in out
+    assert "judging" not in out
+    assert "homework.py: 1 of 3 exercises right, 1 wrong" in out
+    noted = json.loads((homework / "progress.json").read_text(encoding="utf-8"))
+    assert {name: entry["outcome"] for name, entry in noted.items()} == {
+        "embedding": "passed",
+        "softmax_backward": "wrong gradient",
+    }
+
+
+@pytest.mark.long
+def test_one_exercise_alone(homework):
+    code, out = run(homework, "homework.py", "-k", "relu", "-rs")
+    assert code == 0
+    assert "Next: transformer-np homework hint relu" in " ".join(out.split())
+    assert "1 skipped, 2 deselected" in out
+
+
+@pytest.mark.long
+def test_a_file_that_cannot_be_imported(homework):
+    (homework / "homework.py").write_text("# transformer-np homework\n1 / 0\n", encoding="utf-8")
+    code, out = run(homework)
+    assert code == 2
+    assert "homework.py cannot be imported. ZeroDivisionError" in out
+
+
+@pytest.mark.long
+def test_elsewhere_nothing_is_collected_or_loaded(tmp_path):
+    (tmp_path / "homework.py").write_text("x = 1\n", encoding="utf-8")
+    (tmp_path / "test_other.py").write_text(
+        "import sys\n\ndef test():\n    assert 'numpy' not in sys.modules\n", encoding="utf-8"
+    )
+    code, out = run(tmp_path)
+    assert (code, "1 passed" in out) == (0, True)

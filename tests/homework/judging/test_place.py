@@ -1,0 +1,109 @@
+"""The line of a mistake: one edit of the student's code makes the answer right."""
+
+from textwrap import dedent
+
+import pytest
+
+from transformer_np.homework import load
+from transformer_np.homework.submission import Checks
+
+
+@pytest.fixture
+def verdict_on(tmp_path):
+    def verdict_on(name, code):
+        file = tmp_path / "homework.py"
+        file.write_text("import numpy as np\n" + dedent(code), encoding="utf-8")
+        return Checks(load(file), seed=0).of(name).verdict
+
+    return verdict_on
+
+
+PLAIN = """
+    def softmax_backward(dy, y, axis=-1):
+        s = np.sum(dy * y, axis=axis, keepdims=True)
+        return y * (dy - s)
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "marked", "repaired"),
+    [
+        ("dy - s", "dy + s", "dy + s", "dy - s"),
+        ("axis=axis, keep", "axis=-1, keep", "np.sum(dy * y, axis=-1, keepdims=True)", "axis=axis"),
+        (", keepdims=True", "", "np.sum(dy * y, axis=axis)", "keepdims=True"),
+        ("np.sum(dy * y,", "np.sum(dy,", "dy", "dy * y"),
+        ("y * (dy - s)", "dy - s", "dy - s", "* y"),
+    ],
+)
+def test_the_expression_is_marked_and_the_repair_is_not_shown(verdict_on, old, new, marked, repaired):
+    verdict = verdict_on("softmax_backward", PLAIN.replace(old, new))
+    *_, here, line, marks = verdict.message.splitlines()
+    assert here == f"Here, line {verdict.line}:"
+    assert line[marks.index("^") : len(marks)] == marked
+    assert repaired in verdict.repair
+    assert verdict.repair.strip() not in verdict.message
+
+
+def test_a_helper_is_searched_too(verdict_on):
+    verdict = verdict_on(
+        "softmax",
+        """
+        def shifted(x, axis):
+            return x + np.maximum(x.max(axis, keepdims=True), np.finfo(float).min)
+
+
+        def softmax(x, axis=-1):
+            e = np.exp(shifted(x, axis))
+            total = e.sum(axis, keepdims=True)
+            return e / np.where(total == 0, 1, total)
+        """,
+    )
+    assert verdict.line == 4
+
+
+def test_a_method_of_a_class_is_searched(verdict_on):
+    verdict = verdict_on(
+        "Adam",
+        """
+        from transformer_np.training.optim import Optimizer
+
+
+        class Adam(Optimizer):
+            slots = ("m", "v")
+
+            def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+                self.betas, self.eps = betas, eps
+                super().__init__(parameters, lr)
+
+            def _update(self, p, g, m, v):
+                (a, b), t = self.betas, self.steps
+                m[:] = a * m + (1 - a) * g
+                v[:] = b * v + (1 - b) * g**2
+                p += self.lr * (m / (1 - a**t)) / (np.sqrt(v / (1 - b**t)) + self.eps)
+        """,
+    )
+    assert verdict.line == 17
+
+
+def test_an_edit_that_never_ends_is_given_up(verdict_on):
+    verdict = verdict_on(
+        "apply_merges",
+        """
+        def apply_merges(ids, merges):
+            ids = list(ids)
+            for pair in merges:
+                i = 0
+                while i < len(ids) - 1:
+                    if (ids[i], ids[i + 1]) == pair:
+                        ids[i : i + 2] = [merges[pair] + 1]
+                    i += 1
+            return ids
+        """,
+    )
+    assert not verdict.passed
+
+
+def test_what_needs_two_edits_has_no_line(verdict_on):
+    verdict = verdict_on("softmax_backward", "def softmax_backward(dy, y, axis=-1):\n    return dy")
+    assert verdict.line is None
+    assert "Here, line" not in verdict.message

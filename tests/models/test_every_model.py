@@ -1,0 +1,129 @@
+"""Every model, with each of its options: the contract, what a token reaches, the start, seeds, files."""
+
+import numpy as np
+import pytest
+
+from transformer_np import functional as F
+from transformer_np.inspection import check_model
+from transformer_np.inspection.samples import MODELS, model_of, small_model
+from transformer_np.training import load_model, save_checkpoint
+from transformer_np.training.checkpoint import model_header, model_tensors
+
+LLAMA3 = {
+    **{"rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 2.0},
+    "original_max_position_embeddings": 16,
+}
+GROUPED = {"num_heads": 6, "num_kv_heads": 2}
+OPTIONS = {  # name of the class and, after a comma, what is changed: the changes
+    **{name: {} for name in MODELS},
+    "Transformer, pre-norm": {"norm_first": True},
+    "Transformer, tied": {"tie_embeddings": True},
+    "Transformer, one table": {"tie_embeddings": True, "src_vocab_size": 13, "norm_first": True},
+    "Transformer, gelu, no encoder": {"activation": "gelu", "layer_norm_eps": 0.1, "num_encoder_layers": 0},
+    "GPT, untied, no bias": {"tie_embeddings": False, "bias": False},
+    "GPT, relu, dropout": {"activation": "relu", "dropout": 0.3},
+    "GPT, gelu, sinusoids": {"activation": "gelu", "positions": "sinusoidal"},
+    "GPT, rotary": {"positions": "rotary"},
+    "GPT, alibi": {"positions": "alibi"},
+    "GPT, grouped": {"num_kv_heads": 1},
+    "GPT, rms": {"norm": "rms"},
+    "GPT, window": {"window": 2},
+    "GPT, alibi, window, grouped": {"positions": "alibi", "window": 2, "num_kv_heads": 1},
+    "GPT, all": {"positions": "rotary", "norm": "rms", "activation": "gated_silu", "bias": False, **GROUPED},
+    "Llama, plain": {"num_kv_heads": 6, "num_heads": 6, "d_head": None},
+    "Llama, grouped, tied": {"tie_embeddings": True, "qkv_bias": False, **GROUPED},
+    "Llama, window, llama3": {"window": 2, "rope_scaling": LLAMA3},
+    "T5, v1.0": {"activation": "relu", "tie_embeddings": True},
+    "T5, v1.1": {"activation": "gated_gelu", "tie_embeddings": False},
+    "Bert, relu": {"activation": "relu"},
+    "Bert, bare": {"mlm_head": False, "pooler": False, "num_classes": None, "activation": "gelu_tanh"},
+    "TransformerXL, pre-norm": {"norm_first": True},
+    "TransformerXL, untied": {"tie_embeddings": False},
+    "TransformerXL, untied, pre-norm": {"tie_embeddings": False, "norm_first": True},
+}
+SIZES = {  # of fresh models
+    **{name: {"vocab_size": 50, "d_ff": 96} for name in ("GPT", "Llama", "TransformerXL")},
+    "T5": {"vocab_size": 50, "d_ff": 96, "d_head": 16},
+    "Transformer": {"src_vocab_size": 50, "tgt_vocab_size": 50, "d_ff": 96},
+}
+CAUSAL = [name for name in OPTIONS if not name.startswith(("Bert", "Word2Vec"))]
+
+
+def class_of(name):
+    return name.partition(",")[0]
+
+
+def first(output):
+    return output[0] if isinstance(output, tuple) else output
+
+
+@pytest.fixture
+def make(rng):
+    """make(name of OPTIONS, …) -> the model with random parameters, and a batch."""
+    return lambda name, **changes: model_of(class_of(name), rng, **OPTIONS[name] | changes)
+
+
+@pytest.mark.parametrize("entries", [1, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", OPTIONS)
+def test_the_contract(make, name, entries):
+    """All that the package asks of a model, the gradients of every parameter among it, and nothing to advise."""
+    model, batch = make(name)
+    assert not check_model(model, tuple(batch), causal=name in CAUSAL, max_entries=entries).advice
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_a_token_reaches_what_follows_and_nothing_before(make, name):
+    model, batch = make(name)
+    place, tokens = max((i, x) for i, x in enumerate(batch) if isinstance(x, np.ndarray))
+    model.eval()
+    before = first(model(*batch))
+    for t in range(tokens.shape[1]):
+        changed = tokens.copy()
+        changed[:, t] = np.where(tokens[:, t] == 6, 8, 6)  # no padding
+        after = first(model(*batch[:place], changed, *batch[place + 1 :]))
+        assert np.array_equal(after[:, :t], before[:, :t])
+        reached = range(t, min(tokens.shape[1], t + 1 if "window" in name else tokens.shape[1]))
+        assert all(not np.isclose(after[:, i], before[:, i], rtol=1e-6).all(axis=-1).any() for i in reached)
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_a_fresh_model_knows_nothing(rng, name):
+    model = small_model(class_of(name), **OPTIONS[name] | {"d_model": 48} | SIZES[class_of(name)])
+    ids = [rng.integers(3, 50, size=(64, 9)) for _ in range(2 if class_of(name) in ("Transformer", "T5") else 1)]
+    logits = first(model.eval()(*ids))
+    loss = F.cross_entropy(logits, rng.integers(logits.shape[-1], size=(64, 9)))[0]
+    assert -0.1 < loss - np.log(50) < 0.5  # half of the variance of the logits
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_same_seed_same_bits(name):
+    """Parameters, dropout, outputs and gradients."""
+
+    def one_step(seed):
+        model, (_, *batch) = small_model(class_of(name), **OPTIONS[name], seed=seed), MODELS[class_of(name)]
+        batch = [[m.astype(np.float32) for m in x] if isinstance(x, list) else x for x in batch]
+        output = first(model(*batch))
+        model.backward(output)
+        return [output, *(p.grad for p in model.parameters()), *(p.data for p in model.parameters())]
+
+    once, same, other = one_step(5), one_step(5), one_step(6)
+    assert all(np.array_equal(a, b) for a, b in zip(once, same, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(once, other, strict=True))
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_float32_inside_and_no_value_in_eval(make, name):
+    model, batch = make(name)
+    model(*batch)
+    assert {a.dtype for a in model.intermediates().values() if a.dtype.kind == "f"} <= {np.dtype("float32")}
+    model.eval()(*batch)
+    assert {value.rpartition(".")[2] for value in model.intermediates()} <= {"weights"}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_a_file_brings_the_model_back(make, name, tmp_path):
+    model, batch = make(name)
+    save_checkpoint(tmp_path / "model.safetensors", model_tensors(model), model_header(model))
+    again, _ = load_model(tmp_path / "model.safetensors")
+    assert again.config == model.config
+    assert np.array_equal(first(again.eval()(*batch)), first(model.eval()(*batch)))

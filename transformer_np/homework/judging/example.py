@@ -1,0 +1,73 @@
+"""The smallest failing call with its arguments, and the expected result beside the answer's: what is told when nothing
+is known about a mistake."""
+
+from inspect import signature
+
+import numpy as np
+
+from .describe.partial import number, place
+
+MOST_NUMBERS = 8  # of an array in a message
+PADDING = -1  # fills up the rows of ids of different lengths in a view
+
+
+def smallest_call(found):
+    """The text about the smallest failing call that returns something of the right shape, or "" if there is none."""
+    failing = [f for f in found if f.wrong and f.results[f.wrong[0]].shape == f.expected[f.wrong[0]].shape]
+    if not failing:
+        return ""
+    finding = min(failing, key=lambda f: sum(np.size(value) for value in f.arguments.values() if _is_array(value)))
+    i = finding.wrong[0]
+    draw = finding.draw(i)
+    wrong = np.argwhere(draw.wrong)
+    if not len(wrong):
+        return ""
+    index = tuple(int(n) for n in wrong[0])
+    calls = _own_call(finding, index)
+    if calls:
+        expected, got = (number(results[i][index]) for results in (finding.expected, finding.results))
+        return f"{calls} must be {expected}; yours is {got}."
+    row = index[:-1]
+    expected, got = (_written(results[i][row]) for results in (finding.expected, finding.results))
+    where = f"{draw.name}[{', '.join(map(str, row))}]" if row else draw.name
+    named = f" ({place(draw, index).rpartition(', ')[0]})" if row and place(draw, index)[:1] != "[" else ""
+    return f"In the call {_call(finding)}:\n    {where}{named} must be {expected}\n    yours is {got}"
+
+
+def _own_call(finding, index):
+    """The call for one number, if the case has a list of calls; ""."""
+    calls = finding.case.arguments[0] if len(finding.case.arguments) == 1 else None
+    if not isinstance(calls, list) or len(index) != 1 or index[0] >= len(calls):
+        return ""
+    names = signature(finding.exercise.reference).parameters
+    given = zip(names, calls[index[0]], strict=False)
+    return f"{finding.exercise.name}({', '.join(f'{name}={_written(value)}' for name, value in given)})"
+
+
+def _call(finding):
+    parts = []
+    for name, value in finding.arguments.items():
+        if _is_array(value) and np.size(value) > MOST_NUMBERS:
+            parts.append(f"{name} of shape {np.shape(value)}")
+        elif _is_array(value) or isinstance(value, int | float | str | bool | None):
+            parts.append(f"{name}={_written(value)}")
+        elif isinstance(value, list | tuple) and len(value) <= MOST_NUMBERS and len(str(value)) < 60:
+            parts.append(f"{name}={value}")
+    label = f" ({finding.case.label})" if finding.case.label else ""
+    return f"{finding.exercise.name}({', '.join(parts)}){label}"
+
+
+def _is_array(value):
+    return isinstance(value, np.ndarray)
+
+
+def _written(value):
+    if isinstance(value, float) and len(repr(value)) <= 12:
+        return repr(value)
+    value = np.asarray(value)
+    if value.ndim == 0:
+        return number(value[()]) if value.dtype.kind in "biuf" else repr(value[()])
+    if value.dtype.kind in "iu":
+        value = value[value != PADDING]
+    shown = ", ".join(map(number, value.ravel()[:MOST_NUMBERS]))
+    return f"[{shown}{', …' if value.size > MOST_NUMBERS else ''}]"

@@ -1,0 +1,102 @@
+"""Lessons of the living page: small text files, one each, that drive the page and ask for a prediction.
+
+    title: What a mask does                     at the top;  for: Transformer, or decoder-only, or any
+    words: Lucas will travel                    matrices of the lesson's own, and the names of their rows
+    matrix: X = 1 0 2; 0 1 1; 3 0 1
+
+    == The first words                          a step: its title, then commands, text, and a question if there is one
+    open: decoder weights layer=1 head=2 row=3
+    Row 3 has three weights that are not 0.
+
+    ? What happens to the first row without the mask?
+    - Nothing: it has only one key
+    * It looks at later words too              the right answer has the star
+    change: mask
+    Commands below the answers wait for the prediction, and so does this text.
+
+The commands are those of COMMANDS. `live_page/lessons.js` says what they do.
+"""
+
+from pathlib import Path
+
+from ....data.files import read_utf8
+
+FOLDER = Path(__file__).parent
+KINDS = {"any": ("Transformer", "GPT", "Llama"), "Transformer": ("Transformer",), "decoder-only": ("GPT", "Llama")}
+COMMANDS = "text open show change best undo choose write sgd trained product".split()
+
+
+def lessons_for(kind, files=None):
+    """The lessons for a model of this kind: those of the package, or those in `files`, in the order of their names."""
+    paths = sorted(FOLDER.glob("*.txt")) if files is None else files
+    lessons = [parsed(read_utf8(path), Path(path).name) for path in paths]
+    return [lesson for lesson in lessons if kind in KINDS[lesson["for"]]]
+
+
+def parsed(text, name):
+    """{title, for, words, matrices, steps} of a lesson. Raises ValueError that names the line that it cannot read."""
+    lesson = {"title": "", "for": "any", "words": [], "matrices": {}, "steps": []}
+    paragraph = False  # whether the next line of text goes on with the last paragraph
+    for number, line in enumerate(text.splitlines(), 1):
+        line, where = line.strip(), f"{name}, line {number}"
+        key, colon, rest = line.partition(": ")
+        steps = lesson["steps"]
+        step = steps[-1] if steps else None
+        if not line:
+            paragraph = False
+        elif line.startswith("== "):
+            steps.append({"title": line[3:], "text": [], "question": "", "answers": [], "right": None, "why": ""})
+            steps[-1] |= {"before": [], "after": []}
+        elif step is None:
+            if not colon or key not in ("title", "for", "words", "matrix"):
+                raise ValueError(
+                    f'{where}: expected title, for, words, matrix or a step such as "== Scores", got {line!r}'
+                )
+            _head(lesson, key, rest, where)
+        elif line.startswith("? "):
+            step["question"] = line[2:]
+        elif line[:2] in ("- ", "* ") and step["question"]:
+            if line[0] == "*":
+                step["right"] = len(step["answers"])
+            step["answers"].append(line[2:])
+        elif (colon and key in COMMANDS) or line in ("undo", "sgd", "trained"):
+            step["after" if step["answers"] else "before"].append([key, rest])
+        elif step["answers"]:
+            step["why"] = f"{step['why']} {line}".strip()
+        elif paragraph:
+            step["text"][-1] += f" {line}"
+        else:
+            step["text"].append(line)
+            paragraph = True
+            continue
+        paragraph = paragraph and bool(step) and bool(line) and not line.startswith(("== ", "? "))
+    _check(lesson, name)
+    return lesson
+
+
+def _head(lesson, key, rest, where):
+    if key == "matrix":
+        symbol, _, numbers = rest.partition(" = ")
+        try:
+            rows = [[float(number) for number in row.split()] for row in numbers.split(";")]
+        except ValueError:
+            raise ValueError(f'{where}: expected a matrix such as "X = 1 0; 0 1", got {rest!r}') from None
+        if len({len(row) for row in rows}) != 1 or not rows[0]:
+            raise ValueError(f"{where}: the rows of {symbol} must be equally long")
+        lesson["matrices"][symbol] = rows
+    elif key == "words":
+        lesson["words"] = rest.split()
+    elif key == "for" and rest not in KINDS:
+        raise ValueError(f"{where}: for must be one of {', '.join(KINDS)}, got {rest!r}")
+    else:
+        lesson[key] = rest
+
+
+def _check(lesson, name):
+    if not lesson["title"] or not lesson["steps"]:
+        raise ValueError(f'{name}: a lesson has a title and at least one step, such as "== Scores"')
+    for step in lesson["steps"]:
+        if step["question"] and (len(step["answers"]) < 2 or step["right"] is None):
+            raise ValueError(
+                f'{name}, "{step["title"]}": a question has at least two answers, the right one with a star'
+            )

@@ -1,0 +1,152 @@
+// A matrix as a picture: every number a colour, and written out where there is room. It is drawn on a canvas, because
+// a table with a thousand cells takes longer to draw than the model to compute.
+
+const WIDE = 12; // a matrix with more columns has colours alone, unless there is room
+
+// The size of a cell in CSS pixels, for a matrix that may be this wide. A tall one stays on the screen.
+function cellSize(matrix, width, all) {
+  const unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  const high = Math.max(140, innerHeight - 520 * unit);
+  const fits = matrix.rows * 15 * unit <= high && (matrix.columns <= WIDE || matrix.columns * 38 * unit <= width);
+  if (all || fits) {
+    const h = Math.max(15 * unit, Math.min(20 * unit, Math.floor(high / matrix.rows)));
+    return { w: 38 * unit, h: all ? 20 * unit : h, font: 12 * unit, written: true };
+  }
+  const cell = (length, count) => Math.max(3, Math.min(20 * unit, Math.floor(length / count)));
+  return { w: cell(width, matrix.columns), h: cell(high, matrix.rows), font: 0, written: false };
+}
+
+// A figure of a matrix.
+//   symbol, names: { rows, columns }: the words beside it, or undefined;  picked: { row, column }, either may be undefined
+//   pick(row, column): what a click does, if it does anything;  hidden(i, j): whether a mask hides the cell
+//   signed: two colours, else one for weights in 0 … 1;  most: the width in pixels;  all: whether all numbers are written
+function matrixFigure(
+  key,
+  { symbol, matrix, names = {}, picked = {}, pick, hidden = () => false, signed = true, most = 300, all, about },
+) {
+  const size = cellSize(matrix, most, all);
+  const label = `${about ?? symbol}, ${matrix.rows} × ${matrix.columns}`;
+  const canvas = element("canvas", { class: "matrix" });
+  const caption = element("figcaption", {}, symbol, " ", element("small", {}, `${matrix.rows} × ${matrix.columns}`));
+  const columns = names.columns && size.w >= 14;
+  const grid = element("div", { class: "grid" });
+  if (names.rows && size.h >= 10) grid.append(rowHeads(names.rows, size, picked.row));
+  const drawn = element("div", {}, canvas);
+  if (columns) drawn.prepend(columnHeads(names.columns, size, picked.column));
+  grid.append(drawn);
+  paintCells(canvas, matrix, size, { picked, hidden, signed });
+  const spot = (event) => {
+    const box = canvas.getBoundingClientRect();
+    const at = (offset, length, count) => Math.max(0, Math.min(count - 1, Math.floor((offset / length) * count)));
+    return [
+      at(event.clientY - box.top, box.height, matrix.rows),
+      at(event.clientX - box.left, box.width, matrix.columns),
+    ];
+  };
+  canvas.addEventListener("pointermove", (event) => {
+    const [i, j] = spot(event);
+    const word = (list, n) => (list ? `${list[n]}, ` : "");
+    readOut(
+      event,
+      `${word(names.rows, i)}${word(names.columns, j)}row ${i + 1}, column ${j + 1}: ${hidden(i, j) ? "hidden" : precise(matrix.at(i, j))}`,
+    );
+  });
+  canvas.addEventListener("pointerleave", () => (byId("readout").hidden = true));
+  if (pick) {
+    const here = `row ${(picked.row ?? 0) + 1}, column ${(picked.column ?? 0) + 1}`;
+    Object.entries({
+      tabindex: 0,
+      role: "application",
+      "data-key": key,
+      "aria-roledescription": "matrix",
+      "aria-label": `${label}; ${here}; arrow keys move`,
+    }).forEach(([name, text]) => canvas.setAttribute(name, text));
+    canvas.classList.add("live");
+    canvas.addEventListener("click", (event) => pick(...spot(event)));
+    canvas.addEventListener("keydown", (event) => {
+      const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      if (!moves) return;
+      event.preventDefault();
+      const within = (n, count) => Math.max(0, Math.min(count - 1, n));
+      pick(within((picked.row ?? 0) + moves[0], matrix.rows), within((picked.column ?? 0) + moves[1], matrix.columns));
+    });
+  } else {
+    canvas.setAttribute("role", "img");
+    canvas.setAttribute("aria-label", label);
+  }
+  return element("figure", {}, caption, grid);
+}
+
+function rowHeads(words, size, picked) {
+  const heads = words.map((word, i) => element("span", i === picked ? { class: "on" } : {}, isolated(word)));
+  const list = element("div", { class: "row-heads", "aria-hidden": "true" }, ...heads);
+  list.style.setProperty("--h", `${size.h}px`);
+  return list;
+}
+
+function columnHeads(words, size, picked) {
+  const turned = words.some((word) => word.length * 7 > size.w);
+  const heads = words.map((word, i) => element("span", i === picked ? { class: "on" } : {}, isolated(word)));
+  const list = element("div", { class: `column-heads${turned ? " turned" : ""}`, "aria-hidden": "true" }, ...heads);
+  list.style.setProperty("--w", `${size.w}px`);
+  return list;
+}
+
+function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, signed }) {
+  const [width, height, ratio] = [matrix.columns * w, matrix.rows * h, Math.min(2, devicePixelRatio || 1)];
+  Object.assign(canvas, {
+    width: Math.max(1, Math.round(width * ratio)),
+    height: Math.max(1, Math.round(height * ratio)),
+  });
+  canvas.style.setProperty("width", `${width}px`);
+  canvas.style.setProperty("height", `${height}px`);
+  const draw = canvas.getContext("2d");
+  draw.scale(ratio, ratio);
+  const finite = matrix.data.filter(Number.isFinite);
+  const largest = signed ? largestOf(finite) : 1;
+  draw.font = `${font}px system-ui, sans-serif`;
+  Object.assign(draw, { textAlign: "center", textBaseline: "middle" });
+  const small = largest > 0 && largest < 0.05;
+  const gap = w > 8 && h > 8 ? 1 : 0;
+  for (let i = 0; i < matrix.rows; i++) {
+    for (let j = 0; j < matrix.columns; j++) {
+      const x = matrix.at(i, j);
+      const shade = largest > 0 && Number.isFinite(x) ? Math.min(1, Math.abs(x) / largest) : 0;
+      const tone = colours[signed ? (x < 0 ? "neg" : "pos") : "weight"];
+      const ground = colours[hidden(i, j) ? "page" : "cell"];
+      const depth = written ? 0.55 * shade : shade; // numbers must stay readable
+      draw.fillStyle = `rgb(${ground.map((from, c) => Math.round(from + depth * (tone[c] - from))).join()})`;
+      draw.fillRect(j * w, i * h, w - gap, h - gap);
+      if (hidden(i, j)) {
+        draw.strokeStyle = `rgb(${colours.rule.join()})`;
+        draw.lineWidth = 1;
+        draw.beginPath();
+        draw.moveTo(j * w, (i + 1) * h - gap);
+        draw.lineTo((j + 1) * w - gap, i * h);
+        draw.stroke();
+      } else if (written) {
+        draw.fillStyle = `rgb(${colours.text.join()})`;
+        draw.fillText(small ? x.toExponential(0).replaceAll("-", "−") : rounded(x), j * w + w / 2, i * h + h / 2 + 0.5);
+      }
+    }
+  }
+  draw.strokeStyle = `rgb(${colours.text.join()})`;
+  draw.lineWidth = 2;
+  const { row, column } = picked;
+  if (row !== undefined && column !== undefined && row < matrix.rows)
+    draw.strokeRect(column * w + 1, row * h + 1, w - 2 - gap, h - 2 - gap);
+  else if (row !== undefined) draw.strokeRect(1, row * h + 1, width - 2, h - 2);
+  else if (column !== undefined) draw.strokeRect(column * w + 1, 1, w - 2, height - 2);
+}
+
+// What the pointer is on, beside it.
+function readOut(event, text) {
+  const readout = byId("readout");
+  readout.textContent = text;
+  readout.hidden = false;
+  readout.style.setProperty(
+    "left",
+    `${Math.max(0, Math.min(event.clientX, document.documentElement.clientWidth - readout.offsetWidth - 4))}px`,
+  );
+  readout.style.setProperty("top", `${event.clientY + 16}px`);
+}

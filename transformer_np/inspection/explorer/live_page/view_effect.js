@@ -1,0 +1,165 @@
+// What a change does: the next token before and after, the probability of the target, the loss of the text; and which
+// heads matter most for this text.
+
+const BARS = 7;
+
+// p of the next token at the chosen row, now and with the unchanged model for the same beginning.
+function drawEffect() {
+  const t = place("target");
+  const [now, before] = [result.values, teacherForced(result, [])].map((values) =>
+    distribution(model.writable(values["output.out"].row(t)), state.how),
+  );
+  const changed = state.changes.length > 0;
+  const ids = [
+    ...new Set(
+      [...ranked(now, BARS), ...(changed ? ranked(before, 3) : [])].filter(({ p }) => p > 0).map(({ id }) => id),
+    ),
+  ].slice(0, BARS + 1);
+  const taken = following()[t];
+  const beginning = result.given.slice(0, t + 1).map(tokenOf);
+  const shown = writer.kind === "word" ? beginning.slice(-4).join(" ") : beginning.slice(-18).join("");
+  byId("bars-title").replaceChildren(`The ${UNIT} after `, isolated(quoted(shown)));
+  const step = t - firstRow();
+  const bars = ids.map((id, i) => {
+    const name = tokenOf(id);
+    const chosen = id === taken;
+    const difference = changed ? now[id] - before[id] : 0;
+    const amount = element("span", { class: "amount" }, percent(now[id]));
+    if (changed) amount.prepend(element("small", {}, `${points(difference)} `));
+    const bar = choice(
+      `bar ${i}`,
+      { here: i === 0, pressed: chosen, name: "next" },
+      () => takeInstead(step, id),
+      isolated(name),
+      " ",
+      amount,
+    );
+    bar.disabled = step < 0;
+    if (changed) bar.title = `before the changes: ${percent(before[id])}`;
+    tint(bar, now[id], 1, false);
+    if (changed) bar.style.setProperty("--before", `${100 * before[id]}%`);
+    bar.classList.toggle("compared", changed);
+    return bar;
+  });
+  redraw(byId("bars"), ...bars);
+  byId("bars-note").textContent = step < 0 ? "This one is in your text." : "Choose one to go on with it.";
+  drawNumbers(t, now, before);
+}
+const points = (difference) =>
+  Math.abs(difference) < 5e-4 ? "±0" : `${difference < 0 ? "−" : "+"}${(100 * Math.abs(difference)).toFixed(1)}`;
+
+// The target's p and the loss of the text, before and after.
+function drawNumbers(t, now, before) {
+  if (!state.changes.length) {
+    byId("effect").replaceChildren();
+    return;
+  }
+  const found = effectOf(unchanged.values, teacherForced(unchanged, expanded(state.changes)), t);
+  const same = output(unchanged) === output(result);
+  const id =
+    state.target?.row === t
+      ? state.target.id
+      : (following(unchanged)[Math.min(t, unchanged.given.length - 1)] ?? ranked(before, 1)[0].id);
+  const line = (name, a, b, write) => [
+    element("dt", {}, name),
+    element("dd", {}, `${write(a)} → ${write(b)} `, element("strong", {}, `(${signed(b - a, write)})`)),
+  ];
+  byId("effect").replaceChildren(
+    ...line(`p of ${quoted(tokenOf(id))}`, before[id], now[id], percent),
+    ...line("loss of the text before the changes", found.before, found.after, precise3),
+    element("dt", {}, "the text"),
+    element("dd", {}, same ? "stays the same" : isolated(`was: ${output(unchanged)}`)),
+  );
+}
+const precise3 = (x) => (x < 0.0005 ? x.toExponential(1).replace("-", "−") : x.toFixed(3));
+const signed = (x, write) => (x < 0 ? `−${write(-x)}` : `+${write(x)}`);
+
+// The loss of the unchanged text under two runs of it.
+function effectOf(before, after) {
+  const wanted = targets(unchanged);
+  const loss = (values) => crossEntropy(values["output.out"], wanted).loss;
+  return { before: loss(before), after: loss(after) };
+}
+
+// --- try these -------------------------------------------------------------------------------------------------------
+
+// Every head and every sub-layer off in turn: how much the loss of this text rises. One at a time, while nothing else is
+// asked for.
+let ranking = { key: null };
+function rank() {
+  const key = JSON.stringify([unchanged.src, unchanged.given, state.target]);
+  if (ranking.key === key && ranking.weights === model.weights) return drawRanking();
+  const turn = (ranking = { key, weights: model.weights, found: [], all: candidates(), run: unchanged });
+  const next = () => {
+    if (turn !== ranking) return;
+    const began = performance.now();
+    while (turn.found.length < turn.all.length && performance.now() - began < TURN / 2) {
+      const change = turn.all[turn.found.length];
+      const { before, after } = effectOf(turn.run.values, teacherForced(turn.run, expanded([change])));
+      turn.found.push({ change, rise: after - before });
+    }
+    if (turn.found.length < turn.all.length) setTimeout(next, 10);
+    else drawRanking();
+  };
+  byId("ranking").replaceChildren(element("li", { class: "quiet" }, "Measuring every head …"));
+  document.documentElement.dataset.ranked = "";
+  setTimeout(next, 250);
+}
+
+function candidates() {
+  const heads = KINDS.flatMap((kind) =>
+    Array.from({ length: kind.layers * H }, (_, i) => ({
+      type: "head",
+      kind: kind.name,
+      layer: Math.floor(i / H),
+      head: i % H,
+    })),
+  );
+  const parts = KINDS.flatMap((kind) =>
+    Array.from({ length: kind.layers }, (_, i) => [`${kind.path(i)}.out`, `${kind.block(i)}.feed_forward.out`]).flat(),
+  );
+  return [...heads, ...[...new Set(parts)].map((name) => ({ type: "off", name }))];
+}
+
+function drawRanking() {
+  if (ranking.found.length < ranking.all.length) return;
+  const order = [...ranking.found].sort((a, b) => b.rise - a.rise);
+  const best = [
+    ...order.filter(({ change }) => change.type === "head").slice(0, 5),
+    ...order.filter(({ change }) => change.type === "off").slice(0, 2),
+    ...order.slice(-1),
+  ];
+  const items = best.map(({ change, rise }, i) => {
+    const text = (change.type === "head" ? nameOf(change) : nameOfPart(change.name))
+      .replace("self-attention, layer", "self")
+      .replace("cross-attention, layer", "cross")
+      .replace(", layer", "");
+    const on = state.changes.some((each) =>
+      ["type", "kind", "layer", "head", "name"].every((key) => each[key] === change[key]),
+    );
+    const button = choice(
+      `try ${i}`,
+      { pressed: on, name: "try" },
+      () => tryOut(change),
+      element("span", {}, text),
+      " ",
+      element("span", { class: "amount" }, `L ${signed(rise, precise3)}`),
+    );
+    button.tabIndex = 0;
+    return element("li", {}, button);
+  });
+  redraw(byId("ranking"), ...items);
+  document.documentElement.dataset.ranked = "yes";
+}
+
+function tryOut(change) {
+  if (change.type === "head") {
+    const kind = KINDS.find(({ name }) => name === change.kind);
+    Object.assign(state, { kind, layer: change.layer, head: change.head, step: "weights", column: 0 });
+  } else {
+    const [stack, layer, part] = change.name.split(".");
+    const kind = KINDS.find((each) => each.stack === stack && [each.part, "feed_forward"].includes(part)) ?? state.kind;
+    Object.assign(state, { kind, layer: Number(layer), step: part === "feed_forward" ? "ffn" : "out", column: 0 });
+  }
+  toggle(change);
+}

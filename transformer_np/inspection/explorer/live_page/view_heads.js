@@ -1,0 +1,31 @@
+// The map of the model: every head of every layer as a small picture, layers from the bottom to the top.
+
+function drawHeads() {
+  const about = ({ rows, keys }) =>
+    !translates ? "" : rows === keys ? `${rows} looks at itself` : `${rows} looks at ${keys}`;
+  drawAllHeads(byId("model"), KINDS, model.heads, about, thumbnail);
+}
+
+function thumbnail(kind, layer, head) {
+  const weights = value(`${kind.path(layer)}.weights`)[head];
+  const at = { kind: kind.name, layer, head };
+  const changed = ["head", "uniform", "key", "score"].some((type) => changesOf(type, at).length);
+  const off = changesOf("head", at).length > 0 || state.changes.some(({ name }) => name === `${kind.path(layer)}.out`);
+  const button = headPicture(
+    weights,
+    { ...at, rowName: (t) => words(kind.rows)[t], keyName: (s) => words(kind.keys)[s] },
+    {
+      pressed: state.kind === kind && state.layer === layer && state.head === head,
+      itself: kind.rows === kind.keys,
+      hidden: (t, s) => isHidden(kind, t, s),
+      condition: off ? "off" : changed ? "changed" : "",
+    },
+    () => {
+      const inHead = ["q", "k", "v", "scores", "weights", "heads"].includes(state.step);
+      select({ kind, layer, head, column: 0, step: inHead ? state.step : "weights" });
+      return byId("step-title");
+    },
+  );
+  button.classList.toggle("off", off);
+  return button;
+}
