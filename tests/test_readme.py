@@ -185,7 +185,7 @@ def test_commands_are_understood(page, words):
         case "python" | "python3":
             assert rest[0] == "-m" or (ROOT / rest[0]).exists()
         case other:
-            assert other in ("jupyter", "ruff", "sphinx-build")
+            assert other in ("jupyter", "ruff", "sphinx-build", "cd", "pytest")
 
 
 def written(words):
@@ -286,13 +286,15 @@ def test_the_exercise_that_is_written(tmp_path, monkeypatch, capsys):
 
 
 def test_the_ways_to_look_inside(capsys):
-    trace, replacing = fences("docs/looking-inside.md", "python")
+    trace, replacing, changed = fences("docs/looking-inside.md", "python")
     names = {}
     exec(trace, names)
     assert capsys.readouterr().out.endswith("(1, 3, 16)\n")
     exec(replacing, names)
     said = capsys.readouterr().out
     assert said.endswith("(2, 1, 3, 11)\n") and "blocks.0.attention" in said
+    exec(changed, names)
+    assert "Linear: x was changed in place" in capsys.readouterr().out
 
 
 def test_a_pretrained_model_writes(tmp_path, monkeypatch, capsys):

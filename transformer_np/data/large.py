@@ -91,7 +91,7 @@ def encode_text(tokenizer, text):
 
     The ids are those of tokenizer.encode(text) for a tokenizer of characters or byte pairs; see `parts`.
     """
-    if not hasattr(tokenizer, "decode"):  # a string has an `encode` of its own
+    if isinstance(tokenizer, str | bytes) or not hasattr(tokenizer, "encode"):  # a string has an `encode` of its own
         raise TypeError(f"tokenizer must be a tokenizer, such as a CharTokenizer; got {short(tokenizer)}")
     dtype = np.min_scalar_type(len(tokenizer) - 1)
     some = progress(parts(text), "tokenizing", total=-(-len(text) // PART), least=2)
