@@ -13,6 +13,7 @@ from transformer_np.layers import (
     Dropout,
     Embedding,
     FeedForward,
+    GroupedQueryAttention,
     LayerNorm,
     LearnedPositionalEmbedding,
     Linear,
@@ -267,3 +268,16 @@ def test_a_cache_can_reorder_its_rows(rng):
     assert np.array_equal(values[:, :, :4], v[[1, 0, 1]])
     assert np.array_equal(keys[:, :, 4:], k[[0, 0, 0], :, :1])
     assert np.array_equal(values[:, :, 4:], v[[1, 1, 1], :, :1])
+
+
+def test_queries_and_keys_are_normalised_before_they_are_turned(rng):
+    layer = GroupedQueryAttention(12, 3, False, 0, np.float64, num_kv_heads=1, rotary={}, norm_eps=1e-6)
+    layer.norm_q.gamma, layer.norm_k.gamma = rng.uniform(0.5, 2, size=4), rng.uniform(0.5, 2, size=4)
+    x = rng.normal(size=(2, 5, 12))
+    layer(x)
+    q, k, v = (layer.intermediates()[name] for name in "qkv")
+    for heads, w, gamma in ((q, layer.w_q, layer.norm_q.gamma), (k, layer.w_k, layer.norm_k.gamma)):
+        plain = F.split_heads(x @ w.data, w.shape[1] // 4)
+        plain = gamma.data * plain / np.sqrt((plain**2).mean(axis=-1, keepdims=True) + 1e-6)
+        np.testing.assert_allclose(heads, F.rotary(plain, np.arange(5)))
+    np.testing.assert_allclose(v, F.split_heads(x @ layer.w_v.data, 1))

@@ -262,6 +262,41 @@ def test_a_model_that_was_written_is_read_the_same(folder_of, tmp_path, case):
     assert settings["bos_token_id"] == 1
 
 
+QWEN3 = {"norm_heads": True, "d_head": 6}
+
+
+@pytest.mark.parametrize(
+    ("fields", "model_type"),
+    [
+        (QWEN3, "qwen3"),
+        ({**QWEN3, "qkv_bias": True, "output_bias": True, "window": 3}, "qwen3"),
+        ({"qkv_bias": True, "output_bias": True}, "llama"),
+    ],
+)
+def test_norms_of_heads_and_biases_everywhere(tmp_path, rng, fields, model_type):
+    model = randomised(Llama(LlamaConfig(13, 9, 8, 4, 2, num_layers=2, d_ff=5, **fields)), rng)
+    model.save_pretrained(tmp_path)
+    settings = json.loads((tmp_path / "config.json").read_text())
+    assert settings["model_type"] == model_type and settings.get("attention_bias", False) == ("qkv_bias" in fields)
+    names = set(load_file(tmp_path / "model.safetensors"))
+    attention = "model.layers.1.self_attn."
+    assert (attention + "q_norm.weight" in names) == (model_type == "qwen3")
+    assert (attention + "o_proj.bias" in names) == ("qkv_bias" in fields)
+    again = Llama.from_pretrained(tmp_path)
+    assert again.config == model.config
+    ids = np.array([[3, 1, 4, 1, 5, 9]])
+    assert np.array_equal(again(ids), model.eval()(ids))
+
+
+def test_what_no_layout_can_hold(tmp_path):
+    for fields, message in (
+        ({**QWEN3, "qkv_bias": True}, "needs output_bias"),
+        ({"qkv_bias": True, "output_bias": True, "window": 3}, "does not go with a window"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Llama(LlamaConfig(13, 9, 8, 4, 2, num_layers=1, d_ff=5, **fields)).save_pretrained(tmp_path)
+
+
 def test_biases_and_a_window_are_qwen2(tmp_path, rng):
     config = LlamaConfig(11, 9, 12, 6, 2, num_layers=2, window=3, qkv_bias=True)
     model = randomised(Llama(config), rng)
@@ -299,7 +334,6 @@ def test_models_that_hugging_face_cannot_have(tmp_path):
         ("smollm", {"rope_scaling": {"type": "linear"}}, "factor of the rope_type 'linear' must be a positive number"),
         ("llama", {"num_key_value_heads": 4}, "num_kv_heads must divide num_heads, got 4 for num_heads = 6"),
         ("llama", {"hidden_act": "gelu"}, "hidden_act is 'gelu', which is not supported; supported is 'silu'"),
-        ("llama", {"attention_bias": True}, "attention_bias is True, which is not supported; supported is False"),
         ("llama", {"mlp_bias": True}, "mlp_bias is True, which is not supported; supported is False"),
         ("llama", {"partial_rotary_factor": 0.5}, "partial_rotary_factor is 0.5, which is not supported"),
         ("qwen2", {"use_sliding_window": True, "max_window_layers": 1}, "for some layers only"),

@@ -420,7 +420,7 @@ def test_a_damaged_config(folder_of, text):
 
 @pytest.mark.parametrize("model_type", ["mixtral", None, "", 3, ["gpt2"]])
 def test_an_unsupported_model_type(folder_of, model_type):
-    supported = "bert, gpt2, llama, mistral, qwen2, t5"
+    supported = "bert, gpt2, llama, mistral, qwen2, qwen3, t5"
     with pytest.raises(ValueError, match=rf"model_type is .* not supported; supported are {supported}$"):
         GPT.from_pretrained(folder_of("gpt2_tied", model_type=model_type))
 

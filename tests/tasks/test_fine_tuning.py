@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 from safetensors.numpy import load_file
-from shared import randomize
 
 from transformer_np import cli
+from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Llama, LlamaConfig
 from transformer_np.models.layouts.folder import load_any
 from transformer_np.tasks import fine_tuning
@@ -40,7 +40,7 @@ def write_folder(folder, kind):
     end = " [SEP]" if kind == "bert" else ""
     marks = [("[CLS]", 2), ("[SEP]", 3)]
     tokenizer.post_processor = tokenizers.processors.TemplateProcessing(single=f"[CLS] $A{end}", special_tokens=marks)
-    model = randomize(MODELS[kind](len(WORDS)), np.random.default_rng(0), 0.5)
+    model = randomised(MODELS[kind](len(WORDS)), np.random.default_rng(0), 0.5)
     model.save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
     return folder

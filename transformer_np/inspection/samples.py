@@ -129,6 +129,9 @@ LAYERS = {  # name: (a function from rng= and dtype= to the layer, its inputs: s
     "GroupedQueryAttention": (
         lambda **o: layers.GroupedQueryAttention(_D, _H, d_head=4, num_kv_heads=1, rotary={}, **o), _X,
     ),
+    "GroupedQueryAttention with norms": (
+        lambda **o: layers.GroupedQueryAttention(_D, _H, False, d_head=4, num_kv_heads=1, norm_eps=0.1, **o), _X,
+    ),
     "LoRA": (lambda **o: layers.LoRA(_D, _F, 3, **o), _X),
     "RNN": (lambda **o: layers.RNN(_D, _F, **o), _X),
     "RNN without bias": (lambda **o: layers.RNN(_D, _F, bias=False, **o), _X),

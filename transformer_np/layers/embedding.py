@@ -73,7 +73,10 @@ class TiedLinear(Module):
         return F.linear(x, self.table.data.T)  # (..., V)
 
     def backward(self, dy):
-        dx, dw, _ = F.linear_backward(dy, self.kept("x"), self.table.data.T)
-        self.table.grad += dw.T
+        if self.table.frozen:
+            dx = F.linear(dy, self.table.data)
+        else:
+            dx, dw, _ = F.linear_backward(dy, self.kept("x"), self.table.data.T)
+            self.table.grad += dw.T
         dx = self.gradient(x=dx)
         return dx if self.scale == 1 else dx * self.scale

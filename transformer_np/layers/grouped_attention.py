@@ -4,6 +4,7 @@ from numpy.typing import DTypeLike
 from .. import functional as F
 from ..support.checks import check_at_least, check_flag, check_kv_heads
 from .attention import MultiHeadAttention
+from .norm import RMSNorm
 
 
 class GroupedQueryAttention(MultiHeadAttention):
@@ -13,12 +14,13 @@ class GroupedQueryAttention(MultiHeadAttention):
     num_kv_heads: G heads of keys and values, each shared by H/G heads of queries; w_k and w_v are then (D, G·K).
         None means H, 1 is multi-query attention
     rotary: the arguments of functional.rotary after the positions, such as {"theta": 10000.0}; None turns nothing
+    norm_eps: of an RMSNorm of each head's queries and of its keys, before they are turned, as in Qwen3; None is no norm
     output_bias: whether w_o has a bias if the others have; Qwen2 has none there
     """
 
     def __init__(
         self, d_model, num_heads, bias=True, rng=None, dtype: DTypeLike = np.float32, d_head=None,
-        num_kv_heads=None, rotary=None, output_bias=True,
+        num_kv_heads=None, rotary=None, output_bias=True, norm_eps=None,
     ):  # fmt: skip
         self.num_kv_heads, self.rotary = num_heads if num_kv_heads is None else num_kv_heads, rotary
         check_at_least("num_heads", num_heads, 1)
@@ -27,6 +29,9 @@ class GroupedQueryAttention(MultiHeadAttention):
         super().__init__(d_model, num_heads, bias, rng, dtype, d_head)
         if not output_bias:
             self.__dict__["b_o"] = None
+        self.norm_q = self.norm_k = None
+        if norm_eps is not None:
+            self.norm_q, self.norm_k = (RMSNorm(self.d_head, norm_eps, dtype=dtype) for _ in "qk")
         if rotary is not None:
             F.rotary(np.zeros((1, self.d_head)), [0], **rotary)  # raises errors now, not in the first forward
 
@@ -45,7 +50,10 @@ class GroupedQueryAttention(MultiHeadAttention):
 
     def _heads(self, name, x, cache=None):
         heads = F.split_heads(self._project(name, x), self.num_heads if name == "q" else self.num_kv_heads)
-        if self.rotary is None or name == "v":
+        if name == "v":
+            return heads
+        heads = heads if self.norm_q is None else getattr(self, f"norm_{name}")(heads)
+        if self.rotary is None:
             return heads
         start = 0 if cache is None else cache.length
         return F.rotary(heads, np.arange(start, start + x.shape[1]), **self.rotary)
@@ -53,6 +61,8 @@ class GroupedQueryAttention(MultiHeadAttention):
     def _heads_backward(self, name, dheads, x):
         if self.rotary is not None and name != "v":
             dheads = F.rotary_backward(dheads, np.arange(x.shape[1]), **self.rotary)
+        if self.norm_q is not None and name != "v":
+            dheads = getattr(self, f"norm_{name}").backward(dheads)
         return super()._heads_backward(name, dheads, x)
 
     def _attend(self, q, k, v, mask):

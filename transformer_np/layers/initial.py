@@ -29,11 +29,11 @@ def glorot_uniform(rng, d_in, d_out, dtype):
 
 
 def width_std(d_model):
-    """The standard deviation with which GPT and BERT start their matrices and embeddings, for this width.
+    """The standard deviation with which GPT and Llama start their matrices and embeddings, for this width.
 
         σ = 0.02 · √(768 / d_model) ≈ 0.55 / √d_model
 
-    At a width of 768 it is their 0.02 (Radford et al. 2019; Devlin et al. 2019). A sum of d_model products keeps its
+    At a width of 768 it is GPT-2's 0.02 (Radford et al. 2019). A sum of d_model products keeps its
     size if their factors fall as 1/√d_model; so a narrow model starts as alive as a wide one, and learns faster than
     with 0.02.
     """

@@ -1,4 +1,4 @@
-"""Llama (Touvron et al. 2023), and the models with its architecture: Mistral, Qwen2, SmolLM."""
+"""Llama (Touvron et al. 2023), and the models with its architecture: Mistral, Qwen2, Qwen3, SmolLM."""
 
 from dataclasses import dataclass
 
@@ -27,6 +27,8 @@ class LlamaConfig(ModelConfig):
     window: how many tokens before it a token sees; None is all. Hugging Face's sliding_window is window + 1
     eps: of the RMSNorms
     qkv_bias: whether queries, keys and values have biases, as in Qwen2
+    output_bias: whether the output projection of attention has one too, as with Hugging Face's attention_bias
+    norm_heads: whether each head's queries and keys are normalised, as in Qwen3
     tie_embeddings: whether the output projection is the token embedding transposed
     """
 
@@ -46,11 +48,15 @@ class LlamaConfig(ModelConfig):
     tie_embeddings: bool = False
     dtype: str = "float32"
     seed: int = 0
+    output_bias: bool = False
+    norm_heads: bool = False
 
     position_table = False
 
     def __post_init__(self):
         super().__post_init__()
+        if self.output_bias and not self.qkv_bias:
+            raise ValueError("output_bias is True, which needs qkv_bias=True")
         if self.num_kv_heads is None:
             self._set(num_kv_heads=self.num_heads)
         check_kv_heads(self.num_kv_heads, self.num_heads)
@@ -94,7 +100,8 @@ class Llama(DecoderOnly):
     def _block(self, rng):
         c = self.config
         rotary = {"theta": c.rope_theta, "scaling": c.rope_scaling}
-        heads = {"d_head": c.d_head, "num_kv_heads": c.num_kv_heads, "rotary": rotary, "output_bias": False}
+        heads = {"d_head": c.d_head, "num_kv_heads": c.num_kv_heads, "rotary": rotary}
+        heads |= {"output_bias": c.output_bias, "norm_eps": c.eps if c.norm_heads else None}
         return composed(
             EncoderBlock,
             lambda: AddNorm(c.d_model, norm_first=True, rng=rng, norm=RMSNorm(c.d_model, c.eps, dtype=c.dtype)),

@@ -137,6 +137,9 @@ class _Plain:
     def encode(self, text):
         return self.tokenizer.encode(text, special=False)
 
+    def decode(self, ids):
+        return self.tokenizer.decode(ids)
+
 
 def _sum_of_frozen(model):
     """The checksum of the frozen parameters."""

@@ -1,15 +1,16 @@
-"""The layout of Llama, Mistral and Qwen2: names, shapes and settings (Touvron et al. 2023, as in Hugging Face's
+"""The layout of Llama, Mistral, Qwen2 and Qwen3: names, shapes and settings (Touvron et al. 2023, as in Hugging Face's
 LlamaForCausalLM). SmolLM's files are Llama's.
 
-Their matrices are (d_out, d_in), the transpose of ours. Mistral adds a window, and Qwen2 adds biases on queries, keys
-and values. Files of transformers 5 have rope_parameters; older files have rope_theta and rope_scaling.
+Their matrices are (d_out, d_in), the transpose of ours. Mistral adds a window, Qwen2 biases of queries, keys and
+values, Qwen3 a norm of the queries and keys of each head. Files of transformers 5 have
+rope_parameters; older files have rope_theta and rope_scaling.
 """
 
 import re
 
 from .layout import Stored, is_tied, refuse, required
 
-MODEL_TYPES, PREFIX = ("llama", "mistral", "qwen2"), "model."
+MODEL_TYPES, PREFIX = ("llama", "mistral", "qwen2", "qwen3"), "model."
 BUFFERS = re.compile(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq")  # the frequencies, which follow from the settings
 HEADS = ("score.", "classifier.", "qa_outputs.")  # of tasks that the model lacks
 
@@ -24,8 +25,9 @@ def read_config(settings, weights):
 
     attention_dropout is ignored: our attention weights have no dropout.
     """
-    refuse(settings, {"hidden_act": "silu", "attention_bias": False, "mlp_bias": False, "partial_rotary_factor": 1.0})
+    refuse(settings, {"hidden_act": "silu", "mlp_bias": False, "partial_rotary_factor": 1.0})
     theta, scaling = _rotary(settings)
+    biased = bool(settings.get("attention_bias")) and settings["model_type"] in ("llama", "qwen3")
     num_layers = required(settings, "num_hidden_layers")
     return dict(
         vocab_size=required(settings, "vocab_size"),
@@ -40,7 +42,9 @@ def read_config(settings, weights):
         rope_scaling=scaling,
         window=_window(settings, num_layers),
         eps=float(settings.get("rms_norm_eps", 1e-6)),
-        qkv_bias=settings["model_type"] == "qwen2",
+        qkv_bias=settings["model_type"] == "qwen2" or biased,
+        output_bias=biased,
+        norm_heads=settings["model_type"] == "qwen3",
         tie_embeddings=is_tied(settings, weights, "embed_tokens.weight", default=False),
     )
 
@@ -68,7 +72,7 @@ def _window(settings, num_layers):
     width = None
     if settings["model_type"] == "mistral":
         width = settings.get("sliding_window", 4096)
-    elif settings["model_type"] == "qwen2" and settings.get("use_sliding_window"):
+    elif settings["model_type"] in ("qwen2", "qwen3") and settings.get("use_sliding_window"):
         width = settings.get("sliding_window", 4096)
         first = settings.get("max_window_layers", 28)
         kinds = settings.get("layer_types") or ["full_attention"] * first + ["sliding_attention"] * num_layers
@@ -111,8 +115,13 @@ def write_config(config):
     }
     if c.window is not None:
         settings |= {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": c.window + 1}
-    if c.qkv_bias:
+    if c.output_bias:
+        settings["attention_bias"] = True
+    elif c.qkv_bias:
         settings |= {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"]}
+    if c.norm_heads:
+        settings |= {"model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"]}
+    if settings["model_type"] in ("qwen2", "qwen3"):
         settings |= {"use_sliding_window": c.window is not None, "max_window_layers": 0}
     return settings
 
@@ -129,7 +138,9 @@ def body(config):
         theirs, ours = f"layers.{i}", f"blocks.{i}"
         for x in "qkvo":
             tensors |= _matrix(f"{theirs}.self_attn.{x}_proj", f"{ours}.attention.w_{x}")
-        for x in "qkv" if config.qkv_bias else "":
+        for x in "qk" if config.norm_heads else "":
+            tensors[f"{theirs}.self_attn.{x}_norm.weight"] = Stored((f"{ours}.attention.norm_{x}.gamma",))
+        for x in "qkv" * config.qkv_bias + "o" * config.output_bias:
             tensors[f"{theirs}.self_attn.{x}_proj.bias"] = Stored((f"{ours}.attention.b_{x}",))
         for name, w in (("gate", "w_gate"), ("up", "w1"), ("down", "w2")):
             tensors |= _matrix(f"{theirs}.mlp.{name}_proj", f"{ours}.feed_forward.{w}")
@@ -146,6 +157,10 @@ def heads(config):
 def writable(model):
     """The model; ValueError if Hugging Face would refuse it."""
     c = model.config
+    if c.norm_heads and c.qkv_bias and not c.output_bias:
+        raise ValueError("norm_heads with qkv_bias needs output_bias in Hugging Face's layout of Qwen3")
+    if c.output_bias and c.window is not None and not c.norm_heads:
+        raise ValueError("output_bias does not go with a window in Hugging Face's layout")
     if c.d_model % c.num_heads:
         raise ValueError(
             f"num_heads must divide d_model in Hugging Face's layout, got {c.num_heads} heads for d_model = {c.d_model}"
