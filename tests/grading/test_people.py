@@ -74,16 +74,16 @@ def test_what_is_no_notebook(tmp_path, content):
 def test_a_notebook_is_graded_and_a_cell_that_fails_leaves_the_others(tmp_path):
     cells = [
         ("code", SOFTMAX),
-        ("code", "import matplotlib.pyplot as plt\nplt.plot(1)"),
+        ("code", "import scipy.special as special\nspecial.erf(1)"),
         ("code", "%time 1\n" + BACKWARD),
     ]
     hand_in(tmp_path / "in", {})
     (tmp_path / "in" / "ada.ipynb").write_text(notebook(*cells))
     (ada,) = grade(tmp_path).values()
     assert ada.points(parse_course(TWO)) == 2
-    assert "ada.ipynb has a cell that fails (ImportError: matplotlib.pyplot.plot cannot be used here" in ada.remarks[0]
+    assert "ada.ipynb has a cell that fails (ModuleNotFoundError: No module named 'scipy'" in ada.remarks[0]
     assert "cell 2" in ada.not_loaded["ada.ipynb"]
-    assert "plt.plot(1)" in ada.not_loaded["ada.ipynb"]
+    assert "import scipy" in ada.not_loaded["ada.ipynb"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
@@ -267,5 +267,5 @@ def test_results_json_is_written_even_after_an_error(tmp_path):
     with pytest.raises(ZeroDivisionError), results_even_if_it_fails(tmp_path / "results.json"):
         raise ZeroDivisionError("division by zero")
     said = json.loads((tmp_path / "results.json").read_text())
-    assert said["score"] == 0
+    assert "score" not in said
     assert "ZeroDivisionError: division by zero" in said["output"]

@@ -87,12 +87,16 @@ def gradescope(grades, course):
 
 @contextmanager
 def results_even_if_it_fails(out):
-    """Gradescope shows nothing but results.json: an error inside the block is written there, then raised."""
+    """Gradescope shows nothing but results.json: an error inside the block is written there, then raised. There is no
+    score in it, so Gradescope reports a failed autograder and gives no 0 points."""
     try:
         yield
     except Exception as error:
-        told = f"This submission could not be graded. Tell your teacher: {type(error).__name__}: {error}"
-        write_text(out, _text({"score": 0, "output": told[:MOST_OUTPUT], "output_format": "text", "tests": []}))
+        told = (
+            "This submission has not been graded, which is not its fault, and has no points yet. Tell your teacher: "
+            f"{type(error).__name__}: {error}"
+        )
+        write_text(out, _text({"output": told[:MOST_OUTPUT], "output_format": "text"}))
         raise
 
 

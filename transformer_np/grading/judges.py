@@ -119,11 +119,11 @@ main()
 def main():
     import numpy as np
 
-    from ..homework.judging.attempt import Attempt, changed
+    from ..homework.judging.attempt import RULES, Attempt, changed
     from ..homework.judging.judge import Trials, judge
     from ..homework.path import all_exercises, use_exercises
     from .sandbox.limits import limit
-    from .sandbox.wire import unpack
+    from .sandbox.wire import CHANGEABLE, unpack
 
     limit("RLIMIT_AS", MEMORY)
     limit("RLIMIT_CORE", 0)
@@ -136,9 +136,11 @@ def main():
             return Attempt(crash=reply.crash)
         message = unpack(*reply.content)
         given = (*case.arguments, *case.options.values())
-        arrays = iter(message["after"])
-        after = [next(arrays) if isinstance(value, np.ndarray) else None for value in given]
-        return Attempt(message["output"], changed=changed(trials.exercise, case, after))
+        back = iter(message["after"])
+        after = [next(back) if type(value) in CHANGEABLE else None for value in given]
+        broken = tuple(rule for rule in RULES if rule in message["broken"])
+        shares = message["shares"] if isinstance(message["shares"], bool) else None
+        return Attempt(message["output"], None, changed(trials.exercise, case, after), broken, shares)
 
     def verdict(sent):
         name = sent["name"]

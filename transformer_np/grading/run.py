@@ -78,7 +78,7 @@ class Grading:
             raise NoWall(
                 "bubblewrap is not installed or not allowed here, so a submission could do anything that you can do. "
                 "Install it (apt install bubblewrap), or pass --trust in a container that holds nothing but the "
-                "submissions"
+                "submissions, as Gradescope's does: there, add --trust to the line in run_autograder"
             )
         self.layers = tried.layers
         return self.layers

@@ -7,9 +7,10 @@ import sys
 from importlib import import_module
 from types import SimpleNamespace
 
+import numpy as np
+
 PACKAGE = __name__.partition(".")[0]
-# often imported at the top of a file, and needed by no answer
-OTHERS = ("matplotlib", "tqdm")
+OTHERS = ("matplotlib", "tqdm")  # often used at the top of a file, and needed by no answer
 
 
 class LibrarySolution(RuntimeError):
@@ -20,8 +21,6 @@ called = []  # names of the library's functions that were called
 
 
 def refuse(name):
-    if name.partition(".")[0] != PACKAGE:
-        raise ImportError(f"{name} cannot be used here: a submission has the standard library and NumPy")
     called.append(name)
     raise LibrarySolution(f"the library's {name.removeprefix(PACKAGE + '.')} cannot be called here")
 
@@ -36,6 +35,54 @@ class _Absent(type):
         if name.startswith("__"):
             raise AttributeError(name)
         return _Absent(name, (), {"__module__": f"{cls.__module__}.{cls.__name__}"})
+
+
+class _Nothing:
+    """Any name of matplotlib or tqdm: it can be called, and does nothing; a progress bar goes through what it is given.
+
+    results: of the next loop over it
+    """
+
+    def __init__(self, results=()):
+        self._results = results
+
+    def __call__(self, *args, **kwargs):
+        return self
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _WITH_RESULTS.get(name, self)
+
+    def __iter__(self):
+        return iter(self._results)
+
+    def __getitem__(self, key):
+        return self
+
+    def __setitem__(self, key, value):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+def _subplots(rows=1, columns=1, *, nrows=0, ncols=0, **_):
+    shape = tuple(size for size in (nrows or rows, ncols or columns) if size > 1)
+    axes = np.full(shape, _Nothing(), object)
+    return _Nothing(), axes if shape else axes[()]
+
+
+_WITH_RESULTS = {
+    "tqdm": lambda iterable=(), *_, **__: _Nothing(iterable),
+    "trange": lambda *limits, **_: _Nothing(range(*limits)),
+    "subplots": _subplots,
+    "plot": lambda *_, **__: [_Nothing()],
+    "hist": lambda *_, **__: (_Nothing(), _Nothing(), _Nothing()),
+}
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -64,6 +111,8 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         def get(wanted):
             if wanted.startswith("__"):
                 raise AttributeError(wanted)
+            if name.partition(".")[0] in OTHERS:
+                return getattr(_Nothing(), wanted)
             if f"{name}.{wanted}" in self.modules or f"{name}.{wanted}" in self.constants:
                 return import_module(f"{name}.{wanted}")
             return _Absent(wanted, (), {"__module__": name})

@@ -11,13 +11,11 @@ from dataclasses import dataclass, field, fields
 from inspect import signature
 from types import FunctionType
 
-import numpy as np
-
 from ...homework.judging.attempt import Crash
 from ...homework.path import all_exercises
 from .keeper import START_SECONDS, Ended, Keeper, Late, NotStarted
 from .package import PACKAGE, Package, always_given
-from .wire import HEADER, MOST_BYTES, MOST_JSON, one_line, plain_text, unpack
+from .wire import CHANGEABLE, HEADER, MOST_BYTES, MOST_JSON, one_line, plain_text, unpack
 
 MOST_RESULTS = 64 << 20  # bytes of all results for an exercise
 DISTURBED = "it disturbed the way back to the grader"
@@ -47,7 +45,7 @@ class Task:
             signatures, of_signatures = _pickled(_signatures(exercise))
         except Exception as error:
             raise ValueError(f"{self.name}: the inputs of the exercise cannot be sent: {error}") from None
-        self.sizes = [sum(isinstance(v, np.ndarray) for v in (*a, *o.values())) for a, o in inputs]
+        self.after = [[type(v) for v in (*a, *o.values()) if type(v) in CHANGEABLE] for a, o in inputs]
         self.message = {
             "name": self.name,
             "inputs": self.inputs,
@@ -257,10 +255,10 @@ class _Run:
 
     def _take_cases(self):
         clocks = self.keeper.clock(self.limits.seconds), self.whole
-        for number, arrays in enumerate(self.task.sizes):
+        for number, kinds in enumerate(self.task.after):
             message = self._expect("tried", clocks, exercise=self.task.name, case=number)
             crash = message.get("crash")
-            if crash is None and sum(isinstance(value, np.ndarray) for value in message["after"]) != arrays:
+            if crash is None and [type(value) for value in message["after"]] != kinds:
                 raise _Lost("RuntimeError", DISTURBED)
             self.replies.append(Reply(self._crash(crash)) if crash is not None else Reply(None, self.content))
             self.called = self.called or [one_line(name, 120) for name in _strings(message, "called")]

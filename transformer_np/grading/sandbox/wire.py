@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import struct
 
 import numpy as np
@@ -10,9 +11,12 @@ HEADER = struct.Struct("<II")  # bytes of JSON, bytes of arrays
 MOST_JSON, MOST_BYTES = 1 << 20, 8 << 20
 _MOST_THINGS, _MOST_NESTED = 20_000, 8
 CELL = "# In [{}]:"  # the line above a cell in the code of a notebook
+CHANGEABLE = (np.ndarray, list, dict)  # the kinds of arguments that come back after a call
 _DTYPES = {
     np.dtype(name).str for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
 }
+
+_NO_NUMBERS = re.compile(r"[<>|][USOmM]\d*(\[\w+\])?")  # dtypes of which only the name matters
 
 
 class TooLarge(ValueError):
@@ -54,7 +58,13 @@ class _Arrays:
             return value
         if kind is list or kind is tuple or isinstance(value, list | tuple):
             return {"l" if isinstance(value, list) else "t": [self.tree(part, depth + 1) for part in value]}
+        if kind is str:
+            return {"s": value}
+        if kind is dict:
+            return {"d": [self.tree(pair, depth + 1) for pair in value.items()]}
         if isinstance(value, np.ndarray | np.generic):
+            if np.ma.is_masked(value):
+                return {"m": []}
             array = np.asarray(value)
             if self.size + array.nbytes > MOST_BYTES:  # before anything copies it
                 raise TooLarge(f"the result is too large: an array of shape {array.shape}")
@@ -63,6 +73,8 @@ class _Arrays:
             array = array.astype(array.dtype.newbyteorder("="), order="C", copy=False)
             if array.dtype.str in _DTYPES:
                 return self._array(array)
+            if array.ndim:
+                return {"o": array.dtype.str}
         return {"x": kind.__name__[:60]}
 
     def _array(self, array):
@@ -90,8 +102,16 @@ class _Values:
         if kind in ("l", "t"):
             parts = [self.value(part, depth + 1) for part in inside]
             return parts if kind == "l" else tuple(parts)
+        if kind == "s":
+            return str(inside)
+        if kind == "d":
+            return dict(self.value(pair, depth + 1) for pair in inside)
         if kind == "a":
             return self._array(*inside)
+        if kind == "m":
+            return np.ma.masked_all(1)
+        if kind == "o" and _NO_NUMBERS.fullmatch(inside):
+            return np.empty(0, inside)
         if kind == "x":
             return ... if inside == "ellipsis" else type(plain_text(inside, 60) or "thing", (), {})()
         raise ValueError("not a result")

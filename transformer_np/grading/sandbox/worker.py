@@ -4,6 +4,7 @@ It belongs to one submission and sees no other. Both get what they need through 
 in bubblewrap none is in their file system.
 """
 
+import builtins
 import linecache
 import os
 import pickle
@@ -18,11 +19,9 @@ import tempfile
 from dataclasses import asdict
 from types import ModuleType, SimpleNamespace
 
-import numpy as np
-
-from ...homework.judging.attempt import Attempt, Crash, attempt_with, crash_of
+from ...homework.judging.attempt import Attempt, Crash, attempt_with, copies, crash_of, no_input
 from . import given, limits
-from .wire import CELL, pack
+from .wire import CELL, CHANGEABLE, pack
 
 MOST_FILES, MOST_WRITTEN = 2000, 64 << 20  # files and bytes that a submission may leave in its folder
 _LOOK = 0.1  # seconds between two looks at them
@@ -138,6 +137,7 @@ def _try_exercise(inputs, report, scratch, wrapped):
 
 def _inside(job, report, scratch, layers):
     os.chdir(scratch)
+    builtins.input = no_input
     os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), scratch))
     task = job["task"]
     for name in task["modules"]:
@@ -193,33 +193,38 @@ def _run(job, exercise, cases, scratch, report):
         modules.append(module)
         defined = [known for known in job["names"] if callable(vars(module).get(known))]
         _write(report, pack({"kind": "loaded", "file": name, "crash": crash, "defined": defined}))
-    answer, missing, array = _find(modules, exercise.name), "there is none", np.ndarray
-    for number, (arguments, options) in enumerate(cases):
-        del given.called[:]
-        if answer is None:
-            tried = Attempt(crash=Crash("NotImplementedError", "", "", ""))
-        else:
-            missing = ""
-            try:
-                tried = attempt_with(exercise, answer, arguments, options)
-            except BaseException as error:  # a KeyboardInterrupt, or an object that raises when it is read
-                tried = Attempt(crash=crash_of(error))
-        # the grader compares the arguments with its own
-        after = [value for value in (*arguments, *options.values()) if type(value) is array]
-        message = {
-            "kind": "tried",
-            "exercise": exercise.name,
-            "case": number,
-            "crash": tried.crash and {k: str(v)[:8000] for k, v in asdict(tried.crash).items()},
-            "called": sorted(set(given.called))[:20],
-            "missing": missing,
-        }
+    answer = _find(modules, exercise.name)
+    for number, case in enumerate(cases):
+        _write(report, try_case(exercise, answer, number, *copies(*case)))
+
+
+def try_case(exercise, answer, number, arguments, options):
+    """The message on the call of an answer, or of None, with arguments that it may change."""
+    del given.called[:]
+    if answer is None:
+        tried = Attempt(crash=Crash("NotImplementedError", "", "", ""))
+    else:
         try:
-            content = pack(message, tried.output, after)
-        except Exception as error:  # too large, or an object that raises when it is read
-            message["crash"] = {"kind": type(error).__name__, "text": str(error)[:1000], "where": "", "trace": ""}
-            content = pack(message)
-        _write(report, content)
+            tried = attempt_with(exercise, answer, arguments, options)
+        except BaseException as error:  # a KeyboardInterrupt, or an object that raises when it is read
+            tried = Attempt(crash=crash_of(error))
+    message = {
+        "kind": "tried",
+        "exercise": exercise.name,
+        "case": number,
+        "crash": tried.crash and {k: str(v)[:8000] for k, v in asdict(tried.crash).items()},
+        "broken": tried.broken,
+        "shares": tried.shares,
+        "called": sorted(set(given.called))[:20],
+        "missing": answer is None,
+    }
+    # the grader compares the arguments with its own
+    after = [value for value in (*arguments, *options.values()) if type(value) in CHANGEABLE]
+    try:
+        return pack(message, tried.output, after)
+    except Exception as error:  # too large, or an object that raises when it is read
+        message["crash"] = {"kind": type(error).__name__, "text": str(error)[:1000], "where": "", "trace": ""}
+        return pack(message)
 
 
 def _write(report, content):

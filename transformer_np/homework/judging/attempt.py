@@ -68,7 +68,7 @@ class Attempt:
 
 def attempt(exercise, answer, case):
     """Call an answer with copies of a case's arguments."""
-    arguments, options = _copies(case)
+    arguments, options = copies(case.arguments, case.options)
     tried = attempt_with(exercise, answer, arguments, options)
     return tried if tried.crash else replace(tried, changed=changed(exercise, case, (*arguments, *options.values())))
 
@@ -76,14 +76,14 @@ def attempt(exercise, answer, case):
 _PLAIN = (int, float, str, bool, type, NoneType)  # nobody can change them
 
 
-def _copies(case):
+def copies(arguments, options):
     """Copies of a case's arguments and options. copy.deepcopy is slow for plain arrays and numbers."""
-    given = (*case.arguments, *case.options.values())
+    given = (*arguments, *options.values())
     if all(type(value) is np.ndarray or isinstance(value, _PLAIN) for value in given):
         given = [value.copy(order="K") if type(value) is np.ndarray else value for value in given]
-        count = len(case.arguments)
-        return tuple(given[:count]), dict(zip(case.options, given[count:], strict=True))
-    return copy.deepcopy((case.arguments, case.options))
+        count = len(arguments)
+        return tuple(given[:count]), dict(zip(options, given[count:], strict=True))
+    return copy.deepcopy((arguments, options))
 
 
 RULES = {
@@ -174,7 +174,8 @@ def _parameters(function):
     return [p.name for p in signature(function).parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
 
 
-def _no_input(prompt=""):
+def no_input(prompt=""):
+    """In place of `input`."""
     raise RuntimeError("input() is not possible: nobody types while an answer is checked")
 
 
@@ -186,7 +187,7 @@ def guarded():
     before = {module: dict(vars(module)) for module in (np, np.linalg, np.random, functional)}
     numbers, keys = random.getstate(), np.random.get_state()  # noqa: NPY002
     folder, depth, out, read = os.getcwd(), sys.getrecursionlimit(), sys.stdout, builtins.input
-    builtins.input = _no_input
+    builtins.input = no_input
     try:
         yield
     finally:
