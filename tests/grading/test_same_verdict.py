@@ -14,7 +14,8 @@ from transformer_np.grading.sandbox.wire import HEADER
 from transformer_np.grading.sandbox.worker import try_case
 from transformer_np.homework import all_exercises, checking
 from transformer_np.homework.checking import verdict_on
-from transformer_np.homework.judging.attempt import Crash, copies, guarded
+from transformer_np.homework.judging.attempt import Crash, attempt, copies, guarded
+from transformer_np.homework.judging.compare import as_results, close, wrong_structure
 from transformer_np.homework.judging.judge import Trials
 from transformer_np.homework.limit import TimeLimit
 
@@ -36,16 +37,20 @@ def judge():
     judge.close()
 
 
-def graded(judge, exercise, answer):
-    """The verdict of `grade`, without the walls."""
-    task, replies = Task(exercise, Trials(exercise, SEED)), []
+def replies(task, answer):
+    """The replies of a process, without the walls."""
     for number, case in enumerate(pickle.loads(task.inputs)):
-        content = try_case(exercise, answer, number, *copies(*case))
+        content = try_case(task.exercise, answer, number, *copies(*case))
         text, _ = HEADER.unpack(content[: HEADER.size])
         body = content[HEADER.size :]
         crash = json.loads(body[:text])["crash"]
-        replies.append(Reply(crash and Crash(**crash), (body[:text], body[text:])))
-    return judge.verdict(task, replies)
+        yield Reply(crash and Crash(**crash), (body[:text], body[text:]))
+
+
+def graded(judge, exercise, answer):
+    """The verdict of `grade`, without the walls."""
+    task = Task(exercise, Trials(exercise, SEED))
+    return judge.verdict(task, list(replies(task, answer)))
 
 
 def said(verdict):
@@ -54,6 +59,23 @@ def said(verdict):
 
 def assert_the_same(judge, exercise, answer):
     assert said(graded(judge, exercise, answer)) == said(verdict_on(exercise, answer, SEED, TimeLimit(600)))
+
+
+def told(exercise, case, tried):
+    """What a verdict depends on, and the results."""
+    wrong = None if tried.crash else wrong_structure(exercise, case, tried.output)
+    results = [] if tried.crash or wrong else as_results(exercise, case, tried.output)
+    return (tried.crash, tried.changed, tried.broken, tried.shares, wrong, [a.dtype for a in results]), results
+
+
+def assert_the_same_attempts(task, answer):
+    """Of the same attempts, `judge` makes the same verdict."""
+    exercise = task.exercise
+    for case, reply in zip(task.trials.cases, replies(task, answer), strict=True):
+        sent, of_sent = told(exercise, case, judges.attempt_of(exercise, case, reply))
+        here, of_here = told(exercise, case, attempt(exercise, answer, case))
+        assert sent == here
+        assert all(close(*pair) for pair in zip(of_sent, of_here, strict=True))
 
 
 def reversed_after(call, which):
@@ -91,10 +113,11 @@ def test_a_wrong_answer_gets_the_verdict_of_check(judge, name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", EXERCISES)
-def test_every_wrong_answer_gets_the_verdict_of_check(judge, name):
+def test_every_wrong_answer_makes_the_attempts_of_check(name):
     exercise = all_exercises()[name]
+    task = Task(exercise, Trials(exercise, SEED))
     for mistake in exercise.mistakes:
-        assert_the_same(judge, exercise, exercise.variant({mistake}))
+        assert_the_same_attempts(task, exercise.variant({mistake}))
 
 
 @pytest.mark.long

@@ -15,11 +15,13 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from ..homework.judging.attempt import RULES, Attempt, changed
 from ..homework.judging.judge import Verdict
 from ..homework.path import own_folder
 from ..support.processes import THREADS, interrupts_blocked
 from .sandbox.keeper import OPTIONS, Stopped
 from .sandbox.package import ROOT
+from .sandbox.wire import CHANGEABLE, unpack
 
 SECONDS = 120  # processor time of a verdict
 MEMORY = 4 << 30  # bytes of address space
@@ -106,6 +108,18 @@ def _paths():
     return list(dict.fromkeys([*map(os.path.abspath, sys.path), str(ROOT), str(numpy)]))
 
 
+def attempt_of(exercise, case, reply):
+    """The reply of a submission's process on a case, as the Attempt that `check` would have made."""
+    if reply.crash is not None:
+        return Attempt(crash=reply.crash)
+    message, given = unpack(*reply.content), (*case.arguments, *case.options.values())
+    back = iter(message["after"])
+    after = [next(back) if type(value) in CHANGEABLE else None for value in given]
+    broken = tuple(rule for rule in RULES if rule in message["broken"])
+    shares = message["shares"] if isinstance(message["shares"], bool) else None
+    return Attempt(message["output"], None, changed(exercise, case, after), broken, shares)
+
+
 # --- the process -----------------------------------------------------------------------------------------------------
 
 _CHILD = """
@@ -119,28 +133,15 @@ main()
 def main():
     import numpy as np
 
-    from ..homework.judging.attempt import RULES, Attempt, changed
     from ..homework.judging.judge import Trials, judge
     from ..homework.path import all_exercises, use_exercises
     from .sandbox.limits import limit
-    from .sandbox.wire import CHANGEABLE, unpack
 
     limit("RLIMIT_AS", MEMORY)
     limit("RLIMIT_CORE", 0)
     use_exercises(sys.argv[2] or None)
     answers, sys.stdout = os.dup(1), sys.stderr
     requests, known = sys.stdin.buffer, {}
-
-    def attempt_of(trials, case, reply):
-        if reply.crash is not None:
-            return Attempt(crash=reply.crash)
-        message = unpack(*reply.content)
-        given = (*case.arguments, *case.options.values())
-        back = iter(message["after"])
-        after = [next(back) if type(value) in CHANGEABLE else None for value in given]
-        broken = tuple(rule for rule in RULES if rule in message["broken"])
-        shares = message["shares"] if isinstance(message["shares"], bool) else None
-        return Attempt(message["output"], None, changed(trials.exercise, case, after), broken, shares)
 
     def verdict(sent):
         name = sent["name"]
@@ -154,7 +155,7 @@ def main():
         trials = known[name]
         pairs = zip(trials.cases, sent["replies"], strict=True)
         with np.errstate(all="ignore"):
-            return asdict(judge(trials, [attempt_of(trials, case, reply) for case, reply in pairs]))
+            return asdict(judge(trials, [attempt_of(trials.exercise, case, reply) for case, reply in pairs]))
 
     while length := requests.read(_LENGTH.size):
         sent = pickle.loads(requests.read(*_LENGTH.unpack(length)))
