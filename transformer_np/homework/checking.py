@@ -1,10 +1,10 @@
 """Checking one answer, in this process."""
 
-from contextlib import nullcontext, redirect_stdout
+from contextlib import nullcontext
 
 import numpy as np
 
-from .judging.attempt import attempt, crash_of, guarded
+from .judging.attempt import attempt, crash_of, guarded, unheard
 from .judging.judge import Trials, Verdict, findings, judge
 from .judging.place import find_place
 from .limit import SECONDS, Stopped, TimeLimit
@@ -53,7 +53,7 @@ def verdict_on(exercise, answer, seed, limit):
     try:
         with guarded(), limit(exercise.name) as over:
             for running in trials.cases:
-                with nullcontext() if not attempts else redirect_stdout(None):  # what it prints is shown once
+                with nullcontext() if not attempts else unheard():  # what it prints is shown once
                     attempts.append(attempt(exercise, answer, running))
                 if over():  # and the answer went on
                     break

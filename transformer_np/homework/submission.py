@@ -6,7 +6,7 @@ import os
 import sys
 import types
 import warnings
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
-from .judging.attempt import Crash, attempt, crash_of, guarded, is_students
+from .judging.attempt import Crash, attempt, crash_of, guarded, is_students, unheard
 from .judging.judge import Verdict
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import all_exercises
@@ -225,7 +225,7 @@ class Checks:
             return Standing(exercise, verdict)
         with library_instead(self.submission, others) as called:
             runs = self._runs(exercise, answer)
-            with redirect_stdout(None):
+            with unheard():
                 alone = self._verdict(exercise, answer) if runs and called else None
         if alone is None:
             return Standing(exercise, verdict)
@@ -247,7 +247,7 @@ class Checks:
     def _runs(self, exercise, answer):
         """Whether an answer is started and ends. Called with the library's functions in place of the other answers."""
         try:
-            with self.limit(exercise.name), guarded(), redirect_stdout(None):
+            with self.limit(exercise.name), guarded(), unheard():
                 cases = exercise.cases(np.random.default_rng(self.seed))
                 tried = [attempt(exercise, answer, case) for case in cases]  # each may call other answers
         except Stopped:

@@ -8,7 +8,7 @@ import sys
 import sysconfig
 import traceback
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from dis import get_instructions
 from functools import cache
@@ -177,6 +177,13 @@ def _parameters(function):
 def no_input(prompt=""):
     """In place of `input`."""
     raise RuntimeError("input() is not possible: nobody types while an answer is checked")
+
+
+@contextmanager
+def unheard():
+    """Inside the block, what is printed or written to sys.stdout goes nowhere."""
+    with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+        yield
 
 
 @contextmanager
