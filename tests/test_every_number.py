@@ -83,8 +83,11 @@ GIVEN = {
     "words": ["a", "b"],
     "target": functional.relu,
     "merges": [],
+    "rank": 2,
 }
 OF = {
+    "LoRA": {"d_in": 9, "d_out": 9},
+    "add_lora": {"model": MODEL},
     "generate": {"model": MODEL},
     "generate_steps": {"model": MODEL},
     "corrupt_spans": {"ids": np.arange(9)},

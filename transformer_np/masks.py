@@ -6,7 +6,7 @@ array of size T · S exists, which matters for long sequences.
 
 import numpy as np
 
-from .support.checks import MOST, as_array, as_ids, check_at_least
+from .support.checks import MOST, as_array, as_ids, check_at_least, floating_dtype
 
 
 def causal_mask(T, S=None):
@@ -62,6 +62,7 @@ def additive(mask, dtype=np.float32):
 
     mask (...) Boolean  ->  (...) of the given float dtype
     """
+    dtype = floating_dtype("dtype", dtype)
     mask = as_array(mask, "mask", "Booleans")
     if mask.dtype != bool:
         raise TypeError(f"mask must be Boolean (True = hidden), got {mask.dtype}")

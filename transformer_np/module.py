@@ -1,6 +1,6 @@
 """Parameter and Module: the parts of a model, by name."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from .support.checks import as_array, check_kind
+from .support.checks import as_array, check_kind, short
 from .support.outline import Outline
 from .support.replacing import Place, Tap
 from .support.seals import seal
@@ -96,6 +96,16 @@ class _NoGradient:
 
     def __setitem__(self, _, values):
         pass
+
+
+def as_parameters(parameters):
+    """A list of Parameter, from any iterable of them; TypeError for anything else."""
+    if isinstance(parameters, str | Module) or not isinstance(parameters, Iterable):
+        raise TypeError(f"parameters must be a list of Parameter, such as model.parameters(); got {short(parameters)}")
+    parameters = list(parameters)
+    for i, parameter in enumerate(parameters):
+        check_kind(f"parameters[{i}]", parameter, Parameter)
+    return parameters
 
 
 class Module:

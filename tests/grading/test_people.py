@@ -3,6 +3,7 @@
 import json
 import os
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, rows_of
@@ -13,9 +14,11 @@ from transformer_np.grading.grade import Grade
 from transformer_np.grading.people import RosterError, people
 from transformer_np.grading.report import parts_of_mistake, student_report
 from transformer_np.grading.run import Grading
-from transformer_np.grading.submissions import code_of, read_submission
+from transformer_np.grading.submissions import code_of, read_submission, report_name
 from transformer_np.homework.course import parse_course
 from transformer_np.homework.judging.judge import Verdict
+from transformer_np.homework.new import write_new
+from transformer_np.homework.path import exercises_in
 
 TWO = 'exercises = ["softmax", "softmax_backward"]\n'
 DUE = datetime(2026, 6, 12, 12)
@@ -44,6 +47,21 @@ def test_the_code_of_a_notebook():
     compile(code, "x", "exec")
 
 
+def test_tests_of_nbgrader_are_not_the_students_code():
+    cells = [{"cell_type": "code", "source": f"x = {n}", "metadata": {"nbgrader": {"grade": g, "solution": s}}}
+             for n, (g, s) in enumerate([(True, False), (True, True), (False, True)])]  # fmt: skip
+    assert code_of(json.dumps({"cells": cells}).encode()).decode() == "# In [1]:\nx = 1\n# In [2]:\nx = 2"
+
+
+def test_a_teachers_exercises_are_no_submission(tmp_path):
+    (tmp_path / "own").mkdir()
+    write_new("center", tmp_path / "own")
+    folder = hand_in(tmp_path / "ada", {"a": SOFTMAX, "center": (tmp_path / "own" / "center.py").read_bytes()})
+    with exercises_in(tmp_path / "own"):
+        assert list(read_submission("ada", folder).files) == ["a.py"]
+    assert len(read_submission("ada", folder).files) == 2
+
+
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"cells": 3}', b'{"cells": [{}]}', b"[" * 100_000, b"\xff"])
 def test_what_is_no_notebook(tmp_path, content):
     (tmp_path / "ada.ipynb").write_bytes(content)
@@ -63,7 +81,7 @@ def test_a_notebook_is_graded_and_a_cell_that_fails_leaves_the_others(tmp_path):
     (tmp_path / "in" / "ada.ipynb").write_text(notebook(*cells))
     (ada,) = grade(tmp_path).values()
     assert ada.points(parse_course(TWO)) == 2
-    assert "ada.ipynb could not be loaded (ImportError: matplotlib.pyplot.plot cannot be used here" in ada.remarks[0]
+    assert "ada.ipynb has a cell that fails (ImportError: matplotlib.pyplot.plot cannot be used here" in ada.remarks[0]
     assert "cell 2" in ada.not_loaded["ada.ipynb"]
     assert "plt.plot(1)" in ada.not_loaded["ada.ipynb"]
 
@@ -163,6 +181,12 @@ def test_everyone_on_the_roster_has_a_row(tmp_path):
 def test_what_a_late_submission_costs(minutes, days, factor):
     late, when = parse_course(TIMED).late, DUE + timedelta(minutes=minutes)
     assert (late.days_late(when), late.factor(when)) == (days, pytest.approx(factor))
+
+
+def test_reports_of_ids_that_look_alike():
+    names = [report_name(Path(student.replace("/", "∕"))) for student in ("a/b", "a_b", "a:b", ".", "overview", "a.1")]
+    assert len({*names, "a_b"}) == len(names)
+    assert all(name and "/" not in name for name in names)
 
 
 def test_a_deadline_alone_costs_nothing():

@@ -1,6 +1,7 @@
 """What a submission is kept in by: each wall on its own, and what comes back through the last opening."""
 
 import marshal
+import platform
 import subprocess
 import sys
 import textwrap
@@ -237,3 +238,21 @@ def test_what_a_submission_cannot_reach():
         kinds = ("FileNotFoundError", "ModuleNotFoundError", "OSError", "PermissionError", "ZeroDivisionError",
                  "LibrarySolution")  # fmt: skip
         assert first.crash.kind in kinds, (name, first.crash)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("walls")
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the number of a system call")
+@pytest.mark.parametrize("code", ["os.fork()", "assert ctypes.CDLL(None).syscall(248, b'user', b'a', b'b', 1, -3) > 0"])
+def test_what_the_refused_calls_alone_stop(code):
+    """Bubblewrap lets a process multiply, and write into the keyring of the user."""
+    source = package.Package().modules()["transformer_np.grading.sandbox.limits"][1]
+    for filtered in (False, True):
+        lines = [
+            "import os, ctypes, marshal",
+            "space = {'__name__': 'limits'}",
+            f"exec(marshal.loads({source!r}), space)",
+        ]
+        lines += ["assert space['refuse_calls']()"] if filtered else []
+        command = [*keeper.bubblewrap(), *keeper._python(True), "\n".join([*lines, code])]
+        assert (subprocess.run(command, capture_output=True).returncode == 0) == (not filtered)

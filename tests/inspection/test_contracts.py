@@ -502,6 +502,8 @@ def test_models_of_ones_own():
     assert check_model(SeesTheFuture(), ids).passed
     report = check_model(SeesTheFuture(), ids, causal=True, on_fail="return")
     assert report.broken == ["the future is hidden"] and "masks.causal_mask(T)" in str(report)
+    repeated = np.array([[1, 1, 2], [3, 3, 2]])  # a leak from a token that is as the one before
+    assert check_model(SeesTheFuture(), repeated, causal=True, on_fail="return").broken == ["the future is hidden"]
     report = check_model(MixesTheBatch(), (ids,), causal=True, on_fail="return")
     assert report.broken == ["rows of a batch do not mix"] and "axis of the batch" in str(report)
 

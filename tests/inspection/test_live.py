@@ -102,7 +102,7 @@ def test_at_random_is_another_text_for_another_draw(page):
     page.type("choice", "sample")
     page.type("temperature", 2)
     drawn = {page.output}
-    page.one("#choosing summary").click()
+    page.click("#choosing summary")
     for _ in range(3):
         page.click("#again")
         drawn.add(page.output)
@@ -308,7 +308,7 @@ def test_a_score_is_typed_and_dragged(page, model):
 @pytest.mark.parametrize("name", ["scale", "mask", "positions", "residual"])
 def test_the_whole_model_without(page, model, name):
     _, kept, _ = forward(model, IDS)
-    page.one("#switches summary").click()
+    page.click("#switches summary")
     page.click(f"#switch-{name}")
     assert page.words_of("#effect dd") and len(page.changes) == 1
     values = page.read(

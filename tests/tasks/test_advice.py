@@ -20,7 +20,7 @@ def run(losses, kept=1000, **more):
     noise = np.random.default_rng(0).normal(size=1000) * 0.05
     validation = [(int(step), float(loss)) for step, loss in zip(STEPS, losses, strict=True)]
     options = {"steps": 1000, "dropout": 0.1, "lr": 0.001}
-    defaults = {"right": 0.5, "baseline": 4.0, "options": options}
+    defaults = {"right": 0.6, "baseline": 4.0, "options": options}
     return Measured((curve * 0.95 + noise).tolist(), validation, kept, **{**defaults, **more})
 
 
@@ -75,6 +75,17 @@ def test_little_learned():
         r"^little was learned: the validation loss is 3\.92, and 4\.00 from .*different --lr \(now 0\.001\)$",
     )
     assert advice(replace(flat, baseline=None)) == advice(replace(flat, baseline=5.0)) == []
+
+
+def test_stuck():
+    """Three-digit addition: a flat loss, no other reason, and hardly any answer right."""
+    addition = replace(FLAT, right=0.01, examples=4000, options={"steps": 1000, "d_model": 64, "layers": 2})
+    only(
+        addition,
+        r"^only 1% of unseen data are right, .* more training data than 4,000 examples, or .*--d-model above 64",
+    )
+    only(replace(FALLING, right=0.01), "^the loss still falls")
+    assert advice(replace(FLAT, right=None)) == []
 
 
 def test_unknown_words_and_long_sources():

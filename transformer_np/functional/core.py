@@ -21,6 +21,7 @@ from ..support.checks import (
     check_at_least,
     check_axis,
     check_number,
+    floating_dtype,
     is_masked_array,
 )
 from ..support.shapes import shapes
@@ -95,6 +96,7 @@ def sinusoidal_encoding(length, d_model, dtype=np.float32):
     """
     check_at_least("length", length, 1)
     check_at_least("d_model", d_model, 1)
+    dtype = floating_dtype("dtype", dtype)
     position = np.arange(length)[:, None]  # (length, 1)
     pair = np.arange(0, d_model, 2)  # 2i
     angle = position / 10000.0 ** (pair / d_model)  # (length, ⌈D/2⌉)

@@ -4,7 +4,7 @@ positions, attention without 1/√d_k, a gated feed-forward network. ALiBi's bia
 import numpy as np
 
 from ..masks import hide
-from ..support.checks import as_ids, as_masks, check_at_least, check_flag, check_number
+from ..support.checks import as_ids, as_masks, check_at_least, check_flag, check_number, floating_dtype
 from ..support.shapes import shapes
 from .activations import gelu, gelu_backward, silu, silu_backward
 from .core import embedding_backward, linear, linear_backward, softmax, softmax_backward
@@ -120,6 +120,7 @@ def alibi_bias(num_heads, T, S=None, dtype=np.float32):
     check_at_least("num_heads", num_heads, 1)
     check_at_least("T", T, 1)
     check_at_least("S", S, T)
+    dtype = floating_dtype("dtype", dtype)
     power = 1 << (int(num_heads).bit_length() - 1)  # the power of two below H, or H itself
     exponents = [*np.arange(1, power + 1) / power, *np.arange(1, 2 * power, 2) / (2 * power)][:num_heads]
     slopes = 2.0 ** (-8 * np.array(exponents, dtype))  # (H,)

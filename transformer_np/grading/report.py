@@ -110,7 +110,8 @@ def rows_of_report(grade, rubric):
 def explained(grade, rubric):
     """(title, text, sentence below it) of all that went wrong: files that could not be loaded, then the answers."""
     for file, text in grade.not_loaded.items():
-        yield f"{file} could not be loaded", text, ""
+        how = "has a cell that fails" if file.endswith(".ipynb") else "could not be loaded"
+        yield f"{file} {how}", text, ""
     for name in rubric.points:
         verdict = grade.verdicts[name]
         if not verdict.passed and verdict.outcome != NOT_STARTED:

@@ -145,7 +145,8 @@ class Grading:
         return replace(grade, name=person.name, remarks=remarks, attempt=(timed.index(grade) + 1, len(timed)))
 
     def _write_feedback(self, person, grade):
-        path = Path(person.student) if self.roster or not person.attempts else person.attempts[0].path
+        named = Path(person.student.replace(os.sep, "∕"))  # not a folder: report_name replaces the sign
+        path = named if self.roster or not person.attempts else person.attempts[0].path
         run = self.sentence([grade])
         _write(self.reports / f"{report_name(path)}.md", student_report(grade, self.rubric, run))
         _write(self.reports / f"{report_name(path)}.html", page(grade, self.rubric, run))

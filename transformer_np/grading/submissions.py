@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
+from ..homework.path import own_folder
 from .sandbox.wire import CELL, one_line
 
 ENDINGS = (".py", ".ipynb")
@@ -121,6 +122,7 @@ def read_submission(student, path):
     else:
         root, found = path.parent, [(path, "it is a link" if path.is_symlink() else "")]
     files, remarks, total = {}, [], 0
+    of_teacher = {one.read_bytes() for one in own_folder().glob("*.py")} if own_folder() else ()
     for file, problem in found:
         if not problem and not file.name.endswith(ENDINGS):
             continue
@@ -133,6 +135,8 @@ def read_submission(student, path):
             if problem:
                 raise ValueError(problem)
             content = _content(file)
+            if content in of_teacher:  # exercises that came along with a notebook
+                continue
             if name in files:
                 raise ValueError("another file has the same name but for characters that cannot be printed")
             total += len(content)
@@ -170,13 +174,19 @@ def code_of(notebook):
     if it is not a notebook."""
     try:
         cells = json.loads(notebook)["cells"]
-        codes = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+        codes = [cell["source"] for cell in cells if cell["cell_type"] == "code" and not _is_test(cell)]
         texts = [code if isinstance(code, str) else "".join(code) for code in codes]
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ValueError("it is not a notebook") from None
     return "\n".join(f"{CELL.format(n)}\n{_plain_python(text)}" for n, text in enumerate(texts, 1)).encode(
         "utf-8", "replace"
     )
+
+
+def _is_test(cell):
+    """Whether a cell is a test of nbgrader's, not the student's code."""
+    about = cell.get("metadata", {}).get("nbgrader", {})
+    return about.get("grade", False) and not about.get("solution", False)
 
 
 def _plain_python(text):
@@ -191,7 +201,7 @@ def report_name(path):
     student = _stem(path.name)
     name = re.sub(r"[^\w .+-]", "_", student, flags=re.ASCII)[:100].strip(" .")
     clear = (
-        name == student
+        name == student != ""
         and name.lower() not in ("overview", "run", "alike")
         and not re.search(r"-[0-9a-f]{8}$|\.[0-9]+$", name)  # as the names below and of earlier versions end
         and not (path.suffix in ENDINGS and os.path.lexists(path.with_suffix("")))

@@ -62,6 +62,7 @@ def _remarks(tried, handed_in):
     remarks = [] if handed_in.files else ["no file could be read"]
     for file, crash in tried.not_loaded.items():
         how = "timed out while loading" if crash.kind == "TimeoutError" else "could not be loaded"
+        how = "has a cell that fails" if file.endswith(".ipynb") and crash.kind != "TimeoutError" else how
         remarks.append(
             f"{file} {how}" + (f" ({crash.kind}: {one_line(crash.text)})" if crash.kind != "TimeoutError" else "")
         )

@@ -107,7 +107,7 @@ def imports(exercises, stubs):
         module = sys.modules[inspect.unwrap(exercise.reference).__module__]
         for name in _free_names(stubs[exercise.name]) - stubs.keys() - {"np"}:
             names_of.setdefault(public_home(name, getattr(module, name), module.__name__), set()).add(name)
-    lines = {home: f"from {home} import {', '.join(_sorted(names_of[home]))}" for home in sorted(names_of)}
+    lines = {home: _import(home, _sorted(names_of[home])) for home in sorted(names_of)}
     own = [line for home, line in lines.items() if home.partition(".")[0] == _PACKAGE]
     others = [line for line in lines.values() if line not in own]
     # the bodies need it even if no signature does
@@ -115,6 +115,12 @@ def imports(exercises, stubs):
     if own:
         own.insert(0, "# for the signatures and the parts that are already written below; you need not look at them")
     return "\n\n".join("\n".join(block) for block in (others, [numpy], own) if block) + "\n"
+
+
+def _import(home, names):
+    """The line, or the lines where one would be longer than most linters allow."""
+    line = f"from {home} import {', '.join(names)}"
+    return line if len(line) <= 88 else f"from {home} import (\n" + "".join(f"    {name},\n" for name in names) + ")"
 
 
 def _sorted(names):

@@ -11,6 +11,7 @@ import numpy as np
 from .. import functional as F
 from .. import layers, models
 from ..layers import blocks
+from ..masks import causal_mask
 
 SIZES = {  # of the letters in @shapes; "..." stands for the axes of IDS
     **{"B": 2, "N": 4, "T": 6, "S": 7, "H": 6, "G": 3, "D": 12, "K": 4, "K_v": 5, "V": 8, "R": 5, "1": 1},
@@ -90,6 +91,7 @@ def randomised(module, rng, scale=1.0):
 _D, _H, _F, _V = 10, 5, 7, 8  # features, heads, inside, rows of a table
 _X, _MEMORY = (2, 3, _D), (2, 4, _D)  # shapes of random inputs
 _HIDDEN = np.array([[0, 1, 0, 0], [1, 1, 1, 1], [0, 0, 0, 1]], bool)  # (T, S)
+_PADDING = np.arange(4) >= np.array([4, 2])[:, None, None, None]  # (B, 1, 1, S)
 LAYERS = {  # name: (a function from rng= and dtype= to the layer, its inputs: shapes of random arrays, or values)
     "Linear": (lambda **o: layers.Linear(_D, _F, **o), _X),
     "Linear without bias": (lambda **o: layers.Linear(_D, _F, bias=False, **o), _X),
@@ -137,7 +139,18 @@ LAYERS = {  # name: (a function from rng= and dtype= to the layer, its inputs: s
     "CausalConv1d, dilated": (lambda **o: layers.CausalConv1d(_D, _F, 2, 2, **o), _X),
     "CausalConv1d without bias": (lambda **o: layers.CausalConv1d(_D, _F, 2, bias=False, **o), _X),
     "EncoderBlock": (lambda **o: blocks.EncoderBlock(_D, _H, _F, dropout=0.2, **o), _X),
+    "EncoderBlock, pre-norm, gelu": (
+        lambda **o: blocks.EncoderBlock(_D, _H, _F, 0.3, True, "gelu", eps=0.1, **o), _X, _PADDING[..., :3],
+    ),
+    "EncoderBlock, pre-norm, without bias": (
+        lambda **o: blocks.EncoderBlock(_D, _H, _F, norm_first=True, bias=False, **o), _X,
+    ),
     "DecoderBlock": (lambda **o: blocks.DecoderBlock(_D, _H, _F, dropout=0.2, **o), _X, _MEMORY),
+    "DecoderBlock, pre-norm, gelu_tanh": (
+        lambda **o: blocks.DecoderBlock(_D, _H, _F, 0.3, True, "gelu_tanh", eps=0.1, **o),
+        _X, _MEMORY, causal_mask(3), _PADDING,
+    ),
+    "DecoderBlock without bias": (lambda **o: blocks.DecoderBlock(_D, _H, _F, bias=False, **o), _X, _MEMORY),
 }  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_rng, check_at_least, check_number
+from ..support.checks import as_rng, check_at_least, check_kind, check_number
 from .activated import ActivatedFeedForward
 from .activations import ACTIVATIONS, activate_backward
 from .attention import MultiHeadAttention
@@ -13,7 +13,7 @@ from .gated import GatedFeedForward
 from .grouped_attention import GroupedQueryAttention
 from .initial import normal
 
-ALPHA = 16  # the scale of the change is ALPHA / rank, so that another rank needs no other learning rate
+ALPHA = 16.0  # the scale of the change is ALPHA / rank, so that another rank needs no other learning rate
 
 
 class LoRA(Module):
@@ -110,6 +110,8 @@ def add_lora(model, rank, rng=None, first=0):
     Raises ValueError for a model without such attentions, such as a T5, and for one that has LoRA already.
     """
     rng = as_rng(rng)
+    check_at_least("rank", rank, 1)
+    check_at_least("first", first, 0)
     attentions = [block.attention for block in getattr(model, "blocks", [])[first:]]
     if not attentions or not all(type(attention) in ADAPTED for attention in attentions):
         kinds = {type(attention).__name__ for attention in attentions} or {type(model).__name__}
@@ -128,6 +130,7 @@ def add_lora(model, rank, rng=None, first=0):
 def merge_lora(model):
     """Add each LoRA of a model to its matrix and remove it: W + s · A B, an ordinary model of the same outputs and
     speed  ->  the model, whose parameters all learn again"""
+    check_kind("model", model, Module)
     for _, module in model.named_modules():
         if isinstance(module, _Adapted):
             for name in "qkvo":

@@ -13,7 +13,9 @@ FALLING = 0.03, 0.01  # the fall of the loss over the last fifth of the steps: a
 FAST = 0.1  # such a fall asks for four times the steps, a slower one for twice as many
 OVERFITTING = 1.05  # times the lowest validation loss: a smaller increase may be chance
 LITTLE = 0.9  # of the baseline's loss: more than this is little learned
+STUCK = 0.5  # the share of unseen data that is right below which a loss that no longer falls needs advice
 UNKNOWN = 0.05  # the share of unknown tokens in unseen data
+ANSWERS = "exact match", "accuracy"  # in the names of what a task measures, where a whole answer is right or wrong
 BATCHES = 50  # that the baseline and the lengths are counted in
 
 
@@ -22,7 +24,8 @@ class Measured:
     """What advice is made from.
 
     losses: of every training step; validation: [(step, loss)]; kept: the step whose weights are the model
-    right: the smallest share of unseen data that the model gets right, or None
+    right: the smallest share of unseen data that the model answers exactly, or None
+    examples: the number of examples to learn from, or None for a text
     baseline: the validation loss of a model that knows only how often each target occurs, or None
     unknown: the share of unknown tokens in the validation data
     longer: how many validation sources are longer than any in training, and the longest one there, in tokens
@@ -33,6 +36,7 @@ class Measured:
     validation: list
     kept: int
     right: float | None = None
+    examples: int | None = None
     baseline: float | None = None
     unknown: float = 0.0
     longer: tuple = (0, 0)
@@ -41,7 +45,8 @@ class Measured:
 
 def advice(measured):
     """The most important lines of advice for this run, at most MOST."""
-    lines = (line(measured) for line in (_little_learned, _overfitting, _still_falling, _unknown, _longer))
+    kinds = (_little_learned, _overfitting, _still_falling, _unknown, _longer)
+    lines = [line for line in (kind(measured) for kind in kinds) if line] or [_stuck(measured)]
     return [line for line in lines if line][:MOST]
 
 
@@ -104,6 +109,19 @@ def _still_falling(measured):
     )
 
 
+def _stuck(measured):
+    """The loss no longer falls, for no other reason known here, and most answers are wrong."""
+    if measured.right is None or measured.right >= STUCK:
+        return None
+    sizes = [name for name in ("d_model", "layers") if measured.options.get(name)]
+    larger = ", ".join(f"--{name.replace('_', '-')} above {measured.options[name]}" for name in sizes)
+    data = "" if measured.examples is None else f" than {measured.examples:,} examples"
+    return (
+        f"only {measured.right:.0%} of unseen data are right, and the loss no longer falls: the task takes more "
+        f"training data{data}" + (f", or a larger model ({larger})" if larger else "")
+    )
+
+
 def _unknown(measured):
     if measured.unknown < UNKNOWN:
         return None
@@ -137,7 +155,8 @@ def measure(run, sampled=False):
         trainer.history.losses,
         validation,
         trainer.best.step if run.kept else trainer.step,
-        min(run.measured.values(), default=None),
+        min((share for name, share in run.measured.items() if any(what in name for what in ANSWERS)), default=None),
+        len(setup.batches) if hasattr(setup.batches, "__len__") else None,
         _baseline(setup, min(BATCHES, trainer.step)),
         _share_unknown(run),
         _longer_sources(run),

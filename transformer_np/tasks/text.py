@@ -159,7 +159,7 @@ class GPTTask(Task):
 
     def train_tokenizers(self, options, split):
         """All characters of the whole text, or byte pairs of the training part, or those of the pretrained model."""
-        if options.pretrained is not None:
+        if getattr(options, "pretrained", None) is not None:  # XLTask shares this method
             return {"tokenizer": PretrainedTokenizer(options.pretrained)}
         if options.tokens == "char":
             return {"tokenizer": data.CharTokenizer.train(chain(parts(split.train), parts(split.validation)))}

@@ -8,6 +8,8 @@ from zlib import crc32
 import numpy as np
 
 from .. import models
+from ..module import Module
+from ..support.checks import check_kind
 from ..support.files import parse_json, write_atomically
 
 _HEADER, _SUMS = "transformer_np", "checksums"  # the keys of our header and of its checksums in the file's metadata
@@ -93,6 +95,7 @@ def model_tensors(model):
 
 def save_model(path, model):
     """Write the configuration and the weights of a model to a file for `load_model`; errors as in save_checkpoint."""
+    check_kind("model", model, Module)
     save_checkpoint(path, model_tensors(model), model_header(model))
 
 

@@ -1,11 +1,9 @@
 """Optimizers. All parameters move into one flat buffer, and all gradients into another. An update is then a few passes
 over memory, not a few passes per tensor."""
 
-from collections.abc import Iterable, Mapping
-
 import numpy as np
 
-from ..module import Module, Parameter
+from ..module import as_parameters
 from ..support.checks import check_kind, check_number, short
 from ..support.memory import check_memory
 
@@ -22,7 +20,7 @@ class Optimizer:
     _is_new_copy = False
 
     def __init__(self, parameters, lr):
-        self.parameters = _as_parameters(parameters)
+        self.parameters = as_parameters(parameters)
         if not self.parameters:
             raise ValueError("parameters is empty: there is nothing to learn")
         if len({id(p) for p in self.parameters}) < len(self.parameters):
@@ -125,7 +123,7 @@ class Optimizer:
 
     def check_state(self, state):
         """Raise ValueError if `state` is not a state_dict of the same optimizer with the same parameters."""
-        check_kind("state", state, Mapping)
+        check_kind("state", state, dict)
         expected = {**{slot: average.shape for slot, average in self.averages.items()}, "steps": ()}
         found = {name: np.shape(values) for name, values in state.items()}
         if found != expected:
@@ -237,23 +235,13 @@ def is_matrix(parameter):
     return parameter.data.ndim >= 2
 
 
-def _as_parameters(parameters):
-    """A list of Parameter, from any iterable of them."""
-    if isinstance(parameters, str | Module) or not isinstance(parameters, Iterable):
-        raise TypeError(f"parameters must be a list of Parameter, such as model.parameters(); got {short(parameters)}")
-    parameters = list(parameters)
-    for i, parameter in enumerate(parameters):
-        check_kind(f"parameters[{i}]", parameter, Parameter)
-    return parameters
-
-
 def clip_grad_norm(parameters, max_norm):
     """Scale all gradients together so that their norm √(Σ g²), over all parameters, is at most max_norm
     (Pascanu et al. 2013).
 
     ->  the norm before clipping; if it is not finite, the gradients are left unchanged
     """
-    return clip_arrays([p.grad for p in _as_parameters(parameters)], max_norm)
+    return clip_arrays([p.grad for p in as_parameters(parameters)], max_norm)
 
 
 def clip_arrays(gradients, max_norm, total=None):

@@ -1,7 +1,7 @@
-"""A sandbox for unread code: each exercise of a submission runs in its own process, which never holds a right result.
+"""A sandbox for unread code: every submission has processes of its own, which never hold a right result.
 
-The parent, `session`, sends the inputs of one exercise through a `keeper`, a process that forks one isolated process
-after the other. There, `worker` isolates itself (`isolation`, `limits`), removes the library's answers from its memory
-(`answers`), loads the submission, reads its source for imports (`scan`), calls it and sends the results back (`wire`).
-The parent treats them as untrusted bytes and hands them to `judges`.
+The grader's side: `session` tries a submission on the exercises through a `keeper`, which starts bubblewrap; `package`
+cuts out the code that is given to it. Inside: `worker` forks for every exercise and calls the answer, `given` offers
+the modules, `limits` bounds time, memory and system calls. Results come back as messages in the form of `wire`, which
+are untrusted bytes until `judges` has read them.
 """

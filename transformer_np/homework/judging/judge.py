@@ -11,8 +11,9 @@ from .attempt import RULES, argument_names, attempt, calls_in
 from .compare import as_results, close, wrong_structure
 from .describe import Draw, about_crash, about_structure
 from .describe.draw import listed
-from .explain import MOST_TEXTS, cases_of, explain
+from .explain import MOST_TEXTS, explain
 from .ignored import arrays_of, ignored_arguments
+from .truth import cases_of
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
 CHANGED = "changes its input"
@@ -135,6 +136,9 @@ def findings(trials, attempts):
     for case, tried, expected, shares in zip(trials.cases, attempts, trials.expected, trials.shares, strict=True):
         results = trials.results(case, tried)
         found.append(Finding(trials.exercise, case, tried, results, expected, shares, tuple(found)))
+    if any(finding.wrong != [] for finding in found):
+        for finding in found:
+            finding.shares = finding.tried.shares  # only an answer with the right numbers is asked for its memory
     return found
 
 

@@ -13,11 +13,13 @@ from .attempt import attempt, calls_in, guarded
 from .compare import close
 from .edits import KINDS, edits_of
 from .family import NUDGE, Family
+from .ignored import arrays_of
 from .judge import Finding
 
 MOST_EDITS = 900
 WORK = 600_000  # calls that the interpreter counts, in all edited answers together
 OF_AN_EDIT = 600  # as many calls take as long as making it
+NUMBERS_OF_A_CALL = 10  # as many numbers in the arguments take as long as a call
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ def find_place(trials, answer, found):
     search = _Search(trials, family, numbers)
     with contextlib.redirect_stdout(io.StringIO()), guarded():
         work = calls_in(lambda: attempt(trials.exercise, answer, trials.cases[numbers[0]]))
+        work += sum(array.size for array in arrays_of(trials.cases[numbers[0]])) // NUMBERS_OF_A_CALL
         most = min(MOST_EDITS, max(20, WORK // (work + OF_AN_EDIT)))
         likely = search.likely_statements(found)
         for edit in _in_order(family, likely, _lines_of_crash(found[failed[0]])):
@@ -89,20 +92,23 @@ class _Search:
         return self.trials.expected[number], self.trials.shares[number]
 
     def likely_statements(self, found):
-        """{(first line, last line) of a statement: 0 if a small change of its value changes every wrong result of the
-        first wrong case and no right one, 2 if it does not, so that it can hardly hold the mistake, 1 if unknown}."""
+        """{(first line, last line) of a statement: how unlikely it is to hold the mistake}.
+
+        A small change of its value changes, in the first wrong case, 0: every wrong result and no right one; 1: some
+        wrong ones and no right one; 2: nobody knows; 3: nothing, or a right one, so that it can hardly be wrong.
+        """
         number = self.numbers[0]
         finding, results = found[number], found[number].results
         likely = {}
         for tree in self.family.trees.values():
             for parent, index in (place for statement in ast.walk(tree) for place in _values_of(statement)):
-                node, level = parent.value if index is None else parent.elts[index], 1
+                node, level = parent.value if index is None else parent.elts[index], 2
                 now = results and self._with_nudge(parent, index, number)
                 if now:
                     moved = {i for i, (a, b) in enumerate(zip(now, results, strict=True)) if not close(a, b)}
-                    level = 0 if moved == set(finding.wrong) else 2
+                    level = 0 if moved == set(finding.wrong) else 1 if moved and moved < set(finding.wrong) else 3
                 lines = node.lineno, node.end_lineno
-                likely[lines] = min(level, likely.get(lines, 2))
+                likely[lines] = min(level, likely.get(lines, 3))
         return likely
 
     def _with_nudge(self, parent, index, number):

@@ -66,7 +66,7 @@ class ContractReport:
         if not self.passed:
             count = f"breaks {len(self.broken)} rule{'s' if len(self.broken) > 1 else ''}"
         lines = [f"{self.target} {count}"]
-        for rule, messages in self.messages.items():
+        for rule, messages in sorted(self.messages.items(), key=lambda item: not item[1]):  # what is broken first
             lines.append(f"  {'BROKEN' if messages else 'kept  '}  {rule}")
             lines += [f"          {message}" for message in messages]
         if self.unasked:

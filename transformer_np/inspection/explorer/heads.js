@@ -11,19 +11,28 @@ function readColours() {
 
 // One pixel per number; signed numbers have two colours, weights one.
 function paint(canvas, matrix, { signed = true, largest = 1, hidden = () => false }) {
-  Object.assign(canvas, { width: matrix.columns, height: matrix.rows });
-  const picture = new ImageData(matrix.columns, matrix.rows);
-  for (let i = 0; i < matrix.rows; i++) {
-    for (let j = 0; j < matrix.columns; j++) {
+  const { rows, columns } = matrix;
+  if (canvas.width !== columns) canvas.width = columns;
+  if (canvas.height !== rows) canvas.height = rows;
+  const picture = new ImageData(columns, rows);
+  for (let i = 0, at = 0; i < rows; i++) {
+    for (let j = 0; j < columns; j++, at += 4) {
       const value = matrix.at(i, j);
       const share = largest > 0 && Number.isFinite(value) ? Math.min(1, Math.abs(value) / largest) : 0;
-      const tone = colours[signed ? (value < 0 ? "neg" : "pos") : "weight"];
-      const ground = colours[hidden(i, j) ? "page" : "cell"];
-      const colour = ground.map((from, c) => from + share * (tone[c] - from));
-      picture.data.set([...colour, 255], 4 * (i * matrix.columns + j));
+      const tone = signed ? (value < 0 ? colours.neg : colours.pos) : colours.weight;
+      const ground = hidden(i, j) ? colours.page : colours.cell;
+      for (let c = 0; c < 3; c++) picture.data[at + c] = ground[c] + share * (tone[c] - ground[c]);
+      picture.data[at + 3] = 255;
     }
   }
   canvas.getContext("2d").putImageData(picture, 0, 0);
+}
+
+// A small canvas that is the same one each time it is drawn: to make one takes longer than to paint it.
+const canvases = new Map();
+function canvasOf(key, attributes) {
+  if (!canvases.has(key)) canvases.set(key, element("canvas", { "aria-hidden": "true", ...attributes }));
+  return canvases.get(key);
 }
 
 // heads: how many a layer has; about(kind): a remark beside its title; picture(kind, layer, head): the button
@@ -49,7 +58,7 @@ function drawAllHeads(container, kinds, heads, about, picture) {
 // open(): looks into the head, -> the element that shows it
 function headPicture(weights, names, { pressed, here = pressed, itself, hidden, condition = "" }, open) {
   const { kind, layer, head } = names;
-  const canvas = element("canvas", { "aria-hidden": "true" });
+  const canvas = canvasOf(`${kind} ${layer} ${head}`);
   paint(canvas, weights, { signed: false, hidden });
   const remark = condition && `, ${condition}`;
   const label = `layer ${layer + 1}, head ${head + 1}${remark}: ${strongest(weights, names, itself)}`;

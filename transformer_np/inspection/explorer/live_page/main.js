@@ -11,6 +11,10 @@ function select({ source, target, ...chosen }) {
 function draw() {
   drawText();
   drawEffect();
+  drawInside();
+}
+
+function drawInside() {
   drawChanges();
   drawHeads();
   drawFlow();

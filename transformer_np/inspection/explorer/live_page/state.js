@@ -137,16 +137,19 @@ function run(known = state.fixed) {
       found = steps.next();
       if (!found.done) result = found.value;
     } while (!found.done && performance.now() - began < TURN);
-    document.documentElement.dataset.ready = found.done ? turn : "";
-    if (found.done) {
-      if (!state.changes.length) last = { key: null, run: result };
-      unchanged = state.changes.length ? runUnchanged() : result;
-      draw();
-    } else {
-      drawText();
-      setTimeout(go, 0);
-    }
+    drawText();
+    if (!found.done) return void setTimeout(go, 0);
+    if (!state.changes.length) last = { key: null, run: result };
+    unchanged = state.changes.length ? runUnchanged() : result;
+    drawEffect();
+    setTimeout(drawRest, 0); // a keystroke is answered before the matrices are drawn
   };
+  const drawRest = () => {
+    if (turn !== running) return;
+    drawInside();
+    document.documentElement.dataset.ready = turn;
+  };
+  document.documentElement.dataset.ready = "";
   go();
 }
 const TURN = 60; // ms, after which the browser may do something else

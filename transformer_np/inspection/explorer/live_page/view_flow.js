@@ -34,7 +34,7 @@ function stepButton(row, step, isOpen) {
   const parts = [element("span", {}, step.label)];
   const matrix = step.result?.get(result.values);
   if (matrix) {
-    const canvas = element("canvas", { "aria-hidden": "true", class: "glance" });
+    const canvas = canvasOf(`${row.kind?.name ?? row.title} ${step.id}`, { class: "glance" });
     const few = matrix.columns > 32 ? columnsOf(matrix, 0, 32) : matrix;
     const isWeight = step.result.symbol === "A" || step.weights;
     paint(canvas, few, { signed: !isWeight, largest: isWeight ? 1 : largestOf(few.data.filter(Number.isFinite)) });

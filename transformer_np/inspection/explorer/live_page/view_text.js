@@ -30,12 +30,12 @@ function drawTokens(id, side, names, at, idOf) {
     return made;
   });
   redraw(byId(id), ...chips);
-  const chosen = chips[at];
-  if (chosen)
-    byId(id).scrollLeft = Math.max(
-      0,
-      chosen.offsetLeft - byId(id).offsetLeft + chosen.offsetWidth - byId(id).clientWidth + 8,
-    );
+  const show = () =>
+    chips[at]?.isConnected &&
+    byId(id).scrollTo({
+      left: chips[at].offsetLeft + chips[at].offsetWidth - byId(id).offsetLeft - byId(id).clientWidth + 8,
+    });
+  requestAnimationFrame(show); // to ask for a place now would make the browser lay out the page twice
 }
 
 function output({ chosen }) {

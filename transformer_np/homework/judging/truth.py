@@ -1,0 +1,130 @@
+"""The gate that every text passes before a student reads it: what does not hold for the run at hand is dropped."""
+
+import re
+from dataclasses import dataclass
+from itertools import combinations
+
+from .compare import close
+from .describe import describe_exactly, describe_roughly
+from .evidence import Evidence
+
+_OF_EVERY_CALL = re.compile(r"\b(always|never|every call|not used|does not use|ignored?|wherever)\b")
+
+
+def cases_of(labels):
+    """ "a", "a and with b", "a, with b and with c"; only the first three of many cases."""
+    if len(labels) > 4:
+        return f"{', with '.join(labels[:3])} and in {len(labels) - 3} other cases"
+    return " and with ".join([", with ".join(labels[:-1]), labels[-1]] if len(labels) > 1 else labels)
+
+
+@dataclass(frozen=True)
+class Said:
+    """One text for the student, and the name of its mistake or None.
+
+    label: of its case; led: whether the text begins with the label; sure: whether it explains every number
+    """
+
+    name: str | None
+    text: str
+    label: str = ""
+    led: bool = False
+    sure: bool = True
+
+    def __str__(self):
+        lead = f"With {self.label}: " if self.label else "In the plain case: "
+        return f"{lead if self.led else ''}{self.text}".strip()
+
+
+class Gate(Evidence):
+    """The evidence, with the texts `said`, the `reasons` by result, and the questions whether they hold."""
+
+    # --- only what is true of this run --------------------------------------------------------------------------------
+
+    def keep_what_is_true(self):
+        """Drop each text that claims something of every call and is not true of all calls at hand."""
+        known = list(dict.fromkeys(said.name for said in self.said if said.name in self.mistakes))
+        claims = [said for said in self.said if self._claims_all_calls(said)]
+        explained = len({said.name for said in claims}) == 1 and all(
+            self._is_explained_by_some(known, label) for label in self.labels
+        )
+        explained = explained or (known and self.trials.compatible(known) and self._is_complete(tuple(known)))
+        kept = [s for s in self.said if s not in claims or explained or self._is_complete((s.name,))]
+        if any(said.name for said in kept):
+            kept = [
+                said for said in kept if said.name or said.led or said.sure
+            ]  # "the largest error is at …" adds nothing
+        if not any(said.text for said in kept) and self.failing:
+            i = min(self.failing)
+            description = describe_roughly(self._draws(i, self.failing[i][0]))
+            kept = [Said(None, description.text, sure=False)]
+        self.said = kept
+
+    def _claims_all_calls(self, said):
+        if said.name not in self.mistakes:
+            return False
+        return said.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(said.text))
+
+    def _leaves_right(self, mistakes, label):
+        """Whether a right answer with these mistakes is right in a case."""
+        return not any(self._changes(mistakes, number) for number in self.labels[label])
+
+    def _changes(self, mistakes, number):
+        variant, expected = self._try(mistakes, number)[0], self.found[number].expected
+        return variant is None or not all(map(close, variant, expected))
+
+    def where(self):
+        """The cases that fail, or those that are right although the named mistakes are wrong in them."""
+        failed = [label for label, numbers in self.labels.items() if not all(self.found[n].right for n in numbers)]
+        right = [label for label in self.labels if label not in failed]
+        if not right:
+            return ""
+        if "" in right:
+            return f" The plain case is right; it fails with {cases_of(failed)}."
+        if not self.first_failed.tried.crash:  # a crash happens in each case that has its cause
+            known = tuple(name for name in self.names if name in self.mistakes)
+            if not known or len(known) < len(self.names) or not self.trials.compatible(known):
+                return ""
+            right = [label for label in right if all(self._changes(known, n) for n in self.labels[label])]
+        return f" It is right with {cases_of(right)}." if right else ""
+
+    # --- mistakes that something contradicts --------------------------------------------------------------------------
+
+    def contradicted(self):
+        """The named mistakes that change numbers in a way that the answer does not show."""
+        named = [said.name for said in self.said if said.name in self.mistakes]
+        return {name for name in named if any(self._contradicts(n, name, named) for n in range(len(self.found)))}
+
+    def _contradicts(self, number, name, named):
+        """Whether an attempt contradicts a mistake: no set of the named ones with it gives the same numbers."""
+        finding = self.found[number]
+        if finding.results is None:
+            return False
+        alone = self._try((name,), number)[0]
+        for i, right in enumerate(finding.expected):
+            if self._follows(i, finding) or (alone is not None and close(alone[i], right)):
+                continue
+            if finding.case.extended and (i in finding.wrong or not self.first_failed.case.extended):
+                continue  # another branch of the code, in which more may be missing than this mistake, or less
+            shape = finding.results[i].shape
+            if i in finding.wrong and alone is not None and shape not in (alone[i].shape, right.shape):
+                continue  # the wrong shape is another mistake, which may hide this one
+            if not self._is_explained_with(name, named, i, number):
+                return True
+        return False
+
+    def _is_explained_with(self, name, named, i, number):
+        others = [other for other in dict.fromkeys(named) if other != name]
+        for n in range(len(others) + 1):
+            for some in combinations(others, n):
+                if self.trials.compatible((name, *some)) and self._agrees((name, *some), i, number):
+                    return True
+        reason = self.reasons.get(i)
+        return bool(reason and reason.description and name in reason.mistakes and self._is_changed(name, i, number))
+
+    def _is_changed(self, name, i, number):
+        """Whether a simple change explains the difference between a result and the one with a mistake."""
+        variant = self._try((name,), number)[0]
+        if not self._changes_numbers(variant, i, number):
+            return False
+        return describe_exactly([self._against(variant, i, number)]) is not None
