@@ -16,6 +16,8 @@ matplotlib = pytest.importorskip("matplotlib")
 pytest.importorskip("IPython")
 pytest.importorskip("ipywidgets")
 
+from test_notebooks import TRAINS_LONG  # noqa: E402
+
 from transformer_np import homework  # noqa: E402
 from transformer_np.notebooks.texts import number, read_cells, texts  # noqa: E402
 
@@ -67,18 +69,16 @@ TRIES = {
     ],
     "14": [],
     "15": [],
+    "16": [],
 }
-LONG = {"00", "01b", "06", "07", "08", "09", "10", "12", "13", "14", "15"}  # these train
-each = [
-    pytest.param(text, marks=[pytest.mark.notebooks] if number(text) in LONG else [], id=text.stem) for text in texts()
-]
+each = pytest.mark.parametrize("text", texts(), ids=lambda text: text.stem)
 
 
 def code_of(text):
     return [source for kind, source, _ in read_cells(text.read_text(encoding="utf-8")) if kind == "code"]
 
 
-@pytest.mark.parametrize("text", [param.values[0] for param in each], ids=lambda text: text.stem)
+@each
 def test_every_try_it_has_an_edit_of_one_cell(text):
     tries = TRIES[number(text)]
     assert len(tries) == text.read_text(encoding="utf-8").count("**Try it")
@@ -86,7 +86,10 @@ def test_every_try_it_has_an_edit_of_one_cell(text):
         assert sum(edit[0] in cell for cell in code_of(text)) == 1, edit
 
 
-@pytest.mark.parametrize("text", each)
+@pytest.mark.notebooks
+@pytest.mark.parametrize(
+    "text", [pytest.param(t, id=t.stem, marks=[pytest.mark.release] * (number(t) in TRAINS_LONG)) for t in texts()]
+)
 def test_cells_run_twice_and_every_try_it_shows_something(text, tmp_path, monkeypatch):
     """Each cell is run, run again as it is, and then with the edit of a "Try it" in place of the original."""
     monkeypatch.chdir(tmp_path)
@@ -126,7 +129,7 @@ def run(cell, module):
     return out.getvalue().strip()
 
 
-@pytest.mark.parametrize("text", [param.values[0] for param in each], ids=lambda text: text.stem)
+@each
 def test_the_stubs_have_the_arguments_that_the_check_passes(text):
     cells = code_of(text)
     for asked, name in re.findall(r"(?:homework\.)?check\(\"(\w+)\", (\w+)\)", "\n".join(cells)):

@@ -75,10 +75,10 @@ def minutes(notebook):
     code = [line for cell in notebook.cells if cell.cell_type == "code" for line in cell.source.splitlines()]
     words = len(re.findall(r"[A-Za-z]{2,}", re.sub(r"\$\$.*?\$\$|```.*?```", "", prose, flags=re.DOTALL)))
     lines = sum(1 for line in code if line.strip() and not line.strip().startswith("#"))
-    exercises = len(
-        re.findall(r"\*\*Exercise[ .:]|^## Exercise \d|\*\*(?:Write|Count|Compute) it", prose, re.MULTILINE)
+    headings, bold, parts = (
+        len(re.findall(task, prose, re.MULTILINE))
+        for task in (r"^## Exercise(?!s)", r"\*\*Exercise[ .:]", r"\*\*(?:Write|Count|Compute) it")
     )
+    needed = words / 150 + lines / 10 + 5 * (max(headings, bold) + parts) + 2 * prose.count("**Try it")
     said = re.search(r"^\*(\d+) minutes", prose, re.MULTILINE)
-    return said and int(said[1]), 5 * round(
-        (words / 150 + lines / 10 + 5 * exercises + 2 * prose.count("**Try it")) / 5
-    )
+    return said and int(said[1]), 5 * round(needed / 5)
