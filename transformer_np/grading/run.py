@@ -219,7 +219,7 @@ def _seed_of(seed, name):
 def _library():
     """A hash of the library: another version may judge differently."""
     root, content = Path(__file__).parents[1], hashlib.sha256(__version__.encode())
-    for path in sorted(root.rglob("*.py")):
+    for path in sorted([*root.rglob("*.py"), *root.rglob("*.md")]):
         content.update(str(path.relative_to(root)).encode() + path.read_bytes())
     return content.hexdigest()
 

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from textwrap import dedent
 
 
@@ -46,6 +47,13 @@ class Entry:
 
 
 _HEAD = re.compile(r"(?:in ([\w.]+): ?)?(?:(every|\d+(?:st|nd|rd|th)) )?(.*?)(?:( ->)(.*))?")
+
+
+def sections(sheet):
+    """{heading: notes} of the Markdown file beside a sheet: the mistakes of its exercises, as prose to edit."""
+    text = Path(sheet).with_suffix(".md").read_text(encoding="utf-8")
+    found = re.split(r"^## (.*)$", text, flags=re.MULTILINE)[1:]
+    return {heading: f"\n{notes.strip()}\n" for heading, notes in zip(found[::2], found[1::2], strict=True)}
 
 
 def read(notes):

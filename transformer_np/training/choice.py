@@ -34,6 +34,7 @@ class OnePerCore(Team):
         self._most = 1  # the number of processes that were possible for that team
 
     def for_batches(self, rows, time_step=None):
+        rows = rows()
         if not rows:
             return Team()
         size = min(cores(), rows) if can_fork() and blas_threads() else 1

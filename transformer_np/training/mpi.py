@@ -49,7 +49,7 @@ class MPITeam(Team):
         self.rank, self.size = self.comm.rank, self.comm.size
 
     def for_batches(self, rows, time_step=None):
-        if rows:
+        if rows := rows():
             check_enough_rows(self.size, rows)
         return self
 

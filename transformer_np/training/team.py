@@ -19,7 +19,7 @@ class Team:
     def for_batches(self, rows, time_step=None):
         """The team that trains on batches like these: this one, unless its size was left open.
 
-        rows: the size of a large batch; 0 if no step is left
+        rows: rows() -> the size of a large batch; 0 if no step is left
         time_step: time_step(team) -> the measured seconds of a step with a team; None if that is not worth the time
 
         Raises ValueError if the team has more members than a batch has rows, or if this system cannot run it.

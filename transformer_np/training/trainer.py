@@ -219,7 +219,7 @@ class Trainer:
         If enough steps remain, a few are timed with one process and with several. These leave no trace.
         """
         measure = partial(seconds_per_step, self, batches) if steps - self.step >= LEAST_TO_MEASURE else None
-        rows = most_rows(batches, self.step, steps)
+        rows = partial(most_rows, batches, self.step, steps)
         self.team = self._chosen.for_batches(rows, measure)
         if self.team.size == 1 and self.team.reason:
             self.optimizer.move(np.zeros)  # out of the shared memory, whose small pages are slower

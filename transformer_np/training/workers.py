@@ -44,6 +44,7 @@ class Workers(Team):
         self._gradients, self._moved = [], None
 
     def for_batches(self, rows, time_step=None):
+        rows = rows()
         if not rows:
             return Team()  # no step is left to share
         check_enough_rows(self.size, rows)

@@ -4,6 +4,9 @@ import numpy as np
 
 from ...data import text
 from ..exercise import Case, Exercise, Result
+from ..notes import sections
+
+MISTAKES = sections(__file__)
 
 DRAWN = 120  # batches: enough for every start to occur
 
@@ -85,51 +88,7 @@ WINDOWS = Exercise(
     place=3,
     drive=drive_windows,
     view=view_windows,
-    mistakes="""
-- targets not shifted:  ids[s + 1 : s + 1 + block_size] -> ids[s : s + block_size]
-  The targets are the inputs themselves. The model would learn to copy: the target of each token is the token after it.
-- inputs and targets swapped:  return inputs, targets -> return targets, inputs
-  The inputs and the targets are swapped: each target is the token before its input. The target is the token after it.
-- the first token as the last target:  return inputs, targets -> return inputs, np.roll(inputs, -1, axis=1)
-  The last target of a window is the window's first token (np.roll goes round). It is the token after the window, so
-  each row needs block_size + 1 tokens of the text.
-- one target per window:  return inputs, targets -> return inputs, targets[:, -1]
-  There is only one target per window, the token after it. Every position has a target: inputs and targets have the same
-  shape.
-- windows one too long:  ids[s : s + block_size] for -> ids[s : s + block_size + 1] for
-  The windows have block_size + 1 tokens. The inputs are the first block_size of them, the targets the last.
-- last start missing:  rng.integers(len(ids) - block_size, size=batch_size) ->
-        rng.integers(max(1, len(ids) - block_size - 1), size=batch_size)
-  The last window never comes, so the last token of the text is never a target. Starts are 0 … n − T − 1, and
-  rng.integers(high) leaves out high itself.
-- first start missing:  rng.integers(len(ids) - block_size, size=batch_size) ->
-        rng.integers(min(1, len(ids) - block_size - 1), len(ids) - block_size, size=batch_size)
-  No window starts at the first token. Starts are 0 … n − T − 1.
-- one start too many:  len(ids) - block_size, size -> len(ids) - block_size + 1, size
-  A window can start at n − T. Then the text has no token after its last one, and that row is too short. The last start
-  is n − T − 1.
-- one start for all rows:  rng.integers(len(ids) - block_size, size=batch_size) ->
-        np.full(batch_size, rng.integers(len(ids) - block_size))
-  All rows of a batch have the same start. Draw one for each row: size=batch_size.
-- rows start side by side:  rng.integers(len(ids) - block_size, size=batch_size) ->
-        (rng.integers(len(ids) - block_size) + np.arange(batch_size)) % (len(ids) - block_size)
-  Only the first start is drawn, and the other rows begin one token later each. Draw every start by itself.
-- starts not drawn:  rng.integers(len(ids) - block_size, size=batch_size) ->
-        np.arange(batch_size) % (len(ids) - block_size)
-  The starts are the first places of the text in every batch. Draw them with `rng`, so that each batch shows other
-  windows.
-- the same batch every time:  rng.integers(len -> np.random.default_rng(0).integers(len
-  Every call returns the same batch, because the random generator is made in the function. Draw from the argument `rng`,
-  which goes on from call to call.
-- starts a block apart:  rng.integers(len(ids) - block_size, size=batch_size) ->
-        block_size * rng.integers((len(ids) - block_size - 1) // block_size + 1, size=batch_size)
-  Windows start only at multiples of block_size. They may start at every token.
-- no start twice:  rng.integers(len(ids) - block_size, size=batch_size) ->
-        np.resize(rng.permutation(len(ids) - block_size), batch_size)
-  The starts of a batch are all different. Draw each independently of the others: two rows may be the same.
-- transposed:  return inputs, targets -> return inputs.T, targets.T
-  The axes are swapped, (T, B). A row is a window: (B, T).
-""",
+    mistakes=MISTAKES["text_windows"],
 )
 
 EXERCISES = [WINDOWS]

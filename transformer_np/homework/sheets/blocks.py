@@ -11,6 +11,9 @@ from ...masks import causal_mask, padding_mask
 from ...module import Module
 from ..exercise import Case, Exercise, Result, extended
 from ..judging.compare import close
+from ..notes import sections
+
+MISTAKES = sections(__file__)
 
 ALL_DROPPED = 1 - 1e-9  # a dropout that leaves nothing, whatever is drawn and however
 
@@ -229,112 +232,9 @@ class AddNorm(Module):
         return dtotal + dx
 
 
-PATH_MISTAKES = """
-- norm_first ignored:  self.norm_first = norm_first -> self.norm_first = False
-  norm_first is not used: with norm_first=True it still computes post-norm, LayerNorm(x + sublayer(x)). Pre-norm is x +
-  sublayer(LayerNorm(x)).
-- always norm first:  self.norm_first = norm_first -> self.norm_first = True
-  This is pre-norm, x + sublayer(LayerNorm(x)), though norm_first is False. The default is the paper's post-norm:
-  LayerNorm(x + sublayer(x)), the norm after the residual sum.
-- norm_first the wrong way round:  self.norm_first = norm_first -> self.norm_first = not norm_first
-  Pre-norm and post-norm are swapped: norm_first=True must be x + sublayer(LayerNorm(x)), norm_first=False LayerNorm(x +
-  sublayer(x)).
-- norm of the sub-layer alone:
-    sublayer(inner) -> sublayer(inner) if self.norm_first else self.norm(sublayer(inner))
-    return total if self.norm_first else self.norm(total) -> return total
-  This is x + LayerNorm(sublayer(x)): only the sub-layer's output is normalised. Post-norm normalises the sum,
-  LayerNorm(x + sublayer(x)).
-- residual from behind the norm:  total = x + out -> total = inner + out
-  With norm_first the residual path starts behind the norm: LayerNorm(x) + sublayer(LayerNorm(x)). It must carry x
-  itself, x + sublayer(LayerNorm(x)), so that nothing is normalised on the way along the residual path.
-- norm before and after:  return total if self.norm_first else self.norm(total) -> return self.norm(total)
-  With norm_first the sum is normalised once more: LayerNorm(x + sublayer(LayerNorm(x))). In pre-norm the norm stands
-  before the sub-layer only.
-- residual normalised, the sub-layer's input not:
-    in AddNorm.forward: return self.norm(x) + self.dropout(sublayer(x))
-  This is LayerNorm(x) + sublayer(x): the residual path is normalised. Post-norm is LayerNorm(x + sublayer(x)), pre-norm
-  x + sublayer(LayerNorm(x)).
-- norm of each summand:
-    total = x + out -> total = self.norm(x) + self.norm(out)
-    return total if self.norm_first else self.norm(total) -> return total
-  This is LayerNorm(x) + LayerNorm(sublayer(x)), each summand normalised on its own. Post-norm normalises the sum,
-  LayerNorm(x + sublayer(x)).
-- sub-layer's output subtracted:  total = x + out -> total = x - out
-  The sub-layer's output is subtracted, x − sublayer(x): a wrong sign. The residual connection adds it.
-- norm behind the sub-layer:
-    inner = self.norm(x) if self.norm_first else x -> inner = x
-    sublayer(inner) -> self.norm(sublayer(inner)) if self.norm_first else sublayer(inner)
-  With norm_first this is x + LayerNorm(sublayer(x)): the norm stands behind the sub-layer. Pre-norm normalises the
-  sub-layer's input, x + sublayer(LayerNorm(x)).
-- mean instead of sum:  total = x + out -> total = (x + out) / 2
-  x and the sub-layer's output are averaged, (x + sublayer(x)) / 2: a factor ½ too many. The residual connection is
-  their sum.
-- product instead of sum:  total = x + out -> total = x * out
-  x and the sub-layer's output are multiplied, x · sublayer(x). The residual connection is a sum: x + sublayer(x).
-- sub-layer's gradient subtracted in backward:  return dtotal + dx -> return dtotal - dx
-  In backward the gradient that comes through the sub-layer is subtracted: a wrong sign. The two ways to x add up.
-- residual added twice:  total = x + out -> total = 2 * x + out
-  The residual x is added twice, 2x + sublayer(x): once here, and once more by hand or inside the sub-layer. Add & Norm
-  adds it once.
-- dropout forgotten:  self.dropout(sublayer(inner)) -> sublayer(inner)
-  Dropout is not used: the sub-layer's output must go through it before it is added to x, x + Dropout(sublayer(x)).
-- dropout of the sum:
-    self.dropout(sublayer(inner)) -> sublayer(inner)
-    total = x + out -> total = self.dropout(x + out)
-  Dropout hits the whole sum, Dropout(x + sublayer(x)), and so the residual path too. It belongs to the sub-layer's
-  output alone: x + Dropout(sublayer(x)).
-- norm_first ignored in backward:
-    dtotal = dout if self.norm_first else self.norm.backward(dout) -> dtotal = self.norm.backward(dout)
-    dx = self.norm.backward(dinner) if self.norm_first else dinner -> dx = dinner
-  backward is that of post-norm also where norm_first is True. The forward was x + sublayer(LayerNorm(x)): there dout
-  itself takes the residual path, and the norm's backward comes last on the path through the sub-layer.
-- always norm first in backward:
-    dtotal = dout if self.norm_first else self.norm.backward(dout) -> dtotal = dout
-    dx = self.norm.backward(dinner) if self.norm_first else dinner -> dx = self.norm.backward(dinner)
-  backward is that of pre-norm though the forward was post-norm. The norm stood at the end of LayerNorm(x +
-  sublayer(x)), so its backward comes first, and both paths get what it returns.
-- norm's backward last:
-    in AddNorm.backward: return self.norm.backward(dout + sublayer_backward(self.dropout.backward(dout)))
-  The norm's backward comes last, over the sum of both paths: norm.backward(dout + sublayer_backward(dout)). In
-  post-norm the norm is the last step of the forward, so its backward is the first; in pre-norm it is on the path
-  through the sub-layer only, and the residual path goes around it.
-- norm's backward before the sub-layer's:
-    dinner = sublayer_backward(self.dropout.backward(dtotal)) ->
-        dout_of_sublayer = self.dropout.backward(dtotal)
-        if self.norm_first:
-            dout_of_sublayer = self.norm.backward(dout_of_sublayer)
-        dinner = sublayer_backward(dout_of_sublayer)
-    dx = self.norm.backward(dinner) if self.norm_first else dinner -> dx = dinner
-  With norm_first the norm's backward is run before that of the sub-layer, in the order of the forward. The forward was
-  x + sublayer(LayerNorm(x)): the gradient comes through the sub-layer first, then through the norm.
-- dropout's backward behind the sub-layer's:
-    sublayer_backward(self.dropout.backward(dtotal)) -> self.dropout.backward(sublayer_backward(dtotal))
-  The dropout's backward is run behind that of the sub-layer. Dropout was the last step of the path,
-  Dropout(sublayer(x)), so its backward comes first: sublayer_backward(dropout.backward(…)).
-- norm's backward run twice:  dtotal = dout if -> self.norm.backward(dout); dtotal = dout if
-  The norm's backward is run twice for one forward. The result is the same, but each run adds to the gradients of γ and
-  β, which are now too large. Keep its result in a variable.
-- sub-layer's backward past the norm:  self.dropout.backward(dtotal) -> self.dropout.backward(dout)
-  The sub-layer's backward gets dout itself. In LayerNorm(x + sublayer(x)) the gradient reaches the sum through the
-  norm: the sub-layer must get norm.backward(dout).
-- residual path past the norm in backward:  return dtotal + dx -> return dout + dx
-  The residual path in backward carries dout itself, around the norm. In LayerNorm(x + sublayer(x)) the norm comes after
-  the sum: x gets norm.backward(dout) over the residual path, not dout.
-- residual counted twice in backward:  return dtotal + dx -> return 2 * dtotal + dx
-  The gradient of the residual path is counted twice. x reaches the sum x + sublayer(x) in two ways, so dx is the
-  gradient of the sum once plus what the sub-layer's backward returns.
-- no backward of the dropout:  self.dropout.backward(dtotal) -> dtotal
-  The dropout's backward is left out: where an output of the sub-layer was dropped, no gradient may pass into it. The
-  sub-layer's backward must get dropout.backward(…) of the gradient.
-- eps not handed to the norm:  LayerNorm(d_model, eps, dtype=dtype) -> LayerNorm(d_model, dtype=dtype)
-  eps is not handed to the LayerNorm, which then works with its default 1e-5.
-"""
+PATH_MISTAKES = MISTAKES["path mistakes"]
 
-CLEARED = """
-- gradients cleared before they are added:  FIRST -> self.zero_grad(); FIRST
-  backward clears the gradients of the parameters, by zero_grad() or by = instead of +=. They must be added to: several
-  backward passes may accumulate before an optimizer step.
-"""
+CLEARED = MISTAKES["cleared"]
 
 ADD_NORM = Exercise(
     blocks.AddNorm,
@@ -360,43 +260,7 @@ ADD_NORM = Exercise(
     place=1,
     drive=drive_add_norm,
     parts=("forward", "backward"),
-    mistakes="""
-- no residual:  total = x + out -> total = out
-  The residual connection is missing: only the sub-layer's output goes on. The sum is x + sublayer(x), the "Add" of Add
-  & Norm.
-- no norm:
-    inner = self.norm(x) if self.norm_first else x -> inner = x
-    return total if self.norm_first else self.norm(total) -> return total
-  The LayerNorm is missing: this is x + sublayer(x), the Add of Add & Norm without the Norm.
-- sub-layer not called:  sublayer(inner) -> np.zeros_like(inner)
-  The sub-layer is not called: x alone goes on, nothing is added to it.
-- sub-layer called twice:  sublayer(inner) -> sublayer(sublayer(inner))
-  The sub-layer is put on its own output, sublayer(sublayer(x)): it must be called once.
-- dropout before the sub-layer:  self.dropout(sublayer(inner)) -> sublayer(self.dropout(inner))
-  Dropout hits the sub-layer's input, sublayer(Dropout(x)). It belongs to its output: Dropout(sublayer(x)).
-- dropout after the norm:
-    inner = self.norm(x) ->
-        if not self.norm_first:
-            return self.dropout(self.norm(x + sublayer(x)))
-        inner = self.norm(x)
-  Dropout comes last, Dropout(LayerNorm(x + sublayer(x))). It belongs to the sub-layer's output, before the sum:
-  LayerNorm(x + Dropout(sublayer(x))).
-- no residual in backward:  return dtotal + dx -> return dx
-  The residual path is missing in backward: a sum hands its gradient to both terms, so dx is the gradient of the sum x +
-  sublayer(x) itself plus what the sub-layer's backward returns.
-- no backward of the norm:
-    dtotal = dout if self.norm_first else self.norm.backward(dout) -> dtotal = dout
-    dx = self.norm.backward(dinner) if self.norm_first else dinner -> dx = dinner
-  The norm's backward is left out: dout goes past the LayerNorm, and γ and β get no gradient.
-- no backward of the sub-layer:  sublayer_backward(self.dropout.backward(dtotal)) -> np.zeros_like(dtotal)
-  The sub-layer's backward is not run: only the residual path hands the gradient on, and the sub-layer's weights get
-  none.
-- chain without the sum:  in AddNorm.backward: return sublayer_backward(self.norm.backward(dout))
-  backward is sublayer_backward(norm.backward(dout)) whatever norm_first says, as if the block were a plain chain: the
-  residual path is missing, and in pre-norm the order is wrong too.
-"""
-    + PATH_MISTAKES
-    + CLEARED.replace("FIRST", "dtotal = dout if"),
+    mistakes=MISTAKES["AddNorm"] + PATH_MISTAKES + CLEARED.replace("FIRST", "dtotal = dout if"),
 )
 
 # --- mistakes around one sub-layer of a block -------------------------------------------------------------------------
@@ -529,15 +393,7 @@ class EncoderBlock(Module):
         return self.add_norm1.backward(da, attention)
 
 
-SELF_ATTENTION_MISTAKES = """
-- mask in the place of the memory:  self.attention(x, mask=mask -> self.attention(x, mask
-  The mask is handed to the attention in the place of the memory, its second argument: MultiHeadAttention(x,
-  memory=None, mask=None). Say mask=mask.
-- x handed in as its own memory:  self.attention(x, mask=mask -> self.attention(x, x, mask
-  The self-attention is given x as its memory too. y is the same, but its backward then returns the gradient of x in two
-  parts, through the queries and through keys and values, of which the second is dropped. Without a memory it returns
-  their sum.
-"""
+SELF_ATTENTION_MISTAKES = MISTAKES["self attention mistakes"]
 
 ENCODER_BLOCK = Exercise(
     blocks.EncoderBlock,
@@ -574,69 +430,11 @@ ENCODER_BLOCK = Exercise(
         "a, self.feed_forward",
         "dout, self.feed_forward.backward",
     )
-    + """
-- first norm used for all:
-    in EncoderBlock.forward: self.add_norm2 -> self.add_norm1
-    in EncoderBlock.backward: self.add_norm2 -> self.add_norm1
-  One LayerNorm is used for every sub-layer. Each Add & Norm has parameters of its own: γ and β of the others are never
-  used, and what the first keeps for its backward is overwritten.
-- norms in the wrong order:
-    in EncoderBlock.forward: self.add_norm1 -> self.add_norm2
-    in EncoderBlock.forward: self.add_norm2 -> self.add_norm1
-    in EncoderBlock.backward: self.add_norm1 -> self.add_norm2
-    in EncoderBlock.backward: self.add_norm2 -> self.add_norm1
-  The LayerNorms are in the wrong order: the first sub-layer uses that of the last.
-"""
+    + MISTAKES["EncoderBlock"]
     + CLEARED.replace("FIRST", "da = self")
-    + """
-- cache ignored:  self.attention(x, mask=mask, cache=cache) -> self.attention(x, mask=mask)
-  `cache` is not used. During decoding x is only the newest token: hand the cache to the attention, which has the keys
-  and values of the earlier ones.
-- mask ignored:  self.attention(x, mask=mask -> self.attention(x
-  The mask is not handed to the attention, which looks at padding and at the future.
-"""
+    + MISTAKES["EncoderBlock 2"]
     + SELF_ATTENTION_MISTAKES
-    + """
-- mask inverted:  mask=mask -> mask=None if mask is None else ~mask
-  The mask is inverted, ~mask. True has to mean hidden; here it means seen.
-- feed-forward before attention:
-    self.add_norm1(x, attention) -> self.add_norm1(x, self.feed_forward)
-    self.add_norm2(a, self.feed_forward) -> self.add_norm2(a, attention)
-  The sub-layers are in the wrong order: the feed-forward network comes first, then attention. It must be attention
-  first, then feed-forward.
-- no attention:  a = self.add_norm1(x, attention) -> a = x
-  The attention sub-layer is missing: this is LayerNorm(X + FFN(X)) alone.
-- no feed-forward:  return self.add_norm2(a, self.feed_forward) -> return a
-  The feed-forward sub-layer is missing: it ends after A = LayerNorm(X + MultiHeadAttention(X)).
-- feed-forward of the block's input:
-    self.add_norm2(a, self.feed_forward) -> self.add_norm2(a, lambda a: self.feed_forward(x))
-  The feed-forward network is given the block's input X: A + FFN(X). Its input is the result of the first sub-layer: A +
-  FFN(A).
-- residual of the block's input:
-    self.add_norm2(a, self.feed_forward) -> with_residual(x, self.add_norm2, a, self.feed_forward)
-  The second residual path starts at the block's input X: X + FFN(A). It must carry the feed-forward sub-layer's own
-  input: A + FFN(A).
-- sub-layers side by side:
-    self.add_norm2(a, self.feed_forward) -> with_residual(a, self.add_norm2, x, self.feed_forward)
-  Attention and feed-forward both read the block's input, side by side. They come one after the other: the feed-forward
-  network, and its norm in pre-norm, must read A, the result of the first sub-layer.
-- norms in the wrong order in backward:
-    in EncoderBlock.backward: self.add_norm1 -> self.add_norm2
-    in EncoderBlock.backward: self.add_norm2 -> self.add_norm1
-  backward uses the LayerNorms in the order of the forward: the norm of the attention for the feed-forward sub-layer and
-  the other way round. Each belongs to its own sub-layer.
-- pair of the attention not unpacked:  self.attention.backward(d)[0] -> self.attention.backward(d)
-  MultiHeadAttention.backward returns a pair, dx and dmemory (None for self-attention). Here the pair as a whole is used
-  as if it were the gradient: take its first part, [0].
-- backward in the order of the forward:
-    self.add_norm2.backward(dout, self.feed_forward.backward) -> self.add_norm1.backward(dout, attention)
-    self.add_norm1.backward(da, attention) -> self.add_norm2.backward(da, self.feed_forward.backward)
-  backward goes through the sub-layers in the order of the forward, attention first. It must go from the end to the
-  start: feed-forward first, then attention.
-- dout for both sub-layers:  self.add_norm1.backward(da -> self.add_norm1.backward(dout
-  The attention's part of backward starts from dout again. It must start from what the feed-forward sub-layer's backward
-  returned, the gradient of A.
-"""
+    + MISTAKES["EncoderBlock 3"]
     + PATH_MISTAKES,
 )
 
@@ -789,164 +587,11 @@ DECODER_BLOCK = Exercise(
         "b, self.feed_forward",
         "dout, self.feed_forward.backward",
     )
-    + """
-- first norm used for all:
-    in DecoderBlock.forward: self.add_norm2 -> self.add_norm1
-    in DecoderBlock.forward: self.add_norm3 -> self.add_norm1
-    in DecoderBlock.backward: self.add_norm2 -> self.add_norm1
-    in DecoderBlock.backward: self.add_norm3 -> self.add_norm1
-  One LayerNorm is used for every sub-layer. Each Add & Norm has parameters of its own: γ and β of the others are never
-  used, and what the first keeps for its backward is overwritten.
-- norms in the wrong order:
-    in DecoderBlock.forward: self.add_norm1 -> self.add_norm3
-    in DecoderBlock.forward: self.add_norm3 -> self.add_norm1
-    in DecoderBlock.backward: self.add_norm1 -> self.add_norm3
-    in DecoderBlock.backward: self.add_norm3 -> self.add_norm1
-  The LayerNorms are in the wrong order: the first sub-layer uses that of the last.
-"""
+    + MISTAKES["DecoderBlock"]
     + CLEARED.replace("FIRST", "db = self")
-    + """
-- the two masks swapped:
-    self.self_attention(x, mask=mask -> self.self_attention(x, mask=memory_mask
-    self.cross_attention(a, memory, memory_mask -> self.cross_attention(a, memory, mask
-  The masks are swapped: `mask`, (B, H, T, T), belongs to the self-attention, `memory_mask`, (B, H, T, S), to the
-  cross-attention.
-- caches ignored:  self.self_attention(x, mask=mask, cache=cache[0]) -> self.self_attention(x, mask=mask)
-  `cache` is not used in the self-attention. During decoding x is only the newest token: hand its first part to the
-  self-attention, which has the keys and values of the earlier ones.
-- mask ignored:  self.self_attention(x, mask=mask -> self.self_attention(x
-  `mask` is not handed to the self-attention: every place of the target sees the future, and the model copies the token
-  that it has to predict.
-- memory_mask ignored:  self.cross_attention(a, memory, memory_mask -> self.cross_attention(a, memory
-  `memory_mask` is not handed to the cross-attention: the target looks at the padding of the source.
-- mask in both attentions:  self.cross_attention(a, memory, memory_mask -> self.cross_attention(a, memory, mask
-  `mask` is used in the cross-attention too. The source is known as a whole, so no future is hidden in it. The
-  cross-attention takes `memory_mask`.
-"""
+    + MISTAKES["DecoderBlock 2"]
     + SELF_ATTENTION_MISTAKES.replace("self.attention", "self.self_attention")
-    + """
-- no norm at all:
-    inner = self.norm(x) if self.norm_first else x -> inner = x
-    return total if self.norm_first else self.norm(total) -> return total
-  The LayerNorms are missing: each of the three sub-layers has one, LayerNorm(x + sublayer(x)).
-- no residual at all:  total = x + out -> total = out
-  The residual connections are missing: each of the three sub-layers adds its input to its output, x + sublayer(x).
-- no residual at all in backward:  return dtotal + dx -> return dx
-  The residual paths are missing in backward: each sum hands its gradient to both terms, so each sub-layer's part is the
-  gradient of the sum plus what the sub-layer's backward returns.
-- second norm used twice:
-    in DecoderBlock.forward: self.add_norm3 -> self.add_norm2
-    in DecoderBlock.backward: self.add_norm3 -> self.add_norm2
-  The LayerNorm of the cross-attention is used for the feed-forward sub-layer too, which has its own, the third.
-- masks inverted:
-    def self_attention(x): ->
-        if mask is not None:
-            mask, memory_mask = ~mask, ~memory_mask
-        def self_attention(x):
-  The masks are inverted, ~mask. True has to mean hidden; here it means seen.
-- self-attention over the memory:
-    self.self_attention(x, mask=mask -> self.self_attention(x, memory, memory_mask
-  The first attention looks at the memory. It is self-attention: queries, keys and values all come from x. Only the
-  second attention reads the memory.
-- one attention used for both:
-    self.cross_attention(a, memory, memory_mask -> self.self_attention(a, memory, memory_mask
-  The self-attention is used a second time as the cross-attention. The two have weights of their own:
-  self.self_attention and self.cross_attention.
-- cross-attention without memory:  self.cross_attention(a, memory, memory_mask -> self.cross_attention(a, mask=mask
-  The cross-attention is not given the memory and is a second self-attention: the encoder's output is never read. Its
-  keys and values must come from the memory.
-- query and memory swapped:
-    self.cross_attention(a, memory, memory_mask -> self.cross_attention(memory, a, memory_mask
-  Query and memory are swapped in the cross-attention: the queries come from the memory, keys and values from the
-  target. The target asks (queries), the encoder's output answers (keys and values).
-- query of the cross-attention is the block's input:
-    self.cross_attention(a, memory, memory_mask -> self.cross_attention(x, memory, memory_mask
-  The queries of the cross-attention come from the block's input. They must come from A, the result of the
-  self-attention sub-layer.
-- cross-attention before self-attention:
-    self.add_norm1(x, self_attention) -> self.add_norm1(x, cross_attention)
-    self.add_norm2(a, cross_attention) -> self.add_norm2(a, self_attention)
-  The sub-layers are in the wrong order: cross-attention comes before self-attention. It is self-attention,
-  cross-attention, feed-forward.
-- feed-forward before cross-attention:
-    self.add_norm2(a, cross_attention) -> self.add_norm2(a, self.feed_forward)
-    self.add_norm3(b, self.feed_forward) -> self.add_norm3(b, cross_attention)
-  The sub-layers are in the wrong order: the feed-forward network comes before cross-attention. It is self-attention,
-  cross-attention, feed-forward.
-- attentions side by side:  b = self.add_norm2(a, cross_attention) -> b = a + self.add_norm2(x, cross_attention)
-  Both attentions read the block's input, side by side, and their results are added. They come one after the other: the
-  cross-attention's queries and residual path are A, the result of the self-attention.
-- memory normalised in pre-norm:
-    return self.cross_attention(a, memory, memory_mask, cache=cache[1]) ->
-        keys = self.add_norm2.norm(memory) if self.add_norm2.norm_first else memory
-        return self.cross_attention(a, keys, memory_mask, cache=cache[1])
-  With norm_first the memory goes through the LayerNorm of the cross-attention too. It normalises the queries' input
-  alone: the memory is used as it is.
-- no cross-attention:  b = self.add_norm2(a, cross_attention) -> b = a
-  The cross-attention sub-layer is missing: the encoder's output is never read.
-- no self-attention:  a = self.add_norm1(x, self_attention) -> a = x
-  The masked self-attention sub-layer is missing: places of the target do not see each other.
-- no feed-forward:  return self.add_norm3(b, self.feed_forward) -> return b
-  The feed-forward sub-layer is missing: the block ends after the cross-attention.
-- residual of the block's input around the cross-attention:
-    self.add_norm2(a, cross_attention) -> with_residual(x, self.add_norm2, a, cross_attention)
-  The residual path around the cross-attention starts at the block's input. It must carry this sub-layer's own input, A
-  + MultiHeadAttention(A, C).
-- residual of the memory:
-    self.add_norm2(a, cross_attention) -> with_residual(memory, self.add_norm2, a, cross_attention)
-  The residual path around the cross-attention carries the memory. It must carry the sub-layer's own input, the
-  target's: A + MultiHeadAttention(A, C).
-- residual of the block's input around the feed-forward:
-    self.add_norm3(b, self.feed_forward) -> with_residual(x, self.add_norm3, b, self.feed_forward)
-  The residual path around the feed-forward network starts at the block's input. It must carry this sub-layer's own
-  input, B + FFN(B).
-- feed-forward of the self-attention's result:
-    self.add_norm3(b, self.feed_forward) -> self.add_norm3(b, lambda b: self.feed_forward(a))
-  The feed-forward network is given A, the result of the self-attention. Its input is B, the result of the
-  cross-attention: B + FFN(B).
-- pair of the self-attention not unpacked:  self.self_attention.backward(d)[0] -> self.self_attention.backward(d)
-  MultiHeadAttention.backward returns a pair, dx and dmemory (None for self-attention). Here the pair as a whole is used
-  as if it were the gradient: take its first part, [0].
-- cross-attention's backward run twice:  return da -> self.cross_attention.backward(d); return da
-  The cross-attention's backward is run twice, once for each gradient. Each run adds to the gradients of its weights,
-  which are now doubled. Call it once and unpack the pair.
-- dmemory from a second run with dA:
-    return dx, dmemory -> dmemory = self.cross_attention.backward(da)[1]; return dx, dmemory
-  The cross-attention's backward is run a second time, for dmemory, with the gradient of A that the first run led to.
-  Both gradients come from one call, with one dout: call it once and unpack the pair. Each run adds to the gradients of
-  its weights, too.
-- gradients of query and memory swapped:  da, dmemory = self -> dmemory, da = self
-  The two gradients of the cross-attention are swapped: its backward returns first that of its input, which goes on to
-  the self-attention, then that of the memory.
-- gradient of the memory added to dx:  return da -> return da + dmemory
-  The memory's gradient is added to the target's: in the cross-attention keys and values came from the memory, so their
-  gradient is dmemory alone and not a part of dx.
-- residual added to the memory's gradient:  return da -> dmemory = dmemory + d; return da
-  The residual path's gradient is added to dmemory. The memory has no residual path: it enters as keys and values alone.
-- gradient of the memory not returned:  return dx, dmemory -> return dx, None
-  backward does not return dmemory, or returns None for it. The encoder learns through it alone: return dx and the
-  second gradient of the cross-attention's backward.
-- gradient of the memory is zeros:  return dx, dmemory -> return dx, np.zeros_like(dmemory)
-  dmemory is zeros: nothing would reach the encoder. It is the second gradient that the cross-attention's backward
-  returns.
-- dmemory is dx once more:  return dx, dmemory -> return dx, dx
-  dx is returned in the place of dmemory. dmemory is the second gradient of the cross-attention's backward.
-- dmemory before dx:  return dx, dmemory -> return dmemory, dx
-  The two gradients are returned in the wrong order: it is dx, then dmemory.
-- backward in the order of the forward:
-    self.add_norm3.backward(dout, self.feed_forward.backward) -> self.add_norm1.backward(dout, self_attention)
-    self.add_norm1.backward(da, self_attention) -> self.add_norm3.backward(da, self.feed_forward.backward)
-  backward goes through the sub-layers in the order of the forward, self-attention first. It must go from the end to the
-  start: feed-forward, cross-attention, self-attention.
-- dout for each sub-layer:
-    self.add_norm2.backward(db -> self.add_norm2.backward(dout
-    self.add_norm1.backward(da -> self.add_norm1.backward(dout
-  Each sub-layer's part of backward starts from dout. It must start from what the part after it returned: feed-forward
-  from dout, cross-attention from the gradient of B, self-attention from that of A.
-- gradient of B for the self-attention too:  self.add_norm1.backward(da -> self.add_norm1.backward(db
-  The self-attention's part of backward starts from the gradient of B, as that of the cross-attention does. It must
-  start from what the cross-attention's part returned, the gradient of A.
-"""
+    + MISTAKES["DecoderBlock 3"]
     + PATH_MISTAKES,
 )
 

@@ -6,7 +6,9 @@ import numpy as np
 
 from ...data import bpe
 from ..exercise import Case, Exercise, Result
-from ..notes import amended
+from ..notes import amended, sections
+
+MISTAKES = sections(__file__)
 
 FIRST = 260  # the id of the first merge: letters are below it
 
@@ -56,24 +58,7 @@ def merged(ids, pair, new):
     return result
 
 
-_MERGING = """
-- only the first place in a word:  in merged: result.append(new); i += 2 -> return [*result, new, *ids[i + 2 :]]
-  A pair is merged only once in each word. A merge applies at every place where the pair stands: go on to the end of the
-  word.
-- the right token kept:  i += 2 -> i += 1
-  The right token of a merged pair stays in the word, behind the new token. The new token takes the place of both: go on
-  two places further.
-- merged from right to left:
-    in merged:
-        ids, i = list(ids), len(ids) - 2
-        while i >= 0:
-            if tuple(ids[i : i + 2]) == pair:
-                ids[i : i + 2] = [new]
-            i -= 1
-        return ids
-  Pairs are merged from right to left. The order matters where a token stands three times in a row: merge from left to
-  right.
-"""
+_MERGING = MISTAKES["merging"]
 
 # --- learning the merges ----------------------------------------------------------------------------------------------
 
@@ -162,56 +147,7 @@ LEARN = Exercise(
     chapter="Text and batches",
     place=1,
     view=view_merges,
-    mistakes="""
-- counts not used:  + count -> + 1
-  Every word counts once. A pair in a word that occurs 20 times occurs 20 times: add the count of the word.
-- a pair counts once per word:  pairwise(word) -> set(pairwise(word))
-  A pair that stands in a word twice is counted once. Count every place: "banana" has the pair (a, n) twice.
-- the rarest pair:  -frequency[pair] -> frequency[pair]
-  The rarest pair is merged. Merge the most frequent one.
-- words not changed:  words = [merged(word, best, first_id + step) for word in words] -> pass
-  The words stay as they were, so the same pair is the most frequent one every time. Replace the pair by the new token
-  in all words, then count again.
-- all merges from one count:
-    best = min(frequency, key=lambda pair: (-frequency[pair], pair)) ->
-        ranked = sorted(frequency, key=lambda pair: (-frequency[pair], pair))
-        if step >= len(ranked):
-            break
-        best = ranked[step]
-    words = [merged(word, best, first_id + step) for word in words] -> pass
-  The pairs are counted only once, and the most frequent ones are taken in order. A merge changes the counts, and makes
-  pairs with the new token: merge one pair in all words, then count again.
-- frequencies not reset:
-    merges = [] -> merges, frequency = [], {}
-    frequency = {} -> pass
-  The frequencies of the earlier steps are still in the sum. Count from zero after each merge: a merge makes other pairs
-  rarer.
-- the larger ids among equals:  min(frequency, key=lambda pair: (-frequency[pair], pair)) ->
-        max(frequency, key=lambda pair: (frequency[pair], pair))
-  Among equally frequent pairs, the one with the larger ids is merged. Take the smaller left id, then the smaller right
-  id: min over (−frequency, pair).
-- the first found among equals:  min(frequency, key=lambda pair: (-frequency[pair], pair)) ->
-        max(frequency, key=frequency.get)
-  Among equally frequent pairs, the one that was found first is merged. Take the smaller left id, then the smaller right
-  id: the result must not depend on the order of the words.
-- the order in a pair ignored:  pairwise(word) -> map(tuple, map(sorted, pairwise(word)))
-  The pairs (l, r) and (r, l) are counted as one. They are different: a merge replaces l followed by r.
-- never too rare:  frequency[best] < min_count -> frequency[best] < 1
-  `min_count` is not used: pairs are merged however rare they are. Stop when the most frequent pair occurs fewer than
-  min_count times.
-- min_count itself too rare:  frequency[best] < min_count -> frequency[best] <= min_count
-  A pair that occurs exactly min_count times is not merged. It is frequent enough: stop only below min_count.
-- one merge too few:  range(num_merges) -> range(num_merges - 1)
-  There is one merge too few. Learn num_merges of them, as long as there are pairs.
-- one merge too many:  range(num_merges) -> range(num_merges + 1)
-  There is one merge too many. Stop after num_merges.
-- ids one too large:  first_id + step -> first_id + step + 1
-  The ids of the merges are one too large. The first merge has the id first_id itself.
-- no end without pairs:  if not frequency: -> if step < 0:
-  The loop goes on when no pair is left, and looks for the most frequent one among none. Stop there: every word is a
-  single token.
-"""
-    + _MERGING,
+    mistakes=MISTAKES["learn_merges"] + _MERGING,
 )
 
 # --- applying them ----------------------------------------------------------------------------------------------------
@@ -290,34 +226,7 @@ APPLY = Exercise(
     chapter="Text and batches",
     place=2,
     view=view_ids,
-    mistakes="""
-- the first pair from the left:  min(known, key=merges.get) -> known[0]
-  The known pair that stands first in the word is merged. Take the pair that was learned first, the one with the
-  smallest merges[pair], wherever it stands.
-- the latest merge first:  min(known, key=merges.get) -> max(known, key=merges.get)
-  The merge that was learned last is applied first. Apply the merges in the order in which they were learned: the
-  smallest merges[pair] first.
-- the smallest ids first:  min(known, key=merges.get) -> min(known)
-  The pair with the smallest ids is merged first. The order is that of the merges: compare merges[pair], not the pair.
-- only one merge:  ids = merged(ids, pair, merges[pair]) -> return merged(ids, pair, merges[pair])
-  Only one merge is applied. Look for known pairs again in the new ids, until there are none.
-- the longest token first:  return with_longest_tokens(ids, merges)
-  The word is cut into the longest tokens from left to right. Byte-pair encoding repeats the merges in the order in
-  which they were learned, and that can give other tokens.
-- merged as soon as it can be:
-    result = []
-    for i in ids:
-        result.append(i)
-        while len(result) > 1 and tuple(result[-2:]) in merges:
-            result[-2:] = [merges[tuple(result[-2:])]]
-    return result
-  The word is read once, and the last two tokens are merged as soon as they are a known pair. A merge that was learned
-  earlier may need one of them with the next token: take the smallest merges[pair] of the whole word.
-- nothing merged:  return list(ids)
-  The ids come back unchanged. Replace the pairs that are in `merges`.
-- the pair instead of its id:  merged(ids, pair, merges[pair]) -> merged(ids, pair, pair[0])
-  A pair is replaced by its left id. Replace it by the id of the merge, merges[pair].
-"""
+    mistakes=MISTAKES["apply_merges"]
     + amended(_MERGING, without=["only the first place in a word"]),  # here it is found again
 )
 

@@ -5,7 +5,10 @@ import numpy as np
 from ... import functional as F
 from ...functional.activations import erf
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
+from ..notes import sections
 from .activations import draw, with_zeros
+
+MISTAKES = sections(__file__)
 
 # --- dropout ----------------------------------------------------------------------------------------------------------
 
@@ -169,110 +172,7 @@ DROPOUT = Exercise(
     place=7,
     drive=drive_dropout,
     view=view_dropout,
-    mistakes="""
-- kept with probability p:  >= p -> < p
-  An entry is kept with probability p. p is the probability to drop: keep where a uniform random number is ≥ p, which
-  happens with probability 1 − p.
-- p taken for the probability to keep:
-    >= p -> < p
-    / (1 - p) -> / p
-  p is taken for the probability to keep: kept with p and scaled by 1/p. Here p is the probability to drop; 1 − p of the
-  entries are kept and scaled by 1/(1 − p).
-- kept with probability ½, whatever p:  >= p -> < 0.5
-  Half of the entries are kept, whatever p is. The probability to keep is 1 − p.
-- kept with another probability:  >= p -> >= p / 2
-  The share of entries that are kept is not 1 − p, nor p. Keep an entry where a uniform random number in [0, 1) is ≥ p:
-  that happens with probability 1 − p, the same everywhere in the array.
-- Gaussian noise for a mask:
-    rng.random(x.shape) >= p -> rng.normal(1, np.sqrt(p / (1 - p)), x.shape)
-    kept / (1 - p) -> kept
-  x is multiplied by noise of many values. Here an entry is either dropped, 0, or kept and scaled by 1/(1 − p).
-- the kept entries dropped:  x * keep -> x * ~keep
-  The mask is applied the wrong way around: y is 0 where keep is True. y = x · keep / (1 − p).
-- normal draws:  rng.random(x.shape) -> rng.normal(size=x.shape)
-  The random numbers are normally distributed (rng.normal). Compared with p they have to be uniform in [0, 1):
-  rng.random.
-- a fixed number dropped:
-    rng.random(x.shape) >= p -> rng.permutation(x.size).reshape(x.shape) >= round(p * x.size)
-  The number of dropped entries is fixed beforehand, p of the whole. Every entry is drawn for itself, with probability
-  p, independent of the others.
-- no 1/(1 − p):  kept / (1 - p) -> kept
-  The scale 1/(1 − p) is missing. With it the mean of each entry stays the same, and nothing needs to change when
-  dropout is off.
-- scaled by 1/p:  / (1 - p) -> / p
-  The kept entries are scaled by 1/p. A share 1 − p is kept, so the scale that keeps the mean is 1/(1 − p).
-- multiplied by 1 − p:  / (1 - p) -> * (1 - p)
-  The kept entries are multiplied by 1 − p. Divide by it: that makes the mean smaller still. (The first paper did it at
-  test time.)
-- multiplied by p:  / (1 - p) -> * p
-  The kept entries are multiplied by p. The scale that keeps the mean is 1/(1 − p).
-- 1/√(1 − p):  / (1 - p) -> / np.sqrt(1 - p)
-  The kept entries are scaled by 1/√(1 − p). The scale that keeps the mean is 1/(1 − p), without root.
-- 1/(1 + p):  / (1 - p) -> / (1 + p)
-  The kept entries are scaled by 1/(1 + p): a sign is wrong, 1/(1 − p).
-- 1 + p:  / (1 - p) -> * (1 + p)
-  The kept entries are scaled by 1 + p. The scale that keeps the mean is 1/(1 − p).
-- scaled twice:  / (1 - p) -> / (1 - p) ** 2
-  The kept entries are scaled by 1/(1 − p) twice.
-- scaled by the share that was kept:  / (1 - p) -> / keep.mean()
-  The kept entries are divided by the share that happened to be kept. It is the probability, 1/(1 − p), a fixed number:
-  the entries are independent, and the backward has to know the scale.
-- nothing dropped:  x * keep -> x
-  keep is drawn but not used for y: nothing is set to 0, the mask is not multiplied in.
-- dropped entries stay as they were:  kept / (1 - p) -> np.where(keep, x / (1 - p), x)
-  The dropped entries stay as they were in x. They become 0.
-- dropped entries set to another number than 0:  kept / (1 - p) -> np.where(keep, x / (1 - p), 7)
-  The dropped entries become a number that is not 0. They become 0: y = x · keep / (1 − p).
-- y and keep from different draws:  x * keep -> x * (rng.random(x.shape) >= p)
-  y and keep do not belong together: random numbers are drawn twice. The backward needs the very mask that made y.
-- keep inverted:  y, keep -> y, ~keep
-  keep is inverted: True where an entry was dropped. It is True where it was kept.
-- keep read off y:  y, keep -> y, y != 0
-  keep is read off the result, y ≠ 0. Where x is 0 already, y is 0 although the entry was kept: return the mask that was
-  drawn.
-- keep as numbers:  y, keep -> y, keep.astype(int)
-  keep holds the numbers 1 and 0. It must be Boolean: return the comparison with p as it is.
-- the scale in keep:  y, keep -> y, keep / (1 - p)
-  The scale 1/(1 − p) is multiplied into keep, which is returned. keep is the mask alone, True or False;
-  dropout_backward scales by itself.
-- y for keep:  y, keep -> y, y
-  The second result is y once more. It is keep, the mask: True where an entry was kept.
-- y and keep exchanged:  y, keep -> keep, y
-  y and keep are returned in each other's place: y comes first.
-- one mask for all sentences:  rng.random(x.shape) -> shared_along([-3], rng, x.shape)
-  One mask is drawn for a sentence and shared over the batch (the first axis). Every entry is drawn for itself: a random
-  number for each entry of x.shape.
-- one mask for all words of a sentence:  rng.random(x.shape) -> shared_along([-2], rng, x.shape)
-  One mask of features is drawn for each sentence and shared by all its words. Every entry is drawn for itself: a random
-  number for each entry of x.shape.
-- whole words dropped:  rng.random(x.shape) -> shared_along([-1], rng, x.shape)
-  One random number is drawn for each row: whole words (rows) are kept or dropped. Every entry is drawn for itself: a
-  random number for each entry of x.shape.
-- whole features dropped:  rng.random(x.shape) -> shared_along([-3, -2], rng, x.shape)
-  One random number is drawn for each feature, shared by all rows: whole columns are kept or dropped. Every entry is
-  drawn for itself: a random number for each entry of x.shape.
-- whole sentences dropped:  rng.random(x.shape) -> shared_along([-2, -1], rng, x.shape)
-  One random number is drawn for each sentence of the batch. Every entry is drawn for itself: a random number for each
-  entry of x.shape.
-- one mask entry for the same word of all sentences:  rng.random(x.shape) -> shared_along([-3, -1], rng, x.shape)
-  One random number is drawn for each place in the sentence, shared by the batch and all features. Every entry is drawn
-  for itself: a random number for each entry of x.shape.
-- all or nothing:  rng.random(x.shape) -> shared_along([-3, -2, -1], rng, x.shape)
-  A single random number decides over the whole array: all is kept or all dropped. Every entry is drawn for itself: a
-  random number for each entry of x.shape.
-- the seed not used:  np.random.default_rng(rng) -> np.random.default_rng()
-  rng is not used: the numbers come from NumPy's global generator (np.random…) or from a new one. The same int seed has
-  to give the same mask.
-- always the same mask:  np.random.default_rng(rng) -> np.random.default_rng(0)
-  rng is not used: the seed is a fixed one, and the mask is the same on every call. Draw from rng; another seed has to
-  give another mask, and a Generator a new one on every call.
-- an int seed does not work:  rng = np.random.default_rng(rng) -> pass
-  It fails with an int seed, which has no .random(). rng is a Generator or an int; np.random.default_rng(rng) makes a
-  Generator of either.
-- a Generator does not work:  np.random.default_rng(rng) -> np.random.RandomState(rng)
-  It fails with a Generator for rng, as if it were always a number (np.random.seed). rng is a Generator or an int;
-  np.random.default_rng(rng) makes a Generator of either.
-""",
+    mistakes=MISTAKES["dropout"],
 )
 
 
@@ -320,43 +220,7 @@ DROPOUT_BACKWARD = Exercise(
     section="Srivastava et al. 2014",
     chapter="Backpropagation",
     place=6,
-    mistakes="""
-- no 1/(1 − p):  dx / (1 - p) -> dx
-  The scale 1/(1 − p) is missing: the forward multiplied the kept entries by it, so the gradient gets the same factor.
-- scaled by 1/p:  / (1 - p) -> / p
-  The gradient is scaled by 1/p. The forward scaled by 1/(1 − p), so the gradient gets the same factor.
-- multiplied by 1 − p:  / (1 - p) -> * (1 - p)
-  The gradient is multiplied by 1 − p. Divide by it: the forward's factor is 1/(1 − p), and the backward has the same,
-  not its inverse.
-- multiplied by p:  / (1 - p) -> * p
-  The gradient is multiplied by p. The forward's factor is 1/(1 − p), and the backward has the same.
-- 1/√(1 − p):  / (1 - p) -> / np.sqrt(1 - p)
-  The gradient is scaled by 1/√(1 − p). The forward's factor is 1/(1 − p), without root.
-- 1/(1 + p):  / (1 - p) -> / (1 + p)
-  The gradient is scaled by 1/(1 + p): a sign is wrong, 1/(1 − p).
-- 1 + p:  / (1 - p) -> * (1 + p)
-  The gradient is scaled by 1 + p. The forward's factor is 1/(1 − p), and the backward has the same.
-- scaled twice:  / (1 - p) -> / (1 - p) ** 2
-  The gradient is scaled by 1/(1 − p) twice: once, as in the forward.
-- scaled by the share that was kept:  / (1 - p) -> / keep.mean()
-  The gradient is divided by the share that happened to be kept, keep.mean(). The forward's factor is 1/(1 − p), with
-  the probability.
-- mask inverted:  dy * keep -> dy * ~keep
-  The mask is the wrong way around: the gradient passes where the entry was dropped. It passes where keep is True.
-- mask not used:  dy * keep -> dy
-  keep is not used: dy is scaled but passes everywhere. Where an entry was dropped, x did not reach the loss, and dx is
-  0.
-- mask from dy:  dy * keep -> dy * (dy > 0)
-  The mask is taken from dy, where it is positive. The forward's mask is keep.
-- dropped entries pass:  return np.where(keep, dy / (1 - p), dy)
-  Where an entry was dropped, dy passes as it came. x did not reach the loss there: dx is 0.
-- dy handed on:  return dy
-  dy is handed on as it came: dx = dy · keep / (1 − p), the forward's mask and scale.
-- dy forgotten:  dy * keep -> keep
-  It returns keep / (1 − p) alone. The chain rule multiplies it by dy: dx = dy · keep / (1 − p).
-- keep returned:  return keep
-  It returns keep, the mask. The chain rule multiplies it by dy: dx = dy · keep / (1 − p).
-""",
+    mistakes=MISTAKES["dropout_backward"],
 )
 
 EXERCISES = [DROPOUT, DROPOUT_BACKWARD]

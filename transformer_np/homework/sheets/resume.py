@@ -5,7 +5,10 @@ import numpy as np
 from ...module import Parameter
 from ...training import optim
 from ..exercise import Case, Exercise, Result, draw_sizes
+from ..notes import sections
 from .adam import flat
+
+MISTAKES = sections(__file__)
 
 STEPS, SAVED = 6, 3  # in all, and before the state is saved
 
@@ -130,44 +133,7 @@ OPTIMIZER = Exercise(
     drive=drive_resume,
     view=view_resume,
     parts=("state_dict", "load_state_dict"),
-    mistakes="""
-- the state is not a copy:  average.copy() -> average
-  The state holds the running averages themselves, so the next steps change it. Save copies: the file may be written
-  later.
-- steps always saved as 0:  np.array(self.steps) -> np.array(0)
-  The saved number of steps is 0. Then Adam's bias correction starts again after a break: save self.steps.
-- steps saved one too large:  np.array(self.steps) -> np.array(self.steps + 1)
-  The saved number of steps is one too large. Save the steps that are done: the next step counts itself.
-- steps saved one too small:  np.array(self.steps) -> np.array(self.steps - 1)
-  The saved number of steps is one too small. self.steps is already the number of steps that are done.
-- steps not loaded:  self.steps = int(state["steps"]) -> pass
-  The number of steps is not loaded, so it is 0 after a break. Adam's first steps would again be divided by 1 − β¹, 1 −
-  β², …: set self.steps.
-- steps loaded one too large:  int(state["steps"]) -> int(state["steps"]) + 1
-  The number of steps is one too large after loading. step() counts the next step itself.
-- averages not loaded:  self.averages[slot][...] = state[slot] -> pass
-  The running averages are not loaded: they begin at 0 again. Copy every slot of the state into self.averages.
-- only the first average loaded:  in load_state_dict: for slot in self.slots -> for slot in self.slots[:1]
-  Only the first of the running averages is loaded, and the others begin at 0 again. Copy every slot.
-- the first average for all:  = state[slot] -> = state[self.slots[0]]
-  All running averages are loaded from the first slot of the state. Each slot has its own name.
-- averages saved as 0:  average.copy() -> np.zeros_like(average)
-  The saved averages are 0. Save the values that the optimizer has now.
-- only the first average saved:  average.copy() -> average.copy() if slot == self.slots[0] else np.zeros_like(average)
-  Only the first of the running averages is saved. Save every slot: {slot: average.copy() for all of self.averages}.
-- state not checked:
-    self.check_state(state) -> pass
-    self.averages[slot][...] = state[slot] -> self.averages[slot] = np.array(state[slot])
-  The state of another optimizer is loaded without an error. Call self.check_state(state) first, which raises
-  ValueError.
-- checked too late:
-    in load_state_dict:
-        self.steps = int(state["steps"])
-        self.check_state(state)
-        for slot in self.slots:
-            self.averages[slot][...] = state[slot]
-  The state is checked after a part of it was loaded. Check first: an optimizer that refuses a state must not change.
-""",
+    mistakes=MISTAKES["Optimizer"],
 )
 
 EXERCISES = [OPTIMIZER]

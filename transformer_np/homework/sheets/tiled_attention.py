@@ -8,9 +8,11 @@ from ... import functional as F
 from ...functional.tiled import TILE
 from ...masks import causal_mask
 from ..exercise import Case, Exercise, Result, extended
-from ..notes import amended
+from ..notes import amended, sections
 from .attention import masked
 from .draws import far_apart, sizes_without_squares
+
+MISTAKES = sections(__file__)
 
 
 def tiled_cases(rng):
@@ -62,35 +64,9 @@ def _growing(q, k, v):
     return np.abs(q), k + along, v
 
 
-SCALE_MISTAKES = """
-- no 1/√d_k:  1 / np.sqrt(q.shape[-1]) -> 1
-  The scores are not scaled: the factor 1/√d_k (1/sqrt(K)) is missing.
-- 1/d_k instead of 1/√d_k:  np.sqrt(q.shape[-1]) -> q.shape[-1]
-  The scores are divided by d_k instead of √d_k: the square root is missing, or the scale is there twice.
-- multiplied by √d_k:  1 / np.sqrt(q.shape[-1]) -> np.sqrt(q.shape[-1])
-  The scores are multiplied by √d_k (sqrt(K)). Divide by it.
-- √ of the values' size:  np.sqrt(q.shape[-1]) -> np.sqrt(v.shape[-1])
-  The scale is 1/√d_v, with the size of the values. A score is a product of query and key: 1/√d_k, q.shape[-1].
-"""
+SCALE_MISTAKES = MISTAKES["scale mistakes"]
 
-MASK_MISTAKES = """
-- mask ignored:  in masked: return scores
-  The mask is ignored: hidden keys are seen.
-- only the first of several masks:  in masked: for part in mask: -> for part in mask[:1]:
-  Only the first mask of a tuple is applied. Apply all of them: go through the tuple.
-- Boolean mask the other way round:  np.where(mask, -np.inf -> np.where(~mask, -np.inf
-  The mask is read the other way round: True hides, here it shows.
-- Boolean mask added as a number:  np.where(mask, -np.inf, scores) -> scores + mask
-  A Boolean mask is added to the scores as a number, True as 1. Where it is True the score has to become −inf.
-- hidden scores set to 0:  mask, -np.inf -> mask, 0
-  Hidden scores are set to 0 instead of −inf: a score of 0 still has the weight exp(0) = 1 in the sum.
-- float mask ignored:  scores + mask -> scores
-  A float mask is ignored. It is the lecture's M and is added to the scores, whatever its numbers.
-- float mask taken for a Boolean one:  scores + mask -> np.where(mask != 0, -np.inf, scores)
-  A float mask is used as if it were Boolean, hiding where it is not 0. It is the lecture's M: add it to the scores.
-- float mask subtracted:  scores + mask -> scores - mask
-  A float mask is subtracted; it is the lecture's M and is added to the scores.
-"""
+MASK_MISTAKES = MISTAKES["mask mistakes"]
 
 
 def tiled_attention(q, k, v, mask=None, tile=TILE):
@@ -137,140 +113,7 @@ TILED_ATTENTION = Exercise(
     section="Milakov & Gimelshein 2018; Dao et al. 2022",
     chapter="Long sequences",
     place=7,
-    mistakes=SCALE_MISTAKES
-    + MASK_MISTAKES
-    + """
-- −1e9 for −inf:  mask, -np.inf -> mask, -1e9
-  Hidden scores are set to −1e9 instead of −inf. A query that may see nothing then has equal scores and gets the mean of
-  the values; it gets output 0 and log_total −inf.
-- −1e8 for −inf:  mask, -np.inf -> mask, -1e8
-  Hidden scores are set to −1e8 instead of −inf. A query that may see nothing then has equal scores and gets the mean of
-  the values; it gets output 0 and log_total −inf.
-- −1e9 added for −inf:  np.where(mask, -np.inf, scores) -> scores - 1e9 * mask
-  −1e9 is added to hidden scores. In a row that is hidden whole that changes nothing, and the query sees all; it gets
-  output 0 and log_total −inf. Set hidden scores to −inf.
-- running maximum not corrected for:
-    l * correction -> l
-    o * correction[..., None] -> o
-  When the maximum grows, the earlier sums are not corrected: l and o of the earlier tiles belong to the old maximum m
-  and have to be multiplied by exp(m − m').
-- l not corrected:  l * correction -> l
-  When the maximum grows, the sum l is not corrected, only o is: both were summed with the old maximum and take the
-  factor exp(m − m').
-- o not corrected:  o * correction[..., None] -> o
-  When the maximum grows, the weighted sum o is not corrected, only l is: both were summed with the old maximum and take
-  the factor exp(m − m').
-- correction the wrong way round:  np.exp(m - shift) -> np.where(np.isinf(m), 0, np.exp(shift - m))
-  The correction is exp(m' − m), its inverse: a larger maximum m' makes the earlier sums smaller, exp(m − m').
-- maximum of the tile alone:  np.maximum(m, s.max(axis=-1)) -> s.max(axis=-1)
-  The maximum is that of the newest tile, not the largest so far: m' = max(m, max s). Where an earlier tile had larger
-  scores, the correction exp(m − m') overflows, and with a tile of −inf it is NaN.
-- maximum of the tile alone, 0 where hidden:
-    np.maximum(m, s.max(axis=-1)) -> s.max(axis=-1)
-    np.maximum(largest, np.finfo(float).min) -> np.where(np.isneginf(largest), 0, largest)
-  The maximum is that of the newest tile, not the largest so far: m' = max(m, max s). In a tile that is hidden whole it
-  is −inf, so that the earlier sums are forgotten or weighted again.
-- running maximum starts at 0:  np.full(scores.shape[:-1], -np.inf) -> np.zeros(scores.shape[:-1])
-  The running maximum starts at 0 instead of −inf: where all scores are far below 0, every exp(s − m) is 0 and 0/0 is
-  left.
-- one maximum for all rows:  s.max(axis=-1) -> s.max()
-  One maximum is subtracted from all rows. A row whose scores are all far below it has exp = 0 everywhere. Each query
-  has its own m.
-- largest score not subtracted:  np.maximum(m, s.max(axis=-1)) -> np.zeros_like(m)
-  The largest score is not subtracted before the exponential: exp of a large score overflows, and inf/inf is NaN.
-- not divided by l:  o / total[..., None] -> o
-  o is not divided by l at the end: out = o / l. The weights are not normalised.
-- divided by l at every tile:
-    o * correction[..., None] + e @ values ->
-        (o * correction[..., None] + e @ values) / np.where(l == 0, 1, l)[..., None]
-    o / total[..., None] -> o
-  o is divided by l at every tile and goes on as it is, so the earlier part is divided again. Divide once, at the end:
-  out = o / l.
-- mask of the first query for all:
-    if mask.dtype == bool: ->
-        mask = np.broadcast_to(mask, scores.shape)[..., :1, :]
-        if mask.dtype == bool:
-  The mask's row of the first query is used for all queries. Each tile takes the rows of its own queries.
-- mask of the first tile for all:
-    scores = masked(scores, mask) ->
-        if mask is not None:
-            mask = np.broadcast_to(mask, scores.shape)[..., np.arange(scores.shape[-1]) % tile]
-        scores = masked(scores, mask)
-  The mask's columns of the first tile are used for all tiles. Each tile takes the columns of its own keys.
-- log of the mean:  np.log(total) -> np.log(total / S)
-  log_total is the logarithm of the mean of exp(s), divided by S; it is that of the sum.
-- tiles averaged:
-    o * correction[..., None] + e @ values -> o + e @ values / np.where(share == 0, 1, share)[..., None]
-    o / total[..., None] -> o / np.ceil(S / tile)
-  Every tile has its own softmax and the results are averaged. The softmax is over all keys: a tile with larger scores
-  counts more, and l and o are carried from tile to tile.
-- tiles added:
-    o * correction[..., None] + e @ values -> o + e @ values / np.where(share == 0, 1, share)[..., None]
-    o / total[..., None] -> o
-  Every tile has its own softmax and the results are added: the weights of a query add to the number of tiles. Divide
-  once, at the end: out = o / l.
-- overwritten at every tile:
-    l * correction + share -> share
-    o * correction[..., None] + e @ values -> e @ values
-  l and o are overwritten at every tile, `=` instead of `+=`: only the last tile is left. What came before is kept,
-  times exp(m − m').
-- last tile only:  range(0, S, tile) -> range(0, S, tile)[-1:]
-  Only the last tile of keys is seen: m, l and o have to go on from tile to tile.
-- first tile only:  range(0, S, tile) -> range(0, S, tile)[:1]
-  Only the first tile of keys is seen: every query meets all tiles.
-- last, smaller tile left out:  range(0, S, tile) -> range(0, S - tile + 1, tile)
-  The last tile is left out where it is smaller: S // tile counts the full ones only. The last may be shorter.
-- zeros counted in the last, smaller tile:
-    largest = ->
-        missing = tile - s.shape[-1]
-        s = np.concatenate([s, np.zeros((*s.shape[:-1], missing))], axis=-1)
-        values = np.concatenate([values, np.zeros((*values.shape[:-2], missing, values.shape[-1]))], axis=-2)
-        largest =
-  The last, smaller tile is filled up with keys of zeros, and they take part: a score of 0 is exp(0) = 1 in the sum l.
-  Take a shorter tile, or −inf.
-- a query tile meets its own key tile only:
-    S = scores.shape[-1] ->
-        T, S = scores.shape[-2:]
-        scores = np.where(np.arange(T)[:, None] // tile == np.arange(S) // tile, scores, -np.inf)
-  A tile of queries meets only the tile of keys at the same place. Every query meets every key, so each tile of queries
-  goes through all tiles of keys.
-- always causal:  = masked(scores, mask) -> = np.where(causal_mask(*scores.shape[-2:]), -np.inf, masked(scores, mask))
-  The future is hidden without a mask that says so. Only the mask says what is hidden.
-- softmax over the queries:
-    scores = masked(q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1]), mask)
-    scores = scores - log_sum_exp(scores, axis=-2)
-    return np.exp(scores) @ v, log_sum_exp(scores, axis=-1)[..., 0]
-  The softmax runs over the queries instead of the keys, axis −2 instead of −1: the weights of a query do not add to 1.
-- NaN where a tile is hidden whole:
-    np.maximum(largest, np.finfo(float).min) -> largest
-    np.where(l == 0, 1, l) -> l
-  Where a query sees nothing of a tile (or nothing at all) the result is NaN: the maximum is still −inf, and −inf −
-  (−inf) is NaN. Subtract something finite there; the tile adds 0.
-- NaN where all is hidden:  np.where(l == 0, 1, l) -> l
-  A query that may see nothing gets NaN, 0/0: its l is 0. Its output is 0 and its log_total −inf.
-- log forgotten:  np.log(total) -> total
-  log_total is m + l: the logarithm is missing. log_total = m + log l, log Σ exp(s).
-- m forgotten:  m + np.log(total) -> np.log(l)
-  log_total is log l: the maximum m that was subtracted is missing. log_total = m + log l, log Σ exp(s).
-- l alone:  m + np.log(total) -> l
-  log_total is l, the sum of the exponentials. It is m + log l, the logarithm of Σ exp(s).
-- m alone:  m + np.log(total) -> m
-  log_total is m, the largest score alone. It is m + log l, the logarithm of Σ exp(s).
-- log l subtracted:  m + np.log(total) -> m - np.log(total)
-  log_total is m − log l: a sign is wrong. log_total = m + log l, log Σ exp(s).
-- log to the base 2:  np.log(total) -> np.log2(total)
-  The logarithm in log_total is to the base 2. It is the natural one, to undo exp.
-- log_total of the last tile only:  np.log(total) -> np.log(share)
-  log_total is that of the last tile alone: its own maximum and sum. It is over all keys, m + log l at the end.
-- log_total not −inf where all is hidden:
-    return out, log_total -> return out, np.where(np.isneginf(log_total), 0, log_total)
-  log_total is 0 for a query that may see nothing. The sum of its exponentials is 0, and the logarithm of that −inf.
-- log_total with an axis more:  return out, log_total -> return out, log_total[..., None]
-  log_total keeps an axis of length 1, (…, T, 1). It is one number a query, (…, T).
-- weights instead of log_total:  return out, log_total -> return out, F.softmax(scores)
-  The second result is the weights, (…, T, S). Here it is log_total, (…, T): the weights of a long sequence are what
-  must be avoided.
-""",
+    mistakes=SCALE_MISTAKES + MASK_MISTAKES + MISTAKES["tiled_attention"],
 )
 
 
@@ -322,113 +165,10 @@ TILED_ATTENTION_BACKWARD = Exercise(
     section="Dao et al. 2022",
     chapter="Long sequences",
     place=8,
-    mistakes="""
-- no 1/√d_k:  1 / np.sqrt(q.shape[-1]) -> 1
-  The scale 1/√d_k (1/sqrt(K)) is missing, in the scores that the weights are made from and in the gradients.
-- no 1/√d_k in the gradients:  delta[..., rows, :]) * scale -> delta[..., rows, :])
-  The scale is missing in the gradients: the scores were divided by √d_k (sqrt(K)), so dscores has the factor 1/√d_k
-  too, in dQ and in dK.
-- no 1/√d_k in the weights:  @ np.swapaxes(k, -1, -2) * scale -> @ np.swapaxes(k, -1, -2)
-  The scores are computed again without the scale 1/√d_k (1/sqrt(K)), so A = exp(scores − log_total) are not the
-  forward's weights.
-- 1/√d_k twice in the gradients:
-    dscores @ k[..., keys, :] -> dscores @ k[..., keys, :] * scale
-    @ q[..., rows, :] -> @ q[..., rows, :] * scale
-  The factor 1/√d_k is there twice in dQ and dK, 1/d_k in all: once is right, in dscores or in one of its partners.
-- scale only in dQ:
-    delta[..., rows, :]) * scale -> delta[..., rows, :])
-    dscores @ k[..., keys, :] -> dscores @ k[..., keys, :] * scale
-  The factor 1/√d_k is in dQ and missing in dK. It belongs to dscores, from which both are made.
-- scale only in dK:
-    delta[..., rows, :]) * scale -> delta[..., rows, :])
-    @ q[..., rows, :] -> @ q[..., rows, :] * scale
-  The factor 1/√d_k is in dK and missing in dQ. It belongs to dscores, from which both are made.
-"""
+    mistakes=MISTAKES["tiled_attention_backward"]
     + amended(SCALE_MISTAKES, without=["no 1/√d_k"])
     + MASK_MISTAKES
-    + """
-- NaN where all is hidden:  np.where(np.isneginf(log_total), 0, log_total) -> log_total
-  A query that may see nothing gives NaN: its scores and its log_total are −inf, and −inf − (−inf) is NaN. Its weights
-  are 0, and so are its gradients.
-- log_total not subtracted:  scores[..., rows, keys] - shift[..., rows, :] -> scores[..., rows, keys]
-  The weights are exp(scores), not normalised: log_total is not subtracted. A = exp(scores − log_total).
-- log_total added:  keys] - shift -> keys] + shift
-  log_total is added to the scores: a sign is wrong. A = exp(scores − log_total).
-- divided by log_total:
-    np.exp(scores[..., rows, keys] - shift[..., rows, :]) ->
-        np.exp(scores[..., rows, keys]) / np.where(shift == 0, 1, shift)[..., rows, :]
-  exp(scores) is divided by log_total, which is the logarithm of the sum, not the sum: A = exp(scores − log_total).
-- softmax of each tile:  np.exp(scores[..., rows, keys] - shift[..., rows, :]) -> F.softmax(scores[..., rows, keys])
-  The weights are the softmax within one tile: they add to 1 in each tile instead of over all keys. That is what
-  log_total is for, A = exp(scores − log_total).
-- δ missing:  dweights - delta[..., rows, :] -> dweights
-  δ is missing: dscores = A · (dA − δ), where δ = Σ dA · A = Σ dout · out is the sum that the backward of the softmax
-  subtracts.
-- δ added:  dweights - delta -> dweights + delta
-  δ is added. Subtract it: dscores = A · (dA − δ). A sign is wrong.
-- δ of each tile:
-    dweights - delta[..., rows, :] -> dweights - (weights * dweights).sum(axis=-1, keepdims=True)
-  δ = Σ dA · A is summed over the keys of one tile. It is the sum over all keys of the query, which no tile knows; but Σ
-  dout · out is the same.
-- δ is Σ out · out:  dout * out -> out * out
-  δ is Σ out · out; it is Σ dout · out.
-- δ is Σ dout:  (dout * out).sum -> dout.sum
-  δ is Σ dout, without out; it is Σ dout · out.
-- δ a mean:  (dout * out).sum -> (dout * out).mean
-  δ is the mean of dout · out over the features; it is the sum.
-- δ summed over all queries:  delta[..., rows, :] -> delta.sum(axis=-2, keepdims=True)
-  δ is summed over the queries too. It is one number for each query, the sum of dout · out over the features alone.
-- δ not weighted by A:  (dout * out).sum -> (dout @ np.swapaxes(v, -1, -2)).sum
-  δ is Σ dA; it is Σ dA · A over the keys, each dA with its weight, which is Σ dout · out.
-- δ not multiplied by A:
-    weights * (dweights - delta[..., rows, :]) -> (weights * dweights - delta[..., rows, :])
-  This is A · dA − δ: the factor A stands before both terms, A · (dA − δ). A bracket is missing.
-- A missing before the bracket:  weights * (dweights - delta[..., rows, :]) -> (dweights - delta[..., rows, :])
-  The factor A in front is missing: dscores = A · (dA − δ).
-- only the diagonal of the softmax:  weights * (dweights - delta[..., rows, :]) -> dweights * weights * (1 - weights)
-  This is dA · A · (1 − A), the diagonal of the softmax's Jacobian alone. Every score is in the sum under every weight:
-  dscores = A · (dA − δ).
-- softmax left out:  weights * (dweights - delta[..., rows, :]) -> dweights
-  The backward of the softmax is left out: dA is used as if it were the gradient of the scores.
-- Q and K swapped:
-    dscores @ k[..., keys, :] -> dscores @ q[..., keys, :]
-    @ q[..., rows, :] -> @ k[..., rows, :]
-  dQ and dK are made with the wrong partner: dQ = dscores K, dK = dscoresᵀ Q. It shows no error where there are as many
-  keys as queries.
-- dscores not transposed:
-    dk[..., keys, :] += np.swapaxes(dscores, -1, -2) @ q[..., rows, :] ->
-        dk[..., rows, :] += dscores @ q[..., keys, :]
-  dK is dscores Q; it is dscoresᵀ Q: a row of dscores is a query, a row of dK is a key. It shows no error where there
-  are as many keys as queries.
-- A not transposed:
-    dv[..., keys, :] += np.swapaxes(weights, -1, -2) @ dout[..., rows, :] ->
-        dv[..., rows, :] += weights @ dout[..., keys, :]
-  dV is A dout; it is Aᵀ dout: a row of A is a query, a row of dV is a key. It shows no error where there are as many
-  keys as queries.
-- dscores in place of A in dV:  np.swapaxes(weights, -1, -2) -> np.swapaxes(dscores, -1, -2)
-  dV is made with dscoresᵀ instead of Aᵀ: out = A V, so dV = Aᵀ dout.
-- out in place of dout in dV:  -1, -2) @ dout[..., rows, :] -> -1, -2) @ out[..., rows, :]
-  dV is Aᵀ out; it is Aᵀ dout, with the gradient that comes in.
-- overwritten at every tile:
-    dq[..., rows, :] += -> dq[..., rows, :] =
-    dk[..., keys, :] += -> dk[..., keys, :] =
-    dv[..., keys, :] += -> dv[..., keys, :] =
-  A tile overwrites what the tiles before it gave, `=` instead of `+=`. dQ is a sum over the tiles of keys, dK and dV
-  are sums over the tiles of queries.
-- first tile only:
-    dq[..., rows, :] += dscores @ k[..., keys, :] ->
-        if j == 0:
-            dq[..., rows, :] += dscores @ k[..., keys, :]
-        if i > 0:
-            continue
-  Only the first tile is used. dQ is a sum over the tiles of keys, dK and dV are sums over the tiles of queries.
-- last, smaller tile left out:  range(0, S, tile) -> range(0, S - tile + 1, tile)
-  The last tile of keys is left out where it is smaller: S // tile counts the full ones only.
-- a query tile meets its own key tile only:  range(0, S, tile) -> [i]
-  A tile of queries meets only the tile of keys at the same place. Every query saw every key.
-- mean over the tiles:  return dq, dk, dv -> tiles = np.ceil(S / tile); return dq / tiles, dk / tiles, dv / tiles
-  The gradients are divided by the number of tiles. They are sums over tiles, not means.
-""",
+    + MISTAKES["tiled_attention_backward 2"],
 )
 
 
