@@ -357,3 +357,11 @@ def test_a_killed_grading_leaves_nothing(tmp_path, walls, ending):
     wait_until(lambda: not list(temporary.iterdir()))
     if LINUX:
         wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in children))
+
+
+@pytest.mark.long
+def test_input_says_what_check_says():
+    with guarded():
+        here = attempt_with(all_exercises()["softmax"], lambda x, axis=-1: input(), (1,), {}).crash
+    (got, *_) = tried("def softmax(x, axis=-1):\n    return input()\n").replies["softmax"]
+    assert (got.crash.kind, got.crash.text) == (here.kind, here.text)

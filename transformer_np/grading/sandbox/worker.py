@@ -195,11 +195,12 @@ def _run(job, exercise, cases, scratch, report):
         _write(report, pack({"kind": "loaded", "file": name, "crash": crash, "defined": defined}))
     answer = _find(modules, exercise.name)
     for number, case in enumerate(cases):
-        _write(report, try_case(exercise, answer, number, *copies(*case)))
+        _write(report, try_case(exercise, answer, number, case))
 
 
-def try_case(exercise, answer, number, arguments, options):
-    """The message on the call of an answer, or of None, with arguments that it may change."""
+def try_case(exercise, answer, number, case):
+    """The message on the call of an answer, or of None, with copies of a case's arguments and options."""
+    arguments, options = copies(*case)
     del given.called[:]
     if answer is None:
         tried = Attempt(crash=Crash("NotImplementedError", "", "", ""))
