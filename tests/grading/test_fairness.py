@@ -20,6 +20,7 @@ from transformer_np.grading.sandbox.keeper import Stopped
 from transformer_np.grading.sandbox.session import Limits, Reply, Task, try_submission
 from transformer_np.grading.sandbox.wire import CHANGEABLE, HEADER, pack
 from transformer_np.homework import all_exercises
+from transformer_np.homework.judging.attempt import attempt_with, guarded
 from transformer_np.homework.judging.judge import Trials
 
 LINUX = sys.platform == "linux"
