@@ -177,5 +177,5 @@ INVENTED = {
         "threading.Thread(target=late).start()\n" + SOFTMAX, 0, "",
     ),
 }  # fmt: skip
-# these end their process, at a moment that the machine decides
-ENDS_ITSELF = {"threads_at_the_end"}
+# these disturb their own process at a moment that the machine decides, and may still earn their right softmax_backward
+BY_CHANCE = {"threads_at_the_end", "small_and_not_blocking"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from attacks import ATTACKS as KNOWN
-from invented import ENDS_ITSELF, INVENTED
+from invented import BY_CHANCE, INVENTED
 from test_grade import BACKWARD, DIAGONAL, SOFTMAX, hand_in, rows_of
 
 from transformer_np.grading.run import Grading
@@ -102,7 +102,7 @@ def test_an_honest_grade_between_two_attacks_stays_what_it_is(alone, among):
 def test_an_attack_gains_nothing(among, name):
     _, points, word = ATTACKS[name]
     (got,) = [grade for student, grade in among[0].items() if student[4:] == name]
-    if name in ENDS_ITSELF:
+    if name in BY_CHANCE:
         assert got.points(RUBRIC) <= 1
         return
     assert got.points(RUBRIC) == points, (got.remarks, [v.message for v in got.verdicts.values()])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from attacks import ATTACKS as KNOWN
-from invented import ENDS_ITSELF, INVENTED
+from invented import BY_CHANCE, INVENTED
 from test_attacks import HONEST
 from test_grade import BACKWARD, DIAGONAL, NO_AXIS, SOFTMAX, hand_in, rows_of
 from test_people import WRONG, notebook
@@ -69,7 +69,7 @@ def test_a_class_of_150(tmp_path):
         assert replace(among[name], handed_in=grade.handed_in, alike=grade.alike) == grade
     for name, (_, points, word) in ATTACKS.items():
         got = among[name]
-        if name in ENDS_ITSELF:
+        if name in BY_CHANCE:
             assert got.points(COURSE) <= 1, name
         else:
             assert got.points(COURSE) == points, name
