@@ -35,7 +35,9 @@ def limit(name, value):
         number = getattr(resource, name)
         hard = resource.getrlimit(number)[1]
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(number, (value, value))
+        # at its end, SIGXCPU says why; at an equal hard limit, SIGKILL would come in its place
+        later = 2 if name == "RLIMIT_CPU" and hard == resource.RLIM_INFINITY else 0
+        resource.setrlimit(number, (value, value + later))
     except (ImportError, AttributeError, ValueError, OSError):
         return False
     return True
