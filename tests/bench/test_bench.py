@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from shared import fails
 
 from transformer_np import cli
 from transformer_np import functional as F
@@ -515,13 +516,7 @@ def no_measurement(monkeypatch):
 )
 def test_bad_use(capsys, no_measurement, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
-    try:
-        code = cli.main(["bench", *arguments])
-    except SystemExit as stop:  # argparse
-        code = stop.code
-    out, err = capsys.readouterr()
-    assert (code, out) == (2, "")
-    assert message in err.splitlines()[-1]
+    assert message in fails(capsys, "bench", *arguments)
 
 
 def test_without_pytorch(capsys, no_measurement, monkeypatch):

@@ -9,6 +9,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from shared import fails, flags_of
 
 from transformer_np import cli
 from transformer_np.support.files import LOCK, held
@@ -96,9 +97,8 @@ def test_every_option_is_a_flag_and_arrives(kind, monkeypatch, capsys):
     task, given = TASKS[kind], {**CASES[kind], "steps": 3, "seed": 5}
     asked = {}
     monkeypatch.setattr(type(task), "train", lambda self, *args, **how: asked.update(args=args, **how) or 1 / 0)
-    flags = [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", str(value))]
     how = ["--validate-every", "2", "--save-every", "0.5", "--keep", "last", "--workers", "1"]
-    assert cli.main(["train", kind, *flags, "--out", "here", *how]) == 3
+    assert cli.main(["train", kind, *flags_of(given), "--out", "here", *how]) == 3
     assert asked["args"] == (task.Options(**given), "here")
     assert {name: asked[name] for name in HOW} == {
         "workers": 1,
@@ -164,6 +164,15 @@ def test_resume_refuses_other_options_and_other_data(kind, here):
     with pytest.raises(ValueError, match="the data differ from those"):
         task.train({}, here / "run", resume=True)
     assert (here / "run" / runs.DESCRIPTION).read_bytes() == before
+
+
+COMMANDS = {"translate": "translate", "gpt": "generate", "classify": "classify", "t5": "t5"}
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_a_command_without_a_model(kind, capsys):
+    message = fails(capsys, COMMANDS[kind], "one")
+    assert message.startswith(f"no trained model found here: train one with `transformer-np train {kind}`")
 
 
 # --- interruptions ---------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from shared import assert_gradients_are_of_the_loss, flags_of
 
 from transformer_np import cli, data, plots
 from transformer_np.data import CharTokenizer, MixedBatches, Seq2SeqBatches
@@ -87,17 +88,8 @@ def test_only_padding_is_left_out_of_the_loss():
 def test_the_gradient_of_the_loss():
     _, objective, batch = objective_and_batch()
     model = objective.model
-    model.zero_grad()
-    objective.forward(batch)
-    objective.backward()
-    for parameter in (model.src_input.embedding.table, model.encoder_bias.table, model.decoder_bias.table):
-        for i in np.random.default_rng(1).integers(parameter.data.size, size=6):
-            before, losses = parameter.data.flat[i], []
-            for moved in (before + 1e-5, before - 1e-5):
-                parameter.data.flat[i] = moved
-                losses.append(objective.forward(batch)[0])
-            parameter.data.flat[i] = before
-            assert parameter.grad.flat[i] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-6, abs=1e-8)
+    some = (model.src_input.embedding.table, model.encoder_bias.table, model.decoder_bias.table)
+    assert_gradients_are_of_the_loss(objective, batch, some, places=6)
 
 
 # --- training --------------------------------------------------------------------------------------------------------
@@ -386,16 +378,9 @@ def test_the_command(learned, capsys, monkeypatch):
         assert message in capsys.readouterr().err
 
 
-def test_the_command_without_a_model(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["t5", "date: 1 May 2001"]) == 2
-    assert "train one with `transformer-np train t5`" in capsys.readouterr().err
-
-
 def test_the_training_command(small, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    sizes = [part for name, size in TINY.items() for part in (f"--{name.replace('_', '-')}", str(size))]
-    assert cli.main(["train", "t5", "--tasks", "date,sentiment", "--steps", "3", *sizes]) == 0
+    assert cli.main(["train", "t5", "--tasks", "date,sentiment", "--steps", "3", *flags_of(TINY)]) == 0
     out, err = capsys.readouterr()
     assert "sentiment: exact match on unseen texts " in out and "date: exact match on unseen texts " in out
     assert "sentiment: 116 examples to learn from, 14 for validation, 14 unseen for the test; date: 48 examples" in err

@@ -5,8 +5,9 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from shared import call, fails, flags_of
 
-from transformer_np import cli, data
+from transformer_np import data
 from transformer_np.data import TextBatches, read_text, split_text, validation_batches
 from transformer_np.module import Parameter
 from transformer_np.tasks import text
@@ -350,21 +351,6 @@ def test_prompts_that_will_not_do(learned, prompt, message):
 # --- the commands ----------------------------------------------------------------------------------------------------
 
 
-def call(capsys, *args):
-    """Exit code, stdout and stderr of a command."""
-    try:
-        code = cli.main([str(arg) for arg in args])
-    except SystemExit as stop:  # argparse
-        code = stop.code
-    return code, *capsys.readouterr()
-
-
-def fails(capsys, *args):
-    code, out, err = call(capsys, *args)
-    assert (code, out) == (2, "") and "Traceback" not in err
-    return err.splitlines()[-1].partition(": error: ")[2]
-
-
 @pytest.fixture
 def run(learned, here):
     """A copy of the run that has learned."""
@@ -372,8 +358,7 @@ def run(learned, here):
 
 
 def test_train_and_generate(capsys):
-    flags = [part for name, value in TINY.items() for part in ("--" + name.replace("_", "-"), value)]
-    code, out, err = call(capsys, "train", "gpt", "--text", "text.txt", "--steps", 3, *flags)
+    code, out, err = call(capsys, "train", "gpt", "--text", "text.txt", "--steps", 3, *flags_of(TINY))
     steps, wall, loss, saved = out.splitlines()
     assert code == 0 and steps == "steps 3" and wall.startswith("wall time ") and saved == "saved in runs/gpt-1"
     assert 2 < float(loss.removeprefix("validation loss ")) < 4
@@ -426,8 +411,3 @@ def test_a_long_prompt_is_warned_about(capsys):
 )
 def test_generate_refuses(capsys, args, message):
     assert fails(capsys, "generate", *args) == message
-
-
-def test_no_model(capsys):
-    message = fails(capsys, "generate", "one")
-    assert message.startswith("no trained model found here: train one with `transformer-np train gpt`")
