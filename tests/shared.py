@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 
 import numpy as np
 import pytest
@@ -26,6 +27,21 @@ def fails(capsys, *args, code=2):
     match = re.fullmatch(r"transformer-np.*: error: (.+)", err.splitlines()[-1])
     assert match, err
     return match[1]
+
+
+def wait_until(condition, seconds=300):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def assert_same(model, other):
+    """The same parameters to the bit, and of the same types."""
+    one, two = model.state_dict(), other.state_dict()
+    assert one.keys() == two.keys()
+    for name, values in one.items():
+        assert values.dtype == two[name].dtype and np.array_equal(values, two[name]), name
 
 
 def flags_of(options):

@@ -8,12 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from typing import ClassVar
 
 import numpy as np
 import pytest
-from shared import fails
+from shared import fails, wait_until
 
 from transformer_np import cli
 from transformer_np import functional as F
@@ -313,13 +312,6 @@ def test_ctrl_c_ends_the_contestants_and_their_workers():
     assert parent.returncode and err.count(b"Traceback") == err.count(b"KeyboardInterrupt") == 1
     assert not alive(child)
     wait_until(lambda: memory.held(child) is None)
-
-
-def wait_until(condition):
-    end = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 @pytest.mark.long

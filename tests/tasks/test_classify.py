@@ -138,21 +138,6 @@ def test_a_test_file(file, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-@pytest.mark.parametrize(
-    "texts, options, message",
-    [
-        (TEXTS, {"heads": 3}, "num_heads must divide d_model, got 3 heads for d_model = 32"),
-        (TEXTS[:12], {}, r"all training texts have the label '\+'"),
-        (TEXTS[:2], {}, "too few pairs to split in three"),
-        ([(f"{i}", "ab"[i % 2]) for i in range(30)], {}, "the training texts give no vocabulary: min_count is 2"),
-    ],
-)
-def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path, texts, options, message):
-    with pytest.raises(ValueError, match=message):
-        train(write(tmp_path / "few.tsv", texts), tmp_path / "run", **options)
-    assert not (tmp_path / "run").exists()
-
-
 def test_options():
     with pytest.raises(ValueError, match="test needs data"):
         ClassifyOptions(test="test.tsv")

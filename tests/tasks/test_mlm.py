@@ -85,22 +85,6 @@ def test_long_lines_are_cut_and_empty_ones_left_out(tmp_path):
     assert {len(ids) for ids in pieces} == {3, 4, 5} and all((ids[0], ids[-1]) == (1, 2) for ids in pieces)
 
 
-@pytest.mark.parametrize(
-    "text, options, message",
-    [
-        ("", {}, "has no text"),
-        ("a b c", {}, "the text gives no vocabulary: min_count is 2"),
-        ("a a b b " * 20 + "x" * 30, {}, "its validation part has no token of the vocabulary"),
-        (TEXT, {"heads": 3}, "num_heads must divide d_model"),
-    ],
-)
-def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path, text, options, message):
-    (tmp_path / "text.txt").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        train(tmp_path / "text.txt", tmp_path / "run", **options)
-    assert not (tmp_path / "run").exists()
-
-
 # --- fine-tuning -----------------------------------------------------------------------------------------------------
 
 

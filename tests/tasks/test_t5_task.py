@@ -234,23 +234,6 @@ def test_options(options, message):
         T5Options(**options)
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        ("a short text", {}, "the training part of the text: the text has .* tokens, a block 64: pass a longer"),
-        ("word " * 300, {}, "the validation part of the text: the text has .* tokens, a block 64"),
-        ("word " * 3000, {"d_head": 0}, "d_head must be at least 1"),
-        (" \n ", {}, "has no text"),
-        ("word " * 3000, {"tasks": "date,spans", "max_len": 5}, "no example is short enough for max_len = 5"),
-    ],
-)
-def test_what_cannot_be_trained_leaves_nothing_behind(small, tmp_path, text, options, message):
-    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=message):
-        train(tmp_path / "run", **{"tasks": "spans", "text": tmp_path / "text.txt", **options})
-    assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.long
 def test_a_damaged_run(learned, tmp_path):
     for file in learned[0].iterdir():
