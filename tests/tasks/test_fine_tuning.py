@@ -250,3 +250,14 @@ def test_the_tokenizer_of_a_run_is_the_pretrained_one(here):
     tokenizer = Classifier.load("run").tokenizer
     assert tokenizer.encode("a dog barks") == [2, 4, 5, 7, 3] and tokenizer.token(5) == "dog"
     assert fine_tuning.read_tokenizer(tokenizer.to_dict()).encode("dog") == [2, 5, 3]
+
+
+def test_pretrained_layers_learn_with_the_lower_rate(here):
+    """Adam's first steps are about as long as the rate, so the parameters move in its proportion."""
+    moved = {}
+    for rate in (0.9, 0.05):
+        model = train_classifier(f"rate-{rate}", old_rate=rate, steps=2, dropout=0.0).trainer.model
+        before = load_any(here / "bert").state_dict()
+        now = model.state_dict()
+        moved[rate] = np.mean([np.abs(now[name] - before[name]).mean() for name in before if name.endswith(".w1")])
+    assert moved[0.05] < 0.2 * moved[0.9]
