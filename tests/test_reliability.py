@@ -489,18 +489,20 @@ def test_a_signal_saves(learned, tmp_path, number, workers):
 
 @pytest.mark.long
 @posix
-@pytest.mark.parametrize("seconds", [0.1, 0.3, 0.5, None])
-def test_two_signals_in_a_row(learned, tmp_path, seconds):
+@pytest.mark.parametrize(
+    "moment",
+    [rb"\| +argparse\n", rb"\| +numpy\n", rb"transformer_np.functional.core\n", A_STEP_IS_DONE],
+    ids=["the command line", "numpy", "the package", "a step"],
+)
+def test_two_signals_in_a_row(learned, tmp_path, moment):
     """While the package is imported, or when a step is done: no traceback, whatever the second one meets."""
-    command = [sys.executable, "-m", "transformer_np", "train", "gpt", "--text", str(learned / "text.txt")]
+    command = [sys.executable, "-X", "importtime", "-m", "transformer_np", "train", "gpt"]
+    command += ["--text", str(learned / "text.txt")]
     command += ["--steps", "100000", "--out", str(tmp_path / "run")]
     command += flags_of({name: value for name, value in OPTIONS.items() if name != "steps"})
     for gap in (0, 0.02):
         with subprocess.Popen(command, bufsize=0, stderr=subprocess.PIPE) as process:
-            if seconds is None:
-                stderr_until(process, A_STEP_IS_DONE)
-            else:
-                time.sleep(seconds)
+            stderr_until(process, moment)
             process.send_signal(signal.SIGINT)
             time.sleep(gap)
             process.send_signal(signal.SIGINT)
@@ -516,13 +518,10 @@ def test_nohup_is_obeyed():
     """A signal that is ignored when the training begins stays ignored."""
     code = (
         "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n"
-        "from transformer_np.training import Trainer, SGD\n"
-        "from transformer_np.module import Parameter\n"
-        "import numpy as np\n"
-        "trainer = Trainer.__new__(Trainer)\n"
-        "with trainer._stopping_softly():\n"
-        "    os.kill(os.getpid(), signal.SIGHUP); print(trainer._asked_to_stop())\n"
-        "    os.kill(os.getpid(), signal.SIGTERM); print(trainer._asked_to_stop())"
+        "from transformer_np.support.processes import stopping_softly\n"
+        "with stopping_softly() as asked_to_stop:\n"
+        "    os.kill(os.getpid(), signal.SIGHUP); print(asked_to_stop())\n"
+        "    os.kill(os.getpid(), signal.SIGTERM); print(asked_to_stop())"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["False", "True"], done.stderr

@@ -524,16 +524,16 @@ def test_auto_decides_again_at_each_fit_and_uses_its_team_again(monkeypatch):
 @pytest.mark.parametrize("make", [translation, recurrence])
 def test_auto_measures_which_is_faster_and_leaves_no_trace(monkeypatch, alone, make):
     monkeypatch.setattr(choice, "cores", lambda: 2)
-    asked, time_step = [], Trainer._time_step
+    asked, time_step = [], trainer_module.seconds_per_step
 
-    def timed(self, batches, team):
-        before = values(self)
-        assert time_step(self, batches, team) > 0
-        assert_close(values(self), before, 0)
+    def timed(trainer, batches, team):
+        before = values(trainer)
+        assert time_step(trainer, batches, team) > 0
+        assert_close(values(trainer), before, 0)
         asked.append(team.size)
         return seconds.pop(0)
 
-    monkeypatch.setattr(Trainer, "_time_step", timed)
+    monkeypatch.setattr(trainer_module, "seconds_per_step", timed)
     seconds = [1.0, 0.94, 1.0, 0.96]
     for size in (2, 1):
         trainer = train(make, workers="auto")
