@@ -2,8 +2,73 @@
 
 import os
 import re
+import time
 
+import numpy as np
 import pytest
+
+from transformer_np import cli
+
+
+def call(capsys, *args):
+    """Exit code, stdout and stderr of a command."""
+    try:
+        code = cli.main([str(arg) for arg in args])
+    except SystemExit as stop:  # argparse
+        code = stop.code
+    return code, *capsys.readouterr()
+
+
+def fails(capsys, *args, code=2):
+    """The command fails with this exit code and nothing on stdout; what the last line of stderr says."""
+    found, out, err = call(capsys, *args)
+    assert (found, out) == (code, ""), err
+    assert "Traceback" not in err
+    match = re.fullmatch(r"transformer-np.*: error: (.+)", err.splitlines()[-1])
+    assert match, err
+    return match[1]
+
+
+def wait_until(condition, seconds=300):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def assert_same(model, other):
+    """The same parameters to the bit, and of the same types."""
+    one, two = model.state_dict(), other.state_dict()
+    assert one.keys() == two.keys()
+    for name, values in one.items():
+        assert values.dtype == two[name].dtype and np.array_equal(values, two[name]), name
+
+
+def flags_of(options):
+    """The flags of a command that set these options, {name: value}."""
+    return [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+
+
+def by_differences(loss, parameter, place, step=1e-5):
+    """The derivative of loss() by one number of a parameter, from both sides."""
+    before, losses = parameter.data[place], []
+    for moved in (before + step, before - step):
+        parameter.data[place] = moved
+        losses.append(loss())
+    parameter.data[place] = before
+    return (losses[0] - losses[1]) / (2 * step)
+
+
+def assert_gradients_are_of_the_loss(objective, batch, parameters, places):
+    """What backward adds to `grad`, against finite differences, at random places of each parameter."""
+    objective.model.zero_grad()
+    objective.forward(batch)
+    objective.backward()
+    for parameter in parameters:
+        for number in np.random.default_rng(1).integers(parameter.data.size, size=places):
+            place = np.unravel_index(number, parameter.shape)
+            numeric = by_differences(lambda: objective.forward(batch)[0], parameter, place)
+            assert parameter.grad[place] == pytest.approx(numeric, rel=1e-6, abs=1e-8)
 
 
 def stderr_until(process, pattern):

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from shared import A_STEP_IS_DONE, stderr_until
+from shared import A_STEP_IS_DONE, flags_of, stderr_until
 
 from transformer_np import cli
 from transformer_np import functional as F
@@ -476,7 +476,7 @@ def test_a_crash_leaves_no_lock(tmp_path):
 def test_a_signal_saves(learned, tmp_path, number, workers):
     command = [sys.executable, "-m", "transformer_np", "train", "gpt", "--text", str(learned / "text.txt")]
     command += ["--steps", "100000", "--out", str(tmp_path / "run"), "--workers", workers]
-    command += [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items() if name != "steps"]
+    command += flags_of({name: value for name, value in OPTIONS.items() if name != "steps"})
     with subprocess.Popen(command, bufsize=0, stderr=subprocess.PIPE) as process:
         stderr_until(process, A_STEP_IS_DONE)
         process.send_signal(number)
@@ -499,7 +499,7 @@ def test_two_signals_in_a_row(learned, tmp_path, moment):
     command = [sys.executable, "-X", "importtime", "-m", "transformer_np", "train", "gpt"]
     command += ["--text", str(learned / "text.txt")]
     command += ["--steps", "100000", "--out", str(tmp_path / "run")]
-    command += [f"--{name.replace('_', '-')}={value}" for name, value in OPTIONS.items() if name != "steps"]
+    command += flags_of({name: value for name, value in OPTIONS.items() if name != "steps"})
     for gap in (0, 0.02):
         with subprocess.Popen(command, bufsize=0, stderr=subprocess.PIPE) as process:
             stderr_until(process, moment)

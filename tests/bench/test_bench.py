@@ -8,11 +8,11 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from shared import fails, wait_until
 
 from transformer_np import cli
 from transformer_np import functional as F
@@ -199,10 +199,8 @@ def test_parts_of_a_step_are_the_whole_step():
 
 def test_parts_are_medians():
     steps = [{("loss", "forward"): seconds} for seconds in (1e-3, 9e-3, 2e-3)]
-    (part,) = profile.parts_of(steps)
-    assert part.forward == pytest.approx(2.0)
-    (part,) = profile.with_floors([part], [{("loss", "forward"): 5e-4}])
-    assert part.floor == pytest.approx(0.5)
+    (part,) = profile.parts_of(steps, [{("loss", "forward"): 2e-4, ("loss", "backward"): 3e-4}])
+    assert (part.forward, part.floor) == (pytest.approx(2.0), pytest.approx(0.5))
 
 
 @pytest.fixture(scope="module")
@@ -225,11 +223,11 @@ def test_profile_of_a_training(small_profile):
 
 def test_profile_leaves_nothing_behind():
     trainer, stopwatch, softmax = work.trainer_of(SMALL), profile.Stopwatch(), F.softmax
-    with profile.timing_functions(stopwatch, trainer.optimizer):
+    with profile.by_kind(stopwatch, trainer):
         assert F.softmax is t5.softmax is not softmax  # wherever it was imported to
         assert "step" in vars(trainer.optimizer)
     assert F.softmax is t5.softmax is softmax
-    with profile.timing_layers(stopwatch, trainer):
+    with profile.by_layer(stopwatch, trainer):
         assert "forward" in vars(trainer.model) and "step" in vars(trainer.optimizer)
     assert "forward" not in vars(trainer.model) and "step" not in vars(trainer.optimizer)
 
@@ -255,12 +253,11 @@ def alive(pid):
 @pytest.mark.long
 def test_a_contestant_works_in_a_process_of_its_own():
     with Contestant(Entry("ours", "work", "Attention", {"kind": "plain", "n": 8}, threads=3)) as contestant:
-        contestant.load()
+        assert contestant.build() > 1e6  # bytes after its imports
         if os.path.exists(f"/proc/{contestant.pid}/environ"):
             with open(f"/proc/{contestant.pid}/environ", encoding="utf-8") as file:
                 assert {f"{name}=3" for name in THREADS} <= set(file.read().split("\0"))
             assert memory.held(contestant.pid) > 1e6
-        contestant.build()
         assert contestant.check().keys() == {"out", "dq", "dk", "dv"}
         assert contestant.run(2) > 0
         with pytest.raises(ChildProcessError, match=r"^ours: TypeError: .*integer") as caught:
@@ -279,17 +276,17 @@ def test_a_contestant_that_has_just_begun_can_be_ended():
 @pytest.mark.long
 def test_a_contestant_that_dies_is_an_error():
     with Contestant(ONE_PASS) as contestant:
-        contestant.load()
+        contestant.build()
         os.kill(contestant.pid, signal.SIGKILL)
         with pytest.raises(ChildProcessError, match=r"^ours: its process died \(killed by signal 9"):
-            contestant.build()
             contestant.run(1)
 
 
 @pytest.mark.long
 def test_an_error_leaves_no_process_behind(monkeypatch):
     started = []
-    monkeypatch.setattr(measure, "_check", lambda contestants, *_: started.extend(contestants) or 1 / 0)
+    monkeypatch.setattr(Contestant, "check", lambda contestant: started.append(contestant) or {})
+    monkeypatch.setattr(measure, "largest_difference", lambda *_: 1 / 0)
     race = Race("short", "a short race", "pass", (ONE_PASS, PLAIN_PASS), ())
     with pytest.raises(ZeroDivisionError):
         measure.run_race(race, rounds=1, burst=0.0)
@@ -303,7 +300,7 @@ def test_ctrl_c_ends_the_contestants_and_their_workers():
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from transformer_np.bench.contestants import Contestant, Entry\n"
         "with Contestant(Entry('ours', 'work', 'Training', {'configuration': 'small', 'workers': 2})) as contestant:\n"
-        "    contestant.load(); contestant.build(); print(contestant.pid, flush=True); contestant.run(10**9)\n"
+        "    contestant.build(); print(contestant.pid, flush=True); contestant.run(10**9)\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
@@ -317,17 +314,9 @@ def test_ctrl_c_ends_the_contestants_and_their_workers():
     wait_until(lambda: memory.held(child) is None)
 
 
-def wait_until(condition):
-    end = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
-
-
 @pytest.mark.long
 def test_what_a_contestant_prints_does_not_get_among_the_tables(capfd):
     with Contestant(Entry("loud", ".cli", "main", {"argv": ["gradcheck", "--help"]})) as contestant:
-        contestant.load()
         with pytest.raises(ChildProcessError, match=r"loud: its process died \(exit code 0\)"):  # as argparse does
             contestant.build()
     out, err = capfd.readouterr()
@@ -351,9 +340,8 @@ class FakeContestant:
     def __exit__(self, *_):
         self.log.append(("closed", self.entry.name))
 
-    def load(self): ...
-
-    def build(self): ...
+    def build(self):
+        return 123
 
     def check(self):
         return self.entry.arguments.get("numbers")
@@ -471,27 +459,21 @@ def test_table():
 
 @pytest.mark.long
 def test_tables_of_a_profile(small_profile):
-    kinds = report.kinds_table("small", small_profile).splitlines()
+    kinds = report.profile_table("small", small_profile, "kind").splitlines()
     assert kinds[1].split() == "forward backward ms / step share products ratio".split()
     assert kinds[-3].startswith(f"  {profile.REST}") and kinds[-2].startswith("  sum")
     shares = [float(line.split("%")[0].split()[-1]) for line in kinds[2:-2]]
     assert sum(shares) == pytest.approx(100, abs=0.1 * len(shares))
     assert "without stopwatches a step takes" in kinds[-1] and "timed calls of" in kinds[-1]
-    layers = report.layers_table("small", small_profile)
+    layers = report.profile_table("small", small_profile, "layer")
     assert "  encoder.0.attention " in layers and layers.splitlines()[-2].startswith("  sum")
 
 
-@pytest.mark.long
-def test_json_has_everything(small_profile):
-    machine = report.machine()
-    found = report.as_json(machine, {"quick": True}, [made_up_outcome()], {"small": small_profile})
-    found = json.loads(json.dumps(found, allow_nan=False))
-    assert found["machine"]["numpy"] == np.__version__ and found["machine"]["cores"] >= 1
-    (race,) = found["races"]
+def test_races_as_json():
+    (race,) = json.loads(json.dumps(report.races_as_json([made_up_outcome()]), allow_nan=False))
     assert race["contestants"][0]["bursts"] == [{"units": 10, "seconds": s} for s in (0.4, 0.5, 0.6)]
     assert race["contestants"][0]["peak_bytes"] == 100_000_000
     assert race["ratios"] == [{"of": "ours, 1 core", "to": FLOOR, "ratio": 2.0, "quartiles": pytest.approx([1.8, 2.2])}]
-    assert found["profiles"]["small"]["kinds"][0].keys() == {"name", "forward", "backward", "floor"}
 
 
 def test_head_says_what_the_numbers_depend_on():
@@ -526,13 +508,7 @@ def no_measurement(monkeypatch):
 )
 def test_bad_use(capsys, no_measurement, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
-    try:
-        code = cli.main(["bench", *arguments])
-    except SystemExit as stop:  # argparse
-        code = stop.code
-    out, err = capsys.readouterr()
-    assert (code, out) == (2, "")
-    assert message in err.splitlines()[-1]
+    assert message in fails(capsys, "bench", *arguments)
 
 
 def test_without_pytorch(capsys, no_measurement, monkeypatch):
@@ -556,8 +532,10 @@ def test_the_command(capsys, tmp_path):
     assert out.endswith(f"\n{path}\n")
     assert "small: timing, 1 rounds" in err
     found = json.loads(path.read_text(encoding="utf-8"))
+    assert found["machine"]["numpy"] == np.__version__ and found["machine"]["cores"] >= 1
     assert found["options"]["what"] == ["small"] and len(found["races"]) == 1
     assert found["profiles"].keys() == {"small"}
+    assert found["profiles"]["small"]["kinds"][0].keys() == {"name", "forward", "backward", "floor"}
 
 
 @pytest.mark.parametrize(("cores", "fork", "expected"), [(4, True, 4), (64, True, 12), (4, False, 1)])

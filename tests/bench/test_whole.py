@@ -63,7 +63,7 @@ def test_the_commands_take_turns_on_one_text(tmp_path, monkeypatch, against_torc
         def __init__(self, entry):
             assert entry.work == CommandProducts.__name__ and entry.arguments["workers"] == 2
 
-        __enter__ = load = build = lambda self: self
+        __enter__ = build = lambda self: self
 
         def __exit__(self, *_):
             pass
@@ -77,7 +77,7 @@ def test_the_commands_take_turns_on_one_text(tmp_path, monkeypatch, against_torc
     names = [whole.OURS, whole.TORCH][: 1 + against_torch]
     assert [command.name for command in ran] == [*names, *reversed(names)]
     assert outcome.products == 3.5 and outcome.workers == 2
-    json.dumps(whole.as_json(outcome))
+    json.dumps(outcome, default=vars)
 
 
 @pytest.mark.long
@@ -85,7 +85,7 @@ def test_the_products_of_a_worker(tmp_path):
     file = tmp_path / "text.txt"
     file.write_text("to be or not to be, " * 60)
     one, two = (CommandProducts(str(file), workers, 10) for workers in (1, 2))
-    rows = [work._replay._products[0][1].shape[0] for work in (one, two)]
+    rows = [work.replay._products[0][1].shape[0] for work in (one, two)]
     assert rows == [12 * 64, 6 * 64] and one.run(1) > 0
 
 

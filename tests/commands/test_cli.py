@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from shared import A_STEP_IS_DONE, stderr_until
+from shared import A_STEP_IS_DONE, call, fails, stderr_until
 
 from transformer_np import cli
 from transformer_np import functional as F
@@ -31,25 +31,6 @@ WORDS = (
 )
 PAIRS = [tuple(map(" ".join, zip(*words, strict=True))) for words in itertools.product(*WORDS)]
 TINY = "--batch-size 4 --layers 1 --heads 2 --d-model 8 --d-ff 10 --max-len 9 --warmup 5 --pairs pairs.tsv".split()
-
-
-def call(capsys, *args):
-    """Exit code, stdout and stderr of a command."""
-    try:
-        code = cli.main([str(arg) for arg in args])
-    except SystemExit as stop:  # argparse
-        code = stop.code
-    return code, *capsys.readouterr()
-
-
-def fails(capsys, *args, code=2):
-    """The command fails with this exit code and nothing on stdout; what the last line of stderr says."""
-    found, out, err = call(capsys, *args)
-    assert (found, out) == (code, ""), err
-    assert "Traceback" not in err
-    match = re.fullmatch(r"transformer-np.*: error: (.+)", err.splitlines()[-1])
-    assert match, err
-    return match[1]
 
 
 def fails_at_once(capsys, *args):

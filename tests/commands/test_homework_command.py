@@ -7,6 +7,7 @@ import sys
 import time
 
 import pytest
+import shared
 
 from transformer_np import cli
 from transformer_np import functional as F
@@ -40,11 +41,7 @@ def softmax(x, axis=-1):
 
 def call(capsys, *args):
     """Exit code, stdout and stderr of a command."""
-    try:
-        code = cli.main(["homework", *map(str, args)])
-    except SystemExit as stop:  # argparse
-        code = stop.code
-    return code, *capsys.readouterr()
+    return shared.call(capsys, "homework", *args)
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,6 @@ def assert_near(actual, expected):
 
 # --- all of them -----------------------------------------------------------------------------------------------------
 
-WITH_FLOATS = sorted({*F.__all__} - {"relative_position_buckets", "rotary_frequencies"})  # takes or makes them
 ARRAY = re.compile(r"(?:(\w+) )?\(([^()]*)\)")  # in a docstring: an optional name, its axes
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
+from transformer_np.decoding import DecoderCache, generate
 from transformer_np.inspection import check_model
 from transformer_np.inspection.samples import MODELS, model_of, small_model
 from transformer_np.training import load_model, save_checkpoint
@@ -33,6 +34,7 @@ OPTIONS = {  # name of the class and, after a comma, what is changed: the change
     "Llama, plain": {"num_kv_heads": 6, "num_heads": 6, "d_head": None},
     "Llama, grouped, tied": {"tie_embeddings": True, "qkv_bias": False, **GROUPED},
     "Llama, window, llama3": {"window": 2, "rope_scaling": LLAMA3},
+    "Llama, multi-query, biases, tied": {"num_kv_heads": 1, "qkv_bias": True, "tie_embeddings": True},
     "T5, v1.0": {"activation": "relu", "tie_embeddings": True},
     "T5, v1.1": {"activation": "gated_gelu", "tie_embeddings": False},
     "Bert, relu": {"activation": "relu"},
@@ -47,6 +49,8 @@ SIZES = {  # of fresh models
     "Transformer": {"src_vocab_size": 50, "tgt_vocab_size": 50, "d_ff": 96},
 }
 CAUSAL = [name for name in OPTIONS if not name.startswith(("Bert", "Word2Vec"))]
+CACHED = [name for name in OPTIONS if name.startswith(("GPT", "Llama"))]
+IDS = np.array([[4, 7, 4, 0, 7, 1], [7, 2, 2, 5, 4, 3]])  # some tokens come more than once, some not at all
 
 
 def class_of(name):
@@ -84,6 +88,30 @@ def test_a_token_reaches_what_follows_and_nothing_before(make, name):
         assert np.array_equal(after[:, :t], before[:, :t])
         reached = range(t, min(tokens.shape[1], t + 1 if "window" in name else tokens.shape[1]))
         assert all(not np.isclose(after[:, i], before[:, i], rtol=1e-6).all(axis=-1).any() for i in reached)
+
+
+@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 1e-5)])
+@pytest.mark.parametrize("parts", [[1] * 6, [3, 1, 2], [2, 4], [6]])
+@pytest.mark.parametrize("name", CACHED)
+def test_logits_with_a_cache_are_those_without(make, name, dtype, tolerance, parts):
+    model = make(name, dtype=dtype, max_len=6)[0].eval()
+    cache, start, found = DecoderCache(len(model.blocks)), 0, []
+    for length in parts:
+        found.append(model(IDS[:, start : start + length], cache))
+        start += length
+    assert cache.length == 6 and np.array_equal(cache.ids, IDS)
+    np.testing.assert_allclose(np.concatenate(found, axis=1), model(IDS), rtol=tolerance, atol=tolerance)
+    attention = model.blocks[0].attention
+    groups = model.config.num_kv_heads or model.config.num_heads
+    assert cache.blocks[0][0].keys.shape == (2, groups, 6, attention.d_head)  # not repeated
+
+
+@pytest.mark.parametrize("name", CACHED)
+def test_generation_with_a_cache_is_that_without(make, name):
+    """Beyond the context too, where the text goes on from its last max_len tokens."""
+    model, _ = make(name, max_len=8)
+    texts = [generate(model, IDS, 8, temperature=0, use_cache=use) for use in (True, False)]
+    assert np.array_equal(*texts) and texts[0].shape == (2, 14)
 
 
 @pytest.mark.parametrize("name", CAUSAL)

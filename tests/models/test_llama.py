@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np.decoding import DecoderCache, KeyValueCache, generate
+from transformer_np.decoding import KeyValueCache, generate
 from transformer_np.inspection.explorer import explore
 from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.inspection.tracing import trace
@@ -22,12 +22,6 @@ LLAMA3 = {
     "low_freq_factor": 1.0,
     "high_freq_factor": 2.0,
     "original_max_position_embeddings": 16,
-}
-KINDS = {
-    "plain": {"num_kv_heads": H, "d_head": None, "d_model": 12},
-    "grouped": {},
-    "multi-query, biases, tied": {"num_kv_heads": 1, "qkv_bias": True, "tie_embeddings": True},
-    "window, llama3": {"window": 2, "rope_scaling": LLAMA3},
 }
 
 
@@ -95,31 +89,9 @@ def test_a_window_is_full_attention_under_a_mask(make):
     assert np.array_equal(far(IDS), full(IDS))
 
 
-@pytest.mark.parametrize("dtype, tolerance", [("float64", 1e-12), ("float32", 1e-5)])
-@pytest.mark.parametrize("parts", [[1] * 6, [3, 1, 2], [6]])
-@pytest.mark.parametrize("kind", KINDS)
-def test_logits_with_a_cache_are_those_without(make, kind, dtype, tolerance, parts):
-    model = make(**KINDS[kind], dtype=dtype).eval()
-    cache, start, found = DecoderCache(N), 0, []
-    for length in parts:
-        found.append(model(IDS[:, start : start + length], cache))
-        start += length
-    assert cache.length == 6 and np.array_equal(cache.ids, IDS)
-    np.testing.assert_allclose(np.concatenate(found, axis=1), model(IDS), rtol=tolerance, atol=tolerance)
-    assert cache.blocks[0][0].keys.shape == (2, model.config.num_kv_heads, 6, model.config.d_head)  # not repeated
-
-
 def test_logits_of_the_last_token_alone(make):
     model = make().eval()
     np.testing.assert_allclose(model(IDS, last=True), model(IDS)[:, -1:], rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_generation_with_a_cache_is_that_without(make, kind):
-    """Beyond the context too, where the text goes on from its last max_len tokens."""
-    model = make(**KINDS[kind])
-    texts = [generate(model, IDS, 10, temperature=0, use_cache=use) for use in (True, False)]
-    assert np.array_equal(*texts) and texts[0].shape == (2, 16)
 
 
 # --- positions -------------------------------------------------------------------------------------------------------

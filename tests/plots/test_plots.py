@@ -13,6 +13,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from reading import ENGLISH, PORTUGUESE, TWELVE, after_backward, check_layout, history_of, png, weights_of
+from shared import call
 
 from transformer_np import cli, masks, plots
 from transformer_np.models import (
@@ -170,11 +171,8 @@ def drawn(monkeypatch):
 
 def draw(capsys, folder, *arguments):
     """Exit code and the last line of stderr, of `transformer-np plot …` in that folder."""
-    try:
-        code = cli.main(["plot", *map(str, arguments), "-o", str(folder / "picture.png")])
-    except SystemExit as stop:
-        code = stop.code
-    return code, capsys.readouterr().err.strip().rpartition("\n")[2]
+    code, _, err = call(capsys, "plot", *arguments, "-o", folder / "picture.png")
+    return code, err.strip().rpartition("\n")[2]
 
 
 @pytest.mark.long

@@ -13,6 +13,7 @@ from pretrained.test_weights import bfloat16, write_safetensors, write_shards
 from reference import make_llama as ref
 from reference import make_pretrained
 from safetensors.numpy import load_file
+from shared import assert_same
 
 from transformer_np.decoding import generate
 from transformer_np.inspection.samples import randomised
@@ -36,13 +37,6 @@ def folder_of(tmp_path):
         return make_pretrained.write_folder(tmp_path / case, settings, change(ref.tensors(case)))
 
     return make
-
-
-def assert_same(model, other):
-    one, two = model.state_dict(), other.state_dict()
-    assert one.keys() == two.keys()
-    for name, values in one.items():
-        assert values.dtype == two[name].dtype and np.array_equal(values, two[name]), name
 
 
 # --- like the reference ----------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ import pytest
 from reference import make_pretrained as ref
 from safetensors import safe_open
 from safetensors.numpy import load_file
+from shared import assert_same
 
 from transformer_np import cli
 from transformer_np.decoding import generate, greedy_decode
@@ -50,13 +51,6 @@ def without_task(tensors):
 
 def without_prefix(tensors):
     return {name.removeprefix("transformer.").removeprefix("bert."): values for name, values in tensors.items()}
-
-
-def assert_same(model, other):
-    one, two = model.state_dict(), other.state_dict()
-    assert one.keys() == two.keys()
-    for name, values in one.items():
-        assert values.dtype == two[name].dtype and np.array_equal(values, two[name]), name
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import sys
 
 import numpy as np
 import pytest
+from shared import assert_gradients_are_of_the_loss, flags_of
 
 from transformer_np import cli
 from transformer_np.data import LabelledBatch
@@ -67,16 +68,8 @@ def test_the_loss_and_its_gradient():
     logits = model.classify(batch.ids)
     log_p = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
     assert objective.forward(batch) == (pytest.approx(-(log_p[0, 2] + log_p[1, 0]) / 2, rel=1e-10), 2)
-    model.zero_grad()
-    objective.backward()
-    for parameter in (model.classifier.w, model.segment.table, model.blocks[1].feed_forward.w1):
-        for i in rng.integers(parameter.data.size, size=4):
-            before, losses = parameter.data.flat[i], []
-            for moved in (before + 1e-5, before - 1e-5):
-                parameter.data.flat[i] = moved
-                losses.append(objective.forward(batch)[0])
-            parameter.data.flat[i] = before
-            assert parameter.grad.flat[i] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-6, abs=1e-8)
+    some = (model.classifier.w, model.segment.table, model.blocks[1].feed_forward.w1)
+    assert_gradients_are_of_the_loss(objective, batch, some, places=4)
 
 
 # --- training --------------------------------------------------------------------------------------------------------
@@ -145,21 +138,6 @@ def test_a_test_file(file, tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-@pytest.mark.parametrize(
-    "texts, options, message",
-    [
-        (TEXTS, {"heads": 3}, "num_heads must divide d_model, got 3 heads for d_model = 32"),
-        (TEXTS[:12], {}, r"all training texts have the label '\+'"),
-        (TEXTS[:2], {}, "too few pairs to split in three"),
-        ([(f"{i}", "ab"[i % 2]) for i in range(30)], {}, "the training texts give no vocabulary: min_count is 2"),
-    ],
-)
-def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path, texts, options, message):
-    with pytest.raises(ValueError, match=message):
-        train(write(tmp_path / "few.tsv", texts), tmp_path / "run", **options)
-    assert not (tmp_path / "run").exists()
-
-
 def test_options():
     with pytest.raises(ValueError, match="test needs data"):
         ClassifyOptions(test="test.tsv")
@@ -214,16 +192,9 @@ def test_the_command(learned, capsys, monkeypatch):
     assert capsys.readouterr().err == "transformer-np: error: the text is empty: there is nothing to classify\n"
 
 
-def test_the_command_without_a_model(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["classify", "good"]) == 2
-    assert "train one with `transformer-np train classify`" in capsys.readouterr().err
-
-
 def test_the_training_command(file, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    sizes = [part for name, size in TINY.items() for part in (f"--{name.replace('_', '-')}", str(size))]
-    assert cli.main(["train", "classify", "--data", "labelled.tsv", "--steps", "3", *sizes]) == 0
+    assert cli.main(["train", "classify", "--data", "labelled.tsv", "--steps", "3", *flags_of(TINY)]) == 0
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert [line.split()[0] for line in lines] == ["steps", "wall", "validation", "accuracy", "saved"]

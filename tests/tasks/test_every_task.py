@@ -9,6 +9,7 @@ from typing import get_args
 
 import numpy as np
 import pytest
+from shared import fails, flags_of
 
 from transformer_np import cli
 from transformer_np.support.files import LOCK, held
@@ -96,9 +97,8 @@ def test_every_option_is_a_flag_and_arrives(kind, monkeypatch, capsys):
     task, given = TASKS[kind], {**CASES[kind], "steps": 3, "seed": 5}
     asked = {}
     monkeypatch.setattr(type(task), "train", lambda self, *args, **how: asked.update(args=args, **how) or 1 / 0)
-    flags = [part for name, value in given.items() for part in (f"--{name.replace('_', '-')}", str(value))]
     how = ["--validate-every", "2", "--save-every", "0.5", "--keep", "last", "--workers", "1"]
-    assert cli.main(["train", kind, *flags, "--out", "here", *how]) == 3
+    assert cli.main(["train", kind, *flags_of(given), "--out", "here", *how]) == 3
     assert asked["args"] == (task.Options(**given), "here")
     assert {name: asked[name] for name in HOW} == {
         "workers": 1,
@@ -129,6 +129,65 @@ def test_what_cannot_be_trained_leaves_nothing_behind(kind, here):
     if "heads" in CASES[kind] and kind != "t5":
         with pytest.raises(ValueError, match="num_heads must divide d_model, got 3 heads for d_model = 8"):
             train(kind, here / "run", heads=3)
+    assert not (here / "run").exists()
+
+
+REFUSED = {
+    "translate": [
+        (FILES["pairs"], {"max_len": 2}, "no sentence pair is short enough for max_len = 2"),
+        ("", {}, "has no sentence pairs"),
+        ("ana\tana\n", {}, "too few pairs to split in three: 1 different"),
+        ("ana\tana\n" * 30, {}, "too few pairs to split in three: 1 different"),
+        ("a b\tc d\ne f\tg h\ni j\tk l\n", {}, "give no vocabulary: min_count is 2"),
+    ],
+    "gpt": [
+        ("0123456789", {"block_size": 16}, "the training text has 9 tokens, but a block of 16 .* need 17"),
+        ("0123456789", {"block_size": 8}, "the validation text has 1 tokens, but at least 2 are needed"),
+        ("", {}, "text has no text"),
+    ],
+    "classify": [
+        ("".join(f"+\t{a} {b}\n" for a, b in PAIRS), {}, r"all training texts have the label '\+'"),
+        ("+\tana sings\n-\trui reads\n", {}, "too few pairs to split in three"),
+        (
+            "".join(f"{'ab'[i % 2]}\t{i}\n" for i in range(30)),
+            {},
+            "the training texts give no vocabulary: min_count is 2",
+        ),
+    ],
+    "mlm": [
+        ("", {}, "has no text"),
+        ("a b c", {}, "the text gives no vocabulary: min_count is 2"),
+        ("a a b b " * 20 + "x" * 30, {}, "its validation part has no token of the vocabulary"),
+    ],
+    "t5": [
+        (
+            "a short text",
+            {"block_size": 64},
+            "the training part of the text: the text has .* tokens, a block 64: pass a longer",
+        ),
+        ("word " * 300, {"block_size": 64}, "the validation part of the text: the text has .* tokens, a block 64"),
+        (" \n ", {}, "has no text"),
+        ("word " * 3000, {"tasks": "date,spans", "max_len": 5}, "no example is short enough for max_len = 5"),
+    ],
+    "word2vec": [
+        ("", {}, "has no text"),
+        ("a b c", {"window": 3}, "the text has 3 words, but a word and a window of 3 need 4"),
+        ("a b c d e f " * 3, {"min_count": 5}, "the text gives no vocabulary: min_count is 5, but no token occurs"),
+        ("a " * 50, {}, "a single word"),
+        ("? ! . , " * 20, {}, "the text gives no vocabulary: there is no text"),
+        ("a b " * 9 + "a q", {"min_count": 3}, "its validation part has no two words of the vocabulary"),
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "content", "options", "message"), [(kind, *case) for kind, cases in REFUSED.items() for case in cases]
+)
+def test_data_that_cannot_be_learned_from_leave_nothing_behind(kind, content, options, message, here):
+    (name,) = CASES[kind].keys() & FILES.keys()
+    (here / name).write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        train(kind, here / "run", **options)
     assert not (here / "run").exists()
 
 
@@ -164,6 +223,15 @@ def test_resume_refuses_other_options_and_other_data(kind, here):
     with pytest.raises(ValueError, match="the data differ from those"):
         task.train({}, here / "run", resume=True)
     assert (here / "run" / runs.DESCRIPTION).read_bytes() == before
+
+
+COMMANDS = {"translate": "translate", "gpt": "generate", "classify": "classify", "t5": "t5"}
+
+
+@pytest.mark.parametrize("kind", COMMANDS)
+def test_a_command_without_a_model(kind, capsys):
+    message = fails(capsys, COMMANDS[kind], "one")
+    assert message.startswith(f"no trained model found here: train one with `transformer-np train {kind}`")
 
 
 # --- interruptions ---------------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from shared import assert_gradients_are_of_the_loss, flags_of
 
 from transformer_np import cli, data, plots
 from transformer_np.data import CharTokenizer, MixedBatches, Seq2SeqBatches
@@ -87,17 +88,8 @@ def test_only_padding_is_left_out_of_the_loss():
 def test_the_gradient_of_the_loss():
     _, objective, batch = objective_and_batch()
     model = objective.model
-    model.zero_grad()
-    objective.forward(batch)
-    objective.backward()
-    for parameter in (model.src_input.embedding.table, model.encoder_bias.table, model.decoder_bias.table):
-        for i in np.random.default_rng(1).integers(parameter.data.size, size=6):
-            before, losses = parameter.data.flat[i], []
-            for moved in (before + 1e-5, before - 1e-5):
-                parameter.data.flat[i] = moved
-                losses.append(objective.forward(batch)[0])
-            parameter.data.flat[i] = before
-            assert parameter.grad.flat[i] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-6, abs=1e-8)
+    some = (model.src_input.embedding.table, model.encoder_bias.table, model.decoder_bias.table)
+    assert_gradients_are_of_the_loss(objective, batch, some, places=6)
 
 
 # --- training --------------------------------------------------------------------------------------------------------
@@ -242,23 +234,6 @@ def test_options(options, message):
         T5Options(**options)
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "message"),
-    [
-        ("a short text", {}, "the training part of the text: the text has .* tokens, a block 64: pass a longer"),
-        ("word " * 300, {}, "the validation part of the text: the text has .* tokens, a block 64"),
-        ("word " * 3000, {"d_head": 0}, "d_head must be at least 1"),
-        (" \n ", {}, "has no text"),
-        ("word " * 3000, {"tasks": "date,spans", "max_len": 5}, "no example is short enough for max_len = 5"),
-    ],
-)
-def test_what_cannot_be_trained_leaves_nothing_behind(small, tmp_path, text, options, message):
-    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
-    with pytest.raises(ValueError, match=message):
-        train(tmp_path / "run", **{"tasks": "spans", "text": tmp_path / "text.txt", **options})
-    assert not (tmp_path / "run").exists()
-
-
 @pytest.mark.long
 def test_a_damaged_run(learned, tmp_path):
     for file in learned[0].iterdir():
@@ -386,16 +361,9 @@ def test_the_command(learned, capsys, monkeypatch):
         assert message in capsys.readouterr().err
 
 
-def test_the_command_without_a_model(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert cli.main(["t5", "date: 1 May 2001"]) == 2
-    assert "train one with `transformer-np train t5`" in capsys.readouterr().err
-
-
 def test_the_training_command(small, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    sizes = [part for name, size in TINY.items() for part in (f"--{name.replace('_', '-')}", str(size))]
-    assert cli.main(["train", "t5", "--tasks", "date,sentiment", "--steps", "3", *sizes]) == 0
+    assert cli.main(["train", "t5", "--tasks", "date,sentiment", "--steps", "3", *flags_of(TINY)]) == 0
     out, err = capsys.readouterr()
     assert "sentiment: exact match on unseen texts " in out and "date: exact match on unseen texts " in out
     assert "sentiment: 116 examples to learn from, 14 for validation, 14 unseen for the test; date: 48 examples" in err

@@ -5,8 +5,9 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from shared import call, fails, flags_of
 
-from transformer_np import cli, data
+from transformer_np import data
 from transformer_np.data import TextBatches, read_text, split_text, validation_batches
 from transformer_np.module import Parameter
 from transformer_np.tasks import text
@@ -207,25 +208,6 @@ def test_the_defaults_are_nanogpts_but_for_the_rate():
     assert GPTOptions(d_model=512).lr == pytest.approx(1e-3)  # with the root of the width
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"heads": 3}, "num_heads must divide d_model, got 3 heads for d_model = 16"),
-        ({"d_ff": 0}, "d_ff must be at least 1"),
-        ({"text": "nowhere.txt"}, "there is no file nowhere.txt"),
-        ({"text": "short.txt"}, "the training text has 9 tokens, but a block of 16 .* need 17"),
-        ({"text": "short.txt", "block_size": 8}, "the validation text has 1 tokens, but at least 2 are needed"),
-        ({"text": "empty.txt"}, "empty.txt has no text"),
-    ],
-)
-def test_what_cannot_be_trained_leaves_nothing_behind(here, options, message):
-    (here / "short.txt").write_text("0123456789")
-    (here / "empty.txt").write_text("")
-    with pytest.raises((ValueError, OSError), match=message):
-        train(here / "run", **options)
-    assert not (here / "run").exists()
-
-
 def test_options_reach_the_model_and_the_optimizer(here):
     run = train(here / "run", head="untied", bias="yes", dropout=0.2, beta1=0.8, beta2=0.95, weight_decay=0.3, clip=0.7)
     config = run.setup.model.config
@@ -350,21 +332,6 @@ def test_prompts_that_will_not_do(learned, prompt, message):
 # --- the commands ----------------------------------------------------------------------------------------------------
 
 
-def call(capsys, *args):
-    """Exit code, stdout and stderr of a command."""
-    try:
-        code = cli.main([str(arg) for arg in args])
-    except SystemExit as stop:  # argparse
-        code = stop.code
-    return code, *capsys.readouterr()
-
-
-def fails(capsys, *args):
-    code, out, err = call(capsys, *args)
-    assert (code, out) == (2, "") and "Traceback" not in err
-    return err.splitlines()[-1].partition(": error: ")[2]
-
-
 @pytest.fixture
 def run(learned, here):
     """A copy of the run that has learned."""
@@ -372,8 +339,7 @@ def run(learned, here):
 
 
 def test_train_and_generate(capsys):
-    flags = [part for name, value in TINY.items() for part in ("--" + name.replace("_", "-"), value)]
-    code, out, err = call(capsys, "train", "gpt", "--text", "text.txt", "--steps", 3, *flags)
+    code, out, err = call(capsys, "train", "gpt", "--text", "text.txt", "--steps", 3, *flags_of(TINY))
     steps, wall, loss, saved = out.splitlines()
     assert code == 0 and steps == "steps 3" and wall.startswith("wall time ") and saved == "saved in runs/gpt-1"
     assert 2 < float(loss.removeprefix("validation loss ")) < 4
@@ -426,8 +392,3 @@ def test_a_long_prompt_is_warned_about(capsys):
 )
 def test_generate_refuses(capsys, args, message):
     assert fails(capsys, "generate", *args) == message
-
-
-def test_no_model(capsys):
-    message = fails(capsys, "generate", "one")
-    assert message.startswith("no trained model found here: train one with `transformer-np train gpt`")

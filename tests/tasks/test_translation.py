@@ -61,36 +61,6 @@ def learned(tmp_path_factory):
 # --- options ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "options, message",
-    [
-        ({"heads": 3}, "num_heads must divide d_model, got 3 heads for d_model = 16"),
-        ({"heads": 0}, "heads must be at least 1"),
-        ({"d_model": -2}, "d_model must be at least 1"),
-        ({"d_ff": 0}, "d_ff must be at least 1"),
-        ({"max_len": 2}, "no sentence pair is short enough for max_len = 2"),
-        ({"pairs": "nowhere.tsv"}, "there is no file nowhere.tsv"),
-    ],
-)
-def test_what_cannot_be_trained_leaves_nothing_behind(file, tmp_path, options, message):
-    with pytest.raises((ValueError, OSError), match=message):
-        train(file, tmp_path / "run", **options)
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.parametrize(
-    "pairs, message",
-    [
-        (PAIRS[:1], "too few pairs to split in three: 1 different"),
-        (PAIRS[:1] * 30, "too few pairs to split in three: 1 different"),
-        ([("a b", "c d"), ("e f", "g h"), ("i j", "k l")], "give no vocabulary: min_count is 2"),
-    ],
-)
-def test_too_little_to_learn_from(tmp_path, pairs, message):
-    with pytest.raises(ValueError, match=message):
-        train(write_pairs(tmp_path / "few.tsv", pairs), tmp_path / "run")
-
-
 def test_the_highest_learning_rate(file, tmp_path):
     rates = train(file, tmp_path / "a", steps=8, warmup=4, lr=0.02).trainer.history.learning_rates
     assert max(rates) == rates[3] == pytest.approx(0.02)

@@ -304,24 +304,6 @@ def test_two_workers_learn_what_one_does(file, tmp_path):
     np.testing.assert_allclose(WordVectors.of(two).vectors, WordVectors.of(one).vectors, rtol=1e-3, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "text, options, message",
-    [
-        ("", {}, "has no text"),
-        ("a b c", {"window": 3}, "the text has 3 words, but a word and a window of 3 need 4"),
-        ("a b c d e f " * 3, {"min_count": 5}, "the text gives no vocabulary: min_count is 5, but no token occurs"),
-        ("a " * 50, {}, "a single word"),
-        ("? ! . , " * 20, {}, "the text gives no vocabulary: there is no text"),
-        ("a b " * 9 + "a q", {"min_count": 3}, "its validation part has no two words of the vocabulary"),
-    ],
-)
-def test_what_cannot_be_trained_leaves_nothing_behind(tmp_path, text, options, message):
-    (tmp_path / "text.txt").write_text(text)
-    with pytest.raises(ValueError, match=message):
-        train(tmp_path / "text.txt", tmp_path / "run", **options)
-    assert not (tmp_path / "run").exists()
-
-
 def test_the_validation_comes_from_all_over_the_text():
     split = Word2VecTask().load(Word2VecOptions())
     parts = [len(part.split()) for part in (split.train, split.validation)]

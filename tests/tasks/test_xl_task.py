@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from shared import by_differences, flags_of
 
 from transformer_np import functional as F
 from transformer_np import plots
@@ -126,12 +127,10 @@ def test_the_gradient_is_that_of_the_loss(streams):
     assert tokens == (batch.targets != 3).sum() < 12
     objective.backward()
     for parameter, index in ((model.embedding.table, (2, 1)), (model.blocks[0].attention.w_v, (1, 2))):
-        losses = []
-        for shift in (1e-5, -1e-5):
-            parameter.data[index] += shift
-            losses.append(F.cross_entropy(model(batch.ids, mems)[0], batch.targets, 3)[0])
-            parameter.data[index] -= shift
-        assert parameter.grad[index] == pytest.approx((losses[0] - losses[1]) / 2e-5, rel=1e-5)
+        numeric = by_differences(
+            lambda: F.cross_entropy(model(batch.ids, mems)[0], batch.targets, 3)[0], parameter, index
+        )
+        assert parameter.grad[index] == pytest.approx(numeric, rel=1e-5)
 
 
 def make_trainer(path, **config):
@@ -221,7 +220,7 @@ def test_training_learns_and_the_run_can_be_used(file, tmp_path):
 
 @pytest.mark.long
 def test_the_command_line(file, tmp_path, capsys):
-    flags = [f"--{name.replace('_', '-')}={value}" for name, value in TINY.items()]
+    flags = flags_of(TINY)
     assert main(["train", "xl", f"--text={file}", "--steps=3", "--norm=pre", f"--out={tmp_path / 'run'}", *flags]) == 0
     assert "steps 3\n" in capsys.readouterr().out
     assert main(["train", "xl", f"--out={tmp_path / 'run'}", "--resume", "--steps=5"]) == 0

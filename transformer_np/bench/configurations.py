@@ -6,6 +6,7 @@ that there is no padding. The batches are made in advance and repeat.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -38,14 +39,18 @@ BASE_LR = 1e-5
 
 @dataclass(frozen=True)
 class Configuration:
-    """Functions that make the parts of a training run: model(), objective(model), optimizer(parameters), and batches(),
-    which returns a list; clip_norm is the Trainer's."""
+    """The parts of a training run: kind(config) makes the model, objective(model) and optimizer(parameters) the next
+    two; batches() returns a list; clip_norm is the Trainer's."""
 
-    model: Callable
+    kind: type
+    config: object
     objective: Callable
     optimizer: Callable
     batches: Callable
     clip_norm: float | None = None
+
+    def model(self):
+        return self.kind(self.config)
 
 
 class Repeated:
@@ -67,70 +72,57 @@ def _first(batches):
     return [batches.batch(step) for step in range(BATCHES)]
 
 
-def _pairs(vocab_size, length, batch_size):
-    """Batches of random pairs: the source has `length` tokens, and so has the target with its start or end token."""
-    words = _words(vocab_size, BATCHES * batch_size, 2 * length - 1)
-    return _first(Seq2SeqBatches([(row[:length], row[length:]) for row in words], batch_size, SEED))
-
-
-def _masked_texts(vocab_size, length, batch_size):
-    words = _words(vocab_size - 1, BATCHES * batch_size, length - 2)  # the last token is <mask>
-    return _first(MaskedBatches([[BOS, *row, EOS] for row in words], batch_size, vocab_size, SEED))
-
-
 def _encoder_decoder(vocab_size, length, batch_size, lr, **sizes):
+    """Random pairs: the source has `length` tokens, and so has the target with its start or end token."""
+
+    def batches():
+        words = _words(vocab_size, BATCHES * batch_size, 2 * length - 1)
+        return _first(Seq2SeqBatches([(row[:length], row[length:]) for row in words], batch_size, SEED))
+
     config = TransformerConfig(vocab_size, vocab_size, dropout=0.0, max_len=length, seed=SEED, **sizes)
-    return Configuration(
-        model=lambda: Transformer(config),
-        objective=TeacherForcing,
-        optimizer=lambda parameters: Adam(parameters, lr, betas=(0.9, 0.98), eps=1e-9),
-        batches=lambda: _pairs(vocab_size, length, batch_size),
-    )
+    adam = partial(Adam, lr=lr, betas=(0.9, 0.98), eps=1e-9)
+    return Configuration(Transformer, config, TeacherForcing, adam, batches)
 
 
-def _gpt(vocab_size=65, block_size=64, batch_size=LEAST_ROWS):
-    config = GPTConfig(
-        vocab_size, block_size, d_model=128, num_heads=4, num_layers=4, bias=False, seed=SEED, activation="gelu"
-    )
-    return Configuration(
-        model=lambda: GPT(config),
-        objective=NextToken,
-        optimizer=lambda parameters: AdamW(parameters, 1e-3, betas=(0.9, 0.99), weight_decay=0.1, decays=is_matrix),
-        batches=lambda: _first(TextBatches(_words(vocab_size, 20_000), block_size, batch_size, SEED)),
-        clip_norm=1.0,
-    )
+def _text():
+    return _first(TextBatches(_words(65, 20_000), 64, LEAST_ROWS, SEED))
 
 
-def _bert(vocab_size=1000, length=64, batch_size=16):
-    config = BertConfig(
-        vocab_size, length, d_model=128, num_heads=4, num_layers=4, d_ff=512, pooler=False, dropout=0.0, seed=SEED
-    )
-    return Configuration(
-        model=lambda: Bert(config),
-        objective=MaskedLanguageModel,
-        optimizer=lambda parameters: AdamW(parameters, 5e-4, decays=is_matrix),
-        batches=lambda: _masked_texts(vocab_size, length, batch_size),
-    )
+def _masked_texts():
+    words = _words(1000 - 1, BATCHES * 16, 64 - 2)  # the last token is <mask>
+    return _first(MaskedBatches([[BOS, *row, EOS] for row in words], 16, 1000, SEED))
 
 
-def _xl(vocab_size=65, segment_len=64, batch_size=LEAST_ROWS):
-    config = TransformerXLConfig(vocab_size, d_model=128, num_heads=4, num_layers=4, mem_len=64, seed=SEED)
-    return Configuration(
-        model=lambda: TransformerXL(config),
-        objective=SegmentRecurrence,
-        optimizer=lambda parameters: Adam(parameters, 5e-4),
-        batches=lambda: _first(
-            TextStreams(_words(vocab_size, BATCHES * batch_size * segment_len + 1), segment_len, batch_size)
-        ),
-    )
+def _segments():
+    return _first(TextStreams(_words(65, BATCHES * LEAST_ROWS * 64 + 1), 64, LEAST_ROWS))
 
 
+SIZES = {"d_model": 128, "num_heads": 4, "num_layers": 4, "seed": SEED}
 CONFIGURATIONS = {
     "small": _encoder_decoder(
         32, 16, 32, lr=1e-3, d_model=64, num_heads=4, num_encoder_layers=2, num_decoder_layers=2, d_ff=256
     ),
-    "gpt": _gpt(),
-    "bert": _bert(),
-    "xl": _xl(),
+    "gpt": Configuration(
+        GPT,
+        GPTConfig(65, 64, **SIZES, bias=False, activation="gelu"),
+        NextToken,
+        partial(AdamW, lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1, decays=is_matrix),
+        _text,
+        clip_norm=1.0,
+    ),
+    "bert": Configuration(
+        Bert,
+        BertConfig(1000, 64, **SIZES, d_ff=512, pooler=False, dropout=0.0),
+        MaskedLanguageModel,
+        partial(AdamW, lr=5e-4, decays=is_matrix),
+        _masked_texts,
+    ),
+    "xl": Configuration(
+        TransformerXL,
+        TransformerXLConfig(65, **SIZES, mem_len=64),
+        SegmentRecurrence,
+        partial(Adam, lr=5e-4),
+        _segments,
+    ),
     "base": _encoder_decoder(8000, 32, 16, lr=BASE_LR, tie_embeddings=True),
 }

@@ -3,12 +3,14 @@
 import multiprocessing
 import os
 import signal
+import traceback
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from multiprocessing import resource_tracker
 
 from ..support.processes import interrupts_blocked, thread_variables
-from .child import serve
+from . import memory
 
 PATIENCE = 1.0  # seconds between checks that a process is alive
 
@@ -39,11 +41,12 @@ class Contestant:
         self.entry = entry
         spawn = multiprocessing.get_context("spawn")  # a new Python, whose matrix library reads the variables
         self._connection, its_end = spawn.Pipe()
-        self._process = spawn.Process(target=serve, args=(its_end,))  # not a daemon, which could have no children
+        self._process = spawn.Process(target=_serve, args=(its_end, entry))  # a daemon could have no children
         resource_tracker.ensure_running()  # otherwise start() would start it and unblock the interrupts
         with thread_variables(entry.threads), interrupts_blocked():
             self._process.start()
         its_end.close()  # now only the process has it open
+        self.pid = self._process.pid
 
     def __enter__(self):
         return self
@@ -57,15 +60,9 @@ class Contestant:
         self._process.join()
         self._connection.close()
 
-    @property
-    def pid(self):
-        return self._process.pid
-
-    def load(self):
-        self._ask("load", self.entry.module)
-
     def build(self):
-        self._ask("build", self.entry.work, self.entry.arguments)
+        """Load the module, make the work  ->  bytes of memory between the two, or None"""
+        return self._ask("build")
 
     def check(self):
         return self._ask("check")
@@ -82,15 +79,15 @@ class Contestant:
             while not self._connection.poll(PATIENCE):
                 if not self._process.is_alive():  # a child of it may keep the connection open
                     raise EOFError
-            outcome, result = self._connection.recv()
+            answer, failure = self._connection.recv()
         except (EOFError, ConnectionError):
             raise self._died() from None
-        if outcome == "failed":
-            message, where = result
+        if failure:
+            message, where = failure
             error = ChildProcessError(f"{self.entry.name}: {message}")
             error.add_note(where)
             raise error
-        return result
+        return answer
 
     def _died(self):
         self._process.join(PATIENCE)
@@ -99,3 +96,30 @@ class Contestant:
             return ChildProcessError(f"{self.entry.name}: its process no longer responds")
         how = f"killed by signal {-code}; it may have run out of memory" if code < 0 else f"exit code {code}"
         return ChildProcessError(f"{self.entry.name}: its process died ({how})")
+
+
+def _serve(connection, entry):
+    """In the contestant's process: answer each request (method, arguments) with (result, None) or with
+    (None, (message, traceback)), until the other end closes the connection."""
+    if hasattr(os, "setsid"):
+        os.setsid()  # only the parent gets Ctrl-C, and the session identifies this process's children
+    with suppress(OSError):  # one of the two is closed
+        os.dup2(2, 1)  # printed output must not get into the tables
+    work = None
+
+    def build():
+        nonlocal work
+        kind = getattr(import_module(f".{entry.module}", __package__), entry.work)
+        imports = memory.held(os.getpid()) or memory.most_of_this_process()
+        work = kind(**entry.arguments)
+        return imports
+
+    own = {"build": build, "most_memory": memory.most_of_this_process}
+    with suppress(EOFError, ConnectionError):
+        while True:
+            method, arguments = connection.recv()
+            try:
+                answer = (own.get(method) or getattr(work, method))(*arguments), None
+            except Exception as error:
+                answer = None, (f"{type(error).__name__}: {error}", traceback.format_exc())
+            connection.send(answer)

@@ -87,11 +87,16 @@ def run_race(race, rounds=ROUNDS, burst=BURST, note=lambda text: None):
     with ExitStack() as stack:
         note(f"{race.name}: starting {len(race.entries)} contestants")
         contestants = [stack.enter_context(Contestant(entry)) for entry in race.entries]
+        reference = None
         for contestant, result in zip(contestants, results, strict=True):
-            contestant.load()
-            result.imports = memory.held(contestant.pid) or contestant.most_memory()
-            contestant.build()
-        _check(contestants, results, lambda name: note(f"{race.name}: checking {name}"))
+            result.imports = contestant.build()
+        for contestant, result in zip(contestants, results, strict=True):
+            note(f"{race.name}: checking {result.name}")
+            numbers = contestant.check()
+            if reference is None:
+                reference = numbers
+            elif numbers is not None:
+                result.difference, result.where = largest_difference(numbers, reference)
         runs = [max(race.least, _runs_of_a_burst(contestant, burst)) for contestant in contestants]
         note(f"{race.name}: timing, {rounds} rounds")
         for number in range(rounds):
@@ -110,19 +115,6 @@ def in_turn(number, turn):
     """The order of a round: alternately forwards and backwards, so that no contestant always follows the same one."""
     order = range(number)
     return order if turn % 2 == 0 else reversed(order)
-
-
-def _check(contestants, results, note):
-    reference = None
-    for contestant, result in zip(contestants, results, strict=True):
-        note(result.name)
-        numbers = contestant.check()
-        if numbers is None:
-            continue
-        if reference is None:
-            reference = numbers
-        else:
-            result.difference, result.where = largest_difference(numbers, reference)
 
 
 def largest_difference(numbers, reference):
@@ -154,6 +146,5 @@ def profile(configuration, quick=False, note=lambda text: None):
     note(f"{configuration}: profile")
     entry = Entry(f"profile of {configuration}", "profile", "Profile", {"configuration": configuration})
     with Contestant(entry) as contestant:
-        contestant.load()
         contestant.build()
         return contestant.run(QUICK_PROFILED if quick else PROFILED)

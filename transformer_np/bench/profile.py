@@ -14,9 +14,8 @@ from statistics import median
 from .. import functional
 from ..support.intercept import calls, methods
 from ..training import optim
-from .configurations import CONFIGURATIONS, Repeated
 from .floor import Replay
-from .work import products_of_step, trainer_of
+from .work import Training, products_of_step
 
 KINDS = {  # functions of `functional`, with their backwards
     "linear": ("linear",),
@@ -74,39 +73,35 @@ def kind_of(name):
     return kind, "forward" if name == forward else "backward"
 
 
-@contextmanager
-def timing_functions(stopwatch, optimizer):
+UPDATE = dict.fromkeys(("step", "zero_grad"), (OPTIMIZER, ""))
+
+
+def by_kind(stopwatch, trainer):
     """Inside the block, time every public function of `functional`, by (kind, direction), and the optimizer."""
-    originals = {getattr(functional, name): kind_of(name) for name in functional.__all__}
-    originals[optim.clip_arrays] = (OPTIMIZER, "")
-    timed = {function: stopwatch.timed(function, name) for function, name in originals.items()}
-    with calls(timed), timing_methods(stopwatch, optimizer, {"step": (OPTIMIZER, ""), "zero_grad": (OPTIMIZER, "")}):
-        yield
+    functions = {getattr(functional, name): kind_of(name) for name in functional.__all__}
+    return _timing(stopwatch, {**functions, optim.clip_arrays: (OPTIMIZER, "")}, [(trainer.optimizer, UPDATE)])
 
 
-@contextmanager
-def timing_layers(stopwatch, trainer):
+def by_layer(stopwatch, trainer):
     """Inside the block, time forward and backward of every module, by (dotted name, direction), the loss around the
     model, and the optimizer."""
-    seen = set()
+    modules = {}
+    for name, module in trainer.model.named_modules():
+        modules.setdefault(module, name or "(model)")  # a shared module has several names
+    owners = [(owner, {d: (name, d) for d in ("forward", "backward")}) for owner, name in modules.items()]
+    loss = (trainer.objective, {d: (LOSS, d) for d in ("forward", "backward")})
+    return _timing(stopwatch, {}, [*owners, loss, (trainer.optimizer, UPDATE)])
+
+
+@contextmanager
+def _timing(stopwatch, functions, owners):
+    """Inside the block, time functions, {function: name}, and methods, [(object, {method: name})]."""
     with ExitStack() as stack:
-        for name, module in trainer.model.named_modules():
-            if id(module) not in seen:  # a shared module has several names
-                seen.add(id(module))
-                stack.enter_context(timing_methods(stopwatch, module, _both_directions(name or "(model)")))
-        stack.enter_context(timing_methods(stopwatch, trainer.objective, _both_directions(LOSS)))
-        methods = {"step": (OPTIMIZER, ""), "zero_grad": (OPTIMIZER, "")}
-        stack.enter_context(timing_methods(stopwatch, trainer.optimizer, methods))
+        stack.enter_context(calls({function: stopwatch.timed(function, name) for function, name in functions.items()}))
+        for owner, names in owners:
+            timed = {method: stopwatch.timed(getattr(owner, method), name) for method, name in names.items()}
+            stack.enter_context(methods(owner, timed))
         yield
-
-
-def _both_directions(name):
-    return {"forward": (name, "forward"), "backward": (name, "backward")}
-
-
-def timing_methods(stopwatch, owner, names):
-    """Inside the block, time these methods of one object, {method: name}."""
-    return methods(owner, {method: stopwatch.timed(getattr(owner, method), name) for method, name in names.items()})
 
 
 @dataclass(frozen=True)
@@ -124,57 +119,37 @@ class Part:
         return self.forward + self.backward
 
 
-class Profile:
-    """A work for `child`: profiles training on one core. Its `run` returns the profile instead of seconds."""
+class Profile(Training):
+    """A work that profiles training on one core. Its `run` returns the profile instead of seconds."""
 
     def __init__(self, configuration):
-        configuration = CONFIGURATIONS[configuration]
-        self.trainer = trainer_of(configuration)
-        self.batches = Repeated(configuration.batches())
-        self.stopwatch = Stopwatch()
-        with timing_functions(self.stopwatch, self.trainer.optimizer):
-            products = products_of_step(
-                self.trainer, self.batches.batches, lambda: self.stopwatch.running() or (REST, "")
-            )
+        super().__init__(configuration)
+        self.stopwatch = watch = Stopwatch()
+        with by_kind(watch, self.trainer):
+            products = products_of_step(self.trainer, self.batches.batches, lambda: watch.running() or (REST, ""))
         self.replay = Replay(products)
-
-    def check(self):
-        return None
 
     def run(self, steps):
         """{"step": median milliseconds of a step without any stopwatch, "kinds" and "layers": a list of Part each,
         "calls": timed calls per step for each of the two, "microseconds": overhead of the stopwatch per call}"""
-        alone, kinds, floors, layers, calls = [], [], [], [], {}
-        for _ in range(WARM_UP):
-            self._seconds_of_a_step()
+        alone, floors, calls, found = [], [], {}, {"kinds": [], "layers": []}
+        super().run(WARM_UP)
         for _ in range(steps):  # in turn, so that other load on the machine affects all of them
-            alone.append(self._seconds_of_a_step())
-            with timing_functions(self.stopwatch, self.trainer.optimizer):
-                kinds.append(self._exclusive_seconds())
-            calls["kinds"] = self.stopwatch.calls
+            alone.append(super().run(1))
             floors.append(self.replay.seconds_by_kind())
-            with timing_layers(self.stopwatch, self.trainer):
-                layers.append(self._exclusive_seconds())
-            calls["layers"] = self.stopwatch.calls
+            for by, timing in (("kinds", by_kind), ("layers", by_layer)):
+                self.stopwatch.clear()
+                with timing(self.stopwatch, self.trainer):
+                    whole = super().run(1)
+                found[by].append(add_rest(self.stopwatch.seconds, whole))
+                calls[by] = self.stopwatch.calls
         return {
             "step": 1e3 * median(alone),
-            "kinds": with_floors(parts_of(kinds), floors),
-            "layers": parts_of(layers),
+            "kinds": parts_of(found["kinds"], floors),
+            "layers": parts_of(found["layers"]),
             "calls": calls,
             "microseconds": microseconds_per_call(),
         }
-
-    def _seconds_of_a_step(self):
-        history = self.trainer.history
-        before = history.seconds
-        self.trainer.fit(self.batches, self.trainer.step + 1, progress=False)
-        return history.seconds - before
-
-    def _exclusive_seconds(self):
-        """Do one more step  ->  {(name, direction): seconds}"""
-        self.stopwatch.clear()
-        whole = self._seconds_of_a_step()
-        return add_rest(self.stopwatch.seconds, whole)
 
 
 def add_rest(seconds, whole):
@@ -182,22 +157,22 @@ def add_rest(seconds, whole):
     return {**seconds, (REST, ""): whole - sum(seconds.values())}
 
 
-def parts_of(steps):
-    """A list of Part in order of appearance, from several steps, {(name, direction): seconds} each."""
-    names = dict.fromkeys(name for step in steps for name, _ in step)
+def parts_of(steps, floors=()):
+    """A list of Part in order of appearance: the medians of several steps, {(name, direction): seconds} each. floors:
+    the same of the matrix products alone"""
 
-    def milliseconds(name, *directions):
+    def milliseconds(steps, name, *directions):
         return 1e3 * sum(median(step.get((name, d), 0.0) for step in steps) for d in directions)
 
-    return [Part(name, milliseconds(name, "forward", ""), milliseconds(name, "backward")) for name in names]
-
-
-def with_floors(parts, floors):
-    """The parts with their floors: the medians of {(kind, direction): seconds} of the matrix products alone."""
-    alone = {part.name: part for part in parts_of(floors)}
+    with_products = {name for products in floors for name, _ in products}
     return [
-        Part(part.name, part.forward, part.backward, alone[part.name].total if part.name in alone else None)
-        for part in parts
+        Part(
+            name,
+            milliseconds(steps, name, "forward", ""),
+            milliseconds(steps, name, "backward"),
+            milliseconds(floors, name, "forward", "", "backward") if name in with_products else None,
+        )
+        for name in dict.fromkeys(name for step in steps for name, _ in step)
     ]
 
 

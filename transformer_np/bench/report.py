@@ -2,7 +2,6 @@
 
 import os
 import platform
-from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from math import isfinite
 
@@ -83,17 +82,21 @@ def table(outcome):
                 _significant(1e3 * result.median),
                 f"({_significant(1e3 * low)} - {_significant(1e3 * high)})",
                 _significant(1 / result.median),
-                _megabytes(result.peak),
-                _megabytes(result.imports),
+                megabytes(result.peak),
+                megabytes(result.imports),
                 _difference(result),
             )
         )
     lines = [race.title, *aligned(rows)]
     for name, other in race.ratios:
-        ratio, (low, high) = outcome.ratio(name, other)
-        goal = f", goal {GOAL}" if other == FLOOR else ""
-        lines.append(f"  {name} / {other}: {ratio:.2f} ({low:.2f} - {high:.2f}){goal}")
+        lines.append(
+            ratio_line(name, other, *outcome.ratio(name, other)) + (f", goal {GOAL}" if other == FLOOR else "")
+        )
     return "\n".join(lines)
+
+
+def ratio_line(name, other, ratio, spread):
+    return f"  {name} / {other}: {ratio:.2f} ({spread[0]:.2f} - {spread[1]:.2f})"
 
 
 def unequal(outcomes):
@@ -113,7 +116,7 @@ def _difference(result):
     return f"{result.difference:.0e}" + ("" if result.equal else " TOO MUCH")
 
 
-def _megabytes(number):
+def megabytes(number):
     return "?" if number is None else f"{number / MEGABYTE:,.0f}"
 
 
@@ -136,91 +139,56 @@ def aligned(rows):
 # --- profiles ---------------------------------------------------------------------------------------------------------
 
 
-def kinds_table(name, profile):
-    """The time of a step by kind, with the time of each kind's matrix products alone."""
-    parts = sorted(profile["kinds"], key=lambda part: (part.name == REST, -part.total))
+def profile_table(name, profile, by):
+    """The time of a step by "kind", the largest first, with the time of each kind's matrix products alone, or by
+    "layer", in order of first use."""
+    parts, kinds = profile[f"{by}s"], by == "kind"
+    if kinds:
+        parts = sorted(parts, key=lambda part: (part.name == REST, -part.total))
     whole = sum(part.total for part in parts)
     rows = [("", "forward", "backward", "ms / step", "share", "products", "ratio")]
     for part in parts:
+        backward = f"{part.backward:.3f}" if part.backward else ""
         floor = ("", "") if part.floor is None else (f"{part.floor:.3f}", f"{part.total / part.floor:.2f}")
-        rows.append((part.name, *_times(part, whole), *floor))
+        share = f"{100 * part.total / whole:.1f} %"
+        rows.append((part.name, f"{part.forward:.3f}", backward, f"{part.total:.3f}", share, *floor))
     rows.append(("sum", "", "", f"{whole:.3f}", "", "", ""))
-    return "\n".join(
-        [f"step of {name} by kind, one core, exclusive times in ms", *aligned(rows), _cost(profile, "kinds")]
-    )
-
-
-def layers_table(name, profile):
-    """The time of a step by layer, in order of first use."""
-    parts = profile["layers"]
-    whole = sum(part.total for part in parts)
-    rows = [("", "forward", "backward", "ms / step", "share")]
-    rows += [(part.name, *_times(part, whole)) for part in parts]
-    rows.append(("sum", "", "", f"{whole:.3f}", ""))
-    lines = [f"step of {name} by layer, one core, exclusive times in ms", *aligned(rows), _cost(profile, "layers")]
-    return "\n".join(lines)
-
-
-def _times(part, whole):
-    return (
-        f"{part.forward:.3f}",
-        f"{part.backward:.3f}" if part.backward else "",
-        f"{part.total:.3f}",
-        f"{100 * part.total / whole:.1f} %",
-    )
-
-
-def _cost(profile, table):
-    calls, each = profile["calls"][table], profile["microseconds"]
-    return (
+    calls, each = profile["calls"][f"{by}s"], profile["microseconds"]
+    cost = (
         f"  without stopwatches a step takes {profile['step']:.3f} ms; {calls} timed calls of {each:.1f} µs each "
         f"add about {calls * each / 1e3:.3f} ms"
     )
+    title = f"step of {name} by {by}, one core, exclusive times in ms"
+    return "\n".join([title, *aligned(rows if kinds else [row[:5] for row in rows]), cost])
 
 
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def as_json(machine, options, outcomes, profiles):
-    """All measurements as dictionaries and lists. Times are in seconds, except in profiles, where they are in ms."""
-    return {
-        "machine": machine,
-        "options": options,
-        "races": [_race_as_json(outcome) for outcome in outcomes],
-        "profiles": {
-            name: {
-                **profile,
-                "kinds": [asdict(part) for part in profile["kinds"]],
-                "layers": [asdict(part) for part in profile["layers"]],
-            }
-            for name, profile in profiles.items()
-        },
-    }
-
-
-def _race_as_json(outcome):
-    race = outcome.race
-    return {
-        "name": race.name,
-        "title": race.title,
-        "unit": race.unit,
-        "contestants": [
-            {
-                "name": result.name,
-                "threads": entry.threads,
-                "bursts": [{"units": units, "seconds": seconds} for units, seconds in result.bursts],
-                "median": result.median,
-                "quartiles": list(result.quartiles),
-                "equal": result.equal,
-                "difference": result.difference if result.equal or isfinite(result.difference) else None,
-                "imports_bytes": result.imports,
-                "peak_bytes": result.peak,
-            }
-            for entry, result in zip(race.entries, outcome.results, strict=True)
-        ],
-        "ratios": [
-            {"of": name, "to": other, "ratio": ratio, "quartiles": list(spread)}
-            for name, other in race.ratios
-            for ratio, spread in [outcome.ratio(name, other)]
-        ],
-    }
+def races_as_json(outcomes):
+    """The measurements of races as dictionaries and lists, times in seconds."""
+    return [
+        {
+            **{name: getattr(outcome.race, name) for name in ("name", "title", "unit")},
+            "contestants": [
+                {
+                    "name": result.name,
+                    "threads": entry.threads,
+                    "bursts": [{"units": units, "seconds": seconds} for units, seconds in result.bursts],
+                    "median": result.median,
+                    "quartiles": result.quartiles,
+                    "equal": result.equal,
+                    "difference": result.difference if result.equal or isfinite(result.difference) else None,
+                    "imports_bytes": result.imports,
+                    "peak_bytes": result.peak,
+                }
+                for entry, result in zip(outcome.race.entries, outcome.results, strict=True)
+            ],
+            "ratios": [
+                {"of": name, "to": other, "ratio": ratio, "quartiles": spread}
+                for name, other in outcome.race.ratios
+                for ratio, spread in [outcome.ratio(name, other)]
+            ],
+        }
+        for outcome in outcomes
+    ]

@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from ..functional import sinusoidal_encoding
+from . import torch_train
 
 LONGEST = 1024  # the most tokens of memory and segment of a Transformer-XL
 
@@ -41,22 +42,15 @@ class _Copy:
         if norm.bias is not None:
             norm.bias.copy_(self.state[f"{name}.beta"])
 
-    def attention(self, attention, name):
-        """Copy into an nn.MultiheadAttention."""
-        attention.in_proj_weight.copy_(torch.cat([self.state[f"{name}.w_{part}"].t() for part in "qkv"]))
-        attention.in_proj_bias.copy_(torch.cat([self.state[f"{name}.b_{part}"] for part in "qkv"]))
-        self.linear(attention.out_proj, f"{name}.w_o")
-
-    def encoder_layer(self, layer, name):
-        """Copy into an nn.TransformerEncoderLayer."""
-        self.attention(layer.self_attn, f"{name}.attention")
-        self.feed_forward_and_norms(layer, name, (layer.norm1, layer.norm2))
-
-    def decoder_layer(self, layer, name):
-        """Copy into an nn.TransformerDecoderLayer."""
-        self.attention(layer.self_attn, f"{name}.self_attention")
-        self.attention(layer.multihead_attn, f"{name}.cross_attention")
-        self.feed_forward_and_norms(layer, name, (layer.norm1, layer.norm2, layer.norm3))
+    def layer(self, layer, name, **attentions):
+        """Copy into an nn.TransformerEncoderLayer or nn.TransformerDecoderLayer. attentions: {its name: ours}"""
+        for theirs, ours in attentions.items():
+            attention, ours = getattr(layer, theirs), f"{name}.{ours}"
+            attention.in_proj_weight.copy_(torch.cat([self.state[f"{ours}.w_{part}"].t() for part in "qkv"]))
+            attention.in_proj_bias.copy_(torch.cat([self.state[f"{ours}.b_{part}"] for part in "qkv"]))
+            self.linear(attention.out_proj, f"{ours}.w_o")
+        norms = [getattr(layer, f"norm{number}") for number in range(1, 2 + len(attentions))]
+        self.feed_forward_and_norms(layer, name, norms)
 
     def feed_forward_and_norms(self, layer, name, norms):
         self.linear(layer.linear1, f"{name}.feed_forward.w1")
@@ -93,9 +87,9 @@ class EncoderDecoder(nn.Module):
             copy.table(self.tgt, "tgt_input.embedding")
             copy.linear(self.output, "output.w")
         for i, layer in enumerate(self.stacks.encoder.layers):
-            copy.encoder_layer(layer, f"encoder.{i}")
+            copy.layer(layer, f"encoder.{i}", self_attn="attention")
         for i, layer in enumerate(self.stacks.decoder.layers):
-            copy.decoder_layer(layer, f"decoder.{i}")
+            copy.layer(layer, f"decoder.{i}", self_attn="self_attention", multihead_attn="cross_attention")
 
     def forward(self, src, tgt_in):
         """src (B, S), tgt_in (B, T)  ->  logits (B, T, V)"""
@@ -115,58 +109,27 @@ class EncoderDecoder(nn.Module):
         return embedding(ids) * self.config.d_model**0.5 + self.positions[: ids.shape[1]]
 
 
-class GPT(nn.Module):
-    """A GPT as in nanoGPT, with PyTorch's fused attention."""
+class GPT(torch_train.GPT):
+    """The GPT of the script: nanoGPT's CPU model, with PyTorch's fused attention."""
 
     def __init__(self, config, copy):
-        super().__init__()
-        c = self.config = config
-        self.token, self.position = nn.Embedding(c.vocab_size, c.d_model), nn.Embedding(c.max_len, c.d_model)
-        self.blocks = nn.ModuleList(GPTBlock(c, copy, f"blocks.{i}") for i in range(c.num_layers))
-        self.norm = nn.LayerNorm(c.d_model, c.layer_norm_eps, bias=c.bias)
+        super().__init__(config.vocab_size)
         copy.table(self.token, "embedding")
         copy.table(self.position, "position")
         copy.norm(self.norm, "norm")
-
-    def forward(self, ids):
-        """ids (B, T)  ->  logits (B, T, V)"""
-        x = self.token(ids) + self.position(torch.arange(ids.shape[1]))
-        for block in self.blocks:
-            x = block(x)
-        return F.linear(self.norm(x), self.token.weight)  # tied
+        for i, block in enumerate(self.blocks):
+            copy.linear(block.qkv, *(f"blocks.{i}.attention.w_{part}" for part in "qkv"))
+            copy.linear(block.out, f"blocks.{i}.attention.w_o")
+            copy.feed_forward_and_norms(block, f"blocks.{i}", (block.norm1, block.norm2))
 
     @torch.no_grad()
     def generate(self, ids, max_new_tokens):
         """Generate as nanoGPT does: process the whole context again for every token."""
         for _ in range(max_new_tokens):
-            logits = self(ids[:, -self.config.max_len :])[:, -1]
+            logits = self(ids[:, -self.position.num_embeddings :])[:, -1]
             drawn = torch.multinomial(F.softmax(logits, dim=-1), num_samples=1)
             ids = torch.cat((ids, drawn), dim=1)
         return ids
-
-
-class GPTBlock(nn.Module):
-    def __init__(self, config, copy, name):
-        super().__init__()
-        c, self.num_heads = config, config.num_heads
-        self.norm1, self.norm2 = (nn.LayerNorm(c.d_model, c.layer_norm_eps, bias=c.bias) for _ in range(2))
-        self.qkv = nn.Linear(c.d_model, 3 * c.d_model, bias=c.bias)
-        self.out = nn.Linear(c.d_model, c.d_model, bias=c.bias)
-        self.linear1 = nn.Linear(c.d_model, c.d_ff, bias=c.bias)
-        self.activation = nn.GELU(approximate="tanh" if c.activation == "gelu_tanh" else "none")
-        self.linear2 = nn.Linear(c.d_ff, c.d_model, bias=c.bias)
-        copy.linear(self.qkv, *(f"{name}.attention.w_{part}" for part in "qkv"))
-        copy.linear(self.out, f"{name}.attention.w_o")
-        copy.feed_forward_and_norms(self, name, (self.norm1, self.norm2))
-
-    def forward(self, x):
-        B, T, D = x.shape
-        q, k, v = (
-            part.view(B, T, self.num_heads, -1).transpose(1, 2) for part in self.qkv(self.norm1(x)).split(D, dim=2)
-        )
-        heads = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # (B, H, T, K)
-        x = x + self.out(heads.transpose(1, 2).reshape(B, T, D))
-        return x + self.linear2(self.activation(self.linear1(self.norm2(x))))
 
 
 class Bert(nn.Module):
@@ -192,7 +155,7 @@ class Bert(nn.Module):
         copy.linear(self.head, "mlm_head.linear.w")
         copy.norm(self.head_norm, "mlm_head.norm")
         for i, layer in enumerate(self.encoder.layers):
-            copy.encoder_layer(layer, f"blocks.{i}")
+            copy.layer(layer, f"blocks.{i}", self_attn="attention")
 
     def forward(self, ids, places):
         """ids (B, S), places (B, S) Boolean  ->  logits (N, V) at the places"""

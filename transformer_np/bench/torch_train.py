@@ -48,10 +48,13 @@ class GPT(nn.Module):
                 residual = name.endswith(("out.weight", "linear2.weight"))
                 nn.init.normal_(parameter, std=STD / math.sqrt(2 * LAYERS) if residual else STD)
 
-    def loss(self, ids, targets):
+    def forward(self, ids):
+        """ids (B, T)  ->  logits (B, T, V)"""
         x = self.token(ids) + self.position(torch.arange(ids.shape[1]))
-        logits = F.linear(self.norm(self.blocks(x)), self.token.weight)  # tied
-        return F.cross_entropy(logits.flatten(0, 1), targets.flatten())
+        return F.linear(self.norm(self.blocks(x)), self.token.weight)  # tied
+
+    def loss(self, ids, targets):
+        return F.cross_entropy(self(ids).flatten(0, 1), targets.flatten())
 
 
 def encoded(path):

@@ -1,7 +1,6 @@
 """The work of PyTorch's contestants: the same as in `work`, eager and with PyTorch's defaults."""
 
 import os
-import time
 
 import torch
 from torch.nn import functional as F
@@ -9,7 +8,7 @@ from torch.nn import functional as F
 from ..training import AdamW
 from .configurations import CONFIGURATIONS
 from .torch_models import torch_model
-from .work import CHECKED_STEPS, attention_inputs, context_of, named_samples
+from .work import CHECKED_STEPS, Work, attention_inputs, context_of, losses_by_step, named_samples
 
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 
@@ -26,48 +25,33 @@ def torch_optimizer(ours, model):
     return torch.optim.AdamW(groups, **how)
 
 
-# --- from a batch to the logits and targets of each objective ---------------------------------------------------------
+def _next_token(model, batch, mems):
+    return model(batch["ids"]), batch["targets"], None
 
 
-class TeacherForcing:
-    def __init__(self, model):
-        self.model, self.ignore_index = model, model.config.pad_id
-
-    def __call__(self, batch):
-        return self.model(batch["src"], batch["tgt_in"]), batch["tgt_out"]
+def _teacher_forcing(model, batch, mems):
+    return model(batch["src"], batch["tgt_in"]), batch["tgt_out"], None
 
 
-class NextToken:
-    ignore_index = -1
-
-    def __init__(self, model):
-        self.model = model
-
-    def __call__(self, batch):
-        return self.model(batch["ids"]), batch["targets"]
+def _masked_words(model, batch, mems):
+    places = batch["targets"] >= 0
+    return model(batch["ids"], places), batch["targets"][places], None
 
 
-class MaskedLanguageModel(NextToken):
-    def __call__(self, batch):
-        places = batch["targets"] >= 0
-        return self.model(batch["ids"], places), batch["targets"][places]
+def _segments(model, batch, mems):
+    logits, mems = model(batch["ids"], None if batch["first"] else mems)
+    return logits, batch["targets"], mems
 
 
-class SegmentRecurrence(NextToken):
-    mems = None
-
-    def __call__(self, batch):
-        logits, self.mems = self.model(batch["ids"], None if batch["first"] else self.mems)
-        return logits, batch["targets"]
-
-
-OBJECTIVES = {kind.__name__: kind for kind in (TeacherForcing, NextToken, MaskedLanguageModel, SegmentRecurrence)}
+OBJECTIVES = {  # (model, batch, mems of the step before)  ->  logits, targets, mems
+    "TeacherForcing": _teacher_forcing,
+    "NextToken": _next_token,
+    "MaskedLanguageModel": _masked_words,
+    "SegmentRecurrence": _segments,
+}
 
 
-# --- contestants ------------------------------------------------------------------------------------------------------
-
-
-class Training:
+class Training(Work):
     """Training steps: forward, backward, clip, update, and the loss as a number."""
 
     def __init__(self, configuration):
@@ -75,33 +59,31 @@ class Training:
         ours = configuration.model()
         self.model = torch_model(ours).train()
         self.optimizer = torch_optimizer(configuration.optimizer(ours.parameters()), self.model)
-        self.objective = OBJECTIVES[configuration.objective.__name__](self.model)
+        self.objective = OBJECTIVES[configuration.objective.__name__]
+        self.ignored = getattr(ours.config, "pad_id", -1)
         self.clip_norm = configuration.clip_norm
         self.batches = [
             {name: torch.as_tensor(values) for name, values in vars(batch).items()} for batch in configuration.batches()
         ]
-        self.losses = []
+        self.losses, self.mems = [], None
 
     def check(self):
         self.run(CHECKED_STEPS)
-        return {f"loss of step {number}": loss for number, loss in enumerate(self.losses, start=1)}
+        return losses_by_step(self.losses)
 
-    def run(self, steps):
-        started = time.perf_counter()
-        for _ in range(steps):
-            batch = self.batches[len(self.losses) % len(self.batches)]
-            self.optimizer.zero_grad()
-            logits, targets = self.objective(batch)
-            loss = F.cross_entropy(logits.flatten(0, -2), targets.flatten(), ignore_index=self.objective.ignore_index)
-            loss.backward()
-            if self.clip_norm is not None:
-                torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
-            self.optimizer.step()
-            self.losses.append(loss.item())
-        return time.perf_counter() - started
+    def once(self, number):
+        batch = self.batches[len(self.losses) % len(self.batches)]
+        self.optimizer.zero_grad()
+        logits, targets, self.mems = self.objective(self.model, batch, self.mems)
+        loss = F.cross_entropy(logits.flatten(0, -2), targets.flatten(), ignore_index=self.ignored)
+        loss.backward()
+        if self.clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
+        self.optimizer.step()
+        self.losses.append(loss.item())
 
 
-class Generation:
+class Generation(Work):
     """As `work.Generation`, without a cache."""
 
     def __init__(self, prompt, length):
@@ -113,15 +95,12 @@ class Generation:
         with torch.no_grad():
             return {"logits": self.model(self.ids)[0, -1].numpy()}
 
-    def run(self, texts):
-        started = time.perf_counter()
-        for seed in range(texts):
-            torch.manual_seed(seed)
-            self.model.generate(self.ids[:, : self.prompt], self.length)
-        return time.perf_counter() - started
+    def once(self, number):
+        torch.manual_seed(number)
+        self.model.generate(self.ids[:, : self.prompt], self.length)
 
 
-class Attention:
+class Attention(Work):
     """Forward and backward of attention. kind: "fused", or "plain": two matrix products and a softmax."""
 
     def __init__(self, kind, n):
@@ -132,7 +111,7 @@ class Attention:
     def _plain(self, q, k, v):
         return F.softmax(q @ k.transpose(-1, -2) * q.shape[-1] ** -0.5, dim=-1) @ v
 
-    def _once(self):
+    def once(self, number):
         for x in self.inputs:
             x.grad = None
         out = self._forward(*self.inputs)
@@ -140,11 +119,5 @@ class Attention:
         return out
 
     def check(self):
-        out = self._once().detach()
+        out = self.once(0).detach()
         return named_samples([x.numpy() for x in (out, *(x.grad for x in self.inputs))])
-
-    def run(self, times):
-        started = time.perf_counter()
-        for _ in range(times):
-            self._once()
-        return time.perf_counter() - started

@@ -8,14 +8,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..support.processes import THREADS
 from . import memory
 from .contestants import Contestant, Entry
 from .measure import in_turn, quartiles
-from .report import aligned
+from .report import aligned, megabytes, ratio_line
 
 NAME = "train"
 STEPS, QUICK_STEPS = 1000, 100
@@ -108,7 +108,6 @@ def run_whole(text, steps, rounds, against_torch, note=lambda line: None):
         note(f"{NAME}: matrix products")
         entry = Entry("products", "work", "CommandProducts", {"text": str(path), "workers": workers, "steps": steps})
         with Contestant(entry) as contestant:
-            contestant.load()
             contestant.build()
             products = statistics.median(contestant.run(PRODUCTS_STEPS) for _ in range(PRODUCTS_TURNS)) / PRODUCTS_STEPS
         return WholeOutcome(steps, text or "the built-in text", commands, workers, products * steps)
@@ -119,9 +118,8 @@ def table(outcome):
     rows = [("", "seconds", "(quartiles)", "validation loss", "peak MB")]
     for command in outcome.commands:
         low, high = quartiles(command.seconds)
-        peak = "?" if command.peak is None else f"{command.peak / 1e6:,.0f}"
         loss = f"{statistics.median(command.losses):.4f}"
-        rows.append((command.name, f"{command.median:.1f}", f"({low:.1f} - {high:.1f})", loss, peak))
+        rows.append((command.name, f"{command.median:.1f}", f"({low:.1f} - {high:.1f})", loss, megabytes(command.peak)))
     ours, *others = outcome.commands
     lines = [
         f"whole commands: a GPT of 4 layers, d 128, batch 12 x 64, {outcome.steps:,} steps on {outcome.text}; "
@@ -130,8 +128,7 @@ def table(outcome):
     ]
     for other in others:
         ratios = [a / b for a, b in zip(ours.seconds, other.seconds, strict=True)]
-        low, high = quartiles(ratios)
-        lines.append(f"  {ours.name} / {other.name}: {ours.median / other.median:.2f} ({low:.2f} - {high:.2f})")
+        lines.append(ratio_line(ours.name, other.name, ours.median / other.median, quartiles(ratios)))
     if others:
         lines.append("  GELU: the tanh approximation in ours, as in GPT-2; exact in PyTorch, as in nanoGPT")
     workers = "1 process" if outcome.workers == 1 else f"{outcome.workers} workers"
@@ -140,8 +137,3 @@ def table(outcome):
         f"({outcome.products / ours.median:.0%}), the rest {ours.median - outcome.products:.1f} s"
     )
     return "\n".join(lines)
-
-
-def as_json(outcome):
-    """The outcome as dictionaries and lists."""
-    return asdict(outcome)

@@ -1,8 +1,4 @@
-"""The work of our contestants, each in its own process.
-
-A work has `check()`, which returns {name: numbers} that must be the same for all contestants of a race, or None; and
-`run(units)`, which does that many units of work and returns the seconds.
-"""
+"""The work of our contestants, each in its own process."""
 
 import time
 
@@ -20,6 +16,21 @@ CHECKED_STEPS = 10
 CHECKED_NUMBERS = 1000  # of an array
 
 
+class Work:
+    """What a contestant does: `once(number)` is one unit of it."""
+
+    def check(self):
+        """{name: numbers} that must be the same for all contestants of a race, or None."""
+        return None
+
+    def run(self, units):
+        """Do that many units of work  ->  seconds"""
+        started = time.perf_counter()
+        for number in range(units):
+            self.once(number)
+        return time.perf_counter() - started
+
+
 def trainer_of(configuration, workers=1):
     """A Trainer of the configuration, before its first step."""
     model = configuration.model()
@@ -27,7 +38,7 @@ def trainer_of(configuration, workers=1):
     return Trainer(model, optimizer, configuration.objective(model), clip_norm=configuration.clip_norm, workers=workers)
 
 
-class Training:
+class Training(Work):
     """Training steps with `Trainer.fit`."""
 
     def __init__(self, configuration, workers=1):
@@ -36,9 +47,8 @@ class Training:
         self.batches = Repeated(configuration.batches())
 
     def check(self):
-        """The losses of the first steps."""
-        losses = self.trainer.fit(self.batches, CHECKED_STEPS, progress=False).losses
-        return {f"loss of step {number}": loss for number, loss in enumerate(losses, start=1)}
+        self.run(CHECKED_STEPS)
+        return losses_by_step(self.trainer.history.losses)
 
     def run(self, steps):
         history = self.trainer.history
@@ -47,30 +57,27 @@ class Training:
         return history.seconds - before
 
 
-class Floor:
+def losses_by_step(losses):
+    return {f"loss of step {number}": loss for number, loss in enumerate(losses, start=1)}
+
+
+class Floor(Work):
     """Only the matrix products of one training step and the optimizer's update."""
 
     def __init__(self, configuration):
         configuration = CONFIGURATIONS[configuration]
         trainer = trainer_of(configuration)
-        self._replay = Replay(products_of_step(trainer, configuration.batches()))
+        self.replay = Replay(products_of_step(trainer, configuration.batches()))
         self._optimizer = trainer.optimizer
         self._optimizer.zero_grad()
 
-    def check(self):
-        return None
-
-    def run(self, steps):
-        started = time.perf_counter()
-        for _ in range(steps):
-            self._replay.run()
-            self._optimizer.step()
-        return time.perf_counter() - started
+    def once(self, number):
+        self.replay.run()
+        self._optimizer.step()
 
 
-class CommandProducts:
-    """Only the matrix products of the training steps of `train gpt` on a text, in one of its workers. A run of n units
-    computes those of n steps."""
+class CommandProducts(Work):
+    """Only the matrix products of the training steps of `train gpt` on a text, in one of its workers."""
 
     def __init__(self, text, workers, steps):
         task, options = GPTTask(), GPTOptions(text=text, steps=steps)
@@ -81,16 +88,10 @@ class CommandProducts:
         with recording(setup.model) as products:
             setup.objective.forward(batch)
             setup.objective.backward()
-        self._replay = Replay(products)
+        self.replay = Replay(products)
 
-    def check(self):
-        return None
-
-    def run(self, steps):
-        started = time.perf_counter()
-        for _ in range(steps):
-            self._replay.run()
-        return time.perf_counter() - started
+    def once(self, number):
+        self.replay.run()
 
 
 def products_of_step(trainer, batches, kind=lambda: None):
@@ -104,9 +105,8 @@ def products_of_step(trainer, batches, kind=lambda: None):
     return products
 
 
-class Generation:
-    """Token-by-token generation with the gpt, at batch 1. A run of n units generates n texts of `length` tokens after
-    the prompt.
+class Generation(Work):
+    """Token-by-token generation with the gpt, at batch 1. A unit is a text of `length` tokens after the prompt.
 
     prompt: the length of the prompt; with a context of 64, the text after a prompt of 1 stays within the context; after
         a prompt of 64 it goes beyond, where no cache helps
@@ -121,11 +121,8 @@ class Generation:
         with self.model.evaluating():
             return {"logits": self.model(self.ids)[0, -1]}
 
-    def run(self, texts):
-        started = time.perf_counter()
-        for seed in range(texts):
-            generate(self.model, self.ids[:, : self.prompt], self.length, rng=seed, use_cache=self.use_cache)
-        return time.perf_counter() - started
+    def once(self, number):
+        generate(self.model, self.ids[:, : self.prompt], self.length, rng=number, use_cache=self.use_cache)
 
 
 def context_of(model):
@@ -134,7 +131,7 @@ def context_of(model):
     return np.random.default_rng(SEED).integers(config.vocab_size, size=(1, config.max_len))
 
 
-class Attention:
+class Attention(Work):
     """Forward and backward of full attention over n tokens.
 
     kind: "plain", which holds the weights (n, n) of all heads, or "tiled"
@@ -142,24 +139,20 @@ class Attention:
 
     def __init__(self, kind, n):
         self.arrays = attention_inputs(n)
-        self._once = {"plain": self._plain, "tiled": self._tiled}[kind]
+        self.once = {"plain": self._plain, "tiled": self._tiled}[kind]
 
-    def _plain(self, q, k, v, dout):
-        out, weights = F.scaled_dot_product_attention(q, k, v)
-        return out, *F.scaled_dot_product_attention_backward(dout, q, k, v, weights)
+    def _plain(self, number):
+        *inputs, dout = self.arrays
+        out, weights = F.scaled_dot_product_attention(*inputs)
+        return out, *F.scaled_dot_product_attention_backward(dout, *inputs, weights)
 
-    def _tiled(self, q, k, v, dout):
-        out, log_total = F.tiled_attention(q, k, v)
-        return out, *F.tiled_attention_backward(dout, q, k, v, out, log_total)
+    def _tiled(self, number):
+        *inputs, dout = self.arrays
+        out, log_total = F.tiled_attention(*inputs)
+        return out, *F.tiled_attention_backward(dout, *inputs, out, log_total)
 
     def check(self):
-        return named_samples(self._once(*self.arrays))
-
-    def run(self, times):
-        started = time.perf_counter()
-        for _ in range(times):
-            self._once(*self.arrays)
-        return time.perf_counter() - started
+        return named_samples(self.once(0))
 
 
 def attention_inputs(n, batch=4, heads=8, features=64):

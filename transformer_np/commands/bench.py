@@ -61,7 +61,7 @@ def run(args):
         raise ValueError("--text is only for `train`: add train to WHAT, or leave out --text")
     if args.json:
         check_writable("--json", args.json)
-    from ..bench import report, whole
+    from ..bench import report
     from ..support.files import write_text
     from ..support.processes import cores
 
@@ -69,17 +69,18 @@ def run(args):
     print(report.head(machine, args.against is not None), flush=True)
     what = args.what or [name for name in DEFAULT if not args.profile or name in TRAINING]
     workers = _most_workers() if args.workers == "auto" else args.workers
-    outcomes, profiles = _profiles(args, what) if args.profile else _races(args, what, workers, cores())
-    commands = _whole(args) if "train" in what else None
-    scores = _tasks(args) if "tasks" in what else None
+    options = {name: value for name, value in vars(args).items() if name not in ("run", "parser")}
+    found = {"machine": machine, "options": {**options, "what": what, "workers": workers}, "races": [], "profiles": {}}
+    outcomes = [] if args.profile else _races(args, what, workers, cores(), found)
+    for name in dict.fromkeys(what if args.profile else ()):
+        _profile(name, args.quick, found, by=("kind", "layer"))
+    if "train" in what:
+        found["train"] = _whole(args)
+    if "tasks" in what:
+        found["tasks"] = _tasks(args)
     if args.json:
-        options = {name: value for name, value in vars(args).items() if name not in ("run", "parser")}
-        found = report.as_json(machine, {**options, "what": what, "workers": workers}, outcomes, profiles)
-        if commands:
-            found["train"] = whole.as_json(commands)
-        if scores:
-            found["tasks"] = [vars(score) for score in scores]
-        write_text(args.json, json.dumps(found, indent=1, allow_nan=False))
+        found["races"] = report.races_as_json(outcomes)
+        write_text(args.json, json.dumps(found, indent=1, allow_nan=False, default=vars))  # vars: of dataclasses
         print(f"\n{args.json}")
     wrong = report.unequal(outcomes)
     for sentence in wrong:
@@ -95,21 +96,27 @@ def _most_workers():
     return min(cores(), LEAST_ROWS) if can_fork() else 1
 
 
-def _races(args, what, workers, threads):
-    """All races, and a short profile after each training race: [Outcome], {name: profile}"""
+def _races(args, what, workers, threads, found):
+    """All races, and a short profile after each training race  ->  [Outcome]"""
     from ..bench import measure, report
     from ..bench.races import races
 
-    how = {"rounds": args.rounds or measure.ROUNDS, "burst": measure.BURST}
-    if args.quick:
-        how = {"rounds": args.rounds or measure.QUICK_ROUNDS, "burst": measure.QUICK_BURST}
-    outcomes, profiles = [], {}
+    rounds, burst = (measure.QUICK_ROUNDS, measure.QUICK_BURST) if args.quick else (measure.ROUNDS, measure.BURST)
+    outcomes = []
     for race in races(what, workers, args.against == "torch", threads, args.quick, args.plain):
-        outcomes.append(measure.run_race(race, **how, note=note))
+        outcomes.append(measure.run_race(race, args.rounds or rounds, burst, note))
         print(f"\n{report.table(outcomes[-1])}", flush=True)
         if race.name in TRAINING:
-            profiles[race.name] = _profile(race.name, args.quick)
-    return outcomes, profiles
+            _profile(race.name, args.quick, found)
+    return outcomes
+
+
+def _profile(name, quick, found, by=("kind",)):
+    from ..bench import measure, report
+
+    found["profiles"][name] = profile = measure.profile(name, quick, note)
+    for each in by:
+        print(f"\n{report.profile_table(name, profile, each)}", flush=True)
 
 
 def _whole(args):
@@ -134,25 +141,6 @@ def _tasks(args):
             scores.append(tasks.score(task, seed, args.against == "torch"))
     print("", *tasks.table(scores), sep="\n", flush=True)
     return scores
-
-
-def _profiles(args, what):
-    """The full profile of each training run: no Outcome, {name: profile}"""
-    from ..bench import report
-
-    profiles = {}
-    for name in dict.fromkeys(what):
-        profiles[name] = _profile(name, args.quick)
-        print(f"\n{report.layers_table(name, profiles[name])}", flush=True)
-    return [], profiles
-
-
-def _profile(name, quick):
-    from ..bench import measure, report
-
-    profile = measure.profile(name, quick, note)
-    print(f"\n{report.kinds_table(name, profile)}", flush=True)
-    return profile
 
 
 def _what(name):
