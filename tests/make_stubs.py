@@ -8,6 +8,7 @@ of each function.
 """
 
 import inspect
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from transformer_np import functional as F
 from transformer_np.inspection.samples import EXAMPLES, arguments_of
 
 PACKAGE = Path(transformer_np.__file__).parent
-HEAD = '"""Made by tests/make_stubs.py for editors and type checkers; the docstrings are in the .py files."""\n'
+HEAD = '"""Made by tests/make_stubs.py for editors and type checkers."""\n'
 TYPES = {  # of the arguments whose type neither `@shapes` nor the default nor the example of a call says
     "S": "int | None",
     "approximate": 'Literal["tanh", "none"]',
@@ -56,16 +57,17 @@ def result(value):
 
 
 def signature(name):
-    """One line of the stub."""
+    """A function in the stub, with its docstring, which editors show beside it."""
     function = F.FUNCTIONS[name]
     stated = getattr(function, "shapes", {})
     returned = function(*arguments_of(name, np.random.default_rng(0)).values())
     arguments = [argument(parameter, stated) for parameter in inspect.signature(function).parameters.values()]
-    line = f"def {name}({', '.join(arguments)}) -> {result(returned)}: ..."
+    line = f"def {name}({', '.join(arguments)}) -> {result(returned)}:"
     if len(line) > 120:
         rows = "".join(f"    {argument},\n" for argument in arguments)
-        line = f"def {name}(\n{rows}) -> {result(returned)}: ..."
-    return line
+        line = f"def {name}(\n{rows}) -> {result(returned)}:"
+    about = textwrap.indent(inspect.getdoc(function), "    ", lambda text: bool(text.strip()))
+    return f'{line}\n    r"""{about.strip()}\n    """\n'
 
 
 def stub_of_functions():

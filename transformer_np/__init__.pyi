@@ -1,4 +1,4 @@
-"""Made by tests/make_stubs.py for editors and type checkers; the docstrings are in the .py files."""
+"""Made by tests/make_stubs.py for editors and type checkers."""
 
 from . import data as data, decoding as decoding, functional as functional, gradcheck as gradcheck, homework as homework, layers as layers, lecture as lecture, masks as masks, models as models, module as module, plots as plots, pretrained as pretrained, tasks as tasks, training as training
 from .decoding import beam_search as beam_search, generate as generate, greedy_decode as greedy_decode

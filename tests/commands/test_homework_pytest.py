@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from importlib.metadata import entry_points
 
 import pytest
 
@@ -28,7 +29,9 @@ def homework(tmp_path, monkeypatch):
 
 
 def run(folder, *arguments):
-    command = [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:cacheprovider", "--rootdir", ".", *arguments]
+    installed = any(entry.value == PLUGIN for entry in entry_points(group="pytest11"))  # not by an older installation
+    plugin = () if installed else ("-p", PLUGIN)
+    command = [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", "--rootdir", ".", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, encoding="utf-8")
     return done.returncode, done.stdout + done.stderr
 

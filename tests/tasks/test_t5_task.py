@@ -352,8 +352,8 @@ def test_the_command(learned, capsys, monkeypatch):
     for arguments, message in (
         (["sentiment: "], "there is no text after 'sentiment:'"),
         ([""], "the text is empty"),
-        (["--beam", "0", "sentiment: x"], "beam_size must be at least 1"),
-        (["--max-len", "0", "sentiment: x"], "max_len must be at least 1"),
+        (["--beam", "0", "sentiment: x"], "--beam must be at least 1"),
+        (["--max-len", "0", "sentiment: x"], "--max-len must be at least 1"),
         (["--max-len", "999", "sentiment: x"], "more than the model's max_len = 128"),
         (["--length-penalty", "-1", "sentiment: x"], "--length-penalty must lie in 0 … 10"),
     ):
