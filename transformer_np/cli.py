@@ -141,7 +141,7 @@ def with_flags(message, args):
     technical, words = (
         "|".join(name for name in flags if ("_" in name) == joined) or "(?!)" for joined in (True, False)
     )
-    about = rf"\b({technical})\b"
+    about = rf"\b(?<!model's )({technical})\b"  # what a trained model has is no flag of this command
     about += rf"|(?:^|(?<=but )|(?<=: )|(?<=only ))({words})(?= (?:must|may|needs?|is|are)\b)"
     about += rf"|(?<=needs )({words})(?=:)|\b({words})(?= = | \S+, not )"
     return re.sub(about, lambda match: flags[match[0]], message)
