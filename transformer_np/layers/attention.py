@@ -19,10 +19,10 @@ class MultiHeadAttention(Module):
     holds for w_k and w_v. The source is x itself (self-attention) or, if `memory` is given, the memory
     (cross-attention).
 
-    d_head: K, if it is not D/H: the matrices are then (D, H·K), and w_o (H·K, D)
+    Large scores are never stored as a whole (layers.tiles). A variant is a subclass that changes one or two of the four
+    steps, `_heads`, `_attend` and their backward, such as layers.grouped_attention.
 
-    A variant is a subclass that changes one of the four steps: `_heads`, `_attend` and their backward (layers.grouped_
-    attention, layers.relative_bias). Scores that are large are never stored as a whole (layers.tiles).
+    d_head: K, if it is not D/H: the matrices are then (D, H·K), and w_o (H·K, D)
     """
 
     always_kept = ("weights",)
