@@ -53,7 +53,9 @@ def imports_of(module):
 # The only files that import a module by a name which they compute; the floors cannot be read off such an import.
 BY_NAME = {
     ("__init__",),  # the package loads its parts when they are asked for
-    ("bench", "child"),  # a module of its own folder
+    ("bench", "contestants"),  # a module of its own folder
+    ("cli",),  # the command that is called
+    ("lecture", "statements"),  # the checks of a lecturer's statements
     ("homework", "exercise"),  # the package of an exercise's function
     ("homework", "path"),  # its own sheets
     ("grading", "sandbox", "given"),  # a module of the package that a submission names

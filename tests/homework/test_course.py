@@ -103,7 +103,7 @@ def test_only_decides_what_is_shown(call, tmp_path):
     code, out, _ = call("start", "work", "--only", "02,relu")
     names = [exercise.name for exercise in chosen("02")] + ["relu"]
     assert (code, f"work/homework.py: {len(names)} exercises" in out) == (0, True)
-    assert call("check", "work")[1].count("not started") == 2  # a line for each of two chapters
+    assert call("check", "work")[1].count("· not started") == 2  # a line for each of two chapters
     out = call("status")[1]
     assert f"0 of {len(names)} exercises right" in out
     assert "embedding" not in out
