@@ -1,3 +1,4 @@
+import math
 import sys
 import webbrowser
 from pathlib import Path
@@ -6,7 +7,7 @@ import numpy as np
 
 from ..support.files import write_text
 from ..tasks import runs
-from . import COMMANDS, add_command, add_model, check_writable, read_pretrained
+from . import COMMANDS, add_command, add_model, check_writable, load_pretrained_text, pretrained_folder, read_pretrained
 
 EXAMPLE = Path("runs/explore")  # the translator that `explore` trains if there is no model
 PAGE = "explore.html"
@@ -34,7 +35,7 @@ def add_parser(subparsers):
     add(
         "--live",
         action="store_true",
-        help="put a translator or GPT itself into the page: type another text, switch off a head, change a score",
+        help="put the model itself into the page: type another text, switch off a head, change a score",
     )
 
 
@@ -148,10 +149,10 @@ def live_explorer(args):
     from ..inspection.explorer.live import explore_live
     from ..tasks import text, translation
 
-    if args.pretrained is not None:
-        raise ValueError("--live is for the model of a training run: leave --pretrained out")
     if args.target is not None:
         raise ValueError("--live lets you choose the translation in the page: leave --target out")
+    if args.pretrained is not None:
+        return live_pretrained(args)
     folder = args.model or newest_or_example()
     sentence = args.text
     if runs.read_run(folder, translation.KIND, text.KIND)["kind"] == text.KIND:
@@ -168,6 +169,25 @@ def live_explorer(args):
     _say_unknown(translator.src_tokenizer, sentence)
     tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
     return explore_live(translator.model, tokenizers, sentence, sentences(folder))
+
+
+def live_pretrained(args):
+    """The page with a pretrained model in it. A model that is too large is refused before it is read."""
+    from ..data import LECTURE_SENTENCE, english_portuguese
+    from ..inspection.explorer.live import check_size, explore_live
+    from ..models import Bert
+    from ..models.layouts.weights import find_tensors
+
+    folder, args.text = pretrained_folder(args.pretrained, args.text)
+    tensors = find_tensors(folder)[1]
+    check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
+    model, tokenizer = load_pretrained_text(folder)
+    texts = [LECTURE_SENTENCE, *(source for source, _ in english_portuguese()[::997])]
+    sentence = args.text or (BEGINNING if not isinstance(model, Bert) else LECTURE_SENTENCE)
+    return explore_live(model, tokenizer, sentence, texts)
+
+
+BEGINNING = "The lecture begins with"  # what a pretrained model goes on with
 
 
 def newest_or_example():

@@ -7,10 +7,11 @@ const WIDE = 12; // a matrix with more columns has colours alone, unless there i
 function cellSize(matrix, width, all) {
   const unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   const high = Math.max(140, innerHeight - 520 * unit);
-  const fits = matrix.rows * 15 * unit <= high && (matrix.columns <= WIDE || matrix.columns * 38 * unit <= width);
+  const wide = Math.max(33, Math.min(38, Math.floor(width / matrix.columns / unit)));
+  const fits = matrix.rows * 15 * unit <= high && (matrix.columns <= WIDE || matrix.columns * wide * unit <= width);
   if (all || fits) {
     const h = Math.max(15 * unit, Math.min(20 * unit, Math.floor(high / matrix.rows)));
-    return { w: 38 * unit, h: all ? 20 * unit : h, font: 12 * unit, written: true };
+    return { w: (all ? 38 : wide) * unit, h: all ? 20 * unit : h, font: (wide < 36 ? 11 : 12) * unit, written: true };
   }
   const cell = (length, count) => Math.max(3, Math.min(20 * unit, Math.floor(length / count)));
   return { w: cell(width, matrix.columns), h: cell(high, matrix.rows), font: 0, written: false };

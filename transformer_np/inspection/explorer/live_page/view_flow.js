@@ -112,7 +112,10 @@ function drawShow(step) {
   if (!changed && ["before", "difference"].includes(state.show)) state.show = "value";
   for (const radio of document.querySelectorAll("input[name=show]")) {
     radio.checked = radio.value === state.show;
-    radio.disabled = Boolean(step.words) || (["before", "difference"].includes(radio.value) && !changed);
+    radio.disabled =
+      Boolean(step.words) ||
+      (radio.value === "gradient" && !model.speaks) ||
+      (["before", "difference"].includes(radio.value) && !changed);
   }
   byId("numbers").checked = state.numbers;
   byId("show-note").textContent =
