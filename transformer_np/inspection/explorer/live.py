@@ -26,6 +26,7 @@ MOST_BYTES_ROUNDED = 6_000_000  # of a page with rounded weights
 # Parameters of a pretrained model in each format: pages of at most about 20, 90 and 170 MB
 MOST_PARAMETERS = {"float32": 4_000_000, "float16": 40_000_000, "int8": 150_000_000}
 
+BODY = "live_page/page.html"
 STYLES = ("common.css", "live_page/page.css")
 FILES = (
     "tensors weights pretrained tokenizers model backward decoding drawing state matrix_view steps steps_attention "
@@ -52,13 +53,14 @@ class LivePage(Page):
         return f"<LivePage, {size:.1f} MB, weights in {self.weights}: show it in Jupyter, or .save('page.html')>"
 
 
-def explore_live(model, tokenizers, text, examples=()):
+def explore_live(model, tokenizers, text, examples=(), formats=None):
     """A page with the model itself in it: type a text, follow it through every layer, change a step and see the effect.
 
     model: a Transformer, GPT, Llama or Bert, with the tokenizers of `transformer-np train translate` or `train gpt`, or
         a pretrained one with its PretrainedTokenizer
     tokenizers: for a Transformer a pair, (source, target); for another model its tokenizer
     text: what the page begins with;  examples: other texts, one of which the button "Another" takes
+    formats: those that the weights may have (default: all three)
 
     The weights are float32 if the page has at most MOST_BYTES then; otherwise float16, or int8 with a scale for each
     row of a matrix, if it has at most MOST_BYTES_ROUNDED. A pretrained model has the first format of MOST_PARAMETERS in
@@ -86,7 +88,7 @@ def explore_live(model, tokenizers, text, examples=()):
         count = model.num_parameters()
         check_size(count, "the model")
         return _made(model, pair, text, examples, next(each for each, most in MOST_PARAMETERS.items() if count <= most))
-    for weights in FORMATS:
+    for weights in formats or FORMATS:
         most = MOST_BYTES if weights == "float32" else MOST_BYTES_ROUNDED
         if model.num_parameters() * np.dtype(weights).itemsize > most:  # compressed, base64 is rarely shorter
             size = model.num_parameters() * np.dtype(weights).itemsize * 4 / 3
@@ -155,7 +157,7 @@ def _page(model, tokenizers, text, examples, weights):
         "shapes": [(name, *array.shape) for name, array in arrays.items()],
         **packed(arrays.values(), weights),
     }
-    return assemble(LivePage.title, "live_page/page.html", STYLES, SCRIPTS, data)
+    return assemble(LivePage.title, BODY, STYLES, SCRIPTS, data)
 
 
 def _tokenizer(tokenizer):
