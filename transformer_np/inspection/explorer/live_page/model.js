@@ -48,7 +48,8 @@ class Forward {
     if (!this.start) return rows;
     const all = new Matrix(this.start + rows.rows, columns);
     if (fill && earlier.columns < columns) all.data.fill(fill);
-    for (let t = 0; t < this.start; t++) all.row(t).set(earlier.row(t).subarray(0, columns));
+    if (earlier.columns === columns) all.data.set(earlier.data.subarray(0, this.start * columns));
+    else for (let t = 0; t < this.start; t++) all.row(t).set(earlier.row(t).subarray(0, columns));
     all.data.set(rows.data, this.start * columns);
     return all;
   }
