@@ -108,6 +108,7 @@ function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, s
   draw.font = `${font}px system-ui, sans-serif`;
   Object.assign(draw, { textAlign: "center", textBaseline: "middle" });
   const small = largest > 0 && largest < 0.05;
+  if (small) draw.font = `${0.8 * font}px system-ui, sans-serif`; // −1e−3 is wide
   const gap = written ? 1 : 0;
   if (!written) {
     const pixels = canvasOf("matrix", {}); // one for each number, enlarged: much faster than a rectangle for each
