@@ -443,6 +443,7 @@ def test_a_gpt_writes_on(gpt_page, gpt):
 
 def test_a_keystroke_computes_one_row(gpt_page):
     gpt_page.type("text", "abcde")
+    gpt_page.wait("ranked")  # the ranking runs the model too
     gpt_page.browser.execute_script(
         "window.rows = []; const forward = live.model.forward;"
         "live.model.forward = function (e, ids, c, before) {"

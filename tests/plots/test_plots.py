@@ -10,15 +10,19 @@ from pathlib import Path
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib import colormaps
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.image import imread
 from reading import ENGLISH, PORTUGUESE, TWELVE, after_backward, check_layout, history_of, png, weights_of
 from shared import call
 
 from transformer_np import cli, masks, plots
+from transformer_np.inspection.explorer.page import FOLDER
 from transformer_np.models import (
     GPT,
 )
+from transformer_np.plots import style
 from transformer_np.tasks.text import TextGenerator
 from transformer_np.tasks.translation import Translator
 
@@ -239,3 +243,15 @@ def test_architecture_on_the_command_line(capsys, runs, drawn):
     assert isinstance(model, GPT) and model.config.d_model == 8
     code, message = draw(capsys, runs, "architecture", "--model", runs / "nowhere")
     assert code == 2 and "nowhere" in message
+
+
+def test_pages_and_pictures_have_the_same_colours():
+    css = (FOLDER / "common.css").read_text("utf-8")
+    blocks = dict(zip(("light", "dark"), re.findall(r":root \{(.*?)\}", css, re.DOTALL), strict=True))
+    for theme, low, high in (("light", 0.1, 0.9), ("dark", 0.3, 0.7)):
+        expected = style.PAGE_COLOURS[theme]
+        assert dict(re.findall(r"--(neg|pos|weight): (#\w+);", blocks[theme])) == expected
+        ends = [to_hex(colormaps[style.SIGNED](end)) for end in (low, high)]
+        for name, end in zip(("neg", "pos"), ends, strict=True):
+            assert np.abs(np.subtract(to_rgb(expected[name]), to_rgb(end))).max() < 0.02
+        assert expected["weight"] in style.HEAD_COLOURS

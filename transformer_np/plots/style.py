@@ -21,6 +21,11 @@ from ..support.files import write_atomically
 
 WEIGHTS = "viridis"  # 0 … 1 from dark to bright: perceptually uniform, safe for the colour-blind
 SIGNED = "RdBu_r"  # blue below zero, white at zero, red above
+# Of SIGNED, and of the lines of weights: the pages have them too, in `inspection/explorer/common.css`
+PAGE_COLOURS = {
+    "light": {"neg": "#2166ac", "pos": "#b2182b", "weight": "#0072b2"},
+    "dark": {"neg": "#92c5de", "pos": "#f4a582", "weight": "#56b4e9"},
+}
 SEEN, HIDDEN, HATCH = "#cfe6f5", "#b5b5b5", "#484848"
 RAW, TRAINING, VALIDATION, RATE = "#9ecae1", "#0072b2", "#d55e00", "#009e73"  # the last three: Okabe and Ito
 KEY, QUERY = "key (looked at)", "query (looking)"
