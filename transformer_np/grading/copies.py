@@ -151,7 +151,8 @@ def side_by_side(found):
 
 def _answer(nodes, name, others):
     defined = {n: found for n, found in nodes.items() if n not in others and not _is_import(found[-1])}
-    parts = [nodes[n][-1] for n in nodes if n in reached(defined, [name])]
+    needed = reached(defined, [name])
+    parts = [nodes[n][-1] for n in nodes if n in needed]
     labels = [label for part in parts for label in _labels(part)]
     runs = Counter(tuple(labels[i : i + RUN]) for i in range(len(labels) - RUN + 1))
     return Answer("\n\n".join(map(ast.unparse, dict.fromkeys(parts))), runs)
