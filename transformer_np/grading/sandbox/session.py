@@ -12,9 +12,8 @@ from inspect import signature
 from types import FunctionType
 
 from ...homework.judging.attempt import Crash
-from ...homework.path import all_exercises
 from .keeper import START_SECONDS, Ended, Keeper, Late, NotStarted
-from .package import PACKAGE, Package, always_given
+from .package import PACKAGE, package_for
 from .wire import CHANGEABLE, HEADER, MOST_BYTES, MOST_JSON, one_line, plain_text, unpack
 
 MOST_RESULTS = 64 << 20  # bytes of all results for an exercise
@@ -52,7 +51,7 @@ class Task:
             "drive": drive,
             "parts": exercise.parts,
             "signatures": signatures,
-            "modules": _modules(exercise, needed | of_drive | of_signatures),
+            "modules": package_for(exercise, needed | of_drive | of_signatures),
         }
 
 
@@ -70,20 +69,6 @@ def _pickled(thing):
     buffer = io.BytesIO()
     Pickler(buffer, 5).dump(thing)
     return buffer.getvalue(), needed
-
-
-def _modules(exercise, needed):
-    """The modules that the process of an exercise gets beside those that every process has."""
-    package = Package()
-    for module, name in needed:
-        package.need(module, [name])
-    if package.helps or isinstance(exercise.reference, type):  # it is built from other parts of the library
-        package = Package(library=True)
-        for module, name in needed:
-            package.need(module, [name])
-    always = always_given()
-    found = package.modules(exercise, all_exercises().values())
-    return {name: code for name, code in found.items() if always.get(name) != code}
 
 
 def _signatures(exercise):
