@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from transformer_np.grading.feedback import page
 from transformer_np.grading.formats import gradescope, results_even_if_it_fails
 from transformer_np.grading.grade import Grade
 from transformer_np.grading.people import RosterError, people
-from transformer_np.grading.report import parts_of_mistake, student_report
+from transformer_np.grading.report import cell, parts_of_mistake, student_report
 from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import code_of, read_submission, report_name
 from transformer_np.homework.course import parse_course
@@ -112,6 +113,13 @@ def test_whose_submission_it_is(tmp_path):
         "99": ["Dana Doe_77_assignsubmission_file_.py"], "fay": [], "e.1": ["e.1.py"],
         "adam": ["adam.py"], "stranger": ["stranger.py"],
     }  # fmt: skip
+
+
+def test_letters_and_accents_may_be_apart(tmp_path):
+    """As macOS names files. Letters that only look alike are no other student's."""
+    hand_in(tmp_path / "in", dict.fromkeys(("Mu\u0308ller", "ａda"), SOFTMAX))
+    found = attempts_of(tmp_path, "id\nMüller\nada\n")
+    assert [found["Müller"], found["ada"]] == [["Mu\u0308ller.py"], []]
 
 
 @pytest.mark.parametrize(
@@ -261,6 +269,13 @@ def test_mistakes_made_together_count_for_each_of_them():
     assert parts_of_mistake("softmax", one) == [one]
     assert parts_of_mistake("softmax", "this and that") == ["this and that"]
     assert parts_of_mistake("softmax", None) == []
+
+
+def test_a_cell_is_no_formula():
+    """Some spreadsheets separate columns by semicolons."""
+    for text in ("=1+1", "+1", "-1", "@SUM(1)", "\t=1", "a;=1", "a ;  @b", "＝1"):
+        assert not re.search(r"(^|;\s*)[=+@＝-]", cell(text)), text
+    assert cell("a=b; c - d") == "a=b; c - d"
 
 
 def test_results_json_is_written_even_after_an_error(tmp_path):

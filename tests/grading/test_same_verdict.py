@@ -173,6 +173,7 @@ OTHERS = {
     "a dict": ("relu", lambda x: {"y": x}),
     "an array of objects": ("relu", lambda x: np.maximum(x, 0).astype(object)),
     "an array of texts": ("relu", lambda x: x.astype(str)),
+    "dates": ("relu", lambda x: np.zeros(3, "M8[s]")),
     "a list of rows": ("relu", lambda x: np.maximum(x, 0).tolist()),
     "a masked array": ("relu", lambda x: np.ma.masked_less(x, 0)),
     "a matrix": ("softmax", lambda x, axis=-1: np.asmatrix(np.ones((2, 2)))),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
+from unicodedata import normalize
 
 from ..homework.deadline import local
 from ..support.files import read_bytes
@@ -78,7 +79,7 @@ def _rows(roster):
     """[(line, {column: text})] of a roster."""
     content = read_bytes(roster, "the roster, a CSV file")
     try:
-        lines = content.decode("utf-8-sig").splitlines()
+        lines = normalize("NFC", content.decode("utf-8-sig")).splitlines()
     except UnicodeDecodeError:
         raise RosterError(f"{roster} is not UTF-8") from None
     semicolons = bool(lines) and lines[0].count(";") > lines[0].count(",")
@@ -100,6 +101,7 @@ def _rows(roster):
 
 def _belongs(entry, row, rows):
     """Whether a file or folder belongs to the person of a row: by its pattern, or its name is or contains the id."""
+    entry = normalize("NFC", entry)  # macOS takes letters and accents apart
     stem = re.sub(r"\.(py|ipynb)$", "", entry)
     if row["path"]:
         return any(fnmatchcase(text, row["path"].strip("/")) for text in (entry, stem))

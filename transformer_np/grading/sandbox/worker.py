@@ -37,6 +37,7 @@ def serve(control, wrapped):
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake)
+    limits.hide()
     gc.freeze()  # a collection in a process does not copy the memory that it shares with this one
     child, scratch = None, None
     while True:
