@@ -82,11 +82,11 @@ class Package:
 def package_for(exercise, needed):
     """The modules that the process of an exercise gets beside those that every process has. needed: (module, name) of
     what its inputs are made of"""
-    built = isinstance(exercise.reference, type)
-    for package in (Package(exercise if built else None), Package(exercise)):
+    for parts_of in [exercise] if isinstance(exercise.reference, type) else [None, exercise]:
+        package = Package(parts_of)
         for module, name in needed:
             package.need(module, [name])
-        if built or not package.helps:
+        if not package.helps:
             break
     return {name: code for name, code in package.modules().items() if always_given().get(name) != code}
 
@@ -132,8 +132,13 @@ def _tree_of(file, changed):
     return ast.parse(file.read_bytes())
 
 
+@cache
 def _imports(tree, package):
     """(module of this library, names) for every import in a tree."""
+    return list(_found_imports(tree, package))
+
+
+def _found_imports(tree, package):
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, ()) for alias in node.names if alias.name.partition(".")[0] == PACKAGE)

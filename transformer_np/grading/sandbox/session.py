@@ -8,6 +8,7 @@ import os
 import pickle
 import signal
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from inspect import signature
 from types import FunctionType
 
@@ -40,18 +41,22 @@ class Task:
         self.name = exercise.name
         inputs = [(case.arguments, case.options) for case in trials.cases]
         try:
-            (self.inputs, needed), (drive, of_drive) = _pickled(inputs), _pickled(exercise.drive)
-            signatures, of_signatures = _pickled(_signatures(exercise))
+            (self.inputs, needed), (self._drive, of_drive) = _pickled(inputs), _pickled(exercise.drive)
+            self._signatures, of_signatures = _pickled(_signatures(exercise))
         except Exception as error:
             raise ValueError(f"{self.name}: the inputs of the exercise cannot be sent: {error}") from None
         self.after = [[type(v) for v in (*a, *o.values()) if type(v) in CHANGEABLE] for a, o in inputs]
-        self.message = {
+        self._needed = needed | of_drive | of_signatures
+
+    @cached_property
+    def message(self):
+        return {
             "name": self.name,
             "inputs": self.inputs,
-            "drive": drive,
-            "parts": exercise.parts,
-            "signatures": signatures,
-            "modules": package_for(exercise, needed | of_drive | of_signatures),
+            "drive": self._drive,
+            "parts": self.exercise.parts,
+            "signatures": self._signatures,
+            "modules": package_for(self.exercise, self._needed),
         }
 
 
