@@ -115,6 +115,19 @@ def test_whose_submission_it_is(tmp_path):
     }  # fmt: skip
 
 
+def test_two_of_the_same_name_need_a_path(tmp_path):
+    hand_in(tmp_path / "in", dict.fromkeys(("Ben Doe_1", "Ben Doe_2", "3 and 4"), SOFTMAX))
+    roster = "id,name,path\n1,Ben Doe,{}\n2,Ben Doe,{}\n3,Cem,\n4,Dana,\n"
+    alone = {"Ben Doe_1": ["Ben Doe_1.py"], "Ben Doe_2": ["Ben Doe_2.py"], "3 and 4": ["3 and 4.py"]}
+    assert attempts_of(tmp_path, roster.format("", "")) == {"1": [], "2": [], "3": [], "4": []} | alone
+    (*_, last) = people(tmp_path / "in", tmp_path / "roster.csv")
+    assert last.remark == "could be from 1 or 2: write a path for each into the roster"
+    (tmp_path / "in" / "3 and 4.py").unlink()
+    assert attempts_of(tmp_path, roster.format("*_1", "*_2")) == {
+        "1": ["Ben Doe_1.py"], "2": ["Ben Doe_2.py"], "3": [], "4": [],
+    }  # fmt: skip
+
+
 def test_letters_and_accents_may_be_apart(tmp_path):
     """As macOS names files. Letters that only look alike are no other student's."""
     hand_in(tmp_path / "in", dict.fromkeys(("Mu\u0308ller", "ａda"), SOFTMAX))
@@ -278,9 +291,38 @@ def test_a_cell_is_no_formula():
     assert cell("a=b; c - d") == "a=b; c - d"
 
 
+KEYS = {"score", "max_score", "status", "name", "output", "output_format", "visibility"}
+SINGLE = {  # files: the points for two exercises, words in the output
+    "nothing": ({}, [0, 0], "no file could be read"),
+    "empty": ({"a.py": ""}, [0, 0], ""),
+    "syntax error": ({"a.py": "def softmax(x:\n"}, [0, 0], "could not be loaded"),
+    "a note": ({"notes.txt": "x"}, [0, 0], "no file could be read"),
+    "one of two": ({"a.py": SOFTMAX, "b.ipynb": "{"}, [1, 0], "b.ipynb was skipped: it is not a notebook"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("which", SINGLE)
+def test_results_json_has_the_form_that_gradescope_reads(tmp_path, which):
+    files, points, words = SINGLE[which]
+    hand_in(tmp_path / "in", {})
+    for name, text in files.items():
+        (tmp_path / "in" / name).write_text(text)
+    grade(tmp_path, table=gradescope, single=True)
+    said = json.loads((tmp_path / "g.csv").read_text())
+    assert set(said) == {"score", "output", "output_format", "tests"}
+    assert [test["score"] for test in said["tests"]] == points
+    assert said["score"] == sum(points)
+    assert words in said["output"]
+    for test in said["tests"]:
+        assert set(test) == KEYS
+        assert test["status"] == ("passed" if test["score"] else "failed")
+        assert (test["output_format"], test["visibility"], test["max_score"]) == ("text", "visible", 1)
+
+
 def test_results_json_is_written_even_after_an_error(tmp_path):
     with pytest.raises(ZeroDivisionError), results_even_if_it_fails(tmp_path / "results.json"):
-        raise ZeroDivisionError("division by zero")
+        raise ZeroDivisionError("division by zero \udcff")
     said = json.loads((tmp_path / "results.json").read_text())
     assert "score" not in said
     assert "ZeroDivisionError: division by zero" in said["output"]

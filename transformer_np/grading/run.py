@@ -139,7 +139,7 @@ class Grading:
             timed = [replace(g, days_late=d, factor=f) for g, (d, f) in zip(timed, found, strict=True)]
         best = max(timed, key=lambda grade: grade.points(self.rubric) + grade.extended_points(self.rubric))
         grade = best if self.rubric.attempts == "best" else timed[-1]
-        remarks = grade.remarks if person.on_roster else ("not on the roster", *grade.remarks)
+        remarks = (*filter(None, [person.remark]), *grade.remarks)
         if grade.days_late:
             days = "1 day" if grade.days_late == 1 else f"{grade.days_late} days"
             remarks = (f"{days} late ({grade.known_by}): {100 * grade.factor:g} % of the points", *remarks)
