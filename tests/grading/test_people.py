@@ -159,11 +159,21 @@ def test_what_is_wrong_with_a_roster(tmp_path, roster, told):
     ],
 )
 def test_the_time_of_a_collected_submission(tmp_path, text, when):
-    hand_in(tmp_path / "in", {})
-    hand_in(tmp_path / "in" / "ada", {"a": SOFTMAX})
-    (tmp_path / "in" / "ada" / "timestamp.txt").write_text(text)
-    ((attempt,),) = [person.attempts for person in people(tmp_path / "in")]
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+    folder = hand_in(tmp_path / "in" / "ada" / "sheet1", {"a": SOFTMAX})
+    (folder / "timestamp.txt").write_text(text)
+    ((attempt,),) = [person.attempts for person in people(tmp_path / "in", assignment="sheet1")]
     assert (attempt.when.astimezone(), attempt.known_by) == (when, "timestamp.txt")
+    ((attempt,),) = [person.attempts for person in people(tmp_path / "in" / "ada")]
+    assert attempt.known_by == "file"  # nobody says that nbgrader has written it
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path), lambda path: path.mkdir()])
+def test_a_timestamp_that_is_no_file(tmp_path, make):
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+    make(hand_in(tmp_path / "in" / "ada" / "sheet1", {"a": SOFTMAX}) / "timestamp.txt")
+    ((attempt,),) = [person.attempts for person in people(tmp_path / "in", assignment="sheet1")]
+    assert attempt.known_by == "file"
 
 
 def test_of_several_assignments_one_is_graded(tmp_path):
@@ -175,6 +185,17 @@ def test_of_several_assignments_one_is_graded(tmp_path):
     assert list(read_submission("ada", ada.files).files) == ["1.py"]
     with pytest.raises(ValueError, match="no submission to sheet3"):
         people(tmp_path / "in", assignment="sheet3")
+
+
+@pytest.mark.parametrize("link", ["ben", "ben/sheet1"])
+def test_an_assignment_in_a_link_is_nobodys(tmp_path, link):
+    hand_in(tmp_path / "in", {})
+    for name in ("ada", "ben")[: 1 if link == "ben" else 2]:
+        (tmp_path / "in" / name).mkdir()
+    hand_in(tmp_path / "in" / "ada" / "sheet1", {"a": SOFTMAX})
+    os.symlink(tmp_path / "in" / link.replace("ben", "ada"), tmp_path / "in" / link)
+    (_, (ben,)) = [person.attempts for person in people(tmp_path / "in", assignment="sheet1")]
+    assert read_submission("ben", ben.files).remarks == (f"{Path(link).name} was skipped: it is a link",)
 
 
 @pytest.mark.long

@@ -136,6 +136,13 @@ def test_an_answer_that_changes_its_input_gets_the_verdict_of_check(judge, name,
     assert_the_same(judge, exercise, changing(exercise, which))
 
 
+def test_equal_replies_have_one_verdict_and_others_their_own(judge):
+    exercise = all_exercises()["relu"]
+    right, wrong = exercise.variant(), exercise.variant({next(iter(exercise.mistakes))})
+    first, second, third, fourth = (said(graded(judge, exercise, answer)) for answer in (right, wrong, right, wrong))
+    assert first == third != second == fourth
+
+
 def global_numbers(x, p, rng):
     keep = np.random.random(x.shape) >= p  # noqa: NPY002
     return np.where(keep, x / (1 - p), 0), keep

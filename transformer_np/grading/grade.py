@@ -71,7 +71,7 @@ def read_record(path, student, names):
         handed_in = record["handed in"] and datetime.fromisoformat(record["handed in"])
         remarks, layers = tuple(map(str, record["remarks"])), tuple(map(str, record["layers"]))
         of = Grade(student, verdicts, remarks, layers, dict(record["not loaded"]), "", handed_in, record["known by"])
-        of = replace(of, answers=answers_from(record["answers"]))
+        of = replace(of, answers=answers_from(record.get("answers", {})))
         return of, record["content"], record["rules"], record["seed"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

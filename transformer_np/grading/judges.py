@@ -3,6 +3,7 @@
 The limits are processor time and memory of one verdict, not a clock: they do not depend on the machine's other work.
 """
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -152,7 +153,7 @@ def main():
     limit("RLIMIT_CORE", 0)
     use_exercises(sys.argv[2] or None)
     answers, sys.stdout = os.dup(1), sys.stderr
-    requests, known = sys.stdin.buffer, {}
+    requests, known, seen = sys.stdin.buffer, {}, {}
 
     def verdict(sent):
         name = sent["name"]
@@ -164,9 +165,13 @@ def main():
                 for case, (arguments, options) in zip(trials.cases, inputs, strict=True)
             ]
         trials = known[name]
-        pairs = zip(trials.cases, sent["replies"], strict=True)
-        with np.errstate(all="ignore"):
-            return asdict(judge(trials, [attempt_of(trials.exercise, case, reply) for case, reply in pairs]))
+        key = name, hashlib.sha256(pickle.dumps(sent["replies"])).digest()
+        if key not in seen:  # the verdict depends on nothing but these bytes
+            pairs = zip(trials.cases, sent["replies"], strict=True)
+            with np.errstate(all="ignore"):
+                attempts = [attempt_of(trials.exercise, case, reply) for case, reply in pairs]
+                seen[key] = asdict(judge(trials, attempts))
+        return seen[key]
 
     while length := requests.read(_LENGTH.size):
         sent = pickle.loads(requests.read(*_LENGTH.unpack(length)))

@@ -11,9 +11,9 @@ from unicodedata import normalize
 
 from ..homework.deadline import local
 from ..support.files import read_bytes
-from .submissions import find_submissions
+from .submissions import content_of, find_submissions
 
-TIMESTAMP = "timestamp.txt"  # nbgrader writes it into a collected submission
+TIMESTAMP = "timestamp.txt"  # nbgrader writes it into the folder of an assignment
 UNKNOWN = "not on the roster"
 COLUMNS = ("id", "name", "path", "submitted")
 
@@ -137,12 +137,12 @@ def _time(text, roster, line):
 
 
 def handed_in(path, assignment="", said=None):
-    files = path / assignment if assignment else path
+    files = path / assignment if assignment and not path.is_symlink() else path
     if said is not None:
         return HandIn(path, files, said, "roster")
     try:
-        text = (files / TIMESTAMP).read_text(encoding="utf-8")[:100] if files.is_dir() else ""
-        if text:
+        if assignment:  # otherwise a student may have written it
+            text = content_of(files / TIMESTAMP)[:100].decode()
             return HandIn(path, files, local(_parsed(text)), TIMESTAMP)
     except (OSError, ValueError):
         pass
