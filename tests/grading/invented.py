@@ -21,9 +21,7 @@ def send(content):
         except OSError: pass
 """
 INVENTED = {
-    "packets": (
-        LOADS + PIPES.format("fcntl.fcntl(fd, fcntl.F_SETFL, os.O_DIRECT)") + SOFTMAX + BACKWARD, 0, "disturbed",
-    ),
+    "packets": (LOADS + PIPES.format("fcntl.fcntl(fd, fcntl.F_SETFL, os.O_DIRECT)") + SOFTMAX + BACKWARD, 2, ""),
     "no_blocking": (LOADS + PIPES.format("os.set_blocking(fd, False)") + SOFTMAX + BACKWARD, 2, ""),
     "small_pipe": (LOADS + PIPES.format("fcntl.fcntl(fd, 1031, 4096)") + SOFTMAX + BACKWARD, 2, ""),
     "small_and_not_blocking": (
