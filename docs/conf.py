@@ -49,7 +49,7 @@ html_theme_options = {"top_of_page_buttons": []}
 
 # --- pages ------------------------------------------------------------------------------------------------------------
 
-TASKS = ("classify", "copying", "mlm", "runs", "t5", "text", "translation", "word2vec", "xl")
+TASKS = ("classify", "copying", "mlm", "pretrained_classes", "runs", "t5", "text", "translation", "word2vec", "xl")
 REFERENCE = {  # page: the modules on it
     **{name: [name] for name in ("functional", "masks", "module", "layers", "models", "decoding", "training")},
     "tasks": ["tasks", *(f"tasks.{name}" for name in TASKS)],
