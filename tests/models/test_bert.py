@@ -70,8 +70,8 @@ RELU, GELU_TANH, DROPOUT = {"activation": "relu"}, {"activation": "gelu_tanh"}, 
 @pytest.mark.parametrize(
     ("method", "options"),
     few_of(
-        product(["classify", "mlm_logits"], [RELU, GELU_TANH, DROPOUT]),
-        [("classify", RELU), ("mlm_logits", GELU_TANH), ("classify", DROPOUT)],
+        product(["classify", "mlm_logits", "span_scores"], [RELU, GELU_TANH, DROPOUT]),
+        [("classify", RELU), ("mlm_logits", GELU_TANH), ("classify", DROPOUT), ("span_scores", DROPOUT)],
     ),
 )
 def test_gradients_with_another_activation_and_dropout(make, method, options):

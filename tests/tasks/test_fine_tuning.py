@@ -11,12 +11,12 @@ from transformer_np import cli
 from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Llama, LlamaConfig
 from transformer_np.models.layouts.folder import load_any
-from transformer_np.tasks import fine_tuning, runs
+from transformer_np.tasks import fine_tuning, pretrained_classes, runs
 from transformer_np.tasks.classify import Classifier, ClassifyOptions, ClassifyTask
 from transformer_np.tasks.pretrained_classes import PretrainedClassifier
 from transformer_np.tasks.runs import CHECKPOINT
 from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
-from transformer_np.training import AdamW, Classification
+from transformer_np.training import AdamW, Classification, load_checkpoint
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
 
@@ -277,6 +277,8 @@ def test_a_merged_run_stands_alone(here, capsys, kind):
     (here / kind).rename(here / "gone")
     (here / "run").rename(here / "old")
     after = result.load("new").model
+    old, new = (load_checkpoint(f"{folder}/{CHECKPOINT}")[1] for folder in ("old", "new"))
+    assert {"kind", "vocabulary"} < new.keys() and {name: old[name] for name in new} == new
     ask = "classify" if kind == "bert" else "forward"
     assert np.array_equal(getattr(after, ask)(ids), getattr(before, ask)(ids))
     assert cli.main(["merge", "--model", "new", "--out", "new"]) == 2
@@ -363,6 +365,18 @@ def test_the_answer_in_a_text(here, capsys):
     for given, message in (((question, ""), "text is empty"), (("a " * 20, text), "no room for the second in 16")):
         with pytest.raises(ValueError, match=message):
             PretrainedClassifier.load("answers").answer(*given)
+
+
+def test_an_answer_ends_after_it_begins_and_is_short(here, monkeypatch):
+    write_head(here / "answers", span_head=True)
+    classifier = PretrainedClassifier.load("answers")
+    scores = np.zeros((1, 10, 2))  # [CLS] a cat [SEP], five words, [SEP]
+    scores[0, [8, 5], 0] = 9, 8  # the best beginning lies behind the best end
+    scores[0, [4, 7], 1] = 9, 8
+    monkeypatch.setattr(classifier.model, "span_scores", lambda ids, segments: scores)
+    assert classifier.answer("a cat", "dog cat barks meows loudly")[0] == "cat barks meows"
+    monkeypatch.setattr(pretrained_classes, "LONGEST_ANSWER", 2)
+    assert len(classifier.answer("a cat", "dog cat barks meows loudly")[0].split()) <= 2
 
 
 def test_a_question_to_the_wrong_model(here, capsys):
