@@ -2,8 +2,10 @@
 random arguments of `inspection/samples.py`, and of the functions in CALLS. tests/test_site.py runs them."""
 
 import ast
+import contextlib
 import importlib
 import inspect
+import io
 from pathlib import Path
 
 import numpy as np
@@ -29,8 +31,11 @@ class Session:
         self.lines += [f">>> {first}", *(f"... {more}" for more in rest)]
         if ast.parse(line).body[0].__class__ is not ast.Expr:
             exec(line, self.names)
-        elif (value := eval(line, self.names)) is not None:
-            self.lines.append(repr(value))
+            return
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said):
+            value = eval(line, self.names)
+        self.lines += said.getvalue().splitlines() if value is None else [repr(value)]
 
     def refused(self, function, arguments):
         """A call with one wrong argument, and its error; one of each kind of error."""
@@ -50,6 +55,8 @@ def _wrong(name, value):
     """An argument, spoiled."""
     if isinstance(value, np.ndarray):
         return [f"{name}[..., :-1]", f"{name}.astype(int)"] if value.dtype.kind == "f" else [f"{name} + 0.5"]
+    if isinstance(value, list | str):
+        return [repr(type(value)())]
     return ["-1"] if isinstance(value, int | float) else []
 
 
@@ -79,13 +86,13 @@ def of_function(name):
 def _finished(session, result, function, arguments, *refusing):
     """The lines with the call, the shapes of its results, and refused calls of it or of another."""
     session.type(f"{result} = {function}({', '.join(arguments)})")
-    several = isinstance(session.names[result], tuple)
-    if session.names[result] is None:
-        session.type(f"{result} is None")
-    elif isinstance(session.names[result], list):
+    value = session.names[result]
+    if value is None or (isinstance(value, list | tuple) and len(repr(value)) < 80 and "array" not in repr(value)):
+        session.type(f"print({result})")
+    elif isinstance(value, list):
         session.type(f"len({result})")
     else:
-        session.type(f"[np.shape(part) for part in {result}]" if several else f"np.shape({result})")
+        session.type(f"[np.shape(part) for part in {result}]" if isinstance(value, tuple) else f"np.shape({result})")
     session.refused(*(refusing or (function, arguments)))
     return session.lines
 
@@ -157,6 +164,20 @@ CALLS = {  # {module: {function: {argument: its source}}}
         "sampling_distribution": {"logits": _LOGITS, "temperature": "0.5", "top_k": "3"},
         "generate": {"model": _GPT, "prompt": _SRC, "max_new_tokens": "5", "temperature": "0"},
     },
+    "data": {
+        "pad_batch": {"sequences": "[[5, 6, 7], [8]]"},
+        "shift_right": {"ids": "[5, 6, 7]", "bos_id": "1"},
+        "as_encoder_input": {"ids": "[5, 6, 7]", "max_len": "4"},
+        "mask_tokens": {"ids": "np.array([[2, 5, 6, 3]])", "vocab_size": "9", "rng": "0"},
+        "split_pairs": {"pairs": "[(f'word {i}', f'palavra {i}') for i in range(20)]", "validation": "0.2"},
+        "split_text": {"text": "'to be or not to be ' * 10", "validation": "0.2"},
+        "validation_batches": {"ids": "np.arange(60)", "block_size": "8", "batch_size": "2"},
+        "written_dates": {"size": "5"},
+        "sentiment_sentences": {"size": "600"},
+        "count_spans": {"length": "100", "density": "0.15"},
+        "choose_spans": {"length": "100", "rng": "0"},
+        "corrupt_spans": {"ids": "[5, 6, 7, 8, 9, 10]", "sentinels": "[90, 91, 92]", "rng": "0"},
+    },
     "training": {
         "noam_schedule": {"step": "10", "d_model": "64", "warmup": "300"},
         "cosine_schedule": {"step": "10", "max_lr": "0.002", "min_lr": "0.0", "warmup": "5", "total": "100"},
@@ -168,7 +189,9 @@ CALLS = {  # {module: {function: {argument: its source}}}
 def of_call(module, name):
     """The lines of the example of a function in CALLS."""
     start = f"from transformer_np import {module}, models" if module != "masks" else "from transformer_np import masks"
-    session, given = Session(START[0], start, START[1]), CALLS[module][name]
+    given = CALLS[module][name]
+    random = any("rng." in source for source in given.values())
+    session = Session(START[0], start, *([START[1]] if random else []))
     for argument, source in given.items():
         session.type(f"{argument} = {source}")
     return _finished(session, "result", f"{module}.{name}", list(given))
