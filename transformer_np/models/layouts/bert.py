@@ -10,7 +10,7 @@ from .layout import ACTIVATION_NAMES, Stored, activation, given, refuse, require
 
 MODEL_TYPES, PREFIX = ("bert",), "bert."
 BUFFERS = re.compile(r"embeddings\.(position_ids|token_type_ids)")  # 0, 1, 2, … and 0, 0, 0, …
-HEADS = ("cls.", "classifier.", "qa_outputs.")  # of tasks, unless the model has them
+HEADS = {"cls.seq_relationship.": "the next sentence", "cls.predictions.": "masked words", "classifier.": "classes"}
 
 MLM_HEAD = {
     "cls.predictions.transform.dense.weight": Stored(("mlm_head.linear.w",), transposed=True),
