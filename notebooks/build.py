@@ -10,7 +10,7 @@ For authors of notebooks:
 - The text is notebooks/text/NN_name.md; transformer_np/notebooks/texts.py says how it is read. Edit that, never the
   .ipynb. `transformer-np start` makes the students' copies from the same texts.
 - It runs in an empty temporary folder, on one thread of the matrix library, with the installed transformer_np, and has
-  240 seconds in all. A file it writes is gone afterwards; nothing but the package can be read.
+  600 seconds in all. A file it writes is gone afterwards; nothing but the package can be read.
 - `--check` compares the text and the HTML of every output, number by number: two numbers agree within 0.1 %, or within
   one unit of the last decimal printed, or if both are below 1e-6. Whole numbers below 1000 must be equal. Of a picture
   it asks only that it is there. So that another processor passes:
@@ -54,7 +54,7 @@ from transformer_np.notebooks.outputs import minutes, pieces, text_difference
 from transformer_np.notebooks.texts import METADATA, as_notebook, number, read_cells, shown
 
 HERE = Path(__file__).resolve().parent
-SECONDS = 240  # for one notebook, also on a busy machine: against what hangs
+SECONDS = 600  # for one notebook, also on a busy machine: against what hangs
 NUDGE_SECONDS = 5
 MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
