@@ -8,6 +8,7 @@ nothing computed before it is left unused: otherwise it would only avoid a mista
 
 import ast
 import copy
+from collections import Counter
 from dataclasses import replace
 from difflib import SequenceMatcher
 
@@ -42,7 +43,7 @@ def with_borrowed(edits, trials, family, number, any_shape, without=()):
     edits = [edit for edit in edits if not _is_odd_sign(edit, own, right)]
     found, made = [], {}
     for tree in family.trees.values():
-        names, alike = Names(tree), {}
+        names, alike, used = Names(tree), {}, _used(tree)
         for parent, field, index, node, is_size in places(tree, without):
             if (is_size and not any_shape) or not _is_replaceable(node, parent, field):
                 continue
@@ -63,7 +64,7 @@ def with_borrowed(edits, trials, family, number, any_shape, without=()):
                     continue
                 for what, whole in _combined(kind, node, made[key], before, right.of[other]):
                     written = ast.unparse(whole)
-                    if written in seen or _leaves_unused(family, tree, names, node, whole):
+                    if written in seen or _leaves_unused(family, names, used, node, whole):
                         continue
                     seen.add(written)
                     near = SequenceMatcher(None, text, written, autojunk=False).quick_ratio()
@@ -144,15 +145,14 @@ def _is_float(value):
     return _is_number(value) and np.asarray(value).dtype.kind == "f"
 
 
-def _leaves_unused(family, tree, names, node, new):
-    """Whether a variable, or a function of the student's file, is no longer used if a node is replaced."""
-    lost = _used(node) - _used(new)
-    if not lost:
-        return False
-    computed = {name for first in names.first.values() for name in first} - names.parameters
-    inside = {id(n) for n in ast.walk(node)}
-    elsewhere = {_key(n) for n in ast.walk(tree) if id(n) not in inside and _key(n)}
-    return any((name in computed or name in family.trees) and name not in elsewhere for name in lost)
+def _leaves_unused(family, names, used, node, new):
+    """Whether a variable, or a function of the student's file, is no longer used if a node is replaced.
+
+    used: how often each name is read in the whole function
+    """
+    inside, after = _used(node), _used(new)
+    lost = [name for name, times in inside.items() if times == used[name] and name not in after]
+    return any(name in family.trees or name in names.computed for name in lost)
 
 
 def _key(node):
@@ -160,7 +160,7 @@ def _key(node):
 
 
 def _used(node):
-    return {_key(n) for n in ast.walk(node)} - {""}
+    return Counter(filter(None, map(_key, ast.walk(node))))
 
 
 def _same(some, others):
@@ -173,6 +173,8 @@ def _equal(a, b):
             return False
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape or (a.dtype == bool) != (b.dtype == bool) or {a.dtype.kind, b.dtype.kind} - set("biuf"):
+            return False
+        if a.size and abs(float(a.flat[0]) - float(b.flat[0])) > 1e-4 * (1 + abs(float(b.flat[0]))):
             return False
         return bool(np.allclose(a, b, rtol=1e-5, atol=1e-7, equal_nan=True))
     if isinstance(a, int | float) and isinstance(b, int | float):
@@ -205,7 +207,7 @@ class _Values:
             attempt(trials.exercise, answer, trials.cases[number])
         self.definitions = {tree: _definitions(tree) for tree in originals.values()}
         self.tree_of = {node: tree for tree in originals.values() for node in ast.walk(tree)}
-        self._loads = {}
+        self._loads, self._known = {}, {}
         self.expressions = [
             node for node in self.of
             if not isinstance(node, ast.Name | ast.Constant) and any(map(_key, ast.walk(node)))
@@ -220,6 +222,14 @@ class _Values:
             return value
 
         return tapped
+
+    def _is(self, values, others, change=""):
+        """Whether two lists of values are equal, the second after a change; both lists live as long as this object."""
+        key = id(values), id(others), change
+        if key not in self._known:
+            changed = _changed(change, others) if change else others
+            self._known[key] = bool(changed) and _same(values, changed)
+        return self._known[key]
 
     def loads(self, tree, names):
         """{name: [values at each place where a variable is read]}, None for a parameter that is not used at all;
@@ -250,7 +260,12 @@ class _Values:
         replaced = {}
         for part in (n for n in ast.walk(node) if isinstance(n, ast.Attribute) and _key(n.value) == "self"):
             for other, kinds in loads.items():
-                if other and other.startswith("self.") and any(_same(self.of.get(part, ()), kind) for kind in kinds):
+                if (
+                    other
+                    and other.startswith("self.")
+                    and part in self.of
+                    and any(self._is(self.of[part], kind) for kind in kinds)
+                ):
                     replaced[id(part)] = expression(other)
         for name in (n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id not in bound):
             if name.id == "self":
@@ -278,7 +293,9 @@ class _Values:
         if name.id in loads[None] and self.definitions[self.tree_of[name]].get(name.id) == "":
             return ast.Name(name.id, ast.Load())
         known = {other: kinds for other, kinds in loads.items() if other}
-        same = [other for other, kinds in known.items() if kinds is None or any(_same(values, kind) for kind in kinds)]
+        same = [
+            other for other, kinds in known.items() if kinds is None or any(self._is(values, kind) for kind in kinds)
+        ]
         if name.id in same:
             return ast.Name(name.id, ast.Load())
         same = [other for other in same if known[other]]
@@ -286,7 +303,7 @@ class _Values:
             return expression(same[-1])
         for other, kinds in known.items():
             for text in _CHANGES:
-                if any(_same(values, changed) for kind in kinds or () if (changed := _changed(text, kind))):
+                if any(self._is(values, kind, text) for kind in kinds or ()):
                     new = expression(text)
                     places = [id(n) for n in ast.walk(new) if _key(n) == "x"]
                     return _with_names(new, dict.fromkeys(places, expression(other)))

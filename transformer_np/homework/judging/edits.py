@@ -238,6 +238,7 @@ class Names:
         self.tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.If)]
         every = {name for first in self.first.values() for name in first}
         self.others = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - every  # not of a function
+        self.computed = every - self.parameters
         self.attributes = sorted(
             {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and _is_name(n.value, "self")}
         )
@@ -343,7 +344,7 @@ def _exchanged(tree):
             used.setdefault(node.id, []).append((node, parent, field, index))
     for a, b in combinations([arg.arg for arg in tree.args.args if arg.arg in used], 2):
         both = [(place, ast.Name(other, ast.Load())) for one, other in ((a, b), (b, a)) for place in used[one]]
-        first, *others = [Edit("name", 1, *place, new) for place, new in both]
+        first, *others = [Edit("name", 0.4, *place, new) for place, new in both]
         yield replace(first, also=tuple(others))
 
 

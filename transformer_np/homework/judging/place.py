@@ -19,8 +19,8 @@ from .judge import Finding
 
 MOST_EDITS = 750
 WORK = 600_000  # calls that the interpreter counts, in all edited answers together
-OF_AN_EDIT = 600  # as many calls take as long as making it
-MOST_FIRST, MOST_SECOND = 2, 250  # of two edits
+OF_AN_EDIT = 400  # as many calls take as long as making it, beside one for each node of the code
+MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
 LARGE = 5000  # numbers in the arguments of a case
 NUMBERS_OF_A_CALL = 10  # as many numbers in the arguments take as long as a call
@@ -95,8 +95,10 @@ class _Search:
         family.most_steps = 2 * self._usual + MORE_STEPS
         work = calls_in(lambda: attempt(trials.exercise, family.answer, case))
         work += sum(array.size for array in arrays_of(case)) // NUMBERS_OF_A_CALL
-        self.left = min(MOST_EDITS, max(20, WORK // (work + OF_AN_EDIT)))  # edits that may be tried
-        self._of_a_case = work / (work + OF_AN_EDIT)  # the share of one case in the work for an edit
+        of_edit = OF_AN_EDIT + sum(1 for tree in family.trees.values() for _ in ast.walk(tree))  # compiling it
+        self.left = min(MOST_EDITS, max(20, WORK // (work + of_edit)))  # edits that may be tried
+        self._most = self.left
+        self._of_a_case = work / (work + of_edit)  # the share of one case in the work for an edit
 
     def _steps(self):
         """The most steps that the loops of the answer take in a case."""
@@ -182,7 +184,7 @@ class _Search:
     def partly_right(self):
         """(edit, Findings with it) of the edits that make most of the wrong results right."""
         better, self._better = sorted(self._better, key=lambda item: -item[0]), []
-        self.left = MOST_SECOND if better else 0
+        self.left = min(MOST_SECOND, self._most // 2) * min(len(better), MOST_FIRST)
         for _, edit, found in better[:MOST_FIRST]:
             yield edit, found
 
