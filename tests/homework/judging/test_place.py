@@ -160,3 +160,21 @@ def test_what_is_all_wrong_has_no_line(verdict_on):
     verdict = verdict_on("layer_norm_backward", code)
     assert verdict.line is None
     assert "Here, line" not in verdict.message
+
+
+def test_an_edit_that_doubles_a_list_in_every_step_is_given_up(verdict_on):
+    verdict = verdict_on(
+        "apply_merges",
+        """
+        def apply_merges(ids, merges):
+            ids = list(ids)
+            for pair, new in sorted(merges.items(), key=lambda item: item[1]):
+                i = len(ids) - 2
+                while i >= 0:
+                    if i + 1 < len(ids) and (ids[i], ids[i + 1]) == pair:
+                        ids = ids[:i] + [new] + ids[i + 2 :]
+                    i -= 1
+            return ids
+        """,
+    )
+    assert verdict.misconception == "merged from right to left"

@@ -2,6 +2,7 @@
 
 import ast
 import linecache
+import sys
 import warnings
 from types import CodeType, FunctionType
 
@@ -10,12 +11,13 @@ import numpy as np
 from .attempt import is_students
 from .edits import STEP
 
-MOSTSTEPS = 20_000  # of all loops of one call: an edit may make a loop endless
+MOST_NUMBERS, MOST_ITEMS = 3_000_000, 100_000  # in a variable of a loop
+MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
 NUDGE = "_slightly_different"
 
 
 class Endless(Exception):
-    """A loop of an edited answer took more than MOSTSTEPS steps."""
+    """A loop of an edited answer took more than MOST_STEPS steps."""
 
 
 class Family:
@@ -27,7 +29,7 @@ class Family:
 
     def __init__(self, answer, of_student=True):
         self.answer, self.trees, self.lines, self.given = answer, {}, [], {}
-        self.most_steps = MOSTSTEPS
+        self.most_steps = MOST_STEPS
         self.file = _file_of(answer, of_student)
         self.space = _space_of(answer)
         if self.file is None or self.space is None:
@@ -91,8 +93,15 @@ class _Steps:
 
     def __call__(self):
         self.left -= 1
-        if self.left < 0:
+        if self.left < 0 or any(map(_is_large, sys._getframe(1).f_locals.values())):
             raise Endless
+
+
+def _is_large(value):
+    """Whether a variable of a loop has grown beyond measure, such as a list that doubles in every step."""
+    if isinstance(value, np.ndarray):
+        return value.size > MOST_NUMBERS
+    return isinstance(value, list | str | tuple) and len(value) > MOST_ITEMS
 
 
 def _file_of(answer, of_student):
