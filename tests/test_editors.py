@@ -112,7 +112,7 @@ WRONG = {  # what an editor should underline
 }
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_pyright_has_no_false_errors_and_knows_the_types(tmp_path):
     blocks = {
         Path(page).stem.replace("-", "_"): re.findall(

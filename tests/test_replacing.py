@@ -92,7 +92,7 @@ def test_gradients_with_a_value_of_each_kind_replaced(name, rng):
         check_replaced(model, inputs, value, rng, is_constant=False)
 
 
-@pytest.mark.long
+@pytest.mark.release
 @pytest.mark.parametrize("is_constant", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_gradients_with_every_value_replaced(name, is_constant, rng):

@@ -49,7 +49,7 @@ def shape_of(axes):
 def test_the_docstring_says_the_shapes(name, rng):
     """The axes that it gives an argument are those of `@shapes`, and the results have those behind the arrow."""
     given, function = arguments_of(name, rng), F.FUNCTIONS[name]
-    before, _, after = function.__doc__.partition("  ->  ")
+    before, after = re.split(r"\s->  ", function.__doc__, maxsplit=1)
     said = {array: shape_of(axes) for array, axes in ARRAY.findall(" ".join(before.split()))}
     arrays = {
         array: values.shape for array, values in given.items() if array in getattr(getattr(F, name), "shapes", {})

@@ -67,7 +67,7 @@ def make(rng):
     return lambda name, **changes: model_of(class_of(name), rng, **OPTIONS[name] | changes)
 
 
-@pytest.mark.parametrize("entries", [1, pytest.param(8, marks=pytest.mark.long)])
+@pytest.mark.parametrize("entries", [1, pytest.param(8, marks=pytest.mark.release)])
 @pytest.mark.parametrize("name", OPTIONS)
 def test_the_contract(make, name, entries):
     """All that the package asks of a model, the gradients of every parameter among it, and nothing to advise."""

@@ -359,6 +359,8 @@ def test_principal_components(rng):
     covariance = np.cov((base - base.mean(axis=0)).T)
     assert explained.sum() == pytest.approx(1)
     assert explained == pytest.approx(np.linalg.eigvalsh(covariance)[::-1] / np.trace(covariance))
+    _, (first,) = plots.principal_components(vectors, count=1)
+    assert first == pytest.approx(explained[0])  # of all variance, not of what is drawn
     distances = [np.linalg.norm(x[:, None] - x, axis=-1) for x in (base, points)]
     np.testing.assert_allclose(*distances, atol=1e-9)
     again, _ = plots.principal_components(vectors[::-1])

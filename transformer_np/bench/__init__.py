@@ -2,7 +2,7 @@
 
 `races` defines the contestants of each race, `measure` runs them in turn, each in its own process (`contestants`, with
 `child` inside), `profile` times the parts of one step, `report` formats the results. The work of the contestants is in
-`work` and, for PyTorch, in `torch_work`. `whole` runs the whole command `train gpt` and PyTorch's script `torch_train`.
+`work` and, for PyTorch, in `torch_work`. `whole` runs whole training commands and PyTorch's script `torch_train`.
 `tasks` measures what is learned, not how fast.
 
 The command line loads this file, so it contains only names.
@@ -19,7 +19,10 @@ WHAT = {
     **TRAINING,
     "generate": "text from the gpt with and without cache, batch 1",
     "train": "the whole command `train gpt`, 1,000 steps, with start, data, validation and saving",
+    "translate": "the whole command `train translate`, 800 steps",
+    "classify": "the whole command `train classify`, 600 steps",
     "tasks": "how well `train translate` learns to sort, reverse, copy, shift letters, write dates and add",
     "attention": "forward and backward, batch 4, 8 heads of 64, 512 to 4096 tokens",
 }
+WHOLE = ("train", "translate", "classify")
 DEFAULT = ("small", "gpt", "bert", "xl", "generate")  # takes about two minutes

@@ -1,16 +1,24 @@
-"""Train a GPT on a text with PyTorch, as a separate script: the same task as `transformer-np train gpt`.
+"""Train with PyTorch, as a separate script: the same task as `transformer-np train gpt`, `translate` or `classify`.
 
-    python -P torch_train.py --text FILE --steps N --out DIR
+    python -P torch_train.py gpt --text FILE --steps N --out DIR
+    python -P torch_train.py translate --pairs FILE --steps N --out DIR
+    python -P torch_train.py classify --data FILE --steps N --out DIR
 
-It reads the text, learns its characters, trains, validates and saves. Shape, optimizer, schedule and validation are
-those of `train gpt`; the initial weights are GPT-2's. PyTorch has its defaults: eager, all cores, fused attention; GELU
-is exact, as in nanoGPT. The script imports nothing from this package, so that its startup time is PyTorch's own.
+It reads the data, learns their characters or words, trains, validates, measures what ours measures, and saves. Shapes,
+optimizers, schedules and validation are those of our commands; the texts of a batch are random ones. PyTorch has its
+defaults: eager, all cores, fused attention; GELU is exact, as in nanoGPT. The script imports nothing from this package,
+so that its startup time is PyTorch's own.
 """
 
 import argparse
 import math
+import random
+import re
 import time
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
@@ -20,6 +28,41 @@ BLOCK, BATCH, LAYERS, HEADS, D = 64, 12, 4, 4, 128
 LR, MIN_LR, WARMUP, BETAS, WEIGHT_DECAY, CLIP = 2e-3, 1e-4, 100, (0.9, 0.99), 0.1, 1.0
 STD = 0.02 * math.sqrt(768 / D)
 VALIDATION_ROWS, VALIDATION_SHARE, SAVE_SECONDS = 16, 0.04, 60.0
+TRANSLATOR = {"d": 64, "heads": 4, "layers": 2, "d_ff": 256, "dropout": 0.1, "longest": 128}
+CLASSIFIER = {"d": 64, "heads": 4, "layers": 2, "d_ff": 128, "dropout": 0.3, "longest": 128}
+TRANSLATE = {"batch": 64, "warmup": 300, "smoothing": 0.1}
+CLASSIFY = {"batch": 64, "lr": 1e-3, "warmup": 100, "smoothing": 0.2, "weight_decay": 0.01}
+PAD, BOS, EOS, UNK = 0, 1, 2, 3  # [CLS] and [SEP] are BOS and EOS
+
+
+@dataclass
+class Work:
+    """What `train` needs of a task: loss() is that of the next batch, validate(sample) a mean over validation data,
+    measure() a share of the test data."""
+
+    model: nn.Module
+    optimizer: torch.optim.Optimizer
+    rate: Any  # of a step
+    loss: Any
+    validate: Any
+    measure: Any = None
+
+
+def decayed(model, weight_decay, **options):
+    """AdamW with weight decay for the matrices alone."""
+    groups = [[p for p in model.parameters() if (p.dim() >= 2) == matrix] for matrix in (True, False)]
+    decays = zip(groups, (weight_decay, 0.0), strict=True)
+    return torch.optim.AdamW([{"params": params, "weight_decay": decay} for params, decay in decays], **options)
+
+
+def cosine(step, steps, lr, lowest=0.0, warmup=WARMUP):
+    warmup = min(warmup, steps // 2)
+    if step <= warmup:
+        return lr * step / warmup
+    return lowest + 0.5 * (1 + math.cos(math.pi * (step - warmup) / max(1, steps - warmup))) * (lr - lowest)
+
+
+# --- GPT --------------------------------------------------------------------------------------------------------------
 
 
 class Block(nn.Module):
@@ -76,66 +119,253 @@ def windows(ids):
     return batches
 
 
-@torch.no_grad()
-def validate(model, batches):
-    total = sum(model.loss(ids, targets).item() * targets.numel() for ids, targets in batches)
-    return total / sum(targets.numel() for _, targets in batches)
+def gpt(path, steps, every):
+    text, validation, vocab_size = encoded(path)
+    held_out = windows(validation)
+    most = 3 * VALIDATION_SHARE * every * BATCH * BLOCK  # tokens, as in `transformer-np train`
+    few = held_out[:: math.ceil(len(validation) / most)]
+    model = GPT(vocab_size)
+
+    def loss():
+        starts = torch.randint(len(text) - BLOCK, (BATCH, 1))
+        tokens = text[starts + torch.arange(BLOCK + 1)]
+        return model.loss(tokens[:, :-1], tokens[:, 1:])
+
+    def validate(sample):
+        batches = few if sample else held_out
+        total = sum(model.loss(ids, targets).item() * targets.numel() for ids, targets in batches)
+        return total / sum(targets.numel() for _, targets in batches)
+
+    optimizer = decayed(model, WEIGHT_DECAY, lr=LR, betas=BETAS)
+    return Work(model, optimizer, lambda step: cosine(step, steps, LR, MIN_LR), loss, validate)
 
 
-def learning_rate(step, steps):
-    warmup = min(WARMUP, steps // 2)
-    if step <= warmup:
-        return LR * step / warmup
-    share = (step - warmup) / max(1, steps - warmup)
-    return MIN_LR + 0.5 * (1 + math.cos(math.pi * share)) * (LR - MIN_LR)
+# --- texts of words ---------------------------------------------------------------------------------------------------
+
+
+def rows_of(path):
+    """The two columns of a file: eight tenths to learn from, a tenth for validation, a tenth for the test."""
+    rows = [line.split("\t") for line in Path(path).read_text(encoding="utf-8").splitlines()]
+    random.Random(0).shuffle(rows)
+    tenth = len(rows) // 10
+    return rows[2 * tenth :], rows[:tenth], rows[tenth : 2 * tenth]
+
+
+def words(text):
+    return re.findall(r"\w+(?:[-']\w+)*|[^\w\s]", text)
+
+
+def vocabulary(texts):
+    """{word: id} of the words that occur more than once."""
+    counts = Counter(word for text in texts for word in words(text))
+    return {word: i for i, word in enumerate((w for w, n in counts.most_common() if n > 1), start=UNK + 1)}
+
+
+def padded(texts):
+    return nn.utils.rnn.pad_sequence([torch.tensor(ids) for ids in texts], batch_first=True, padding_value=PAD)
+
+
+def shuffled(rows, size):
+    """Batches of random rows without end, every row once an epoch."""
+    while True:
+        order = torch.randperm(len(rows)).tolist()
+        for start in range(0, len(order), size):
+            yield [rows[i] for i in order[start : start + size]]
+
+
+def mean_loss(rows, loss, size=128):
+    """The mean of a loss over all rows, as many at a time as in ours."""
+    parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+    return sum(loss(part).item() * len(part) for part in parts) / len(rows)
+
+
+# --- translation ------------------------------------------------------------------------------------------------------
+
+
+class Translator(nn.Module):
+    """The model of 2017 in the small size of `train translate`."""
+
+    def __init__(self, source_size, target_size, d, heads, layers, d_ff, dropout, longest):
+        super().__init__()
+        self.d = d
+        self.source, self.target = (nn.Embedding(size, d, padding_idx=PAD) for size in (source_size, target_size))
+        for embedding in (self.source, self.target):
+            nn.init.normal_(embedding.weight, std=d**-0.5)
+        self.transformer = nn.Transformer(d, heads, layers, layers, d_ff, dropout, batch_first=True)
+        self.transformer.encoder.enable_nested_tensor = False
+        self.output, self.dropout = nn.Linear(d, target_size), nn.Dropout(dropout)
+        angles = torch.arange(longest)[:, None] / 10000 ** (torch.arange(0, d, 2) / d)
+        self.register_buffer("positions", torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(1))
+
+    def enter(self, embedding, ids):
+        return self.dropout(embedding(ids) * self.d**0.5 + self.positions[: ids.shape[1]])
+
+    def forward(self, source, target):
+        """source (B, S), target (B, T) from <bos> on  ->  logits (B, T, V)"""
+        hidden = self.transformer(
+            self.enter(self.source, source),
+            self.enter(self.target, target),
+            tgt_mask=torch.ones(target.shape[1], target.shape[1], dtype=torch.bool).triu(1),
+            src_key_padding_mask=source == PAD,
+            tgt_key_padding_mask=target == PAD,
+            memory_key_padding_mask=source == PAD,
+        )
+        return self.output(hidden)
+
+    def greedy(self, source):
+        """The translations of a batch, all ended at its longest."""
+        ids = torch.full((len(source), 1), BOS)
+        while ids.shape[1] < 2 * source.shape[1] + 10 and not (ids == EOS).any(dim=1).all():
+            ids = torch.cat((ids, self(source, ids)[:, -1:].argmax(dim=-1)), dim=1)
+        return ids
+
+
+def translate(path, steps, every):
+    parts = rows_of(path)
+    numbers = [vocabulary(row[side] for row in parts[0]) for side in (0, 1)]
+    train, validation, test = ([_numbered(row, numbers) for row in part] for part in parts)
+    model = Translator(*(len(number) + 4 for number in numbers), **TRANSLATOR)
+    batches = shuffled(train, TRANSLATE["batch"])
+
+    def loss(rows, smoothing=0.0):
+        source, target = padded([row[0] for row in rows]), padded([[BOS, *row[1], EOS] for row in rows])
+        logits, wanted = model(source, target[:, :-1]).flatten(0, 1), target[:, 1:].flatten()
+        return F.cross_entropy(logits, wanted, ignore_index=PAD, label_smoothing=smoothing)
+
+    def exact():
+        right = 0
+        for start in range(0, min(500, len(test)), 128):
+            rows = test[start : min(500, start + 128)]
+            for (_, wanted), ids in zip(rows, model.greedy(padded([row[0] for row in rows])).tolist(), strict=True):
+                right += ids[1 : [*ids, EOS].index(EOS)] == wanted
+        return right / min(500, len(test))
+
+    return Work(
+        model,
+        torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9),
+        lambda step: model.d**-0.5 * min(step**-0.5, step * TRANSLATE["warmup"] ** -1.5),
+        lambda: loss(next(batches), smoothing=TRANSLATE["smoothing"]),
+        lambda sample: mean_loss(validation, loss),
+        exact,
+    )
+
+
+def _numbered(row, numbers):
+    return [[number.get(word, UNK) for word in words(text)] for text, number in zip(row, numbers, strict=True)]
+
+
+# --- classification ---------------------------------------------------------------------------------------------------
+
+
+class Classifier(nn.Module):
+    """A BERT in the small size of `train classify`, which reads [CLS]."""
+
+    def __init__(self, size, classes, d, heads, layers, d_ff, dropout, longest):
+        super().__init__()
+        self.token, self.position = nn.Embedding(size, d, padding_idx=PAD), nn.Embedding(longest, d)
+        self.norm, self.dropout = nn.LayerNorm(d), nn.Dropout(dropout)
+        layer = nn.TransformerEncoderLayer(d, heads, d_ff, dropout, "gelu", batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.pooler, self.classes = nn.Linear(d, d), nn.Linear(d, classes)
+        for name, parameter in self.named_parameters():
+            if parameter.dim() == 2 and not name.startswith("encoder"):
+                nn.init.normal_(parameter, std=0.02)
+
+    def forward(self, ids):
+        """ids (B, S) from [CLS] on  ->  logits (B, C)"""
+        x = self.dropout(self.norm(self.token(ids) + self.position(torch.arange(ids.shape[1]))))
+        first = self.encoder(x, src_key_padding_mask=ids == PAD)[:, 0]
+        return self.classes(self.dropout(torch.tanh(self.pooler(first))))
+
+
+def classify(path, steps, every):
+    parts = rows_of(path)
+    labels = sorted({label for label, _ in parts[0]})
+    number = vocabulary(text.lower() for _, text in parts[0])
+
+    def encode(row):
+        ids = [number.get(word, UNK) for word in words(row[1].lower())]
+        return [BOS, *ids[: CLASSIFIER["longest"] - 2], EOS], labels.index(row[0])
+
+    train, validation, test = ([encode(row) for row in part] for part in parts)
+    model = Classifier(len(number) + 4, len(labels), **CLASSIFIER)
+    batches = shuffled(train, CLASSIFY["batch"])
+
+    def loss(rows, smoothing=0.0):
+        return F.cross_entropy(
+            model(padded([row[0] for row in rows])), torch.tensor([row[1] for row in rows]), label_smoothing=smoothing
+        )
+
+    def accuracy():
+        parts = [test[start : start + 128] for start in range(0, len(test), 128)]
+        found = [model(padded([row[0] for row in part])).argmax(dim=1) for part in parts]
+        return (torch.cat(found) == torch.tensor([row[1] for row in test])).float().mean().item()
+
+    return Work(
+        model,
+        decayed(model, CLASSIFY["weight_decay"]),
+        lambda step: cosine(step, steps, CLASSIFY["lr"], warmup=CLASSIFY["warmup"]),
+        lambda: loss(next(batches), smoothing=CLASSIFY["smoothing"]),
+        lambda sample: mean_loss(validation, loss),
+        accuracy,
+    )
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+
+def train(work, steps, every, out):
+    """Train, and print the validation loss and what the task measures; the checkpoint goes to the folder `out`."""
+    out.mkdir(parents=True, exist_ok=True)
+
+    @torch.no_grad()
+    def validated(sample=False):
+        work.model.eval()
+        found = work.validate(sample)
+        work.model.train()
+        return found
+
+    def save(step):
+        state = {"model": work.model.state_dict(), "optimizer": work.optimizer.state_dict(), "step": step}
+        torch.save(state, out / "checkpoint.pt")
+
+    begun = saved = time.perf_counter()
+    for step in range(1, steps + 1):
+        for group in work.optimizer.param_groups:
+            group["lr"] = work.rate(step)
+        loss = work.loss()
+        work.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(work.model.parameters(), CLIP)
+        work.optimizer.step()
+        if step % every == 0 and step < steps:
+            print(f"step {step}: validation loss {validated(sample=True):.4f}", flush=True)
+        if time.perf_counter() - saved >= SAVE_SECONDS:
+            save(step)
+            saved = time.perf_counter()
+    lost = validated()
+    save(steps)
+    if work.measure is not None:
+        work.model.eval()
+        with torch.no_grad():
+            print(f"of the test data {work.measure():.1%} right")
+    print(f"wall time {time.perf_counter() - begun:.1f} s")
+    print(f"validation loss {lost:.4f}")
+
+
+TASKS = {"gpt": gpt, "translate": translate, "classify": classify}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--text", required=True)
+    parser.add_argument("task", choices=TASKS)
+    parser.add_argument("--text", "--pairs", "--data", dest="data", required=True)
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
     torch.manual_seed(0)
-    train, validation, vocab_size = encoded(args.text)
-    held_out = windows(validation)
     every = max(100, args.steps // 10)
-    most = 3 * VALIDATION_SHARE * every * BATCH * BLOCK  # tokens, as in `transformer-np train`
-    sample = held_out[:: math.ceil(len(validation) / most)]
-
-    model = GPT(vocab_size)
-    groups = [[p for p in model.parameters() if (p.dim() >= 2) == matrix] for matrix in (True, False)]
-    optimizer = torch.optim.AdamW(
-        [{"params": params, "weight_decay": decay} for params, decay in zip(groups, (WEIGHT_DECAY, 0.0), strict=True)],
-        lr=LR,
-        betas=BETAS,
-    )
-    args.out.mkdir(parents=True, exist_ok=True)
-
-    def save(step):
-        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step}
-        torch.save(state, args.out / "checkpoint.pt")
-
-    begun = saved = time.perf_counter()
-    for step in range(1, args.steps + 1):
-        for group in optimizer.param_groups:
-            group["lr"] = learning_rate(step, args.steps)
-        starts = torch.randint(len(train) - BLOCK, (BATCH, 1))
-        tokens = train[starts + torch.arange(BLOCK + 1)]
-        loss = model.loss(tokens[:, :-1], tokens[:, 1:])
-        optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), CLIP)
-        optimizer.step()
-        if step % every == 0 and step < args.steps:
-            print(f"step {step}: validation loss {validate(model, sample):.4f} on a sample", flush=True)
-        if time.perf_counter() - saved >= SAVE_SECONDS:
-            save(step)
-            saved = time.perf_counter()
-    lost = validate(model, held_out)
-    save(args.steps)
-    print(f"wall time {time.perf_counter() - begun:.1f} s")
-    print(f"validation loss {lost:.4f}")
+    train(TASKS[args.task](args.data, args.steps, every), args.steps, every, args.out)
 
 
 if __name__ == "__main__":

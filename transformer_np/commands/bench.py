@@ -3,7 +3,7 @@ import json
 import sys
 from importlib.util import find_spec
 
-from ..bench import DEFAULT, TRAINING, WHAT
+from ..bench import DEFAULT, TRAINING, WHAT, WHOLE
 from ..support.progress import note
 from . import COMMANDS, add_command, add_quiet, check_writable, number_of_workers, positive_number
 
@@ -38,14 +38,16 @@ def add_parser(subparsers):
         "--rounds",
         type=positive_number,
         metavar="N",
-        help="turns per contestant (default: 7; for `train`: 3; for `tasks`: 2 seeds)",
+        help="turns per contestant (default: 7; for whole commands: 3; for `tasks`: 2 seeds)",
     )
     parser.add_argument("--quick", action="store_true", help="3 short turns per contestant: rough numbers")
     parser.add_argument(
         "--plain", action="store_true",
         help="include attention that holds all weights for 4096 tokens, which takes about 10 GB",
     )  # fmt: skip
-    parser.add_argument("--text", metavar="FILE", help="the text of `train` (default: the built-in text)")
+    parser.add_argument(
+        "--text", metavar="FILE", help="the data of `train`, `translate` or `classify` (default: the built-in ones)"
+    )
     parser.add_argument("--json", metavar="FILE", help="write all measurements, including the time of every turn")
     add_quiet(parser)
 
@@ -57,8 +59,11 @@ def run(args):
         raise ValueError("--profile measures only this package: leave out --against")
     if args.profile and not set(args.what) <= TRAINING.keys():
         raise ValueError(f"--profile needs training steps: WHAT must be among {', '.join(TRAINING)}")
-    if args.text and "train" not in args.what:
-        raise ValueError("--text is only for `train`: add train to WHAT, or leave out --text")
+    whole = [name for name in WHOLE if name in args.what]
+    if args.text and len(whole) != 1:
+        raise ValueError(
+            f"--text is the data of one of {', '.join(WHOLE)}: WHAT needs one of them, or leave out --text"
+        )
     if args.json:
         check_writable("--json", args.json)
     from ..bench import report
@@ -74,8 +79,8 @@ def run(args):
     outcomes = [] if args.profile else _races(args, what, workers, cores(), found)
     for name in dict.fromkeys(what if args.profile else ()):
         _profile(name, args.quick, found, by=("kind", "layer"))
-    if "train" in what:
-        found["train"] = _whole(args)
+    for name in whole:
+        found[name] = _whole(name, args)
     if "tasks" in what:
         found["tasks"] = _tasks(args)
     if args.json:
@@ -119,13 +124,13 @@ def _profile(name, quick, found, by=("kind",)):
         print(f"\n{report.profile_table(name, profile, each)}", flush=True)
 
 
-def _whole(args):
-    """Run the whole commands  ->  their outcome"""
+def _whole(name, args):
+    """Run one of the whole commands  ->  its outcome"""
     from ..bench import whole
 
     rounds = args.rounds or (whole.QUICK_ROUNDS if args.quick else whole.ROUNDS)
-    steps = whole.QUICK_STEPS if args.quick else whole.STEPS
-    outcome = whole.run_whole(args.text, steps, rounds, args.against == "torch", note)
+    steps = whole.RACES[name].quick if args.quick else whole.RACES[name].steps
+    outcome = whole.run_whole(name, args.text, steps, rounds, args.against == "torch", note)
     print(f"\n{whole.table(outcome)}", flush=True)
     return outcome
 
