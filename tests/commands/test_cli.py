@@ -119,7 +119,7 @@ def test_version_and_bad_use(capsys):
     assert fails(capsys, "train", "translate", "--tokens", "wrod").endswith("; did you mean word?")
     assert "did you mean" not in fails(capsys, "dance")
     assert fails(capsys, "train").endswith("required: KIND, one of translate, gpt, classify, mlm, xl, t5, word2vec")
-    assert "required: PICTURE, one of pe, wavelengths, " in fails(capsys, "plot")
+    assert "required: PICTURE, one of attention, heads, " in fails(capsys, "plot")
     assert fails(capsys, "train", "gpt", "--stps", 5).endswith(
         "unrecognized arguments: --stps 5; did you mean --steps?"
     )

@@ -117,10 +117,11 @@ def _stuck(measured):
     changes += [(name, "below") for name in ("dropout", "label_smoothing")]
     given = [(name, side, measured.options[name]) for name, side in changes if measured.options.get(name)]
     freer = ", ".join(f"--{name.replace('_', '-')} {side} {value}" for name, side, value in given)
+    rate = " and a lower --lr" if "lr" in measured.options else ""
     data = "" if measured.examples is None else f" than {measured.examples:,} examples"
     return (
         f"only {measured.right:.0%} of unseen data are right, and the loss no longer falls: the task takes more "
-        f"training data{data}" + (f", and a larger model with less regularization ({freer})" if freer else "")
+        f"training data{data}" + (f", and a larger model with less regularization{rate} ({freer})" if freer else "")
     )
 
 
