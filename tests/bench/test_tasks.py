@@ -41,6 +41,6 @@ def test_a_score(monkeypatch):
     assert (score.task, score.seed, score.torch) == ("copy", 3, None) and 0 <= score.ours <= 1
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_the_defaults_learn_to_sort():
     assert tasks.score("sort", 0).ours >= 0.9

@@ -57,6 +57,7 @@ def graded(root, attacks):
     return {grade.student: grade for grade in grading.run()}
 
 
+@pytest.mark.release
 @pytest.mark.usefixtures("walls")
 def test_a_class_of_150(tmp_path):
     roots = [tmp_path / "alone", tmp_path / "among"]

@@ -23,6 +23,7 @@ from transformer_np.homework.limit import TimeLimit
 SEED = 4
 EXERCISES = list(all_exercises())
 SHARE = EXERCISES[::20]  # of the default run
+LONG = [pytest.param(name, marks=() if i % 6 == 3 else pytest.mark.release) for i, name in enumerate(EXERCISES)]
 
 
 @pytest.fixture(autouse=True)
@@ -120,7 +121,7 @@ def test_a_wrong_answer_gets_the_verdict_of_check(judge, name):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", EXERCISES)
+@pytest.mark.parametrize("name", LONG)
 def test_every_answer_makes_the_attempts_of_check(name):
     exercise = all_exercises()[name]
     task = Task(exercise, Trials(exercise, SEED))
@@ -130,7 +131,7 @@ def test_every_answer_makes_the_attempts_of_check(name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("which", [0, 1])
-@pytest.mark.parametrize("name", EXERCISES)
+@pytest.mark.parametrize("name", LONG)
 def test_an_answer_that_changes_its_input_gets_the_verdict_of_check(judge, name, which):
     exercise = all_exercises()[name]
     assert_the_same(judge, exercise, changing(exercise, which))

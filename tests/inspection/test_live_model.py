@@ -91,8 +91,11 @@ def trained(tmp_path_factory):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("weights", ["float32", "float16", "int8"])
-def test_sentences_of_a_trained_translator(browser, trained, tmp_path, monkeypatch, weights):
+@pytest.mark.parametrize(
+    ("weights", "sentences"),
+    [("float16", 6), ("int8", 6), ("float32", 8), pytest.param("float32", 50, marks=pytest.mark.release)],
+)
+def test_sentences_of_a_trained_translator(browser, trained, tmp_path, monkeypatch, weights, sentences):
     translator = Translator.load(trained)
     tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
     monkeypatch.setattr("transformer_np.inspection.explorer.live.FORMATS", (weights,))
@@ -101,7 +104,7 @@ def test_sentences_of_a_trained_translator(browser, trained, tmp_path, monkeypat
     load(browser, page, tmp_path)
     translator.model = page.model  # its weights are rounded
     worst = worst_gradient = 0
-    for i, (sentence, _) in enumerate(english_portuguese()[::137][: 50 if weights == "float32" else 8]):
+    for i, (sentence, _) in enumerate(english_portuguese()[::137][:sentences]):
         source = translator.encode(sentence)[0].tolist()
         assert browser.execute_script("return live.reader.encode(arguments[0]).map((p) => p.id)", sentence) == source
         browser.execute_script("live.state.fixed = []; live.take(arguments[0]); live.run()", sentence)
