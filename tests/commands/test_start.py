@@ -9,7 +9,7 @@ from transformer_np import cli, plots
 from transformer_np import functional as F
 from transformer_np.commands import start
 from transformer_np.homework import all_exercises, check, load, progress
-from transformer_np.notebooks.texts import SOLUTION, read_cells, student_copy, teacher_copy, texts
+from transformer_np.notebooks.texts import SOLUTION, read_cells, shown, student_copy, teacher_copy, texts
 
 ALL = len(all_exercises())
 
@@ -139,6 +139,39 @@ def test_reading_a_text(here):
         ("markdown", "## Answers", [SOLUTION]),
         ("code", "print(42)", [SOLUTION]),
     ]
+
+
+SOURCE = """import numpy as np
+import printed  # test
+
+x = np.ones(3)
+for i in range(3):
+    assert x[i] == 1
+
+for i in range(3):
+    print(i)
+    np.testing.assert_allclose(
+        x, 1
+    )
+assert x.all()  # shown: the right one
+assert x.any()  # shown
+right = {1: 2}  # test
+assert right"""
+
+
+def test_what_a_reader_sees_of_the_tests():
+    seen = "import numpy as np\n\nx = np.ones(3)\n\nfor i in range(3):\n    print(i)\n"
+    assert shown(SOURCE) == seen + "assert x.all()  # the right one\nassert x.any()"
+    assert shown("%pip install x") == "%pip install x" and shown("assert 1") == ""
+    branches = "if x:\n    assert x\nelse:\n    print(x)"
+    assert shown(branches) == branches  # an empty branch would be an error
+
+
+@pytest.mark.parametrize("copy", [student_copy, teacher_copy])
+def test_copies_have_no_tests(here, copy):
+    text = here / "00_title.md"
+    text.write_text(f"# Title\n\n```python\n{SOURCE}\n```\n\n```python\nassert True\n```\n", encoding="utf-8")
+    assert [cell["source"] for cell in json.loads(copy(text))["cells"]] == ["# Title", shown(SOURCE)]
 
 
 def test_solutions_are_for_teachers(here):

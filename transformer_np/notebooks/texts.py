@@ -5,8 +5,12 @@ and two blank lines begin a new cell. Tags may follow ```python, as in ```python
 tags stands between <!-- #region tags=["solution"] --> and <!-- #endregion -->.
 
 A cell with the tag `solution`, and a <details> block with the summary "Solution", are for teachers.
+
+An assertion (`assert …`, `np.testing.…`) tests the text and is not shown to its readers, unless its comment is
+"# shown" or "# shown: …". Neither is any other statement that has the comment "# test" in its first line.
 """
 
+import ast
 import hashlib
 import json
 import re
@@ -26,6 +30,8 @@ _SPECIAL = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _TAGS = re.compile(r"tags=(\[.*?\])")
+_MARKS = re.compile(r"\bassert\b|\bnp\.testing\b|# test")
+_SHOWN = re.compile(r"  # shown(?:: (.*))?$")
 _DETAILS = re.compile(r"^<details>\s*<summary>Solution.*?</details>\n?", re.DOTALL | re.MULTILINE)
 
 
@@ -75,6 +81,39 @@ def read_cells(text):
     return cells + _markdown(text[end:])
 
 
+def shown(source):
+    """The code of a cell as its readers see it: without the statements that only test the text."""
+    if not _MARKS.search(source):
+        return source
+    lines = source.splitlines()
+    for first, last in reversed(_tests(ast.parse(source).body, lines)):
+        blank = [not 0 <= i < len(lines) or not lines[i].strip() for i in (first - 1, last + 1)]
+        if blank[1]:  # one gap where there were two
+            while first and not lines[first - 1].strip():
+                first -= 1
+            if not any(line.strip() for line in lines[last + 1 :]):
+                last = len(lines) - 1
+        del lines[first : last + 1]
+    while lines and not lines[0].strip():
+        del lines[0]
+    return "\n".join(_SHOWN.sub(lambda found: f"  # {found[1]}" if found[1] else "", line) for line in lines)
+
+
+def _tests(body, lines):
+    """[(first line, last line)] of the tests in a list of statements, counted from 0; a loop of nothing else is one."""
+    found = []
+    for node in body:
+        span, inner = (node.lineno - 1, node.end_lineno - 1), getattr(node, "body", ())
+        asserts = isinstance(node, ast.Assert) or ast.unparse(node).startswith("np.testing.")
+        if "# test" in lines[span[0]] or (asserts and not _SHOWN.search(lines[span[1]])):
+            found.append(span)
+        elif inner and not isinstance(node, ast.FunctionDef | ast.ClassDef):
+            tests, other = _tests(inner, lines), _tests(getattr(node, "orelse", ()), lines)
+            whole = len(tests) == len(inner), len(other) == len(getattr(node, "orelse", ()))
+            found += [span] if all(whole) else [] if whole[0] else tests + other
+    return found
+
+
 def _markdown(text):
     return [("markdown", part.strip("\n"), []) for part in text.split("\n\n\n") if part.strip()]
 
@@ -101,7 +140,7 @@ def student_copy(text):
     """The .ipynb of a text without solutions and outputs."""
     cells = []
     for kind, source, tags in read_cells(text.read_text(encoding="utf-8")):
-        source = source if kind == "code" else _DETAILS.sub("", source).strip("\n")
+        source = shown(source) if kind == "code" else _DETAILS.sub("", source).strip("\n")
         if source and SOLUTION not in tags:
             cells.append((kind, source, []))
     return _written(cells, text)
@@ -114,7 +153,9 @@ def teacher_copy(text):
     for kind, source, tags in read_cells(text.read_text(encoding="utf-8")):
         heading = kind == "markdown" and re.match("#{1,3} ", source)
         slide = "-" if not heading else "subslide" if source.startswith("###") else "slide"
-        cells.append((kind, source, tags, {"slideshow": {"slide_type": slide}}))
+        source = shown(source) if kind == "code" else source
+        if source:
+            cells.append((kind, source, tags, {"slideshow": {"slide_type": slide}}))
     return _written(cells, text)
 
 
