@@ -33,8 +33,8 @@ from .truth import Gate, Said
 
 MOST_PAIR_TRIALS = 500  # a trial is one variant on one case, and takes 0.1 to 4 ms
 MOST_CASE_TRIALS = 400  # for the cases that the first explanation leaves open
-ENOUGH = 200
-WORK = 800_000  # calls that the interpreter counts in either of them
+ENOUGH = 300
+WORK = 2_000_000  # calls that the interpreter counts in either of them
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
 
