@@ -17,7 +17,10 @@ from urllib.parse import unquote, urlsplit
 import matplotlib
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+import examples  # noqa: E402
+
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
 
@@ -49,7 +52,7 @@ html_theme_options = {"top_of_page_buttons": []}
 
 # --- pages ------------------------------------------------------------------------------------------------------------
 
-TASKS = ("classify", "copying", "mlm", "runs", "t5", "text", "translation", "word2vec", "xl")
+TASKS = ("classify", "copying", "mlm", "pretrained_classes", "runs", "t5", "text", "translation", "word2vec", "xl")
 REFERENCE = {  # page: the modules on it
     **{name: [name] for name in ("functional", "masks", "module", "layers", "models", "decoding", "training")},
     "tasks": ["tasks", *(f"tasks.{name}" for name in TASKS)],
@@ -184,6 +187,9 @@ def inline(text):
 
 def show_docstring(app, what, name, obj, options, lines):
     lines[:] = as_rst(lines, {"module": 0, "method": 8, "property": 8, "attribute": 8}.get(what, 4))
+    example = examples.of(obj) if what in ("function", "class") else None
+    if example:
+        lines += ["", ".. code-block:: pycon", "", *(f"   {line}" for line in example), ""]
 
 
 def show_signature(app, what, name, obj, options, signature, returned):

@@ -1,15 +1,18 @@
 """The site's pages and docstrings, as docs/conf.py prepares them. `.ci/run` builds the site and checks its links."""
 
+import doctest
 import importlib.util
 import inspect
 import re
 import textwrap
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 import transformer_np
 from transformer_np import functional as F
+from transformer_np import layers
 from transformer_np.layers import MultiHeadAttention
 
 ROOT = Path(__file__).parent.parent
@@ -63,6 +66,24 @@ def test_no_word_of_a_docstring_is_lost(conf):
         shown = "\n".join(conf.as_rst(text.splitlines(), 4)).replace(".. code-block:: text\n   :class: written\n", "")
         written, shown = (re.sub(r"[\s`\\]|^- ", "", some, flags=re.MULTILINE) for some in (text, shown))
         assert shown == written, name
+
+
+NOT_REFUSED = {"layers.RelativePositionBias"}
+EXAMPLES = [f"functional.{name}" for name in F.__all__]
+EXAMPLES += [f"layers.{name}" for name in layers.__all__ if isinstance(getattr(layers, name), type)]
+
+
+def test_every_example_of_the_reference_runs(conf):
+    made = [f"{module}.{name}" for module, names in conf.examples.CALLS.items() for name in names]
+    for path in EXAMPLES + made:
+        thing, lines = attrgetter(path)(transformer_np), ["y"]
+        conf.show_docstring(None, "class" if isinstance(thing, type) else "function", path, thing, None, lines)
+        text = textwrap.dedent("\n".join(lines[lines.index(".. code-block:: pycon") + 2 :]))
+        test = doctest.DocTestParser().get_doctest(text, {}, path, None, 0)
+        said = []
+        assert len(test.examples) > 4 and doctest.DocTestRunner().run(test, out=said.append).failed == 0, "".join(said)
+        if path not in NOT_REFUSED:
+            assert re.search(r"^(Value|Type)Error: .{8}", text, re.M), path
 
 
 def test_links_to_code_lead_to_the_reference(conf):

@@ -20,6 +20,8 @@ from transformer_np.models import (
     TransformerConfig,
     TransformerXL,
     TransformerXLConfig,
+    Word2Vec,
+    Word2VecConfig,
 )
 
 GPTS = {
@@ -32,14 +34,24 @@ GPTS = {
 }
 
 
+OTHERS = {
+    "bert": lambda: Bert(BertConfig(23, 40, 12, 3, 2, 20, pooler=False, tie_embeddings=False)),
+    "classifier": lambda: Bert(BertConfig(23, 40, 12, 3, 2, 20, num_classes=3, mlm_head=False)),
+    "token classifier": lambda: Bert(BertConfig(23, 40, 12, 3, 2, 20, token_classes=3, mlm_head=False, pooler=False)),
+    "transformer": lambda: Transformer(TransformerConfig(23, 25, 12, 3, 2, 1, 20)),
+    "t5": lambda: T5(T5Config(23, 12, 3, 5, 2, 1, 20, activation="gated_gelu")),
+    "xl": lambda: TransformerXL(TransformerXLConfig(23, 12, 3, 2, 20, mem_len=20)),
+}
+
+
 def total(model, what, length=7, batch=2):
     return sum(getattr(part, what) for part in parts(model, length, batch))
 
 
-@pytest.mark.parametrize("name", GPTS)
+@pytest.mark.parametrize("name", [*GPTS, *OTHERS])
 @pytest.mark.parametrize(("length", "batch"), [(7, 2), (31, 1)])
 def test_operations_and_memory_are_those_measured(name, length, batch):
-    model = GPTS[name]()
+    model = {**GPTS, **OTHERS}[name]()
     measured = measure(model, length, batch)
     assert measured.forward == total(model, "forward", length, batch)
     assert measured.backward == 2 * measured.forward
@@ -56,13 +68,6 @@ def test_measuring_leaves_no_trace():
     measure(model, 7)
     assert all((p.grad == 1).all() and np.array_equal(p.data, before[n]) for n, p in model.named_parameters())
     assert type(model.embedding.table.data) is np.ndarray
-
-
-OTHERS = {
-    "bert": lambda: Bert(BertConfig(23, 40, 12, 3, 2, 20, num_classes=3)),
-    "transformer": lambda: Transformer(TransformerConfig(23, 25, 12, 3, 2, 1, 20)),
-    "t5": lambda: T5(T5Config(23, 12, 3, 5, 2, 1, 20, activation="gated_gelu")),
-}
 
 
 @pytest.mark.parametrize("name", [*GPTS, *OTHERS])
@@ -89,8 +94,8 @@ def test_an_encoder_has_no_cache():
 
 
 def test_another_model_is_refused():
-    with pytest.raises(TypeError, match="TransformerXL has layers that are not counted"):
-        parts(TransformerXL(TransformerXLConfig(9, 8, 2, 1)), 4)
+    with pytest.raises(TypeError, match="Word2Vec has layers that are not counted"):
+        parts(Word2Vec(Word2VecConfig(9, 8)), 4)
 
 
 def test_the_command(capsys):
@@ -102,3 +107,14 @@ def test_the_command(capsys):
     assert "quadratic in the length" in out and "6 · N · tokens" in out
     assert cli.main(["explain", "--layers", "24", "--d-model", "1024", "--heads", "16", "--length", "1024"]) == 0
     assert "measured" not in capsys.readouterr().out
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["translate", "classify", "xl", "mlm"])
+def test_the_command_with_a_run(kind, tmp_path, capsys):
+    assert cli.main(["train", kind, "--steps", "1", "--workers", "1", "-q", "--out", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert cli.main(["explain", "--model", str(tmp_path / "run"), "--length", "16"]) == 0
+    out = capsys.readouterr().out
+    counted, measured = (re.search(rf"^{line}(.*)$", out, re.M).group(1).split() for line in ("total", "measured"))
+    assert counted[:3] == measured[:3]

@@ -510,7 +510,6 @@ def test_a_damaged_model(capsys, run, spoil, message):
         ("attention --kind decoder -o a.png", b"\x89PNG"),
         ("model-view Ana --kind encoder --slide Heads -o a.png", b"\x89PNG"),
         ("matrices three --head 2 --product 4 -o a.png", b"\x89PNG"),
-        ("matrices norm -o a.html", b"<!doctype html>"),
     ],
 )
 def test_pictures(capsys, here, arguments, beginning):
@@ -519,19 +518,29 @@ def test_pictures(capsys, here, arguments, beginning):
     assert (here / name).read_bytes().startswith(beginning)
 
 
+@pytest.mark.parametrize("is_shown", [True, False])
+def test_without_a_name_a_picture_is_opened(capsys, here, tmp_path, monkeypatch, is_shown):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    opened = []
+    monkeypatch.setattr("webbrowser.open", lambda address: opened.append(address) or is_shown)
+    code, out, err = call(capsys, "plot", "mask", "--length", "3")
+    path = Path(out.strip())
+    assert code == 0 and path.name == "mask.png" and path.read_bytes().startswith(b"\x89PNG")
+    assert opened == [path.as_uri()] and bool(err) != is_shown and "mask.png" not in os.listdir(here)
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
         ("pe -o picture", "-o picture: the name must end in .png, .svg or .pdf"),
         ("pe -o picture.gif", "-o picture.gif: the name must end in .png, .svg or .pdf"),
-        ("pe", "the following arguments are required: -o/--out"),
         ("pe --length 3 --d-model 4 -o nowhere/a.png", "-o nowhere/a.png: there is no folder nowhere"),
         ("pe --length 3 --d-model 4 -o pairs.tsv/a.png", "-o pairs.tsv/a.png: there is no folder pairs.tsv"),
         ("pe --length 0 -o a.png", "must be at least 1"),
         ("pe -o a.html", "-o a.html: the name must end in .png, .svg or .pdf"),
         ("matrices --product 8 -o a.png", "--product must lie in 1 … 7, got 8"),
         ("matrices eight --head 9 -o a.png", "head must lie in 1 … 8"),
-        ("matrices --slide Heads -o a.html", "--slide makes pictures"),
         ("pe --length 1000000000000000 -o a.png", "argument --length: must be at most 2,000"),
         ("mask --length 100000 -o a.png", "argument --length: must be at most 2,000"),
         ("mask --length=-- -o a.png", "argument --length: invalid int value: '--'"),

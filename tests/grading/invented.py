@@ -9,6 +9,7 @@ for fd in range(3, 64):
     try: {}
     except OSError: pass
 """
+LIBC = "import ctypes\nlibc = ctypes.CDLL(None)\n"
 FORGED = """
 import json, struct
 def message(**words):
@@ -20,9 +21,7 @@ def send(content):
         except OSError: pass
 """
 INVENTED = {
-    "packets": (
-        LOADS + PIPES.format("fcntl.fcntl(fd, fcntl.F_SETFL, os.O_DIRECT)") + SOFTMAX + BACKWARD, 0, "disturbed",
-    ),
+    "packets": (LOADS + PIPES.format("fcntl.fcntl(fd, fcntl.F_SETFL, os.O_DIRECT)") + SOFTMAX + BACKWARD, 2, ""),
     "no_blocking": (LOADS + PIPES.format("os.set_blocking(fd, False)") + SOFTMAX + BACKWARD, 2, ""),
     "small_pipe": (LOADS + PIPES.format("fcntl.fcntl(fd, 1031, 4096)") + SOFTMAX + BACKWARD, 2, ""),
     "small_and_not_blocking": (
@@ -172,6 +171,81 @@ INVENTED = {
     "generator_of_all": ("def softmax(x, axis=-1):\n    while True: yield x\n" + BACKWARD, 1, ""),
     "collector_off": ("import gc\ngc.disable(); gc.freeze()\n" + SOFTMAX + BACKWARD, 2, ""),
     "warnings_as_errors": ("import warnings\nwarnings.simplefilter('error')\n" + SOFTMAX + BACKWARD, 2, ""),
+    "splice": (
+        LOADS + during("r, w = os.pipe()\nos.write(w, b'y' * 4000)" + PIPES.format("os.splice(r, fd, 4000)")),
+        1, "disturbed",
+    ),
+    "pipes_of_the_keeper": (
+        LOADS + LIBC + during("keeper = libc.syscall(434, 1, 0)\nfor fd in range(64):\n"
+                              "    if libc.syscall(438, keeper, fd, 0) >= 0: os._exit(77)\nreturn x"), 1, "",
+    ),
+    "memory_of_the_keeper": (
+        LOADS + LIBC
+        + "class Part(ctypes.Structure):\n    _fields_ = [('a', ctypes.c_void_p), ('n', ctypes.c_size_t)]\n"
+        "here = ctypes.create_string_buffer(8)\nto, of = Part(ctypes.addressof(here), 8), Part(id(os), 8)\n"
+        + during("if libc.process_vm_readv(1, ctypes.byref(to), 1, ctypes.byref(of), 1, 0) > 0: os._exit(77)"), 1, "",
+    ),
+    "shared_memory_of_system_v": (
+        LOADS + LIBC + "assert libc.shmget(7, 100, 0o3666) >= 0\n" + SOFTMAX, 1, "",  # 0o3000: it must be new
+    ),
+    "mounts": (
+        LOADS + LIBC + during("if libc.mount(b'n', b'/tmp', b'tmpfs', 0, 0) == 0 or libc.chroot(b'/tmp') == 0: "
+                              "os._exit(77)\nreturn x"), 1, "",
+    ),
+    "half_a_thread": (  # shares the memory, but is a process
+        LOADS + LIBC + during("if libc.syscall(56, 0x4100 | 17, 0, 0, 0, 0) >= 0: os._exit(77)\nreturn x"), 1, "",
+    ),
+    "calls_of_32_bits": (
+        LOADS + "import ctypes, mmap\npage = mmap.mmap(-1, 4096, prot=7)\n"
+        "page.write(bytes.fromhex('b802000000cd80c3'))\n"
+        "fork = ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(page)))\n"
+        + during("if fork() > 0: os._exit(77)\nreturn x"), 1, "SIGSYS",
+    ),
+    "many_signals": (LOADS + during("while True: os.kill(1, signal.SIGCHLD)"), 1, "timed out"),
+    "another_clock": (
+        "import time\ntime.monotonic = time.time = time.process_time = lambda: -1e9\n" + during("while True: pass"),
+        1, "timed out",
+    ),
+    "file_of_a_tebibyte": (
+        LOADS + during("os.posix_fallocate(os.open('f', os.O_CREAT | os.O_RDWR), 0, 1 << 40)"), 1, "",
+    ),
+    "text_of_megabytes": (
+        during("class E(Exception): pass\nE.__name__ = 'E' * 10**7\nraise E('\\u202e\\x1b' * 10**6)"), 1, "",
+    ),
+    "cause_in_circles": (during("a, b = KeyError(), KeyError()\na.__cause__, b.__cause__ = b, a\nraise a"), 1, ""),
+    "code_when_unpickled": (
+        "import os, numpy as np\nclass P:\n    def __reduce__(self): return os._exit, (77,)\n"
+        + during("return np.array([P()], dtype=object)"), 1, "",
+    ),
+    "records": (during("return np.zeros(3, np.dtype([('x', 'f8')], metadata={'a': open}))"), 1, ""),
+    "number_of_a_megabyte": (
+        LOADS + FORGED + during("t = b'{\"output\": ' + b'9' * 900000 + b'}'\nsend(struct.pack('<II', len(t), 0) + t)"),
+        1, "disturbed",
+    ),
+    "no_case": (
+        LOADS + FORGED + during("send(message(kind='tried', exercise='softmax', case=float('nan'), crash=None))"),
+        1, "disturbed",
+    ),
+    "crash_of_other_kinds": (
+        LOADS + FORGED + during("send(message(kind='tried', exercise='softmax', case=0, crash={'kind': {'a': 1}, "
+                                "'text': [[]], 'where': 0}))\nos._exit(0)"), 1, "",
+    ),
+    "lists_as_keys": (
+        LOADS + FORGED + during("send(message(kind='tried', exercise='softmax', case=0, crash=None, "
+                                "output={'d': [{'t': [{'l': []}, 1]}]}))"), 1, "disturbed",
+    ),
+    "rules_of_other_kinds": (
+        LOADS + FORGED + during("send(message(kind='tried', exercise='softmax', case=0, crash=None, broken=5, "
+                                "shares='x', called={'a': 1}, after={'l': [{'a': ['<f8', [0], 0]}]}))\nos._exit(0)"),
+        1, "",
+    ),
+    "results_ahead_of_loading": (
+        LOADS + FORGED
+        + "send(message(kind='loaded', file='results_ahead_of_loading.py', crash=None, defined=['softmax']))\n"
+        "for n in range(25): send(message(kind='tried', exercise='softmax', case=n, crash=None, broken=[]))\n"
+        "os._exit(0)\n", 0, "",
+    ),
+    "trees_without_end": (SOFTMAX + BACKWARD + ("    y = a" + "*1" * 300 + "\n") * 1600, 2, "could not be compared"),
     "threads_at_the_end": (
         "import threading, os, time\ndef late():\n    time.sleep(0.3)\n    os._exit(77)\n"
         "threading.Thread(target=late).start()\n" + SOFTMAX, 0, "",

@@ -2,13 +2,17 @@
 
 import argparse
 import csv
+import inspect
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
+from importlib.util import resolve_name
 from pathlib import Path
 
 import pytest
@@ -338,6 +342,20 @@ def test_classes_and_decoding_have_the_layers_but_not_the_answer(tmp_path, names
         verdict = grades["inherits"].verdicts[name]
         assert (verdict.outcome, verdict.misconception) == ("crashed", "calls the library's solution")
     assert grades["own"].verdicts["AddNorm"].passed, grades["own"].verdicts["AddNorm"].message
+
+
+@pytest.mark.long
+def test_the_text_of_the_library_is_right_where_an_exercise_needs_other_parts(tmp_path):
+    names = "AddNorm", "EncoderBlock", "DecoderBlock", "Optimizer", "Adam", "AdamW", "greedy_decode", "beam_search"
+    sources = {}
+    for name in names:
+        home = sys.modules[all_exercises()[name].reference.__module__]
+        absolute = partial(resolve_name, package=home.__package__)
+        text = re.sub(r"(?<=^from )\.\S*", lambda found, to=absolute: to(found[0]), inspect.getsource(home), flags=re.M)
+        sources[name] = text
+    grades = grade(hand_in(tmp_path / "in", sources), tmp_path / "g.csv", parse_course(f"exercises = {list(names)}"))
+    for name, got in grades.items():
+        assert got.verdicts[name].passed, got.verdicts[name].message
 
 
 @pytest.mark.long

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from transformer_np.grading.feedback import page
 from transformer_np.grading.formats import gradescope, results_even_if_it_fails
 from transformer_np.grading.grade import Grade
 from transformer_np.grading.people import RosterError, people
-from transformer_np.grading.report import parts_of_mistake, student_report
+from transformer_np.grading.report import cell, parts_of_mistake, student_report
 from transformer_np.grading.run import Grading
 from transformer_np.grading.submissions import code_of, read_submission, report_name
 from transformer_np.homework.course import parse_course
@@ -114,6 +115,26 @@ def test_whose_submission_it_is(tmp_path):
     }  # fmt: skip
 
 
+def test_two_of_the_same_name_need_a_path(tmp_path):
+    hand_in(tmp_path / "in", dict.fromkeys(("Ben Doe_1", "Ben Doe_2", "3 and 4"), SOFTMAX))
+    roster = "id,name,path\n1,Ben Doe,{}\n2,Ben Doe,{}\n3,Cem,\n4,Dana,\n"
+    alone = {"Ben Doe_1": ["Ben Doe_1.py"], "Ben Doe_2": ["Ben Doe_2.py"], "3 and 4": ["3 and 4.py"]}
+    assert attempts_of(tmp_path, roster.format("", "")) == {"1": [], "2": [], "3": [], "4": []} | alone
+    (*_, last) = people(tmp_path / "in", tmp_path / "roster.csv")
+    assert last.remark == "could be from 1 or 2: write a path for each into the roster"
+    (tmp_path / "in" / "3 and 4.py").unlink()
+    assert attempts_of(tmp_path, roster.format("*_1", "*_2")) == {
+        "1": ["Ben Doe_1.py"], "2": ["Ben Doe_2.py"], "3": [], "4": [],
+    }  # fmt: skip
+
+
+def test_letters_and_accents_may_be_apart(tmp_path):
+    """As macOS names files. Letters that only look alike are no other student's."""
+    hand_in(tmp_path / "in", dict.fromkeys(("Mu\u0308ller", "ａda"), SOFTMAX))
+    found = attempts_of(tmp_path, "id\nMüller\nada\n")
+    assert [found["Müller"], found["ada"]] == [["Mu\u0308ller.py"], []]
+
+
 @pytest.mark.parametrize(
     ("roster", "told"),
     [
@@ -138,11 +159,21 @@ def test_what_is_wrong_with_a_roster(tmp_path, roster, told):
     ],
 )
 def test_the_time_of_a_collected_submission(tmp_path, text, when):
-    hand_in(tmp_path / "in", {})
-    hand_in(tmp_path / "in" / "ada", {"a": SOFTMAX})
-    (tmp_path / "in" / "ada" / "timestamp.txt").write_text(text)
-    ((attempt,),) = [person.attempts for person in people(tmp_path / "in")]
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+    folder = hand_in(tmp_path / "in" / "ada" / "sheet1", {"a": SOFTMAX})
+    (folder / "timestamp.txt").write_text(text)
+    ((attempt,),) = [person.attempts for person in people(tmp_path / "in", assignment="sheet1")]
     assert (attempt.when.astimezone(), attempt.known_by) == (when, "timestamp.txt")
+    ((attempt,),) = [person.attempts for person in people(tmp_path / "in" / "ada")]
+    assert attempt.known_by == "file"  # nobody says that nbgrader has written it
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path), lambda path: path.mkdir()])
+def test_a_timestamp_that_is_no_file(tmp_path, make):
+    (tmp_path / "in" / "ada").mkdir(parents=True)
+    make(hand_in(tmp_path / "in" / "ada" / "sheet1", {"a": SOFTMAX}) / "timestamp.txt")
+    ((attempt,),) = [person.attempts for person in people(tmp_path / "in", assignment="sheet1")]
+    assert attempt.known_by == "file"
 
 
 def test_of_several_assignments_one_is_graded(tmp_path):
@@ -154,6 +185,17 @@ def test_of_several_assignments_one_is_graded(tmp_path):
     assert list(read_submission("ada", ada.files).files) == ["1.py"]
     with pytest.raises(ValueError, match="no submission to sheet3"):
         people(tmp_path / "in", assignment="sheet3")
+
+
+@pytest.mark.parametrize("link", ["ben", "ben/sheet1"])
+def test_an_assignment_in_a_link_is_nobodys(tmp_path, link):
+    hand_in(tmp_path / "in", {})
+    for name in ("ada", "ben")[: 1 if link == "ben" else 2]:
+        (tmp_path / "in" / name).mkdir()
+    hand_in(tmp_path / "in" / "ada" / "sheet1", {"a": SOFTMAX})
+    os.symlink(tmp_path / "in" / link.replace("ben", "ada"), tmp_path / "in" / link)
+    (_, (ben,)) = [person.attempts for person in people(tmp_path / "in", assignment="sheet1")]
+    assert read_submission("ben", ben.files).remarks == (f"{Path(link).name} was skipped: it is a link",)
 
 
 @pytest.mark.long
@@ -263,9 +305,45 @@ def test_mistakes_made_together_count_for_each_of_them():
     assert parts_of_mistake("softmax", None) == []
 
 
+def test_a_cell_is_no_formula():
+    """Some spreadsheets separate columns by semicolons."""
+    for text in ("=1+1", "+1", "-1", "@SUM(1)", "\t=1", "a;=1", "a ;  @b", "＝1"):
+        assert not re.search(r"(^|;\s*)[=+@＝-]", cell(text)), text
+    assert cell("a=b; c - d") == "a=b; c - d"
+
+
+KEYS = {"score", "max_score", "status", "name", "output", "output_format", "visibility"}
+SINGLE = {  # files: the points for two exercises, words in the output
+    "nothing": ({}, [0, 0], "no file could be read"),
+    "empty": ({"a.py": ""}, [0, 0], ""),
+    "syntax error": ({"a.py": "def softmax(x:\n"}, [0, 0], "could not be loaded"),
+    "a note": ({"notes.txt": "x"}, [0, 0], "no file could be read"),
+    "one of two": ({"a.py": SOFTMAX, "b.ipynb": "{"}, [1, 0], "b.ipynb was skipped: it is not a notebook"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("which", SINGLE)
+def test_results_json_has_the_form_that_gradescope_reads(tmp_path, which):
+    files, points, words = SINGLE[which]
+    hand_in(tmp_path / "in", {})
+    for name, text in files.items():
+        (tmp_path / "in" / name).write_text(text)
+    grade(tmp_path, table=gradescope, single=True)
+    said = json.loads((tmp_path / "g.csv").read_text())
+    assert set(said) == {"score", "output", "output_format", "tests"}
+    assert [test["score"] for test in said["tests"]] == points
+    assert said["score"] == sum(points)
+    assert words in said["output"]
+    for test in said["tests"]:
+        assert set(test) == KEYS
+        assert test["status"] == ("passed" if test["score"] else "failed")
+        assert (test["output_format"], test["visibility"], test["max_score"]) == ("text", "visible", 1)
+
+
 def test_results_json_is_written_even_after_an_error(tmp_path):
     with pytest.raises(ZeroDivisionError), results_even_if_it_fails(tmp_path / "results.json"):
-        raise ZeroDivisionError("division by zero")
+        raise ZeroDivisionError("division by zero \udcff")
     said = json.loads((tmp_path / "results.json").read_text())
     assert "score" not in said
     assert "ZeroDivisionError: division by zero" in said["output"]

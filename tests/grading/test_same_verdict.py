@@ -136,6 +136,13 @@ def test_an_answer_that_changes_its_input_gets_the_verdict_of_check(judge, name,
     assert_the_same(judge, exercise, changing(exercise, which))
 
 
+def test_equal_replies_have_one_verdict_and_others_their_own(judge):
+    exercise = all_exercises()["relu"]
+    right, wrong = exercise.variant(), exercise.variant({next(iter(exercise.mistakes))})
+    first, second, third, fourth = (said(graded(judge, exercise, answer)) for answer in (right, wrong, right, wrong))
+    assert first == third != second == fourth
+
+
 def global_numbers(x, p, rng):
     keep = np.random.random(x.shape) >= p  # noqa: NPY002
     return np.where(keep, x / (1 - p), 0), keep
@@ -173,6 +180,7 @@ OTHERS = {
     "a dict": ("relu", lambda x: {"y": x}),
     "an array of objects": ("relu", lambda x: np.maximum(x, 0).astype(object)),
     "an array of texts": ("relu", lambda x: x.astype(str)),
+    "dates": ("relu", lambda x: np.zeros(3, "M8[s]")),
     "a list of rows": ("relu", lambda x: np.maximum(x, 0).tolist()),
     "a masked array": ("relu", lambda x: np.ma.masked_less(x, 0)),
     "a matrix": ("softmax", lambda x, axis=-1: np.asmatrix(np.ones((2, 2)))),

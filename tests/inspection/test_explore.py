@@ -562,12 +562,10 @@ def test_command_with_the_model_in_the_page(trained, here, capsys, kind, text):
         ("classify", "a --live", "has a run of the kind 'classify', not 'translate' or 'gpt'"),
         ("translate", "Ana --live --target Ana", "leave --target out"),
         ("gpt", "€ --live", "does not have: '€'"),
-        ("translate", "Ana --live --pretrained", "leave --pretrained out"),
     ],
 )
 def test_command_that_cannot_put_the_model_into_the_page(trained, here, capsys, kind, args, message):
-    model = [] if "--pretrained" in args else ["--model", trained / kind]
-    code, out, err = call(capsys, *args.split(), *model, "-o", "page.html")
+    code, out, err = call(capsys, *args.split(), "--model", trained / kind, "-o", "page.html")
     assert (code, out, len(err.splitlines())) == (2, "", 1) and message in err
 
 

@@ -14,7 +14,7 @@ from transformer_np.training import Classification, MaskedLanguageModel
 V, L, D, H, FF, N, C = 11, 9, 12, 3, 10, 2, 4  # vocabulary, length, features, heads, inside, blocks, classes
 IDS = np.array([[4, 10, 4, 0, 7], [7, 2, 2, 0, 0]])  # some tokens come more than once, some not at all, 0 is padding
 SEGMENTS = np.array([[0, 0, 1, 2, 2], [1, 0, 1, 2, 0]])
-METHODS = ("forward", "classify", "mlm_logits")
+METHODS = ("forward", "classify", "mlm_logits", "classify_tokens", "span_scores")
 
 
 @pytest.fixture
@@ -24,6 +24,7 @@ def make(random_module):
     def make(**config):
         sizes = {"vocab_size": V, "max_len": L, "d_model": D, "num_heads": H, "num_layers": N, "d_ff": FF}
         rest = {"type_vocab_size": 3, "num_classes": C, "dropout": 0.0, "dtype": "float64"}
+        rest |= {"token_classes": 6, "span_head": True, "tie_embeddings": False}
         return random_module(Bert(BertConfig(**{**sizes, **rest, **config})))
 
     return make
@@ -36,12 +37,13 @@ def outputs(model, *inputs, **options):
 # --- gradients -------------------------------------------------------------------------------------------------------
 
 HEADS = {"forward": (), "classify": ("pooler.", "classifier."), "mlm_logits": ("mlm_head.",)}
+HEADS |= {"classify_tokens": ("token_classifier.",), "span_scores": ("span_head.",)}
 
 
 @pytest.mark.parametrize("entries", [2, pytest.param(3, marks=pytest.mark.long)])
 @pytest.mark.parametrize("method", METHODS)
 def test_gradients_of_every_parameter(make, method, entries):
-    model = make()
+    model = make(tie_embeddings=entries == 2)
     report = check_gradients(OutputOf(model, method), IDS, segments=SEGMENTS, max_entries=entries)
     assert {entry.name for entry in report.entries} == {f"module.{name}" for name, _ in model.named_parameters()}
     assert all(entry.error <= 1e-6 for entry in report.entries), str(report)
@@ -57,7 +59,7 @@ def test_which_parameters_have_a_gradient(make, method):
     model.zero_grad()
     assert model.backward(np.random.default_rng(1).normal(size=output.shape)) is None
     for name, parameter in model.named_parameters():
-        of_a_head = name.startswith(("pooler", "classifier", "mlm_head"))
+        of_a_head = name.startswith(sum(HEADS.values(), ()))
         if not name.endswith("b_k"):  # the bias of the keys shifts all scores of a query alike
             assert parameter.grad.any() == (not of_a_head or name.startswith(HEADS[method])), name
 
@@ -68,8 +70,8 @@ RELU, GELU_TANH, DROPOUT = {"activation": "relu"}, {"activation": "gelu_tanh"}, 
 @pytest.mark.parametrize(
     ("method", "options"),
     few_of(
-        product(["classify", "mlm_logits"], [RELU, GELU_TANH, DROPOUT]),
-        [("classify", RELU), ("mlm_logits", GELU_TANH), ("classify", DROPOUT)],
+        product(["classify", "mlm_logits", "span_scores"], [RELU, GELU_TANH, DROPOUT]),
+        [("classify", RELU), ("mlm_logits", GELU_TANH), ("classify", DROPOUT), ("span_scores", DROPOUT)],
     ),
 )
 def test_gradients_with_another_activation_and_dropout(make, method, options):
@@ -87,7 +89,7 @@ def test_gradients_where_only_some_places_are_asked_for(make):
 
 def test_the_word_embedding_gets_both_summands(make):
     """As input and as output of the masked-language-model head: backward through the head alone is the second."""
-    model = make()
+    model = make(tie_embeddings=True)
     dlogits = np.random.default_rng(2).normal(size=(*IDS.shape, V))
     model.mlm_logits(IDS)
     model.zero_grad()
@@ -125,7 +127,13 @@ def test_the_heads_by_hand(make):
     head = model.mlm_head
     x = F.gelu(hidden @ head.linear.w.data + head.linear.b.data, "none")
     x = (x - x.mean(-1, keepdims=True)) / x.std(-1, keepdims=True) * head.norm.gamma.data + head.norm.beta.data
-    np.testing.assert_allclose(model.mlm_logits(IDS), x @ model.embedding.table.data.T + head.b.data, rtol=1e-9)
+    np.testing.assert_allclose(model.mlm_logits(IDS), x @ head.output.w.data + head.b.data, rtol=1e-9)
+    for scores, layer in ((model.classify_tokens, model.token_classifier), (model.span_scores, model.span_head)):
+        np.testing.assert_allclose(scores(IDS), hidden @ layer.w.data + layer.b.data, rtol=1e-9)
+    tied = make(tie_embeddings=True).eval()
+    tied.load_state_dict({n: v for n, v in model.state_dict().items() if n != "mlm_head.output.w"}, strict=False)
+    expected = x @ model.embedding.table.data.T + head.b.data
+    np.testing.assert_allclose(tied.mlm_logits(IDS), expected, rtol=1e-9)
 
 
 def test_the_input_by_hand(make):
@@ -147,7 +155,9 @@ def test_dropout_also_before_the_classifier(make):
     for block in model.blocks:
         block.add_norm1.dropout.p = block.add_norm2.dropout.p = 0.0
     assert np.array_equal(model(IDS), model(IDS))
-    assert not np.array_equal(model.classify(IDS), model.classify(IDS))
+    for method in METHODS[1:]:
+        same = np.array_equal(getattr(model, method)(IDS), getattr(model, method)(IDS))
+        assert same == (method == "mlm_logits")
 
 
 # --- what a token may see --------------------------------------------------------------------------------------------
@@ -173,7 +183,7 @@ def test_padding_has_none(make):
     for ids, hidden in ((IDS, padding), (changed, padding), (longer, longer_padding)):
         found = outputs(model, ids, padding=hidden)
         np.testing.assert_allclose(found["classify"], expected["classify"], rtol=1e-12)
-        for method in ("forward", "mlm_logits"):
+        for method in set(METHODS) - {"classify"}:
             np.testing.assert_allclose(found[method][:, :5][~padding], expected[method][~padding], rtol=1e-10)
     assert not np.allclose(model(changed)[~padding], expected["forward"][~padding])  # 9 is no padding by itself
 
@@ -232,14 +242,16 @@ def test_a_fresh_model_knows_nothing():
 
 
 def test_a_model_without_heads(make):
-    model = make(num_classes=None, pooler=False, mlm_head=False)
+    model = make(num_classes=None, pooler=False, mlm_head=False, token_classes=None, span_head=False)
     names = [name for name, _ in model.named_parameters()]
-    assert not [name for name in names if name.startswith(("pooler", "classifier", "mlm_head"))]
+    assert not [name for name in names if name.startswith(sum(HEADS.values(), ()))]
     assert check_gradients(model, IDS, max_entries=1).passed
     for asked, name in (
         (lambda: model.pool(model(IDS)), "no pooler; create it with pooler=True"),
         (lambda: model.classify(IDS), r"no classifier; create it with num_classes=…"),
         (lambda: model.mlm_logits(IDS), "no mlm_head; create it with mlm_head=True"),
+        (lambda: model.classify_tokens(IDS), "no token_classifier; create it with token_classes=…"),
+        (lambda: model.span_scores(IDS), "no span_head; create it with span_head=True"),
     ):
         with pytest.raises(ValueError, match=name):
             asked()

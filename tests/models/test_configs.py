@@ -18,6 +18,7 @@ OPTIONAL = {  # a field that may be None: what it is then
     (models.GPTConfig, "num_kv_heads"): None,
     (models.TransformerXLConfig, "d_ff"): 4 * models.TransformerXLConfig(11).d_model,
     (models.BertConfig, "num_classes"): None,
+    (models.BertConfig, "token_classes"): None,
     (models.LlamaConfig, "num_kv_heads"): 8,
     (models.LlamaConfig, "d_head"): 64,
     (models.LlamaConfig, "d_ff"): 1368,

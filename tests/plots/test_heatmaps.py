@@ -115,12 +115,12 @@ def test_all_layers(rng):
     weights = weights_of(rng, 2, 3, 5, 4)
     figure = plots.attention(weights, PORTUGUESE, ENGLISH[1:])
     panels = heatmaps(figure)
-    for axes, panel in zip(panels, steady(weights).reshape(6, 5, 4), strict=True):
+    for axes, panel in zip(panels, steady(weights)[::-1].reshape(6, 5, 4), strict=True):
         np.testing.assert_array_equal(axes.images[0].get_array(), panel)
         assert axes.images[0].get_clim() == (0, 1)
     assert [axes.get_title() for axes in panels] == ["head 1", "head 2", "head 3", "", "", ""]
     strips = [[text.get_text() for text in axes.texts if "layer" in text.get_text()] for axes in panels]
-    assert strips == [[], [], ["layer 1"], [], [], ["layer 2"]]
+    assert strips == [[], [], ["layer 2"], [], [], ["layer 1"]]  # the first layer at the bottom
     places = np.array([axes.get_position().p0 for axes in panels]).reshape(2, 3, 2)
     assert (np.diff(places[..., 0], axis=1) > 0).all() and (np.diff(places[..., 1], axis=0) < 0).all()
     assert [bool(words_on(axes.yaxis)) for axes in panels] == [True, False, False] * 2

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from matplotlib.transforms import Bbox
 from reading import check_layout, colour_bar, heatmaps, weights_of, words_on
 
 from transformer_np import functional as F
 from transformer_np import plots
 from transformer_np.inspection import HeadAblation
-from transformer_np.plots.style import steady
+from transformer_np.plots.style import TEXT, steady
 
 
 def test_logit_lens_shows_the_likeliest_words(rng):
@@ -40,10 +41,10 @@ def test_head_ablation_shows_the_changes():
     figure = plots.head_ablation(table, "loss", title="Without one head")
     (axes,) = heatmaps(figure)
     image = axes.images[0]
-    np.testing.assert_allclose(image.get_array()[0], [0.5, -0.1, 0.001])
-    assert (image.norm.vmin, image.norm.vmax) == (-2, 2) and image.get_array().mask[1, 1:].all()
-    assert [text.get_text() for text in axes.texts] == ["+0.50", "−0.10", "0", "+2.00"]
-    assert list(words_on(axes.yaxis).values()) == list(table.without)
+    np.testing.assert_allclose(image.get_array()[1], [0.5, -0.1, 0.001])  # the first layer at the bottom
+    assert (image.norm.vmin, image.norm.vmax) == (-2, 2) and image.get_array().mask[0, 1:].all()
+    assert [text.get_text() for text in axes.texts] == ["+2.00", "+0.50", "−0.10", "0"]
+    assert list(words_on(axes.yaxis).values()) == [*table.without][::-1]
     assert colour_bar(figure).get_ylabel() == "change of the loss"
     check_layout(figure)
 
@@ -84,17 +85,44 @@ def test_attention_with_a_range_of_its_own(rng):
     drawn = steady(weights)
     assert (norm.vmin, norm.vmax) == (drawn.min(), drawn.max())
     check_layout(figure)
+    for given, expected in ((None, (0.45, 0.55)), (False, (0, 1))):  # nearly equal weights have it by themselves
+        nearly = plots.attention([[0.45, 0.55], [0.5, 0.5]], list("ab"), list("ab"), own_range=given)
+        assert heatmaps(nearly)[0].images[0].get_clim() == pytest.approx(expected)
+    wide = heatmaps(plots.attention([[0.35, 0.65], [0.5, 0.5]], list("ab"), list("ab")))[0].images[0]
+    assert wide.get_clim() == (0, 1)
     even = np.full((2, 2), 0.5)
     norm = heatmaps(plots.attention(even, list("ab"), list("ab"), own_range=True))[0].images[0].norm
     assert (norm.vmin, norm.vmax) == (0, 1)
 
 
+def _noting(function, note):
+    def noted(*args, **kwargs):
+        note()
+        return function(*args, **kwargs)
+
+    return noted
+
+
+def test_larger_words_of_a_slide_do_not_meet(rng):
+    """Words that have no room stay as they are: long names of many columns."""
+    words = [f"a long word {i}" for i in range(12)]
+    figure = plots.attention(weights_of(rng, 12, 12), words, words)
+    label = figure.axes[0].get_xticklabels()[0]
+    page = Bbox.from_bounds(0, 0, *figure.get_size_inches())
+    with figure._larger_labels(page, 2, None):
+        assert label.get_size() < 1.3 * TEXT
+        check_layout(figure)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["slide.png", "slide.svg", "slide.pdf"])
-def test_slides_are_16_to_9(rng, tmp_path, name):
+def test_slides_are_16_to_9(rng, tmp_path, name, monkeypatch):
     figure = plots.attention(weights_of(rng, 5, 4), list("abcde"), list("abcd"))
-    before = len(figure.texts), len(figure.artists)
+    before, label = (len(figure.texts), len(figure.artists)), figure.axes[0].xaxis.label
+    size, drawn = label.get_size(), []
+    monkeypatch.setattr(type(figure), "savefig", _noting(type(figure).savefig, lambda: drawn.append(label.get_size())))
     figure.save_slide(tmp_path / name, "Cost: $5 for a head")
+    assert max(drawn) > 1.3 * size and label.get_size() == size  # the words grow with the title, on the slide alone
     assert (len(figure.texts), len(figure.artists)) == before
     data = (tmp_path / name).read_bytes()
     if name == "slide.png":

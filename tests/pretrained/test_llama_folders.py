@@ -166,7 +166,7 @@ EVERY |= {case: ({"g": GPT, "b": Bert, "t": T5}[case[0]], make_pretrained, case)
 
 
 @pytest.mark.parametrize("name", EVERY)
-@pytest.mark.filterwarnings("ignore:.*for a task without a head here")
+@pytest.mark.filterwarnings("ignore:.*the model here has no head for")
 def test_shards_of_every_layout(tmp_path, name):
     cls, made, case = EVERY[name]
     settings = made.CASES[case] if made is ref else made.CASES[case][1]
@@ -182,7 +182,7 @@ def test_shards_of_every_layout(tmp_path, name):
 
 @pytest.mark.parametrize("name", EVERY)
 @pytest.mark.parametrize("kind", ["BF16", "F16"])
-@pytest.mark.filterwarnings("ignore:.*for a task without a head here")
+@pytest.mark.filterwarnings("ignore:.*the model here has no head for")
 def test_half_precision_of_every_layout_becomes_single(tmp_path, name, kind):
     cls, made, case = EVERY[name]
     settings = made.CASES[case] if made is ref else made.CASES[case][1]

@@ -67,6 +67,9 @@ CASES = {
     ),
 }
 CASES |= {
+    "bert_untied": ("BertForMaskedLM", {**BERT, "tie_word_embeddings": False}),
+    "bert_tokens": ("BertForTokenClassification", {**BERT, "id2label": {str(i): f"class {i}" for i in range(5)}}),
+    "bert_spans": ("BertForQuestionAnswering", BERT),
     "t5_v1_0": ("T5ForConditionalGeneration", T5),
     "t5_v1_1": (
         "T5ForConditionalGeneration",
@@ -114,10 +117,17 @@ def names_and_shapes(case):
         shapes |= dense(f"{layer}.attention.output.dense", D, D) | norm(f"{layer}.attention.output.LayerNorm")
         shapes |= dense(f"{layer}.intermediate.dense", D, F)
         shapes |= dense(f"{layer}.output.dense", F, D) | norm(f"{layer}.output.LayerNorm")
-    shapes |= dense("bert.pooler.dense", D, D)
+    if case == "bert_tokens":
+        return shapes | dense("classifier", D, 5)
+    if case == "bert_spans":
+        return shapes | dense("qa_outputs", D, 2)
+    if case != "bert_untied":
+        shapes |= dense("bert.pooler.dense", D, D)
     if case == "bert_classifier":
         return shapes | dense("classifier", D, 5)
     shapes |= dense("cls.predictions.transform.dense", D, D) | norm("cls.predictions.transform.LayerNorm")
+    if case == "bert_untied":
+        return shapes | {"cls.predictions.bias": (V,)} | dense("cls.predictions.decoder", D, V)
     return shapes | {"cls.predictions.bias": (V,)} | dense("cls.seq_relationship", D, 2)
 
 
@@ -191,8 +201,12 @@ def compute(case, folder):
         ids, segments = torch.from_numpy(BERT_IDS), torch.from_numpy(SEGMENTS)
         given = {"attention_mask": (ids != 0).long(), "token_type_ids": segments}
         output, body = model(ids, **given), model.bert(ids, **given)
-        stored = {"hidden": body.last_hidden_state, "pooled": body.pooler_output}
-        return stored | {"logits": output.logits if case == "bert_classifier" else output.prediction_logits}
+        if case == "bert_spans":
+            return {"logits": torch.stack([output.start_logits, output.end_logits], dim=-1)}
+        logits = output.prediction_logits if case == "bert_pretraining" else output.logits
+        if body.pooler_output is None:
+            return {"logits": logits}
+        return {"hidden": body.last_hidden_state, "pooled": body.pooler_output, "logits": logits}
 
 
 def main():

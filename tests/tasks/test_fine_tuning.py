@@ -1,5 +1,6 @@
 """Fine-tuning: runs that start from a pretrained folder, with frozen layers and LoRA, and what is made of them."""
 
+import json
 import re
 
 import numpy as np
@@ -10,11 +11,12 @@ from transformer_np import cli
 from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, Bert, BertConfig, GPTConfig, Llama, LlamaConfig
 from transformer_np.models.layouts.folder import load_any
-from transformer_np.tasks import fine_tuning
+from transformer_np.tasks import fine_tuning, pretrained_classes, runs
 from transformer_np.tasks.classify import Classifier, ClassifyOptions, ClassifyTask
+from transformer_np.tasks.pretrained_classes import PretrainedClassifier
 from transformer_np.tasks.runs import CHECKPOINT
 from transformer_np.tasks.text import GPTOptions, GPTTask, TextGenerator
-from transformer_np.training import AdamW, Classification
+from transformer_np.training import AdamW, Classification, load_checkpoint
 
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizer.json needs the tokenizers library")
 
@@ -37,9 +39,9 @@ def write_folder(folder, kind):
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({w: i for i, w in enumerate(WORDS)}, "[UNK]"))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     tokenizer.add_special_tokens(WORDS[:4])
-    end = " [SEP]" if kind == "bert" else ""
+    end, pair = (" [SEP]", "[CLS] $A [SEP] $B:1 [SEP]:1") if kind == "bert" else ("", None)
     marks = [("[CLS]", 2), ("[SEP]", 3)]
-    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(single=f"[CLS] $A{end}", special_tokens=marks)
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(f"[CLS] $A{end}", pair, marks)
     model = randomised(MODELS[kind](len(WORDS)), np.random.default_rng(0), 0.5)
     model.save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
@@ -261,3 +263,130 @@ def test_pretrained_layers_learn_with_the_lower_rate(here):
         now = model.state_dict()
         moved[rate] = np.mean([np.abs(now[name] - before[name]).mean() for name in before if name.endswith(".w1")])
     assert moved[0.05] < 0.2 * moved[0.9]
+
+
+# --- merged on request -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_merged_run_stands_alone(here, capsys, kind):
+    train(kind, **{"lora": 2, "lr": 0.05})
+    transformer_np(capsys, "merge", "--model", "run", "--out", "new")
+    result = Classifier if kind == "bert" else TextGenerator
+    before, ids = result.load("run").model, np.array([[4, 5, 7, 9]])
+    (here / kind).rename(here / "gone")
+    (here / "run").rename(here / "old")
+    after = result.load("new").model
+    old, new = (load_checkpoint(f"{folder}/{CHECKPOINT}")[1] for folder in ("old", "new"))
+    assert {"kind", "vocabulary"} < new.keys() and {name: old[name] for name in new} == new
+    ask = "classify" if kind == "bert" else "forward"
+    assert np.array_equal(getattr(after, ask)(ids), getattr(before, ask)(ids))
+    assert cli.main(["merge", "--model", "new", "--out", "new"]) == 2
+    assert "already has a run" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_merged_model_in_the_layout_of_others(here, capsys, kind):
+    train(kind, lora=2, lr=0.05, **({"pooling": "cls"} if kind == "bert" else {}))
+    transformer_np(capsys, "merge", "--model", "run", "--out", "new", "--pretrained")
+    text = "a dog barks"
+    if kind == "bert":
+        found = PretrainedClassifier.load("new").probabilities(text)
+        assert found == Classifier.load("run").probabilities(text) and found.keys() == {"cat", "dog"}
+        assert transformer_np(capsys, "classify", "--pretrained", "new", text) == transformer_np(
+            capsys, "classify", "--model", "run", text
+        )
+    else:
+        assert transformer_np(capsys, "generate", "--pretrained", "new", text, "--max-new-tokens", "3").startswith(text)
+        run = TextGenerator.load("run").model.state_dict()
+        assert all(np.array_equal(array, run[name]) for name, array in load_any("new").state_dict().items())
+    with pytest.raises(FileExistsError, match="new already has a model"):
+        runs.merge_as_pretrained("run", "new")
+
+
+def test_what_cannot_be_merged(here, capsys):
+    train_classifier(lora=2)
+    with pytest.raises(ValueError, match=r'pooling is "mean"'):
+        runs.merge_as_pretrained("run", "new")
+    ClassifyTask().train(ClassifyOptions(data="data.tsv", steps=1, d_model=8, heads=2), "own", progress=False)
+    with pytest.raises(ValueError, match="a tokenizer of this package, which other libraries cannot read"):
+        runs.merge_as_pretrained("own", "new")
+    runs.merge("own", "copy")
+    with pytest.raises(ValueError, match="not a checkpoint to resume from"):
+        ClassifyTask().train({"steps": 2}, "copy", resume=True, progress=False)
+
+
+# --- heads of other tasks --------------------------------------------------------------------------------------------
+
+
+def write_head(folder, labels=(), **head):
+    """A folder like "bert" with this head and these labels."""
+    write_folder(folder, "bert")
+    model = Bert(BertConfig(len(WORDS), 16, 12, 3, 3, 20, mlm_head=False, pooler=False, **head))
+    model = randomised(model, np.random.default_rng(1))
+    model.save_pretrained(folder)
+    settings = json.loads((folder / "config.json").read_text())
+    settings["id2label"] = {str(i): label for i, label in enumerate(labels)}
+    (folder / "config.json").write_text(json.dumps(settings))
+    return model.eval()
+
+
+def test_the_label_of_each_token(here, capsys):
+    model = write_head(here / "tokens", ["O", "ANIMAL", "SOUND"], token_classes=3)
+    classifier = PretrainedClassifier.load("tokens")
+    found = classifier.tokens("a dog barks")
+    best = model.classify_tokens(np.array([[2, 4, 5, 7, 3]]))[0, 1:-1].argmax(axis=-1)
+    assert [(token, label) for token, label, _ in found] == [
+        (token, ["O", "ANIMAL", "SOUND"][i]) for token, i in zip(["a", "dog", "barks"], best, strict=True)
+    ]
+    assert all(1 / 3 < p <= 1 for *_, p in found)
+    lines = transformer_np(capsys, "classify", "--pretrained", "tokens", "a dog barks", "cat").splitlines()
+    assert lines[:3] == [f"{label} {p:.1%}  {token}" for token, label, p in found] and len(lines) == 4
+    shown = json.loads(transformer_np(capsys, "classify", "--pretrained", "tokens", "--json", "a dog barks"))
+    assert [tuple(row.values()) for row in shown["tokens"]] == found and shown["text"] == "a dog barks"
+
+
+def test_the_answer_in_a_text(here, capsys):
+    model = write_head(here / "answers", span_head=True)
+    question, text = "a cat", "a  Dog barks loudly here"  # "Dog" is unknown; places are those of the text as written
+    ids = [2, 4, 6, 3, 4, 1, 7, 9, 10, 3]
+    scores = model.span_scores(np.array([ids]), segments=np.array([[0] * 4 + [1] * 6]))[0, 4:9]
+    p = np.exp(scores) / np.exp(scores).sum(axis=0)
+    spans = {(s, e): p[s, 0] * p[e, 1] for s in range(5) for e in range(s, 5)}
+    start, end = max(spans, key=spans.get)
+    places = [(0, 1), (3, 6), (7, 12), (13, 19), (20, 24)]
+    answer, probability = PretrainedClassifier.load("answers").answer(question, text)
+    assert answer == text[places[start][0] : places[end][1]]
+    assert probability == pytest.approx(spans[start, end], rel=1e-4)
+    shown = transformer_np(capsys, "classify", "--pretrained", "answers", "--question", question, text)
+    assert shown == f"{probability:6.1%}  {answer}\n"
+    long = PretrainedClassifier.load("answers").answer(question, "barks " * 100)[0]  # the end is cut off
+    assert len(long) < 70
+    for given, message in (((question, ""), "text is empty"), (("a " * 20, text), "no room for the second in 16")):
+        with pytest.raises(ValueError, match=message):
+            PretrainedClassifier.load("answers").answer(*given)
+
+
+def test_an_answer_ends_after_it_begins_and_is_short(here, monkeypatch):
+    write_head(here / "answers", span_head=True)
+    classifier = PretrainedClassifier.load("answers")
+    scores = np.zeros((1, 10, 2))  # [CLS] a cat [SEP], five words, [SEP]
+    scores[0, [8, 5], 0] = 9, 8  # the best beginning lies behind the best end
+    scores[0, [4, 7], 1] = 9, 8
+    monkeypatch.setattr(classifier.model, "span_scores", lambda ids, segments: scores)
+    assert classifier.answer("a cat", "dog cat barks meows loudly")[0] == "cat barks meows"
+    monkeypatch.setattr(pretrained_classes, "LONGEST_ANSWER", 2)
+    assert len(classifier.answer("a cat", "dog cat barks meows loudly")[0].split()) <= 2
+
+
+def test_a_question_to_the_wrong_model(here, capsys):
+    write_head(here / "answers", span_head=True)
+    for arguments, message in (
+        (["--pretrained", "answers", "a dog"], "needs --question"),
+        (["--pretrained", "bert", "a dog"], "a BERT without a head for a task; train one with"),
+    ):
+        assert cli.main(["classify", *arguments]) == 2
+        assert message in capsys.readouterr().err
+    train_classifier()
+    assert cli.main(["classify", "--model", "run", "--question", "a cat", "a dog"]) == 2
+    assert "the model in run answers no questions: leave out --question" in capsys.readouterr().err

@@ -207,7 +207,7 @@ def train(file, folder, **options):
 @pytest.mark.long
 def test_training_learns_and_the_run_can_be_used(file, tmp_path):
     run = train(file, tmp_path / "run", steps=150, lr=0.01, min_lr=0.01, d_model=16, eval_mem_len=20)
-    assert run.trainer.history.losses[0] == pytest.approx(np.log(len(run.tokenizers["tokenizer"])), abs=0.3)
+    assert run.trainer.history.losses[0] == pytest.approx(np.log(len(run.tokenizers["tokenizer"])), abs=0.5)
     assert run.validation_loss < 1.0
     generator = XLTextGenerator.load(tmp_path / "run")
     assert generator.model.mem_len == 20

@@ -261,6 +261,15 @@ def replaced(path, drop=(), header=(), **tensors):
     save_checkpoint(path, tensors, {k: v for k, v in {**old_header, **dict(header)}.items() if k not in drop})
 
 
+def test_a_checkpoint_that_is_older_than_a_field_of_the_configuration(tmp_path):
+    fit(make_trainer(tmp_path / "file"), 2)
+    config = load_checkpoint(tmp_path / "file")[1]["config"]
+    replaced(tmp_path / "file", header={"config": {n: value for n, value in config.items() if n != "norm_first"}})
+    trainer = make_trainer(tmp_path / "file")
+    trainer.resume()
+    assert trainer.step == 2
+
+
 @pytest.mark.parametrize(
     "damage, message",
     [

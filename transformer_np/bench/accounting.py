@@ -17,10 +17,12 @@ from ..layers import (
     LearnedPositionalEmbedding,
     Linear,
     MultiHeadAttention,
+    RelativeMultiHeadAttention,
     RelativePositionBias,
     RMSNorm,
     TiedLinear,
 )
+from ..models import Bert, TransformerXL
 from ..models.bert import MaskedTokenHead
 from ..models.decoder_only import DecoderOnly
 from ..support.checks import check_at_least
@@ -57,7 +59,8 @@ FEED_FORWARD, NORMS, OUTPUT = "feed-forward", "norms", "output"
 def parts(model, length, batch=1):
     """The parts of a model for a batch of sequences of this length, source and target alike  ->  list of Part
 
-    Raises TypeError for a model with other layers than those of GPT, Llama, BERT, T5 and the Transformer.
+    Raises TypeError for a model with other layers than those of GPT, Llama, BERT, T5, the Transformer and
+    Transformer-XL, whose memory is empty here.
     """
     check_at_least("length", length, 1)
     check_at_least("batch", batch, 1)
@@ -81,6 +84,13 @@ def parts(model, length, batch=1):
             add(PROJECTIONS, module, forward=2 * T * matrices, activations=kept, cache=cache)
             pairs = T * length * module.num_heads
             found[SCORES] = found[SCORES].plus(forward=4 * pairs * module.d_head, activations=pairs)
+        elif isinstance(module, RelativeMultiHeadAttention):
+            D, pairs = len(module.w_q.data), T * length * module.num_heads
+            kept = T * 5 * D + length * 2 * D  # x, q, k, v, the joined heads; the distances and r
+            cache = batch * min(length, model.mem_len) * D
+            add(PROJECTIONS, module, forward=2 * D * D * (4 * T + length), activations=kept, cache=cache)
+            scores = 3 * 2 * pairs * (D // module.num_heads)  # by content, by distance, and the weighted sum
+            found[SCORES] = found[SCORES].plus(forward=scores, activations=pairs)
         elif isinstance(module, FeedForward):
             D, F = module.w1.shape
             gated = hasattr(module, "w_gate")
@@ -95,7 +105,8 @@ def parts(model, length, batch=1):
         elif isinstance(module, Linear | TiedLinear):
             w = module.w if isinstance(module, Linear) else module.table
             width = w.shape[0 if isinstance(module, Linear) else 1]
-            add(OUTPUT, module, forward=2 * T * w.data.size, activations=T * width)
+            rows = batch if path in ("pooler.linear", "classifier") else T  # these read one vector per text
+            add(OUTPUT, module, forward=2 * rows * w.data.size, activations=rows * width)
     total = sum(part.parameters for part in found.values())
     if total != model.num_parameters():
         raise TypeError(f"{type(model).__name__} has layers that are not counted here")
@@ -115,22 +126,47 @@ class Measured:
 
 
 def measure(model, length, batch=1):
-    """Run a forward and a backward pass of a decoder-only model on random ids  ->  Measured"""
+    """Run a forward and a backward pass of a model on random ids  ->  Measured
+
+    Of a BERT with several heads only one runs: that for masked words, or the first of the others.
+    """
     rng, phase = np.random.default_rng(0), ["forward"]
-    ids = rng.integers(0, model.config.vocab_size, (batch, length))
+    c = model.config
+    vocabulary = c.vocab_size if hasattr(c, "vocab_size") else min(c.src_vocab_size, c.tgt_vocab_size)
+    ids = rng.integers(0, vocabulary, (batch, length))
+    ids[ids == getattr(model.config, "pad_id", None)] = vocabulary - 1
+    forward, generating = _passes(model, ids)
     model.train()
     with recording(model, lambda: phase[0]) as products, _keeping_gradients(model):
-        logits = model(ids)
+        logits = forward()
         kept = sum(array.size for array in _arrays(model))
         phase[0] = "backward"
         model.backward(np.ones_like(np.asarray(logits)))
     flops = {name: sum(p.flops for p in products if p.kind == name) for name in ("forward", "backward")}
     between = sum(p.flops for p in products if len(p.shape) > 2 and p.kind == "forward")
-    cache = DecoderCache(len(model.blocks))
     with model.evaluating():
-        model(ids, cache=cache)
-    cached = sum(c.keys.size + c.values.size for pair in cache.blocks for c in pair[:1])
+        cached = sum(array.size for array in generating())
     return Measured(flops["forward"], flops["backward"], between, kept, cached)
+
+
+def _passes(model, ids):
+    """Two functions of no argument: a forward pass to the output that is trained, and one that returns the arrays kept
+    while a text is generated."""
+
+    def keys_and_values():
+        cache = DecoderCache(len(model.decoder if hasattr(model, "decode") else model.blocks))
+        model.decode(ids, model.encode(ids), ids, cache) if hasattr(model, "decode") else model(ids, cache=cache)
+        kept = [c for pair in cache.blocks for c in pair if c.length]
+        return [array for c in kept for array in (c.keys, c.values)]
+
+    if isinstance(model, Bert):
+        c = model.config
+        heads = (c.mlm_head, "mlm_logits"), (c.num_classes, "classify"), (c.token_classes, "classify_tokens")
+        asked = next((name for has, name in (*heads, (c.span_head, "span_scores")) if has), "forward")
+        return lambda: getattr(model, asked)(ids), list
+    if isinstance(model, TransformerXL):
+        return lambda: model(ids)[0], lambda: model(ids)[1]
+    return (lambda: model(ids, ids) if hasattr(model, "decode") else model(ids)), keys_and_values
 
 
 @contextmanager

@@ -102,13 +102,10 @@ def _torch_score(run):
     return right / len(run.data.test)
 
 
-def table(scores):
-    """The lines of a table: one row per task, one column per seed."""
-    yield f"{'unseen answered exactly':<24}" + "ours, then nn.Transformer with the same recipe; one pair per seed"
-    for task in dict.fromkeys(score.task for score in scores):
-        cells = [
-            f"{found.ours:7.1%}" + ("" if found.torch is None else f" {found.torch:7.1%}")
-            for found in scores
-            if found.task == task
-        ]
-        yield f"{task:<24}" + "   ".join(cells)
+HEAD = f"{'unseen answered exactly':<24}ours, then nn.Transformer with the same recipe; one pair per seed"
+
+
+def row(scores):
+    """A line of the table below HEAD: the scores of one task, one column per seed."""
+    both = (f"{found.ours:7.1%}" + ("" if found.torch is None else f" {found.torch:7.1%}") for found in scores)
+    return f"{scores[0].task:<24}" + "   ".join(both)

@@ -14,6 +14,7 @@ COMMANDS = {  # all commands: the file of each is read only when it is called
     "lecture": "reproduce the lecture: its worked numbers, a trained translator, the pictures",
     "start": "make a student's folder: the notebooks without solutions, and the file with the exercises",
     "train": "train a model",
+    "merge": "write a fine-tuned model with all its weights, LoRA merged into them",
     "translate": "translate sentences with a trained model",
     "generate": "continue a text with a trained GPT or Transformer-XL, or a pretrained GPT or Llama",
     "classify": "classify texts with a trained model: the probability of each label",
@@ -153,21 +154,35 @@ def read_pretrained(args):
     Raises ValueError for a T5 and for a text without tokens.
     """
     from ..data import LECTURE_SENTENCE
-    from ..models import T5
-    from ..pretrained import PretrainedTokenizer, load_any, minilm_folder
 
-    folder, text = args.pretrained, args.text
-    # --pretrained "a sentence", without a folder; unlike Path.exists, os.path.exists accepts a name that is too long
-    if folder and text is None and not os.path.exists(folder):
-        folder, text = "", folder
-    folder, text = folder or minilm_folder(), LECTURE_SENTENCE if text is None else text
-    model, tokenizer = load_any(folder), PretrainedTokenizer(folder)
-    if isinstance(model, T5):
-        raise ValueError(f"{folder} holds a T5; this command needs a BERT or a GPT")
+    folder, text = pretrained_folder(args.pretrained, args.text)
+    text = LECTURE_SENTENCE if text is None else text
+    model, tokenizer = load_pretrained_text(folder)
     ids = tokenizer.encode(text)
     if not ids:
         raise ValueError("the text is empty: there are no tokens to attend to")
     return model, ids, tokenizer.tokens(text)
+
+
+def pretrained_folder(folder, text):
+    """The folder and the text of `--pretrained DIR TEXT`, where DIR may be left out and means the MiniLM."""
+    from ..pretrained import minilm_folder
+
+    # --pretrained "a sentence", without a folder; unlike Path.exists, os.path.exists accepts a name that is too long
+    if folder and text is None and not os.path.exists(folder):
+        folder, text = "", folder
+    return folder or minilm_folder(), text
+
+
+def load_pretrained_text(folder):
+    """The BERT or GPT of a folder and its tokenizer. Raises ValueError for a T5."""
+    from ..models import T5
+    from ..pretrained import PretrainedTokenizer, load_any
+
+    model, tokenizer = load_any(folder), PretrainedTokenizer(folder)
+    if isinstance(model, T5):
+        raise ValueError(f"{folder} holds a T5; this command needs a BERT or a GPT")
+    return model, tokenizer
 
 
 def add_vectors(parser):

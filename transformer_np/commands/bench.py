@@ -140,11 +140,14 @@ def _tasks(args):
     from ..bench import tasks
 
     scores = []
+    print(f"\n{tasks.HEAD}", flush=True)
     for task in tasks.TASKS:
+        found = []
         for seed in range(args.rounds or (1 if args.quick else 2)):
             note(f"{task}, seed {seed}")
-            scores.append(tasks.score(task, seed, args.against == "torch"))
-    print("", *tasks.table(scores), sep="\n", flush=True)
+            found.append(tasks.score(task, seed, args.against == "torch"))
+        print(tasks.row(found), flush=True)  # at once: all tasks take an hour
+        scores += found
     return scores
 
 

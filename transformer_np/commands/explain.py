@@ -43,12 +43,11 @@ def add_parser(subparsers):
 
 def run(args):
     from ..bench.accounting import measure, parts, table
-    from ..models.decoder_only import DecoderOnly
 
     model = _model(args)
     length = args.length or min(getattr(model.config, "max_len", 64), 1024)
     measured, operations = None, 3 * sum(part.forward for part in parts(model, length, args.batch_size))
-    if isinstance(model, DecoderOnly) and length <= model.config.max_len and (args.measure or operations < MOST):
+    if length <= getattr(model.config, "max_len", length) and (args.measure or operations < MOST):
         measured = measure(model, length, args.batch_size)
     print(table(model, length, args.batch_size, measured))
     return 0

@@ -1,16 +1,14 @@
+import math
 import sys
 import webbrowser
 from pathlib import Path
 
 import numpy as np
 
-from ..support.files import write_text
 from ..tasks import runs
-from . import COMMANDS, add_command, add_model, check_writable, read_pretrained
+from . import COMMANDS, add_command, add_model, check_writable, load_pretrained_text, pretrained_folder, read_pretrained
 
-EXAMPLE = Path("runs/explore")  # the translator that `explore` trains if there is no model
 PAGE = "explore.html"
-STEPS = 700  # of the example
 
 
 def add_parser(subparsers):
@@ -27,14 +25,14 @@ def add_parser(subparsers):
     add_model(
         parser,
         "folder of a run: translate, gpt or classify (default: the newest translator below this folder, else GPT, else "
-        f"an example that is trained first, in {EXAMPLE})",
+        "a finished page that comes with the package)",
         "a pretrained BERT or GPT",
     )
     add("--target", metavar="TEXT", help="the translation to teach a translator (default: its own)")
     add(
         "--live",
         action="store_true",
-        help="put a translator or GPT itself into the page: type another text, switch off a head, change a score",
+        help="put the model itself into the page: type another text, switch off a head, change a score",
     )
 
 
@@ -56,21 +54,6 @@ def run(args):
     if args.out is None:
         webbrowser.open(Path(out).resolve().as_uri())
     return 0
-
-
-def example_run():
-    """Train the example: a translator of byte pairs, which can read whatever is typed  ->  the folder of its run."""
-    from ..data import english_portuguese
-    from ..data.corpus import with_full_stops
-    from ..tasks.translation import TranslationOptions, TranslationTask
-
-    pairs = EXAMPLE.parent / "explore-pairs.tsv"
-    options = TranslationOptions(pairs=pairs, tokens="bpe", vocab_size=500, steps=STEPS)
-    print(f"no trained model found: training an example in {EXAMPLE}, about a minute", file=sys.stderr)
-    EXAMPLE.parent.mkdir(parents=True, exist_ok=True)
-    write_text(pairs, "".join(f"{source}\t{target}\n" for source, target in with_full_stops(english_portuguese())))
-    TranslationTask().train(options, EXAMPLE, report=lambda line: print(line, file=sys.stderr))
-    return EXAMPLE
 
 
 def newest_run():
@@ -145,14 +128,21 @@ def pretrained_explorer(args):
 def live_explorer(args):
     """The page with the model of a training run in it."""
     from ..data import LECTURE_SENTENCE
+    from ..inspection.explorer.finished import finished_page
     from ..inspection.explorer.live import explore_live
     from ..tasks import text, translation
 
-    if args.pretrained is not None:
-        raise ValueError("--live is for the model of a training run: leave --pretrained out")
     if args.target is not None:
         raise ValueError("--live lets you choose the translation in the page: leave --target out")
-    folder = args.model or newest_or_example()
+    if args.pretrained is not None:
+        return live_pretrained(args)
+    try:
+        folder = args.model or newest_run()
+    except FileNotFoundError as error:
+        if args.text is not None:
+            raise
+        print(f"{error}; here is the finished page of a translator", file=sys.stderr)
+        return finished_page()
     sentence = args.text
     if runs.read_run(folder, translation.KIND, text.KIND)["kind"] == text.KIND:
         generator = text.TextGenerator.load(folder)
@@ -170,11 +160,23 @@ def live_explorer(args):
     return explore_live(translator.model, tokenizers, sentence, sentences(folder))
 
 
-def newest_or_example():
-    try:
-        return newest_run()
-    except FileNotFoundError:
-        return example_run()
+def live_pretrained(args):
+    """The page with a pretrained model in it. A model that is too large is refused before it is read."""
+    from ..data import LECTURE_SENTENCE, english_portuguese
+    from ..inspection.explorer.live import check_size, explore_live
+    from ..models import Bert
+    from ..models.layouts.weights import find_tensors
+
+    folder, args.text = pretrained_folder(args.pretrained, args.text)
+    tensors = find_tensors(folder)[1]
+    check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
+    model, tokenizer = load_pretrained_text(folder)
+    texts = [LECTURE_SENTENCE, *(source for source, _ in english_portuguese()[::997])]
+    sentence = args.text or (BEGINNING if not isinstance(model, Bert) else LECTURE_SENTENCE)
+    return explore_live(model, tokenizer, sentence, texts)
+
+
+BEGINNING = "The lecture begins with"  # what a pretrained model goes on with
 
 
 EXAMPLES = 40  # texts that the page proposes

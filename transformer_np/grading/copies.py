@@ -12,14 +12,17 @@ import operator
 import textwrap
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from itertools import combinations
+from zlib import crc32
 
 from ..homework.path import all_exercises
 from .sandbox.package import by_name, reached
 
 RUN = 5  # nodes
 LEAST, TOGETHER, SHORTEST = 60, 120, 25  # nodes of an answer that counts alone, of several together, of each of these
+LARGEST = 20_000  # nodes; one with more is not compared
 ALIKE = 0.9  # the shared part of the runs
 MANY, MANY_PART = 5, 1 / 3  # students, and part of the class: a form that more of them share does not count
 LIBRARY = "the library"
@@ -35,12 +38,12 @@ _FOLDED = {
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer as text, and its runs of nodes with their numbers."""
+    """An answer as text, and its runs of nodes, each by a number, with how often they occur."""
 
     text: str
     runs: Counter
 
-    @property
+    @cached_property
     def size(self):
         return self.runs.total()
 
@@ -64,10 +67,21 @@ def answers_in(files, names):
             nodes = by_name(tree)
             for name in names:
                 if isinstance(nodes.get(name, [None])[-1], ast.FunctionDef | ast.ClassDef):
-                    found[name] = _answer(nodes, name, {*names} - {name})
+                    answer = _answer(nodes, name, {*names} - {name})
+                    found |= {name: answer} if answer.size <= LARGEST else {}
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
     return found
+
+
+def as_texts(answers):
+    """{name: [text, runs]}: Answers for JSON."""
+    return {name: [answer.text, dict(answer.runs)] for name, answer in answers.items()}
+
+
+def answers_from(texts):
+    """The Answers that `as_texts` has written."""
+    return {name: Answer(text, Counter(runs)) for name, (text, runs) in texts.items()}
 
 
 def published(name):
@@ -106,6 +120,8 @@ def alike(answers):
 
 
 def _part(one, other):
+    if 2 * min(one.size, other.size) < ALIKE * (one.size + other.size):
+        return 0.0
     return 2 * (one.runs & other.runs).total() / max(1, one.size + other.size)
 
 
@@ -151,9 +167,11 @@ def side_by_side(found):
 
 def _answer(nodes, name, others):
     defined = {n: found for n, found in nodes.items() if n not in others and not _is_import(found[-1])}
-    parts = [nodes[n][-1] for n in nodes if n in reached(defined, [name])]
+    needed = reached(defined, [name])
+    parts = [nodes[n][-1] for n in nodes if n in needed]
     labels = [label for part in parts for label in _labels(part)]
-    runs = Counter(tuple(labels[i : i + RUN]) for i in range(len(labels) - RUN + 1))
+    texts = ("\0".join(labels[i : i + RUN]) for i in range(len(labels) - RUN + 1))
+    runs = Counter(str(crc32(text.encode("utf-8", "replace"))) for text in texts)
     return Answer("\n\n".join(map(ast.unparse, dict.fromkeys(parts))), runs)
 
 

@@ -119,7 +119,8 @@ def otter_csv(grades, course):
 
 
 def _text(value):
-    return json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+    return text.encode("utf-8", "replace").decode()  # without the half signs of a file name that is not UTF-8
 
 
 # {format: (the function that writes it, the default file)}

@@ -1,10 +1,11 @@
 """A grade: the verdicts on a submission and the remarks, and its record, which the next grading reads."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 
 from ..homework.judging.judge import OUTCOMES, Verdict
+from .copies import answers_from, as_texts
 
 
 @dataclass(frozen=True)
@@ -13,7 +14,8 @@ class Grade:
     not_loaded: {file: why it could not be loaded, with the student's lines}
     name: of the student, if a roster says it; handed_in: the time, None without a submission; known_by: where the time
         comes from; attempt: 2 of 3; days_late, factor: what the deadline makes of the points
-    alike: with whose answers its own are alike, for the teacher
+    alike: with whose answers its own are alike, for the teacher; answers: {name of an exercise: its Answer}, of which
+        that is told
     """
 
     student: str
@@ -28,6 +30,7 @@ class Grade:
     days_late: int = 0
     factor: float = 1.0
     alike: str = ""
+    answers: dict = field(default_factory=dict)
 
     def points(self, rubric):
         """The points for the core."""
@@ -52,6 +55,7 @@ def as_record(grade, content, rules, seed):
         "remarks": grade.remarks,
         "layers": grade.layers,
         "not loaded": grade.not_loaded,
+        "answers": as_texts(grade.answers),
         "verdicts": [asdict(verdict) for verdict in grade.verdicts.values()],
     }
 
@@ -67,6 +71,7 @@ def read_record(path, student, names):
         handed_in = record["handed in"] and datetime.fromisoformat(record["handed in"])
         remarks, layers = tuple(map(str, record["remarks"])), tuple(map(str, record["layers"]))
         of = Grade(student, verdicts, remarks, layers, dict(record["not loaded"]), "", handed_in, record["known by"])
+        of = replace(of, answers=answers_from(record.get("answers", {})))
         return of, record["content"], record["rules"], record["seed"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
+from unicodedata import normalize
 
 from ..homework.deadline import local
 from ..support.files import read_bytes
-from .submissions import find_submissions
+from .submissions import content_of, find_submissions
 
-TIMESTAMP = "timestamp.txt"  # nbgrader writes it into a collected submission
+TIMESTAMP = "timestamp.txt"  # nbgrader writes it into the folder of an assignment
+UNKNOWN = "not on the roster"
 COLUMNS = ("id", "name", "path", "submitted")
 
 
@@ -34,12 +36,14 @@ class HandIn:
 
 @dataclass
 class Person:
-    """student: the id, or the name of the file without a roster; attempts: HandIns, the earliest first"""
+    """student: the id, or the name of the file without a roster; attempts: HandIns, the earliest first
+    remark: why it is not known who this is, or ""
+    """
 
     student: str
     name: str = ""
     attempts: list = field(default_factory=list)
-    on_roster: bool = True
+    remark: str = ""
 
 
 def people(folder, roster=None, assignment=""):
@@ -55,16 +59,20 @@ def people(folder, roster=None, assignment=""):
         raise ValueError(f"{folder} contains no submission to {assignment}: no student has a folder of this name")
     if roster is None:
         return [Person(student, attempts=[handed_in(path, assignment)]) for student, path in found]
-    persons, free = {}, dict((path.name, (student, path)) for student, path in found)
-    rows = _rows(roster)
-    for line, row in rows:
-        person = persons.setdefault(row["id"], Person(row["id"], row["name"]))
-        for name in [name for name in free if _belongs(name, row, rows)]:
-            _, path = free.pop(name)
-            person.attempts.append(handed_in(path, assignment, _time(row["submitted"], roster, line)))
+    persons, others, rows = {}, [], _rows(roster)
+    for _, row in rows:
+        persons.setdefault(row["id"], Person(row["id"], row["name"]))
+    for student, path in found:
+        owners = [(line, row) for line, row in rows if _belongs(path.name, row, rows)]
+        ids = list(dict.fromkeys(row["id"] for _, row in owners))
+        if len(ids) == 1:
+            line, row = owners[0]
+            persons[ids[0]].attempts.append(handed_in(path, assignment, _time(row["submitted"], roster, line)))
+        else:
+            remark = f"could be from {' or '.join(ids)}: write a path for each into the roster" if ids else UNKNOWN
+            others.append(Person(student, attempts=[handed_in(path, assignment)], remark=remark))
     for person in persons.values():
         person.attempts.sort(key=lambda attempt: (attempt.when, attempt.path.name))
-    others = [Person(s, attempts=[handed_in(path, assignment)], on_roster=False) for s, path in free.values()]
     taken = {person.student.casefold() for person in persons.values()}
     for person in others:
         person.student += " (not on the roster)" if person.student.casefold() in taken else ""
@@ -78,7 +86,7 @@ def _rows(roster):
     """[(line, {column: text})] of a roster."""
     content = read_bytes(roster, "the roster, a CSV file")
     try:
-        lines = content.decode("utf-8-sig").splitlines()
+        lines = normalize("NFC", content.decode("utf-8-sig")).splitlines()
     except UnicodeDecodeError:
         raise RosterError(f"{roster} is not UTF-8") from None
     semicolons = bool(lines) and lines[0].count(";") > lines[0].count(",")
@@ -100,6 +108,7 @@ def _rows(roster):
 
 def _belongs(entry, row, rows):
     """Whether a file or folder belongs to the person of a row: by its pattern, or its name is or contains the id."""
+    entry = normalize("NFC", entry)  # macOS takes letters and accents apart
     stem = re.sub(r"\.(py|ipynb)$", "", entry)
     if row["path"]:
         return any(fnmatchcase(text, row["path"].strip("/")) for text in (entry, stem))
@@ -128,12 +137,12 @@ def _time(text, roster, line):
 
 
 def handed_in(path, assignment="", said=None):
-    files = path / assignment if assignment else path
+    files = path / assignment if assignment and not path.is_symlink() else path
     if said is not None:
         return HandIn(path, files, said, "roster")
     try:
-        text = (files / TIMESTAMP).read_text(encoding="utf-8")[:100] if files.is_dir() else ""
-        if text:
+        if assignment:  # otherwise a student may have written it
+            text = content_of(files / TIMESTAMP)[:100].decode()
             return HandIn(path, files, local(_parsed(text)), TIMESTAMP)
     except (OSError, ValueError):
         pass

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 from collections import Counter
 from dataclasses import dataclass
 
@@ -14,7 +15,8 @@ MOST_MISTAKES = 20  # in the overview's list
 
 ALIKE_PAGE = "alike.html"
 
-_RISKY = ("=", "+", "-", "@")  # a cell that begins with one of these is a formula to a spreadsheet
+# the beginning of a formula to a spreadsheet: of a cell, and where a semicolon separates the columns, also after one
+_RISKY = re.compile(r"(^|;\s*)(?=[=+@＝＋＠-])")
 
 
 def number(value):
@@ -74,8 +76,7 @@ def _has_passed(points, rubric):
 
 
 def cell(text):
-    text = " ".join(text.split())
-    return f"'{text}" if text.startswith(_RISKY) else text
+    return _RISKY.sub(r"\1'", " ".join(text.split()))
 
 
 def summary(grade, rubric):

@@ -18,7 +18,7 @@ from .. import __version__
 from ..homework.judging.judge import Trials
 from ..homework.path import all_exercises, own_content
 from ..support.files import write_atomically
-from .copies import alike, answers_in, side_by_side, with_whom
+from .copies import alike, side_by_side, with_whom
 from .feedback import page
 from .grade import Grade, as_record, read_record
 from .judges import Judge
@@ -62,7 +62,7 @@ class Grading:
         self.reports.mkdir(parents=True, exist_ok=True)
         self.given, self.seed = seed is not None, np.random.SeedSequence().entropy % 2**32 if seed is None else seed
         self._stop, self._judges = threading.Event(), queue.SimpleQueue()
-        self.reused, self.layers, self._answers = 0, None, []
+        self.reused, self.layers = 0, None
 
     def try_walls(self):
         """The layers of isolation of this system, which every submission then has. NoWall if they are not enough."""
@@ -117,7 +117,8 @@ class Grading:
             for judge in judges:
                 judge.close()
         chosen = [self._chosen(person, grades.get(person.student, ())) for person in self.people]
-        found = alike({student: answers for _, student, answers in sorted(self._answers, key=lambda one: one[0])})
+        last = {student: max(of, key=lambda grade: grade.handed_in).answers for student, of in sorted(grades.items())}
+        found = alike(last)
         chosen = [replace(grade, alike=with_whom(grade.student, found)) for grade in chosen]
         if found:
             _write(self.reports / ALIKE_PAGE, side_by_side(found))
@@ -138,7 +139,7 @@ class Grading:
             timed = [replace(g, days_late=d, factor=f) for g, (d, f) in zip(timed, found, strict=True)]
         best = max(timed, key=lambda grade: grade.points(self.rubric) + grade.extended_points(self.rubric))
         grade = best if self.rubric.attempts == "best" else timed[-1]
-        remarks = grade.remarks if person.on_roster else ("not on the roster", *grade.remarks)
+        remarks = (*filter(None, [person.remark]), *grade.remarks)
         if grade.days_late:
             days = "1 day" if grade.days_late == 1 else f"{grade.days_late} days"
             remarks = (f"{days} late ({grade.known_by}): {100 * grade.factor:g} % of the points", *remarks)
@@ -164,7 +165,6 @@ class Grading:
         files = read_submission(person.student, attempt.files)
         record, content, rules = self.reports / f"{report_name(attempt.path)}.json", _hash_of(files), self._rules()
         time = {"handed_in": attempt.when, "known_by": attempt.known_by}
-        self._answers.append((attempt.when, person.student, answers_in(files.files, self.rubric.points)))
         known = read_record(record, person.student, self.rubric.points)
         if known and known[1:3] == (content, rules) and (not self.given or known[3] == self.seed):
             self.reused += 1

@@ -134,7 +134,7 @@ def read_submission(student, path):
         try:
             if problem:
                 raise ValueError(problem)
-            content = _content(file)
+            content = content_of(file)
             if content in of_teacher:  # exercises that came along with a notebook
                 continue
             if name in files:
@@ -148,7 +148,9 @@ def read_submission(student, path):
     return HandedIn(student, path, files, tuple(remarks))
 
 
-def _content(path):
+def content_of(path):
+    """The bytes of a file, or the code of a notebook. OSError or ValueError if it cannot be graded: a link, a pipe, too
+    large."""
     kind = os.lstat(path)
     if stat.S_ISLNK(kind.st_mode):
         raise ValueError("it is a link")

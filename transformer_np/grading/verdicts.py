@@ -16,7 +16,11 @@ def grade_of(handed_in, tasks, tried, judge):
     verdicts = {task.name: _verdict(task, tried, judge) for task in tasks}
     not_loaded = {file: _what(crash) for file, crash in tried.not_loaded.items()}
     remarks = (*handed_in.remarks, *_remarks(tried, handed_in))
-    return Grade(handed_in.student, verdicts, remarks, tuple(tried.layers), not_loaded)
+    try:
+        answers = judge.answers(handed_in.files, [task.name for task in tasks])
+    except NotJudged:
+        answers, remarks = {}, (*remarks, "its answers could not be compared with others: read them")
+    return Grade(handed_in.student, verdicts, remarks, tuple(tried.layers), not_loaded, answers=answers)
 
 
 def not_tried(handed_in, tasks, error):

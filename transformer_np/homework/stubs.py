@@ -39,11 +39,12 @@ def stub_file(exercises):
     """The text of a file with the stubs of these exercises, in the order of the path, ready to be imported."""
     exercises = [exercise for _, _, here in chapters(exercises) for exercise in here]
     stubs = {exercise.name: stub(exercise) for exercise in exercises}
-    before = f"{_head(exercises[0].name)}\n\n{imports(exercises, stubs)}\n"
-    pieces = []
+    before = f"{_head(exercises[0].name)}\n\n{_general_imports(exercises, stubs)}\n"
+    pieces, known = [], set()
     for title, notebook, here in chapters(exercises):
         heading = f"# --- {chapter_line(title, notebook)} "
-        pieces.append(heading + "-" * (_WIDTH - 1 - len(heading)) + "\n")
+        needed = _own_imports(here, stubs, known)
+        pieces.append(heading + "-" * (_WIDTH - 1 - len(heading)) + "\n" + (f"\n{needed}\n" if needed else ""))
         for exercise in here:
             about = f"{difficulty(exercise)}, {exercise.section}; hint: transformer-np homework hint {exercise.name}"
             comment = textwrap.fill(about, _WIDTH - 1, initial_indent="# ", subsequent_indent="# ")
@@ -101,20 +102,38 @@ def _first_line_of_body(function):
 
 def imports(exercises, stubs):
     """The import lines for the names that the stubs {name: text} use but do not define."""
+    own = _own_imports(exercises, stubs, set())
+    return _general_imports(exercises, stubs) + (f"\n{own}\n" if own else "")
+
+
+def _general_imports(exercises, stubs):
+    """The lines for NumPy, which the bodies need even if no signature does, and for other libraries."""
     used = {name for text in stubs.values() for name in _free_names(text)}
-    names_of = {}  # {module: names}
+    numpy = "import numpy as np" + ("" if "np" in used else "  # noqa: F401")
+    others = [_import(home, names) for home, names in _needed(exercises, stubs) if home.partition(".")[0] != _PACKAGE]
+    return "\n\n".join("\n".join(block) for block in (others, [numpy]) if block) + "\n"
+
+
+def _own_imports(exercises, stubs, known):
+    """The lines for names of this package, without those in `known`, to which they are added."""
+    lines = []
+    for home, names in _needed(exercises, stubs):
+        new = [name for name in names if name not in known]
+        if new and home.partition(".")[0] == _PACKAGE:
+            lines.append(_import(home, new))
+            known.update(new)
+    about = "# for what is already written below; you need not look at it"
+    return "\n".join([about, *lines]) if lines else ""
+
+
+def _needed(exercises, stubs):
+    """(module, names) that the stubs of these exercises need, sorted."""
+    names_of = {}
     for exercise in exercises:
         module = sys.modules[inspect.unwrap(exercise.reference).__module__]
         for name in _free_names(stubs[exercise.name]) - stubs.keys() - {"np"}:
             names_of.setdefault(public_home(name, getattr(module, name), module.__name__), set()).add(name)
-    lines = {home: _import(home, _sorted(names_of[home])) for home in sorted(names_of)}
-    own = [line for home, line in lines.items() if home.partition(".")[0] == _PACKAGE]
-    others = [line for line in lines.values() if line not in own]
-    # the bodies need it even if no signature does
-    numpy = "import numpy as np" + ("" if "np" in used else "  # noqa: F401")
-    if own:
-        own.insert(0, "# for the signatures and the parts that are already written below; you need not look at them")
-    return "\n\n".join("\n".join(block) for block in (others, [numpy], own) if block) + "\n"
+    return [(home, _sorted(names_of[home])) for home in sorted(names_of)]
 
 
 def _import(home, names):

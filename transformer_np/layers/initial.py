@@ -29,7 +29,8 @@ def glorot_uniform(rng, d_in, d_out, dtype):
 
 
 def width_std(d_model):
-    """The standard deviation with which GPT and Llama start their matrices and embeddings, for this width.
+    """The standard deviation with which GPT and Llama start their matrices and embeddings, and Transformer-XL its
+    embeddings, for this width.
 
         σ = 0.02 · √(768 / d_model) ≈ 0.55 / √d_model
 

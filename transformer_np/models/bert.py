@@ -25,10 +25,13 @@ class BertConfig(ModelConfig):
 
     max_len: the longest text, in tokens
     type_vocab_size: the number of segments a text may have; BERT's two are the sentences of a pair
-    num_classes: the number of classes for `classify`; None makes no classifier
+    num_classes: the number of classes of a text for `classify`; None makes no classifier
+    token_classes: the number of classes of a token for `classify_tokens`; None makes no such classifier
+    span_head: whether the model has the layer for `span_scores`
     pooler, mlm_head: whether the model has the layers for `pool` and `mlm_logits`; a classifier needs the pooler
     pooling: the vector of a text that `pool` returns: "cls", the first token's through a linear map and tanh, as in the
         paper; "mean", the mean over all tokens, as in models for sentences (Reimers & Gurevych 2019)
+    tie_embeddings: whether the masked-language-model head scores with the word embedding, as in the paper
     activation: of the feed-forward networks and the masked-language-model head, "gelu" (exact), "gelu_tanh",
         "relu" or "silu"
     """
@@ -44,6 +47,9 @@ class BertConfig(ModelConfig):
     pooler: bool = True
     mlm_head: bool = True
     pooling: str = "cls"
+    token_classes: int | None = None
+    span_head: bool = False
+    tie_embeddings: bool = True
     dropout: float = 0.1
     activation: str = "gelu"
     layer_norm_eps: float = 1e-12
@@ -104,16 +110,17 @@ POOLERS = {"cls": Pooler, "mean": MeanPooler}
 class MaskedTokenHead(Module):
     """A score for every token of the vocabulary (Devlin et al. 2019, the published code).
 
-        LayerNorm(GELU(x W + b)) Eᵀ + c,    E the word embedding
+        LayerNorm(GELU(x W + b)) Eᵀ + c,    E the word embedding, or a matrix of its own
 
     x (..., D)  ->  logits (..., V)
     """
 
-    def __init__(self, embedding, activation, eps, rng=None, dtype=np.float32):
+    def __init__(self, embedding, activation, eps, tied=True, rng=None, dtype=np.float32):
         V, D = embedding.table.shape
-        self.linear = Linear(D, D, rng=rng, dtype=dtype, init_std=INIT_STD)
+        own = {"rng": rng, "dtype": dtype, "init_std": INIT_STD}
+        self.linear = Linear(D, D, **own)
         self.norm = LayerNorm(D, eps, dtype=dtype)
-        self.output = TiedLinear(embedding)
+        self.output = TiedLinear(embedding) if tied else Linear(D, V, bias=False, **own)
         self.b = Parameter(np.zeros(V, dtype))
         self.activation = activation
 
@@ -144,7 +151,8 @@ class Bert(Pretrained, Module):
     token only where it was masked. The sum of word, position and segment embedding is normalised before the first
     block.
 
-    `backward` takes the gradient of the last output of `forward`, `classify` or `mlm_logits`.
+    With token_classes and span_head it also has `classify_tokens` and `span_scores`. `backward` takes the gradient of
+    the last output of `forward` or of one of these methods.
 
     Raises ValueError for ids out of range; for a text that is empty, only padding or longer than max_len; for segments
     or padding of another shape than ids; and for a head that the model lacks.
@@ -168,11 +176,13 @@ class Bert(Pretrained, Module):
         self.pooler = POOLERS[c.pooling](c.d_model, rng, c.dtype) if c.pooler else None
         self.mlm_head = None
         if c.mlm_head:
-            self.mlm_head = MaskedTokenHead(self.embedding, c.activation, c.layer_norm_eps, rng, c.dtype)
+            head = (c.activation, c.layer_norm_eps, c.tie_embeddings, rng, c.dtype)
+            self.mlm_head = MaskedTokenHead(self.embedding, *head)
         self.classifier_dropout = Dropout(c.dropout, rng=rng)
-        self.classifier = None
-        if c.num_classes is not None:
-            self.classifier = Linear(c.d_model, c.num_classes, rng=rng, dtype=c.dtype, init_std=INIT_STD)
+        outputs = (c.num_classes, c.token_classes, 2 if c.span_head else None)
+        self.classifier, self.token_classifier, self.span_head = (
+            None if n is None else Linear(c.d_model, n, rng=rng, dtype=c.dtype, init_std=INIT_STD) for n in outputs
+        )
         self._asked = "forward"  # the method whose output backward differentiates
         self._places = None
 
@@ -214,6 +224,23 @@ class Bert(Pretrained, Module):
         return classifier(self.classifier_dropout(pooled))  # (B, C)
 
     @forward_part
+    def classify_tokens(self, ids, padding=None, segments=None):
+        """ids (B, S), the others as in `forward`  ->  logits (B, S, C), one per class of each token"""
+        return self._of_each_token("token_classifier", ids, padding, segments)
+
+    @forward_part
+    def span_scores(self, ids, padding=None, segments=None):
+        """ids (B, S) of a question and a text, the others as in `forward`  ->  scores (B, S, 2): how well each
+        token begins and ends the answer (Devlin et al. 2019, §4.2)"""
+        return self._of_each_token("span_head", ids, padding, segments)
+
+    def _of_each_token(self, name, *inputs):
+        head = self._needed(name)
+        hidden = self.forward(*inputs)  # (B, S, D)
+        self._asked = name
+        return head(self.classifier_dropout(hidden))
+
+    @forward_part
     def mlm_logits(self, ids, padding=None, segments=None, places=None):
         """ids (B, S), the others as in `forward`  ->  logits (B, S, V), scores of the token at each place
 
@@ -242,6 +269,8 @@ class Bert(Pretrained, Module):
             if self._places is not None:
                 dplaces, dx = dx, np.zeros((*self._places.shape, dx.shape[-1]), dx.dtype)  # (N, D), (B, S, D)
                 dx[self._places] = dplaces
+        elif self._asked in ("token_classifier", "span_head"):
+            dx = self.classifier_dropout.backward(getattr(self, self._asked).backward(dout))
         for block in reversed(self.blocks[self.first_learning :]):
             dx = block.backward(dx)
         if self.first_learning is not None:
@@ -268,7 +297,7 @@ class Bert(Pretrained, Module):
     def _needed(self, name):
         module = getattr(self, name)
         if module is None:
-            option = "num_classes=…" if name == "classifier" else f"{name}=True"
+            option = {"classifier": "num_classes=…", "token_classifier": "token_classes=…"}.get(name, f"{name}=True")
             raise ValueError(f"this model has no {name}; create it with {option}")
         return module
 

@@ -32,16 +32,18 @@ from .style import (
 )
 
 THUMBNAIL = 0.45  # inches, the least side of a thumbnail
+NEARLY_EQUAL = 0.2  # the difference of weights that cannot be told apart on a scale of 0 … 1
 
 
 @styled
-def attention(weights, queries, keys, title=None, own_range=False):
+def attention(weights, queries, keys, title=None, own_range=None):
     """Attention weights as heatmaps, one panel per head.
 
-    weights: (T, S) one head; (H, T, S) all heads of a layer; (L, H, T, S) all layers, one row of panels each. No batch
-        axis: take one sentence, `layer.weights[0]` or `attention_maps(model)[:, 0]`.
+    weights: (T, S) one head; (H, T, S) all heads of a layer; (L, H, T, S) all layers, one row of panels each, the first
+        layer at the bottom. No batch axis: take one sentence, `layer.weights[0]` or `attention_maps(model)[:, 0]`.
     queries, keys: the T query words and the S key words
-    own_range: scale the colours to the weights that occur instead of 0 … 1, for weights that are nearly equal
+    own_range: scale the colours to the weights that occur instead of 0 … 1; None does so for weights so close to each
+        other that they would all look the same, in less than a fifth of the range
 
     How to read it: find a word on the left; the bright squares in its row are the words from which it takes its
     information. A row adds up to 1, so one bright square is focused attention, and an evenly dark row is spread out. A
@@ -58,10 +60,12 @@ def attention(weights, queries, keys, title=None, own_range=False):
     low, high = _check_weights(weights)
     *layers, T, S = weights.shape
     queries, keys = as_words("queries", queries, T, "row"), as_words("keys", keys, S, "column")
-    panels = weights.reshape(-1, T, S)
+    panels = (weights[::-1] if len(layers) == 2 else weights).reshape(-1, T, S)  # the last layer is at the top
 
     rows, columns = layers if len(layers) == 2 else rows_and_columns(len(panels))
     heads = [f"head {h + 1}" for h in range(layers[-1])] if layers else []
+    if own_range is None:
+        own_range = high - low < NEARLY_EQUAL
     norm = Normalize(low, high) if own_range and high > low else Normalize(0, 1)
     gap = 0.1 + 0.2 * (len(layers) == 2)
     side = gap + (0.65 if norm.vmax == 1 else 0.85)  # room for ticks such as 0.225
@@ -73,7 +77,7 @@ def attention(weights, queries, keys, title=None, own_range=False):
     if len(layers) == 2:
         for layer, axes in enumerate(sheet.panels[columns - 1 :: columns]):
             x = 1 + 0.05 / (S * sheet.cell)
-            axes.text(x, 0.5, f"layer {layer + 1}", transform=axes.transAxes, rotation=270, va="center")
+            axes.text(x, 0.5, f"layer {rows - layer}", transform=axes.transAxes, rotation=270, va="center")
     bar = sheet.bar_axes(gap)
     ticks = np.arange(6) / 5 if norm.vmax == 1 and norm.vmin == 0 else round_ticks(5)
     sheet.figure.colorbar(image, cax=bar, label="attention weight", ticks=ticks)
@@ -86,10 +90,10 @@ def model_view(weights, title=None):
 
     weights: (L, H, T, S), `attention_maps(model)[:, 0]`
 
-    How to read it: a row is a layer, the first one on top, and a column a head. In a thumbnail, queries go down and
-    keys to the right, as in `attention`; each thumbnail has its own colours, from 0 to its largest weight. A diagonal:
-    each word looks at itself, or at a word a fixed number of places away. A column: all words look at one word. An even
-    square: the head looks everywhere. Draw a head that stands out with `attention`.
+    How to read it: a row is a layer, the first one at the bottom, and a column a head. In a thumbnail, queries go down
+    and keys to the right, as in `attention`; each thumbnail has its own colours, from 0 to its largest weight. A
+    diagonal: each word looks at itself, or at a word a fixed number of places away. A column: all words look at one
+    word. An even square: the head looks everywhere. Draw a head that stands out with `attention`.
 
     Raises ValueError for another shape or a weight outside 0 … 1.
     """
@@ -107,13 +111,13 @@ def model_view(weights, title=None):
     for layer, heads in enumerate(weights):
         for head, panel in enumerate(heads):
             x = left + head * (width + PAD)
-            y = down - top - EDGE - LABEL - PAD - (layer + 1) * (width + PAD) + PAD
+            y = down - top - EDGE - LABEL - PAD - (L - layer) * (width + PAD) + PAD
             axes = figure.add_axes((x / across, y / down, width / across, width / down))
             axes.imshow(panel, cmap=WEIGHTS, norm=Normalize(0, panel.max() or 1), aspect="auto")
             axes.set_xticks([])
             axes.set_yticks([])
             axes.spines[:].set_visible(False)
-            if layer == 0:
+            if layer == L - 1:
                 axes.set_title(f"head {head + 1}" if text_width(f"head {head + 1}") < width else f"{head + 1}", pad=4)
             if head == 0:
                 axes.set_ylabel(f"layer {layer + 1}", labelpad=4)

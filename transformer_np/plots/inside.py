@@ -73,11 +73,11 @@ def head_ablation(table, quantity="loss", title=None):
     table: an `inspection.HeadAblation`, as returned by `inspection.head_ablation`
     quantity: the name of the measure
 
-    How to read it: a row is an attention layer, a square one of its heads. Red: the measure is larger without the head,
-    blue: smaller; nearly white: it makes no difference, or another head does the same. For a loss, a red head is
-    needed; for an accuracy, a blue one.
+    How to read it: a row is an attention layer, the first one at the bottom, a square one of its heads. Red: the
+    measure is larger without the head, blue: smaller; nearly white: it makes no difference, or another head does the
+    same. For a loss, a red head is needed; for an accuracy, a blue one.
     """
-    changes = list(table.changes.values())
+    names, changes = list(table.without)[::-1], list(table.changes.values())[::-1]
     H = max(map(len, changes))
     values = np.full((len(changes), H), np.nan)
     for row, change in zip(values, changes, strict=True):
@@ -89,7 +89,7 @@ def head_ablation(table, quantity="loss", title=None):
     marks = [f"{tick:g}".replace("-", "−") for tick in ticks]
     cell = max(text_width(text, TEXT - 1) for row in texts for text in row) + 2 * PAD
     grid = _Grid(
-        list(table.without),
+        names,
         [f"{h + 1}" for h in range(H)],
         min(CELL, max(cell, 0.5)),
         TALL_ROW,

@@ -148,6 +148,10 @@ def _bert(model):
         detail = f"{c.d_model} → {c.d_model} → {c.vocab_size}"
         head = Box("Masked-word head", detail, (model.mlm_head,), HEAD)
         mlm = [head, _shape(B, S, c.vocab_size), Words("logits of the masked words")]
+    for title, head in (("Token classifier", model.token_classifier), ("Span head", model.span_head)):
+        if head is not None:
+            detail, shape = f"{c.d_model} → {head.w.shape[1]}", _shape(B, S, head.w.shape[1])
+            mlm += [Box(title, detail, (head,), HEAD), shape, Words("scores of the tokens")]
     if model.pooler is not None:
         classes = [Box("Pooler", "first token, tanh", (model.pooler,), HEAD), _shape(B, c.d_model)]
         if model.classifier is None:

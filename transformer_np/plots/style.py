@@ -11,6 +11,7 @@ from matplotlib import style
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, fontManager
 from matplotlib.patches import Rectangle
+from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
@@ -86,14 +87,54 @@ class Picture(Figure):
         self.add_artist(back)
         x, y = (across / 2 - left) / width, (0.93 * down - below) / height
         words = self.text(x, y, title, ha="center", va="center", size=size, weight="bold", parse_math=False)
-        self.savefig(fname, bbox_inches=page)
+        with self._larger_labels(page, size / TITLE, words):
+            self.savefig(fname, bbox_inches=page)
         back.remove()
         words.remove()
+
+    @contextmanager
+    def _larger_labels(self, page, most, title):
+        """Inside the block, all words are as much larger as they can be, up to the factor `most`, with which they grow
+        with the title. They must not leave the page, and not meet words or panels that they did not meet before."""
+        with unknown_letters():
+            self.draw_without_rendering()  # the marks of an axis have their words from now on
+        words = [text for text in self.findobj(Text) if text.get_visible() and text.get_text().strip()]
+        sizes = [text.get_size() for text in words]
+        limits = page.transformed(self.dpi_scale_trans)
+
+        def scaled(factor):
+            for text, size in zip(words, sizes, strict=True):
+                text.set_size(size if text is title else size * factor)
+            with unknown_letters():
+                self.draw_without_rendering()
+            boxes = np.array([text.get_window_extent().extents for text in words])
+            panels = np.array([axes.get_window_extent().extents for axes in self.axes]).reshape(-1, 4)
+            inside = (boxes[:, :2] >= limits.min).all() and (boxes[:, 2:] <= limits.max).all()
+            return inside, [_overlapping(boxes, others) for others in (boxes, panels)]
+
+        _, before = scaled(1)
+        for factor in np.arange(max(most, 1), 1, -0.1):
+            inside, meet = scaled(factor)
+            if inside and not any((now & ~then).any() for now, then in zip(meet, before, strict=True)):
+                break
+        else:
+            scaled(1)
+        try:
+            yield
+        finally:
+            scaled(1)
 
     def _repr_png_(self):
         buffer = io.BytesIO()
         self.savefig(buffer, format="png")
         return buffer.getvalue()
+
+
+def _overlapping(boxes, others):
+    """Which boxes (N, 4) and others (M, 4) overlap by more than a pixel, (N, M); each is x0, y0, x1, y1."""
+    low = np.maximum(boxes[:, None, :2], others[:, :2])
+    high = np.minimum(boxes[:, None, 2:], others[:, 2:])
+    return (high - low > 1).all(axis=-1)
 
 
 @contextmanager

@@ -50,6 +50,13 @@ class PretrainedTokenizer:
         """
         return self._encoded(text, max_tokens, special).ids
 
+    def encode_pair(self, first, second, max_tokens=None):
+        """Two texts as one sequence, the second cut off if needed  ->  ids, the segment of each, and its place
+        (start, end) in the second text, or None for other tokens"""
+        encoded = self._encoded(first, max_tokens, pair=second)
+        places = zip(encoded.offsets, encoded.sequence_ids, strict=True)
+        return encoded.ids, encoded.type_ids, [place if of == 1 else None for place, of in places]
+
     def tokens(self, text, max_tokens=None):
         """The tokens of a text as strings, one per id; "Ġ", a space in some vocabularies, becomes a space."""
         return [piece.replace("Ġ", " ") for piece in self._encoded(text, max_tokens).tokens]
@@ -73,12 +80,16 @@ class PretrainedTokenizer:
         """The tokenizer as plain data, for a JSON file; `text` of the constructor takes its "json"."""
         return {"kind": self.kind, "json": self._text}
 
-    def _encoded(self, text, max_tokens, special=True):
-        if not isinstance(text, str):
-            raise TypeError(f"text must be a string, got {type(text).__name__}")
-        encoded = self._tokenizer.encode(text, add_special_tokens=special)
+    def _encoded(self, text, max_tokens, special=True, pair=None):
+        texts = [text] if pair is None else [text, pair]
+        for text in texts:
+            if not isinstance(text, str):
+                raise TypeError(f"text must be a string, got {type(text).__name__}")
+        encoded = self._tokenizer.encode(*texts, add_special_tokens=special)
         if max_tokens is not None and len(encoded.ids) > max_tokens:
-            self._tokenizer.enable_truncation(max_tokens)
-            encoded = self._tokenizer.encode(text, add_special_tokens=special)
+            if pair is not None and max_tokens <= len(encoded.ids) - encoded.sequence_ids.count(1):
+                raise ValueError(f"the first text leaves no room for the second in {max_tokens} tokens")
+            self._tokenizer.enable_truncation(max_tokens, strategy="longest_first" if pair is None else "only_second")
+            encoded = self._tokenizer.encode(*texts, add_special_tokens=special)
             self._tokenizer.no_truncation()
         return encoded

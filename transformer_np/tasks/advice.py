@@ -113,12 +113,14 @@ def _stuck(measured):
     """The loss no longer falls, for no other reason known here, and most answers are wrong."""
     if measured.right is None or measured.right >= STUCK:
         return None
-    sizes = [name for name in ("d_model", "layers") if measured.options.get(name)]
-    larger = ", ".join(f"--{name.replace('_', '-')} above {measured.options[name]}" for name in sizes)
+    changes = [(name, "above") for name in ("d_model", "layers")]
+    changes += [(name, "below") for name in ("dropout", "label_smoothing")]
+    given = [(name, side, measured.options[name]) for name, side in changes if measured.options.get(name)]
+    freer = ", ".join(f"--{name.replace('_', '-')} {side} {value}" for name, side, value in given)
     data = "" if measured.examples is None else f" than {measured.examples:,} examples"
     return (
         f"only {measured.right:.0%} of unseen data are right, and the loss no longer falls: the task takes more "
-        f"training data{data}" + (f", or a larger model ({larger})" if larger else "")
+        f"training data{data}" + (f", and a larger model with less regularization ({freer})" if freer else "")
     )
 
 

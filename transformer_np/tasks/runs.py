@@ -7,7 +7,10 @@ from functools import wraps
 from pathlib import Path
 from zlib import crc32
 
+from ..models.layouts.folder import CONFIG, TOKENIZER, save_pretrained
+from ..pretrained import PretrainedTokenizer
 from ..support.files import held, read_json, write_text
+from ..training.checkpoint import model_header, model_tensors, save_checkpoint
 from ..training.choice import team_of
 from ..training.history import history_path
 from .fine_tuning import load
@@ -80,6 +83,38 @@ def load_run_model(folder, tokenizers):
     if header.get("vocabulary", found) != found:
         raise ValueError(f"{path} was trained with another vocabulary than {Path(folder) / DESCRIPTION} has")
     return model
+
+
+def merge(folder, new):
+    """Write the model of a run into a new run, with LoRA merged and all its weights: it needs no pretrained folder. It
+    can be used like the old run, but not resumed.
+
+    Raises FileNotFoundError and ValueError for a run without a usable model, FileExistsError if `new` has a run.
+    """
+    model, header = load(Path(folder) / CHECKPOINT)
+    create_run(new, read_json(Path(folder) / DESCRIPTION))
+    kept = {name: header[name] for name in ("kind", "vocabulary") if name in header}
+    save_checkpoint(Path(new) / CHECKPOINT, model_tensors(model), {**kept, **model_header(model)})
+
+
+def merge_as_pretrained(folder, new):
+    """As `merge`, but write a folder in Hugging Face's layout, with the tokenizer and the names of the classes.
+
+    Raises also ValueError for a model that the layout cannot represent, and for a tokenizer of this package.
+    """
+    model, _ = load(Path(folder) / CHECKPOINT)
+    description, new = read_json(Path(folder) / DESCRIPTION), Path(new)
+    tokenizer = description.get("tokenizer")
+    if not isinstance(tokenizer, dict) or tokenizer.get("kind") != PretrainedTokenizer.kind:
+        raise ValueError(f"the run in {folder} has a tokenizer of this package, which other libraries cannot read")
+    if (new / CONFIG).exists():
+        raise FileExistsError(f"{new} already has a model: choose another folder")
+    save_pretrained(model, new)
+    write_text(new / TOKENIZER, tokenizer["json"])
+    if "labels" in description:
+        names = {str(i): label for i, label in enumerate(description["labels"])}
+        labels = {"id2label": names, "label2id": {label: int(i) for i, label in names.items()}}
+        write_text(new / CONFIG, json.dumps(read_json(new / CONFIG) | labels, indent=2, ensure_ascii=False) + "\n")
 
 
 def newest_run(*kinds, below="."):

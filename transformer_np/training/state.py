@@ -1,6 +1,7 @@
 """All that a training run changes, which is all that a checkpoint holds."""
 
 from contextlib import contextmanager
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import numpy as np
@@ -97,6 +98,9 @@ class State:
         """
         tensors, header = load_checkpoint(path)
         own = model_header(self.model)
+        if isinstance(header.get("config"), dict):  # a field that is newer than the checkpoint has its default
+            config = {f.name: f.default for f in fields(self.model.config) if f.default is not MISSING}
+            header["config"] = config | header["config"]
         if header.get("model") != own["model"] or header.get("config") != own["config"]:
             raise ValueError(f"{path} belongs to another model: {_differences(header, own)}")
         other = [name for name, value in self.header.items() if header.get(name, value) != value]

@@ -1,4 +1,7 @@
-"""The modules of this library inside the process of a submission: those it was given, and empty ones for the others."""
+"""The modules of this library inside the process of a submission: those it was given, and empty ones for the others.
+
+A name that a module was not given is a class whose call is refused.
+"""
 
 import importlib.abc
 import importlib.machinery
@@ -26,10 +29,11 @@ def refuse(name):
 
 
 class _Absent(type):
-    """The type of the names in an empty module: they can be imported and inherited from, but not called."""
+    """The type of the names that are not given: they can be imported and inherited from, but not called."""
 
     def __call__(cls, *args, **kwargs):
-        return refuse(f"{cls.__module__}.{cls.__name__}")
+        absent = next(base for base in cls.__mro__ if base.__module__.startswith(PACKAGE))
+        return refuse(f"{absent.__module__}.{absent.__name__}")
 
     def __getattr__(cls, name):
         if name.startswith("__"):
@@ -99,14 +103,6 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module):
         name = module.__name__
-        if name in self.modules:
-            code = marshal.loads(self.modules[name][1])
-            module.__file__ = code.co_filename
-            exec(code, vars(module))
-            return
-        vars(module).update(self.constants.get(name, {}))
-        if name == f"{PACKAGE}.homework":
-            module.check = _unchecked
 
         def get(wanted):
             if wanted.startswith("__"):
@@ -118,6 +114,14 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
             return _Absent(wanted, (), {"__module__": name})
 
         module.__getattr__ = get
+        if name in self.modules:
+            code = marshal.loads(self.modules[name][1])
+            module.__file__ = code.co_filename
+            exec(code, vars(module))
+            return
+        vars(module).update(self.constants.get(name, {}))
+        if name == f"{PACKAGE}.homework":
+            module.check = _unchecked
 
 
 def _unchecked(*args, **kwargs):

@@ -143,7 +143,7 @@ class Keeper:
             if left <= 0:
                 raise Late
             if select.select([self._report], [], [], min(left, 0.2))[0]:
-                part = os.read(self._report, min(size - len(self._unread), 1 << 20))
+                part = os.read(self._report, 1 << 20)  # a pipe of packets loses what is left of one
                 if not part:  # it has ended, or closed the pipe
                     self.end()
                     raise Ended(self._code)

@@ -1,9 +1,8 @@
 """The part of this library that the process of a submission holds: modules as compiled code, and no answer.
 
 For most exercises these are the worker and `module` with what it imports. An exercise that is built from other parts of
-the library (a block, an optimizer, decoding) gets these parts too, without its own answer: the functions with the
-answer are replaced by ones that refuse the call. Of a sheet, only the function that tries an answer is left, with what
-it needs; the answers and the mistakes are cut off.
+the library (a block, an optimizer, decoding) gets these parts too. Two kinds of modules are cut to some names and what
+these need: a sheet, of which the function that tries an answer is left, and the module with the answer.
 """
 
 import ast
@@ -12,7 +11,7 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from ...homework.path import own_folder
+from ...homework.path import all_exercises, own_folder
 
 PACKAGE = __package__.partition(".")[0]
 ROOT = Path(__file__).parents[3]
@@ -24,37 +23,41 @@ ALWAYS = tuple(
     f"{PACKAGE}.{name}"
     for name in ("grading.sandbox.worker", "grading.sandbox.given", "module", "functional.special", "support.checks")
 )
-# packages that an exercise which is built from other parts of the library gets whole
+# packages that an exercise which is built from other parts of the library gets, and modules
 _LIBRARY = ("functional", "layers", "models", "training")
 _LIBRARY_NAMES = (*_LIBRARY, "decoding", "masks", "module")
 
 
 class Package:
-    """The modules that some names need: `need` adds one, `modules` has them as {name: (whether a package, code)}."""
+    """The modules that some names need: `need` adds one, `modules` has them as {name: (whether a package, code)}.
 
-    def __init__(self, library=False):
-        self.library, self._trees, self._names = library, {}, {}
+    exercise: one that is built from other parts of the library, without its answer; None for no such parts
+    """
+
+    def __init__(self, exercise=None):
+        self.exercise, self._trees, self._names = exercise, {}, {}
         for name in ALWAYS:
             self.need(name)
-        if library:
+        if exercise is not None:
             for name in _LIBRARY_NAMES:
                 self.need(f"{PACKAGE}.{name}")
 
     def need(self, module, names=()):
-        """Add a module and what it imports; of a module of the homework, only these names and what they need."""
+        """Add a module and what it imports; of a module that is cut, only these names and what they need."""
         file = _file_of(module)
         if file is None or (file.name == "__init__.py" and not self._is_whole(module)):
             return
-        if _is_cut(module):
+        tree = _parsed(file)
+        if self._is_answers(module):
+            names = names_beside(self.exercise)
+        if _is_sheet(module) or self._is_answers(module):
             known = self._names.setdefault(module, set())
             if module in self._trees and known >= set(names):
                 return
             known.update(names)
-            tree = _pruned(_parsed(file), known)
+            tree = _pruned(tree, known)
         elif module in self._trees:
             return
-        else:
-            tree = _parsed(file)
         self._trees[module] = tree
         parent = module.rpartition(".")[0]
         self.need(parent)
@@ -62,19 +65,30 @@ class Package:
             self.need(target, wanted)
 
     def _is_whole(self, module):
-        return self.library and (module == PACKAGE or module.split(".")[1] in _LIBRARY)
+        return self.exercise is not None and (module == PACKAGE or module.split(".")[1] in _LIBRARY)
+
+    def _is_answers(self, module):
+        return self.exercise is not None and module == self.exercise.reference.__module__
 
     @property
     def helps(self):
         """Whether it holds more of the library than every process does."""
-        return any(name not in always_given() and not _is_cut(name) for name in self._trees)
+        return any(name not in always_given() and not _is_sheet(name) for name in self._trees)
 
-    def modules(self, exercise=None, exercises=()):
-        """The code of the modules, without the answer to an exercise."""
-        hidden = hidden_names(exercise, exercises) if exercise is not None and self.library else set()
-        home = exercise.reference.__module__ if hidden else ""
-        trees = {n: _without_bodies(t, n, hidden) if n == home else t for n, t in self._trees.items()}
-        return {name: _compiled(name, tree) for name, tree in trees.items()}
+    def modules(self):
+        return {name: _compiled(name, tree) for name, tree in self._trees.items()}
+
+
+def package_for(exercise, needed):
+    """The modules that the process of an exercise gets beside those that every process has. needed: (module, name) of
+    what its inputs are made of"""
+    for parts_of in [exercise] if isinstance(exercise.reference, type) else [None, exercise]:
+        package = Package(parts_of)
+        for module, name in needed:
+            package.need(module, [name])
+        if not package.helps:
+            break
+    return {name: code for name, code in package.modules().items() if always_given().get(name) != code}
 
 
 @cache
@@ -96,8 +110,7 @@ def constants():
 # --- modules and their imports ---------------------------------------------------------------------------------------
 
 
-def _is_cut(module):
-    """Whether only those names of a module are given that are needed."""
+def _is_sheet(module):
     return module.startswith(f"{HOMEWORK}.")
 
 
@@ -119,8 +132,13 @@ def _tree_of(file, changed):
     return ast.parse(file.read_bytes())
 
 
+@cache
 def _imports(tree, package):
     """(module of this library, names) for every import in a tree."""
+    return list(_found_imports(tree, package))
+
+
+def _found_imports(tree, package):
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, ()) for alias in node.names if alias.name.partition(".")[0] == PACKAGE)
@@ -189,53 +207,13 @@ def _pruned(tree, names):
     return ast.Module(body, [])
 
 
-def hidden_names(exercise, exercises):
-    """The qualified names of the functions with the answer to an exercise: the reference, the functions of its module
-    that it uses or that use it, and the module's other exercises unless it needs them."""
-    reference = exercise.reference
-    nodes = by_name(_parsed(_file_of(reference.__module__)))
-    defined = {
-        name: found[-1] for name, found in nodes.items() if isinstance(found[-1], ast.FunctionDef | ast.ClassDef)
-    }
-    others = {e.name for e in exercises if e.reference.__module__ == reference.__module__} - {exercise.name}
-    needed, waiting = set(), [exercise.name]
-    while waiting:
-        name = waiting.pop()
-        bases = getattr(defined[name], "bases", ())  # of another exercise, only what it inherits
-        for other in set().union(*map(_read, bases if name in others else [defined[name]])) & defined.keys() - needed:
-            needed.add(other)
-            waiting.append(other)
-    whole = (others & defined.keys()) - needed | {exercise.name}
-    whole |= {name for name in needed - others if isinstance(defined[name], ast.FunctionDef)}
-    here = {name: [node] for name, node in defined.items()}
-    functions = [name for name, node in defined.items() if isinstance(node, ast.FunctionDef)]
-    whole |= {name for name in functions if exercise.name in reached(here, [name])}
-    given = {"__init__"} if exercise.parts and "__init__" not in exercise.parts else set()
-    hidden = set()
-    for name in whole:
-        node = defined[name]
-        if isinstance(node, ast.FunctionDef):
-            hidden.add(name)
-        else:
-            methods = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
-            hidden |= {f"{name}.{method}" for method in methods - (given if name == exercise.name else set())}
-    return hidden
-
-
-def _without_bodies(tree, module, hidden):
-    """The module with functions that refuse the call in place of the hidden ones."""
-
-    def emptied(node, name):
-        if isinstance(node, ast.ClassDef):
-            body = [emptied(part, f"{name}.{getattr(part, 'name', '')}") for part in node.body]
-            return ast.copy_location(
-                ast.ClassDef(node.name, node.bases, node.keywords, body, node.decorator_list), node
-            )
-        if name not in hidden:
-            return node
-        said = ast.parse(f"return __refuse__({f'{module}.{name}'!r})").body
-        return ast.copy_location(ast.FunctionDef(node.name, node.args, said, node.decorator_list, node.returns), node)
-
-    first = ast.parse(f"from {__package__}.given import refuse as __refuse__").body
-    body = [emptied(node, getattr(node, "name", "")) for node in tree.body]
-    return ast.fix_missing_locations(ast.Module([*first, *body], []))
+def names_beside(exercise):
+    """The public names that the module with the answer to an exercise keeps: neither the answer, nor what uses it, nor
+    functions that it uses, nor other answers unless it inherits from them or calls them."""
+    home, name = exercise.reference.__module__, exercise.name
+    nodes = by_name(_parsed(_file_of(home)))
+    others = {one.name for one in all_exercises().values() if one.reference.__module__ == home}
+    uses = reached(nodes, [name])
+    functions = {n for n, found in nodes.items() if isinstance(found[-1], ast.FunctionDef)}
+    hidden = {n for n in nodes if name in reached(nodes, [n])} | (uses & functions) | (others - uses)
+    return {n for n in nodes.keys() - hidden if n[0] != "_"}

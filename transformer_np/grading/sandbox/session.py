@@ -8,13 +8,13 @@ import os
 import pickle
 import signal
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from inspect import signature
 from types import FunctionType
 
 from ...homework.judging.attempt import Crash
-from ...homework.path import all_exercises
 from .keeper import START_SECONDS, Ended, Keeper, Late, NotStarted
-from .package import PACKAGE, Package, always_given
+from .package import PACKAGE, package_for
 from .wire import CHANGEABLE, HEADER, MOST_BYTES, MOST_JSON, one_line, plain_text, unpack
 
 MOST_RESULTS = 64 << 20  # bytes of all results for an exercise
@@ -41,18 +41,22 @@ class Task:
         self.name = exercise.name
         inputs = [(case.arguments, case.options) for case in trials.cases]
         try:
-            (self.inputs, needed), (drive, of_drive) = _pickled(inputs), _pickled(exercise.drive)
-            signatures, of_signatures = _pickled(_signatures(exercise))
+            (self.inputs, needed), (self._drive, of_drive) = _pickled(inputs), _pickled(exercise.drive)
+            self._signatures, of_signatures = _pickled(_signatures(exercise))
         except Exception as error:
             raise ValueError(f"{self.name}: the inputs of the exercise cannot be sent: {error}") from None
         self.after = [[type(v) for v in (*a, *o.values()) if type(v) in CHANGEABLE] for a, o in inputs]
-        self.message = {
+        self._needed = needed | of_drive | of_signatures
+
+    @cached_property
+    def message(self):
+        return {
             "name": self.name,
             "inputs": self.inputs,
-            "drive": drive,
-            "parts": exercise.parts,
-            "signatures": signatures,
-            "modules": _modules(exercise, needed | of_drive | of_signatures),
+            "drive": self._drive,
+            "parts": self.exercise.parts,
+            "signatures": self._signatures,
+            "modules": package_for(self.exercise, self._needed),
         }
 
 
@@ -70,20 +74,6 @@ def _pickled(thing):
     buffer = io.BytesIO()
     Pickler(buffer, 5).dump(thing)
     return buffer.getvalue(), needed
-
-
-def _modules(exercise, needed):
-    """The modules that the process of an exercise gets beside those that every process has."""
-    package = Package()
-    for module, name in needed:
-        package.need(module, [name])
-    if package.helps or isinstance(exercise.reference, type):  # it is built from other parts of the library
-        package = Package(library=True)
-        for module, name in needed:
-            package.need(module, [name])
-    always = always_given()
-    found = package.modules(exercise, all_exercises().values())
-    return {name: code for name, code in found.items() if always.get(name) != code}
 
 
 def _signatures(exercise):

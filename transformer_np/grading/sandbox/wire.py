@@ -16,7 +16,7 @@ _DTYPES = {
     np.dtype(name).str for name in ("?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16")
 }
 
-_NO_NUMBERS = re.compile(r"[<>|][USOmM]\d*(\[\w+\])?")  # dtypes of which only the name matters
+_NO_NUMBERS = re.compile(r"[<>|][USOVmM]\d{0,9}(\[\w+\])?")  # dtypes of which only the name matters
 
 
 class TooLarge(ValueError):

@@ -5,6 +5,7 @@ in bubblewrap none is in their file system.
 """
 
 import builtins
+import gc
 import linecache
 import os
 import pickle
@@ -18,6 +19,9 @@ import sys
 import tempfile
 from dataclasses import asdict
 from types import ModuleType, SimpleNamespace
+
+import numpy.ma
+import numpy.random  # noqa: F401 - NumPy loads both when they are first used: here, once, not in every process
 
 from ...homework.judging.attempt import Attempt, Crash, attempt_with, copies, crash_of, no_input
 from . import given, limits
@@ -33,6 +37,8 @@ def serve(control, wrapped):
     os.set_blocking(wake, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake)
+    limits.hide()
+    gc.freeze()  # a collection in a process does not copy the memory that it shares with this one
     child, scratch = None, None
     while True:
         ready = select.select([control, awake], [], [], _LOOK if child and wrapped else None)[0]

@@ -5,8 +5,8 @@ an `if`, and no number is replaced by an unrelated one.
 """
 
 import ast
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
+from itertools import combinations, pairwise
 
 # kind: a sentence for the student, true if the edit makes the answer right
 KINDS = {
@@ -33,6 +33,9 @@ KINDS = {
     "missing argument": "An argument is missing in this call.",
     "missing part": "A part of the block is left out here.",
     "order of results": "The results are returned in the wrong order.",
+    "order of lines": "The lines are in the wrong order here.",
+    "missing condition": "This line must not run every time.",
+    "expression": "What is computed here is wrong.",
     "missing index": "This must not be the whole array, or not this part of it.",
 }
 
@@ -84,8 +87,11 @@ class Edit:
     field: str
     index: int | None
     new: object
+    also: tuple = ()  # Edits of the same expression elsewhere, made together with this one
 
     def make(self):
+        for edit in self.also:
+            edit.make()
         if not hasattr(self.new, "lineno"):  # a part of the old node keeps its own place
             ast.copy_location(self.new, self.node)
         ast.fix_missing_locations(self.new)
@@ -93,6 +99,8 @@ class Edit:
 
     def undo(self):
         self._put(self.node)
+        for edit in self.also:
+            edit.undo()
 
     def _put(self, node):
         if self.index is None:
@@ -101,15 +109,47 @@ class Edit:
             getattr(self.parent, self.field)[self.index] = node
 
 
-def edits_of(tree):
-    """The Edits of a function or class."""
-    names = _Names(tree)
-    for parent, field, index, node, is_size in _places(tree):
+def edits_of(tree, without=()):
+    """The Edits of a function or class; without: the names of methods that stay as they are"""
+    names, alike = Names(tree), {}
+    for parent, field, index, node, is_size in places(tree, without):
         for number, group in enumerate(_GROUPS[:2] if is_size else _GROUPS):
             for kind, new in group(node, parent, field, names):
                 if is_size and kind == "name":
                     continue
-                yield Edit(kind, number, node, parent, field, index, new)
+                edit = Edit(kind, number, node, parent, field, index, new)
+                if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
+                    alike.setdefault(_same_edit(edit, names), []).append(edit)
+                yield edit
+    for edits in alike.values():
+        if len(edits) > 1:
+            yield replace(edits[0], group=1.5, also=tuple(edits[1:]))
+    yield from _exchanged(tree)
+    for parent in ast.walk(tree):
+        for field in () if getattr(parent, "name", "") in without else ("body", "orelse"):
+            lines = getattr(parent, field, None)
+            for i, (line, below) in enumerate(pairwise(lines) if isinstance(lines, list) else ()):
+                if not any(isinstance(one, ast.FunctionDef | ast.Return) or _counts(one) for one in (line, below)):
+                    other = Edit("order of lines", 1, below, parent, field, i + 1, line)
+                    yield Edit("order of lines", 1, line, parent, field, i, below, (other,))
+
+
+def _same_edit(edit, names):
+    """A key that is equal for the same edit of the same expression, of an axis, and of an assignment to a parameter."""
+    if isinstance(edit.node, ast.Assign) and edit.kind == "name":
+        return "kept" if edit.node.targets[0].id in names.parameters else edit
+    if edit.kind == "axis" and isinstance(edit.new, ast.Call):
+        return "axis", *(ast.unparse(k) for k in edit.new.keywords if k.arg in ("axis", "keepdims"))
+    if isinstance(edit.new, ast.AST) and edit.kind not in ("order", "extra line"):
+        return edit.kind, ast.dump(edit.node), ast.dump(edit.new)
+    return edit
+
+
+STEP = "_step_of_a_loop"  # the call that counts the steps of a loop, which no edit may change
+
+
+def _counts(node):
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _is_name(node.value.func, STEP)
 
 
 _TAKE_SIZES = ("arange", "range", "zeros", "ones", "full", "empty", "reshape", "broadcast_to", "tile", "repeat", "eye",
@@ -118,7 +158,7 @@ _TAKE_SIZES = ("arange", "range", "zeros", "ones", "full", "empty", "reshape", "
 _TAKE_ARRAYS = ("reshape", "broadcast_to", "tile", "repeat", "resize", "pad")
 
 
-def _places(tree):
+def places(tree, without=()):
     """(parent, field, index, node, is_size) of every node that may be replaced; annotations, defaults and docstrings
     are not. is_size: whether the node is part of a size of an array, which must not grow."""
     of_sizes = {
@@ -132,6 +172,8 @@ def _places(tree):
     left = [(tree, False)]
     while left:
         parent, is_size = left.pop(0)
+        if getattr(parent, "name", "") in without:
+            continue
         for field, value in ast.iter_fields(parent):
             if field in ("annotation", "returns", "decorator_list", "bases"):
                 continue
@@ -139,7 +181,7 @@ def _places(tree):
                 continue
             here = is_size or _is_size(parent, field, of_sizes)
             for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
-                if isinstance(node, ast.AST):
+                if isinstance(node, ast.AST) and not _counts(node):
                     left.append((node, here))
                     if isinstance(node, ast.expr | ast.stmt | ast.keyword):
                         yield parent, field, index, node, here
@@ -166,11 +208,12 @@ def _name_of(function):
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
 
 
-class _Names:
+class Names:
     """The names that an edit may use: parameters and variables of the enclosing functions, from their first line on."""
 
     def __init__(self, tree):
         self.first = {}  # {enclosing function: {name: line}}
+        self.parameters = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
         self._around = {}
         for function in ast.walk(tree):  # from the outside to the inside
             if isinstance(function, ast.FunctionDef | ast.Lambda):
@@ -182,6 +225,20 @@ class _Names:
                     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                         names.setdefault(node.id, node.lineno)
                 self.first[function] = names
+        self.optional = {
+            arg.arg
+            for node in ast.walk(tree)
+            if isinstance(node, ast.arguments) and node.defaults
+            for arg, default in zip(node.args[-len(node.defaults) :], node.defaults, strict=True)
+            if isinstance(default, ast.Constant) and default.value is None
+        }
+        stored = [n.targets[0].id for n in ast.walk(tree) if isinstance(n, ast.Assign) and hasattr(n.targets[0], "id")]
+        read = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        self.once = {name for name in stored if stored.count(name) == read.count(name) == 1}
+        self.tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.If)]
+        every = {name for first in self.first.values() for name in first}
+        self.others = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - every  # not of a function
+        self.computed = every - self.parameters
         self.attributes = sorted(
             {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and _is_name(n.value, "self")}
         )
@@ -195,8 +252,13 @@ def _is_name(node, name):
     return isinstance(node, ast.Name) and node.id == name
 
 
-def _expression(text):
+def expression(text):
     return ast.parse(text, mode="eval").body
+
+
+def is_named_result(node, parent, names):
+    """Whether a node is a variable that only a return statement reads: its definition is the place of the mistake."""
+    return isinstance(node, ast.Name) and isinstance(parent, ast.Return | ast.Tuple) and node.id in names.once
 
 
 def _is_value(node, parent, field):
@@ -220,7 +282,8 @@ def _is_value(node, parent, field):
 def _small(node, parent, field, names):
     if isinstance(node, ast.BinOp):
         for operator in _SWAPS.get(type(node.op), ()):
-            yield "operator", ast.BinOp(node.left, operator(), node.right)
+            if not (operator is ast.Mult and getattr(node.right, "value", None) == 1):  # that is an extra part
+                yield "operator", ast.BinOp(node.left, operator(), node.right)
         if isinstance(node.op, ast.Sub | ast.Div | ast.MatMult):
             yield "order", ast.BinOp(node.right, node.op, node.left)
         yield from _rebracketed(node)
@@ -237,8 +300,11 @@ def _small(node, parent, field, names):
         for operator in _SWAPS.get(type(node.op), ()):
             yield "operator", ast.AugAssign(node.target, operator(), node.value)
         yield "added", ast.Assign([node.target], node.value)
+        if isinstance(node.target, ast.Subscript) and isinstance(node.op, ast.Add):
+            added = ast.Call(expression("np.add.at"), [node.target.value, node.target.slice, node.value], [])
+            yield "overwritten", ast.Expr(added)
     elif isinstance(node, ast.Assign) and len(node.targets) == 1:
-        yield from _assignments(node, node.targets[0])
+        yield from _assignments(node, node.targets[0], names)
     elif isinstance(node, ast.UnaryOp):
         yield "inverted" if isinstance(node.op, ast.Not | ast.Invert) else "sign", node.operand
     elif isinstance(node, ast.Constant):
@@ -253,13 +319,33 @@ def _small(node, parent, field, names):
         yield "inverted", ast.IfExp(node.test, node.orelse, node.body)
     elif isinstance(node, ast.If) and not isinstance(node.test, ast.Compare):
         yield "inverted", ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
+    if isinstance(node, ast.Assign | ast.AugAssign) and field in ("body", "orelse"):
+        for name in sorted({n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)} & names.optional):
+            yield "missing condition", ast.If(expression(f"{name} is not None"), [node], [])
     if isinstance(node, ast.Call):
         yield from _calls(node, names)
+        if len(node.args) == 1 and isinstance(node.args[0], ast.BinOp):  # f(a + b) as f(a) + b
+            a = node.args[0]
+            yield "order", ast.BinOp(ast.Call(node.func, [a.left], node.keywords), a.op, a.right)
     if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
         for i, j in combinations(range(len(node.value.elts)), 2):
             parts = list(node.value.elts)
             parts[i], parts[j] = parts[j], parts[i]
             yield "order of results", ast.Return(ast.Tuple(parts, ast.Load()))
+
+
+def _exchanged(tree):
+    """Edits that exchange two parameters of a function everywhere."""
+    if not isinstance(tree, ast.FunctionDef):
+        return
+    used = {}
+    for parent, field, index, node, _ in places(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            used.setdefault(node.id, []).append((node, parent, field, index))
+    for a, b in combinations([arg.arg for arg in tree.args.args if arg.arg in used], 2):
+        both = [(place, ast.Name(other, ast.Load())) for one, other in ((a, b), (b, a)) for place in used[one]]
+        first, *others = [Edit("name", 0.4, *place, new) for place, new in both]
+        yield replace(first, also=tuple(others))
 
 
 def _rebracketed(node):
@@ -275,14 +361,14 @@ def _rebracketed(node):
         yield "order", ast.BinOp(ast.BinOp(a, node.op, c.left), c.op, c.right)
 
 
-def _assignments(node, target):
+def _assignments(node, target, names):
     if isinstance(target, ast.Subscript):
         if isinstance(target.value, ast.Name):
             name = target.value.id
             copied = ast.parse(f"{name} = {name}.copy()").body[0]
             yield "writes into its input", ast.If(ast.Constant(True), [copied, node], [])
         yield "overwritten", ast.AugAssign(target, ast.Add(), node.value)
-    elif isinstance(target, ast.Name):
+    elif isinstance(target, ast.Name) and target.id in names.at(node):
         yield "overwritten", ast.AugAssign(target, ast.Add(), node.value)
         whole = ast.Subscript(ast.Name(target.id, ast.Load()), ast.Slice(), ast.Store())
         yield "name", ast.Assign([whole], node.value)
@@ -361,8 +447,9 @@ def _calls(node, names):
 def _names(node, parent, field, names):
     """A different variable, a part too many."""
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in names.at(node):
+        list_of = getattr(getattr(getattr(parent, "func", None), "value", None), "id", "")  # that is appended to
         for other in names.at(node):
-            if other != node.id:
+            if other not in (node.id, list_of):  # np.array of a list that contains itself never ends
                 yield "name", ast.Name(other, ast.Load())
     if isinstance(node, ast.Attribute) and _is_name(node.value, "self") and isinstance(node.ctx, ast.Load):
         for other in names.attributes:
@@ -385,50 +472,59 @@ def _names(node, parent, field, names):
 
 def _functions(node, parent, field, names):
     """A function that is often missing around a value."""
-    if not _is_value(node, parent, field) or isinstance(node, ast.UnaryOp):
+    if not _is_value(node, parent, field) or isinstance(node, ast.UnaryOp) or is_named_result(node, parent, names):
         return
     yield "sign", ast.UnaryOp(ast.USub(), node)
     yield "missing factor", ast.BinOp(node, ast.Div(), ast.Constant(2))
     yield "missing factor", ast.BinOp(ast.Constant(2), ast.Mult(), node)
-    yield "missing function", ast.Call(_expression("np.sqrt"), [node], [])
+    yield "missing function", ast.Call(expression("np.sqrt"), [node], [])
     yield "missing function", ast.BinOp(ast.Constant(1), ast.Sub(), node)
-    yield "missing function", ast.Call(_expression("np.square"), [node], [])
+    yield "missing function", ast.Call(expression("np.square"), [node], [])
     if isinstance(node, ast.Name):
-        yield "transpose", ast.Call(_expression("np.swapaxes"), [node, _expression("-1"), _expression("-2")], [])
+        yield "transpose", ast.Call(expression("np.swapaxes"), [node, expression("-1"), expression("-2")], [])
         yield "inverted", ast.UnaryOp(ast.Invert(), node)
 
 
 def _other_functions(node, parent, field, names):
     """A function that is seldom missing around a value."""
-    if not _is_value(node, parent, field) or isinstance(node, ast.UnaryOp):
+    if not _is_value(node, parent, field) or isinstance(node, ast.UnaryOp) or is_named_result(node, parent, names):
         return
     for text in ("np.exp", "np.log", "np.tanh", "np.abs"):
-        yield "missing function", ast.Call(_expression(text), [node], [])
+        yield "missing function", ast.Call(expression(text), [node], [])
     yield "missing factor", ast.BinOp(ast.Constant(1), ast.Div(), node)
     for operator in (ast.Add(), ast.Sub()):
         yield "missing term", ast.BinOp(node, operator, ast.Constant(1))
     if not isinstance(node, ast.Name):
-        yield "transpose", ast.Call(_expression("np.swapaxes"), [node, _expression("-1"), _expression("-2")], [])
+        yield "transpose", ast.Call(expression("np.swapaxes"), [node, expression("-1"), expression("-2")], [])
         yield "inverted", ast.UnaryOp(ast.Invert(), node)
     if isinstance(parent, ast.Return | ast.Tuple):
         yield "lost axis", _expression_with("x[..., None]", node)
         yield "lost axis", _expression_with("x[..., 0]", node)
-        yield "missing function", ast.Call(_expression("float"), [node], [])
+        yield "missing function", ast.Call(expression("float"), [node], [])
+        yield "missing function", ast.Call(expression("np.nan_to_num"), [node], [])
 
 
 def _expression_with(text, node):
-    tree = _expression(text)
+    tree = expression(text)
     tree.value = node
     return tree
 
 
 def _missing(node, parent, field, names):
-    """A factor or a term that is missing."""
-    if not _is_value(node, parent, field):
+    """A condition, a factor or a term that is missing."""
+    if isinstance(node, ast.Assign | ast.AugAssign | ast.Expr) and field == "body":
+        for test in names.tests:
+            if {n.id for n in ast.walk(test) if isinstance(n, ast.Name)} <= {*names.at(node), *names.others}:
+                yield "missing condition", ast.If(test, [node], [])
+                yield "missing condition", ast.If(ast.UnaryOp(ast.Not(), test), [node], [])
+    if isinstance(node, ast.Constant) and type(node.value) is int and not isinstance(parent, ast.keyword | ast.Slice):
+        for name in names.at(node):
+            yield "number", ast.Name(name, ast.Load())
+    if not _is_value(node, parent, field) or is_named_result(node, parent, names):
         return
     for name in names.attributes if isinstance(node, ast.Name | ast.Call) else ():  # a part of a block
         for call in ("self.x(y)", "self.x.backward(y)"):
-            new = _expression(call.replace("x", name))
+            new = expression(call.replace("x", name))
             new.args = [node]
             yield "missing part", new
     inner = isinstance(parent, ast.BinOp) and isinstance(node, ast.Name | ast.Attribute)

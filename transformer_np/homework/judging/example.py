@@ -53,6 +53,8 @@ def _call(finding):
             parts.append(f"{name}={_written(value)}")
         elif isinstance(value, list | tuple) and len(value) <= MOST_NUMBERS and len(str(value)) < 60:
             parts.append(f"{name}={value}")
+        elif isinstance(value, list | tuple | dict):
+            parts.append(f"{name} of {len(value)} entries")
     label = f" ({finding.case.label})" if finding.case.label else ""
     return f"{finding.exercise.name}({', '.join(parts)}){label}"
 

@@ -31,10 +31,10 @@ from .example import smallest_call
 from .patterns import pattern_for
 from .truth import Gate, Said
 
-MOST_PAIR_TRIALS = 1000  # a trial is one variant on one case, and takes 0.1 to 4 ms
-MOST_CASE_TRIALS = 1000  # for the cases that the first explanation leaves open
-ENOUGH = 300
-WORK = 2_000_000  # calls that the interpreter counts in either of them
+MOST_PAIR_TRIALS = 500  # a trial is one variant on one case, and takes 0.1 to 4 ms
+MOST_CASE_TRIALS = 400  # for the cases that the first explanation leaves open
+ENOUGH = 200
+WORK = 800_000  # calls that the interpreter counts in either of them
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
 
@@ -137,7 +137,7 @@ class _Search(Gate):
             description = describe_exactly(self._draws(i, self.failing[i][0]))
             if description:
                 self._give(i, _Reason(description=description.name), description.text)
-        if self._open() and not self.place:  # one edit is enough: there are no two mistakes
+        if self._open() and (not self.place or self.place.also):  # one edit is enough: there are no two mistakes
             self._by_known_mistakes(self._pairs())
             for i in self._open() if self.is_cheap else ():
                 self._by_mistake_and_change(i)

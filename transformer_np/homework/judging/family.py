@@ -2,14 +2,18 @@
 
 import ast
 import linecache
+import sys
+import warnings
 from types import CodeType, FunctionType
 
 import numpy as np
 
 from .attempt import is_students
+from .edits import STEP
 
+MOST_NUMBERS, MOST_ITEMS = 3_000_000, 100_000  # in a variable of a loop
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
-_STEP, NUDGE = "_step_of_a_loop", "_slightly_different"
+NUDGE = "_slightly_different"
 
 
 class Endless(Exception):
@@ -20,11 +24,12 @@ class Family:
     """An answer and the functions and classes of its file that it calls.
 
     of_student: whether it must be a student's code; trees: {name: syntax tree of its definition}, the answer first
-    file: their file; lines: its lines
+    file: their file; lines: its lines; given: {name: value} that the trees use besides the names of their file
     """
 
     def __init__(self, answer, of_student=True):
-        self.answer, self.trees, self.lines = answer, {}, []
+        self.answer, self.trees, self.lines, self.given = answer, {}, [], {}
+        self.most_steps = MOST_STEPS
         self.file = _file_of(answer, of_student)
         self.space = _space_of(answer)
         if self.file is None or self.space is None:
@@ -43,17 +48,22 @@ class Family:
         for tree in self.trees.values():
             _count_steps(tree)
 
-    def compiled(self):
-        """The answer with the trees as they are now, and its _Steps; (None, None) if they cannot be compiled."""
-        space = dict(self.space)
-        space[_STEP], space[NUDGE] = _Steps(), _nudged
+    def compiled(self, more=()):
+        """The answer with the trees as they are now, and its _Steps; (None, None) if they cannot be compiled.
+
+        more: further names, as `given`
+        """
+        space = dict(self.space) | self.given | dict(more)
+        space[STEP], space[NUDGE] = _Steps(self.most_steps), _nudged
         first = next(iter(self.trees))
         module = ast.Module(sorted(self.trees.values(), key=lambda tree: tree.lineno), [])
         try:
-            exec(compile(module, self.file, "exec"), space)
+            with warnings.catch_warnings():  # an edit may call a number
+                warnings.simplefilter("ignore")
+                exec(compile(module, self.file, "exec"), space)
         except Exception:  # such as an assignment to an expression
             return None, None
-        return space.get(_bound_name(self.trees[first])), space[_STEP]
+        return space.get(_bound_name(self.trees[first])), space[STEP]
 
 
 def _nudged(value):
@@ -68,18 +78,30 @@ def _nudged(value):
 
 
 class _Steps:
-    """Counts the steps of all loops since `begin`."""
+    """Counts the steps of all loops since `begin`; most: after so many, Endless"""
 
-    def __init__(self):
+    def __init__(self, most):
+        self.most = most
         self.begin()
 
     def begin(self):
-        self.left = MOST_STEPS
+        self.left = self.most
+
+    @property
+    def taken(self):
+        return self.most - self.left
 
     def __call__(self):
         self.left -= 1
-        if self.left < 0:
+        if self.left < 0 or any(map(_is_large, sys._getframe(1).f_locals.values())):
             raise Endless
+
+
+def _is_large(value):
+    """Whether a variable of a loop has grown beyond measure, such as a list that doubles in every step."""
+    if isinstance(value, np.ndarray):
+        return value.size > MOST_NUMBERS
+    return isinstance(value, list | str | tuple) and len(value) > MOST_ITEMS
 
 
 def _file_of(answer, of_student):
@@ -136,7 +158,7 @@ def _count_steps(tree):
     """Insert a call that counts into every loop."""
     for node in ast.walk(tree):
         if isinstance(node, ast.For | ast.While):
-            call = ast.Expr(ast.Call(ast.Name(_STEP, ast.Load()), [], []))
+            call = ast.Expr(ast.Call(ast.Name(STEP, ast.Load()), [], []))
             ast.copy_location(call, node)
             for child in ast.walk(call):
                 ast.copy_location(child, node)

@@ -178,6 +178,7 @@ def judge(trials, attempts, place=None):
     ]
     if place:
         message += [f"Here, line {place.line}:", place.shown]
+        message += [f"And here, line {place.also.line}:", place.also.shown] if place.also else []
     share = 1 - len(_labels(failed)) / len(_labels(found))
     return Verdict(
         exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core,
@@ -327,7 +328,8 @@ class Finding:
         actual, expected = self.results[i], self.expected[i]
         if actual.shape != expected.shape:
             letters = self.draw(i).letters
-            axes = "" if any(letter.startswith("axis") for letter in letters) else f"({', '.join(letters)}) = "
+            comma = "," * (len(letters) == 1)
+            axes = "" if any(letter.startswith("axis") for letter in letters) else f"({', '.join(letters)}{comma}) = "
             name = self.exercise.results[i].name
             return (
                 f"{name} must have the shape {axes if letters else ''}{expected.shape}, got {actual.shape}.{also}",

@@ -7,18 +7,22 @@ attempt says how many edits may be tried.
 import ast
 import contextlib
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .attempt import attempt, calls_in, guarded
+from .borrowed import with_borrowed
 from .compare import close
 from .edits import KINDS, edits_of
 from .family import NUDGE, Family
 from .ignored import arrays_of
 from .judge import Finding
 
-MOST_EDITS = 900
+MOST_EDITS = 750
 WORK = 600_000  # calls that the interpreter counts, in all edited answers together
-OF_AN_EDIT = 600  # as many calls take as long as making it
+OF_AN_EDIT = 400  # as many calls take as long as making it, beside one for each node of the code
+MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
+MORE_STEPS = 20  # than twice as many as without an edit
+LARGE = 5000  # numbers in the arguments of a case
 NUMBERS_OF_A_CALL = 10  # as many numbers in the arguments take as long as a call
 
 
@@ -27,13 +31,15 @@ class Place:
     """Where an answer can be made right.
 
     kind: the kind of the edit, as in `KINDS`; line: its number; shown: the line with a mark below it
-    repair: the line after the edit
+    repair: the line after the edit, "" if it holds code of the right answer
+    also: the Place of a second edit that is needed too, or None
     """
 
     kind: str
     line: int
     shown: str
     repair: str
+    also: "Place | None" = None
 
     @property
     def about(self):
@@ -41,40 +47,31 @@ class Place:
 
 
 def find_place(trials, answer, found):
-    """The Place where one edit makes a wrong answer right in all core cases, or in all cases if it is right in those;
-    None if none of the edits tried does. found: the Findings of the answer's attempts"""
+    """The Place where one edit makes a wrong answer right in all core cases, or in all cases if it is right in those,
+    or the two places of two edits; None if none of the edits tried does. found: the Findings of the answer's attempts
+    """
     family = Family(answer)
     failed = [n for n, finding in enumerate(found) if not finding.right]
     core = [n for n, finding in enumerate(found) if not finding.case.extended]
     wanted = core if set(core) & set(failed) else list(range(len(found)))
-    numbers = [n for n in wanted if n in failed] + [n for n in wanted if n not in failed]
     if not family.trees or not failed:
         return None
-    search = _Search(trials, family, numbers)
     with contextlib.redirect_stdout(io.StringIO()), guarded():
-        work = calls_in(lambda: attempt(trials.exercise, answer, trials.cases[numbers[0]]))
-        work += sum(array.size for array in arrays_of(trials.cases[numbers[0]])) // NUMBERS_OF_A_CALL
-        most = min(MOST_EDITS, max(20, WORK // (work + OF_AN_EDIT)))
-        likely = search.likely_statements(found)
-        for edit in _in_order(family, likely, _lines_of_crash(found[failed[0]])):
-            if most <= 0:
-                return None
-            most -= 1
-            if search.makes_right(edit):
-                return _place(family, edit)
+        search = _Search(trials, family, wanted)
+        edit = search.one_edit(found)
+        if edit:
+            return _place(family, edit)
+        for first, better in search.partly_right():
+            first.make()
+            try:
+                second = search.one_edit(better)
+                places = second and [_place(family, edit) for edit in (first, second)]
+            finally:
+                first.undo()
+            if places:
+                one, other = sorted(places, key=lambda place: place.line)
+                return one if one.line == other.line else replace(one, also=other)
     return None
-
-
-def _in_order(family, likely, lines):
-    """All edits: first those of the lines of a crash and of the likely statements, the smallest first."""
-    edits = [edit for tree in family.trees.values() for edit in edits_of(tree)]
-
-    def unlikeliness(edit):
-        line = getattr(edit.node, "lineno", 0)
-        level = min((level for (first, last), level in likely.items() if first <= line <= last), default=1)
-        return line not in lines, level
-
-    return sorted(edits, key=lambda edit: (*unlikeliness(edit), edit.group))
 
 
 def _lines_of_crash(finding):
@@ -85,20 +82,126 @@ def _lines_of_crash(finding):
 
 
 class _Search:
+    """numbers: of the cases that must become right"""
+
     def __init__(self, trials, family, numbers):
         self.trials, self.family, self.numbers = trials, family, numbers
+        reference, parts = trials.exercise.reference, trials.exercise.parts
+        self.given = set(vars(reference)) - set(parts) if parts else ()  # methods that the student does not write
+        self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
+        self.numbers.sort(key=self._size)
+        case = trials.cases[self.numbers[0]]
+        self._usual = self._steps()  # of all loops in a case
+        family.most_steps = 2 * self._usual + MORE_STEPS
+        work = calls_in(lambda: attempt(trials.exercise, family.answer, case))
+        work += sum(array.size for array in arrays_of(case)) // NUMBERS_OF_A_CALL
+        of_edit = OF_AN_EDIT + sum(1 for tree in family.trees.values() for _ in ast.walk(tree))  # compiling it
+        self.left = min(MOST_EDITS, max(20, WORK // (work + of_edit)))  # edits that may be tried
+        self._most = self.left
+        self._of_a_case = work / (work + of_edit)  # the share of one case in the work for an edit
 
-    def right_at(self, number):
-        return self.trials.expected[number], self.trials.shares[number]
+    def _steps(self):
+        """The most steps that the loops of the answer take in a case."""
+        answer, steps = self.family.compiled()
+        most = 0
+        for number in self.numbers if answer is not None else ():
+            self._finding(answer, steps, number)
+            most = max(most, steps.taken)
+        return most
 
-    def likely_statements(self, found):
+    def one_edit(self, found):
+        """The edit that makes every case right, or None. found: the Findings without it, by number"""
+        self.found, self._before = found, self._right_in(found)
+        wrong = sorted((n for n in self.numbers if not found[n].right), key=self._size)
+        self._order = wrong + [n for n in self.numbers if n not in wrong]
+        return next((edit for edit in self._edits() if self._makes_right(edit)), None)
+
+    def _size(self, number):
+        """What a case costs: cases with a similar number of numbers cost the same."""
+        return sum(array.size for array in arrays_of(self.trials.cases[number])) // LARGE
+
+    def _edits(self):
+        """All edits that may be tried: first those of the lines of a crash and of the likely statements, the smallest
+        first; expressions of the right answer come after the small ones."""
+        finding = self.found[self._order[0]]
+        lines, likely = _lines_of_crash(finding), self._likely_statements(finding)
+
+        def unlikeliness(edit):
+            line = getattr(edit.node, "lineno", 0)
+            level = min((level for (first, last), level in likely.items() if first <= line <= last), default=1)
+            return line not in lines, edit.group + (level if level < 3 else 9)
+
+        edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.given)]
+        any_shape = finding.outcome in ("crashed", "wrong shape")
+        edits = with_borrowed(edits, self.trials, self.family, self._order[0], any_shape, self.given)
+        for edit in sorted(edits, key=unlikeliness):
+            if self.left <= 0:
+                return
+            self.left -= 1
+            yield edit
+
+    def _makes_right(self, edit):
+        """Whether an edit makes every case right. One that makes some of the wrong results right, and no right one
+        wrong, is noted."""
+        edit.make()
+        try:
+            answer, steps = self.family.compiled()
+            if answer is None:
+                return False
+            first = self._finding(answer, steps, self._order[0])
+            self.left -= self._of_a_case * max(0, steps.taken / max(1, self._usual) - 1)
+            if not first.right and not self._is_better(first, self.found[self._order[0]]):
+                return False
+            for number in self._order[1:] if first.right else ():
+                self.left -= self._of_a_case
+                if not self._finding(answer, steps, number).right:
+                    break
+            else:
+                if first.right:
+                    return True
+            now = [
+                self._finding(answer, steps, n) if n in self.numbers else self.found[n] for n in range(len(self.found))
+            ]
+            right = self._right_in(now)
+            if right > self._before:
+                self._better.append((len(right), edit, now))
+            return False
+        finally:
+            edit.undo()
+
+    @staticmethod
+    def _is_better(now, before):
+        if now.wrong is None or before.wrong is None:
+            return now.wrong is not None
+        return set(now.wrong) < set(before.wrong)
+
+    def _right_in(self, found):
+        """{(label, result)} that are right in all draws"""
+        results = range(len(self.trials.exercise.results))
+        wrong = {(f.case.label, i) for f in found for i in results if f.wrong is None or i in f.wrong}
+        return {(f.case.label, i) for f in found for i in results} - wrong
+
+    def partly_right(self):
+        """(edit, Findings with it) of the edits that make most of the wrong results right."""
+        better, self._better = sorted(self._better, key=lambda item: -item[0]), []
+        self.left = min(MOST_SECOND, self._most // 2) * min(len(better), MOST_FIRST)
+        for _, edit, found in better[:MOST_FIRST]:
+            yield edit, found
+
+    def _finding(self, answer, steps, number):
+        trials, case = self.trials, self.trials.cases[number]
+        steps.begin()
+        tried = attempt(trials.exercise, answer, case)
+        results = trials.results(case, tried)
+        return Finding(trials.exercise, case, tried, results, trials.expected[number], trials.shares[number])
+
+    def _likely_statements(self, finding):
         """{(first line, last line) of a statement: how unlikely it is to hold the mistake}.
 
         A small change of its value changes, in the first wrong case, 0: every wrong result and no right one; 1: some
         wrong ones and no right one; 2: nobody knows; 3: nothing, or a right one, so that it can hardly be wrong.
         """
-        number = self.numbers[0]
-        finding, results = found[number], found[number].results
+        number, results = self._order[0], finding.results
         likely = {}
         for tree in self.family.trees.values():
             for parent, index in (place for statement in ast.walk(tree) for place in _values_of(statement)):
@@ -126,20 +229,6 @@ class _Search:
             return self.trials.results(case, attempt(self.trials.exercise, answer, case))
         finally:
             _put(parent, index, node)
-
-    def makes_right(self, edit):
-        edit.make()
-        try:
-            answer, steps = self.family.compiled()
-            return answer is not None and all(self._is_right(answer, steps, number) for number in self.numbers)
-        finally:
-            edit.undo()
-
-    def _is_right(self, answer, steps, number):
-        trials, case = self.trials, self.trials.cases[number]
-        steps.begin()
-        tried = attempt(trials.exercise, answer, case)
-        return Finding(trials.exercise, case, tried, trials.results(case, tried), *self.right_at(number)).right
 
 
 def _values_of(node):
@@ -181,5 +270,7 @@ def _place(family, edit):
     needs_brackets = isinstance(new, ast.BinOp | ast.UnaryOp | ast.Compare) and isinstance(
         edit.parent, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Compare | ast.Subscript
     )
+    if edit.kind == "expression" or "_given_" in text:
+        return Place(edit.kind, node.lineno, shown, "")
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
     return Place(edit.kind, node.lineno, shown, repair.rstrip())

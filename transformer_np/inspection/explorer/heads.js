@@ -7,22 +7,34 @@ function readColours() {
     const hex = style.getPropertyValue(`--${name}`).trim();
     colours[name] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
   }
+  for (const name of ["pos", "neg", "weight"]) shades[name] = shadesOf(colours.cell, colours[name]);
+  [shades.page] = shadesOf(colours.page, colours.page);
+}
+
+// From a ground to a tone in steps, each as a pixel: red, green, blue and 255 in four bytes
+const STEPS = 255;
+const shades = {};
+function shadesOf(ground, tone) {
+  const pixels = new Uint8ClampedArray(4 * (STEPS + 1)).fill(255);
+  for (let i = 0; i <= STEPS; i++)
+    for (let c = 0; c < 3; c++) pixels[4 * i + c] = ground[c] + (i / STEPS) * (tone[c] - ground[c]);
+  return new Uint32Array(pixels.buffer);
 }
 
 // One pixel per number; signed numbers have two colours, weights one.
-function paint(canvas, matrix, { signed = true, largest = 1, hidden = () => false }) {
+function paint(canvas, matrix, { signed = true, largest = 1, hidden = null }) {
   const { rows, columns } = matrix;
   if (canvas.width !== columns) canvas.width = columns;
   if (canvas.height !== rows) canvas.height = rows;
   const picture = new ImageData(columns, rows);
+  const pixels = new Uint32Array(picture.data.buffer);
+  const [above, below] = signed ? [shades.pos, shades.neg] : [shades.weight, shades.weight];
+  const factor = largest > 0 ? STEPS / largest : 0;
   for (let i = 0, at = 0; i < rows; i++) {
-    for (let j = 0; j < columns; j++, at += 4) {
+    for (let j = 0; j < columns; j++, at++) {
       const value = matrix.at(i, j);
-      const share = largest > 0 && Number.isFinite(value) ? Math.min(1, Math.abs(value) / largest) : 0;
-      const tone = signed ? (value < 0 ? colours.neg : colours.pos) : colours.weight;
-      const ground = hidden(i, j) ? colours.page : colours.cell;
-      for (let c = 0; c < 3; c++) picture.data[at + c] = ground[c] + share * (tone[c] - ground[c]);
-      picture.data[at + 3] = 255;
+      const step = Number.isFinite(value) ? Math.min(STEPS, Math.round(Math.abs(value) * factor)) : 0;
+      pixels[at] = hidden?.(i, j) ? shades.page : (value < 0 ? below : above)[step];
     }
   }
   canvas.getContext("2d").putImageData(picture, 0, 0);

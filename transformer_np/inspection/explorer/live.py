@@ -13,19 +13,25 @@ from ...data import BPETokenizer, CharTokenizer, WordTokenizer
 from ...data.tokenizers import UNK
 from ...layers.activations import ACTIVATIONS
 from ...layers.gated import GATED
-from ...models import GPT, Llama, Transformer
+from ...models import GPT, Bert, Llama, Transformer
+from ...pretrained import PretrainedTokenizer
 from . import MOST_TOKENS
 from .lessons import lessons_for
 from .page import Page, assemble
+from .pretrained import described
 from .weights import FORMATS, packed, rounded
 
 MOST_BYTES = 3_000_000  # of a page with whole float32: a mail or a learning platform takes it
 MOST_BYTES_ROUNDED = 6_000_000  # of a page with rounded weights
+# Parameters of a pretrained model in each format: pages of at most about 20, 90 and 170 MB
+MOST_PARAMETERS = {"float32": 4_000_000, "float16": 40_000_000, "int8": 150_000_000}
 
+BODY = "live_page/page.html"
 STYLES = ("common.css", "live_page/page.css")
 FILES = (
-    "tensors weights tokenizers model backward decoding drawing state matrix_view steps view_text view_changes "
-    "view_effect view_heads view_residual view_lens view_units view_training view_flow lessons main"
+    "tensors weights pretrained tokenizers model backward decoding drawing state matrix_view steps steps_attention "
+    "steps_layers steps_ends diagram view_text view_changes view_effect view_similar view_heads view_residual "
+    "view_lens view_units view_training view_flow lessons main"
 )
 SCRIPTS = ("elements.js", "heads.js", *(f"live_page/{name}.js" for name in FILES.split()))
 
@@ -47,23 +53,26 @@ class LivePage(Page):
         return f"<LivePage, {size:.1f} MB, weights in {self.weights}: show it in Jupyter, or .save('page.html')>"
 
 
-def explore_live(model, tokenizers, text, examples=()):
+def explore_live(model, tokenizers, text, examples=(), formats=None):
     """A page with the model itself in it: type a text, follow it through every layer, change a step and see the effect.
 
-    model: a Transformer, GPT or Llama, with the tokenizers of `transformer-np train translate` or `train gpt`
-    tokenizers: for a Transformer a pair, (source, target); for a decoder-only model its tokenizer
+    model: a Transformer, GPT, Llama or Bert, with the tokenizers of `transformer-np train translate` or `train gpt`, or
+        a pretrained one with its PretrainedTokenizer
+    tokenizers: for a Transformer a pair, (source, target); for another model its tokenizer
     text: what the page begins with;  examples: other texts, one of which the button "Another" takes
+    formats: those that the weights may have (default: all three)
 
     The weights are float32 if the page has at most MOST_BYTES then; otherwise float16, or int8 with a scale for each
-    row of a matrix, if it has at most MOST_BYTES_ROUNDED. The page's model is the one with the rounded weights
-    (`LivePage.model`). The page computes forward and backward passes in float64. The given model does not change.
+    row of a matrix, if it has at most MOST_BYTES_ROUNDED. A pretrained model has the first format of MOST_PARAMETERS in
+    which it has at most so many. The page's model is the one with the rounded weights (`LivePage.model`). The page
+    computes forward and backward passes in float64. The given model does not change.
 
     Raises TypeError for another model or tokenizer, and ValueError for a choice that the page does not have, a text
     that is empty or too long, and a page that would still be too large.
     """
-    kind = next((kind for kind in (Transformer, GPT, Llama) if type(model) is kind), None)
+    kind = next((kind for kind in (Transformer, GPT, Llama, Bert) if type(model) is kind), None)
     if kind is None:
-        raise TypeError(f"model must be a Transformer, a GPT or a Llama, got {type(model).__name__}")
+        raise TypeError(f"model must be a Transformer, a GPT, a Llama or a Bert, got {type(model).__name__}")
     _check_choices(model.config)
     pair = _check_tokenizers(model, tokenizers)
     ids = pair[0].encode(text)
@@ -71,21 +80,40 @@ def explore_live(model, tokenizers, text, examples=()):
         raise ValueError("the text is empty: the page must begin with one")
     if kind is Transformer and len(ids) > model.config.max_len:
         raise ValueError(f"the text has {len(ids)} tokens, more than max_len = {model.config.max_len}")
+    if kind is Bert and len(ids) > min(model.config.max_len, MOST_TOKENS):
+        raise ValueError(f"the text has {len(ids)} tokens, and the page shows {min(model.config.max_len, MOST_TOKENS)}")
     if kind is not Transformer and pair[0].unknown(text):
         raise ValueError(f"the training text of the model does not have: {', '.join(map(repr, pair[0].unknown(text)))}")
-    for weights in FORMATS:
+    if isinstance(pair[0], PretrainedTokenizer):
+        count = model.num_parameters()
+        check_size(count, "the model")
+        return _made(model, pair, text, examples, next(each for each, most in MOST_PARAMETERS.items() if count <= most))
+    for weights in formats or FORMATS:
         most = MOST_BYTES if weights == "float32" else MOST_BYTES_ROUNDED
         if model.num_parameters() * np.dtype(weights).itemsize > most:  # compressed, base64 is rarely shorter
             size = model.num_parameters() * np.dtype(weights).itemsize * 4 / 3
             continue
-        page = _page(model, pair, text, examples, weights)
-        size = len(page.encode())
+        made = _made(model, pair, text, examples, weights)
+        size = len(made.page.encode())
         if size <= most:
-            return LivePage(page, weights, rounded(model, weights))
+            return made
     raise ValueError(
         f"the page would have {size / 1e6:.1f} MB, more than {most / 1e6:.1f} MB, even with int8 weights: the model "
         f"has {model.num_parameters():,} parameters; use a shorter text or train a model with fewer layers"
     )
+
+
+def check_size(parameters, name):
+    """Raise ValueError if a browser cannot hold a pretrained model with so many parameters."""
+    if parameters > MOST_PARAMETERS["int8"]:
+        raise ValueError(
+            f"{name} has {parameters:,} parameters, and a page with the model in it holds at most "
+            f"{MOST_PARAMETERS['int8']:,}: use a smaller model, or make the page of one text"
+        )
+
+
+def _made(model, tokenizers, text, examples, weights):
+    return LivePage(_page(model, tokenizers, text, examples, weights), weights, rounded(model, weights))
 
 
 def _check_choices(config):
@@ -102,8 +130,11 @@ def _check_tokenizers(model, tokenizers):
     sizes = [c.src_vocab_size, c.tgt_vocab_size] if isinstance(model, Transformer) else [c.vocab_size]
     tokenizers = list(tokenizers) if isinstance(tokenizers, tuple | list) else [tokenizers]
     for tokenizer in tokenizers:
-        if not isinstance(tokenizer, CharTokenizer | WordTokenizer | BPETokenizer):
+        kinds = CharTokenizer | WordTokenizer | BPETokenizer
+        if not isinstance(tokenizer, kinds if isinstance(model, Transformer) else kinds | PretrainedTokenizer):
             raise TypeError(f"tokenizers must be of characters, words or byte pairs, got {tokenizer!r}")
+    if isinstance(tokenizers[0], PretrainedTokenizer) and len(tokenizers[0]) <= sizes[0]:
+        return tokenizers  # some models have more rows in their table than tokens
     if [*map(len, tokenizers)] != sizes:
         raise ValueError(f"tokenizers must have {sizes} tokens, as the model does, got {[*map(len, tokenizers)]}")
     return tokenizers
@@ -112,20 +143,33 @@ def _check_tokenizers(model, tokenizers):
 def _page(model, tokenizers, text, examples, weights):
     """The HTML of the page, with weights in this format."""
     arrays = {name: np.atleast_2d(parameter.data) for name, parameter in model.named_parameters()}
+    arrays = {name: array for name, array in arrays.items() if not name.startswith(("pooler.", "classifier."))}
     data = {
         "kind": type(model).__name__,
         "config": architecture(model),
         "parameters": model.num_parameters(),
-        "tokenizers": [tokenizer.to_dict() | {"vocabulary": tokenizer.vocabulary} for tokenizer in tokenizers],
+        "tokenizers": [*map(_tokenizer, tokenizers)],
         "text": text,
         "examples": list(examples),
         "most": MOST_TOKENS,
-        "excluded": _excluded(model),
-        "lessons": lessons_for(type(model).__name__),
+        "excluded": _excluded(model, tokenizers[0]),
+        "lessons": _lessons(model),
         "shapes": [(name, *array.shape) for name, array in arrays.items()],
         **packed(arrays.values(), weights),
     }
-    return assemble(LivePage.title, "live_page/page.html", STYLES, SCRIPTS, data)
+    return assemble(LivePage.title, BODY, STYLES, SCRIPTS, data)
+
+
+def _tokenizer(tokenizer):
+    if isinstance(tokenizer, PretrainedTokenizer):
+        return described(tokenizer)
+    return tokenizer.to_dict() | {"vocabulary": tokenizer.vocabulary}
+
+
+def _lessons(model):
+    lessons = lessons_for(type(model).__name__)
+    without_loss = isinstance(model, Bert) and model.mlm_head is None
+    return [lesson for lesson in lessons if lesson["matrices"]] if without_loss else lessons
 
 
 def architecture(model):
@@ -133,6 +177,8 @@ def architecture(model):
     config = asdict(model.config)
     if isinstance(model, Transformer):
         return config
+    if isinstance(model, Bert):
+        return config | {"norm_first": False}
     config |= {"norm_first": True}
     if isinstance(model, Llama):
         frequencies = F.rotary_frequencies(config["d_head"], config["rope_theta"], config["rope_scaling"])
@@ -147,6 +193,8 @@ def architecture(model):
     return config
 
 
-def _excluded(model):
+def _excluded(model, tokenizer):
     """The tokens that the model never writes: <unk>, and all special tokens in a GPT, whose texts have none."""
+    if isinstance(tokenizer, PretrainedTokenizer) or isinstance(model, Bert):
+        return []
     return list(range(UNK + 1)) if isinstance(model, GPT) else [UNK]

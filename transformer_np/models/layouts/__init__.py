@@ -6,7 +6,7 @@ MODEL_TYPES: the values of `model_type` in config.json that it reads; the first 
     returns another
 PREFIX: in a file of a model with a head, the prefix of all tensor names except those of the head
 BUFFERS: a pattern for the standard names of tensors that are not learned; they are ignored
-HEADS: the prefixes of the names of heads that the model lacks; they are ignored with a warning
+HEADS: {prefix of the names of a head that the model lacks: its task}; they are ignored with a warning
 
 standard_name(name): a tensor's name without the prefix, in the spelling that the functions below use
 read_config(settings, weights): from config.json, a dict, and the open file to the keyword arguments of the model's

@@ -6,18 +6,22 @@ Its matrices are (d_out, d_in), the transpose of ours. Google's own files name �
 
 import re
 
-from .layout import ACTIVATION_NAMES, Stored, activation, refuse, required
+from .layout import ACTIVATION_NAMES, Stored, activation, given, refuse, required
 
 MODEL_TYPES, PREFIX = ("bert",), "bert."
 BUFFERS = re.compile(r"embeddings\.(position_ids|token_type_ids)")  # 0, 1, 2, … and 0, 0, 0, …
-HEADS = ("cls.", "classifier.", "qa_outputs.")  # of tasks, unless the model has them
+HEADS = {"cls.seq_relationship.": "the next sentence", "cls.predictions.": "masked words", "classifier.": "classes"}
 
 MLM_HEAD = {
     "cls.predictions.transform.dense.weight": Stored(("mlm_head.linear.w",), transposed=True),
     "cls.predictions.transform.dense.bias": Stored(("mlm_head.linear.b",)),
     "cls.predictions.transform.LayerNorm.weight": Stored(("mlm_head.norm.gamma",)),
     "cls.predictions.transform.LayerNorm.bias": Stored(("mlm_head.norm.beta",)),
-    "cls.predictions.bias": Stored(("mlm_head.b",)),
+}
+TIED = {"cls.predictions.bias": Stored(("mlm_head.b",))}
+UNTIED = {  # then another bias counts, and cls.predictions.bias is not used
+    "cls.predictions.decoder.weight": Stored(("mlm_head.output.w",), transposed=True),
+    "cls.predictions.decoder.bias": Stored(("mlm_head.b",)),
 }
 COPIES = {  # in the masked-language-model head: shared tensors that some files store twice
     "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
@@ -26,10 +30,6 @@ COPIES = {  # in the masked-language-model head: shared tensors that some files 
 POOLER = {
     "pooler.dense.weight": Stored(("pooler.linear.w",), transposed=True),
     "pooler.dense.bias": Stored(("pooler.linear.b",)),
-}
-CLASSIFIER = {
-    "classifier.weight": Stored(("classifier.w",), transposed=True),
-    "classifier.bias": Stored(("classifier.b",)),
 }
 
 
@@ -42,14 +42,17 @@ def standard_name(name):
 def read_config(settings, weights):
     """config.json and the tensors of the file  ->  the arguments of BertConfig
 
-    The model gets the pooler, the masked-language-model head and the classifier if the file has them; the classifier
-    only on top of a pooler, the head only if its output is tied to the word embedding, as in BERT.
+    The model gets the pooler and the heads that the file has. A classifier without a pooler, or of a
+    BertForTokenClassification, is one of tokens. A masked-language-model head whose output is not tied to the word
+    embedding needs both its tensors.
     dropout is hidden_dropout_prob: our attention weights have no dropout.
     """
     refuse(settings, {"position_embedding_type": "absolute", "is_decoder": False, "add_cross_attention": False})
     pooler = any(name in weights for name in POOLER)
     tied = all(weights.equal(*pair) for pair in COPIES.items() if pair[0] in weights and pair[1] in weights)
-    classes = weights.shape("classifier.weight") if pooler and "classifier.weight" in weights else ()  # (C, D)
+    shape = weights.shape("classifier.weight") if "classifier.weight" in weights else ()  # (C, D)
+    classes = shape[0] if len(shape) == 2 else None
+    of_tokens = not pooler or "BertForTokenClassification" in given(settings, "architectures", [])
     return dict(
         vocab_size=required(settings, "vocab_size"),
         max_len=required(settings, "max_position_embeddings"),
@@ -58,9 +61,12 @@ def read_config(settings, weights):
         num_layers=required(settings, "num_hidden_layers"),
         d_ff=required(settings, "intermediate_size"),
         type_vocab_size=settings.get("type_vocab_size", 2),
-        num_classes=classes[0] if len(classes) == 2 else None,
+        num_classes=None if of_tokens else classes,
+        token_classes=classes if of_tokens else None,
+        span_head="qa_outputs.weight" in weights,
         pooler=pooler,
-        mlm_head=tied and any(name in weights for name in MLM_HEAD),
+        mlm_head=any(n in weights for n in MLM_HEAD) and (tied or all(n in weights for n in UNTIED)),
+        tie_embeddings=tied,
         dropout=settings.get("hidden_dropout_prob", 0.1),
         activation=activation(settings, "hidden_act", "gelu"),
         layer_norm_eps=float(settings.get("layer_norm_eps", 1e-12)),
@@ -70,7 +76,7 @@ def read_config(settings, weights):
 
 def duplicates(config):
     """Names of tensors in the file that repeat another tensor."""
-    return set(COPIES) if config.mlm_head else set()
+    return {*COPIES, *TIED} if config.mlm_head else set()
 
 
 def write_config(config):
@@ -94,16 +100,21 @@ def write_config(config):
     }
     if c.mlm_head:
         settings["architectures"] = ["BertForMaskedLM"]
-    if c.num_classes is not None:
-        settings["architectures"] = ["BertForSequenceClassification"]
-        settings["id2label"] = {str(i): f"LABEL_{i}" for i in range(c.num_classes)}
-        settings["label2id"] = {f"LABEL_{i}": i for i in range(c.num_classes)}
+        settings["tie_word_embeddings"] = c.tie_embeddings
+    if c.span_head:
+        settings["architectures"] = ["BertForQuestionAnswering"]
+    classes = c.num_classes or c.token_classes
+    if classes is not None:
+        of = "Sequence" if c.num_classes is not None else "Token"
+        settings["architectures"] = [f"BertFor{of}Classification"]
+        settings["id2label"] = {str(i): f"LABEL_{i}" for i in range(classes)}
+        settings["label2id"] = {f"LABEL_{i}": i for i in range(classes)}
     return settings
 
 
 def prefix(config):
     """The prefix of the body's names in a written file: none without a head."""
-    return PREFIX if config.mlm_head or config.num_classes is not None else ""
+    return PREFIX if heads(config) else ""
 
 
 def body(config):
@@ -117,22 +128,30 @@ def body(config):
     for i in range(config.num_layers):
         theirs, ours = f"encoder.layer.{i}", f"blocks.{i}"
         for word in ("query", "key", "value"):
-            tensors |= _linear(f"{theirs}.attention.self.{word}", f"{ours}.attention", f"_{word[0]}")
-        tensors |= _linear(f"{theirs}.attention.output.dense", f"{ours}.attention", "_o")
+            tensors |= _linear(f"{theirs}.attention.self.{word}", f"{ours}.attention.", f"_{word[0]}")
+        tensors |= _linear(f"{theirs}.attention.output.dense", f"{ours}.attention.", "_o")
         tensors |= _norm(f"{theirs}.attention.output.LayerNorm", f"{ours}.add_norm1.norm")
-        tensors |= _linear(f"{theirs}.intermediate.dense", f"{ours}.feed_forward", "1")
-        tensors |= _linear(f"{theirs}.output.dense", f"{ours}.feed_forward", "2")
+        tensors |= _linear(f"{theirs}.intermediate.dense", f"{ours}.feed_forward.", "1")
+        tensors |= _linear(f"{theirs}.output.dense", f"{ours}.feed_forward.", "2")
         tensors |= _norm(f"{theirs}.output.LayerNorm", f"{ours}.add_norm2.norm")
     return {**tensors, **(POOLER if config.pooler else {})}
 
 
 def heads(config):
     """{name: Stored} for the tensors outside the prefix"""
-    return {**(MLM_HEAD if config.mlm_head else {}), **(CLASSIFIER if config.num_classes is not None else {})}
+    tensors = {}
+    if config.mlm_head:
+        tensors = MLM_HEAD | (TIED if config.tie_embeddings else UNTIED)
+    if config.num_classes is not None or config.token_classes is not None:
+        ours = "classifier." if config.num_classes is not None else "token_classifier."
+        tensors = tensors | _linear("classifier", ours, "")
+    return tensors | (_linear("qa_outputs", "span_head.", "") if config.span_head else {})
 
 
 def writable(model):
-    """The model. Raises ValueError for a pooling that the layout lacks."""
+    """The model. Raises ValueError for a pooling that the layout lacks, and for two classifiers."""
+    if None not in (model.config.num_classes, model.config.token_classes):
+        raise ValueError("BERT's layout has one classifier: of texts (num_classes) or of tokens (token_classes)")
     if model.config.pooling != "cls":
         raise ValueError(f'pooling is "{model.config.pooling}", but BERT\'s layout only has the pooler of [CLS], "cls"')
     return model
@@ -140,8 +159,8 @@ def writable(model):
 
 def _linear(theirs, ours, which):
     return {
-        f"{theirs}.weight": Stored((f"{ours}.w{which}",), transposed=True),
-        f"{theirs}.bias": Stored((f"{ours}.b{which}",)),
+        f"{theirs}.weight": Stored((f"{ours}w{which}",), transposed=True),
+        f"{theirs}.bias": Stored((f"{ours}b{which}",)),
     }
 
 

@@ -217,15 +217,19 @@ def _check_names(weights, wanted, layout, config):
     missing = [
         layout.PREFIX + name if prefixed and name not in outside else name for name in wanted if name not in weights
     ]
-    unexpected, ignored = [], []
+    unexpected, ignored = [], {}  # ignored: {task: names}
     for standard, name in sorted(weights.in_file.items()):
         if standard not in wanted and standard not in layout.duplicates(config):
-            (ignored if standard.startswith(layout.HEADS) else unexpected).append(name)
+            head = next((head for head in layout.HEADS if standard.startswith(head)), None)
+            unexpected.append(name) if head is None else ignored.setdefault(layout.HEADS[head], []).append(name)
     wrong = [f"{what} {_listed(names)}" for what, names in (("missing", missing), ("unexpected", unexpected)) if names]
     if wrong:
         raise ValueError(f"{weights.path} does not fit its {CONFIG}: {'; '.join(wrong)}")
-    if ignored:
-        warnings.warn(f"{weights.path}: ignored, for a task without a head here: {_listed(ignored)}", stacklevel=4)
+    for task, names in ignored.items():
+        instead = "" if "classes" not in task else "; `train classify --pretrained` puts a new classifier on a BERT"
+        warnings.warn(
+            f"{weights.path}: ignored {_listed(names)}: the model here has no head for {task}{instead}", stacklevel=4
+        )
 
 
 def _check_shapes(weights, wanted, parameters):

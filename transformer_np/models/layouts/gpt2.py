@@ -11,7 +11,7 @@ from .layout import ACTIVATION_NAMES, Stored, activation, is_tied, refuse, requi
 
 MODEL_TYPES, PREFIX = ("gpt2",), "transformer."
 BUFFERS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # the causal mask
-HEADS = ("score.", "classifier.", "multiple_choice_head.")  # of tasks that the model lacks
+HEADS = {"score.": "classes of texts", "classifier.": "classes of tokens", "multiple_choice_head.": "multiple choice"}
 
 
 def standard_name(name):

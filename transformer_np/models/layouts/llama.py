@@ -12,7 +12,7 @@ from .layout import Stored, is_tied, refuse, required
 
 MODEL_TYPES, PREFIX = ("llama", "mistral", "qwen2", "qwen3"), "model."
 BUFFERS = re.compile(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq")  # the frequencies, which follow from the settings
-HEADS = ("score.", "classifier.", "qa_outputs.")  # of tasks that the model lacks
+HEADS = {"score.": "classes of texts", "classifier.": "classes of tokens", "qa_outputs.": "answers"}
 
 
 def standard_name(name):

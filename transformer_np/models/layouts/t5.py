@@ -11,7 +11,7 @@ from .layout import Stored, given, refuse, required
 MODEL_TYPES, PREFIX = ("t5",), ""
 # unused: old files have this bias, but no version of the model adds it to anything
 BUFFERS = re.compile(r"decoder\.block\.0\.layer\.1\.EncDecAttention\.relative_attention_bias\.weight")
-HEADS = ("classification_head.", "classifier.")  # of tasks that the model lacks
+HEADS = {"classification_head.": "classes of texts", "classifier.": "classes of tokens"}
 
 ACTIVATIONS = {"relu": "relu", "gated-gelu": "gated_gelu"}
 EMBEDDING, OUTPUT = "shared.weight", "lm_head.weight"

@@ -56,6 +56,12 @@ _KNOWN = (
         "This array is read-only. Make a new array or a copy.",
     ),
     (
+        ("UFuncTypeError", "TypeError"),
+        r"dtype\('O'\)",
+        "computes with None",
+        "One of the values here is None or a list, not an array: is it an argument that this call leaves out?",
+    ),
+    (
         ("UFuncTypeError", "_UFuncOutputCastingError", "UFuncOutputCastingError"),
         r"Cannot cast",
         "writes floats into an integer array",

@@ -1,6 +1,7 @@
 """Lessons of the living page: small text files, one each, that drive the page and ask for a prediction.
 
-    title: What a mask does                     at the top;  for: Transformer, or decoder-only, or any
+    title: What a mask does                     at the top;  for: Transformer, or decoder-only, or
+                                                any of both, or attention: a Bert too
     words: Lucas will travel                    matrices of the lesson's own, and the names of their rows
     matrix: X = 1 0 2; 0 1 1; 3 0 1
 
@@ -22,7 +23,12 @@ from pathlib import Path
 from ....data.files import read_utf8
 
 FOLDER = Path(__file__).parent
-KINDS = {"any": ("Transformer", "GPT", "Llama"), "Transformer": ("Transformer",), "decoder-only": ("GPT", "Llama")}
+KINDS = {
+    "attention": ("Transformer", "GPT", "Llama", "Bert"),
+    "any": ("Transformer", "GPT", "Llama"),
+    "Transformer": ("Transformer",),
+    "decoder-only": ("GPT", "Llama"),
+}
 COMMANDS = "text open show change best undo choose write sgd trained product".split()
 
 

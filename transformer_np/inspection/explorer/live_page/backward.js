@@ -83,15 +83,29 @@ class Backward {
     const dv = shared(weights.map((weight, h) => linear(weight.transposed, dz[h])));
     const kept = { weights: dweights, scores: dscores, q: dq, k: dk, v: dv, heads: dz };
     for (const [name, found] of Object.entries(kept)) this.gradients[`${path}.${name}`] = found;
-    const turned = (heads) =>
-      this.config.frequencies ? heads.map((head) => rotary(head, this.config.frequencies, 0, -1)) : heads;
-    const dx = this.linear(path, "_q", mergeHeads(turned(dq)), x);
+    const projected = (name, heads) => {
+      const turned = this.config.frequencies ? heads.map((d) => rotary(d, this.config.frequencies, 0, -1)) : heads;
+      return mergeHeads(this.normedHeads(`${path}.norm_${name}`, turned));
+    };
+    const dx = this.linear(path, "_q", projected("q", dq), x);
     const dsource = add(
-      this.linear(path, "_k", mergeHeads(turned(dk)), source),
+      this.linear(path, "_k", projected("k", dk), source),
       this.linear(path, "_v", mergeHeads(dv), source),
     );
     if (memory) return { dx: this.keep(`${path}.x`, dx), dmemory: dsource };
     return { dx: this.keep(`${path}.x`, add(dx, dsource)) };
+  }
+
+  // Through the RMSNorm of each head, which share one γ.
+  normedHeads(path, heads) {
+    const gamma = this.model.weights[`${path}.gamma`];
+    if (!gamma) return heads;
+    return heads.map((dy, h) => {
+      const [normal, inverse] = ["x_hat", "inv_rms"].map((name) => this.values[`${path}.${name}`][h]);
+      const { dx, dgamma } = layerNormBackward(dy, normal, inverse, gamma, false);
+      this.collect(`${path}.gamma`, dgamma);
+      return dx;
+    });
   }
 
   // The gradient of the scores that are computed: a score that a change replaced is a constant.
@@ -141,7 +155,7 @@ class Backward {
     };
   }
 
-  input(path, ids, dx, { embedding, position, scale }) {
+  input(path, ids, dx, { embedding, position, scale, segment, segmentsOf }) {
     dx = this.keep(path, dx);
     if (position) {
       dx = this.keep(`${position}.out`, dx);
@@ -152,11 +166,16 @@ class Backward {
         this.collect(`${position}.table`, dtable);
       }
     }
-    dx = this.keep(`${embedding}.out`, scale === 1 ? dx : dx.map((value) => value * scale));
-    const table = this.model.weights[`${embedding}.table`];
+    if (segment) this.table(segment, segmentsOf(ids), dx); // a sum hands its gradient to all its terms
+    this.table(embedding, ids, scale === 1 ? dx : dx.map((value) => value * scale));
+  }
+
+  table(name, ids, dx) {
+    dx = this.keep(`${name}.out`, dx);
+    const table = this.model.weights[`${name}.table`];
     const dtable = new Matrix(table.rows, table.columns);
     ids.forEach((id, t) => addScaled(dtable.row(id), dx.row(t), 1)); // a token that occurs twice adds up
-    this.collect(`${embedding}.table`, dtable);
+    this.collect(`${name}.table`, dtable);
   }
 
   output(dlogits) {
@@ -165,7 +184,21 @@ class Backward {
     const tied = this.model.weights["output.table"];
     if (!tied) return this.keep("output.x", this.linear("output", "", dlogits, x));
     this.collect("output.table", linear(dlogits.transposed, x)); // (V, D)
+    const db = new Matrix(1, dlogits.columns);
+    for (let t = 0; t < dlogits.rows; t++) addScaled(db.data, dlogits.row(t), 1);
+    this.collect("output.b", db);
     return this.keep("output.x", linear(dlogits, tied));
+  }
+
+  // BERT's LayerNorm(act(x W + b)) before its output projection
+  transformed(dy) {
+    const dhidden = this.keep("mlm_head.hidden", this.norm("mlm_head.norm", dy));
+    const [before, slope] = [this.values["mlm_head.linear.out"], ACTIVATIONS[this.config.activation][1]];
+    const dbefore = dhidden.map((value, i) => value * slope(before.data[i]));
+    return this.keep(
+      "hidden",
+      this.linear("mlm_head.linear", "", this.keep("mlm_head.linear.out", dbefore), this.values.hidden),
+    );
   }
 }
 
@@ -175,9 +208,10 @@ function backward(model, { values, given, src, changes }, dlogits) {
   const c = model.config;
   let dx = run.output(dlogits);
   if (!(model instanceof Transformer)) {
-    dx = run.norm("norm", dx);
+    const [first, last] = model instanceof Bert ? ["norm", null] : [null, "norm"];
+    dx = last ? run.norm(last, dx) : run.transformed(dx);
     for (let i = c.num_layers - 1; i >= 0; i--) dx = run.encoderBlock(`blocks.${i}`, dx);
-    run.input("input", given, dx, model.side);
+    run.input("input", given, first ? run.norm(first, dx) : dx, model.side);
     return run;
   }
   if (c.norm_first) dx = run.norm("decoder_norm", dx);
@@ -214,8 +248,9 @@ function crossEntropy(logits, targets) {
 function descended(model, gradients, rate) {
   const made = new Map();
   for (const [name, gradient] of Object.entries(gradients)) {
-    const moved = model.weights[name].map((value, i) => value - rate * gradient.data[i]);
-    made.set(model.weights[name], moved);
+    const weight = model.weights[name];
+    const moved = Float64Array.from(weight.data, (value, i) => value - rate * gradient.data[i]);
+    made.set(weight, new Matrix(weight.rows, weight.columns, moved));
   }
   return Object.fromEntries(Object.entries(model.weights).map(([name, weight]) => [name, made.get(weight) ?? weight]));
 }

@@ -22,24 +22,32 @@ function drawInside() {
 }
 
 function nameEverything() {
-  const title = translates ? "A living translator" : "A living GPT";
+  const title = `A living ${translates ? "translator" : data.kind === "Bert" ? "BERT" : data.kind}`;
   byId("title").textContent = document.title = title;
-  byId("text-title").textContent = translates ? "Sentence" : "Beginning";
+  byId("text-title").textContent = translates ? "Sentence" : fills ? "Text" : "Beginning";
   byId("reads").hidden = !translates;
   byId("writes-title").textContent = translates ? "writes" : "reads";
-  byId("next").textContent = `Next ${UNIT}`;
+  byId("restart").textContent = fills ? "Show all again" : "Start over";
+  byId("next").textContent = fills ? `Mask this ${UNIT}` : `Next ${UNIT}`;
   byId("finish").textContent = translates ? "To the end" : `${MORE} more`;
+  byId("finish").hidden = fills;
+  for (const id of ["restart", "next"]) byId(id).hidden = fills && !(model.speaks && MASK !== null);
+  byId("choosing").hidden = fills;
+  byId("switch-mask").parentElement.hidden = fills;
+  if (!model.speaks) byId("try-title").textContent = "Try these: without it, the text’s vector turns by";
   const parameters = data.parameters.toLocaleString("en");
   byId("foot").textContent =
     `${parameters} parameters in ${data.format}, ${data.config.d_model} features, ${model.heads} heads. The page computes ` +
     "forward and backward in this browser and asks for nothing from a network.";
   byId("vocabulary").replaceChildren(
-    ...writer.vocabulary.slice(UNK + 1, 3000).map((word) => element("option", { value: visible(word) })),
+    ...writer.vocabulary
+      .slice(writer.kind === "pretrained" ? 0 : UNK + 1, 3000)
+      .map((word) => element("option", { value: visible(word) })),
   );
 }
 
 async function begin() {
-  model = modelFrom(data, await parametersFrom(data));
+  model = modelFrom({ ...data, separator: reader.ids?.get("[SEP]") }, await parametersFrom(data));
   nameEverything();
   readColours();
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
@@ -60,6 +68,8 @@ async function begin() {
   listenToLessons();
   moveWithArrows(byId("model"), () => model.heads);
   byId("remark").textContent = take(state.text);
+  if (fills && model.speaks && MASK !== null)
+    state.masked = [(state.place.target = Math.floor(state.pieces.length / 2))];
   run();
   const found = {
     model,

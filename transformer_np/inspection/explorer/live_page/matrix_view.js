@@ -7,10 +7,11 @@ const WIDE = 12; // a matrix with more columns has colours alone, unless there i
 function cellSize(matrix, width, all) {
   const unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   const high = Math.max(140, innerHeight - 520 * unit);
-  const fits = matrix.rows * 15 * unit <= high && (matrix.columns <= WIDE || matrix.columns * 38 * unit <= width);
+  const wide = Math.max(33, Math.min(38, Math.floor(width / matrix.columns / unit)));
+  const fits = matrix.rows * 15 * unit <= high && (matrix.columns <= WIDE || matrix.columns * wide * unit <= width);
   if (all || fits) {
     const h = Math.max(15 * unit, Math.min(20 * unit, Math.floor(high / matrix.rows)));
-    return { w: 38 * unit, h: all ? 20 * unit : h, font: 12 * unit, written: true };
+    return { w: (all ? 38 : wide) * unit, h: all ? 20 * unit : h, font: (wide < 36 ? 11 : 12) * unit, written: true };
   }
   const cell = (length, count) => Math.max(3, Math.min(20 * unit, Math.floor(length / count)));
   return { w: cell(width, matrix.columns), h: cell(high, matrix.rows), font: 0, written: false };
@@ -107,14 +108,21 @@ function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, s
   draw.font = `${font}px system-ui, sans-serif`;
   Object.assign(draw, { textAlign: "center", textBaseline: "middle" });
   const small = largest > 0 && largest < 0.05;
-  const gap = w > 8 && h > 8 ? 1 : 0;
-  for (let i = 0; i < matrix.rows; i++) {
+  if (small) draw.font = `${0.8 * font}px system-ui, sans-serif`; // −1e−3 is wide
+  const gap = written ? 1 : 0;
+  if (!written) {
+    const pixels = canvasOf("matrix", {}); // one for each number, enlarged: much faster than a rectangle for each
+    paint(pixels, matrix, { signed, largest, hidden });
+    draw.imageSmoothingEnabled = false;
+    draw.drawImage(pixels, 0, 0, width, height);
+  }
+  for (let i = 0; written && i < matrix.rows; i++) {
     for (let j = 0; j < matrix.columns; j++) {
       const x = matrix.at(i, j);
       const shade = largest > 0 && Number.isFinite(x) ? Math.min(1, Math.abs(x) / largest) : 0;
       const tone = colours[signed ? (x < 0 ? "neg" : "pos") : "weight"];
       const ground = colours[hidden(i, j) ? "page" : "cell"];
-      const depth = written ? 0.55 * shade : shade; // numbers must stay readable
+      const depth = 0.55 * shade; // numbers must stay readable
       draw.fillStyle = `rgb(${ground.map((from, c) => Math.round(from + depth * (tone[c] - from))).join()})`;
       draw.fillRect(j * w, i * h, w - gap, h - gap);
       if (hidden(i, j)) {
@@ -124,7 +132,7 @@ function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, s
         draw.moveTo(j * w, (i + 1) * h - gap);
         draw.lineTo((j + 1) * w - gap, i * h);
         draw.stroke();
-      } else if (written) {
+      } else {
         draw.fillStyle = `rgb(${colours.text.join()})`;
         draw.fillText(small ? x.toExponential(0).replaceAll("-", "−") : rounded(x), j * w + w / 2, i * h + h / 2 + 0.5);
       }

@@ -1,4 +1,4 @@
-// The forward pass of the encoder–decoder and of decoder-only models, step by step. Every intermediate is kept under the
+// The forward pass of the encoder–decoder, of decoder-only models and of BERT, step by step. Every intermediate is kept under the
 // dotted name that Python's `model.intermediates()` gives it; the output of a module is kept under its name with ".out".
 //
 // A change is one of
@@ -48,7 +48,8 @@ class Forward {
     if (!this.start) return rows;
     const all = new Matrix(this.start + rows.rows, columns);
     if (fill && earlier.columns < columns) all.data.fill(fill);
-    for (let t = 0; t < this.start; t++) all.row(t).set(earlier.row(t).subarray(0, columns));
+    if (earlier.columns === columns) all.data.set(earlier.data.subarray(0, this.start * columns));
+    else for (let t = 0; t < this.start; t++) all.row(t).set(earlier.row(t).subarray(0, columns));
     all.data.set(rows.data, this.start * columns);
     return all;
   }
@@ -81,9 +82,9 @@ class Forward {
     if (memory) values[`${path}.memory`] = memory;
     const heads = (name, from, count) => {
       const found = splitHeads(this.linear(path, `_${name}`, from), count);
-      return name !== "v" && config.frequencies
-        ? found.map((head) => rotary(head, config.frequencies, this.start))
-        : found;
+      if (name === "v") return found;
+      const scaled = this.normedHeads(`${path}.norm_${name}`, found);
+      return config.frequencies ? scaled.map((head) => rotary(head, config.frequencies, this.start)) : scaled;
     };
     const q = heads("q", x, H);
     const grown = (name) => heads(name, source, G).map((head, g) => this.whole(before?.[`${path}.${name}`][g], head));
@@ -110,6 +111,20 @@ class Forward {
     Object.assign(values, { [`${path}.k`]: k, [`${path}.v`]: v });
     const concat = this.keep(`${path}.concat`, mergeHeads(outputs)); // (T, D)
     return this.keep(`${path}.out`, this.linear(path, "_o", concat));
+  }
+
+  // Each head's queries or keys with their RMSNorm, as in Qwen3; the heads themselves in other models.
+  normedHeads(path, heads) {
+    const { values, before, config } = this;
+    const gamma = this.weight(`${path}.gamma`);
+    if (!gamma) return heads;
+    const found = heads.map((head) => layerNorm(head, gamma, null, config.layer_norm_eps, false));
+    const keep = (name, part) =>
+      (values[`${path}.${name}`] = found.map((each, h) => this.whole(before?.[`${path}.${name}`][h], each[part])));
+    keep("x_hat", "normal");
+    keep("inv_rms", "inverse");
+    keep("out", "y");
+    return found.map(({ y }) => y);
   }
 
   // S = q kᵀ / √K of one head, −∞ where hidden: q (T, K), k (S, K)  ->  (T, S)
@@ -161,14 +176,18 @@ class Forward {
     );
   }
 
-  // Rows of the table, the embeddings of the ids, times a factor, plus the positions  ->  (T, D)
-  input(path, ids, { embedding, position, scale, at }) {
-    const table = this.weight(`${embedding}.table`);
-    const x = new Matrix(ids.length - this.start, table.columns);
-    for (let t = 0; t < x.rows; t++) x.row(t).set(table.row(ids[this.start + t]));
-    const D = x.columns;
-    let placed = this.keep(`${embedding}.out`, x);
+  // Rows of the table, the embeddings of the ids, times a factor, plus the segments' rows, plus the positions  ->  (T, D)
+  input(path, ids, { embedding, position, scale, at, segment, segmentsOf }) {
+    const rows = (name, which) => {
+      const table = this.weight(`${name}.table`);
+      const x = new Matrix(which.length - this.start, table.columns);
+      for (let t = 0; t < x.rows; t++) x.row(t).set(table.row(which[this.start + t]));
+      return this.keep(`${name}.out`, x);
+    };
+    let placed = rows(embedding, ids);
+    const D = placed.columns;
     if (scale !== 1) placed = placed.map((value) => value * scale);
+    if (segment) placed = add(placed, rows(segment, segmentsOf(ids)));
     if (position) {
       const none = this.without("positions");
       const row = (i) => this.start + Math.floor(i / D);
@@ -199,8 +218,14 @@ class Model {
   }
   // Scores of all tokens: x (T, D)  ->  (T, V)
   project(x) {
-    const tied = this.weights["output.table"];
-    return tied ? tiedLinear(x, tied) : linear(x, this.weights["output.w"], this.weights["output.b"]);
+    const [tied, b] = [this.weights["output.table"], this.weights["output.b"]];
+    if (!tied) return linear(x, this.weights["output.w"], b);
+    const scores = tiedLinear(x, tied);
+    for (let t = 0; b && t < scores.rows; t++) addScaled(scores.row(t), b.data, 1);
+    return scores;
+  }
+  get speaks() {
+    return true;
   }
   // The scores that an earlier state of the residual stream would give (logit lens): x (T, D)  ->  (T, V)
   lens(x) {
@@ -270,9 +295,54 @@ class DecoderOnly extends Model {
   }
 }
 
+// A BERT: post-norm blocks in which every token sees all others, and a head that scores the words at every place. A model
+// without this head ends with the last block.
+class Bert extends Model {
+  finalNorm = null;
+
+  get side() {
+    const table = this.weights["position.table"];
+    const segments = { segment: "segment", segmentsOf: (ids) => this.segments(ids) };
+    return { embedding: "embedding", position: "position", scale: 1, at: (t, i) => table.at(t, i), ...segments };
+  }
+  get speaks() {
+    return Boolean(this.weights["mlm_head.b"]);
+  }
+  // 0 up to the first [SEP], 1 after it: the second text of a pair
+  segments(ids) {
+    const first = ids.indexOf(this.separator);
+    return ids.map((_, t) => (first >= 0 && t > first && this.config.type_vocab_size > 1 ? 1 : 0));
+  }
+  // x (T, D)  ->  LayerNorm(act(x W + b)), which the output projection reads, and act(…), x W + b themselves
+  transformed(x) {
+    const before = linear(x, this.weights["mlm_head.linear.w"], this.weights["mlm_head.linear.b"]);
+    const hidden = before.map(ACTIVATIONS[this.config.activation][0]);
+    return { before, hidden, ...this.normed("mlm_head.norm", hidden) };
+  }
+  lens(x) {
+    return this.project(this.transformed(x).y);
+  }
+  forward(_, ids, changes = []) {
+    const run = new Forward(this, changes);
+    let x = run.norm("norm", run.input("input", ids, this.side));
+    for (let i = 0; i < this.config.num_layers; i++) x = run.encoderBlock(`blocks.${i}`, x, false);
+    run.keep("hidden", x);
+    if (!this.speaks) return run.values;
+    const { before, hidden } = this.transformed(x);
+    run.keep("mlm_head.linear.out", before);
+    run.output(run.norm("mlm_head.norm", run.keep("mlm_head.hidden", hidden)));
+    return run.values;
+  }
+}
+
 // named: { name: Matrix }, the parameters
-function modelFrom({ kind, config, excluded }, named) {
+function modelFrom({ kind, config, excluded, separator }, named) {
   const tied = config.tie_embeddings;
+  if (kind === "Bert") {
+    if (named["mlm_head.b"])
+      Object.assign(named, { "output.table": named["embedding.table"], "output.b": named["mlm_head.b"] });
+    return Object.assign(new Bert(config, named), { excluded, separator });
+  }
   if (kind !== "Transformer") {
     if (tied) named["output.table"] = named["embedding.table"];
     return Object.assign(new DecoderOnly(config, named), { excluded });

@@ -2,10 +2,13 @@
 
 let model; // set in main.js, when the weights are unpacked
 const translates = data.kind === "Transformer";
+const fills = data.kind === "Bert"; // it reads the whole text, and guesses the tokens that are masked
 const [reader, writer] = [data.tokenizers[0], data.tokenizers.at(-1)].map(tokenizerFrom);
 const END = translates ? data.config.eos_id : null;
 const CONTEXT = Math.min(data.config.max_len, data.most); // more tokens would not be readable
-const UNIT = { word: "word", char: "character", bpe: "token" }[writer.kind];
+const UNIT = { word: "word", char: "character" }[writer.kind] ?? "token";
+const MASK = (fills && reader.ids?.get("[MASK]")) ?? null; // its id
+const readsUnknown = translates || reader.kind === "pretrained";
 const H = data.config.num_heads;
 
 // The kinds of attention. rows, keys: which words they belong to; path(layer): the name of the layer; stack: of its block
@@ -20,12 +23,13 @@ const KINDS = translates
       kindOf("decoder", "decoder self-attention", D, "target", "target", "decoder", "self_attention"),
       kindOf("cross", "cross-attention", D, "target", "source", "decoder", "cross_attention"),
     ].filter((each) => each.layers > 0)
-  : [kindOf("decoder", "self-attention", L, "target", "target", "blocks", "attention")];
+  : [kindOf(fills ? "encoder" : "decoder", "self-attention", L, "target", "target", "blocks", "attention")];
 
 const state = {
   text: data.text,
   pieces: [], // of the text: { piece, id }
   fixed: [], // the tokens that the reader of the page has chosen by hand, from the first step on
+  masked: [], // the positions that are masked here
   steps: translates ? null : 0, // how many tokens are written; null: up to the end token
   how: { temperature: 0, topK: 0, topP: 1, seed: 1 },
   kind: KINDS.at(-1),
@@ -48,22 +52,23 @@ let unchanged = null; // the same without the changes: the result itself if ther
 // Take a text; returns what is to be said about it. A text that cannot be read leaves the last one in place.
 function take(text) {
   const pieces = reader.encode(text);
-  const unknown = [...new Set(pieces.filter(({ id }) => id === UNK).map(({ piece }) => piece))];
+  const unknown = [...new Set(pieces.filter(({ id }) => id === reader.unknown).map(({ piece }) => piece))];
   if (!pieces.length) return "Type something: the text is empty.";
-  if (unknown.length && !translates) return `The model has never seen ${unknown.map(quoted).join(", ")}.`;
-  if (translates && pieces.length > CONTEXT)
+  if (unknown.length && !readsUnknown) return `The model has never seen ${unknown.map(quoted).join(", ")}.`;
+  if ((translates || fills) && pieces.length > CONTEXT)
     return `${pieces.length} tokens are too many for this page: at most ${CONTEXT}.`;
   const same = pieces.length === state.pieces.length && pieces.every(({ id }, i) => id === state.pieces[i].id);
   if (!same) state.changes = state.changes.filter(({ position, key }) => position === undefined && key === undefined);
   Object.assign(state, { text, pieces, fixed: same ? state.fixed : [] });
   if (!same) Object.assign(state, { target: null, steps: translates ? state.steps : 0 });
-  if (!same) state.place.target = Infinity;
+  if (!same) Object.assign(state, { masked: [] }).place.target = Infinity;
+  if (unknown.length && reader.kind === "pretrained") return "The model reads [UNK] for what it does not know.";
   if (unknown.length) return `The model does not know ${unknown.map(quoted).join(", ")} and reads <unk>.`;
   if (pieces.length > CONTEXT) return `${pieces.length} tokens: the model reads the last ${CONTEXT}.`;
   return "";
 }
 
-const source = () => state.pieces.map(({ id }) => id);
+const source = () => state.pieces.map(({ id }, t) => (state.masked.includes(t) ? MASK : id));
 const prompt = () => (translates ? [data.config.bos_id] : source().slice(-CONTEXT));
 const tokenOf = (id) => visible(writer.vocabulary[id]);
 
@@ -75,11 +80,15 @@ const isOver = (run = result) => run.unread > 0;
 const firstRow = () => result.given.length - 1 - (result.chosen.length - result.unread); // the row of the first step
 
 // The token after each row of the target, null where none is chosen yet.
-const following = (run = result) => [...run.given.slice(1), isOver(run) ? run.chosen.at(-1) : null];
+const following = (run = result) =>
+  fills
+    ? run.given.map((_, t) => (state.masked.includes(t) ? state.pieces[t].id : null)) // a BERT guesses what is masked
+    : [...run.given.slice(1), isOver(run) ? run.chosen.at(-1) : null];
 const place = (side = state.kind.rows) => Math.min(state.place[side], words(side).length - 1);
 const path = () => state.kind.path(state.layer);
 const value = (name) => result.values[name];
-const isHidden = (kind, t, s) => kind.keys === "target" && s > t && !state.changes.some(({ type }) => type === "mask");
+const isHidden = (kind, t, s) =>
+  !fills && kind.keys === "target" && s > t && !state.changes.some(({ type }) => type === "mask");
 
 // --- the run ---------------------------------------------------------------------------------------------------------
 
@@ -161,7 +170,10 @@ function targets(run = result) {
   const found = following(run);
   const { target } = state;
   if (target && target.row < found.length) found[target.row] = target.id;
-  if (found.every((id) => id === null)) found[found.length - 1] = best(run, found.length - 1);
+  if (found.every((id) => id === null)) {
+    const t = fills ? place("target") : found.length - 1;
+    found[t] = best(run, t);
+  }
   return found;
 }
 const best = (run, t) => ranked(model.writable(run.values["output.out"].row(t)), 1)[0].id;

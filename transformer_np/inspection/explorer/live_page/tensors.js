@@ -28,33 +28,66 @@ class Matrix {
 
 // --- linear ----------------------------------------------------------------------------------------------------------
 
-// y = x W + b: x (T, D), w (D, F), b (1, F) or undefined  ->  (T, F). Four rows of W at a time: y is stored less often.
+// y = x W + b: x (T, D), w (D, F), b (1, F) or undefined  ->  (T, F). Four rows of W and two of x at a time: each number
+// that is read from memory serves several products.
 function linear(x, w, b) {
-  const [y, D, F, from] = [new Matrix(x.rows, w.columns), x.columns, w.columns, w.data];
-  for (let i = 0; i < x.rows; i++) {
-    const [out, row] = [y.row(i), x.row(i)];
-    if (b) out.set(b.data);
-    let k = 0;
-    for (; k + 3 < D; k += 4) {
-      const [x0, x1, x2, x3] = [row[k], row[k + 1], row[k + 2], row[k + 3]];
-      if (x0 === 0 && x1 === 0 && x2 === 0 && x3 === 0) continue; // half of the units behind a ReLU are 0
-      for (let j = 0, at = k * F; j < F; j++, at++)
-        out[j] += x0 * from[at] + x1 * from[at + F] + x2 * from[at + 2 * F] + x3 * from[at + 3 * F];
+  const [{ rows: T, columns: D, data: xs }, { columns: F, data: ws }] = [x, w];
+  const y = new Matrix(T, F);
+  const ys = y.data;
+  for (let t = 0; b && t < T; t++) y.row(t).set(b.data);
+  let k = 0;
+  for (; k + 3 < D; k += 4) {
+    let t = 0;
+    for (; t + 1 < T; t += 2) {
+      const [p, q] = [t * D + k, t * D + D + k];
+      const [x0, x1, x2, x3] = [xs[p], xs[p + 1], xs[p + 2], xs[p + 3]];
+      const [z0, z1, z2, z3] = [xs[q], xs[q + 1], xs[q + 2], xs[q + 3]];
+      for (let j = 0, at = k * F, i = t * F; j < F; j++, at++, i++) {
+        const [w0, w1, w2, w3] = [ws[at], ws[at + F], ws[at + 2 * F], ws[at + 3 * F]];
+        ys[i] += x0 * w0 + x1 * w1 + x2 * w2 + x3 * w3;
+        ys[i + F] += z0 * w0 + z1 * w1 + z2 * w2 + z3 * w3;
+      }
     }
-    for (; k < D; k++) for (let j = 0, at = k * F; j < F; j++, at++) out[j] += row[k] * from[at];
+    if (t === T) continue;
+    const p = t * D + k;
+    const [x0, x1, x2, x3] = [xs[p], xs[p + 1], xs[p + 2], xs[p + 3]];
+    for (let j = 0, at = k * F, i = t * F; j < F; j++, at++, i++)
+      ys[i] += x0 * ws[at] + x1 * ws[at + F] + x2 * ws[at + 2 * F] + x3 * ws[at + 3 * F];
   }
+  for (; k < D; k++)
+    for (let t = 0; t < T; t++)
+      for (let j = 0, at = k * F, i = t * F; j < F; j++, at++, i++) ys[i] += xs[t * D + k] * ws[at];
   return y;
 }
 
-// y = x Eᵀ, the output projection that shares the table of the embedding: x (T, D), table (V, D)  ->  (T, V)
+// y = x Eᵀ, the output projection that shares the table of the embedding: x (T, D), table (V, D)  ->  (T, V). Four rows of
+// the table at a time.
 function tiedLinear(x, table) {
-  const [y, D, V, from] = [new Matrix(x.rows, table.rows), x.columns, table.rows, table.data];
-  for (let i = 0; i < x.rows; i++) {
-    const [out, row] = [y.row(i), x.row(i)];
-    for (let j = 0, at = 0; j < V; j++, at += D) {
-      let sum = 0;
-      for (let k = 0; k < D; k++) sum += row[k] * from[at + k];
-      out[j] = sum;
+  const [{ rows: T, columns: D, data: xs }, { rows: V, data: es }] = [x, table];
+  const y = new Matrix(T, V);
+  const ys = y.data;
+  for (let j = 0; j < V; j += 4) {
+    const count = Math.min(4, V - j); // a row that is not there is read as the last one
+    const [a, b, c, d] = [
+      j * D,
+      (j + Math.min(1, count - 1)) * D,
+      (j + Math.min(2, count - 1)) * D,
+      (j + count - 1) * D,
+    ];
+    for (let t = 0; t < T; t++) {
+      let [s0, s1, s2, s3] = [0, 0, 0, 0];
+      for (let k = 0, i = t * D; k < D; k++, i++) {
+        const value = xs[i];
+        s0 += value * es[a + k];
+        s1 += value * es[b + k];
+        s2 += value * es[c + k];
+        s3 += value * es[d + k];
+      }
+      const at = t * V + j;
+      ys[at] = s0;
+      if (count > 1) ys[at + 1] = s1;
+      if (count > 2) ys[at + 2] = s2;
+      if (count > 3) ys[at + 3] = s3;
     }
   }
   return y;

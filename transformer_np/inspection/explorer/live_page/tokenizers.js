@@ -81,6 +81,7 @@ const RULES = {
 };
 
 class VocabularyTokenizer {
+  unknown = UNK;
   constructor({ kind, vocabulary, lowercase }) {
     Object.assign(this, { kind, vocabulary, lowercase });
     Object.assign(this, RULES[kind]);
@@ -100,6 +101,7 @@ class VocabularyTokenizer {
 }
 
 class BytePairTokenizer {
+  unknown = null;
   constructor({ kind, vocabulary, merges }) {
     Object.assign(this, { kind, vocabulary });
     this.bytes = [...Array(FIRST_BYTE).fill([]), ...Array.from({ length: 256 }, (_, byte) => [byte])];
@@ -132,5 +134,6 @@ class BytePairTokenizer {
 }
 
 function tokenizerFrom(description) {
-  return description.kind === "bpe" ? new BytePairTokenizer(description) : new VocabularyTokenizer(description);
+  const kinds = { bpe: BytePairTokenizer, pretrained: PretrainedTokenizer };
+  return new (kinds[description.kind] ?? VocabularyTokenizer)(description);
 }

@@ -5,6 +5,7 @@ const BARS = 7;
 
 // p of the next token at the chosen row, now and with the unchanged model for the same beginning.
 function drawEffect() {
+  if (!model.speaks) return drawSimilar();
   const t = place("target");
   const [now, before] = [result.values, teacherForced(result, [])].map((values) =>
     distribution(model.writable(values["output.out"].row(t)), state.how),
@@ -15,11 +16,14 @@ function drawEffect() {
       [...ranked(now, BARS), ...(changed ? ranked(before, 3) : [])].filter(({ p }) => p > 0).map(({ id }) => id),
     ),
   ].slice(0, BARS + 1);
-  const taken = following()[t];
+  const taken = following()[t] ?? (fills ? result.given[t] : null);
   const beginning = result.given.slice(0, t + 1).map(tokenOf);
   const shown = writer.kind === "word" ? beginning.slice(-4).join(" ") : beginning.slice(-18).join("");
-  byId("bars-title").replaceChildren(`The ${UNIT} after `, isolated(quoted(shown)));
-  const step = t - firstRow();
+  const asked = fills
+    ? ["The guess at ", isolated(quoted(tokenOf(result.given[t])))]
+    : [`The ${UNIT} after `, isolated(quoted(shown))];
+  byId("bars-title").replaceChildren(...asked);
+  const step = fills ? -1 : t - firstRow();
   const bars = ids.map((id, i) => {
     const name = tokenOf(id);
     const chosen = id === taken;
@@ -42,7 +46,12 @@ function drawEffect() {
     return bar;
   });
   redraw(byId("bars"), ...bars);
-  byId("bars-note").textContent = step < 0 ? "This one is in your text." : "Choose one to go on with it.";
+  const isText = fills
+    ? result.given[t] === MASK
+      ? ""
+      : "The model sees this one: mask it."
+    : "This one is in your text.";
+  byId("bars-note").textContent = step < 0 ? isText : "Choose one to go on with it.";
   drawNumbers(t, now, before);
 }
 const points = (difference) =>
@@ -74,8 +83,9 @@ function drawNumbers(t, now, before) {
 const precise3 = (x) => (x < 0.0005 ? x.toExponential(1).replace("-", "−") : x.toFixed(3));
 const signed = (x, write) => (x < 0 ? `−${write(-x)}` : `+${write(x)}`);
 
-// The loss of the unchanged text under two runs of it.
+// The loss of the unchanged text under two runs of it. Without words to guess: how far the vector of the text turns.
 function effectOf(before, after) {
+  if (!model.speaks) return { before: 0, after: 1 - cosine(textVector(before), textVector(after)) };
   const wanted = targets(unchanged);
   const loss = (values) => crossEntropy(values["output.out"], wanted).loss;
   return { before: loss(before), after: loss(after) };
@@ -93,10 +103,13 @@ function rank() {
   const next = () => {
     if (turn !== ranking) return;
     const began = performance.now();
+    if (turn.found.length === 1 && !turn.asked && turn.each * turn.all.length > LONG) return askToRank(turn, next);
     while (turn.found.length < turn.all.length && performance.now() - began < TURN / 2) {
       const change = turn.all[turn.found.length];
       const { before, after } = effectOf(turn.run.values, teacherForced(turn.run, expanded([change])));
       turn.found.push({ change, rise: after - before });
+      turn.each = performance.now() - began;
+      if (turn.found.length === 1) break;
     }
     if (turn.found.length < turn.all.length) setTimeout(next, 10);
     else drawRanking();
@@ -104,6 +117,21 @@ function rank() {
   byId("ranking").replaceChildren(element("li", { class: "quiet" }, "Measuring every head …"));
   document.documentElement.dataset.ranked = "";
   setTimeout(next, 250);
+}
+
+const LONG = 6000; // ms
+
+// In a large model, the ranking waits until it is asked for.
+function askToRank(turn, next) {
+  const seconds = Math.ceil((turn.each * turn.all.length) / 1000);
+  const button = element("button", { type: "button" }, `Measure all heads, about ${seconds} s`);
+  button.addEventListener("click", () => {
+    turn.asked = true;
+    byId("ranking").replaceChildren(element("li", { class: "quiet" }, "Measuring every head …"));
+    setTimeout(next, 0);
+  });
+  byId("ranking").replaceChildren(element("li", {}, button));
+  document.documentElement.dataset.ranked = "asked";
 }
 
 function candidates() {
@@ -122,7 +150,7 @@ function candidates() {
 }
 
 function drawRanking() {
-  if (ranking.found.length < ranking.all.length) return;
+  if (!ranking.all || ranking.found.length < ranking.all.length) return;
   const order = [...ranking.found].sort((a, b) => b.rise - a.rise);
   const best = [
     ...order.filter(({ change }) => change.type === "head").slice(0, 5),
@@ -143,7 +171,7 @@ function drawRanking() {
       () => tryOut(change),
       element("span", {}, text),
       " ",
-      element("span", { class: "amount" }, `L ${signed(rise, precise3)}`),
+      element("span", { class: "amount" }, model.speaks ? `L ${signed(rise, precise3)}` : `${rise.toFixed(3)}`),
     );
     button.tabIndex = 0;
     return element("li", {}, button);

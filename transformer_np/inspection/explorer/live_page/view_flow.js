@@ -112,7 +112,10 @@ function drawShow(step) {
   if (!changed && ["before", "difference"].includes(state.show)) state.show = "value";
   for (const radio of document.querySelectorAll("input[name=show]")) {
     radio.checked = radio.value === state.show;
-    radio.disabled = Boolean(step.words) || (["before", "difference"].includes(radio.value) && !changed);
+    radio.disabled =
+      Boolean(step.words) ||
+      (radio.value === "gradient" && !model.speaks) ||
+      (["before", "difference"].includes(radio.value) && !changed);
   }
   byId("numbers").checked = state.numbers;
   byId("show-note").textContent =
@@ -147,7 +150,7 @@ function drawEquation(step) {
   const keys =
     step.columns === "keys" ? words(state.kind.keys) : Array.isArray(step.columns) ? step.columns : undefined;
   const width = byId("panel-matrices").clientWidth || 900;
-  const most = Math.floor((width - 100) / (factors.length + 1)) - (factors.length ? 40 : 100);
+  const most = Math.floor((width - 100) / (factors.length + 1)) - (factors.length ? 75 : 100);
   const parts = [];
   const isProduct = sign[0] === "·" || sign[0] === "softmax";
   [...factors, y].forEach((part, i) => {

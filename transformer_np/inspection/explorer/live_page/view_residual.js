@@ -3,7 +3,7 @@
 // The states of the stack of the chosen attention, bottom up: { name, label, added }.
 // added: the output of a sub-layer, which goes into the next state
 function stages(side) {
-  const first = data.config.norm_first || !translates;
+  const first = data.config.norm_first;
   const stack = translates ? { source: "encoder", target: "decoder" }[side] : "blocks";
   const input = { source: "src_input", target: "tgt_input" }[side];
   const parts = { encoder: ["attention"], decoder: ["self_attention", "cross_attention"], blocks: ["attention"] }[
@@ -22,7 +22,8 @@ function stages(side) {
       ]
     : [
         { name: "embedding.out", label: "embedding E" },
-        ...(value("position.out") ? [{ name: "position.out", label: "E + position" }] : []),
+        ...(value("position.out") ? [{ name: "position.out", label: `E + ${fills ? "segment + " : ""}position` }] : []),
+        ...(fills ? [{ name: "norm.out", label: "LayerNorm" }] : []),
       ];
   const layers = KINDS.find(({ rows }) => rows === side)?.layers ?? 0;
   for (let i = 0; i < layers; i++) {
@@ -76,8 +77,8 @@ function drawDonor() {
   const pieces = reader.encode(text);
   const usable =
     pieces.length > 0 &&
-    (!translates || pieces.length <= CONTEXT) &&
-    (translates || pieces.every(({ id }) => id !== UNK));
+    (!(translates || fills) || pieces.length <= CONTEXT) &&
+    (readsUnknown || pieces.every(({ id }) => id !== reader.unknown));
   byId("replace").disabled = !usable;
   const side = state.kind.rows;
   if (!usable) {

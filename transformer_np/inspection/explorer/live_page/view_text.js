@@ -5,6 +5,12 @@ const MORE = 20; // tokens of a text without an end
 function drawText() {
   if (translates) drawTokens("tokens", "source", words("source"), place("source"), (i) => state.pieces[i].id);
   drawTokens("steps", "target", words("target"), place("target"), (i) => result.given[i]);
+  if (fills) {
+    byId("next").textContent = state.masked.includes(place("target")) ? `Show this ${UNIT}` : `Mask this ${UNIT}`;
+    byId("restart").disabled = !state.masked.length;
+    byId("output").replaceChildren(isolated(guessed(result)));
+    return;
+  }
   if (isOver()) byId("steps").append(element("span", { class: "chip end" }, isolated(tokenOf(result.chosen.at(-1)))));
   byId("output").replaceChildren(isolated(output(result)));
   byId("next").disabled = byId("finish").disabled = isOver();
@@ -19,14 +25,16 @@ function drawText() {
 function drawTokens(id, side, names, at, idOf) {
   const first = side === "target" ? firstRow() : Infinity;
   const chips = names.map((name, i) => {
-    const classes = ["chip", i > first ? "own" : "", idOf(i) === UNK ? "unknown" : ""].filter(Boolean).join(" ");
+    const classes = ["chip", i > first ? "own" : "", idOf(i) === reader.unknown ? "unknown" : ""]
+      .filter(Boolean)
+      .join(" ");
     const made = choice(
       `${side} ${i}`,
       { here: i === at, pressed: i === at, name: classes },
       () => select({ [side]: i }),
       isolated(name),
     );
-    made.title = idOf(i) === UNK ? "not in the vocabulary: <unk>" : `row ${i + 1}, id ${idOf(i)}`;
+    made.title = idOf(i) === reader.unknown ? "not in the vocabulary: <unk>" : `row ${i + 1}, id ${idOf(i)}`;
     return made;
   });
   redraw(byId(id), ...chips);
@@ -38,9 +46,25 @@ function drawTokens(id, side, names, at, idOf) {
   requestAnimationFrame(show); // to ask for a place now would make the browser lay out the page twice
 }
 
-function output({ chosen }) {
+// The text with the best guess for every masked token.
+function guessed(run) {
+  if (!model.speaks) return "This model has no layer that guesses words: it makes a vector of the text.";
+  const ids = run.given.map((id, t) => (id === MASK ? best(run, t) : id));
+  return run.given.includes(MASK) ? writer.decode(ids) : "Mask a token, and the model guesses it.";
+}
+
+function mask(t) {
+  const { masked } = state;
+  state.masked = masked.includes(t) ? masked.filter((each) => each !== t) : [...masked, t];
+  state.target = null;
+  run();
+}
+
+function output(run) {
+  const { chosen } = run;
+  if (fills) return guessed(run);
   if (translates) return writer.decode(chosen) || "…";
-  return `${state.text}${writer.decode(chosen)}`;
+  return `${state.text}${writer.decode(chosen, true)}`;
 }
 
 // Take another token at a step; what follows is written again.
@@ -80,11 +104,17 @@ function listenToText() {
     type(others[Math.floor(Math.random() * others.length)]);
   });
   byId("restart").addEventListener("click", () => {
+    if (fills) {
+      state.masked = [];
+      byId("next").focus(); // the button is about to be disabled
+      return run();
+    }
     Object.assign(state, { steps: 0, fixed: [] });
     state.place.target = Infinity;
     run();
   });
   byId("next").addEventListener("click", () => {
+    if (fills) return mask(place("target"));
     state.steps = result.chosen.length + 1;
     state.place.target = Infinity;
     run(result.chosen);

@@ -40,13 +40,14 @@ function drawTraining() {
 function drawGradientFlow(found) {
   const rows = [];
   for (const side of translates ? ["target", "source"] : ["target"]) {
-    for (const { name, label } of stages(side)
-      .filter(({ name, added }) => !added && found[name])
-      .reverse())
+    const all = stages(side);
+    for (const { name, label } of all.filter(({ name, added }) => !added && found[name]).reverse()) {
+      const before = all[all.findIndex((stage) => stage.name === name) - 1];
       rows.push({
-        label: `${side === "source" ? "encoder " : ""}${label.replace("= ", "")}`,
+        label: `${side === "source" ? "encoder " : ""}${before?.added ? `after ${before.label.slice(2)}` : label}`,
         size: length(found[name].data),
       });
+    }
   }
   const most = Math.max(...rows.map(({ size }) => size));
   const lines = rows.map(({ label, size }) => {

@@ -17,7 +17,7 @@ function drawUnits() {
   const order = Array.from(hidden, (_, u) => u)
     .sort((a, b) => strength(b) - strength(a))
     .slice(0, UNITS);
-  const writes = state.kind.rows === "target"; // only the decoder's features are turned into words
+  const writes = state.kind.rows === "target" && !fills; // only the decoder's features are turned into words
   const rows = order.map((u) => {
     const cells = [heading(String(u + 1)), rounded(hidden[u]), rounded(strength(u))];
     if (writes) cells.push(isolated(pushed(w2.row(u), Math.sign(hidden[u]))));

@@ -1,0 +1,156 @@
+"""`plot attention`, `heads`, `model-view` and `matrices`: the weights of a model, and the products behind them."""
+
+import numpy as np
+
+from ...tasks import runs
+from .. import read_pretrained
+from . import flag, model, number, pick, picture
+
+ATTENTION = (
+    flag("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's)"),
+    model(
+        "folder of a run: translate, gpt or classify (default: the newest translator below this folder)",
+        "a pretrained BERT or GPT",
+    ),
+    flag(
+        "--kind",
+        choices=("encoder", "decoder", "cross"),
+        help="self-attention of the encoder or of the decoder, or cross-attention (default: cross)",
+    ),
+    number("--head", "one head of that layer, counted from 1", shown="all"),
+)
+
+
+@picture(
+    "attention",
+    "the attention weights of a trained model as heatmaps",
+    '--kind cross "Ana is tired"',
+    *ATTENTION,
+    number("--layer", "one layer, counted from 1", shown="all"),
+)
+def draw_attention(args):
+    from ... import plots
+
+    if args.head is not None and args.layer is None:
+        raise ValueError("--head counts the heads of one layer: add --layer N")
+    weights, queries, keys = attention_weights(args)
+    return plots.attention(_chosen(weights, args.layer, args.head), queries, keys)
+
+
+@picture(
+    "heads",
+    "the attention weights of one layer as lines between words, one colour per head",
+    '--kind cross --layer 2 "Ana is tired"',
+    *ATTENTION,
+    number("--layer", "the layer, counted from 1", shown="the last"),
+    number("--word", "only the lines of one query word, counted from 1", shown="all"),
+)
+def draw_heads(args):
+    from ... import plots
+
+    weights, queries, keys = attention_weights(args)
+    layer = len(weights) if args.layer is None else args.layer
+    if args.word is not None and not 1 <= args.word <= len(queries):
+        raise ValueError(f"--word must lie in 1 … {len(queries)}, got {args.word}")
+    word = None if args.word is None else args.word - 1
+    return plots.head_view(_chosen(weights, layer, args.head), queries, keys, word)
+
+
+def attention_weights(args):
+    """The weights of all layers (L, H, T, S), the T query words and the S key words."""
+    from ... import plots
+    from ...data import LECTURE_SENTENCE
+    from ...models import Bert
+    from ...tasks import classify, text, translation
+
+    if args.pretrained is None:
+        folder, sentence = (
+            args.model or runs.newest_run(translation.KIND),
+            LECTURE_SENTENCE if args.text is None else args.text,
+        )
+        of_kind = {translation.KIND: None, text.KIND: text.TextGenerator, classify.KIND: classify.Classifier}
+        trained = of_kind[runs.read_run(folder, *of_kind)["kind"]]
+        if trained is None:
+            translator = translation.Translator.load(folder)
+            return plots.translator_attention(translator, sentence, args.kind or "cross")
+        trained = trained.load(folder)
+        model, ids = trained.model, trained.encode(sentence)
+        words = [trained.tokenizer.token(i) for i in ids]
+    else:
+        model, ids, words = read_pretrained(args)
+    kind = "encoder" if isinstance(model, Bert) else "decoder"
+    if args.kind not in (None, kind):
+        raise ValueError(f"--kind {args.kind}: a {type(model).__name__} has {kind} attention only")
+    model(np.array([ids]))
+    return np.stack([block.attention.weights[0] for block in model.blocks]), words, words  # (L, H, T, T)
+
+
+def _chosen(weights, layer, head):
+    """All of (L, H, T, S), one layer of it, or one head of that layer."""
+    if layer is None:
+        return weights
+    chosen = pick("layer", weights, layer)
+    return chosen if head is None else pick("head", chosen, head)
+
+
+@picture(
+    "model-view",
+    "all heads of all layers of a trained model as thumbnails",
+    '--kind encoder "Ana is tired"',
+    *ATTENTION[:3],
+)
+def draw_model_view(args):
+    from ... import plots
+
+    weights, _, _ = attention_weights(args)
+    return plots.model_view(weights)
+
+
+@picture(
+    "matrices",
+    "the products of attention or LayerNorm as coloured grids with their numbers",
+    "five --product 4",
+    flag(
+        "example",
+        nargs="?",
+        choices=("five", "three", "eight", "norm"),
+        default="five",
+        help="attention of the lecture's five words, its three heads, eight heads with random weights, or LayerNorm",
+    ),
+    number("--product", "one product, counted from 1", shown="all"),
+    number("--head", "the head that is shown, counted from 1", 1),
+)
+def draw_matrices(args):
+    from ... import plots
+
+    products, title = products_of(args)
+    return plots.matrices(products, title=title if args.slide is None else None)
+
+
+MATRICES = {
+    "five": "Attention of five words",
+    "three": "The lecture's three heads",
+    "eight": "Eight heads",
+    "norm": "LayerNorm",
+}
+
+
+def products_of(args):
+    """The products of an example and a title."""
+    from ... import plots
+    from ...layers import LayerNorm, MultiHeadAttention
+    from ...lecture import five_words, three_heads
+
+    five = five_words()
+    if args.example == "norm":
+        products = plots.layer_norm_products(LayerNorm(4, dtype=np.float64), five.x, five.words)
+    elif args.example == "eight":
+        layer = MultiHeadAttention(16, 8, bias=False, rng=0, dtype=np.float64)
+        layer(np.random.default_rng(0).normal(size=(1, 5, 16)))
+        products = plots.attention_products(layer, five.words, args.head)
+    else:
+        steps = five if args.example == "five" else three_heads()
+        products = plots.attention_products(steps.layer, steps.words, args.head)
+    if args.product is not None:
+        products = [pick("product", products, args.product)]
+    return products, MATRICES[args.example]

@@ -1,0 +1,66 @@
+"""`plot pe`, `wavelengths`, `bias`, `mask` and `saturation`: positions, masks, scores."""
+
+from ...tasks import runs
+from . import model, number, picture
+
+ENCODING = number("--length", "positions", 50), number("--d-model", "features", 64)
+
+
+@picture("pe", "the positional encoding as a heatmap", "--length 100 --d-model 128", *ENCODING)
+def draw_pe(args):
+    from ... import plots
+
+    return plots.positional_encoding(args.length, args.d_model)
+
+
+@picture(
+    "wavelengths", "the waves of the positional encoding and their lengths", "--length 100 --d-model 128", *ENCODING
+)
+def draw_wavelengths(args):
+    from ... import plots
+
+    return plots.wavelengths(args.length, args.d_model)
+
+
+@picture(
+    "bias",
+    "the bias that each head of a trained T5 adds to the scores, by the distance between two words",
+    "--model runs/t5-1",
+    model("folder of the run (default: the newest T5 below this folder)", "folder of a pretrained T5", minilm=False),
+    number("--longest", "largest distance", 20),
+)
+def draw_bias(args):
+    from ... import plots
+    from ...models import T5
+    from ...tasks.t5 import KIND, TextToText
+
+    if args.pretrained:
+        return plots.relative_bias(T5.from_pretrained(args.pretrained), args.longest)
+    return plots.relative_bias(TextToText.load(args.model or runs.newest_run(KIND)).model, args.longest)
+
+
+@picture(
+    "mask",
+    "the causal mask",
+    "--length 5 --window 2",
+    number("--length", "positions", 8),
+    number("--window", "also hide the keys more than N positions back", shown="none"),
+)
+def draw_mask(args):
+    from ... import plots
+    from ...masks import causal_mask, window_mask
+
+    mask = causal_mask(args.length)
+    return plots.mask(mask if args.window is None else mask | window_mask(args.length, args.window))
+
+
+@picture(
+    "saturation",
+    "why the scores are divided by √d_k: a softmax and its gradient",
+    "--d-k 64",
+    number("--d-k", "features of a head", 64),
+)
+def draw_saturation(args):
+    from ... import plots
+
+    return plots.softmax_saturation(d_k=args.d_k)

@@ -1,0 +1,72 @@
+"""`plot steps`, `sampling` and `words`: what models write, and the vectors of words."""
+
+import numpy as np
+
+from ...support.checks import check_at_least
+from ...tasks import runs
+from .. import add_vectors, given_vectors
+from . import flag, number, picture
+
+
+@picture(
+    "steps",
+    "the likeliest words at each time step of a trained translator",
+    '--candidates 3 "Ana is tired"',
+    flag("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's)"),
+    flag("--model", metavar="DIR", help="folder of the run (default: the newest translator)"),
+    number("--candidates", "words shown at each step", 5),
+)
+def draw_steps(args):
+    from ... import plots
+    from ...data import LECTURE_SENTENCE
+    from ...tasks.translation import KIND, Translator
+
+    check_at_least("--candidates", args.candidates, 1)
+    translator = Translator.load(args.model or runs.newest_run(KIND))
+    return plots.decoding_steps(translator.steps(LECTURE_SENTENCE if args.text is None else args.text, args.candidates))
+
+
+@picture(
+    "sampling",
+    "how temperature, top-k and top-p change the next-token probabilities of a trained GPT",
+    '--model runs/gpt-1 "The "',
+    flag("text", metavar="TEXT", help="the beginning of a text"),
+    flag("--model", metavar="DIR", help="folder of the run (default: the newest GPT below this folder)"),
+)
+def draw_sampling(args):
+    from ... import plots
+    from ...tasks.text import KIND, TextGenerator
+
+    generator = TextGenerator.load(args.model or runs.newest_run(KIND))
+    ids, tokenizer = generator.encode(args.text)[-generator.context :], generator.tokenizer
+    with generator.model.evaluating():
+        logits = generator.model(np.array([ids]))[0, -1]  # (V,)
+    return plots.sampling(logits, [tokenizer.token(i) for i in range(len(logits))])
+
+
+@picture(
+    "words",
+    "a map of words by their vectors",
+    "list integer exception --near 8",
+    flag("word", nargs="*", metavar="WORD", help="words to show (default: the most frequent)"),
+    number("--near", "also show the N nearest neighbours of each WORD", 0),
+    number("--count", "how many words to show when no WORD is given", 60),
+    add_vectors,
+)
+def draw_words(args):
+    from ... import plots
+
+    check_at_least("--near", args.near, 0)
+    check_at_least("--count", args.count, 3)
+    if args.near and not args.word:
+        raise ValueError("--near shows the neighbours of a WORD: give at least one")
+    vectors = given_vectors(args)
+    if not args.word:
+        return plots.word_map(vectors.words[: args.count], vectors.vectors[: args.count])
+    group_of = {vectors.row(word): word for word in args.word}  # the requested words come first
+    for word in args.word if args.near else ():
+        for other, _ in vectors.neighbours(word, args.near):
+            group_of.setdefault(vectors.row(other), word)
+    rows = list(group_of)
+    groups = list(group_of.values()) if args.near else None
+    return plots.word_map([vectors.words[row] for row in rows], vectors.vectors[rows], groups)

@@ -1,0 +1,120 @@
+"""The tokenizer of a pretrained model in the living page: what of tokenizer.json the page reads."""
+
+import json
+
+KNOWN = {  # what `live_page/pretrained.js` has, of each part of a tokenizer
+    "model": {"BPE", "WordPiece"},
+    "normalizer": set("NFC NFD NFKC NFKD Lowercase StripAccents Strip Prepend Replace BertNormalizer Sequence".split()),
+    "pre_tokenizer": {
+        *("ByteLevel", "Split", "Digits", "Punctuation", "Whitespace", "WhitespaceSplit", "BertPreTokenizer"),
+        *("Metaspace", "Sequence"),
+    },
+    "post_processor": {"ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing", "Sequence"},
+    "decoder": {"ByteLevel", "WordPiece", "Metaspace", "Replace", "ByteFallback", "Fuse", "Strip", "Sequence"},
+}
+PARTS = {
+    "normalizer": "normalizers",
+    "pre_tokenizer": "pretokenizers",
+    "post_processor": "processors",
+    "decoder": "decoders",
+}
+WHITE = r"\t-\r\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+
+
+def described(tokenizer):
+    """A PretrainedTokenizer as plain data for the page: its rules, and its vocabulary and merges by id.
+
+    Raises ValueError for a tokenizer with a part that the page does not have, and names the part.
+    """
+    found = json.loads(tokenizer.to_dict()["json"])
+    model = found["model"]
+    vocabulary = model.pop("vocab") if isinstance(model.get("vocab"), dict) else {}
+    for name, known in KNOWN.items():
+        for part in _parts(name, found.get(name)):
+            if part["type"] not in known:
+                raise ValueError(f"the page has no tokenizer with the {name} {part['type']}: use another model")
+            if isinstance(pattern := part.get("pattern"), dict) and "Regex" in pattern:
+                part["pattern"] = {"Regex": translated(pattern["Regex"])}
+    if model["type"] == "BPE" and (model.get("continuing_subword_prefix") or model.get("end_of_word_suffix")):
+        raise ValueError(
+            "the page has no tokenizer of byte pairs with a prefix or suffix of its words: use another model"
+        )
+    tokens = [None] * (1 + max([*vocabulary.values(), *(token["id"] for token in found["added_tokens"])]))
+    for token, i in [*vocabulary.items(), *((token["content"], token["id"]) for token in found["added_tokens"])]:
+        tokens[i] = token
+    if model["type"] == "BPE":
+        pairs = (pair.split(" ") if isinstance(pair, str) else pair for pair in model["merges"])
+        model["merges"] = [(vocabulary[a], vocabulary[b], vocabulary[a + b]) for a, b in pairs]
+    before, after = _around(found.get("post_processor"), vocabulary)
+    return {
+        "kind": "pretrained",
+        "tokens": tokens,
+        "model": model,
+        "added": found["added_tokens"],
+        "normalizer": found.get("normalizer"),
+        "pre_tokenizer": found.get("pre_tokenizer"),
+        "decoder": found.get("decoder"),
+        "bytewise": any(part["type"] == "ByteLevel" for part in _parts("decoder", found.get("decoder"))),
+        "before": before,
+        "after": after,
+    }
+
+
+def _parts(name, part):
+    """The part itself and all parts of a Sequence."""
+    if part is None:
+        return []
+    inside = part.get(PARTS.get(name, ""), []) if part["type"] == "Sequence" else []
+    return [part, *(each for one in inside for each in _parts(name, one))]
+
+
+def _around(processor, vocabulary):
+    """The ids of the special tokens before and after a text."""
+    before, after = [], []
+    for part in _parts("post_processor", processor):
+        if part["type"] == "TemplateProcessing":
+            seen = False
+            for item in part["single"]:
+                if "Sequence" in item:
+                    seen = True
+                else:
+                    ids = part["special_tokens"][item["SpecialToken"]["id"]]["ids"]
+                    (after if seen else before).extend(ids)
+        elif part["type"] in ("BertProcessing", "RobertaProcessing"):
+            before.append(part["cls"][1])
+            after.append(part["sep"][1])
+    return before, after
+
+
+def translated(pattern):
+    """A pattern of Oniguruma as JavaScript writes it: white space is Unicode's, and (?i:…) has both cases of a letter.
+
+    Raises ValueError for a pattern with a group or a quantifier that JavaScript does not have.
+    """
+    if any(sign in pattern for sign in ("(?>", "++", "*+", "?+", "\\h", "\\G", "&&", "[[:")):
+        raise ValueError(f"the page cannot read the tokenizer's pattern {pattern!r}: use another model")
+    made, i, in_class, ignoring = [], 0, False, 0  # ignoring: the depth of groups inside (?i:
+    while i < len(pattern):
+        c = pattern[i]
+        if pattern.startswith("(?i:", i):
+            made.append("(?:")
+            ignoring, i = 1, i + 4
+            continue
+        if c == "\\":
+            c = pattern[i : i + 2]
+            i += 2
+            if c in ("\\s", "\\S"):
+                inside = WHITE if c == "\\s" else None
+                if in_class and inside is None:
+                    raise ValueError(f"the page cannot read the tokenizer's pattern {pattern!r}: use another model")
+                made.append(WHITE if in_class else f"[{'' if inside else '^'}{WHITE}]")
+            else:
+                made.append(c.removeprefix("\\") if c[1] in "'\"" else c)
+            continue
+        in_class = (in_class or c == "[") and c != "]"
+        if ignoring and not in_class:
+            ignoring += (c == "(") - (c == ")")
+        both = ignoring and c.isalpha() and not in_class
+        made.append(f"[{c.lower()}{c.upper()}{'ſ' if c in 'sS' else ''}]" if both else c)
+        i += 1
+    return "".join(made)
