@@ -184,12 +184,13 @@ def test_a_tokenizer_that_the_page_does_not_have_is_named():
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("sentences", [8, pytest.param(50, marks=pytest.mark.release)])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_fifty_sentences_of_every_family(browser, folder_of, tmp_path, family):
+def test_sentences_of_every_family(browser, folder_of, tmp_path, family, sentences):
     model, tokenizer = read(folder_of(family), family)
     load(browser, explore_live(model, tokenizer, LECTURE_SENTENCE), tmp_path)
     worst = worst_gradient = 0
-    for n, sentence in enumerate(SENTENCES):
+    for n, sentence in enumerate(SENTENCES[:sentences]):
         text = sentence if n % 3 else f"{sentence} [SEP] {SENTENCES[n - 1]}"  # two segments
         ids = tokenizer.encode(text)[:64]
         shown = browser.execute_script("live.take(arguments[0]); return live.state.pieces.map(({ id }) => id)", text)

@@ -78,7 +78,7 @@ def _place_of(trials, answer, attempts, limit):
     try:
         with limit(trials.exercise.name):
             return find_place(trials, answer, found)
-    except Stopped:  # an edited answer that does not end
+    except Exception:  # an edited answer does not end (Stopped), or its results raise when they are read
         return None
 
 

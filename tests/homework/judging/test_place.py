@@ -4,7 +4,7 @@ from textwrap import dedent
 
 import pytest
 
-from transformer_np.homework import load
+from transformer_np.homework import checking, load
 from transformer_np.homework.submission import Checks
 
 
@@ -178,3 +178,14 @@ def test_an_edit_that_doubles_a_list_in_every_step_is_given_up(verdict_on):
         """,
     )
     assert verdict.misconception == "merged from right to left"
+
+
+def test_an_error_in_the_search_for_a_line_costs_the_line_alone(verdict_on, monkeypatch):
+    def fails(*_):
+        raise ValueError("the results of an edit cannot be read")
+
+    wrong, found = PLAIN.replace("dy - s", "dy + s"), []
+    for search in (lambda *_: None, fails):
+        monkeypatch.setattr(checking, "find_place", search)
+        found.append(verdict_on("softmax_backward", wrong).message)
+    assert found[0] == found[1] and "wrong gradient" in found[0]
