@@ -83,7 +83,9 @@ def test_a_fresh_execution_says_the_same(text):
     assert build.check(text) == []
 
 
-@pytest.mark.parametrize("kernels", ["Haswell", "SkylakeX", "Zen"])
+@pytest.mark.parametrize(
+    "kernels", ["Haswell", *(pytest.param(name, marks=pytest.mark.release) for name in ("SkylakeX", "Zen"))]
+)
 @pytest.mark.parametrize("number", ["02", "03"])
 def test_the_colours_stored_are_those_of_every_processor(number, kernels, monkeypatch):
     """OpenBLAS adds in another order on each; a page stores a colour for each number of a matrix."""

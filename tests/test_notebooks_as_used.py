@@ -53,6 +53,7 @@ TRIES = {
     "13": [('"sentiment: the songs were dull"', '"sentiment: I liked it"')],
 }
 FEWER_CONTROLS = {"00": 0, "11": 1, "17": 0}  # no number that is worth moving; the others have three or more
+LONG = TRAINS_LONG | {"00", "01b", "06", "10", "14"}  # a quarter of a minute or more with every cell run twice
 each = pytest.mark.parametrize("text", texts(), ids=lambda text: text.stem)
 
 
@@ -78,7 +79,7 @@ def test_every_try_it_has_an_edit_of_one_cell(text):
 
 @pytest.mark.notebooks
 @pytest.mark.parametrize(
-    "text", [pytest.param(t, id=t.stem, marks=[pytest.mark.release] * (number(t) in TRAINS_LONG)) for t in texts()]
+    "text", [pytest.param(t, id=t.stem, marks=[pytest.mark.release] * (number(t) in LONG)) for t in texts()]
 )
 def test_cells_run_twice_and_every_try_it_shows_something(text, tmp_path, monkeypatch):
     """Each cell is run with its tests, run again as its readers see it, and then with the edit of a "Try it". Each
