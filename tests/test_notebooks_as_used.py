@@ -47,7 +47,7 @@ TRIES = {
     ],
     "10": [("q, k, v, 20, causal=False", "q, k, v, 5, causal=False"), ("steps=400", "steps=60")],
     "12": [
-        ('vectors.neighbours("tupel")', 'vectors.neighbours("list")'),
+        ('"tupel"', '"list"'),
         ("pairs, steps, seed = 1500, 200, 0", "pairs, steps, seed = 500, 100, 1"),
     ],
     "13": [('"sentiment: the songs were dull"', '"sentiment: I liked it"')],
