@@ -56,7 +56,7 @@ from transformer_np.notebooks.texts import METADATA, as_notebook, number, read_c
 
 HERE = Path(__file__).resolve().parent
 SECONDS = 240  # for one notebook, also on a busy machine: against what hangs
-NUDGE_SECONDS = 5
+LOOK_SECONDS = 1  # between two looks at what has come from the kernel
 MOST_LINES = 20  # of code in a cell
 WIDEST_LINE = 100
 MOST_TESTS = 3  # that are shown in a notebook
@@ -165,7 +165,7 @@ def execute(notebook, again=True):
         config = Config()
         if os.name == "posix":  # two kernels that start at the same time can choose the same free TCP port, and hang
             config.KernelManager.update(transport="ipc", ip=str(Path(folder, ".socket")))
-        client = _nudging_client()(
+        client = _looking_client()(
             notebook,
             config=config,
             kernel_name="python3",
@@ -199,25 +199,27 @@ def executed(text):
     return tidy(notebook, number(text))
 
 
-def _nudging_client():
-    """The class of a NotebookClient that asks the kernel for something every few seconds. Now and then one of the two
-    overlooks a message that came while it sent one itself, until the next comes (ipykernel 7, issue 1554)."""
+def _looking_client():
+    """The class of a NotebookClient that looks every second whether a message has come. The client sends past pyzmq's
+    asyncio socket (jupyter_client/session.py), which then can overlook what came at that moment, and waits for ever."""
+    import zmq
     from nbclient import NotebookClient
 
-    class NudgingClient(NotebookClient):
+    class LookingClient(NotebookClient):
         async def async_execute_cell(self, *args, **options):
-            nudging = asyncio.create_task(self._nudge())
+            looking = asyncio.create_task(self._look())
             try:
                 return await super().async_execute_cell(*args, **options)
             finally:
-                nudging.cancel()
+                looking.cancel()
 
-        async def _nudge(self):
+        async def _look(self):
             while True:
-                await asyncio.sleep(NUDGE_SECONDS)
-                self.kc.kernel_info()  # nobody waits for the answer
+                await asyncio.sleep(LOOK_SECONDS)
+                for channel in (self.kc.shell_channel, self.kc.iopub_channel):
+                    channel.socket.get(zmq.EVENTS)  # pyzmq hands over what has come
 
-    return NudgingClient
+    return LookingClient
 
 
 def tidy(notebook, prefix):

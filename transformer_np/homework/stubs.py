@@ -44,7 +44,7 @@ def stub_file(exercises):
     for title, notebook, here in chapters(exercises):
         heading = f"# --- {chapter_line(title, notebook)} "
         needed = _own_imports(here, stubs, known)
-        pieces.append(heading + "-" * (_WIDTH - 1 - len(heading)) + "\n" + (f"\n{needed}\n" if needed else ""))
+        pieces.append(heading + "-" * (_WIDTH - 1 - len(heading)) + "\n" + (f"{needed}\n" if needed else ""))
         for exercise in here:
             about = f"{difficulty(exercise)}, {exercise.section}; hint: transformer-np homework hint {exercise.name}"
             comment = textwrap.fill(about, _WIDTH - 1, initial_indent="# ", subsequent_indent="# ")
