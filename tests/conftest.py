@@ -1,6 +1,7 @@
 """What the tests of the core share."""
 
 import gc
+import itertools
 import os
 import signal
 
@@ -29,8 +30,21 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if "browser" in item.fixturenames:
             item.add_marker("long")
-    # the longest first, so that no core waits at the end
-    items.sort(key=lambda item: item.get_closest_marker("notebooks") is None)
+    items[:] = spread(items)
+
+
+def spread(items):
+    """The notebooks evenly among the files of the other tests: processes that share a list begin with equal parts of
+    it, and no core should wait at the end for those that got all notebooks."""
+    notebooks = [item for item in items if item.get_closest_marker("notebooks")]
+    others = [item for item in items if not item.get_closest_marker("notebooks")]
+    mixed, taken = [], 0
+    for _, tests in itertools.groupby(others, key=lambda item: item.path):  # a file's fixtures are made once
+        mixed += tests
+        due = len(notebooks) * (len(mixed) - taken) // max(1, len(others))
+        mixed += notebooks[taken:due]
+        taken = due
+    return mixed + notebooks[taken:]
 
 
 def pytest_collection_finish(session):

@@ -70,10 +70,9 @@ def alone(tmp_path_factory, walls):
     )
 
 
-@pytest.fixture(scope="module")
-def among(tmp_path_factory, walls):
-    """Every attack between two honest submissions, which are of another kind each time: grades, and where they are."""
-    root, sources, honest = tmp_path_factory.mktemp("among"), {}, itertools.cycle(HONEST.items())
+def among(root):
+    """Every attack between two honest submissions, which are of another kind each time: the grades."""
+    sources, honest = {}, itertools.cycle(HONEST.items())
     for number, (name, (source, *_)) in enumerate(ATTACKS.items()):
         before, (honest_source, _) = next(honest)
         hand_in(root / "in", {})
@@ -81,7 +80,7 @@ def among(tmp_path_factory, walls):
         sources[f"{number:03} {name}"] = source
     last, (honest_source, _) = next(honest)
     hand_in(root / "in" / f"999 {last}", {last: honest_source})
-    return graded(hand_in(root / "in", sources), root / "grades.csv"), root
+    return graded(hand_in(root / "in", sources), root / "grades.csv")
 
 
 def test_honest_grades_are_what_they_should_be(alone):
@@ -90,37 +89,28 @@ def test_honest_grades_are_what_they_should_be(alone):
         assert not alone[name].remarks
 
 
-def test_an_honest_grade_between_two_attacks_stays_what_it_is(alone, among):
-    found = [(student[4:], grade) for student, grade in among[0].items() if student[4:] in HONEST]
-    assert len(found) == len(ATTACKS) + 1
-    for name, grade in found:
+def test_an_attack_gains_nothing_and_changes_no_honest_grade(alone, walls, tmp_path):
+    """One test, because they are graded once, in two minutes."""
+    grades = among(tmp_path)
+    honest = [(student[4:], grade) for student, grade in grades.items() if student[4:] in HONEST]
+    assert len(honest) == len(ATTACKS) + 1
+    for name, grade in honest:
         same = alone[name]
         assert replace(grade, student=name, handed_in=same.handed_in, alike=same.alike) == same, grade.student
+    assert not list(filter(None, (gained(grades, name, *rest) for name, (_, *rest) in ATTACKS.items())))
 
-
-def test_an_attack_gains_nothing(among):
-    """One test, so that one process grades them."""
-    assert not list(filter(None, (gained(among[0], name, *rest) for name, (_, *rest) in ATTACKS.items())))
+    assert set(rows_of(tmp_path / "grades.csv")) == set(grades)
+    (report,) = (tmp_path / "grades_reports").glob("* report_of_another.md")
+    lines = [line for line in report.read_text().splitlines() if line.startswith(("# ", "| softmax | 1"))]
+    assert lines == [f"# {report.stem}"]
+    assert not list(Path(tempfile.gettempdir()).glob("submission-*"))
 
 
 def gained(grades, name, points, word):
-    """What an attack has got that it should not."""
+    """What an attack has got that it should not, or None."""
     (got,) = [grade for student, grade in grades.items() if student[4:] == name]
     remarks, earned = "; ".join(got.remarks), got.points(RUBRIC)
     if name in BY_CHANCE:
         return (name, earned) if earned > 1 else None
     fine = earned == points and word in remarks and "77" not in remarks
     return None if fine else (name, earned, remarks, [v.message for v in got.verdicts.values()])
-
-
-def test_a_row_and_a_report_for_each(among):
-    grades, root = among
-    assert set(rows_of(root / "grades.csv")) == set(grades)
-    (report,) = (root / "grades_reports").glob("* report_of_another.md")
-    lines = [line for line in report.read_text().splitlines() if line.startswith(("# ", "| softmax | 1"))]
-    assert lines == [f"# {report.stem}".replace("_", "_")]
-
-
-def test_nothing_is_left_behind(among):
-    left = [place for place in Path(tempfile.gettempdir()).glob("submission-*")]
-    assert among and not left
