@@ -15,7 +15,8 @@ from ..support.checks import as_masks, check_at_least
 from ..support.processes import blas_threads, limit_blas_threads
 from ..support.shapes import shapes
 
-TILE = 256  # queries by keys: the two tiles of the backward fill half of a level-2 cache of 1 MiB
+TILE = 256  # queries by keys: the two tiles of the backward, for two heads, fill a level-2 cache of 1 MiB
+HEADS = 2  # at once: threads that call NumPy half as often wait less for each other
 
 
 @shapes(q="... T K", k="... S K", v="... S K_v")
@@ -38,12 +39,14 @@ def tiled_attention(q, k, v, mask=None, tile=TILE):
     """
     check_at_least("tile", tile, 1)
     *heads, T, _ = q.shape
+    if not heads:
+        return tuple(result[0] for result in tiled_attention(q[None], k[None], v[None], mask, tile))
     masks = _for_every_head(mask, (*heads, T, k.shape[-2]))
     out = np.empty((*heads, T, v.shape[-1]), q.dtype)
     log_total = np.empty((*heads, T), q.dtype)
 
     def attend(indices):  # large buffers are allocated once for all heads: new memory is slow
-        scores = np.empty((min(tile, T), min(tile, k.shape[-2])), q.dtype)
+        scores = np.empty((HEADS, min(tile, T), min(tile, k.shape[-2])), q.dtype)
         for i in indices:
             _attend(q[i], k[i], v[i], [mask[i] for mask in masks], tile, scores, out[i], log_total[i])
 
@@ -52,36 +55,37 @@ def tiled_attention(q, k, v, mask=None, tile=TILE):
 
 
 def _attend(q, k, v, masks, tile, buffer, out, log_total):
-    """tiled_attention of one head: q (T, K), k (S, K), v (S, K_v), masks (T, S); fills out (T, K_v), log_total (T,)."""
+    """tiled_attention of H heads: q (H, T, K), k (H, S, K), v (H, S, K_v), masks (H, T, S); fills out (H, T, K_v) and
+    log_total (H, T)."""
     scale = q.shape[-1] ** -0.5
     lowest = np.finfo(q.dtype).min
     ones = np.ones(tile, q.dtype)
-    for rows in _cuts(len(q), tile):
-        queries, weighted = q[rows] * scale, out[rows]  # (R, K), (R, K_v)
-        largest = np.full(len(queries), -np.inf, q.dtype)  # m, (R,)
-        total = np.zeros(len(queries), q.dtype)  # l, (R,)
+    for rows in _cuts(q.shape[1], tile):
+        queries, weighted = q[:, rows] * scale, out[:, rows]  # (H, R, K), (H, R, K_v)
+        largest = np.full(queries.shape[:2], -np.inf, q.dtype)  # m, (H, R)
+        total = np.zeros(queries.shape[:2], q.dtype)  # l, (H, R)
         weighted[...] = 0  # o
-        for columns in _cuts(len(k), tile):
+        for columns in _cuts(k.shape[1], tile):
             here = _masks_here(masks, rows, columns)
             if here is None:
                 continue
-            keys = k[columns]  # (C, K)
-            scores = buffer[: len(queries), : len(keys)]
-            np.matmul(queries, keys.T, out=scores)  # (R, C)
+            keys = k[:, columns]  # (H, C, K)
+            scores = buffer[: len(q), : queries.shape[1], : keys.shape[1]]
+            np.matmul(queries, keys.mT, out=scores)  # (H, R, C)
             hide(scores, here)
-            before, largest = largest, np.maximum(largest, scores.max(axis=1))
+            before, largest = largest, np.maximum(largest, scores.max(axis=2))
             shift = np.maximum(largest, lowest)  # nothing seen yet: not −inf − (−inf), which is NaN
-            scores -= shift[:, None]
+            scores -= shift[..., None]
             np.exp(scores, out=scores)
-            correction = np.exp(before - shift)  # (R,)
+            correction = np.exp(before - shift)  # (H, R)
             total *= correction
-            total += scores @ ones[: len(keys)]
-            weighted *= correction[:, None]
-            weighted += scores @ v[columns]
+            total += scores @ ones[: keys.shape[1]]
+            weighted *= correction[..., None]
+            weighted += scores @ v[:, columns]
         total[total == 0] = 1  # all keys hidden: 0 / 1
-        weighted /= total[:, None]
+        weighted /= total[..., None]
         np.log(total, out=total)
-        np.add(largest, total, out=log_total[rows])
+        np.add(largest, total, out=log_total[:, rows])
 
 
 @shapes(dout="... T K_v", q="... T K", k="... S K", v="... S K_v", out="... T K_v", log_total="... T")
@@ -102,48 +106,56 @@ def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE
     """
     check_at_least("tile", tile, 1)
     *heads, T, _ = q.shape
+    if not heads:
+        arrays = (array[None] for array in (dout, q, k, v, out, log_total))
+        return tuple(gradient[0] for gradient in tiled_attention_backward(*arrays, mask, tile))
     masks = _for_every_head(mask, (*heads, T, k.shape[-2]))
     gradients = [np.zeros(x.shape, x.dtype) for x in (q, k, v)]
 
     def attend_backward(indices):
-        tiles = np.empty((2, min(tile, T), min(tile, k.shape[-2])), q.dtype)
-        wider = np.empty((T, q.shape[-1] + 1), q.dtype), np.empty((T, v.shape[-1] + 1), q.dtype)
+        tiles = np.empty((2, HEADS, min(tile, T), min(tile, k.shape[-2])), q.dtype)
+        wider = (np.empty((HEADS, T, x.shape[-1] + 1), q.dtype) for x in (q, v))
+        buffers = (tiles, *wider)
         for i in indices:
             head_masks, into = [mask[i] for mask in masks], [gradient[i] for gradient in gradients]
-            _attend_backward(dout[i], q[i], k[i], v[i], out[i], log_total[i], head_masks, tile, (tiles, *wider), *into)
+            _attend_backward(dout[i], q[i], k[i], v[i], out[i], log_total[i], head_masks, tile, buffers, *into)
 
     _share_out(attend_backward, heads)
     return tuple(gradients)
 
 
 def _attend_backward(dout, q, k, v, out, log_total, masks, tile, buffers, dq, dk, dv):
-    """tiled_attention_backward of one head; adds to dq (T, K), dk (S, K) and dv (S, K_v).
+    """tiled_attention_backward of H heads; adds to dq (H, T, K), dk (H, S, K) and dv (H, S, K_v).
 
     buffers: two tiles, and space for queries and dout with one extra column each
     """
-    tiles, queries, dweighted = buffers
+    tiles, queries, dweighted = buffers[0][:, : len(q)], buffers[1][: len(q)], buffers[2][: len(q)]
     scale = q.shape[-1] ** -0.5
     log_total = np.where(log_total == -np.inf, 0, log_total)  # all keys hidden: the scores are −inf anyway
-    queries[:, :-1], queries[:, -1] = q, -log_total  # (T, K + 1)
-    queries[:, :-1] *= scale
-    dweighted[:, :-1], dweighted[:, -1] = dout, -np.vecdot(dout, out)  # (T, K_v + 1)
-    for columns in _cuts(len(k), tile):
-        ones = np.ones((len(k[columns]), 1), k.dtype)
-        keys, values = np.hstack([k[columns], ones]), np.hstack([v[columns], ones])  # (C, K + 1), (C, K_v + 1)
-        for rows in _cuts(len(q), tile):
+    queries[..., :-1], queries[..., -1] = q, -log_total  # (H, T, K + 1)
+    queries[..., :-1] *= scale
+    dweighted[..., :-1], dweighted[..., -1] = dout, -np.vecdot(dout, out)  # (H, T, K_v + 1)
+    for columns in _cuts(k.shape[1], tile):
+        keys, values = (_with_ones(x[:, columns]) for x in (k, v))  # (H, C, K + 1), (H, C, K_v + 1)
+        for rows in _cuts(q.shape[1], tile):
             here = _masks_here(masks, rows, columns)
             if here is None:
                 continue
-            weights, dscores = tiles[:, : len(q[rows]), : len(keys)]
-            np.matmul(queries[rows], keys.T, out=weights)  # (R, C), scores − log_total
+            weights, dscores = tiles[:, :, : q[:, rows].shape[1], : keys.shape[1]]
+            np.matmul(queries[:, rows], keys.mT, out=weights)  # (H, R, C), scores − log_total
             hide(weights, here)
-            np.exp(weights, out=weights)  # (R, C)
-            np.matmul(dweighted[rows], values.T, out=dscores)  # (R, C), dA − δ
+            np.exp(weights, out=weights)  # (H, R, C)
+            np.matmul(dweighted[:, rows], values.mT, out=dscores)  # (H, R, C), dA − δ
             dscores *= weights
-            dv[columns] += weights.T @ dout[rows]
-            dk[columns] += dscores.T @ queries[rows, :-1]  # the scale is in the queries
-            dq[rows] += dscores @ k[columns]
+            dv[:, columns] += weights.mT @ dout[:, rows]
+            dk[:, columns] += dscores.mT @ queries[:, rows, :-1]  # the scale is in the queries
+            dq[:, rows] += dscores @ k[:, columns]
     dq *= scale
+
+
+def _with_ones(x):
+    """One more feature, 1 everywhere: (H, C, K)  ->  (H, C, K + 1)"""
+    return np.concatenate([x, np.ones((*x.shape[:2], 1), x.dtype)], axis=2)
 
 
 def _cuts(length, tile):
@@ -157,21 +169,24 @@ def _for_every_head(mask, shape):
 
 
 def _masks_here(masks, rows, columns):
-    """The parts (R, C) of the masks (T, S) that change something in a tile; None if one hides the whole tile."""
-    parts = [mask[rows, columns] for mask in masks]
+    """The parts (H, R, C) of the masks (H, T, S) that change something in a tile; None if one hides all of it."""
+    parts = [mask[:, rows, columns] for mask in masks]
     if any((part if part.dtype == bool else part == -np.inf).all() for part in parts):
         return None
     return [part for part in parts if part.any()]
 
 
 def _share_out(work, heads):
-    """Do `work` for every index of the leading axes `heads`, on as many threads as a matrix product may use.
+    """Do `work` for every index of the leading axes `heads`, HEADS of the last one at a time, on as many threads as a
+    matrix product may use.
 
     work(indices) iterates over the indices. All threads take theirs from the same iterator, one at a time. One thread
     computes a head from beginning to end, so the number of threads does not change a single bit of the result.
     """
-    indices = iter(list(np.ndindex(*heads)))
+    *rest, last = heads
     threads = min(blas_threads() or 1, math.prod(heads))
+    at_once = min(HEADS, math.prod(heads) // threads)
+    indices = iter([(*i, slice(h, h + at_once)) for i in np.ndindex(*rest) for h in range(0, last, at_once)])
     if threads == 1:
         work(indices)
         return
