@@ -15,14 +15,15 @@ from difflib import SequenceMatcher
 import numpy as np
 
 from .attempt import attempt
-from .edits import Edit, Names, expression, is_named_result, places
+from .edits import Edit
 from .family import Family
+from .syntax import Names, expression, is_named_result, is_read, places
 
 MOST_VALUES = 3  # of one expression, in a loop
 MOST_DEPTH = 3  # of definitions written out
 MOST_BORROWED = 300
 BEHIND = 2.6  # the groups of edits that are tried before
-_TAP, _GIVEN = "_tapped", "_given_"
+_TAP, GIVEN = "_tapped", "_given_"
 _CHANGES = ("np.square(x)", "np.sqrt(x)", "-x", "1 / x", "~x", "1 - x")  # of a student's variable
 
 
@@ -87,7 +88,7 @@ def _is_odd_sign(edit, own, right):
 
 
 def _is_replaceable(node, parent, field):
-    if not isinstance(node, ast.expr) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+    if not is_read(node):
         return False
     if isinstance(node, ast.Tuple | ast.Slice | ast.Lambda | ast.List | ast.Dict | ast.Starred | ast.JoinedStr):
         return False
@@ -275,14 +276,14 @@ class _Values:
                 if new is None:
                     return None
                 replaced[id(name)] = new
-            elif name.id not in ("np", _GIVEN):
+            elif name.id not in ("np", GIVEN):
                 space = self.family.space
                 builtins = space["__builtins__"]
                 builtins = builtins if isinstance(builtins, dict) else vars(builtins)
                 if name.id not in space and name.id not in builtins:
                     return None
-                self.names[_GIVEN + name.id] = space.get(name.id, builtins.get(name.id))
-                replaced[id(name)] = ast.Name(_GIVEN + name.id, ast.Load())
+                self.names[GIVEN + name.id] = space.get(name.id, builtins.get(name.id))
+                replaced[id(name)] = ast.Name(GIVEN + name.id, ast.Load())
         return _with_names(node, replaced)
 
     def _variable(self, name, loads, depth):
@@ -400,9 +401,7 @@ class _Tapped(ast.NodeTransformer):
 
     def _around(self, node, original=None):
         original = original or self.twins.get(id(node))
-        if original is None or not isinstance(node, ast.expr):
-            return node
-        if not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
+        if original is None or not is_read(node):
             return node
         if isinstance(node, ast.Slice | ast.Starred | ast.Lambda | ast.Constant):
             return node

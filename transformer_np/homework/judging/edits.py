@@ -8,6 +8,8 @@ import ast
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
+from .syntax import Names, counts, expression, is_name, is_named_result, is_value, name_of, places
+
 # kind: a sentence for the student, true if the edit makes the answer right
 KINDS = {
     "operator": "The operator here is wrong.",
@@ -129,7 +131,7 @@ def edits_of(tree, without=()):
         for field in () if getattr(parent, "name", "") in without else ("body", "orelse"):
             lines = getattr(parent, field, None)
             for i, (line, below) in enumerate(pairwise(lines) if isinstance(lines, list) else ()):
-                if not any(isinstance(one, ast.FunctionDef | ast.Return) or _counts(one) for one in (line, below)):
+                if not any(isinstance(one, ast.FunctionDef | ast.Return) or counts(one) for one in (line, below)):
                     other = Edit("order of lines", 1, below, parent, field, i + 1, line)
                     yield Edit("order of lines", 1, line, parent, field, i, below, (other,))
 
@@ -143,137 +145,6 @@ def _same_edit(edit, names):
     if isinstance(edit.new, ast.AST) and edit.kind not in ("order", "extra line"):
         return edit.kind, ast.dump(edit.node), ast.dump(edit.new)
     return edit
-
-
-STEP = "_step_of_a_loop"  # the call that counts the steps of a loop, which no edit may change
-
-
-def _counts(node):
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _is_name(node.value.func, STEP)
-
-
-_TAKE_SIZES = ("arange", "range", "zeros", "ones", "full", "empty", "reshape", "broadcast_to", "tile", "repeat", "eye",
-               "tri", "linspace", "integers", "choice", "permutation", "random", "standard_normal", "normal", "uniform",
-               "binomial", "rand", "randn", "randint", "resize", "pad", "eye")  # fmt: skip
-_TAKE_ARRAYS = ("reshape", "broadcast_to", "tile", "repeat", "resize", "pad")
-
-
-def places(tree, without=()):
-    """(parent, field, index, node, is_size) of every node that may be replaced; annotations, defaults and docstrings
-    are not. is_size: whether the node is part of a size of an array, which must not grow."""
-    of_sizes = {
-        name.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and _name_of(node.func) in _TAKE_SIZES
-        for size in node.args[_takes_array_first(node) :]
-        for name in ast.walk(size)
-        if isinstance(name, ast.Name)
-    }
-    left = [(tree, False)]
-    while left:
-        parent, is_size = left.pop(0)
-        if getattr(parent, "name", "") in without:
-            continue
-        for field, value in ast.iter_fields(parent):
-            if field in ("annotation", "returns", "decorator_list", "bases"):
-                continue
-            if field == "args" and not isinstance(parent, ast.Call):
-                continue
-            here = is_size or _is_size(parent, field, of_sizes)
-            for index, node in enumerate(value) if isinstance(value, list) else [(None, value)]:
-                if isinstance(node, ast.AST) and not _counts(node):
-                    left.append((node, here))
-                    if isinstance(node, ast.expr | ast.stmt | ast.keyword):
-                        yield parent, field, index, node, here
-
-
-def _takes_array_first(call):
-    """Whether a function's first argument is an array, as in np.reshape(x, sizes)."""
-    return (
-        _name_of(call.func) in _TAKE_ARRAYS and isinstance(call.func, ast.Attribute) and _is_name(call.func.value, "np")
-    )
-
-
-def _is_size(parent, field, of_sizes):
-    """Whether a field of a node holds sizes of arrays."""
-    if isinstance(parent, ast.Attribute):
-        return parent.attr == "shape"
-    if isinstance(parent, ast.Assign | ast.AugAssign) and field == "value":
-        targets = parent.targets if isinstance(parent, ast.Assign) else [parent.target]
-        return any(isinstance(n, ast.Name) and n.id in of_sizes for target in targets for n in ast.walk(target))
-    return isinstance(parent, ast.Call) and field in ("args", "keywords") and _name_of(parent.func) in _TAKE_SIZES
-
-
-def _name_of(function):
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-
-
-class Names:
-    """The names that an edit may use: parameters and variables of the enclosing functions, from their first line on."""
-
-    def __init__(self, tree):
-        self.first = {}  # {enclosing function: {name: line}}
-        self.parameters = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-        self._around = {}
-        for function in ast.walk(tree):  # from the outside to the inside
-            if isinstance(function, ast.FunctionDef | ast.Lambda):
-                names = dict(self.first.get(self._around.get(function), {}))
-                for node in ast.walk(function):
-                    self._around[node] = function
-                    if isinstance(node, ast.arg) and node.arg not in ("self", "cls"):
-                        names.setdefault(node.arg, node.lineno - 1)
-                    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                        names.setdefault(node.id, node.lineno)
-                self.first[function] = names
-        self.optional = {
-            arg.arg
-            for node in ast.walk(tree)
-            if isinstance(node, ast.arguments) and node.defaults
-            for arg, default in zip(node.args[-len(node.defaults) :], node.defaults, strict=True)
-            if isinstance(default, ast.Constant) and default.value is None
-        }
-        stored = [n.targets[0].id for n in ast.walk(tree) if isinstance(n, ast.Assign) and hasattr(n.targets[0], "id")]
-        read = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
-        self.once = {name for name in stored if stored.count(name) == read.count(name) == 1}
-        self.tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.If)]
-        every = {name for first in self.first.values() for name in first}
-        self.others = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - every  # not of a function
-        self.computed = every - self.parameters
-        self.attributes = sorted(
-            {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and _is_name(n.value, "self")}
-        )
-
-    def at(self, node):
-        """The names that exist before a node's line."""
-        return [name for name, line in self.first.get(self._around.get(node), {}).items() if line < node.lineno]
-
-
-def _is_name(node, name):
-    return isinstance(node, ast.Name) and node.id == name
-
-
-def expression(text):
-    return ast.parse(text, mode="eval").body
-
-
-def is_named_result(node, parent, names):
-    """Whether a node is a variable that only a return statement reads: its definition is the place of the mistake."""
-    return isinstance(node, ast.Name) and isinstance(parent, ast.Return | ast.Tuple) and node.id in names.once
-
-
-def _is_value(node, parent, field):
-    """Whether a node is a value that other code computes with."""
-    if not isinstance(node, ast.expr) or not isinstance(getattr(node, "ctx", ast.Load()), ast.Load):
-        return False
-    if isinstance(node, ast.Constant | ast.Tuple | ast.Slice | ast.Lambda | ast.List | ast.Dict | ast.Starred):
-        return False
-    if isinstance(parent, ast.Attribute | ast.keyword | ast.Expr | ast.Slice | ast.FormattedValue):
-        return False
-    if field == "test" or isinstance(parent, ast.Compare | ast.Raise | ast.withitem):
-        return False
-    if _is_name(node, "self") or _is_name(node, "np") or (isinstance(node, ast.Attribute) and node.attr == "shape"):
-        return False
-    return not (isinstance(parent, ast.Call) and field == "func") and field not in ("slice", "iter")
 
 
 # --- the edits, in groups ---------------------------------------------------------------------------------------------
@@ -394,7 +265,7 @@ def _numbers(node, parent):
 
 
 def _calls(node, names):
-    function = _name_of(node.func)
+    function = name_of(node.func)
     given = {keyword.arg: i for i, keyword in enumerate(node.keywords)}
 
     def with_keywords(**values):
@@ -432,10 +303,10 @@ def _calls(node, names):
         parts[i], parts[j] = parts[j], parts[i]
         yield "order", ast.Call(node.func, parts, node.keywords)
     if function in ("swapaxes", "transpose") and isinstance(node.func, ast.Attribute):
-        yield "transpose", node.args[0] if _is_name(node.func.value, "np") and node.args else node.func.value
+        yield "transpose", node.args[0] if is_name(node.func.value, "np") and node.args else node.func.value
     passed = {arg.id for arg in node.args if isinstance(arg, ast.Name)}
     passed |= {keyword.value.id for keyword in node.keywords if isinstance(keyword.value, ast.Name)}
-    if isinstance(node.func, ast.Attribute) and _is_name(node.func.value, "self"):  # a part of a block
+    if isinstance(node.func, ast.Attribute) and is_name(node.func.value, "self"):  # a part of a block
         for name in names.at(node):
             if name not in passed and name not in ("x", "dout"):
                 yield "missing argument", with_keywords(**{name: ast.Name(name, ast.Load())})
@@ -451,19 +322,19 @@ def _names(node, parent, field, names):
         for other in names.at(node):
             if other not in (node.id, list_of):  # np.array of a list that contains itself never ends
                 yield "name", ast.Name(other, ast.Load())
-    if isinstance(node, ast.Attribute) and _is_name(node.value, "self") and isinstance(node.ctx, ast.Load):
+    if isinstance(node, ast.Attribute) and is_name(node.value, "self") and isinstance(node.ctx, ast.Load):
         for other in names.attributes:
             if other != node.attr:
                 yield "name", ast.Attribute(node.value, other, node.ctx)
     if isinstance(node, ast.BinOp):
         yield "extra part", node.left
         yield "extra part", node.right
-    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and _is_value(node, parent, field):
+    if isinstance(node, ast.Call) and len(node.args) == 1 and not node.keywords and is_value(node, parent, field):
         yield "extra part", node.args[0]
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not _is_name(node.func.value, "np"):
-        if _is_value(node, parent, field) and not _is_name(node.func.value, "self"):
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and not is_name(node.func.value, "np"):
+        if is_value(node, parent, field) and not is_name(node.func.value, "self"):
             yield "extra part", node.func.value
-    if isinstance(node, ast.Subscript) and _is_value(node, parent, field) and isinstance(node.ctx, ast.Load):
+    if isinstance(node, ast.Subscript) and is_value(node, parent, field) and isinstance(node.ctx, ast.Load):
         yield "missing index", node.value
     if field == "body" and isinstance(node, ast.Assign | ast.AugAssign | ast.Expr | ast.If | ast.Break):
         if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
@@ -472,7 +343,7 @@ def _names(node, parent, field, names):
 
 def _functions(node, parent, field, names):
     """A function that is often missing around a value."""
-    if not _is_value(node, parent, field) or isinstance(node, ast.UnaryOp) or is_named_result(node, parent, names):
+    if not is_value(node, parent, field) or isinstance(node, ast.UnaryOp) or is_named_result(node, parent, names):
         return
     yield "sign", ast.UnaryOp(ast.USub(), node)
     yield "missing factor", ast.BinOp(node, ast.Div(), ast.Constant(2))
@@ -487,7 +358,7 @@ def _functions(node, parent, field, names):
 
 def _other_functions(node, parent, field, names):
     """A function that is seldom missing around a value."""
-    if not _is_value(node, parent, field) or isinstance(node, ast.UnaryOp) or is_named_result(node, parent, names):
+    if not is_value(node, parent, field) or isinstance(node, ast.UnaryOp) or is_named_result(node, parent, names):
         return
     for text in ("np.exp", "np.log", "np.tanh", "np.abs"):
         yield "missing function", ast.Call(expression(text), [node], [])
@@ -520,7 +391,7 @@ def _missing(node, parent, field, names):
     if isinstance(node, ast.Constant) and type(node.value) is int and not isinstance(parent, ast.keyword | ast.Slice):
         for name in names.at(node):
             yield "number", ast.Name(name, ast.Load())
-    if not _is_value(node, parent, field) or is_named_result(node, parent, names):
+    if not is_value(node, parent, field) or is_named_result(node, parent, names):
         return
     for name in names.attributes if isinstance(node, ast.Name | ast.Call) else ():  # a part of a block
         for call in ("self.x(y)", "self.x.backward(y)"):

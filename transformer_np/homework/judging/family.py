@@ -9,7 +9,7 @@ from types import CodeType, FunctionType
 import numpy as np
 
 from .attempt import is_students
-from .edits import STEP
+from .syntax import STEP
 
 MOST_NUMBERS, MOST_ITEMS = 3_000_000, 100_000  # in a variable of a loop
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless

@@ -5,12 +5,10 @@ attempt says how many edits may be tried.
 """
 
 import ast
-import contextlib
-import io
 from dataclasses import dataclass, replace
 
-from .attempt import attempt, calls_in, guarded
-from .borrowed import with_borrowed
+from .attempt import attempt, calls_in, guarded, unheard
+from .borrowed import GIVEN, with_borrowed
 from .compare import close
 from .edits import KINDS, edits_of
 from .family import NUDGE, Family
@@ -56,7 +54,7 @@ def find_place(trials, answer, found):
     wanted = core if set(core) & set(failed) else list(range(len(found)))
     if not family.trees or not failed:
         return None
-    with contextlib.redirect_stdout(io.StringIO()), guarded():
+    with unheard(), guarded():
         search = _Search(trials, family, wanted)
         edit = search.one_edit(found)
         if edit:
@@ -270,7 +268,7 @@ def _place(family, edit):
     needs_brackets = isinstance(new, ast.BinOp | ast.UnaryOp | ast.Compare) and isinstance(
         edit.parent, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Compare | ast.Subscript
     )
-    if edit.kind == "expression" or "_given_" in text:
+    if edit.kind == "expression" or GIVEN in text:
         return Place(edit.kind, node.lineno, shown, "")
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
     return Place(edit.kind, node.lineno, shown, repair.rstrip())
