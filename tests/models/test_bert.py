@@ -195,34 +195,6 @@ def test_padding_may_be_another_id(make):
     assert not np.allclose(other(IDS), model(IDS))
 
 
-def test_a_row_of_the_batch_is_what_it_is_alone(make):
-    model = make().eval()
-    together = outputs(model, IDS, segments=SEGMENTS)
-    for i in range(2):
-        alone = outputs(model, IDS[i : i + 1], segments=SEGMENTS[i : i + 1])
-        for method in METHODS:
-            np.testing.assert_allclose(alone[method][0], together[method][i], rtol=1e-10, atol=1e-12)
-
-
-def test_segments_matter(make):
-    model = make().eval()
-    none = outputs(model, IDS)
-    for method, output in outputs(model, IDS, segments=np.zeros_like(IDS)).items():
-        assert np.array_equal(output, none[method])
-    for method, output in outputs(model, IDS, segments=SEGMENTS).items():
-        assert not np.isclose(output, none[method]).any()
-
-
-def test_only_positions_tell_the_order(make):
-    model, order = make().eval(), np.array([2, 4, 0, 1, 3])
-    ids, segments = IDS[:, order], SEGMENTS[:, order]
-    hidden = model(IDS, segments=SEGMENTS)
-    assert not np.isclose(model(ids, segments=segments), hidden[:, order]).any()
-    model.position.table.data = 0
-    hidden = model(IDS, segments=SEGMENTS)
-    np.testing.assert_allclose(model(ids, segments=segments), hidden[:, order], rtol=1e-9, atol=1e-12)
-
-
 # --- at the start, and what is left out ------------------------------------------------------------------------------
 
 
@@ -272,33 +244,8 @@ def test_the_parameters_of_bert_base():
 
 
 @pytest.mark.parametrize(
-    "config, error, message",
-    [
-        ({"d_model": 10}, ValueError, "num_heads must divide d_model, got 3 heads for d_model = 10"),
-        ({"num_layers": 0}, ValueError, "num_layers must be at least 1, got 0"),
-        ({"type_vocab_size": 0}, ValueError, "type_vocab_size must be at least 1"),
-        ({"num_classes": 0}, ValueError, "num_classes must be at least 1"),
-        ({"num_classes": 2.0}, TypeError, "num_classes must be a whole number"),
-        ({"pooler": False}, ValueError, "num_classes is 4, but a classifier needs pooler=True"),
-        ({"dropout": 1.0}, ValueError, r"dropout must lie in \[0, 1\)"),
-        ({"activation": "tanh"}, ValueError, 'activation must be "relu", "gelu", "gelu_tanh" or "silu"'),
-        ({"dtype": "int64"}, ValueError, "dtype must be a floating type"),
-        ({"pad_id": -1}, ValueError, "pad_id must be at least 0"),
-    ],
-)
-def test_a_configuration_that_is_refused(make, config, error, message):
-    with pytest.raises(error, match=message):
-        make(**config)
-
-
-@pytest.mark.parametrize(
     "ids, options, error, message",
     [
-        (IDS[0], {}, ValueError, r"ids must have the axes \(batch, length\), got shape \(5,\)"),
-        (np.full((1, L + 1), 3), {}, ValueError, "ids is 10 tokens long, more than max_len = 9"),
-        (np.array([[3, V]]), {}, ValueError, r"ids must lie in 0 … 10, got 11 at index \(0, 1\)"),
-        (np.array([[3.0]]), {}, TypeError, "ids must be whole numbers"),
-        (np.zeros((2, 0), int), {}, ValueError, "ids is empty"),
         (np.array([[3, 1], [0, 0]]), {}, ValueError, "ids has nothing but padding in row 1"),
         (IDS, {"padding": np.ones((2, 5), bool)}, ValueError, "nothing but padding in row 0"),
         (IDS, {"padding": np.zeros((2, 4), bool)}, ValueError, r"padding must have the shape of ids, \(2, 5\), got"),
