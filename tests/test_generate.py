@@ -200,14 +200,11 @@ def test_nothing_new(model):
 @pytest.mark.parametrize(
     "prompt, message",
     [
-        ([], "at least one row"),
-        ([[]], "prompt is empty"),
-        ([[1], []], "prompt is empty"),
+        ([], "at least one row"), ([[]], "prompt is empty"), ([[1], []], "prompt is empty"),
         ([[1] * (L + 1)], "prompt is 8 tokens long, more than the model's context max_len = 7"),
-        ([[V]], "prompt must lie in 0 … 12, got 13"),
-        ([1, 2], "axes"),
+        ([[V]], "prompt must lie in 0 … 12, got 13"), ([1, 2], "axes"),
     ],
-)
+)  # fmt: skip
 def test_prompts_that_will_not_do(model, prompt, message):
     with pytest.raises(ValueError, match=message):
         generate(model, prompt, 1)

@@ -61,18 +61,13 @@ def test_words_are_cut(text, pieces):
 @pytest.mark.parametrize(
     "text",
     [
-        "Lucas vai viajar em dezembro",
-        "Sim, claro! Você vem? Não; talvez: amanhã.",
-        "Ela (a professora) [disse] “não” ‘sim’ «talvez» e saiu…",
-        '"Sim", disse ele, "e não".',
-        "¿Qué? ¡Sí! 5%",
-        "espera...",
-        "the U.S. at 14:30 for $629.313 (or 5 %), and/or the boys' toys",
-        'He\'s 6\'2" tall. "Really?" \'Yes\', "I said " no',
-        "l'été : « où ? » 1. FC Köln — x--y http://a.b/c?d=1&e",
+        "Lucas vai viajar em dezembro", "Sim, claro! Você vem? Não; talvez: amanhã.",
+        "Ela (a professora) [disse] “não” ‘sim’ «talvez» e saiu…", '"Sim", disse ele, "e não".', "¿Qué? ¡Sí! 5%",
+        "espera...", "the U.S. at 14:30 for $629.313 (or 5 %), and/or the boys' toys",
+        'He\'s 6\'2" tall. "Really?" \'Yes\', "I said " no', "l'été : « où ? » 1. FC Köln — x--y http://a.b/c?d=1&e",
         "我喜欢苹果，你呢？ नमस्ते। می‌خواهم؟ 👍🏽 ‿ a‿b",
     ],
-)
+)  # fmt: skip
 def test_words_come_back_with_the_same_spaces(text):
     tokenizer = words(text)
     assert tokenizer.decode(tokenizer.encode(text)) == text

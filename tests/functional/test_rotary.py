@@ -9,12 +9,9 @@ from transformer_np import functional as F
 from transformer_np.inspection.gradcheck import check_gradients
 
 LLAMA3 = {
-    "rope_type": "llama3",
-    "factor": 4.0,
-    "low_freq_factor": 1.5,
-    "high_freq_factor": 3.0,
+    "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.5, "high_freq_factor": 3.0,
     "original_max_position_embeddings": 64,
-}
+}  # fmt: skip
 POSITIONS = np.array([0, 1, 5, 2, 40])
 
 

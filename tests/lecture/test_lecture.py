@@ -129,27 +129,13 @@ def test_a_check_that_fails_is_named(rows):
 @pytest.mark.parametrize(
     ("name", "row"),
     [
-        ("FIVE_EMBEDDINGS", 1),
-        ("FIVE_PROJECTIONS", 1),
-        ("FIVE_QKV", 1),
-        ("FIVE_SCORES", 2),
-        ("FIVE_WEIGHTS", 3),
-        ("FIVE_OUTPUT", 4),
-        ("THREE_SHAPES", 8),
-        ("FIVE_POSITIONS", 9),
-        ("POSITIONS_NAMED_1", 10),
-        ("SPREAD_OF_SQUARES", 11),
-        ("FEED_FORWARD_BEFORE", 13),
-        ("FEED_FORWARD_HIDDEN", 13),
-        ("MASK", 16),
-        ("EXERCISE_1", 17),
-        ("EXERCISE_3", 19),
-        ("PARTS_OF_BLOCK", 20),
-        ("LAYERS_AND_HEADS", 22),
-        ("HEADS_ELSEWHERE", 22),
-        ("TWO_SCORES", 24),
+        ("FIVE_EMBEDDINGS", 1), ("FIVE_PROJECTIONS", 1), ("FIVE_QKV", 1), ("FIVE_SCORES", 2), ("FIVE_WEIGHTS", 3),
+        ("FIVE_OUTPUT", 4), ("THREE_SHAPES", 8), ("FIVE_POSITIONS", 9), ("POSITIONS_NAMED_1", 10),
+        ("SPREAD_OF_SQUARES", 11), ("FEED_FORWARD_BEFORE", 13), ("FEED_FORWARD_HIDDEN", 13), ("MASK", 16),
+        ("EXERCISE_1", 17), ("EXERCISE_3", 19), ("PARTS_OF_BLOCK", 20), ("LAYERS_AND_HEADS", 22),
+        ("HEADS_ELSEWHERE", 22), ("TWO_SCORES", 24),
     ],
-)
+)  # fmt: skip
 def test_the_examples_read_the_printed_numbers(monkeypatch, name, row):
     source = getattr(printed, name)
     values = source.values.copy()

@@ -13,17 +13,12 @@ CLASSES = [getattr(models, name) for name in models.__all__ if name.endswith("Co
 SIZES = {"src_vocab_size": 11, "tgt_vocab_size": 13, "vocab_size": 11}
 MAY_BE_ZERO = {"num_encoder_layers", "num_decoder_layers", "mem_len", "window", "pad_id", "bos_id", "eos_id", "seed"}
 OPTIONAL = {  # a field that may be None: what it is then
-    (models.GPTConfig, "d_ff"): 4 * 768,
-    (models.GPTConfig, "window"): None,
-    (models.GPTConfig, "num_kv_heads"): None,
+    (models.GPTConfig, "d_ff"): 4 * 768, (models.GPTConfig, "window"): None, (models.GPTConfig, "num_kv_heads"): None,
     (models.TransformerXLConfig, "d_ff"): 4 * models.TransformerXLConfig(11).d_model,
-    (models.BertConfig, "num_classes"): None,
-    (models.BertConfig, "token_classes"): None,
-    (models.LlamaConfig, "num_kv_heads"): 8,
-    (models.LlamaConfig, "d_head"): 64,
-    (models.LlamaConfig, "d_ff"): 1368,
+    (models.BertConfig, "num_classes"): None, (models.BertConfig, "token_classes"): None,
+    (models.LlamaConfig, "num_kv_heads"): 8, (models.LlamaConfig, "d_head"): 64, (models.LlamaConfig, "d_ff"): 1368,
     (models.LlamaConfig, "window"): None,
-}
+}  # fmt: skip
 
 
 def make(cls, **changes):

@@ -272,14 +272,11 @@ def test_values_from_a_folder_are_not_drawn_first(folder_of, monkeypatch, kind, 
 
 GPTS = [{}, {"tie_embeddings": False}, {"activation": "gelu"}, {"activation": "relu", "dtype": "float64"}]
 BERTS = [
-    {},
-    {"mlm_head": False},
-    {"mlm_head": False, "pooler": False},
+    {}, {"mlm_head": False}, {"mlm_head": False, "pooler": False},
     {"mlm_head": False, "num_classes": 5, "activation": "gelu_tanh"},
-    {"num_classes": 2, "dtype": "float64", "pad_id": 3},
-    {"mlm_head": False, "pooler": False, "token_classes": 4},
+    {"num_classes": 2, "dtype": "float64", "pad_id": 3}, {"mlm_head": False, "pooler": False, "token_classes": 4},
     {"span_head": True, "tie_embeddings": False},
-]
+]  # fmt: skip
 MODELS = [(GPT, GPTConfig, (13, 17, 12, 3, 2, 10), options) for options in GPTS]
 MODELS += [(Bert, BertConfig, (13, 9, 12, 3, 2, 10), options) for options in BERTS]
 

@@ -18,45 +18,19 @@ PATH = Path(__file__).with_name("pretrained.safetensors")
 
 # B 3, S 7, D 12, H 3, F 10, V 13, context 17, segments 2, classes 5
 GPT2 = {
-    "model_type": "gpt2",
-    "vocab_size": 13,
-    "n_positions": 17,
-    "n_embd": 12,
-    "n_head": 3,
-    "n_layer": 2,
-    "n_inner": 10,
-    "layer_norm_epsilon": 1e-3,
-    "bos_token_id": 1,
-    "eos_token_id": None,
-}
+    "model_type": "gpt2", "vocab_size": 13, "n_positions": 17, "n_embd": 12, "n_head": 3, "n_layer": 2, "n_inner": 10,
+    "layer_norm_epsilon": 1e-3, "bos_token_id": 1, "eos_token_id": None,
+}  # fmt: skip
 BERT = {
-    "model_type": "bert",
-    "vocab_size": 13,
-    "max_position_embeddings": 9,
-    "hidden_size": 12,
-    "num_attention_heads": 3,
-    "num_hidden_layers": 2,
-    "intermediate_size": 10,
-    "layer_norm_eps": 1e-3,
-    "pad_token_id": 0,
-}
+    "model_type": "bert", "vocab_size": 13, "max_position_embeddings": 9, "hidden_size": 12, "num_attention_heads": 3,
+    "num_hidden_layers": 2, "intermediate_size": 10, "layer_norm_eps": 1e-3, "pad_token_id": 0,
+}  # fmt: skip
 T5 = {
-    "model_type": "t5",
-    "vocab_size": 13,
-    "d_model": 12,
-    "d_kv": 5,
-    "num_heads": 3,
-    "num_layers": 2,
-    "num_decoder_layers": 2,
-    "d_ff": 10,
-    "relative_attention_num_buckets": 8,
-    "relative_attention_max_distance": 6,
-    "layer_norm_epsilon": 1e-3,
-    "pad_token_id": 0,
-    "eos_token_id": 1,
-    "decoder_start_token_id": 0,
+    "model_type": "t5", "vocab_size": 13, "d_model": 12, "d_kv": 5, "num_heads": 3, "num_layers": 2,
+    "num_decoder_layers": 2, "d_ff": 10, "relative_attention_num_buckets": 8, "relative_attention_max_distance": 6,
+    "layer_norm_epsilon": 1e-3, "pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0,
     "feed_forward_proj": "relu",
-}
+}  # fmt: skip
 CASES = {
     "gpt2_tied": ("GPT2LMHeadModel", GPT2),
     "gpt2_untied": ("GPT2LMHeadModel", {**GPT2, "tie_word_embeddings": False, "activation_function": "relu"}),

@@ -41,24 +41,15 @@ class Subject:
 
 
 SUBJECTS = (
-    Subject("Lucas", "Lucas", "is", ELE),
-    Subject("Ana", "Ana", "is", ELE, "f"),
-    Subject("Maria", "Maria", "is", ELE, "f"),
-    Subject("I", "eu", "am", EU),
-    Subject("you", "você", "are", ELE),
-    Subject("he", "ele", "is", ELE),
-    Subject("she", "ela", "is", ELE, "f"),
-    Subject("we", "nós", "are", NÓS),
-    Subject("they", "eles", "are", ELES),
-    Subject("the teacher", "o professor", "is", ELE),
-    Subject("my sister", "minha irmã", "is", ELE, "f"),
-    Subject("my sisters", "minhas irmãs", "are", ELES, "f"),
-    Subject("my parents", "meus pais", "are", ELES),
-    Subject("the students", "os alunos", "are", ELES),
-    Subject("the girls", "as meninas", "are", ELES, "f"),
-    Subject("Ana and I", "Ana e eu", "are", NÓS),
+    Subject("Lucas", "Lucas", "is", ELE), Subject("Ana", "Ana", "is", ELE, "f"),
+    Subject("Maria", "Maria", "is", ELE, "f"), Subject("I", "eu", "am", EU), Subject("you", "você", "are", ELE),
+    Subject("he", "ele", "is", ELE), Subject("she", "ela", "is", ELE, "f"), Subject("we", "nós", "are", NÓS),
+    Subject("they", "eles", "are", ELES), Subject("the teacher", "o professor", "is", ELE),
+    Subject("my sister", "minha irmã", "is", ELE, "f"), Subject("my sisters", "minhas irmãs", "are", ELES, "f"),
+    Subject("my parents", "meus pais", "are", ELES), Subject("the students", "os alunos", "are", ELES),
+    Subject("the girls", "as meninas", "are", ELES, "f"), Subject("Ana and I", "Ana e eu", "are", NÓS),
     Subject("Ana and Maria", "Ana e Maria", "are", ELES, "f"),
-)
+)  # fmt: skip
 
 # --- words: complements of a verb, as (English, Portuguese) ----------------------------------------------------------
 

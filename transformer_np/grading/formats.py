@@ -19,23 +19,16 @@ def as_json(grades, course):
     for grade in grades:
         students.append(
             {
-                "student": grade.student,
-                "name": grade.name,
+                "student": grade.student, "name": grade.name,
                 "handed in": grade.handed_in and grade.handed_in.isoformat(timespec="seconds"),
-                "time from": grade.known_by,
-                "days late": grade.days_late,
-                "attempt": grade.attempt[0],
-                "attempts": grade.attempt[1],
-                "points": grade.points(course),
-                "points possible": course.possible,
+                "time from": grade.known_by, "days late": grade.days_late, "attempt": grade.attempt[0],
+                "attempts": grade.attempt[1], "points": grade.points(course), "points possible": course.possible,
                 "extended points": grade.extended_points(course),
-                "extended points possible": course.possible_extended,
-                "remarks": list(grade.remarks),
-                "not loaded": grade.not_loaded,
-                "alike": grade.alike,
+                "extended points possible": course.possible_extended, "remarks": list(grade.remarks),
+                "not loaded": grade.not_loaded, "alike": grade.alike,
                 "exercises": [_exercise(grade.verdicts[name], course) for name in course.points],
             }
-        )
+        )  # fmt: skip
     return _text({"title": course.title, "students": students})
 
 
@@ -54,14 +47,10 @@ def _exercise(verdict, course):
 
 def verdict_as_dict(verdict):
     return {
-        "exercise": verdict.exercise,
-        "chapter": all_exercises()[verdict.exercise].chapter,
-        "outcome": verdict.outcome,
-        "right for the lecture": verdict.core,
-        "misconception": verdict.misconception,
-        "share": round(verdict.share, 4),
-        "message": verdict.message,
-    }
+        "exercise": verdict.exercise, "chapter": all_exercises()[verdict.exercise].chapter,
+        "outcome": verdict.outcome, "right for the lecture": verdict.core, "misconception": verdict.misconception,
+        "share": round(verdict.share, 4), "message": verdict.message,
+    }  # fmt: skip
 
 
 def gradescope(grades, course):

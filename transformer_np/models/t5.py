@@ -150,14 +150,10 @@ class T5(Pretrained, EncoderDecoder):
         """Draw the matrices as the original does: each preserves the variance of its input; W_q includes the 1/√d_k."""
         c = self.config
         stds = {
-            "w_q": (c.d_model * c.d_head) ** -0.5,
-            "w_k": c.d_model**-0.5,
-            "w_v": c.d_model**-0.5,
-            "w_o": (c.num_heads * c.d_head) ** -0.5,
-            "w_gate": c.d_model**-0.5,
-            "w1": c.d_model**-0.5,
+            "w_q": (c.d_model * c.d_head) ** -0.5, "w_k": c.d_model**-0.5, "w_v": c.d_model**-0.5,
+            "w_o": (c.num_heads * c.d_head) ** -0.5, "w_gate": c.d_model**-0.5, "w1": c.d_model**-0.5,
             "w2": c.d_ff**-0.5,
-        }
+        }  # fmt: skip
         for name, parameter in self.named_parameters():
             std = stds.get(name.rpartition(".")[2])
             if std is not None:

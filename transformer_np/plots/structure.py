@@ -80,17 +80,12 @@ def _decoder_only(model):
     masks = [f"causal mask {_shape(T, S)}" + f", window {c.window}" * (c.window is not None)]
     return (
         [
-            Words("ids"),
-            _shape(B, T),
-            *entrance,
-            _block("decoder", model.blocks, ("attention", "feed_forward"), x, (B, T, S), masked=True, masks=masks),
-            x,
-            _norm("Layer norm", model.norm),
-            x,
-            Box("Linear", f"{c.d_model} → {c.vocab_size}", (model.output,), HEAD),
+            Words("ids"), _shape(B, T), *entrance,
+            _block("decoder", model.blocks, ("attention", "feed_forward"), x, (B, T, S), masked=True, masks=masks), x,
+            _norm("Layer norm", model.norm), x, Box("Linear", f"{c.d_model} → {c.vocab_size}", (model.output,), HEAD),
             *_softmax(_shape(B, T, c.vocab_size)),
         ],
-    )
+    )  # fmt: skip
 
 
 def _transformer_xl(model):

@@ -83,21 +83,13 @@ def write_config(config):
     """BertConfig  ->  config.json"""
     c = config
     settings = {
-        "architectures": ["BertModel"],
-        "vocab_size": c.vocab_size,
-        "max_position_embeddings": c.max_len,
-        "hidden_size": c.d_model,
-        "num_attention_heads": c.num_heads,
-        "num_hidden_layers": c.num_layers,
-        "intermediate_size": c.d_ff,
-        "type_vocab_size": c.type_vocab_size,
-        "hidden_act": ACTIVATION_NAMES[c.activation],
-        "hidden_dropout_prob": c.dropout,
-        "attention_probs_dropout_prob": 0.0,
-        "layer_norm_eps": c.layer_norm_eps,
-        "pad_token_id": c.pad_id,
+        "architectures": ["BertModel"], "vocab_size": c.vocab_size, "max_position_embeddings": c.max_len,
+        "hidden_size": c.d_model, "num_attention_heads": c.num_heads, "num_hidden_layers": c.num_layers,
+        "intermediate_size": c.d_ff, "type_vocab_size": c.type_vocab_size,
+        "hidden_act": ACTIVATION_NAMES[c.activation], "hidden_dropout_prob": c.dropout,
+        "attention_probs_dropout_prob": 0.0, "layer_norm_eps": c.layer_norm_eps, "pad_token_id": c.pad_id,
         "position_embedding_type": "absolute",
-    }
+    }  # fmt: skip
     if c.mlm_head:
         settings["architectures"] = ["BertForMaskedLM"]
         settings["tie_word_embeddings"] = c.tie_embeddings

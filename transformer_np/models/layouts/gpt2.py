@@ -49,22 +49,12 @@ def write_config(config):
     """GPTConfig  ->  config.json"""
     c = config
     return {
-        "architectures": ["GPT2LMHeadModel"],
-        "vocab_size": c.vocab_size,
-        "n_positions": c.max_len,
-        "n_embd": c.d_model,
-        "n_head": c.num_heads,
-        "n_layer": c.num_layers,
-        "n_inner": c.d_ff,
-        "activation_function": ACTIVATION_NAMES[c.activation],
-        "layer_norm_epsilon": c.layer_norm_eps,
-        "resid_pdrop": c.dropout,
-        "embd_pdrop": c.dropout,
-        "attn_pdrop": 0.0,
-        "tie_word_embeddings": c.tie_embeddings,
-        "bos_token_id": None,
-        "eos_token_id": None,
-    }
+        "architectures": ["GPT2LMHeadModel"], "vocab_size": c.vocab_size, "n_positions": c.max_len,
+        "n_embd": c.d_model, "n_head": c.num_heads, "n_layer": c.num_layers, "n_inner": c.d_ff,
+        "activation_function": ACTIVATION_NAMES[c.activation], "layer_norm_epsilon": c.layer_norm_eps,
+        "resid_pdrop": c.dropout, "embd_pdrop": c.dropout, "attn_pdrop": 0.0, "tie_word_embeddings": c.tie_embeddings,
+        "bos_token_id": None, "eos_token_id": None,
+    }  # fmt: skip
 
 
 def prefix(config):

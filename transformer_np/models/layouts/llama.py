@@ -94,25 +94,13 @@ def write_config(config):
     """LlamaConfig  ->  config.json of the model type that has these biases and this window"""
     c = config
     settings = {
-        "model_type": "llama",
-        "architectures": ["LlamaForCausalLM"],
-        "vocab_size": c.vocab_size,
-        "max_position_embeddings": c.max_len,
-        "hidden_size": c.d_model,
-        "num_attention_heads": c.num_heads,
-        "num_key_value_heads": c.num_kv_heads,
-        "head_dim": c.d_head,
-        "num_hidden_layers": c.num_layers,
-        "intermediate_size": c.d_ff,
-        "hidden_act": "silu",
-        "rms_norm_eps": c.eps,
-        "rope_theta": c.rope_theta,
-        "rope_scaling": c.rope_scaling,
-        "attention_dropout": 0.0,
-        "tie_word_embeddings": c.tie_embeddings,
-        "bos_token_id": None,
-        "eos_token_id": None,
-    }
+        "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": c.vocab_size,
+        "max_position_embeddings": c.max_len, "hidden_size": c.d_model, "num_attention_heads": c.num_heads,
+        "num_key_value_heads": c.num_kv_heads, "head_dim": c.d_head, "num_hidden_layers": c.num_layers,
+        "intermediate_size": c.d_ff, "hidden_act": "silu", "rms_norm_eps": c.eps, "rope_theta": c.rope_theta,
+        "rope_scaling": c.rope_scaling, "attention_dropout": 0.0, "tie_word_embeddings": c.tie_embeddings,
+        "bos_token_id": None, "eos_token_id": None,
+    }  # fmt: skip
     if c.window is not None:
         settings |= {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": c.window + 1}
     if c.output_bias:

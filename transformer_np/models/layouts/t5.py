@@ -75,27 +75,15 @@ def write_config(config):
     """T5Config  ->  config.json"""
     c = config
     return {
-        "architectures": ["T5ForConditionalGeneration"],
-        "is_encoder_decoder": True,
-        "vocab_size": c.vocab_size,
-        "d_model": c.d_model,
-        "num_heads": c.num_heads,
-        "d_kv": c.d_head,
-        "num_layers": c.num_encoder_layers,
-        "num_decoder_layers": c.num_decoder_layers,
-        "d_ff": c.d_ff,
-        "dropout_rate": c.dropout,
+        "architectures": ["T5ForConditionalGeneration"], "is_encoder_decoder": True, "vocab_size": c.vocab_size,
+        "d_model": c.d_model, "num_heads": c.num_heads, "d_kv": c.d_head, "num_layers": c.num_encoder_layers,
+        "num_decoder_layers": c.num_decoder_layers, "d_ff": c.d_ff, "dropout_rate": c.dropout,
         "feed_forward_proj": {ours: theirs for theirs, ours in ACTIVATIONS.items()}[c.activation],
-        "tie_word_embeddings": c.tie_embeddings,
-        **({} if c.scale_output else {"scale_decoder_outputs": False}),
-        "relative_attention_num_buckets": c.num_buckets,
-        "relative_attention_max_distance": c.max_distance,
-        "layer_norm_epsilon": c.layer_norm_eps,
-        "pad_token_id": c.pad_id,
-        "eos_token_id": c.eos_id,
-        "decoder_start_token_id": c.bos_id,
-        "n_positions": c.max_len,
-    }
+        "tie_word_embeddings": c.tie_embeddings, **({} if c.scale_output else {"scale_decoder_outputs": False}),
+        "relative_attention_num_buckets": c.num_buckets, "relative_attention_max_distance": c.max_distance,
+        "layer_norm_epsilon": c.layer_norm_eps, "pad_token_id": c.pad_id, "eos_token_id": c.eos_id,
+        "decoder_start_token_id": c.bos_id, "n_positions": c.max_len,
+    }  # fmt: skip
 
 
 def prefix(config):
