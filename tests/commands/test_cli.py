@@ -604,13 +604,6 @@ def test_nothing_of_that_name_to_check(capsys):
 # --- the process -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
-def test_an_error_in_a_process_of_its_own(here):
-    result = shell("translate", "--model", "nowhere", "Ana")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == "transformer-np: error: nowhere is not the folder of a run: it has no run.json\n"
-
-
 CHECK = [sys.executable, "-m", "transformer_np", "gradcheck", "linear"]
 BUFFERED = {**os.environ, "PYTHONUNBUFFERED": ""}  # as it is by default: what is printed is written at the end
 
@@ -640,11 +633,3 @@ def test_a_full_disk_behind_stderr(here):
             command = [sys.executable, "-m", "transformer_np", *map(str, arguments)]
             assert subprocess.run(command, stdout=subprocess.DEVNULL, stderr=full).returncode == code
     assert (here / "new" / CHECKPOINT).exists()
-
-
-@pytest.mark.long
-@pytest.mark.skipif(os.name == "nt", reason="needs a shell")
-def test_stdout_that_is_closed():
-    command = shlex.join(CHECK) + " >&-"
-    result = subprocess.run(command, shell=True, env=BUFFERED, stderr=subprocess.PIPE, encoding="utf-8")
-    assert (result.returncode, result.stderr) == (0, "")

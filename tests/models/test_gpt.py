@@ -29,45 +29,6 @@ class Batch:
         self.ids, self.targets = ids[:, :-1], ids[:, 1:]
 
 
-# --- gradients -------------------------------------------------------------------------------------------------------
-
-
-def test_the_tied_table_gets_both_summands(make):
-    """The gradient of the shared table is that of an embedding plus that of a projection with the same values."""
-    tied, untied = make(), make(tie_embeddings=False)
-    for (name, parameter), (_, given) in zip(untied.named_parameters(), tied.named_parameters(), strict=False):
-        parameter.data = given.data
-        assert name in dict(tied.named_parameters())
-    untied.output.w.data = tied.embedding.table.data.T
-    dlogits = np.random.default_rng(3).normal(size=(*IDS.shape, V))
-    for model in (tied, untied):
-        np.testing.assert_allclose(model(IDS), tied(IDS), rtol=1e-12, atol=1e-12)
-        model.zero_grad()
-        model(IDS)
-        model.backward(dlogits)
-    looked_up, projected = untied.embedding.table.grad, untied.output.w.grad.T
-    assert np.abs(looked_up).max() > 0.1 and np.abs(projected).max() > 0.1
-    np.testing.assert_allclose(tied.embedding.table.grad, looked_up + projected, rtol=1e-9, atol=1e-12)
-    tied(IDS)
-    tied.backward(dlogits)  # adds, does not replace
-    np.testing.assert_allclose(tied.embedding.table.grad, 2 * (looked_up + projected), rtol=1e-9, atol=1e-12)
-
-
-def test_the_parameters():
-    def count(**config):
-        return GPT(GPTConfig(V, L, D, H, N, FF, **config)).num_parameters()
-
-    block = 4 * D * D + 2 * D * FF + 2 * D  # attention, feed-forward, two γ
-    biases = 4 * D + FF + D + 2 * D
-    assert count(bias=False) == V * D + L * D + N * block + D
-    assert count() == count(bias=False) + N * biases + D
-    assert count(tie_embeddings=False) == count() + V * D
-    for positions in ("sinusoidal", "rotary", "alibi"):  # nothing to learn
-        assert count(positions=positions) == count() - L * D
-    assert count(num_kv_heads=1) == count() - N * 2 * (D * D + D) * (H - 1) // H  # w_k and w_v, b_k and b_v
-    assert count(norm="rms") == count() - (2 * N + 1) * D  # no β
-
-
 # --- positions -------------------------------------------------------------------------------------------------------
 
 

@@ -39,25 +39,6 @@ def test_gradients_whatever_the_depth(random_model, encoders, decoders):
     assert check_gradients(model, SRC, TGT, max_entries=1).passed
 
 
-@pytest.mark.parametrize("one_table", [True, False])
-def test_a_tied_parameter_gets_all_summands(rng, random_model, one_table):
-    sizes = {"src_vocab_size": 13 if one_table else 11}
-    tied, free = random_model(tie_embeddings=True, **sizes), random_model(**sizes)
-    state = tied.state_dict()
-    assert ("tgt_input.embedding.table" in state) == (not one_table)
-    table = tied.output.table.data
-    state |= {"tgt_input.embedding.table": table, "output.w": table.T, "output.b": np.zeros(13)}
-    free.load_state_dict(state)
-    assert np.array_equal(tied(SRC, TGT), free(SRC, TGT))
-    dlogits = rng.normal(size=(2, 5, 13))
-    tied.backward(dlogits)
-    free.backward(dlogits)
-    summands = [free.output.w.grad.T, free.tgt_input.embedding.table.grad]
-    summands += [free.src_input.embedding.table.grad] if one_table else []
-    assert all(s.any() for s in summands)
-    np.testing.assert_allclose(tied.output.table.grad, sum(summands), rtol=1e-12, atol=1e-12)
-
-
 # --- what a leak would break -----------------------------------------------------------------------------------------
 
 

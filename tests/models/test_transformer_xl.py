@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_np.decoding import generate
-from transformer_np.models import GPT, GPTConfig, TransformerXL, TransformerXLConfig
+from transformer_np.models import TransformerXL, TransformerXLConfig
 
 V, D, H, L, FF, MEM = 13, 12, 3, 2, 10, 7
 B, T = 2, 5
@@ -166,16 +166,6 @@ def test_prompts_of_different_lengths(make, ids):
     together = generate(model, rows, 8, temperature=0)
     assert np.array_equal(together[0], generate(model, rows[:1], 8, temperature=0)[0])
     assert np.array_equal(together[1], generate(model, rows[1:], 12, temperature=0)[0])
-
-
-def test_generate_still_bounds_a_gpt(ids, random_module):
-    gpt = random_module(GPT(GPTConfig(V, max_len=6, d_model=8, num_heads=2, num_layers=1, tie_embeddings=False)))
-    with pytest.raises(ValueError, match="more than the model's context max_len = 6"):
-        generate(gpt, ids[:, :7], 1)
-    cached = generate(gpt, ids[:, :3], 9, temperature=0)
-    assert np.array_equal(cached, generate(gpt, ids[:, :3], 9, temperature=0, use_cache=False))
-    for end in range(3, 12):
-        assert np.array_equal(cached[:, end], gpt(cached[:, max(0, end - 6) : end])[:, -1].argmax(axis=-1))
 
 
 # --- errors ----------------------------------------------------------------------------------------------------------

@@ -140,11 +140,6 @@ def test_t5_without_its_bias(folder_of, side):
         T5.from_pretrained(folder)
 
 
-def test_the_reference_is_small(stored):
-    assert ref.PATH.stat().st_size < 100_000
-    assert all(abs(values).max() > 0.5 for values in stored.values())
-
-
 @pytest.mark.parametrize("case", ref.CASES)
 def test_names_without_the_prefix(folder_of, case):
     cls = {"gpt2": GPT, "bert": Bert, "t5": T5}[case.split("_")[0]]
@@ -156,13 +151,6 @@ def test_load_any_takes_the_kind_from_the_folder(folder_of):
     assert isinstance(load_any(folder_of("gpt2_tied")), GPT)
     assert isinstance(load_any(folder_of("bert_classifier")), Bert)
     assert isinstance(load_any(folder_of("t5_v1_1")), T5)
-
-
-def test_queries_keys_and_values_lie_side_by_side(folder_of):
-    attention = GPT.from_pretrained(folder_of("gpt2_tied")).blocks[1].attention
-    fused = ref.tensors("gpt2_tied")["transformer.h.1.attn.c_attn.weight"]
-    for part, w in enumerate((attention.w_q, attention.w_k, attention.w_v)):
-        np.testing.assert_array_equal(w.data, fused[:, 12 * part : 12 * part + 12])
 
 
 def test_buffers_and_copies_are_left_out(folder_of):
@@ -231,12 +219,6 @@ def test_half_precision_becomes_single(folder_of):
     assert {parameter.dtype for parameter in model.parameters()} == {np.dtype("float32")}
     expected = ref.tensors("gpt2_tied")["transformer.wte.weight"].astype(np.float16)
     np.testing.assert_array_equal(model.embedding.table.data, expected)
-
-
-def test_a_model_that_was_read_can_be_trained_on(folder_of, rng):
-    model = GPT.from_pretrained(folder_of("gpt2_tied"), "float64").train()
-    model.backward(rng.normal(size=model(ref.GPT_IDS).shape))
-    assert all(abs(parameter.grad).max() > 1e-9 for name, parameter in model.named_parameters() if "b_k" not in name)
 
 
 def test_settings_that_may_be_missing(folder_of):
