@@ -160,12 +160,9 @@ def compute(case, folder):
         if case.startswith("gpt2"):
             prompt = torch.from_numpy(GPT_IDS)
             text = model.generate(
-                prompt,
-                attention_mask=torch.ones_like(prompt),
-                max_new_tokens=NEW_TOKENS,
-                do_sample=False,
+                prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=NEW_TOKENS, do_sample=False,
                 pad_token_id=0,
-            )
+            )  # fmt: skip
             return {"logits": model(prompt).logits, "greedy": text}
         if case.startswith("t5"):
             src, tgt_in = torch.from_numpy(T5_SRC), torch.from_numpy(T5_TGT_IN)

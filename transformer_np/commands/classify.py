@@ -1,6 +1,6 @@
 import sys
 
-from . import COMMANDS, add_command, add_json, add_model, given_texts, print_json
+from . import add_command, add_json, add_model, given_texts, print_json
 
 
 def add_parser(subparsers):
@@ -8,7 +8,6 @@ def add_parser(subparsers):
         subparsers,
         "classify",
         run,
-        COMMANDS["classify"],
         'transformer-np classify "not bad at all" "the plot is dull, but the actors are wonderful"',
     )
     add = parser.add_argument

@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from . import COMMANDS, add_command, add_model, positive_number
+from . import add_command, add_model, positive_number
 
 MOST = 5e11  # operations that are measured without being asked: some seconds
 
@@ -10,7 +10,6 @@ def add_parser(subparsers):
         subparsers,
         "explain",
         run,
-        COMMANDS["explain"],
         "transformer-np explain --layers 12 --heads 12 --d-model 768 --vocab-size 50257 --length 1024",
     )
     add_model(

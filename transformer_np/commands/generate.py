@@ -1,6 +1,6 @@
 import sys
 
-from . import COMMANDS, add_command, add_json, add_model, print_json
+from . import add_command, add_json, add_model, print_json
 
 START = "\n"  # the default prompt: the beginning of a line
 
@@ -10,7 +10,6 @@ def add_parser(subparsers):
         subparsers,
         "generate",
         run,
-        COMMANDS["generate"],
         'transformer-np generate --prompt "The statement " --max-new-tokens 200 --temperature 0.8',
     )
     add = parser.add_argument
@@ -21,12 +20,9 @@ def add_parser(subparsers):
     )
     add("--max-new-tokens", type=int, default=500, metavar="N", help="tokens to generate (default: 500)")
     add(
-        "--temperature",
-        type=float,
-        default=1.0,
-        metavar="X",
+        "--temperature", type=float, default=1.0, metavar="X",
         help="below 1 safer, above 1 wilder; 0 takes the likeliest token (default: 1)",
-    )
+    )  # fmt: skip
     add("--top-k", type=int, metavar="N", help="draw only from the N likeliest tokens")
     add(
         "--top-p", type=float, metavar="P", help="draw only from the likeliest tokens that together reach probability P"

@@ -1,16 +1,10 @@
 import sys
 
-from . import COMMANDS, add_command, add_json, add_model, given_texts, print_json
+from . import add_command, add_json, add_model, given_texts, print_json
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers,
-        "t5",
-        run,
-        COMMANDS["t5"],
-        'transformer-np t5 "date: 24 March 2019" "sentiment: not bad at all"',
-    )
+    parser = add_command(subparsers, "t5", run, 'transformer-np t5 "date: 24 March 2019" "sentiment: not bad at all"')
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="texts, each in quotes (default: the lines of standard input)")
     add_model(

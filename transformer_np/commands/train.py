@@ -20,7 +20,7 @@ def add_parser(subparsers):
 
 def _add_kind(kinds, task):
     """A sub-command with a flag for every option of the task."""
-    parser = add_command(kinds, task.kind, run, task.summary, task.example)
+    parser = add_command(kinds, task.kind, run, task.example, task.summary)
     parser.set_defaults(task=task)
     add = parser.add_argument
     add("--out", metavar="DIR", help=f"folder for the run (default: runs/{task.kind}-1, or the next free number)")
@@ -82,16 +82,10 @@ def run(args):
     folder = args.out or runs.free_folder(task.kind)
     options = asked if args.resume else task.Options(**asked)
     trained = task.train(
-        options,
-        folder,
-        resume=args.resume,
-        progress=not args.quiet,
-        report=None if args.quiet else lambda line: print(line, file=sys.stderr),
-        workers=workers,
-        validate_every=args.validate_every,
-        save_seconds=args.save_every,
-        keep=args.keep,
-    )
+        options, folder, resume=args.resume, progress=not args.quiet,
+        report=None if args.quiet else lambda line: print(line, file=sys.stderr), workers=workers,
+        validate_every=args.validate_every, save_seconds=args.save_every, keep=args.keep,
+    )  # fmt: skip
     trainer = trained.trainer
     if not trainer.leads:
         return 0

@@ -110,19 +110,11 @@ def head_view(weights, queries, keys, query=None, title=None):
             for colour, e in zip(colours, entries, strict=True)
         ]
         axes.legend(
-            handles=handles,
-            loc="center right",
+            handles=handles, loc="center right",
             bbox_to_anchor=(1 - EDGE / width, (bottom + longest * row / 2) / height),
-            bbox_transform=figure.transFigure,
-            borderaxespad=0,
-            borderpad=0,
-            frameon=False,
-            handlelength=1.0,
-            handletextpad=0.5,
-            labelspacing=0.25,
-            columnspacing=1.0,
-            ncols=math.ceil(H / per_column),
-        )
+            bbox_transform=figure.transFigure, borderaxespad=0, borderpad=0, frameon=False, handlelength=1.0,
+            handletextpad=0.5, labelspacing=0.25, columnspacing=1.0, ncols=math.ceil(H / per_column),
+        )  # fmt: skip
     if lines:
         figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
     return figure

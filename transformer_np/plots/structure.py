@@ -99,16 +99,11 @@ def _transformer_xl(model):
         Box("Embedding", f"{c.vocab_size} × {c.d_model}", (model.embedding,), EMBED),
         x,
         _block(
-            "recurrent",
-            model.blocks,
-            ("attention", "feed_forward"),
-            x,
-            (B, T, S),
-            kind="Relative attention",
+            "recurrent", model.blocks, ("attention", "feed_forward"), x, (B, T, S), kind="Relative attention",
             masks=[f"causal mask ({T}, {S})"],
         ),
         x,
-    ]
+    ]  # fmt: skip
     if model.norm is not None:
         column += [_norm("Layer norm", model.norm), x]
     column += [Box("Linear", f"{c.d_model} → {c.vocab_size}", (model.output,), HEAD)]
@@ -129,15 +124,11 @@ def _bert(model):
         _norm("Layer norm", model.norm),
         x,
         _block(
-            "encoder",
-            model.blocks,
-            ("attention", "feed_forward"),
-            x,
-            (B, S, S),
+            "encoder", model.blocks, ("attention", "feed_forward"), x, (B, S, S),
             masks=[f"padding mask {_shape(B, 1, 1, S)}"],
         ),
         x,
-    ]
+    ]  # fmt: skip
     mlm, classes = [], []
     if model.mlm_head is not None:
         detail = f"{c.d_model} → {c.d_model} → {c.vocab_size}"

@@ -22,12 +22,9 @@ ATTENTION = (
 
 
 @picture(
-    "attention",
-    "the attention weights of a trained model as heatmaps",
-    '--kind cross "Ana is tired"',
-    *ATTENTION,
+    "attention", "the attention weights of a trained model as heatmaps", '--kind cross "Ana is tired"', *ATTENTION,
     number("--layer", "one layer, counted from 1", shown="all"),
-)
+)  # fmt: skip
 def draw_attention(args):
     from ... import plots
 
@@ -111,15 +108,12 @@ def draw_model_view(args):
     "the products of attention or LayerNorm as coloured grids with their numbers",
     "five --product 4",
     flag(
-        "example",
-        nargs="?",
-        choices=("five", "three", "eight", "norm"),
-        default="five",
+        "example", nargs="?", choices=("five", "three", "eight", "norm"), default="five",
         help="attention of the lecture's five words, its three heads, eight heads with random weights, or LayerNorm",
     ),
     number("--product", "one product, counted from 1", shown="all"),
     number("--head", "the head that is shown, counted from 1", 1),
-)
+)  # fmt: skip
 def draw_matrices(args):
     from ... import plots
 
