@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 
 from transformer_np import functional as F
-from transformer_np.decoding import (
-    DecoderCache,
-    beam_search,
-    greedy_decode,
-    greedy_steps,
-)
+from transformer_np.decoding import DecoderCache, beam_search, greedy_decode, greedy_steps
 from transformer_np.layers import (
     Dropout,
     Embedding,

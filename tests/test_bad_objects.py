@@ -6,19 +6,9 @@ from test_bad_input import a, refused
 
 from transformer_np import data, layers, models, training
 from transformer_np import functional as F
-from transformer_np.decoding import (
-    beam_search,
-    generate,
-    greedy_decode,
-    sequence_log_probs,
-)
+from transformer_np.decoding import beam_search, generate, greedy_decode, sequence_log_probs
 from transformer_np.inspection.interpretation import attention_rollout
-from transformer_np.layers import (
-    Embedding,
-    Linear,
-    TiedLinear,
-    UnscaledAttention,
-)
+from transformer_np.layers import Embedding, Linear, TiedLinear, UnscaledAttention
 from transformer_np.layers.blocks import AddNorm
 from transformer_np.masks import additive, causal_mask
 from transformer_np.models import Transformer, TransformerConfig

@@ -13,10 +13,7 @@ from shared import few_of
 
 from transformer_np import functional as F
 from transformer_np import masks, plots
-from transformer_np.models import (
-    Transformer,
-    TransformerConfig,
-)
+from transformer_np.models import Transformer, TransformerConfig
 from transformer_np.plots.style import steady
 
 # --- positional encoding ----------------------------------------------------------------------------------------------

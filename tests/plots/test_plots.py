@@ -19,9 +19,7 @@ from shared import call
 
 from transformer_np import cli, masks, plots
 from transformer_np.inspection.explorer.page import FOLDER
-from transformer_np.models import (
-    GPT,
-)
+from transformer_np.models import GPT
 from transformer_np.plots import style
 from transformer_np.tasks.text import TextGenerator
 from transformer_np.tasks.translation import Translator

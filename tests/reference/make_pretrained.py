@@ -45,10 +45,7 @@ CASES |= {
     "bert_tokens": ("BertForTokenClassification", {**BERT, "id2label": {str(i): f"class {i}" for i in range(5)}}),
     "bert_spans": ("BertForQuestionAnswering", BERT),
     "t5_v1_0": ("T5ForConditionalGeneration", T5),
-    "t5_v1_1": (
-        "T5ForConditionalGeneration",
-        {**T5, "tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"},
-    ),
+    "t5_v1_1": ("T5ForConditionalGeneration", {**T5, "tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}),
 }
 GPT_IDS = np.array([[4, 9, 4, 7, 3, 10, 2], [5, 4, 4, 2, 0, 12, 1], [6, 8, 3, 3, 7, 2, 11]])
 BERT_IDS = np.array([[4, 9, 4, 7, 3, 10, 2], [5, 4, 4, 2, 1, 0, 0], [6, 8, 3, 0, 0, 0, 0]])  # 0 is padding

@@ -1,15 +1,7 @@
 from contextlib import nullcontext
 from textwrap import indent
 
-from . import (
-    add_command,
-    add_quiet,
-    check_picture,
-    check_writable,
-    number_above_0,
-    number_of_workers,
-    positive_number,
-)
+from . import add_command, add_quiet, check_picture, check_writable, number_above_0, number_of_workers, positive_number
 
 EXAMPLE = """\
 # The exercises of a course, and their points. Every line is optional.

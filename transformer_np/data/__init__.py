@@ -19,15 +19,7 @@ from .mixture import MixedBatches
 from .pairs import Split, read_pairs, split_pairs
 from .sentiment import labels_of, read_labelled, sentiment_sentences
 from .skipgrams import SkipGramBatch, SkipGrams
-from .spans import (
-    SentinelTokenizer,
-    SpanBatches,
-    choose_spans,
-    corrupt_spans,
-    count_spans,
-    join_spans,
-    sentinel,
-)
+from .spans import SentinelTokenizer, SpanBatches, choose_spans, corrupt_spans, count_spans, join_spans, sentinel
 from .streams import Segment, TextStreams
 from .text import (
     TextBatch,

@@ -12,10 +12,7 @@ PRESENT = {
     "querer": ("quero", "quer", "queremos", "querem"),
     "poder": ("posso", "pode", "podemos", "podem"),
 }
-IMPERFECT = {
-    "estar": ("estava", "estava", "estávamos", "estavam"),
-    "ser": ("era", "era", "éramos", "eram"),
-}
+IMPERFECT = {"estar": ("estava", "estava", "estávamos", "estavam"), "ser": ("era", "era", "éramos", "eram")}
 IRREGULAR_PRETERITE = {
     "ir": ("fui", "foi", "fomos", "foram"),
     "fazer": ("fiz", "fez", "fizemos", "fizeram"),

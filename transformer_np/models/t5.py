@@ -4,15 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..layers import (
-    Embedding,
-    FeedForward,
-    Linear,
-    RelativePositionBias,
-    RMSNorm,
-    TiedLinear,
-    UnscaledAttention,
-)
+from ..layers import Embedding, FeedForward, Linear, RelativePositionBias, RMSNorm, TiedLinear, UnscaledAttention
 from ..layers.blocks import AddNorm, DecoderBlock, EncoderBlock, composed
 from ..layers.initial import normal
 from ..support.checks import check_at_least

@@ -61,10 +61,7 @@ def _encoder_decoder(model):
         decoder += [_block("decoder", model.decoder, names, target, (Bt, T, T), (Bt, T, S), masks=masks), target]
     if model.decoder_norm:
         decoder += [_norm("Layer norm", model.decoder_norm), target]
-    decoder += [
-        Box("Linear", f"{D} → {V}", (model.output,), HEAD),
-        *_softmax(_shape(Bt, T, V)),
-    ]
+    decoder += [Box("Linear", f"{D} → {V}", (model.output,), HEAD), *_softmax(_shape(Bt, T, V))]
     return encoder, decoder
 
 
