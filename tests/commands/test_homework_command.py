@@ -461,7 +461,7 @@ def test_run_refuses_an_answer_that_does_not_end(capsys, written):
 
 
 @pytest.mark.long
-def test_run_stops_a_step_that_does_not_end(capsys, written):
+def test_run_stops_a_step_that_does_not_end(capsys, written, few_pairs):
     """One that ends with the inputs of the check, and not with those of the training run."""
     written(RIGHT.replace("    largest = x", "    while x.size > 3000: pass\n    largest = x"))
     code, _, err = call(capsys, "run", "homework.py", "train", "--steps", "2", "--time-limit", "1")

@@ -174,6 +174,7 @@ def test_of_a_sheet_neither_answers_nor_mistakes_are_given(name):
     assert not given & {*exercise.mistakes, *exercise.mistakes.values(), *exercise.hints}
 
 
+@pytest.mark.long
 def test_exercises_that_are_built_from_other_parts():
     assert {n for n in all_exercises() if "transformer_np.layers" in task_of(n).message["modules"]} == set(BUILT)
 

@@ -119,8 +119,15 @@ PICTURES = {
 }
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("picture", PICTURES.values(), ids=PICTURES)
+def few_marked(pictures):
+    """Three kinds of pictures in the long run, all before a release."""
+    return [
+        pytest.param(draw, id=name, marks=pytest.mark.release if i % 4 else pytest.mark.long)
+        for i, (name, draw) in enumerate(pictures.items())
+    ]
+
+
+@pytest.mark.parametrize("picture", few_marked(PICTURES))
 def test_the_readers_style_is_neither_used_nor_changed(picture):
     expected = png(picture())
     own = {"font.size": 17, "font.family": "serif", "axes.grid": True, "xtick.direction": "in", "figure.dpi": 60}
