@@ -23,14 +23,10 @@ WRONG_OBJECTS = [None, 1, "x", a(2, 3), object(), {"a": 1}, np.ma.masked_array(a
 TAKE_OBJECTS = {
     "config": [models.GPT, models.Llama, models.Bert, models.T5, Transformer, models.TransformerXL, models.Word2Vec],
     "model": [
-        lambda model: greedy_decode(model, [[1, 2]]),
-        lambda model: beam_search(model, [[1, 2]]),
+        lambda model: greedy_decode(model, [[1, 2]]), lambda model: beam_search(model, [[1, 2]]),
         lambda model: generate(model, [[1, 2]], 2),
-        lambda model: sequence_log_probs(model, [[1, 2]], [[1, 2]], [[1, 2]]),
-        training.TeacherForcing,
-        training.NextToken,
-        layers.merge_lora,
-        lambda model: training.save_model("nowhere", model),
+        lambda model: sequence_log_probs(model, [[1, 2]], [[1, 2]], [[1, 2]]), training.TeacherForcing,
+        training.NextToken, layers.merge_lora, lambda model: training.save_model("nowhere", model),
         lambda model: training.Trainer(model, training.SGD([Parameter(a(3))]), training.NextToken(Linear(2, 3))),
     ],
     "optimizer": [lambda it: training.Trainer(Linear(2, 3), it, training.NextToken(Linear(2, 3)))],
@@ -41,7 +37,7 @@ TAKE_OBJECTS = {
     "relative_bias": [lambda bias: UnscaledAttention(8, 2, relative_bias=bias)],
     "tokenizer": [data.with_mask, lambda tokenizer: data.encode_text(tokenizer, "a text")],
     "split": [data.labels_of],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TAKE_OBJECTS)

@@ -100,11 +100,9 @@ TYPES = {
     "transformer_np.Adam(model.parameters())": "Adam", "transformer_np.plots.attention": "Picture",
 }  # fmt: skip
 WRONG = {  # what an editor should underline
-    'F.softmax([1.0], axis="rows")': '"axis"',
-    "F.sofmax([1.0])": '"sofmax"',
-    "model.load_state_dict(3)": '"state"',
+    'F.softmax([1.0], axis="rows")': '"axis"', "F.sofmax([1.0])": '"sofmax"', "model.load_state_dict(3)": '"state"',
     "TransformerConfig(src_vocab_size=5)": '"tgt_vocab_size"',
-}
+}  # fmt: skip
 
 
 @pytest.mark.release

@@ -160,16 +160,12 @@ def test_a_large_value_is_short_in_a_message():
 
 LARGE = 2_000_000
 MODELS = [
-    (GPT, GPTConfig(9, num_layers=LARGE)),
-    (GPT, GPTConfig(10**13)),
-    (GPT, GPTConfig(9, max_len=10**13)),
-    (Llama, LlamaConfig(9, d_ff=10**12)),
-    (Bert, BertConfig(9, num_layers=10**15)),
-    (T5, T5Config(9, d_model=10**7)),
+    (GPT, GPTConfig(9, num_layers=LARGE)), (GPT, GPTConfig(10**13)), (GPT, GPTConfig(9, max_len=10**13)),
+    (Llama, LlamaConfig(9, d_ff=10**12)), (Bert, BertConfig(9, num_layers=10**15)), (T5, T5Config(9, d_model=10**7)),
     (Transformer, TransformerConfig(9, 9, num_decoder_layers=10**18)),
     (TransformerXL, TransformerXLConfig(9, d_model=2 * 10**6, num_heads=2, num_layers=2, d_ff=5, mem_len=5)),
     (Word2Vec, Word2VecConfig(10**12)),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("cls", "config"), MODELS)
@@ -428,11 +424,8 @@ def test_t5_without_a_head_that_is_not_scaled(tmp_path):
     settings = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
     assert "scale_decoder_outputs" not in settings
     settings |= {
-        "scale_decoder_outputs": False,
-        "tie_word_embeddings": True,
-        "eos_token_id": [1, 2],
-        "n_positions": None,
-    }
+        "scale_decoder_outputs": False, "tie_word_embeddings": True, "eos_token_id": [1, 2], "n_positions": None,
+    }  # fmt: skip
     (tmp_path / "config.json").write_text(json.dumps(settings), encoding="utf-8")
     found = T5.from_pretrained(tmp_path)
     assert found.config == replace(model.config, scale_output=False)
@@ -533,11 +526,8 @@ def test_nohup_is_obeyed():
 def shell(command, **options):
     """A line for the shell, in which $T is the command."""
     environment = {
-        **os.environ,
-        "PYTHONPATH": ROOT,
-        "T": f"{sys.executable} -m transformer_np",
-        **options.pop("env", {}),
-    }
+        **os.environ, "PYTHONPATH": ROOT, "T": f"{sys.executable} -m transformer_np", **options.pop("env", {}),
+    }  # fmt: skip
     return subprocess.run(["sh", "-c", command], capture_output=True, env=environment, timeout=120, **options)
 
 

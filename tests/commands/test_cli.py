@@ -504,14 +504,12 @@ def test_a_damaged_model(capsys, run, spoil, message):
 @pytest.mark.parametrize(
     "arguments, beginning",
     [
-        ("pe --length 5 --d-model 6 -o a.png", b"\x89PNG"),
-        ("mask --length 4 --window 1 -o a.pdf", b"%PDF"),
-        ("attention Ana --layer 1 --head 2 -o a.SVG", b"<?xml"),
-        ("attention --kind decoder -o a.png", b"\x89PNG"),
+        ("pe --length 5 --d-model 6 -o a.png", b"\x89PNG"), ("mask --length 4 --window 1 -o a.pdf", b"%PDF"),
+        ("attention Ana --layer 1 --head 2 -o a.SVG", b"<?xml"), ("attention --kind decoder -o a.png", b"\x89PNG"),
         ("model-view Ana --kind encoder --slide Heads -o a.png", b"\x89PNG"),
         ("matrices three --head 2 --product 4 -o a.png", b"\x89PNG"),
     ],
-)
+)  # fmt: skip
 def test_pictures(capsys, here, arguments, beginning):
     name = arguments.split()[-1]
     assert call(capsys, "plot", *arguments.split()) == (0, f"{name}\n", "")

@@ -25,21 +25,15 @@ PADDED = np.arange(S) >= np.array([9, 13])[:, None]  # (B, S)
 BIAS = np.random.default_rng(1).normal(size=(1, H, T, S))
 
 MASKS = {
-    "none": None,
-    "causal": causal_mask(T, S),
-    "window": window_mask(T, 2, S),
-    "padding": padding_mask(PADDED.astype(int), 1),
-    "padding in front": padding_mask(PADDED[:, ::-1].astype(int), 1),
-    "hidden rows": HIDDEN_ROWS,
-    "all hidden": np.ones((1, 1), bool),
+    "none": None, "causal": causal_mask(T, S), "window": window_mask(T, 2, S),
+    "padding": padding_mask(PADDED.astype(int), 1), "padding in front": padding_mask(PADDED[:, ::-1].astype(int), 1),
+    "hidden rows": HIDDEN_ROWS, "all hidden": np.ones((1, 1), bool),
     "random": np.random.default_rng(2).random((B, H, T, S)) < 0.6,
     "causal, padding": (causal_mask(T, S), padding_mask(PADDED.astype(int), 1)),
-    "causal, window, hidden rows": (causal_mask(T, S), window_mask(T, 3, S), HIDDEN_ROWS),
-    "float": BIAS,
-    "float with −inf": additive(causal_mask(T, S), float),
-    "float that hides rows": additive(HIDDEN_ROWS, float),
+    "causal, window, hidden rows": (causal_mask(T, S), window_mask(T, 3, S), HIDDEN_ROWS), "float": BIAS,
+    "float with −inf": additive(causal_mask(T, S), float), "float that hides rows": additive(HIDDEN_ROWS, float),
     "float, causal, padding": (BIAS, causal_mask(T, S), padding_mask(PADDED.astype(int), 1)),
-}
+}  # fmt: skip
 
 
 def both(q, k, v, dout, mask, tile):

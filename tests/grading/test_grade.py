@@ -170,12 +170,10 @@ def test_honest_grades_are_what_they_should_be(alone):
     outcomes = {name: [(v.outcome, v.misconception) for v in g.verdicts.values()] for name, g in alone.items()}
     right = ("passed", None)
     assert outcomes == {
-        "ada": [right, right],
-        "ben": [right, ("wrong gradient", "only the diagonal")],
-        "cem": [("not started", None), right],
-        "dana": [right, ("wrong gradient", "always over the last axis")],
+        "ada": [right, right], "ben": [right, ("wrong gradient", "only the diagonal")],
+        "cem": [("not started", None), right], "dana": [right, ("wrong gradient", "always over the last axis")],
         "eli": [right, ("not started", None)],
-    }
+    }  # fmt: skip
     assert not any(g.remarks for g in alone.values())
 
 

@@ -104,13 +104,11 @@ def test_a_layer_is_its_function(rng, random_module):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda bias: Linear(D, FF, bias=bias),
-        lambda bias: LayerNorm(D, bias=bias),
-        lambda bias: FeedForward(D, FF, bias=bias),
-        lambda bias: FeedForward(D, FF, "gelu", bias=bias),
+        lambda bias: Linear(D, FF, bias=bias), lambda bias: LayerNorm(D, bias=bias),
+        lambda bias: FeedForward(D, FF, bias=bias), lambda bias: FeedForward(D, FF, "gelu", bias=bias),
         lambda bias: MultiHeadAttention(D, H, bias=bias),
     ],
-)
+)  # fmt: skip
 def test_without_bias_is_with_a_bias_of_zero(rng, random_module, make):
     without, with_bias = random_module(make(bias=False)), make(bias=True)
     missing, _ = with_bias.load_state_dict(without.state_dict(), strict=False)

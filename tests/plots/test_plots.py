@@ -28,17 +28,13 @@ from transformer_np.tasks.translation import Translator
 
 
 ATTENTION_SIZES = {
-    "5 words": ((5, 5), PORTUGUESE, ENGLISH),
-    "12 words": ((12, 12), TWELVE, TWELVE),
-    "1 × 1": ((1, 1), ["a"], ["antidisestablishmentarianism"]),
-    "1 × 12": ((1, 12), ["a"], TWELVE),
-    "4 heads": ((4, 5, 5), PORTUGUESE, ENGLISH),
-    "4 heads of 12": ((4, 12, 12), TWELVE, TWELVE),
-    "5 heads, one word": ((5, 1, 5), ["a"], ENGLISH),
-    "2 × 4": ((2, 4, 5, 5), PORTUGUESE, ENGLISH),
+    "5 words": ((5, 5), PORTUGUESE, ENGLISH), "12 words": ((12, 12), TWELVE, TWELVE),
+    "1 × 1": ((1, 1), ["a"], ["antidisestablishmentarianism"]), "1 × 12": ((1, 12), ["a"], TWELVE),
+    "4 heads": ((4, 5, 5), PORTUGUESE, ENGLISH), "4 heads of 12": ((4, 12, 12), TWELVE, TWELVE),
+    "5 heads, one word": ((5, 1, 5), ["a"], ENGLISH), "2 × 4": ((2, 4, 5, 5), PORTUGUESE, ENGLISH),
     "4 heads of 30 × 1": ((4, 30, 1), TWELVE + TWELVE + TWELVE[:6], ["a"]),
     "leaning far to the left": ((3, 12), ["a", "b", "c"], ["institutionalisation", *"bcdefghijkl"]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

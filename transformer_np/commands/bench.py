@@ -26,11 +26,9 @@ def add_parser(subparsers):
         help="also train with this many processes (default: auto, one per core)",
     )  # fmt: skip
     parser.add_argument(
-        "--rounds",
-        type=positive_number,
-        metavar="N",
+        "--rounds", type=positive_number, metavar="N",
         help="turns per contestant (default: 7; for whole commands: 3; for `tasks`: 2 seeds)",
-    )
+    )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="3 short turns per contestant: rough numbers")
     parser.add_argument(
         "--plain", action="store_true",

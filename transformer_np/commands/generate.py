@@ -7,11 +7,9 @@ START = "\n"  # the default prompt: the beginning of a line
 
 def add_parser(subparsers):
     parser = add_command(
-        subparsers,
-        "generate",
-        run,
+        subparsers, "generate", run,
         'transformer-np generate --prompt "The statement " --max-new-tokens 200 --temperature 0.8',
-    )
+    )  # fmt: skip
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="beginnings of texts, each in quotes (default: a new line)")
     add("--prompt", nargs="+", metavar="TEXT", action="extend", default=[], help="the same as TEXT, as an option")

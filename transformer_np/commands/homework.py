@@ -82,12 +82,10 @@ def add_parser(subparsers):
     _add_course(solution)
 
     run = _add_action(
-        actions,
-        "run",
-        run_training,
+        actions, "run", run_training,
         "train a small translator with the answers, and one with the library's functions",
         f"{FILE} train -o losses.png",
-    )
+    )  # fmt: skip
     _add_file(run)
     run.add_argument("what", nargs="?", choices=("train",), help="the action")
     run.add_argument("--steps", type=positive_number, default=200, metavar="N", help="training steps (default: 200)")

@@ -88,11 +88,9 @@ def add_grade_parser(subparsers):
         help="submissions graded in parallel (default: auto, one per core)",
     )  # fmt: skip
     add(
-        "--seed",
-        type=_seed,
-        metavar="N",
+        "--seed", type=_seed, metavar="N",
         help="seed of the inputs, to repeat a grading; DIR/run.json has the last one (default: a new one)",
-    )
+    )  # fmt: skip
     add("--picture", metavar="FILE", help="draw the class, with its most frequent mistakes: .png, .svg or .pdf")
     add("--trust", action="store_true", help="grade even if this system has no wall around a submission")
     add_quiet(parser)

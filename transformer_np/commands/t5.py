@@ -8,11 +8,9 @@ def add_parser(subparsers):
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="texts, each in quotes (default: the lines of standard input)")
     add_model(
-        parser,
-        "folder of the run (default: the newest T5 below this folder)",
-        "folder of a T5 in Hugging Face's layout, including tokenizer.json",
-        minilm=False,
-    )
+        parser, "folder of the run (default: the newest T5 below this folder)",
+        "folder of a T5 in Hugging Face's layout, including tokenizer.json", minilm=False,
+    )  # fmt: skip
     add("--beam", type=int, default=1, metavar="N", help="beam size (default: 1, which is greedy)")
     add("--length-penalty", type=float, default=0.6, metavar="X", help="length penalty of beam search (default: 0.6)")
     add("--max-len", type=int, metavar="N", help="maximal number of tokens in an answer (default: the model's)")

@@ -35,11 +35,9 @@ def _add_kind(kinds, task):
         "started)",
     )
     add(
-        "--validate-every",
-        type=positive_number,
-        metavar="N",
+        "--validate-every", type=positive_number, metavar="N",
         help="steps between validations (default: a tenth of all steps, at least 100; with --resume as before)",
-    )
+    )  # fmt: skip
     add(
         "--save-every",
         type=float,
@@ -61,12 +59,10 @@ def _add_kind(kinds, task):
             add(flag, action="store_const", const=True, help=text)
             continue
         add(
-            flag,
-            type=kind,
-            choices=field.metadata["choices"],
+            flag, type=kind, choices=field.metadata["choices"],
             metavar=field.metadata["metavar"] or (None if kind is str else {int: "N", float: "X"}[kind]),
             help=text + shown,
-        )
+        )  # fmt: skip
 
 
 def run(args):

@@ -59,14 +59,12 @@ PORTUGUESE = ("Portuguese", "português")
 
 # English with "to", English with "in" or "at", the Portuguese noun with its article, if any
 PLACES = {
-    "Brazil": ("to Brazil", "in Brazil", "o Brasil"),
-    "Lisbon": ("to Lisbon", "in Lisbon", "Lisboa"),
+    "Brazil": ("to Brazil", "in Brazil", "o Brasil"), "Lisbon": ("to Lisbon", "in Lisbon", "Lisboa"),
     "the US": ("to the United States", "in the United States", "os Estados Unidos"),
     "the beach": ("to the beach", "at the beach", "a praia"),
     "the hospital": ("to the hospital", "at the hospital", "o hospital"),
-    "school": ("to school", "at school", "a escola"),
-    "home": ("home", "at home", "casa"),
-}
+    "school": ("to school", "at school", "a escola"), "home": ("home", "at home", "casa"),
+}  # fmt: skip
 
 
 def to(*places):
@@ -134,12 +132,10 @@ TIMES = (
     Time(("last week", "na semana passada"), ("past",), EITHER),
     Time(("next week", "na semana que vem"), ("future",), EITHER),
     Time(("on Monday", "na segunda-feira"), ("past", "future"), DAYS),
-    Time(("on Saturday", "no sábado"), ("past", "future"), DAYS),
-    Time(("yesterday", "ontem"), ("past",), DAYS),
-    Time(("today", "hoje"), ("past", "present", "future"), DAYS),
-    Time(("now", "agora"), ("present",), EITHER),
+    Time(("on Saturday", "no sábado"), ("past", "future"), DAYS), Time(("yesterday", "ontem"), ("past",), DAYS),
+    Time(("today", "hoje"), ("past", "present", "future"), DAYS), Time(("now", "agora"), ("present",), EITHER),
     Time(("tomorrow", "amanhã"), ("future",), DAYS),
-)
+)  # fmt: skip
 
 
 def times(tense, spans):

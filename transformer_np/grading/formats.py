@@ -61,14 +61,11 @@ def gradescope(grades, course):
         tests.append(
             {
                 "name": f"{part.exercise} (extended)" if part.extended else part.exercise,
-                "score": round(course.points_for(part, verdict), 4),
-                "max_score": 0 if part.extended else part.worth,
-                "status": "passed" if part.is_right(verdict) else "failed",
-                "output": verdict.message[:MOST_OUTPUT],
-                "output_format": "text",
-                "visibility": "visible",
+                "score": round(course.points_for(part, verdict), 4), "max_score": 0 if part.extended else part.worth,
+                "status": "passed" if part.is_right(verdict) else "failed", "output": verdict.message[:MOST_OUTPUT],
+                "output_format": "text", "visibility": "visible",
             }
-        )
+        )  # fmt: skip
     score = round(grade.points(course) + grade.extended_points(course), 4)
     output = "\n\n".join([*grade.remarks, *(f"{f} could not be loaded. {t}" for f, t in grade.not_loaded.items())])
     return _text({"score": score, "output": output[:MOST_OUTPUT], "output_format": "text", "tests": tests})
@@ -114,8 +111,6 @@ def _text(value):
 
 # {format: (the function that writes it, the default file)}
 FORMATS = {
-    "csv": (grades_csv, "grades.csv"),
-    "json": (as_json, "grades.json"),
-    "gradescope": (gradescope, "results.json"),
+    "csv": (grades_csv, "grades.csv"), "json": (as_json, "grades.json"), "gradescope": (gradescope, "results.json"),
     "otter": (otter_csv, "final_grades.csv"),
-}
+}  # fmt: skip

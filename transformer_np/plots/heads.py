@@ -90,12 +90,10 @@ def head_view(weights, queries, keys, query=None, title=None):
                 [[(0, starts[t] + offset), (1, ends[s] + offset)] for t, s in shown],
                 linewidths=[thickest * head[t, s] for t, s in shown],
                 alpha=[LEAST_INK + (1 - LEAST_INK) * min(1.0, head[t, s]) for t, s in shown],
-                colors=[colours[h]] * len(shown),
-                capstyle="round",
-                label=f"head {h + 1}" if heads else "attention",
+                colors=[colours[h]] * len(shown), capstyle="round", label=f"head {h + 1}" if heads else "attention",
             ),
             autolim=False,
-        )
+        )  # fmt: skip
     for t, word in enumerate(queries):
         bold = {"weight": "bold"} if t == query else {"color": HATCH} if query is not None else {}
         _word(axes, 0, -PAD, starts[t], word, "right", **bold)

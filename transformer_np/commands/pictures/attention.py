@@ -35,13 +35,11 @@ def draw_attention(args):
 
 
 @picture(
-    "heads",
-    "the attention weights of one layer as lines between words, one colour per head",
-    '--kind cross --layer 2 "Ana is tired"',
-    *ATTENTION,
+    "heads", "the attention weights of one layer as lines between words, one colour per head",
+    '--kind cross --layer 2 "Ana is tired"', *ATTENTION,
     number("--layer", "the layer, counted from 1", shown="the last"),
     number("--word", "only the lines of one query word, counted from 1", shown="all"),
-)
+)  # fmt: skip
 def draw_heads(args):
     from ... import plots
 
@@ -91,11 +89,9 @@ def _chosen(weights, layer, head):
 
 
 @picture(
-    "model-view",
-    "all heads of all layers of a trained model as thumbnails",
-    '--kind encoder "Ana is tired"',
+    "model-view", "all heads of all layers of a trained model as thumbnails", '--kind encoder "Ana is tired"',
     *ATTENTION[:3],
-)
+)  # fmt: skip
 def draw_model_view(args):
     from ... import plots
 
@@ -122,11 +118,9 @@ def draw_matrices(args):
 
 
 MATRICES = {
-    "five": "Attention of five words",
-    "three": "The lecture's three heads",
-    "eight": "Eight heads",
+    "five": "Attention of five words", "three": "The lecture's three heads", "eight": "Eight heads",
     "norm": "LayerNorm",
-}
+}  # fmt: skip
 
 
 def products_of(args):

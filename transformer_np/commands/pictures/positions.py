@@ -52,11 +52,9 @@ def draw_mask(args):
 
 
 @picture(
-    "saturation",
-    "why the scores are divided by √d_k: a softmax and its gradient",
-    "--d-k 64",
+    "saturation", "why the scores are divided by √d_k: a softmax and its gradient", "--d-k 64",
     number("--d-k", "features of a head", 64),
-)
+)  # fmt: skip
 def draw_saturation(args):
     from ... import plots
 
