@@ -135,26 +135,11 @@ def test_gradients_of_feed_forward_with_silu(random_module, rng, activation):
     assert module(np.ones((1, 1, D), np.float32)).dtype == np.float32
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"num_kv_heads": 4}, "num_kv_heads must divide num_heads, got 4 for num_heads = 6"),
-        ({"num_kv_heads": 0}, "num_kv_heads must be at least 1, got 0"),
-        ({"d_head": 3, "rotary": {}}, "K must be even, got 3"),
-        ({"rotary": {"scaling": {"rope_type": "yarn"}}}, "rope_type is 'yarn', which is not supported"),
-    ],
-)
-def test_options_of_attention_that_will_not_do(options, message):
-    with pytest.raises(ValueError, match=message):
-        GroupedQueryAttention(12, 6, **options)
-
-
-def test_rotary_positions_are_for_one_sequence(rng):
+def test_rotary_positions_are_for_one_sequence_and_heads_for_whole_groups(rng):
+    with pytest.raises(ValueError, match="num_kv_heads must divide num_heads, got 4 for num_heads = 6"):
+        GroupedQueryAttention(12, 6, num_kv_heads=4)
     with pytest.raises(ValueError, match="memory must be None"):
         GroupedQueryAttention(D, 5, rotary={}, dtype="float64")(rng.normal(size=(1, 2, D)), rng.normal(size=(1, 3, D)))
-
-
-# --- at the start, and what is refused -------------------------------------------------------------------------------
 
 
 # --- training, and looking inside ------------------------------------------------------------------------------------
