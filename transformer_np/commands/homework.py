@@ -76,7 +76,6 @@ def add_parser(subparsers):
         f"softmax --file {FILE}",
     )  # fmt: skip
     solution.add_argument("name", metavar="NAME", help="the exercise")
-    default = f"(default: {FILE} in this folder or in its only subfolder with one)"
     solution.add_argument("--file", metavar="FILE", help=f"the file with the answers {default}")
     _add_limit(solution)
     _add_course(solution)
