@@ -15,7 +15,6 @@ from transformer_np.models import Transformer, TransformerConfig
 from transformer_np.models.encoder_decoder import InputEmbedding
 from transformer_np.module import Parameter
 
-SMALL = models.GPTConfig(9, max_len=6, d_model=4, num_heads=2, num_layers=1)
 PAIR = TransformerConfig(5, 5, d_model=4, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=4)
 BERT = models.BertConfig(9, max_len=6, d_model=4, num_heads=2, num_layers=1, d_ff=4)
 
