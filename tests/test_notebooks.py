@@ -74,7 +74,7 @@ def _committed(text):
     return build.read_notebook(path)
 
 
-TRAINS_LONG = {"01b", "07", "08", "09", "10", "12", "13", "15", "16"}  # ten seconds or more each
+TRAINS_LONG = {"01b", "07", "08", "09", "12", "13", "15", "16"}  # half a minute each
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ TRIES = {
     "13": [('"sentiment: the songs were dull"', '"sentiment: I liked it"')],
 }
 FEWER_CONTROLS = {"00": 0, "11": 1, "17": 0}  # no number that is worth moving; the others have three or more
-LONG = TRAINS_LONG | {"00", "06", "14"}  # a quarter of a minute or more with every cell run twice
+LONG = TRAINS_LONG | {"00", "06", "10", "14"}  # a quarter of a minute or more with every cell run twice
 each = pytest.mark.parametrize("text", texts(), ids=lambda text: text.stem)
 
 
