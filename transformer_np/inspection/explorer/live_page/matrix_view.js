@@ -3,17 +3,18 @@
 
 const WIDE = 12; // a matrix with more columns has colours alone, unless there is room
 
-// The size of a cell in CSS pixels, for a matrix that may be this wide. A tall one stays on the screen.
-function cellSize(matrix, width, all) {
+// The size of a cell in CSS pixels, for a matrix that may be this wide. A tall one stays on the screen. most: how many
+// columns have their numbers although they need more room
+function cellSize(matrix, width, all, most = WIDE) {
   const unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
   const high = Math.max(140, innerHeight - 520 * unit);
   const wide = Math.max(33, Math.min(38, Math.floor(width / matrix.columns / unit)));
-  const fits = matrix.rows * 15 * unit <= high && (matrix.columns <= WIDE || matrix.columns * wide * unit <= width);
+  const fits = matrix.rows * 15 * unit <= high && (matrix.columns <= most || matrix.columns * wide * unit <= width);
   if (all || fits) {
     const h = Math.max(15 * unit, Math.min(20 * unit, Math.floor(high / matrix.rows)));
     return { w: (all ? 38 : wide) * unit, h: all ? 20 * unit : h, font: (wide < 36 ? 11 : 12) * unit, written: true };
   }
-  const cell = (length, count) => Math.max(3, Math.min(20 * unit, Math.floor(length / count)));
+  const cell = (length, count) => Math.max(1.5, Math.min(20 * unit, length / count));
   return { w: cell(width, matrix.columns), h: cell(high, matrix.rows), font: 0, written: false };
 }
 
@@ -21,11 +22,12 @@ function cellSize(matrix, width, all) {
 //   symbol, names: { rows, columns }: the words beside it, or undefined;  picked: { row, column }, either may be undefined
 //   pick(row, column): what a click does, if it does anything;  hidden(i, j): whether a mask hides the cell
 //   signed: two colours, else one for weights in 0 … 1;  most: the width in pixels;  all: whether all numbers are written
+//   wide: as in cellSize
 function matrixFigure(
   key,
-  { symbol, matrix, names = {}, picked = {}, pick, hidden = () => false, signed = true, most = 300, all, about },
+  { symbol, matrix, names = {}, picked = {}, pick, hidden = () => false, signed = true, most = 300, all, wide, about },
 ) {
-  const size = cellSize(matrix, most, all);
+  const size = cellSize(matrix, most, all, wide);
   const label = `${about ?? symbol}, ${matrix.rows} × ${matrix.columns}`;
   const canvas = element("canvas", { class: "matrix" });
   const caption = element("figcaption", {}, symbol, " ", element("small", {}, `${matrix.rows} × ${matrix.columns}`));

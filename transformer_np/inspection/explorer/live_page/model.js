@@ -202,6 +202,13 @@ class Forward {
   }
 }
 
+// The mean over the tokens of a text (Reimers & Gurevych 2019)
+function textVector({ hidden }) {
+  const mean = new Float64Array(hidden.columns);
+  for (let t = 0; t < hidden.rows; t++) addScaled(mean, hidden.row(t), 1 / hidden.rows);
+  return mean;
+}
+
 class Model {
   constructor(config, weights) {
     Object.assign(this, { config, weights, heads: config.num_heads, excluded: [] });
@@ -295,8 +302,8 @@ class DecoderOnly extends Model {
   }
 }
 
-// A BERT: post-norm blocks in which every token sees all others, and a head that scores the words at every place. A model
-// without this head ends with the last block.
+// A BERT: post-norm blocks in which every token sees all others, and a head that scores the words at every place or the
+// classes of the text. A model without a head ends with the last block.
 class Bert extends Model {
   finalNorm = null;
 
@@ -305,8 +312,11 @@ class Bert extends Model {
     const segments = { segment: "segment", segmentsOf: (ids) => this.segments(ids) };
     return { embedding: "embedding", position: "position", scale: 1, at: (t, i) => table.at(t, i), ...segments };
   }
+  get classifies() {
+    return Boolean(this.weights["classifier.w"]);
+  }
   get speaks() {
-    return Boolean(this.weights["mlm_head.b"]);
+    return this.classifies || Boolean(this.weights["mlm_head.b"]);
   }
   // 0 up to the first [SEP], 1 after it: the second text of a pair
   segments(ids) {
@@ -319,8 +329,15 @@ class Bert extends Model {
     const hidden = before.map(ACTIVATIONS[this.config.activation][0]);
     return { before, hidden, ...this.normed("mlm_head.norm", hidden) };
   }
+  // The vector of a text, which a classifier reads: tanh(x₀ W + b) of its first token, or the mean over all (T, D)  ->  (1, D)
+  pooled(x) {
+    const w = this.weights["pooler.linear.w"];
+    if (!w) return { y: new Matrix(1, x.columns, textVector({ hidden: x })) };
+    const before = linear(x.slice(0, 1), w, this.weights["pooler.linear.b"]);
+    return { before, y: before.map(Math.tanh) };
+  }
   lens(x) {
-    return this.project(this.transformed(x).y);
+    return this.project((this.classifies ? this.pooled(x) : this.transformed(x)).y);
   }
   forward(_, ids, changes = []) {
     const run = new Forward(this, changes);
@@ -328,6 +345,12 @@ class Bert extends Model {
     for (let i = 0; i < this.config.num_layers; i++) x = run.encoderBlock(`blocks.${i}`, x, false);
     run.keep("hidden", x);
     if (!this.speaks) return run.values;
+    if (this.classifies) {
+      const { before, y } = this.pooled(x);
+      if (before) run.keep("pooler.linear.out", before);
+      run.output(run.keep("pooler.out", y));
+      return run.values;
+    }
     const { before, hidden } = this.transformed(x);
     run.keep("mlm_head.linear.out", before);
     run.output(run.norm("mlm_head.norm", run.keep("mlm_head.hidden", hidden)));
@@ -339,7 +362,9 @@ class Bert extends Model {
 function modelFrom({ kind, config, excluded, separator }, named) {
   const tied = config.tie_embeddings;
   if (kind === "Bert") {
-    if (named["mlm_head.b"])
+    if (named["classifier.w"])
+      Object.assign(named, { "output.w": named["classifier.w"], "output.b": named["classifier.b"] });
+    else if (named["mlm_head.b"])
       Object.assign(named, { "output.table": named["embedding.table"], "output.b": named["mlm_head.b"] });
     return Object.assign(new Bert(config, named), { excluded, separator });
   }

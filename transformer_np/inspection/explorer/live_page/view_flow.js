@@ -142,7 +142,7 @@ function shownMatrix(part) {
 function drawEquation(step) {
   const { factors, result: y, sign } = step;
   const side = step.rows;
-  const rows = step.words ?? words(side);
+  const rows = step.names ?? step.words ?? words(side);
   const shape = y.get(result.values);
   const row = Math.min(state.place[side], shape.rows - 1);
   state.column = Math.min(state.column, shape.columns - 1);
@@ -150,7 +150,13 @@ function drawEquation(step) {
   const keys =
     step.columns === "keys" ? words(state.kind.keys) : Array.isArray(step.columns) ? step.columns : undefined;
   const width = byId("panel-matrices").clientWidth || 900;
-  const most = Math.floor((width - 100) / (factors.length + 1)) - (factors.length ? 75 : 100);
+  const unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  const room = width - 100 - 75 * (factors.length + 1); // without words and signs
+  const needed = ({ columns }) => (columns <= WIDE ? 34 * unit * columns : 150);
+  const sizes = factors.map((part) => part.get(result.values)).filter(Boolean);
+  const tight = width > 500 && [...sizes, shape].reduce((sum, each) => sum + needed(each), 0) > room + 75; // result first
+  const share = Math.floor((width - 100) / (factors.length + 1)) - (factors.length ? 75 : 100);
+  const rest = Math.max(75, Math.floor((room - needed(shape)) / factors.length));
   const parts = [];
   const isProduct = sign[0] === "·" || sign[0] === "softmax";
   [...factors, y].forEach((part, i) => {
@@ -159,7 +165,7 @@ function drawEquation(step) {
     if (!matrix) return;
     const isRight = isProduct && i === 1 && !isResult;
     const names = {
-      rows: isRight ? undefined : rows,
+      rows: isRight ? undefined : matrix.rows === rows.length ? rows : words(side),
       columns: isResult || part.symbol === "S" || part.symbol === "A" ? keys : undefined,
     };
     if (part.symbol === "A" && !isResult) names.columns = step.words ?? words(state.kind.keys);
@@ -193,7 +199,8 @@ function drawEquation(step) {
         pick: isResult ? (i, j) => select({ [side]: i, column: j }) : undefined,
         hidden: score ? (i, j) => score.at(i, j) === -Infinity : undefined,
         signed: !isWeight,
-        most,
+        most: tight && !isResult ? Math.min(share, rest) : share,
+        wide: tight && !isResult ? 0 : WIDE,
         all: state.numbers,
       }),
     );

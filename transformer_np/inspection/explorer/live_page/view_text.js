@@ -46,9 +46,10 @@ function drawTokens(id, side, names, at, idOf) {
   requestAnimationFrame(show); // to ask for a place now would make the browser lay out the page twice
 }
 
-// The text with the best guess for every masked token.
+// The text with the best guess for every masked token; of a classifier the best class.
 function guessed(run) {
   if (!model.speaks) return "This model has no layer that guesses words: it makes a vector of the text.";
+  if (CLASSES) return CLASSES[best(run, 0)];
   const ids = run.given.map((id, t) => (id === MASK ? best(run, t) : id));
   return run.given.includes(MASK) ? writer.decode(ids) : "Mask a token, and the model guesses it.";
 }
