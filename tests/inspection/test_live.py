@@ -456,6 +456,26 @@ def test_a_keystroke_computes_one_row(gpt_page):
     assert 4 in gpt_page.read("window.rows")
 
 
+def test_runs_that_share_their_first_rows_do_not_change_one_another(gpt_page):
+    runs = {}
+    summed = (
+        "const values = Object.entries(live.result().values).map(([name, value]) => [name, [value].flat()]);"
+        "const copied = () => Object.fromEntries(values.map(([name, all]) => [name, all.map((one) => [...one.data])]));"
+        "window.runs = { ...window.runs, [arguments[0]]: copied }; return copied()"
+    )
+    for text in ("ab", "abc", "abcd", "abc", "abce", "abcea", "ab", "abd", "abdc", "abcea", "abceaa"):
+        gpt_page.type("text", text)
+        runs[text] = gpt_page.browser.execute_script(summed, text)
+    for text, found in runs.items():
+        assert gpt_page.read("window.runs[arguments[0]]()", text) == found, text
+        gpt_page.type("text", "e" + text)  # nothing is known
+        gpt_page.type("text", text)
+        again = gpt_page.browser.execute_script(summed, text)
+        for name, heads in found.items():
+            now, then = (np.array(each, float) for each in (again[name], heads))  # None: −∞
+            np.testing.assert_allclose(now, then, atol=1e-12, err_msg=name)
+
+
 def test_every_step_of_a_gpt(gpt_page, gpt):
     gpt.eval(keep=True)
     gpt(np.array([[4, 5, 6]]))

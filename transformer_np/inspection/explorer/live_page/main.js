@@ -15,6 +15,7 @@ function draw() {
 }
 
 function drawInside() {
+  measure();
   drawChanges();
   drawHeads();
   drawFlow();

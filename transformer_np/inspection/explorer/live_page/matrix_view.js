@@ -6,8 +6,8 @@ const WIDE = 12; // a matrix with more columns has colours alone, unless there i
 // The size of a cell in CSS pixels, for a matrix that may be this wide. A tall one stays on the screen. most: how many
 // columns have their numbers although they need more room
 function cellSize(matrix, width, all, most = WIDE) {
-  const unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
-  const high = Math.max(140, innerHeight - 520 * unit);
+  const { unit } = screen;
+  const high = Math.max(140, screen.height - 520 * unit);
   const wide = Math.max(33, Math.min(38, Math.floor(width / matrix.columns / unit)));
   const fits = matrix.rows * 15 * unit <= high && (matrix.columns <= most || matrix.columns * wide * unit <= width);
   if (all || fits) {
@@ -33,9 +33,9 @@ function matrixFigure(
   const caption = element("figcaption", {}, symbol, " ", element("small", {}, `${matrix.rows} × ${matrix.columns}`));
   const columns = names.columns && size.w >= 14;
   const grid = element("div", { class: "grid" });
-  if (names.rows && size.h >= 10) grid.append(rowHeads(names.rows, size, picked.row));
+  if (names.rows && size.h >= 10) grid.append(rowHeads(key, names.rows, size, picked.row));
   const drawn = element("div", {}, canvas);
-  if (columns) drawn.prepend(columnHeads(names.columns, size, picked.column));
+  if (columns) drawn.prepend(columnHeads(key, names.columns, size, picked.column));
   grid.append(drawn);
   paintCells(canvas, matrix, size, { picked, hidden, signed });
   const spot = (event) => {
@@ -80,17 +80,32 @@ function matrixFigure(
   return element("figure", {}, caption, grid);
 }
 
-function rowHeads(words, size, picked) {
-  const heads = words.map((word, i) => element("span", i === picked ? { class: "on" } : {}, isolated(word)));
-  const list = element("div", { class: "row-heads", "aria-hidden": "true" }, ...heads);
+function rowHeads(key, words, size, picked) {
+  const list = headsOf(`${key} rows`, words, picked);
+  list.className = "row-heads";
   list.style.setProperty("--h", `${size.h}px`);
   return list;
 }
 
-function columnHeads(words, size, picked) {
+// The list of words beside a matrix, or above it. It is the same one each time the matrix is drawn, and a word that is
+// there already stays: hundreds of new elements take longer than all computation.
+const lists = new Map();
+function headsOf(key, words, picked) {
+  const list = lists.get(key) ?? element("div", { "aria-hidden": "true" });
+  lists.set(key, list);
+  while (list.childElementCount > words.length) list.lastChild.remove();
+  words.forEach((word, i) => {
+    const head = list.children[i] ?? list.appendChild(element("span", {}, isolated("")));
+    update(head.firstChild, { textContent: word });
+    update(head, { className: i === picked ? "on" : "" });
+  });
+  return list;
+}
+
+function columnHeads(key, words, size, picked) {
   const turned = words.some((word) => word.length * 7 > size.w);
-  const heads = words.map((word, i) => element("span", i === picked ? { class: "on" } : {}, isolated(word)));
-  const list = element("div", { class: `column-heads${turned ? " turned" : ""}`, "aria-hidden": "true" }, ...heads);
+  const list = headsOf(`${key} columns`, words, picked);
+  list.className = `column-heads${turned ? " turned" : ""}`;
   list.style.setProperty("--w", `${size.w}px`);
   return list;
 }
@@ -105,8 +120,7 @@ function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, s
   canvas.style.setProperty("height", `${height}px`);
   const draw = canvas.getContext("2d");
   draw.scale(ratio, ratio);
-  const finite = matrix.data.filter(Number.isFinite);
-  const largest = signed ? largestOf(finite) : 1;
+  const largest = signed ? largestOf(matrix.data) : 1;
   draw.font = `${font}px system-ui, sans-serif`;
   Object.assign(draw, { textAlign: "center", textBaseline: "middle" });
   const small = largest > 0 && largest < 0.05;

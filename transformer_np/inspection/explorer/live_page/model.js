@@ -46,10 +46,10 @@ class Forward {
   // The rows of an earlier run, and the new ones below. Columns that the earlier rows do not have are filled.
   whole(earlier, rows, columns = rows.columns, fill = 0) {
     if (!this.start) return rows;
+    if (earlier.columns === columns) return extended(earlier, this.start, rows);
     const all = new Matrix(this.start + rows.rows, columns);
-    if (fill && earlier.columns < columns) all.data.fill(fill);
-    if (earlier.columns === columns) all.data.set(earlier.data.subarray(0, this.start * columns));
-    else for (let t = 0; t < this.start; t++) all.row(t).set(earlier.row(t).subarray(0, columns));
+    if (fill) all.data.fill(fill);
+    for (let t = 0; t < this.start; t++) all.row(t).set(earlier.row(t).subarray(0, columns));
     all.data.set(rows.data, this.start * columns);
     return all;
   }

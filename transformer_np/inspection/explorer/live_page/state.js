@@ -93,8 +93,7 @@ const following = (run = result) =>
 const place = (side = state.kind.rows) => Math.min(state.place[side], words(side).length - 1);
 const path = () => state.kind.path(state.layer);
 const value = (name) => result.values[name];
-const isHidden = (kind, t, s) =>
-  !fills && kind.keys === "target" && s > t && !state.changes.some(({ type }) => type === "mask");
+const isCausal = (kind) => !fills && kind.keys === "target" && !state.changes.some(({ type }) => type === "mask");
 
 // --- the run ---------------------------------------------------------------------------------------------------------
 

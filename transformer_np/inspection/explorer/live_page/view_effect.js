@@ -124,7 +124,7 @@ function rank() {
   };
   byId("ranking").replaceChildren(element("li", { class: "quiet" }, "Measuring every head …"));
   document.documentElement.dataset.ranked = "";
-  setTimeout(next, 250);
+  setTimeout(next, 500); // whoever types is not held up
 }
 
 const LONG = 6000; // ms

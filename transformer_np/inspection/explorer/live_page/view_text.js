@@ -24,20 +24,23 @@ function drawText() {
 // The tokens that a side reads, each a row of the matrices. The chosen one is in sight.
 function drawTokens(id, side, names, at, idOf) {
   const first = side === "target" ? firstRow() : Infinity;
+  const list = byId(id);
+  for (const extra of [...list.children].slice(names.length)) extra.remove();
+  list.querySelector(".end")?.remove();
   const chips = names.map((name, i) => {
-    const classes = ["chip", i > first ? "own" : "", idOf(i) === reader.unknown ? "unknown" : ""]
-      .filter(Boolean)
-      .join(" ");
-    const made = choice(
-      `${side} ${i}`,
-      { here: i === at, pressed: i === at, name: classes },
-      () => select({ [side]: i }),
-      isolated(name),
-    );
-    made.title = idOf(i) === reader.unknown ? "not in the vocabulary: <unk>" : `row ${i + 1}, id ${idOf(i)}`;
+    const made =
+      list.children[i] ?? // one that is there already does the same
+      list.appendChild(choice(`${side} ${i}`, {}, () => select({ [side]: i }), isolated("")));
+    const unknown = idOf(i) === reader.unknown;
+    update(made, {
+      className: `chip${i > first ? " own" : ""}${unknown ? " unknown" : ""}`,
+      title: unknown ? "not in the vocabulary: <unk>" : `row ${i + 1}, id ${idOf(i)}`,
+      tabIndex: i === at ? 0 : -1,
+      ariaPressed: String(i === at),
+    });
+    update(made.firstChild, { textContent: name });
     return made;
   });
-  redraw(byId(id), ...chips);
   const show = () =>
     chips[at]?.isConnected &&
     byId(id).scrollTo({
