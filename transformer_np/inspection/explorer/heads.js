@@ -1,24 +1,33 @@
 // The model view: every head of every layer as a small picture, one click away.
 
+// Weights from 0 to 1, as in the pictures: viridis, from dark to bright
+const VIRIDIS = "440154 472d7b 3b528b 2c728e 21918c 28ae80 5ec962 addc30 fde725".split(" ").map((hex) => rgb(`#${hex}`));
 const colours = {};
 function readColours() {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ["pos", "neg", "weight", "cell", "page", "rule", "text"]) {
-    const hex = style.getPropertyValue(`--${name}`).trim();
-    colours[name] = [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
-  }
-  for (const name of ["pos", "neg", "weight"]) shades[name] = shadesOf(colours.cell, colours[name]);
-  [shades.page] = shadesOf(colours.page, colours.page);
+  for (const name of ["pos", "neg", "cell", "page", "rule", "text"])
+    colours[name] = rgb(style.getPropertyValue(`--${name}`).trim());
+  for (const name of ["pos", "neg"]) shades[name] = shadesOf([colours.cell, colours[name]]);
+  shades.weight = shadesOf(VIRIDIS);
+  [shades.page] = shadesOf([colours.page, colours.page]);
+}
+function rgb(hex) {
+  return [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 }
 
-// From a ground to a tone in steps, each as a pixel: red, green, blue and 255 in four bytes
+// From the first colour to the last in steps, each as a pixel: red, green, blue and 255 in four bytes
 const STEPS = 255;
 const shades = {};
-function shadesOf(ground, tone) {
+function shadesOf(path) {
   const pixels = new Uint8ClampedArray(4 * (STEPS + 1)).fill(255);
-  for (let i = 0; i <= STEPS; i++)
-    for (let c = 0; c < 3; c++) pixels[4 * i + c] = ground[c] + (i / STEPS) * (tone[c] - ground[c]);
+  for (let i = 0; i <= STEPS; i++) pixels.set(between(path, i / STEPS), 4 * i);
   return new Uint32Array(pixels.buffer);
+}
+// The colour at x in 0 … 1 of a path of colours
+function between(path, x) {
+  const at = x * (path.length - 1);
+  const i = Math.min(Math.floor(at), path.length - 2);
+  return path[i].map((from, c) => Math.round(from + (at - i) * (path[i + 1][c] - from)));
 }
 
 // One pixel per number of the last rows and the first columns; signed numbers have two colours, weights one. causal:

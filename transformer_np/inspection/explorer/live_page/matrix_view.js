@@ -14,7 +14,7 @@ function cellSize(matrix, width, all, most = WIDE) {
     const h = Math.max(15 * unit, Math.min(20 * unit, Math.floor(high / matrix.rows)));
     return { w: (all ? 38 : wide) * unit, h: all ? 20 * unit : h, font: (wide < 36 ? 11 : 12) * unit, written: true };
   }
-  const cell = (length, count) => Math.max(1.5, Math.min(20 * unit, length / count));
+  const cell = (length, count) => Math.max(0.4, Math.min(20 * unit, length / count));
   return { w: cell(width, matrix.columns), h: cell(high, matrix.rows), font: 0, written: false };
 }
 
@@ -129,17 +129,17 @@ function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, s
   if (!written) {
     const pixels = canvasOf("matrix", {}); // one for each number, enlarged: much faster than a rectangle for each
     paint(pixels, matrix, { signed, largest, hidden });
-    draw.imageSmoothingEnabled = false;
+    draw.imageSmoothingEnabled = Math.min(w, h) * ratio < 1;
     draw.drawImage(pixels, 0, 0, width, height);
   }
   for (let i = 0; written && i < matrix.rows; i++) {
     for (let j = 0; j < matrix.columns; j++) {
       const x = matrix.at(i, j);
       const shade = largest > 0 && Number.isFinite(x) ? Math.min(1, Math.abs(x) / largest) : 0;
-      const tone = colours[signed ? (x < 0 ? "neg" : "pos") : "weight"];
-      const ground = colours[hidden(i, j) ? "page" : "cell"];
-      const depth = 0.55 * shade; // numbers must stay readable
-      draw.fillStyle = `rgb(${ground.map((from, c) => Math.round(from + depth * (tone[c] - from))).join()})`;
+      const signs = [colours.cell, colours[x < 0 ? "neg" : "pos"]];
+      // a number must stay readable on its colour
+      const fill = hidden(i, j) ? colours.page : signed ? between(signs, 0.55 * shade) : between(VIRIDIS, shade);
+      draw.fillStyle = `rgb(${fill.join()})`;
       draw.fillRect(j * w, i * h, w - gap, h - gap);
       if (hidden(i, j)) {
         draw.strokeStyle = `rgb(${colours.rule.join()})`;
@@ -149,18 +149,23 @@ function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, s
         draw.lineTo((j + 1) * w - gap, i * h);
         draw.stroke();
       } else {
-        draw.fillStyle = `rgb(${colours.text.join()})`;
+        const light = dot([0.21, 0.72, 0.07], fill.map((part) => (part / 255) ** 2.2));
+        draw.fillStyle = signed ? `rgb(${colours.text.join()})` : light > 0.18 ? "#000" : "#fff";
         draw.fillText(small ? x.toExponential(0).replaceAll("-", "−") : rounded(x), j * w + w / 2, i * h + h / 2 + 0.5);
       }
     }
   }
-  draw.strokeStyle = `rgb(${colours.text.join()})`;
-  draw.lineWidth = 2;
   const { row, column } = picked;
-  if (row !== undefined && column !== undefined && row < matrix.rows)
-    draw.strokeRect(column * w + 1, row * h + 1, w - 2 - gap, h - 2 - gap);
-  else if (row !== undefined) draw.strokeRect(1, row * h + 1, width - 2, h - 2);
-  else if (column !== undefined) draw.strokeRect(column * w + 1, 1, w - 2, height - 2);
+  const [here, there] = [row !== undefined && row < matrix.rows, column !== undefined];
+  const frame = (line, name) => {
+    const [x, y] = [there ? column * w : 0, here ? row * h : 0].map((edge) => edge + line / 2);
+    const [wide, high] = [there ? w : width, here ? h : height].map((size) => size - line - (here && there ? gap : 0));
+    Object.assign(draw, { strokeStyle: `rgb(${colours[name].join()})`, lineWidth: line });
+    draw.strokeRect(x, y, wide, high);
+  };
+  if (!here && !there) return;
+  frame(4, "page"); // seen on any colour
+  frame(2, "text");
 }
 
 // What the pointer is on, beside it.

@@ -153,8 +153,10 @@ function drawEquation(step) {
   const room = width - 100 - 75 * (factors.length + 1); // without words and signs
   const needed = ({ columns }) => (columns <= WIDE ? 34 * unit * columns : 150);
   const sizes = factors.map((part) => part.get(result.values)).filter(Boolean);
-  const tight = width > 500 && [...sizes, shape].reduce((sum, each) => sum + needed(each), 0) > room + 75; // result first
-  const share = Math.floor((width - 100) / (factors.length + 1)) - (factors.length ? 75 : 100);
+  const narrow = width < 500; // one matrix below the other
+  byId("equation").classList.toggle("narrow", narrow);
+  const tight = !narrow && [...sizes, shape].reduce((sum, each) => sum + needed(each), 0) > room + 75; // result first
+  const share = narrow ? width - 90 : Math.floor((width - 100) / (factors.length + 1)) - (factors.length ? 75 : 100);
   const rest = Math.max(75, Math.floor((room - needed(shape)) / factors.length));
   const parts = [];
   const isProduct = sign[0] === "·" || sign[0] === "softmax";
