@@ -79,6 +79,31 @@ def test_a_llama(browser, random_module, tmp_path):
     assert largest_gradient_difference(browser, model, None, [4, 5, 6, 6, 8, 7], [4, None, 6, 7, 8, 8]) < 1e-5
 
 
+@pytest.mark.long
+def test_firefox_computes_the_same_and_draws(firefox, make_translator, make_gpt, tokenizers, tmp_path):
+    for model, tokenizer, ids in (
+        (make_translator(), tokenizers, ([4, 5, 6], [1, 4, 5, 6])),
+        (make_gpt(positions="rotary", num_kv_heads=1, activation="gated_silu", bias=False), LETTERS, (None, [4, 5, 6])),
+    ):
+        text = "ana is tired" if ids[0] else "abc"
+        load(firefox, explore_live(model, tokenizer, text), tmp_path)
+        targets = [None, *range(5, 4 + len(ids[1]))]
+        assert largest_gradient_difference(firefox, model, *ids, targets) < 1e-5
+        if ids[0]:
+            assert largest_difference(firefox, model, *ids) < 1e-4
+        drawn = firefox.execute_script(PLAYED)
+        assert len(drawn) > 20 and all(drawn)
+
+
+PLAYED = """
+const ink = (canvas) =>
+  canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((part) => part);
+return [...document.querySelectorAll(".step")].map(({ dataset }) => {
+  document.querySelector(`[data-key="${dataset.key}"]`).click();
+  return document.getElementById("step-title").innerText && [...document.querySelectorAll("#step canvas")].every(ink);
+});"""
+
+
 @pytest.mark.parametrize("pooling", ["cls", "mean"])
 def test_a_classifier(browser, random_module, tmp_path, pooling):
     sizes = {"d_model": 12, "num_heads": 3, "num_layers": 2, "max_len": 8, "d_ff": 10}
