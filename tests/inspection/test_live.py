@@ -476,6 +476,35 @@ def test_runs_that_share_their_first_rows_do_not_change_one_another(gpt_page):
             np.testing.assert_allclose(now, then, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.parametrize("which", ["page", "gpt_page"])
+def test_the_ranking_leaves_out_what_a_change_does_not_touch(which, request):
+    page = request.getfixturevalue(which)
+    page.wait("ranked")
+    # every change of the ranking, and one of an embedding: from the known intermediates, and computed in full
+    wrong = page.browser.execute_script(
+        """
+        const { model, result, state, ranking } = live;
+        const { given, src, values, encoded } = result();
+        const path = { encoder: "encoder.#.attention", decoder: src && given[0] === 1 ? "decoder.#.self_attention" :
+                       "blocks.#.attention", cross: "decoder.#.cross_attention" };
+        const changes = ranking().map(({ change }) => change.kind
+          ? { ...change, path: path[change.kind].replace("#", change.layer) } : change);
+        changes.push({ type: "off", name: model.encode ? "tgt_input.out" : "input" });
+        return changes.map((change) => {
+          const inside = (change.path ?? change.name).startsWith("decoder.");
+          const again = model.encode?.(src, [change]);
+          const known = model.forward(inside ? encoded : again, given, [change], null, values);
+          const full = model.forward(again, given, [change]);
+          const parts = (value) => [value].flat().flatMap(({ data }) => [...data]);
+          const near = (a, b) => a.length === b.length && a.every((x, i) => x === b[i] || Math.abs(x - b[i]) < 1e-9);
+          const equal = (name) => near(parts(full[name]), parts(known[name]));
+          const wrong = Object.keys({ ...full, ...known }).filter((name) => !full[name] || !equal(name));
+          return wrong.length ? [JSON.stringify(change), ...wrong] : [];
+        });"""
+    )
+    assert len(wrong) > 8 and [each for each in wrong if each] == []
+
+
 def test_every_step_of_a_gpt(gpt_page, gpt):
     gpt.eval(keep=True)
     gpt(np.array([[4, 5, 6]]))

@@ -164,7 +164,7 @@ function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, s
     draw.strokeRect(x, y, wide, high);
   };
   if (!here && !there) return;
-  frame(4, "page"); // seen on any colour
+  frame(3, "page"); // seen on any colour
   frame(2, "text");
 }
 

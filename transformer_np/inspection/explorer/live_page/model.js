@@ -209,6 +209,12 @@ function textVector({ hidden }) {
   return mean;
 }
 
+// How many blocks of a stack, from the first on, the changes leave as they are; null if one is elsewhere, or everywhere.
+function untouched(changes, stack) {
+  const blocks = changes.map(({ path, name }) => `${path ?? name}.`.match(`^${stack}[.](\\d+)[.]`));
+  return blocks.every(Boolean) ? Math.min(...blocks.map(([, block]) => Number(block))) : null;
+}
+
 class Model {
   constructor(config, weights) {
     Object.assign(this, { config, weights, heads: config.num_heads, excluded: [] });
@@ -237,6 +243,15 @@ class Model {
   // The scores that an earlier state of the residual stream would give (logit lens): x (T, D)  ->  (T, V)
   lens(x) {
     return this.project(this.weights[`${this.finalNorm}.gamma`] ? this.normed(this.finalNorm, x).y : x);
+  }
+  // The blocks of a stack that are computed, and their input, of a run that may know `same`: the intermediates of the same
+  // text without the changes
+  blocks(run, stack, count, same, input) {
+    const first = (same && untouched(run.changes, stack)) ?? 0;
+    const all = Array.from({ length: count }, (_, i) => `${stack}.${i}`);
+    if (!first) return { x: input(), paths: all };
+    Object.assign(run.values, same);
+    return { x: same[`${all[first - 1]}.out`], paths: all.slice(first) };
   }
   // How many rows of an earlier run { values, given, encoded, changes, weights } can be used again. The last row is
   // always new: there must be something to compute.
@@ -269,11 +284,12 @@ class Transformer extends Model {
   }
 
   // encoded: from `encode`, given: ids of the target so far, from the start token on (T)  ->  all intermediates
-  forward(encoded, given, changes = [], before = null) {
+  forward(encoded, given, changes = [], before = null, same = null) {
     const start = this.known(before, encoded, given, changes);
     const run = new Forward(this, changes, { encoded, before: before?.values, start });
-    let x = run.input("tgt_input.out", given, this.side("tgt_input"));
-    for (let i = 0; i < this.config.num_decoder_layers; i++) x = run.decoderBlock(`decoder.${i}`, x, encoded.memory);
+    const input = () => run.input("tgt_input.out", given, this.side("tgt_input"));
+    let { x, paths } = this.blocks(run, "decoder", this.config.num_decoder_layers, same, input);
+    for (const path of paths) x = run.decoderBlock(path, x, encoded.memory);
     run.output(this.config.norm_first ? run.norm("decoder_norm", x) : x);
     return run.values;
   }
@@ -292,11 +308,12 @@ class DecoderOnly extends Model {
   }
 
   // ids: of the text so far (T)  ->  all intermediates. There is no source, so nothing is encoded before.
-  forward(_, ids, changes = [], before = null) {
+  forward(_, ids, changes = [], before = null, same = null) {
     const start = this.known(before, undefined, ids, changes);
     const run = new Forward(this, changes, { before: before?.values, start });
-    let x = run.input("input", ids, this.side);
-    for (let i = 0; i < this.config.num_layers; i++) x = run.encoderBlock(`blocks.${i}`, x, true);
+    const input = () => run.input("input", ids, this.side);
+    let { x, paths } = this.blocks(run, "blocks", this.config.num_layers, same, input);
+    for (const path of paths) x = run.encoderBlock(path, x, true);
     run.output(run.norm("norm", x));
     return run.values;
   }
@@ -339,10 +356,11 @@ class Bert extends Model {
   lens(x) {
     return this.project((this.classifies ? this.pooled(x) : this.transformed(x)).y);
   }
-  forward(_, ids, changes = []) {
+  forward(_, ids, changes = [], __ = null, same = null) {
     const run = new Forward(this, changes);
-    let x = run.norm("norm", run.input("input", ids, this.side));
-    for (let i = 0; i < this.config.num_layers; i++) x = run.encoderBlock(`blocks.${i}`, x, false);
+    const input = () => run.norm("norm", run.input("input", ids, this.side));
+    let { x, paths } = this.blocks(run, "blocks", this.config.num_layers, same, input);
+    for (const path of paths) x = run.encoderBlock(path, x, false);
     run.keep("hidden", x);
     if (!this.speaks) return run.values;
     if (this.classifies) {

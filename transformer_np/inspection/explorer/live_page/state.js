@@ -132,8 +132,9 @@ function runUnchanged() {
 // The values of the changed (or unchanged) model for the text of a run, which is given to it word by word.
 function teacherForced(run, changes) {
   if (JSON.stringify(run.changes) === JSON.stringify(changes)) return run.values;
-  const encoded = model.encode?.(run.src, changes);
-  return model.forward(encoded, run.given, changes);
+  const same = run.changes.length || run.weights !== model.weights ? null : run;
+  const encoded = same && untouched(changes, "decoder") !== null ? run.encoded : model.encode?.(run.src, changes);
+  return model.forward(encoded, run.given, changes, null, same?.values);
 }
 
 let running = 0;
