@@ -5,7 +5,7 @@ import webbrowser
 from pathlib import Path
 
 from ..tasks import runs
-from . import COMMANDS, add_command, add_model, check_writable, load_pretrained_text, pretrained_folder
+from . import add_command, add_model, check_writable, load_pretrained_text, pretrained_folder
 
 PAGE = "explore.html"
 EXAMPLES = 40  # texts that the page proposes
@@ -14,11 +14,7 @@ BEGINNING = "The lecture begins with"  # what a pretrained model goes on with
 
 def add_parser(subparsers):
     parser = add_command(
-        subparsers,
-        "explore",
-        run,
-        COMMANDS["explore"],
-        'transformer-np explore "Lucas will travel in December" -o page.html',
+        subparsers, "explore", run, 'transformer-np explore "Lucas will travel in December" -o page.html'
     )
     add = parser.add_argument
     add("text", nargs="?", metavar="TEXT", help="the text that the page begins with (default: the lecture's sentence)")
