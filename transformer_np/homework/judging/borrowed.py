@@ -53,7 +53,9 @@ def with_borrowed(edits, trials, family, number, any_shape, without=()):
             known, before = names.at(node), own.of.get(node)
             before = [node.value] if isinstance(node, ast.Constant) else before
             loads, text = own.loads(tree, known), ast.unparse(node)
-            seen = {text}
+            seen, inside = {text}, _used(node)
+            lost = [name for name, times in inside.items() if times == used[name]]
+            lost = [name for name in lost if name in family.trees or name in names.computed]
             for other in right.expressions:
                 kind = _fits(before, right.of[other], any_shape)
                 if not kind:
@@ -65,8 +67,8 @@ def with_borrowed(edits, trials, family, number, any_shape, without=()):
                     continue
                 for what, whole in _combined(kind, node, made[key], before, right.of[other]):
                     written = ast.unparse(whole)
-                    if written in seen or _leaves_unused(family, names, used, node, whole):
-                        continue
+                    if written in seen or (lost and not set(lost) <= set(_used(whole))):
+                        continue  # a variable, or a function of the student's file, would be left unused
                     seen.add(written)
                     near = SequenceMatcher(None, text, written, autojunk=False).quick_ratio()
                     edit = Edit(
@@ -144,16 +146,6 @@ def _is_number(value):
 
 def _is_float(value):
     return _is_number(value) and np.asarray(value).dtype.kind == "f"
-
-
-def _leaves_unused(family, names, used, node, new):
-    """Whether a variable, or a function of the student's file, is no longer used if a node is replaced.
-
-    used: how often each name is read in the whole function
-    """
-    inside, after = _used(node), _used(new)
-    lost = [name for name, times in inside.items() if times == used[name] and name not in after]
-    return any(name in family.trees or name in names.computed for name in lost)
 
 
 def _key(node):

@@ -15,6 +15,7 @@ KINDS = {
     "operator": "The operator here is wrong.",
     "comparison": "The comparison here is wrong.",
     "order": "The order of the parts is wrong here.",
+    "brackets": "The brackets are in the wrong place here.",
     "number": "This number is wrong.",
     "flag": "This True or False is the wrong way around.",
     "axis": "The axis here is wrong.",
@@ -119,7 +120,8 @@ def edits_of(tree, without=()):
             for kind, new in group(node, parent, field, names):
                 if is_size and kind == "name":
                     continue
-                edit = Edit(kind, number, node, parent, field, index, new)
+                is_whole = number == 3 and isinstance(parent, ast.Assign | ast.AugAssign | ast.Return)
+                edit = Edit(kind, 1.8 if is_whole else number, node, parent, field, index, new)
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)
                 yield edit
@@ -197,7 +199,7 @@ def _small(node, parent, field, names):
         yield from _calls(node, names)
         if len(node.args) == 1 and isinstance(node.args[0], ast.BinOp):  # f(a + b) as f(a) + b
             a = node.args[0]
-            yield "order", ast.BinOp(ast.Call(node.func, [a.left], node.keywords), a.op, a.right)
+            yield "brackets", ast.BinOp(ast.Call(node.func, [a.left], node.keywords), a.op, a.right)
     if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
         for i, j in combinations(range(len(node.value.elts)), 2):
             parts = list(node.value.elts)
@@ -223,13 +225,13 @@ def _rebracketed(node):
     """a · b − c as a · (b − c) and back, f(a) + b as f(a + b)."""
     a, c = node.left, node.right
     if isinstance(a, ast.Call) and len(a.args) == 1:
-        yield "order", ast.Call(a.func, [ast.BinOp(a.args[0], node.op, c)], a.keywords)
+        yield "brackets", ast.Call(a.func, [ast.BinOp(a.args[0], node.op, c)], a.keywords)
     if isinstance(node.op, ast.Add | ast.Sub) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult | ast.Div):
-        yield "order", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
+        yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
     if isinstance(node.op, ast.Mult | ast.Div) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Add | ast.Sub):
-        yield "order", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
+        yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
     if isinstance(node.op, ast.Mult) and isinstance(c, ast.BinOp) and isinstance(c.op, ast.Add | ast.Sub):
-        yield "order", ast.BinOp(ast.BinOp(a, node.op, c.left), c.op, c.right)
+        yield "brackets", ast.BinOp(ast.BinOp(a, node.op, c.left), c.op, c.right)
 
 
 def _assignments(node, target, names):
@@ -298,6 +300,8 @@ def _calls(node, names):
             "missing argument",
             ast.Call(ast.Attribute(node, "astype", ast.Load()), [ast.Name("dtype", ast.Load())], []),
         )
+    if function in ("sorted", "min", "max") and "key" not in given and len(node.args) == 1 and isinstance(node.args[0], ast.Name):
+        yield "missing argument", with_keywords(key=ast.Attribute(node.args[0], "get", ast.Load()))
     for i, j in combinations(range(len(node.args)), 2):
         parts = list(node.args)
         parts[i], parts[j] = parts[j], parts[i]

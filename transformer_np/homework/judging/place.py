@@ -13,15 +13,14 @@ from .compare import close
 from .edits import KINDS, edits_of
 from .family import NUDGE, Family
 from .ignored import arrays_of
-from .judge import Finding
+from .judge import NUMBERS_OF_A_CALL, Finding
 
 MOST_EDITS = 750
-WORK = 600_000  # calls that the interpreter counts, in all edited answers together
+WORK = 750_000  # calls that the interpreter counts, in all edited answers together
 OF_AN_EDIT = 400  # as many calls take as long as making it, beside one for each node of the code
 MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
 LARGE = 5000  # numbers in the arguments of a case
-NUMBERS_OF_A_CALL = 10  # as many numbers in the arguments take as long as a call
 
 
 @dataclass(frozen=True)
@@ -157,6 +156,7 @@ class _Search:
             else:
                 if first.right:
                     return True
+            self.left -= self._of_a_case * len(self.numbers)
             now = [
                 self._finding(answer, steps, n) if n in self.numbers else self.found[n] for n in range(len(self.found))
             ]

@@ -5,7 +5,14 @@ import numpy as np
 from ... import decoding
 from ..exercise import Case, Exercise, Result, extended
 from ..notes import sections
-from .scripted import MARGIN, as_array, log_probs, scripted_model, sources
+from .scripted import (
+    MARGIN,
+    as_array,
+    log_probs,
+    next_logits,  # noqa: F401 - for a mistake
+    scripted_model,
+    sources,
+)
 
 MISTAKES = sections(__file__)
 

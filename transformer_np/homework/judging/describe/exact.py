@@ -19,6 +19,8 @@ from .draw import (
 )
 from .factors import names_of
 
+MOST_PLACES = 4  # of a shift
+
 
 def nothing_but_one_number(draw):
     if draw.actual.size < 2:
@@ -156,7 +158,7 @@ def other_order_along_an_axis(draw):
             continue
         if same(actual, np.flip(expected, axis)):
             yield Description(f"reversed along {letter}", f"{draw.name} is in reverse order along {letter}.")
-        for places in range(1, n):
+        for places in range(1, min(n, MOST_PLACES + 1)):
             for k in (places, -places):
                 how = f"{'forward' if k > 0 else 'backward'} along {letter} by {count_of_places(abs(k))}"
                 if same(actual, np.roll(expected, k, axis)):
