@@ -27,12 +27,12 @@ _TAP, GIVEN = "_tapped", "_given_"
 _CHANGES = ("np.square(x)", "np.sqrt(x)", "-x", "1 / x", "~x", "1 - x")  # of a student's variable
 
 
-def with_borrowed(edits, trials, family, number, any_shape, without=()):
+def with_borrowed(edits, trials, family, number, any_shape, may_be_wrong, without=()):
     """The edits and those that put an expression of the right answer in place of one of the student's, or beside it.
     A sign is only changed where the right answer has the other sign: a rotation turned back has no wrong sign.
 
     number: of a case that fails; any_shape: whether a shape may be what is wrong
-    without: the names of methods that stay as they are
+    may_be_wrong: whether the mistake can be in a node; without: the names of methods that stay as they are
     """
     given = Family(trials.exercise.variant(), of_student=False)
     if not given.trees:
@@ -46,7 +46,7 @@ def with_borrowed(edits, trials, family, number, any_shape, without=()):
     for tree in family.trees.values():
         names, alike, used = Names(tree), {}, _used(tree)
         for parent, field, index, node, is_size in places(tree, without):
-            if (is_size and not any_shape) or not _is_replaceable(node, parent, field):
+            if (is_size and not any_shape) or not _is_replaceable(node, parent, field) or not may_be_wrong(node):
                 continue
             if is_named_result(node, parent, names):
                 continue

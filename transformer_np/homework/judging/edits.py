@@ -30,7 +30,7 @@ KINDS = {
     "writes into its input": "This writes into an array that the caller still needs.",
     "extra part": "There is a part too many here: a term, a factor or a function.",
     "extra line": "This line is one too many.",
-    "missing function": "Something is missing around this: a function such as a root, or `1 − …`.",
+    "missing function": "Something is missing around this, such as a square, a root or `1 − …`.",
     "missing factor": "A factor is missing here, or a division.",
     "missing term": "A term is missing here: something must be added or subtracted.",
     "missing argument": "An argument is missing in this call.",
@@ -120,8 +120,10 @@ def edits_of(tree, without=()):
             for kind, new in group(node, parent, field, names):
                 if is_size and kind == "name":
                     continue
-                is_whole = number == 3 and isinstance(parent, ast.Assign | ast.AugAssign | ast.Return)
-                edit = Edit(kind, 1.8 if is_whole else number, node, parent, field, index, new)
+                order = number
+                if number == 3 and isinstance(parent, ast.Assign | ast.AugAssign | ast.Return):  # all of a statement
+                    order = 1.2 if isinstance(parent, ast.AugAssign) else 1.8
+                edit = Edit(kind, order, node, parent, field, index, new)
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)
                 yield edit
@@ -300,7 +302,12 @@ def _calls(node, names):
             "missing argument",
             ast.Call(ast.Attribute(node, "astype", ast.Load()), [ast.Name("dtype", ast.Load())], []),
         )
-    if function in ("sorted", "min", "max") and "key" not in given and len(node.args) == 1 and isinstance(node.args[0], ast.Name):
+    if (
+        function in ("sorted", "min", "max")
+        and "key" not in given
+        and len(node.args) == 1
+        and isinstance(node.args[0], ast.Name)
+    ):
         yield "missing argument", with_keywords(key=ast.Attribute(node.args[0], "get", ast.Load()))
     for i, j in combinations(range(len(node.args)), 2):
         parts = list(node.args)

@@ -43,7 +43,9 @@ class Evidence:
     def _agrees(self, mistakes, i, number):
         finding, (variant, _) = self.found[number], self._try(mistakes, number)
         if finding.results is None or variant is None:
-            return finding.results is None and variant is None and self._fails_like(number, self._try(mistakes, number)[1])
+            return (
+                finding.results is None and variant is None and self._fails_like(number, self._try(mistakes, number)[1])
+            )
         key = frozenset(mistakes), i, number
         if key not in self.agreed:
             self.agreed[key] = close(finding.results[i], variant[i])
@@ -70,6 +72,11 @@ class Evidence:
             for i in results
             if self.found[number].wrong is not None and i not in self.found[number].wrong
         )
+
+    def _has_shapes(self, mistakes, label):
+        """Whether mistakes give results of the student's shapes in a case."""
+        pairs = [(self._try(mistakes, n)[0], self.found[n].results) for n in self.labels[label]]
+        return all([a.shape for a in ours] == [b.shape for b in theirs] for ours, theirs in pairs if ours and theirs)
 
     def _covered(self, mistakes, i):
         """The labels of the failing cases in which the mistakes explain result i."""

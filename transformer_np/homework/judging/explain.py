@@ -29,7 +29,7 @@ from .compare import close, wrong_structure
 from .describe import describe_exactly, describe_roughly
 from .example import smallest_call
 from .patterns import patterns_for
-from .truth import Gate, Said
+from .truth import Gate, Said, cases_of
 
 MOST_PAIR_TRIALS = 300  # a trial is one variant on one case, and takes 0.1 to 4 ms
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
@@ -307,11 +307,14 @@ class _Search(Gate):
                 break
             if name in reason.mistakes or not self._fits(both, i, self.failing[i][0]):
                 continue
-            now = [label for label in left if self._fits(both, i, label) and self._spares(both, label)]
+            now = [
+                label for label in left
+                if self._fits(both, i, label) and self._spares(both, label) and self._has_shapes(both, label)
+            ]  # fmt: skip
             if len(now) > len(covered):
                 best, covered = name, now
         if best and best not in self.names:
-            self._say(best, self.mistakes[best], " and with ".join(covered), led=True)
+            self._say(best, self.mistakes[best], cases_of(covered), led=True)
         return [label for label in left if label not in covered]
 
     def _crash_comes_first(self):
@@ -362,7 +365,7 @@ class _Search(Gate):
                 break
             chosen.append(best)
             led = here if len(here) < len(labels) else [""]
-            self._say(best, self.mistakes[best], " and with ".join(led), led=all(led))
+            self._say(best, self.mistakes[best], cases_of(led), led=all(led))
             left = [label for label in left if not self._is_explained_by_some(chosen, label)]
         return not left and not self.contradicted()
 

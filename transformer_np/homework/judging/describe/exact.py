@@ -95,7 +95,8 @@ def _in_words(name):
     letters = "".join(c for c in name if c.isalpha())
     if name.startswith("1/") and "√" not in name and " " not in name and letters:
         sizes = name[2:].strip("()").split("·")
-        return f" Is there an extra division by {listed(sizes)}, or a mean instead of a sum?"
+        mean = ", or a mean instead of a sum" if letters.isupper() else f", or is a factor {listed(sizes)} missing"
+        return f" Is there an extra division by {listed(sizes)}{mean}?"
     if "/" not in name and "√" not in name and " " not in name and "²" not in name and letters.isupper():
         return f" Is a division by {listed(name.split('·'))} missing, or a sum used instead of a mean?"
     return ""
