@@ -33,8 +33,8 @@ from .truth import Gate, Said, cases_of
 
 MOST_PAIR_TRIALS = 300  # a trial is one variant on one case, and takes 0.1 to 4 ms
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
-ENOUGH = 1000
-WORK = 1_200_000  # calls that the interpreter counts in either of them
+ENOUGH, MANY = 200, 1000
+WORK = 1_600_000  # calls that the interpreter counts in either of them
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
 
@@ -102,7 +102,8 @@ class _Search(Gate):
     def __init__(self, trials, found, without=(), place=None):
         super().__init__(trials, found, without)
         self.place, self.without = place, without
-        self.is_cheap = trials.most(ENOUGH, WORK) >= ENOUGH  # to try everything
+        possible = trials.most(MANY, WORK)
+        self.is_cheap, self.is_very_cheap = possible >= ENOUGH, possible >= MANY  # to try everything
         self.said = []
         self.open_results = sorted(self.failing)
         self.reasons = {}  # {result: _Reason}
@@ -152,7 +153,7 @@ class _Search(Gate):
                 return
         if self._open() and (not self.place or self.place.also):  # one edit is enough: there are no two mistakes
             self._by_known_mistakes(self._pairs())
-            for i in self._open() if self.is_cheap else ():
+            for i in self._open() if self.is_very_cheap else ():
                 self._by_mistake_and_change(i)
         for i in self._open():
             description = describe_roughly(self._draws(i, self.failing[i][0]))
