@@ -48,7 +48,7 @@ def with_borrowed(edits, trials, family, number, any_shape, may_be_wrong, withou
         for parent, field, index, node, is_size in places(tree, without):
             if (is_size and not any_shape) or not _is_replaceable(node, parent, field) or not may_be_wrong(node):
                 continue
-            if is_named_result(node, parent, names):
+            if is_named_result(node, parent, names) or (isinstance(node, ast.Name) and isinstance(parent, ast.Return)):
                 continue
             known, before = names.at(node), own.of.get(node)
             before = [node.value] if isinstance(node, ast.Constant) else before
@@ -66,6 +66,8 @@ def with_borrowed(edits, trials, family, number, any_shape, may_be_wrong, withou
                 if made[key] is None:
                     continue
                 for what, whole in _combined(kind, node, made[key], before, right.of[other]):
+                    if what != "expression" and isinstance(parent, ast.Compare):
+                        continue  # such as an infinite number over itself, which only dodges a case
                     written = ast.unparse(whole)
                     if written in seen or (lost and not set(lost) <= set(_used(whole))):
                         continue  # a variable, or a function of the student's file, would be left unused

@@ -173,7 +173,8 @@ def _small(node, parent, field, names):
             new = ast.BinOp(read, node.op, node.value)
             yield "writes into its input", ast.Assign([node.target], new)
         for operator in _SWAPS.get(type(node.op), ()):
-            yield "operator", ast.AugAssign(node.target, operator(), node.value)
+            if not (operator is ast.Mult and getattr(node.value, "value", None) == 1):  # that is an extra line
+                yield "operator", ast.AugAssign(node.target, operator(), node.value)
         yield "added", ast.Assign([node.target], node.value)
         if isinstance(node.target, ast.Subscript) and isinstance(node.op, ast.Add):
             added = ast.Call(expression("np.add.at"), [node.target.value, node.target.slice, node.value], [])
@@ -412,6 +413,8 @@ def _missing(node, parent, field, names):
     inner = isinstance(parent, ast.BinOp) and isinstance(node, ast.Name | ast.Attribute)
     for name in names.at(node):
         other = ast.Name(name, ast.Load())
+        if isinstance(parent, ast.AugAssign):
+            yield "missing factor", ast.BinOp(node, ast.Mult(), ast.UnaryOp(ast.Invert(), other))
         yield "missing factor", ast.BinOp(node, ast.Mult(), other)
         yield "missing factor", ast.BinOp(node, ast.Div(), other)
         if not inner or isinstance(parent.op, ast.Mult | ast.Div | ast.MatMult | ast.Pow):
