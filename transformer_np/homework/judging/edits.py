@@ -257,7 +257,7 @@ def _numbers(node, parent):
             yield "flag", ast.Constant(not value)
     elif isinstance(value, int):
         for other in (value + 1, value - 1, -value, 2 * value, 1 - value, -1 - value):
-            if other != value:
+            if other != value and (other or not isinstance(parent, ast.AugAssign)):  # += 0 is an extra line
                 yield "number", ast.Constant(other)
         if value > 2:
             yield "number", ast.Constant(value / 2)
@@ -413,8 +413,6 @@ def _missing(node, parent, field, names):
     inner = isinstance(parent, ast.BinOp) and isinstance(node, ast.Name | ast.Attribute)
     for name in names.at(node):
         other = ast.Name(name, ast.Load())
-        if isinstance(parent, ast.AugAssign):
-            yield "missing factor", ast.BinOp(node, ast.Mult(), ast.UnaryOp(ast.Invert(), other))
         yield "missing factor", ast.BinOp(node, ast.Mult(), other)
         yield "missing factor", ast.BinOp(node, ast.Div(), other)
         if not inner or isinstance(parent.op, ast.Mult | ast.Div | ast.MatMult | ast.Pow):
