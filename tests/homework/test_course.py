@@ -287,14 +287,14 @@ def test_every_format_has_core_and_extended_points():
 
 def test_the_overview_counts_who_is_right_and_which_mistakes_are_made():
     course = parse_course('exercises = ["softmax"]')
-    wrong = Verdict("softmax", "wrong value", "", "no exponential", share=0.2)
+    wrong = Verdict("softmax", "wrong value", "", "the sigmoid", share=0.2)
     of = [Grade("", {"softmax": verdict}) for verdict in (RIGHT, FOR_LECTURE, wrong, wrong)]
     text = overview(of, course, "")
-    assert "| softmax | 1 | 1 | 2 | 0 | no exponential (2) |" in text
-    assert "| 2 | softmax | no exponential | The numbers themselves are divided by their sum" in text
+    assert "| softmax | 1 | 1 | 2 | 0 | the sigmoid (2) |" in text
+    assert "| 2 | softmax | the sigmoid | This is the sigmoid of every number by itself" in text
     (result,) = class_results(of, course)
     assert result.states == {"right": 1, "right for the lecture": 1, "wrong": 2, "not started": 0}
-    assert result.mistakes == {"no exponential": 2}
+    assert result.mistakes == {"the sigmoid": 2}
 
 
 @pytest.mark.long

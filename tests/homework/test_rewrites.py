@@ -394,8 +394,9 @@ def row_after_row(ids, block_size, batch_size, rng):
 
 @rewrite("AdamW")
 class AdamWOfArrays:
-    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None):
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None, rates=None):
         self.parameters, self.decays = parameters, decays or (lambda parameter: True)
+        self.rates = rates or (lambda parameter: 1.0)
         self.lr, self.betas, self.eps, self.weight_decay, self.t = lr, betas, eps, weight_decay, 0
         self.m = [0.0 for _ in parameters]
         self.v = [0.0 for _ in parameters]
@@ -408,11 +409,12 @@ class AdamWOfArrays:
         self.t += 1
         b1, b2 = self.betas
         for i, p in enumerate(self.parameters):
-            kept = 1 - self.lr * self.weight_decay if self.decays(p) else 1
+            lr = self.lr * self.rates(p)
+            kept = 1 - lr * self.weight_decay if self.decays(p) else 1
             self.m[i] = b1 * self.m[i] + (1 - b1) * p.grad
             self.v[i] = b2 * self.v[i] + (1 - b2) * p.grad**2
             m, v = self.m[i] / (1 - b1**self.t), self.v[i] / (1 - b2**self.t)
-            p.data = kept * p.data - self.lr * m / (np.sqrt(v) + self.eps)
+            p.data = kept * p.data - lr * m / (np.sqrt(v) + self.eps)
 
 
 @rewrite("Optimizer")

@@ -15,9 +15,9 @@ from transformer_np.homework.judging.describe import shapes
 from transformer_np.homework.judging.judge import Trials, judge
 
 PAIRS = {
-    "layer_norm_backward": ("dgamma with γ", "mean(dx̂) missing"),
-    "feed_forward_backward": ("db1 and db2 exchanged", "bias gradient of zeros"),
-    "gated_feed_forward": ("sum for product", "W₁ᵀ for W₂"),
+    "layer_norm_backward": ("dgamma of x − μ", "mean(dx̂) missing"),
+    "feed_forward_backward": ("mask from the gradient", "bias gradient of zeros"),
+    "gated_feed_forward": ("gate after the GELU", "W₁ᵀ for W₂"),
 }
 
 

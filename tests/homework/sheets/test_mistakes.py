@@ -1,6 +1,6 @@
 """The exercises: complete, in order, and every mistake recognised as itself.
 
-Some 2,800 mistakes are tried before a release. Of these the long run tries one in 3 and the default run one in 100,
+Some 2,000 mistakes are tried before a release. Of these the long run tries one in 3 and the default run one in 100,
 chosen by a hash of the names.
 """
 

@@ -23,7 +23,7 @@ from ..exercise import call
 _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
 _NOT_THE_STUDENT = tuple(f"{folder}{os.sep}" for folder in (_LIBRARY, *_PACKAGES, sysconfig.get_path("stdlib")))
-_NOT_THE_STUDENT += ("<frozen ", "<__array_function__")
+_NOT_THE_STUDENT += ("<frozen ", "<__array_function__", "<shapes of ")
 USUAL_CALLS = 400
 MOST_TEXT = 10_000  # characters of an exception's message, and of its lines
 files_of_the_teacher = set()  # with exercises

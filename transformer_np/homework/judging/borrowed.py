@@ -27,12 +27,12 @@ _TAP, GIVEN = "_tapped", "_given_"
 _CHANGES = ("np.square(x)", "np.sqrt(x)", "-x", "1 / x", "~x", "1 - x")  # of a student's variable
 
 
-def with_borrowed(edits, trials, family, number, any_shape, without=()):
+def with_borrowed(edits, trials, family, number, any_shape, may_be_wrong, without=()):
     """The edits and those that put an expression of the right answer in place of one of the student's, or beside it.
     A sign is only changed where the right answer has the other sign: a rotation turned back has no wrong sign.
 
     number: of a case that fails; any_shape: whether a shape may be what is wrong
-    without: the names of methods that stay as they are
+    may_be_wrong: whether the mistake can be in a node; without: the names of methods that stay as they are
     """
     given = Family(trials.exercise.variant(), of_student=False)
     if not given.trees:
@@ -46,14 +46,16 @@ def with_borrowed(edits, trials, family, number, any_shape, without=()):
     for tree in family.trees.values():
         names, alike, used = Names(tree), {}, _used(tree)
         for parent, field, index, node, is_size in places(tree, without):
-            if (is_size and not any_shape) or not _is_replaceable(node, parent, field):
+            if (is_size and not any_shape) or not _is_replaceable(node, parent, field) or not may_be_wrong(node):
                 continue
-            if is_named_result(node, parent, names):
+            if is_named_result(node, parent, names) or (isinstance(node, ast.Name) and isinstance(parent, ast.Return)):
                 continue
             known, before = names.at(node), own.of.get(node)
             before = [node.value] if isinstance(node, ast.Constant) else before
             loads, text = own.loads(tree, known), ast.unparse(node)
-            seen = {text}
+            seen, inside = {text}, _used(node)
+            lost = [name for name, times in inside.items() if times == used[name]]
+            lost = [name for name in lost if name in family.trees or name in names.computed]
             for other in right.expressions:
                 kind = _fits(before, right.of[other], any_shape)
                 if not kind:
@@ -64,9 +66,11 @@ def with_borrowed(edits, trials, family, number, any_shape, without=()):
                 if made[key] is None:
                     continue
                 for what, whole in _combined(kind, node, made[key], before, right.of[other]):
+                    if what != "expression" and isinstance(parent, ast.Compare):
+                        continue  # such as an infinite number over itself, which only dodges a case
                     written = ast.unparse(whole)
-                    if written in seen or _leaves_unused(family, names, used, node, whole):
-                        continue
+                    if written in seen or (lost and not set(lost) <= set(_used(whole))):
+                        continue  # a variable, or a function of the student's file, would be left unused
                     seen.add(written)
                     near = SequenceMatcher(None, text, written, autojunk=False).quick_ratio()
                     edit = Edit(
@@ -144,16 +148,6 @@ def _is_number(value):
 
 def _is_float(value):
     return _is_number(value) and np.asarray(value).dtype.kind == "f"
-
-
-def _leaves_unused(family, names, used, node, new):
-    """Whether a variable, or a function of the student's file, is no longer used if a node is replaced.
-
-    used: how often each name is read in the whole function
-    """
-    inside, after = _used(node), _used(new)
-    lost = [name for name, times in inside.items() if times == used[name] and name not in after]
-    return any(name in family.trees or name in names.computed for name in lost)
 
 
 def _key(node):

@@ -6,46 +6,45 @@ TOLERANCE = 1e-5  # relative to the array's largest number: an answer may use fl
 FLOOR = 1e-3  # stands for the largest number of an array of zeros
 
 
-def wrong_structure(exercise, case, output):
-    """A sentence on an output of the wrong kind, or None if the output can be compared."""
+def results_and_problem(exercise, case, output):
+    """The output as one array for each result, and None; or None, and a sentence on an output of the wrong kind."""
     results = exercise.results
     names = ", ".join(result.name for result in results)
     if exercise.view is not None:
         try:
             values = tuple(exercise.view(case, output))
         except (TypeError, ValueError, IndexError, KeyError, AttributeError):
-            return _must_return(names, output)
+            return None, _must_return(names, output)
     elif len(results) == 1:
         values = (output,)
     elif not isinstance(output, tuple | list) or len(output) != len(results):
-        return _must_return(f"{len(results)} values ({names})", output)
+        return None, _must_return(f"{len(results)} values ({names})", output)
     else:
         values = output
-    if len(values) != len(results):
-        return _must_return(names, output)
+    if len(values) != len(results) or output is None:
+        return None, _must_return(names, output)
     for result, value in zip(results, values, strict=True):
-        if output is None:
-            return _must_return(names, output)
         if value is None or value is ...:
-            return f"It must return {names}, but {result.name} is {value}."
+            return None, f"It must return {names}, but {result.name} is {value}."
         if isinstance(value, tuple | list) or np.ma.is_masked(value) or _array(value).dtype.kind not in "biuf":
-            return f"{result.name} must be an array of numbers, got {_kind(value)}."
-    return None
+            return None, f"{result.name} must be an array of numbers, got {_kind(value)}."
+    return [_array(value) for value in values], None
+
+
+def wrong_structure(exercise, case, output):
+    """A sentence on an output of the wrong kind, or None if the output can be compared."""
+    return results_and_problem(exercise, case, output)[1]
+
+
+def as_results(exercise, case, output):
+    """The output as one array for each result; only for an output without wrong_structure."""
+    return results_and_problem(exercise, case, output)[0]
 
 
 def _must_return(wanted, output):
     if output is None:
         return f"It must return {wanted}, but it returned None. Is there a `return`?"
     return f"It must return {wanted}, got {_kind(output)}."
-
-
-def as_results(exercise, case, output):
-    """The output as one array for each result; only for an output without wrong_structure."""
-    if exercise.view is not None:
-        output = exercise.view(case, output)
-    elif len(exercise.results) == 1:
-        output = (output,)
-    return [_array(value) for value in output]
 
 
 def close(actual, expected):

@@ -15,6 +15,7 @@ KINDS = {
     "operator": "The operator here is wrong.",
     "comparison": "The comparison here is wrong.",
     "order": "The order of the parts is wrong here.",
+    "brackets": "The brackets are in the wrong place here.",
     "number": "This number is wrong.",
     "flag": "This True or False is the wrong way around.",
     "axis": "The axis here is wrong.",
@@ -29,7 +30,7 @@ KINDS = {
     "writes into its input": "This writes into an array that the caller still needs.",
     "extra part": "There is a part too many here: a term, a factor or a function.",
     "extra line": "This line is one too many.",
-    "missing function": "Something is missing around this: a function such as a root, or `1 − …`.",
+    "missing function": "Something is missing around this, such as a square, a root or `1 − …`.",
     "missing factor": "A factor is missing here, or a division.",
     "missing term": "A term is missing here: something must be added or subtracted.",
     "missing argument": "An argument is missing in this call.",
@@ -119,7 +120,10 @@ def edits_of(tree, without=()):
             for kind, new in group(node, parent, field, names):
                 if is_size and kind == "name":
                     continue
-                edit = Edit(kind, number, node, parent, field, index, new)
+                order = number
+                if number == 3 and isinstance(parent, ast.Assign | ast.AugAssign | ast.Return):  # all of a statement
+                    order = 1.2 if isinstance(parent, ast.AugAssign) else 1.8
+                edit = Edit(kind, order, node, parent, field, index, new)
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)
                 yield edit
@@ -169,7 +173,8 @@ def _small(node, parent, field, names):
             new = ast.BinOp(read, node.op, node.value)
             yield "writes into its input", ast.Assign([node.target], new)
         for operator in _SWAPS.get(type(node.op), ()):
-            yield "operator", ast.AugAssign(node.target, operator(), node.value)
+            if not (operator is ast.Mult and getattr(node.value, "value", None) == 1):  # that is an extra line
+                yield "operator", ast.AugAssign(node.target, operator(), node.value)
         yield "added", ast.Assign([node.target], node.value)
         if isinstance(node.target, ast.Subscript) and isinstance(node.op, ast.Add):
             added = ast.Call(expression("np.add.at"), [node.target.value, node.target.slice, node.value], [])
@@ -197,7 +202,7 @@ def _small(node, parent, field, names):
         yield from _calls(node, names)
         if len(node.args) == 1 and isinstance(node.args[0], ast.BinOp):  # f(a + b) as f(a) + b
             a = node.args[0]
-            yield "order", ast.BinOp(ast.Call(node.func, [a.left], node.keywords), a.op, a.right)
+            yield "brackets", ast.BinOp(ast.Call(node.func, [a.left], node.keywords), a.op, a.right)
     if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
         for i, j in combinations(range(len(node.value.elts)), 2):
             parts = list(node.value.elts)
@@ -223,13 +228,13 @@ def _rebracketed(node):
     """a · b − c as a · (b − c) and back, f(a) + b as f(a + b)."""
     a, c = node.left, node.right
     if isinstance(a, ast.Call) and len(a.args) == 1:
-        yield "order", ast.Call(a.func, [ast.BinOp(a.args[0], node.op, c)], a.keywords)
+        yield "brackets", ast.Call(a.func, [ast.BinOp(a.args[0], node.op, c)], a.keywords)
     if isinstance(node.op, ast.Add | ast.Sub) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult | ast.Div):
-        yield "order", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
+        yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
     if isinstance(node.op, ast.Mult | ast.Div) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Add | ast.Sub):
-        yield "order", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
+        yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
     if isinstance(node.op, ast.Mult) and isinstance(c, ast.BinOp) and isinstance(c.op, ast.Add | ast.Sub):
-        yield "order", ast.BinOp(ast.BinOp(a, node.op, c.left), c.op, c.right)
+        yield "brackets", ast.BinOp(ast.BinOp(a, node.op, c.left), c.op, c.right)
 
 
 def _assignments(node, target, names):
@@ -252,7 +257,7 @@ def _numbers(node, parent):
             yield "flag", ast.Constant(not value)
     elif isinstance(value, int):
         for other in (value + 1, value - 1, -value, 2 * value, 1 - value, -1 - value):
-            if other != value:
+            if other != value and (other or not isinstance(parent, ast.AugAssign)):  # += 0 is an extra line
                 yield "number", ast.Constant(other)
         if value > 2:
             yield "number", ast.Constant(value / 2)
@@ -298,6 +303,13 @@ def _calls(node, names):
             "missing argument",
             ast.Call(ast.Attribute(node, "astype", ast.Load()), [ast.Name("dtype", ast.Load())], []),
         )
+    if (
+        function in ("sorted", "min", "max")
+        and "key" not in given
+        and len(node.args) == 1
+        and isinstance(node.args[0], ast.Name)
+    ):
+        yield "missing argument", with_keywords(key=ast.Attribute(node.args[0], "get", ast.Load()))
     for i, j in combinations(range(len(node.args)), 2):
         parts = list(node.args)
         parts[i], parts[j] = parts[j], parts[i]

@@ -43,11 +43,20 @@ class Evidence:
     def _agrees(self, mistakes, i, number):
         finding, (variant, _) = self.found[number], self._try(mistakes, number)
         if finding.results is None or variant is None:
-            return finding.results is None and variant is None
+            return (
+                finding.results is None and variant is None and self._fails_like(number, self._try(mistakes, number)[1])
+            )
         key = frozenset(mistakes), i, number
         if key not in self.agreed:
             self.agreed[key] = close(finding.results[i], variant[i])
         return self.agreed[key]
+
+    def _fails_like(self, number, tried):
+        """Whether an answer without results raises the exception, or returns the kind of value, of another attempt."""
+        finding, ours, theirs = self.found[number], self.found[number].tried.crash, tried.crash
+        if ours and theirs:
+            return ours.kind == theirs.kind
+        return not ours and not theirs and _form(finding.tried.output) == _form(tried.output)
 
     def _fits(self, mistakes, i, label):
         """Whether the mistakes give the student's numbers in every draw of a case."""
@@ -64,14 +73,23 @@ class Evidence:
             if self.found[number].wrong is not None and i not in self.found[number].wrong
         )
 
+    def _has_shapes(self, mistakes, label):
+        """Whether mistakes give results of the student's shapes in a case."""
+        pairs = [(self._try(mistakes, n)[0], self.found[n].results) for n in self.labels[label]]
+        return all([a.shape for a in ours] == [b.shape for b in theirs] for ours, theirs in pairs if ours and theirs)
+
     def _covered(self, mistakes, i):
         """The labels of the failing cases in which the mistakes explain result i."""
         return [label for label in self.failing[i] if self._fits(mistakes, i, label)]
 
-    def _is_complete(self, mistakes):
-        """Whether the mistakes give the same results as the answer, in every case."""
+    def _is_complete(self, mistakes, of_results=False):
+        """Whether the mistakes give the same results as the answer, in every case.
+
+        of_results: in every case in which the answer returns some
+        """
+        numbers = [n for n, finding in enumerate(self.found) if finding.results is not None or not of_results]
         results = range(len(self.found[0].expected))
-        return all(self._agrees(mistakes, i, number) for number in range(len(self.found)) for i in results)
+        return bool(numbers) and all(self._agrees(mistakes, i, number) for number in numbers for i in results)
 
     def _agreement(self, mistakes):
         results = range(len(self.found[0].expected))
@@ -126,3 +144,9 @@ class Evidence:
     def _against(self, variant, i, number):
         """Result i next to that of a variant."""
         return replace(self.found[number].draw(i), expected=variant[i], inputs={}, others={}, earlier=())
+
+
+def _form(output):
+    """What an output is made of: the types and lengths of its parts."""
+    parts = tuple(map(_form, output)) if isinstance(output, list | tuple) else getattr(output, "shape", None)
+    return type(output), parts

@@ -28,13 +28,13 @@ import numpy as np
 from .compare import close, wrong_structure
 from .describe import describe_exactly, describe_roughly
 from .example import smallest_call
-from .patterns import pattern_for
-from .truth import Gate, Said
+from .patterns import patterns_for
+from .truth import Gate, Said, cases_of
 
-MOST_PAIR_TRIALS = 500  # a trial is one variant on one case, and takes 0.1 to 4 ms
-MOST_CASE_TRIALS = 400  # for the cases that the first explanation leaves open
-ENOUGH = 300
-WORK = 2_000_000  # calls that the interpreter counts in either of them
+MOST_PAIR_TRIALS = 300  # a trial is one variant on one case, and takes 0.1 to 4 ms
+MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
+ENOUGH, MANY = 200, 1000
+WORK = 1_600_000  # calls that the interpreter counts in either of them
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
 
@@ -49,12 +49,16 @@ def explain(trials, found, place=None):
         search = _explained(trials, found, place)
         search.keep_what_is_true()
         where = search.where()
-    if place and not search.names:
-        return None, [place.about], where
+        sure = any(said.name and said.sure for said in search.said)
+        if not sure and place and place.kind == "expression":
+            search.patterns = patterns_for(trials, found)
+    if search.patterns:
+        names, texts = zip(*search.patterns, strict=True)
+        return " and ".join(dict.fromkeys(names)), list(texts), where
+    if place:  # the line says more than the place of the largest error
+        texts = [str(said) for said in search.said if said.text and said.sure]
+        return (" and ".join(search.names) if sure else None) or None, texts or [place.about], where
     if not search.names:
-        pattern = pattern_for(trials, found)
-        if pattern:
-            return pattern[0], [pattern[1]], where
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):
             return None, [example], where
@@ -70,6 +74,8 @@ def _explained(trials, found, place):
             search.explain_crash()
             return search
         search.explain_results()
+        if search.patterns:
+            return search
         contradicted = search.contradicted()
         if not struck_out and search.is_cheap and (contradicted or search.is_incomplete):
             whole = _Search(trials, found, (), place)
@@ -95,16 +101,20 @@ def _without_numbers(text):
 class _Search(Gate):
     def __init__(self, trials, found, without=(), place=None):
         super().__init__(trials, found, without)
-        self.place = place
-        self.is_cheap = trials.most(MOST_PAIR_TRIALS, WORK) >= ENOUGH  # to try everything
+        self.place, self.without = place, without
+        possible = trials.most(MANY, WORK)
+        self.is_cheap, self.is_very_cheap = possible >= ENOUGH, possible >= MANY  # to try everything
         self.said = []
         self.open_results = sorted(self.failing)
         self.reasons = {}  # {result: _Reason}
+        self.patterns = []  # (name, text) of mistakes that nobody has listed
 
     def explain_results(self):
         self._explain_open()
         self._open_independent()
         self._explain_open()
+        if self.patterns:
+            return
         allowed = len(self.tried) + self.trials.most(MOST_CASE_TRIALS, WORK)
         for i in self.failing:
             self._other_cases(i, allowed)
@@ -137,9 +147,13 @@ class _Search(Gate):
             description = describe_exactly(self._draws(i, self.failing[i][0]))
             if description:
                 self._give(i, _Reason(description=description.name), description.text)
+        if self._open() and not self.place and not self.without:
+            self.patterns = self.patterns or patterns_for(self.trials, self.found)
+            if self.patterns:
+                return
         if self._open() and (not self.place or self.place.also):  # one edit is enough: there are no two mistakes
             self._by_known_mistakes(self._pairs())
-            for i in self._open() if self.is_cheap else ():
+            for i in self._open() if self.is_very_cheap else ():
                 self._by_mistake_and_change(i)
         for i in self._open():
             description = describe_roughly(self._draws(i, self.failing[i][0]))
@@ -294,11 +308,14 @@ class _Search(Gate):
                 break
             if name in reason.mistakes or not self._fits(both, i, self.failing[i][0]):
                 continue
-            now = [label for label in left if self._fits(both, i, label) and self._spares(both, label)]
+            now = [
+                label for label in left
+                if self._fits(both, i, label) and self._spares(both, label) and self._has_shapes(both, label)
+            ]  # fmt: skip
             if len(now) > len(covered):
                 best, covered = name, now
         if best and best not in self.names:
-            self._say(best, self.mistakes[best], " and with ".join(covered), led=True)
+            self._say(best, self.mistakes[best], cases_of(covered), led=True)
         return [label for label in left if label not in covered]
 
     def _crash_comes_first(self):
@@ -349,7 +366,7 @@ class _Search(Gate):
                 break
             chosen.append(best)
             led = here if len(here) < len(labels) else [""]
-            self._say(best, self.mistakes[best], " and with ".join(led), led=all(led))
+            self._say(best, self.mistakes[best], cases_of(led), led=all(led))
             left = [label for label in left if not self._is_explained_by_some(chosen, label)]
         return not left and not self.contradicted()
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..exercise import call
 from .attempt import RULES, argument_names, attempt, calls_in
-from .compare import as_results, close, wrong_structure
+from .compare import close, results_and_problem, wrong_structure
 from .describe import Draw, about_crash, about_structure
 from .describe.draw import listed
 from .explain import MOST_TEXTS, explain
@@ -20,6 +20,7 @@ CHANGED = "changes its input"
 OTHER_DTYPE = "another dtype"
 SHARED = "copy or view"
 NOT_REFUSED = "does not raise the exception"
+NUMBERS_OF_A_CALL = 10  # as many numbers in the arguments take as long as a call
 WIDTH = 100  # of a message; the student's own lines are not wrapped
 
 
@@ -89,7 +90,9 @@ class Trials:
 
     @cached_property
     def _calls(self):
-        return calls_in(lambda: attempt(self.exercise, self.exercise.reference, self.cases[0]))
+        case = self.cases[0]
+        numbers = sum(array.size for array in arrays_of(case))
+        return calls_in(lambda: attempt(self.exercise, self.exercise.reference, case)) + numbers // NUMBERS_OF_A_CALL
 
     @cached_property
     def ignored(self):
@@ -114,9 +117,7 @@ class Trials:
 
     def results(self, case, tried):
         """The attempt's output as one array for each result, or None if it has no such output."""
-        if tried.crash or wrong_structure(self.exercise, case, tried.output):
-            return None
-        return as_results(self.exercise, case, tried.output)
+        return None if tried.crash else results_and_problem(self.exercise, case, tried.output)[0]
 
 
 def _with_other_numbers(case):

@@ -10,43 +10,60 @@ from .family import Family
 
 MOST_EDITS = 500
 WORK = 300_000  # calls that the interpreter counts, in all edited answers together
-_KINDS = ("operator", "comparison", "order", "number", "flag", "axis", "name", "function", "transpose", "sign",
-          "inverted", "overwritten", "extra part", "extra line", "order of results", "missing index")  # fmt: skip
+_KINDS = ("operator", "comparison", "order", "brackets", "number", "flag", "axis", "name", "function", "transpose",
+          "sign", "inverted", "overwritten", "extra part", "extra line", "order of results", "missing index",
+          "missing function", "missing factor", "missing term")  # fmt: skip
 MOST_LETTERS = 60  # of a piece of code in a text
 
 
-def pattern_for(trials, found):
-    """The name and the text of an edit that makes the right answer return what the student's returns, in every case;
-    None if there is none among those tried."""
+def patterns_for(trials, found):
+    """[(name, text)] of edits that make the right answer return what the student's returns: of one edit for all wrong
+    results, or of one for each; [] if those tried do not explain every number."""
     mistakes = trials.exercise.mistakes
     family = Family(mistakes.answer, of_student=False) if isinstance(mistakes, Mistakes) else None
-    if family is None or not family.trees:
-        return None
-    failed = [n for n, finding in enumerate(found) if finding.wrong]
-    order = failed + [n for n in range(len(found)) if n not in failed]
-    if not failed or any(finding.results is None for finding in found):
-        return None
+    wrong = {i for finding in found for i in finding.wrong or ()}
+    if family is None or not family.trees or not wrong or any(finding.results is None for finding in found):
+        return []
+    order = sorted(range(len(found)), key=lambda n: not found[n].wrong)
 
-    def is_same(answer, steps, number):
-        steps.begin()
-        results = trials.results(trials.cases[number], attempt(trials.exercise, answer, trials.cases[number]))
-        return results is not None and all(map(close, results, found[number].results))
+    def explained(answer, steps):
+        """The wrong results that an answer has in common with the student's, {} if it changes others."""
+        common = set(wrong)
+        for number in order:
+            steps.begin()
+            results = trials.results(trials.cases[number], attempt(trials.exercise, answer, trials.cases[number]))
+            if results is None:
+                return set()
+            finding = found[number]
+            for i, result in enumerate(results):
+                if not close(result, finding.results[i]):
+                    common.discard(i)
+                    if not close(result, finding.expected[i]):
+                        return set()
+            if not common:
+                return common
+        return common
 
-    left = trials.most(MOST_EDITS, WORK)
+    known = {}  # {wrong results: the first (name, text) that explains them}
     edits = (edit for tree in family.trees.values() for edit in edits_of(tree))
-    for edit in sorted((edit for edit in edits if edit.kind in _KINDS), key=lambda edit: edit.group):
-        left -= 1
-        if left < 0:
-            return None
+    edits = sorted((edit for edit in edits if edit.kind in _KINDS), key=lambda edit: edit.group)
+    for edit in edits[: trials.most(MOST_EDITS, WORK)]:
         edit.make()
         try:
             answer, steps = family.compiled()
-            fits = answer is not None and all(is_same(answer, steps, number) for number in order)
+            common = frozenset(explained(answer, steps) if answer is not None else ())
         finally:
             edit.undo()
-        if fits and (text := _text(edit)):
-            return edit.kind, text
-    return None
+        if common not in known and (text := common and _text(edit)):
+            known[common] = edit.kind, text
+            if common == wrong:
+                return [known[common]]
+    chosen = []
+    for common in sorted(known, key=len, reverse=True):
+        if common <= wrong:
+            chosen.append(known[common])
+            wrong -= common
+    return [] if wrong else chosen
 
 
 def _text(edit):
@@ -59,12 +76,12 @@ def _text(edit):
         what = "term" if sign else "factor" if isinstance(edit.node.op, ast.Mult) else "part"
         return old and part and f"The {what} `{sign if kept_left else ''}{part}` is missing in `{old}`."
     if edit.kind == "extra part":
-        return old and new and f"Your numbers are those of `{new}`, where it must be `{old}`."
+        return old and new and f"Your result is that of `{new}`, where `{old}` is needed."
     if edit.kind == "extra line":
         return old and f"The step `{old}` is missing."
     if edit.kind == "order of results":
         return "The results are returned in the wrong order."
-    return old and new and f"Your numbers are those of `{new}` instead of `{old}`."
+    return old and new and f"Your result is that of `{new}` instead of `{old}`."
 
 
 def _code(node):

@@ -13,15 +13,14 @@ from .compare import close
 from .edits import KINDS, edits_of
 from .family import NUDGE, Family
 from .ignored import arrays_of
-from .judge import Finding
+from .judge import NUMBERS_OF_A_CALL, Finding
 
 MOST_EDITS = 750
-WORK = 600_000  # calls that the interpreter counts, in all edited answers together
+WORK = 750_000  # calls that the interpreter counts, in all edited answers together
 OF_AN_EDIT = 400  # as many calls take as long as making it, beside one for each node of the code
 MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
 LARGE = 5000  # numbers in the arguments of a case
-NUMBERS_OF_A_CALL = 10  # as many numbers in the arguments take as long as a call
 
 
 @dataclass(frozen=True)
@@ -124,14 +123,20 @@ class _Search:
         finding = self.found[self._order[0]]
         lines, likely = _lines_of_crash(finding), self._likely_statements(finding)
 
+        def level_of(node):
+            line = getattr(node, "lineno", 0)
+            return min((level for (first, last), level in likely.items() if first <= line <= last), default=1)
+
         def unlikeliness(edit):
-            line = getattr(edit.node, "lineno", 0)
-            level = min((level for (first, last), level in likely.items() if first <= line <= last), default=1)
-            return line not in lines, edit.group + (level if level < 3 else 9)
+            level = level_of(edit.node)
+            return getattr(edit.node, "lineno", 0) not in lines, edit.group + (level if level < 3 else 9)
+
+        def may_be_wrong(node):
+            return level_of(node) < 3 or node.lineno in lines
 
         edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.given)]
         any_shape = finding.outcome in ("crashed", "wrong shape")
-        edits = with_borrowed(edits, self.trials, self.family, self._order[0], any_shape, self.given)
+        edits = with_borrowed(edits, self.trials, self.family, self._order[0], any_shape, may_be_wrong, self.given)
         for edit in sorted(edits, key=unlikeliness):
             if self.left <= 0:
                 return
@@ -157,6 +162,7 @@ class _Search:
             else:
                 if first.right:
                     return True
+            self.left -= self._of_a_case * len(self.numbers)
             now = [
                 self._finding(answer, steps, n) if n in self.numbers else self.found[n] for n in range(len(self.found))
             ]
@@ -210,7 +216,7 @@ class _Search:
                     level = 0 if moved == set(finding.wrong) else 1 if moved and moved < set(finding.wrong) else 3
                 lines = node.lineno, node.end_lineno
                 likely[lines] = min(level, likely.get(lines, 3))
-        return likely
+        return likely if any(level < 3 for level in likely.values()) else {}
 
     def _with_nudge(self, parent, index, number):
         """The results if a statement has a slightly different value; None if it cannot have one, or is not reached."""

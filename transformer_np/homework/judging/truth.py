@@ -49,7 +49,7 @@ class Gate(Evidence):
             self._is_explained_by_some(known, label) for label in self.labels
         )
         explained = explained or (known and self.trials.compatible(known) and self._is_complete(tuple(known)))
-        kept = [s for s in self.said if s not in claims or explained or self._is_complete((s.name,))]
+        kept = [s for s in self.said if s not in claims or explained or self._is_complete((s.name,), of_results=True)]
         if any(said.name for said in kept):
             kept = [
                 said for said in kept if said.name or said.led or said.sure

@@ -5,7 +5,7 @@ import numpy as np
 from ... import training
 from ...module import Parameter
 from ...training.optim import is_matrix
-from ..exercise import Case, Exercise, Result, draw_sizes
+from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from ..notes import sections
 
 MISTAKES = sections(__file__)
@@ -111,16 +111,24 @@ def adamw_cases(rng):
         Case("", (values, gradients), options, plain.sizes),
         Case("only matrices decayed", (values, gradients), {**options, "decays": is_matrix}, plain.sizes),
         Case("weight_decay=0", (values, gradients), {**options, "weight_decay": 0.0}, plain.sizes),
+        extended(
+            Case("a lower rate for vectors", (values, gradients), {**options, "rates": half_for_vectors}, plain.sizes)
+        ),
         Case("betas=(0.9, 0.98)", still.arguments, {**still.options, "lr": 0.2, "weight_decay": 0.5}, plain.sizes),
     ]
 
 
+def half_for_vectors(parameter):
+    return 1.0 if is_matrix(parameter) else 0.5
+
+
 class AdamW(Adam):
-    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None):
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None, rates=None):
         super().__init__(parameters, lr, betas, eps)
-        self.weight_decay, self.decays = weight_decay, decays
+        self.weight_decay, self.decays, self.rates, self.rate = weight_decay, decays, rates or (lambda _: 1.0), lr
 
     def update(self, p, g, m, v):
+        self.lr = self.rate * self.rates(p)
         if self.decays is None or self.decays(p):
             p.data -= self.lr * self.weight_decay * p.data
         super().update(p, g, m, v)

@@ -440,8 +440,6 @@ ENCODER_BLOCK = Exercise(
 
 # --- DecoderBlock ----------------------------------------------------------------------------------------------------
 
-_DECODER_PLACES = ("self-attention", "cross-attention", "feed-forward")
-
 
 def decoder_cases(rng):
     sizes = _sizes(rng, "B T S F")

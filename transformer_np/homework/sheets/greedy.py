@@ -5,7 +5,7 @@ import numpy as np
 from ... import decoding
 from ..exercise import Case, Exercise, Result, extended
 from ..notes import sections
-from .scripted import MARGIN, as_array, log_probs, scripted_model, sources
+from .scripted import MARGIN, as_array, log_probs, next_logits, scripted_model, sources  # noqa: F401 - for a mistake
 
 MISTAKES = sections(__file__)
 

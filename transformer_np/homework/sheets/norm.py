@@ -108,28 +108,9 @@ def of_vector(name, summand, formula, letter):
 - {name} not summed:  {summand}.sum(axis=rows) -> {summand}
   {name} is not summed over the rows: {letter} is one vector of D numbers that met every row, so its gradient, Σ
   {formula}, is summed over all axes but the last and has the shape (D,).
-- {name} averaged:  {summand}.sum(axis=rows) -> {summand}.mean(axis=rows)
-  {name} is a mean over the rows. It must be a sum, Σ {formula}: it is too small by the number of rows. The mean of the
-  loss is already in dy.
-- {name} divided by the batch:  {summand}.sum(axis=rows) -> {summand}.sum(axis=rows) / len(dy)
-  {name} is divided by the size of the batch. The mean of the loss is already in dy: {name} is the sum Σ {formula}.
-- {name} summed over the batch only:  {summand}.sum(axis=rows) -> {summand}.sum(axis=0)
-  {name} is summed over the first axis only. {letter} met every row, so the sum runs over all axes but the last, batch
-  and positions.
-- {name} summed over the positions only:  {summand}.sum(axis=rows) -> {summand}.sum(axis=-2)
-  {name} is summed over the positions only, axis −2. {letter} met every row, so the sum runs over all axes but the
-  last, batch and positions.
 - {name} summed over the first two axes:  {summand}.sum(axis=rows) -> {summand}.sum(axis=(0, 1))
   {name} is always summed over the axes 0 and 1, which is right for (B, T, D) only. The sum runs over all axes but the
   last, however many there are.
-- {name} summed over the features:  {summand}.sum(axis=rows) -> {summand}.sum(axis=-1)
-  {name} is summed over the last axis, the features. {letter} has one number for each feature: the sum runs over all
-  axes but the last and leaves the shape (D,).
-- {name} summed over everything:  {summand}.sum(axis=rows) -> {summand}.sum()
-  {name} is a single number, summed over the features too. {letter} has one number for each feature: the sum runs over
-  all axes but the last and leaves the shape (D,).
-- {name} with keepdims:  {summand}.sum(axis=rows) -> {summand}.sum(axis=rows, keepdims=True)
-  {name} keeps axes of length 1 in front, from keepdims=True. It has the shape of {letter}, (D,).
 """
 
 
@@ -150,8 +131,7 @@ LAYER_NORM_BACKWARD = Exercise(
     mistakes=MISTAKES["layer_norm_backward"]
     + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ")
     + MISTAKES["layer_norm_backward 2"]
-    + of_vector("dbeta", "dy", "dy", "β")
-    + MISTAKES["layer_norm_backward 3"],
+    + of_vector("dbeta", "dy", "dy", "β"),
 )
 
 EXERCISES = [LAYER_NORM, LAYER_NORM_BACKWARD]

@@ -280,9 +280,8 @@ RELATIVE_ATTENTION_BACKWARD = Exercise(
     place=12,
     mistakes=MISTAKES["relative_attention_backward"]
     + DSCORES_SCALE_MISTAKES
-    + MISTAKES["relative_attention_backward 2"]
     + SOFTMAX_BACKWARD_MISTAKES
-    + MISTAKES["relative_attention_backward 3"],
+    + MISTAKES["relative_attention_backward 2"],
 )
 
 

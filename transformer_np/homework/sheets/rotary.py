@@ -152,7 +152,7 @@ ROTARY_BACKWARD = Exercise(
     + amended(
         _ROTARY_MISTAKES,
         MISTAKES["rotary_backward 2"],
-        without=["theta not used", "scaling not used", "positions added"],
+        without=["positions added"],
     ),
 )
 

@@ -8,7 +8,7 @@ from ... import functional as F
 from ...functional.tiled import TILE
 from ...masks import causal_mask
 from ..exercise import Case, Exercise, Result, extended
-from ..notes import amended, sections
+from ..notes import sections
 from .attention import masked
 from .draws import far_apart, sizes_without_squares
 
@@ -166,7 +166,7 @@ TILED_ATTENTION_BACKWARD = Exercise(
     chapter="Long sequences",
     place=8,
     mistakes=MISTAKES["tiled_attention_backward"]
-    + amended(SCALE_MISTAKES, without=["no 1/√d_k"])
+    + SCALE_MISTAKES
     + MASK_MISTAKES
     + MISTAKES["tiled_attention_backward 2"],
 )

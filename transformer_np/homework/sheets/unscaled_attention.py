@@ -49,17 +49,6 @@ def unscaled_attention(q, k, v, bias=None, mask=None):
 
 
 # behind the scores, or their gradient
-_FACTORS = {
-    "divided by √d_k": "/ np.sqrt(q.shape[-1])",
-    "divided by d_k": "/ q.shape[-1]",
-    "multiplied by √d_k": "* np.sqrt(q.shape[-1])",
-    "divided by √d_model": "/ np.sqrt(q.shape[1] * q.shape[-1])",
-    "divided by √S": "/ np.sqrt(k.shape[-2])",
-    "divided by √T": "/ np.sqrt(q.shape[-2])",
-    "divided by the fourth root of d_k": "/ q.shape[-1] ** 0.25",
-    "divided by 8": "/ 8",
-}
-
 _UNSCALED_MISTAKES = MISTAKES["unscaled mistakes"]
 
 UNSCALED_ATTENTION = Exercise(
@@ -117,15 +106,6 @@ def unscaled_attention_backward(dout, q, k, v, weights):
     return dq, dk, dv, dbias
 
 
-_ALL_OF_DSCORES = "".join(
-    f"""
-- {name}:  softmax_backward(dweights, weights) -> softmax_backward(dweights, weights) {code}
-  The gradient of the scores is {name}, and with it dQ, dK and dbias. The forward has no scale: dQ = dscores K, dK =
-  dscoresᵀ Q, dbias = Σ dscores.
-"""
-    for name, code in _FACTORS.items()
-)
-
 UNSCALED_ATTENTION_BACKWARD = Exercise(
     F.unscaled_attention_backward,
     results=(
@@ -147,8 +127,7 @@ UNSCALED_ATTENTION_BACKWARD = Exercise(
     section="Raffel et al. 2020, §2.1",
     chapter="T5",
     place=7,
-    mistakes=_ALL_OF_DSCORES
-    + MISTAKES["unscaled_attention_backward"]
+    mistakes=MISTAKES["unscaled_attention_backward"]
     + amended(
         BACKWARD_MISTAKES,
         instead=MISTAKES["unscaled_attention_backward instead"],

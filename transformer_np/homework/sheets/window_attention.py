@@ -155,12 +155,11 @@ WINDOW_ATTENTION_BACKWARD = Exercise(
     place=6,
     mistakes=MISTAKES["window_attention_backward"]
     + DSCORES_SCALE_MISTAKES
-    + MISTAKES["window_attention_backward 2"]
     + amended(
         SOFTMAX_BACKWARD_MISTAKES,
         instead=MISTAKES["window_attention_backward instead"],
     )
-    + MISTAKES["window_attention_backward 3"],
+    + MISTAKES["window_attention_backward 2"],
 )
 
 

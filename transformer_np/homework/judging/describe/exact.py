@@ -19,6 +19,8 @@ from .draw import (
 )
 from .factors import names_of
 
+MOST_PLACES = 4  # of a shift
+
 
 def nothing_but_one_number(draw):
     if draw.actual.size < 2:
@@ -93,7 +95,8 @@ def _in_words(name):
     letters = "".join(c for c in name if c.isalpha())
     if name.startswith("1/") and "√" not in name and " " not in name and letters:
         sizes = name[2:].strip("()").split("·")
-        return f" Is there an extra division by {listed(sizes)}, or a mean instead of a sum?"
+        mean = ", or a mean instead of a sum" if letters.isupper() else f", or is a factor {listed(sizes)} missing"
+        return f" Is there an extra division by {listed(sizes)}{mean}?"
     if "/" not in name and "√" not in name and " " not in name and "²" not in name and letters.isupper():
         return f" Is a division by {listed(name.split('·'))} missing, or a sum used instead of a mean?"
     return ""
@@ -156,7 +159,7 @@ def other_order_along_an_axis(draw):
             continue
         if same(actual, np.flip(expected, axis)):
             yield Description(f"reversed along {letter}", f"{draw.name} is in reverse order along {letter}.")
-        for places in range(1, n):
+        for places in range(1, min(n, MOST_PLACES + 1)):
             for k in (places, -places):
                 how = f"{'forward' if k > 0 else 'backward'} along {letter} by {count_of_places(abs(k))}"
                 if same(actual, np.roll(expected, k, axis)):

@@ -17,12 +17,12 @@ _CONSTANTS = {
 def names_of(number, sizes, numbers=None):
     """Expressions for a number, simplest first: constants, and products, quotients and roots of the sizes and of the
     single arguments; with a minus if it is negative."""
-    sign = "−" if number < 0 else ""
-    return [
-        sign + name
-        for name, value in _candidates(sizes, numbers or {}).items()
-        if abs(abs(number) - value) <= PRECISION * value
-    ]
+    found = []
+    for name, value in _candidates(sizes, numbers or {}).items():
+        if abs(abs(number) - abs(value)) <= PRECISION * abs(value):
+            turned = f"−({name})" if " − " in name and name[0] != "√" else f"−{name}"
+            found.append(name if number * value > 0 else turned)
+    return found
 
 
 def _candidates(sizes, numbers):
@@ -50,20 +50,15 @@ def _candidates(sizes, numbers):
     for a, b in permutations(sizes, 2):
         found |= {f"{a}/{b}": sizes[a] / sizes[b], f"√({a}/{b})": (sizes[a] / sizes[b]) ** 0.5}
     for name, value in numbers.items():
-        found |= _powers(name, abs(value))
+        found |= _powers(name, value)
         if 0 < value < 1:
             found |= _powers(f"(1 − {name})", 1 - value)
     return found
 
 
 def _powers(name, value):
-    if value in (0, 1):
+    if value in (0, 1, -1):
         return {}
     plain = name[1:-1] if name.startswith("(") else name
-    return {
-        plain: value,
-        f"1/{name}": 1 / value,
-        f"{name}²": value**2,
-        f"√{name}": value**0.5,
-        f"1/√{name}": value**-0.5,
-    }
+    powers = {plain: value, f"1/{name}": 1 / value, f"{name}²": value**2, f"1/{name}²": value**-2}
+    return powers | ({f"√{name}": value**0.5, f"1/√{name}": value**-0.5} if value > 0 else {})

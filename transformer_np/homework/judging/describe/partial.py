@@ -84,15 +84,25 @@ def wrong_in_a_part(draw):
         at = np.flatnonzero(bad)
         if list(at) == [0]:
             yield _part(
-                draw, f"only the first along {letter} is wrong", f"Only the first entry along {letter} is wrong."
+                draw,
+                f"only the first along {letter} is wrong",
+                f"Only the first entry along {letter} of {draw.name} is wrong.",
             )
         elif list(at) == [n - 1]:
-            yield _part(draw, f"only the last along {letter} is wrong", f"Only the last entry along {letter} is wrong.")
+            yield _part(
+                draw,
+                f"only the last along {letter} is wrong",
+                f"Only the last entry along {letter} of {draw.name} is wrong.",
+            )
         elif list(at) == list(range(1, n)) and n > 2:
-            text = f"Only the first entry along {letter} is right. Is it used for all of them?"
+            text = f"Only the first entry along {letter} of {draw.name} is right."
             yield _part(draw, f"only the first along {letter} is right", text)
         elif list(at) == list(range(n - 1)) and n > 2:
-            yield _part(draw, f"only the last along {letter} is right", f"Only the last entry along {letter} is right.")
+            yield _part(
+                draw,
+                f"only the last along {letter} is right",
+                f"Only the last entry along {letter} of {draw.name} is right.",
+            )
         elif n > 3 and (at % 2 == at[0] % 2).all() and len(at) == len(range(at[0] % 2, n, 2)):
             which = "odd" if at[0] % 2 else "even"
             yield _part(
