@@ -185,7 +185,24 @@ def test_an_error_in_the_search_for_a_line_costs_the_line_alone(verdict_on, monk
         raise ValueError("the results of an edit cannot be read")
 
     wrong, found = PLAIN.replace("dy - s", "dy + s"), []
-    for search in (lambda *_: None, fails):
+    for search in (lambda *_: (None, []), fails):
         monkeypatch.setattr(checking, "find_place", search)
         found.append(verdict_on("softmax_backward", wrong).message)
     assert found[0] == found[1] and "wrong gradient" in found[0]
+
+
+def test_where_no_edit_helps_another_value_does(verdict_on):
+    verdict = verdict_on(
+        "gated_feed_forward",
+        """
+        def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
+            gate, value = x @ w_gate, x @ w1
+            if activation == "silu":
+                active = value / (1 + np.exp(-value))
+            else:
+                active = value / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (value + 0.044715 * value**3)))
+            return (gate * active) @ w2, gate, value
+        """,
+    )
+    assert "With the right value in line 9, y would be right: look there and at what it uses." in verdict.message
+    assert verdict.line == 9 and not verdict.repair

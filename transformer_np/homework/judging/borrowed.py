@@ -14,16 +14,16 @@ from difflib import SequenceMatcher
 
 import numpy as np
 
-from .attempt import attempt
 from .edits import Edit
 from .family import Family
 from .syntax import Names, expression, is_named_result, is_read, places
+from .traced import Traced, same
 
 MOST_VALUES = 3  # of one expression, in a loop
 MOST_DEPTH = 3  # of definitions written out
 MOST_BORROWED = 300
 BEHIND = 2.6  # the groups of edits that are tried before
-_TAP, GIVEN = "_tapped", "_given_"
+GIVEN = "_given_"
 _CHANGES = ("np.square(x)", "np.sqrt(x)", "-x", "1 / x", "~x", "1 - x")  # of a student's variable
 
 
@@ -78,9 +78,9 @@ def with_borrowed(edits, trials, family, number, any_shape, may_be_wrong, withou
                     )
                     alike.setdefault((text, written), []).append(edit)
                     found.append((-near, edit))
-        for same in alike.values():
-            if len(same) > 1 and _key(same[0].node) in {"", *names.parameters}:
-                found.append((0, replace(same[0], group=BEHIND + 0.2, also=tuple(same[1:]))))
+        for first, *others in alike.values():
+            if others and _key(first.node) in {"", *names.parameters}:
+                found.append((0, replace(first, group=BEHIND + 0.2, also=tuple(others))))
     return edits + [edit for _, edit in sorted(found, key=lambda item: item[0])[:MOST_BORROWED]]
 
 
@@ -88,7 +88,7 @@ def _is_odd_sign(edit, own, right):
     if edit.kind != "sign" or not isinstance(edit.new, ast.UnaryOp):
         return False
     changed = _changed("-x", own.of.get(edit.node, ()))
-    return bool(changed) and not any(_same(changed, values) for values in right.of.values())
+    return bool(changed) and not any(same(changed, values) for values in right.of.values())
 
 
 def _is_replaceable(node, parent, field):
@@ -109,7 +109,7 @@ def _fits(old, new, any_shape):
     if old is None:
         return "instead" if any_shape else ""
     a, b = old[0], new[0]
-    if isinstance(a, bool) or isinstance(b, bool | str | type(None)) or _same(old, new):
+    if isinstance(a, bool) or isinstance(b, bool | str | type(None)) or same(old, new):
         return ""
     if any_shape:
         return "instead"
@@ -158,27 +158,6 @@ def _used(node):
     return Counter(filter(None, map(_key, ast.walk(node))))
 
 
-def _same(some, others):
-    return len(some) == len(others) and all(map(_equal, some, others))
-
-
-def _equal(a, b):
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        if not all(isinstance(value, np.ndarray | int | float | np.generic) for value in (a, b)):
-            return False
-        a, b = np.asarray(a), np.asarray(b)
-        if a.shape != b.shape or (a.dtype == bool) != (b.dtype == bool) or {a.dtype.kind, b.dtype.kind} - set("biuf"):
-            return False
-        if a.size and abs(float(a.flat[0]) - float(b.flat[0])) > 1e-4 * (1 + abs(float(b.flat[0]))):
-            return False
-        return bool(np.allclose(a, b, rtol=1e-5, atol=1e-7, equal_nan=True))
-    if isinstance(a, int | float) and isinstance(b, int | float):
-        return a == b or abs(a - b) <= 1e-6 * max(abs(a), abs(b))
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(map(_equal, a, b))
-    return type(a) is type(b) and isinstance(a, str) and a == b
-
-
 class _Values:
     """The values of all expressions of a Family in one case.
 
@@ -186,20 +165,10 @@ class _Values:
     """
 
     def __init__(self, trials, family, number):
-        self.family, self.of, self.names = family, {}, {}
-        originals, trees = family.trees, copy.deepcopy(family.trees)
-        nodes = []
-        for name, tree in trees.items():
-            twins = dict(zip(map(id, ast.walk(tree)), ast.walk(originals[name]), strict=True))
-            _Tapped(nodes, twins).visit(tree)
-        family.trees = trees
-        try:
-            answer, steps = family.compiled({_TAP: self._tapped(nodes)})
-        finally:
-            family.trees = originals
-        if answer is not None:
-            steps.begin()
-            attempt(trials.exercise, answer, trials.cases[number])
+        self.family, self.names = family, {}
+        traced = Traced(trials, family, MOST_VALUES)
+        traced.results(number)
+        self.of, originals = traced.of, family.trees
         self.definitions = {tree: _definitions(tree) for tree in originals.values()}
         self.tree_of = {node: tree for tree in originals.values() for node in ast.walk(tree)}
         self._loads, self._known = {}, {}
@@ -209,21 +178,12 @@ class _Values:
             and not (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name))
         ]  # fmt: skip
 
-    def _tapped(self, nodes):
-        def tapped(number, value):
-            kept = self.of.setdefault(nodes[number], [])
-            if len(kept) < MOST_VALUES:
-                kept.append(value.copy() if type(value) is np.ndarray else value)
-            return value
-
-        return tapped
-
     def _is(self, values, others, change=""):
         """Whether two lists of values are equal, the second after a change; both lists live as long as this object."""
         key = id(values), id(others), change
         if key not in self._known:
             changed = _changed(change, others) if change else others
-            self._known[key] = bool(changed) and _same(values, changed)
+            self._known[key] = bool(changed) and same(values, changed)
         return self._known[key]
 
     def loads(self, tree, names):
@@ -237,7 +197,7 @@ class _Values:
                 if (is_own or isinstance(node, ast.Name)) and node in self.of:
                     name = ast.unparse(node)
                     found[name] = found.get(name) or []
-                    if not any(_same(self.of[node], values) for values in found[name]):
+                    if not any(same(self.of[node], values) for values in found[name]):
                         found[name].append(self.of[node])
         found = self._loads[tree]
         parameters = {name for name, value in self.definitions[tree].items() if value == ""}
@@ -288,14 +248,14 @@ class _Values:
         if name.id in loads[None] and self.definitions[self.tree_of[name]].get(name.id) == "":
             return ast.Name(name.id, ast.Load())
         known = {other: kinds for other, kinds in loads.items() if other}
-        same = [
+        alike = [
             other for other, kinds in known.items() if kinds is None or any(self._is(values, kind) for kind in kinds)
         ]
-        if name.id in same:
+        if name.id in alike:
             return ast.Name(name.id, ast.Load())
-        same = [other for other in same if known[other]]
-        if same:
-            return expression(same[-1])
+        alike = [other for other in alike if known[other]]
+        if alike:
+            return expression(alike[-1])
         for other, kinds in known.items():
             for text in _CHANGES:
                 if any(self._is(values, kind, text) for kind in kinds or ()):
@@ -358,47 +318,3 @@ def _definitions(tree):
                 found[part.id] = value
     arguments = tree.args.args if isinstance(tree, ast.FunctionDef) else ()
     return found | {arg.arg: "" for arg in arguments if stores.count(arg.arg) == 1}
-
-
-class _Tapped(ast.NodeTransformer):
-    """Put a call of the tap around every expression of a copied tree; nodes: the originals, by number."""
-
-    def __init__(self, nodes, twins):
-        self.nodes, self.twins = nodes, twins
-
-    def visit_FunctionDef(self, node):
-        node.body = [self.visit(statement) for statement in node.body]
-        return node
-
-    def visit_ClassDef(self, node):
-        node.body = [self.visit(part) if isinstance(part, ast.FunctionDef) else part for part in node.body]
-        return node
-
-    def visit_Lambda(self, node):
-        node.body = self.visit(node.body)
-        return node
-
-    def generic_visit(self, node):
-        if isinstance(node, ast.JoinedStr | ast.comprehension):
-            return super().generic_visit(node) if isinstance(node, ast.comprehension) else node
-        original = self.twins.get(id(node))
-        if isinstance(node, ast.Call) and not isinstance(node.func, ast.Attribute):
-            node.args = [self.visit(arg) for arg in node.args]
-            node.keywords = [self.visit(keyword) for keyword in node.keywords]
-        elif isinstance(node, ast.Call):
-            node.func.value = self.visit(node.func.value)
-            node.args = [self.visit(arg) for arg in node.args]
-            node.keywords = [self.visit(keyword) for keyword in node.keywords]
-        else:
-            node = super().generic_visit(node)
-        return self._around(node, original)
-
-    def _around(self, node, original=None):
-        original = original or self.twins.get(id(node))
-        if original is None or not is_read(node):
-            return node
-        if isinstance(node, ast.Slice | ast.Starred | ast.Lambda | ast.Constant):
-            return node
-        self.nodes.append(original)
-        call = ast.Call(ast.Name(_TAP, ast.Load()), [ast.Constant(len(self.nodes) - 1), node], [])
-        return ast.fix_missing_locations(ast.copy_location(call, node))

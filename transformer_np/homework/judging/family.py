@@ -13,7 +13,9 @@ from .syntax import STEP
 
 MOST_NUMBERS, MOST_ITEMS = 3_000_000, 100_000  # in a variable of a loop
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
-NUDGE = "_slightly_different"
+
+
+OF_AN_EDIT = 400  # calls that take as long as compiling an edited answer, beside one for each node of its code
 
 
 class Endless(Exception):
@@ -48,13 +50,17 @@ class Family:
         for tree in self.trees.values():
             _count_steps(tree)
 
+    @property
+    def work_of_edit(self):
+        return OF_AN_EDIT + sum(1 for tree in self.trees.values() for _ in ast.walk(tree))
+
     def compiled(self, more=()):
         """The answer with the trees as they are now, and its _Steps; (None, None) if they cannot be compiled.
 
         more: further names, as `given`
         """
         space = dict(self.space) | self.given | dict(more)
-        space[STEP], space[NUDGE] = _Steps(self.most_steps), _nudged
+        space[STEP] = _Steps(self.most_steps)
         first = next(iter(self.trees))
         module = ast.Module(sorted(self.trees.values(), key=lambda tree: tree.lineno), [])
         try:
@@ -65,16 +71,24 @@ class Family:
             return None, None
         return space.get(_bound_name(self.trees[first])), space[STEP]
 
+    def marked(self, node):
+        """The line of a node with a mark below it."""
+        return self.parts(node)[0]
 
-def _nudged(value):
-    """A slightly different number, array or tuple of them. TypeError for anything else."""
-    if isinstance(value, tuple) and any(isinstance(part, np.ndarray) for part in value):
-        return tuple(map(_nudged, value))
-    if isinstance(value, bool | np.bool_) or (isinstance(value, np.ndarray) and value.dtype == bool):
-        return ~np.asarray(value)
-    if isinstance(value, float | np.floating) or (isinstance(value, np.ndarray) and value.dtype.kind == "f"):
-        return value * np.float32(1.25) + np.float32(0.1) * np.cos(np.arange(np.size(value))).reshape(np.shape(value))
-    raise TypeError
+    def parts(self, node):
+        """The line of a node with a mark below it; what the line has before the node, and after it"""
+        first = node.value if isinstance(node, ast.keyword) else node
+        line = self.lines[first.lineno - 1].rstrip("\n")
+        begin, end = node.col_offset, first.end_col_offset
+        if isinstance(node, ast.For | ast.While | ast.If) or first.end_lineno != node.lineno:
+            begin, end = len(line) - len(line.lstrip()), len(line.encode())
+        before, marked = line.encode()[:begin].decode(), line.encode()[begin:end].decode()
+        if node.lineno != first.lineno:
+            before, marked = "", line.strip()
+        gap = len(line) - len(line.lstrip())
+        shown = f"    {line.strip()}\n    {' ' * (len(before) - gap)}{'^' * max(len(marked), 1)}"
+        rest = line.encode()[end:].decode() if first.end_lineno == first.lineno else ""
+        return shown, before, rest
 
 
 class _Steps:

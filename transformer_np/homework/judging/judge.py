@@ -143,10 +143,11 @@ def findings(trials, attempts):
     return found
 
 
-def judge(trials, attempts, place=None):
+def judge(trials, attempts, place=None, suspects=()):
     """The verdict on an answer, from its attempts at all cases of the trials.
 
     place: the Place in the student's code where one edit makes it right, or None
+    suspects: the Suspects to show if there is none
     """
     exercise, found = trials.exercise, findings(trials, attempts)
     failed = [finding for finding in found if not finding.right]
@@ -180,10 +181,12 @@ def judge(trials, attempts, place=None):
     if place:
         message += [f"Here, line {place.line}:", place.shown]
         message += [f"And here, line {place.also.line}:", place.also.shown] if place.also else []
+    message += [suspect.text([result.name for result in exercise.results]) for suspect in suspects]
+    line = place.line if place else suspects[0].node.lineno if suspects else None
     share = 1 - len(_labels(failed)) / len(_labels(found))
     return Verdict(
         exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core,
-        place.line if place else None, place.repair if place else "",
+        line, place.repair if place else "",
     )  # fmt: skip
 
 

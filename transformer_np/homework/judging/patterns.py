@@ -47,7 +47,7 @@ def patterns_for(trials, found):
     known = {}  # {wrong results: the first (name, text) that explains them}
     edits = (edit for tree in family.trees.values() for edit in edits_of(tree))
     edits = sorted((edit for edit in edits if edit.kind in _KINDS), key=lambda edit: edit.group)
-    for edit in edits[: trials.most(MOST_EDITS, WORK)]:
+    for edit in edits[: min(trials.most(MOST_EDITS, WORK), WORK // family.work_of_edit)]:
         edit.make()
         try:
             answer, steps = family.compiled()

@@ -7,17 +7,18 @@ attempt says how many edits may be tried.
 import ast
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from .attempt import attempt, calls_in, guarded, unheard
 from .borrowed import GIVEN, with_borrowed
-from .compare import close
 from .edits import KINDS, edits_of
-from .family import NUDGE, Family
+from .family import MOST_NUMBERS, Endless, Family
 from .ignored import arrays_of
 from .judge import NUMBERS_OF_A_CALL, Finding
+from .suspect import find_suspects
 
-MOST_EDITS = 750
-WORK = 750_000  # calls that the interpreter counts, in all edited answers together
-OF_AN_EDIT = 400  # as many calls take as long as making it, beside one for each node of the code
+MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
+WORK = 450_000  # calls that the interpreter counts, in all edited answers together
 MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
 LARGE = 5000  # numbers in the arguments of a case
@@ -45,19 +46,23 @@ class Place:
 
 def find_place(trials, answer, found):
     """The Place where one edit makes a wrong answer right in all core cases, or in all cases if it is right in those,
-    or the two places of two edits; None if none of the edits tried does. found: the Findings of the answer's attempts
+    or the two places of two edits; None if none of the edits tried does. And the Suspects, if it is None.
+
+    found: the Findings of the answer's attempts
     """
     family = Family(answer)
     failed = [n for n, finding in enumerate(found) if not finding.right]
     core = [n for n, finding in enumerate(found) if not finding.case.extended]
     wanted = core if set(core) & set(failed) else list(range(len(found)))
     if not family.trees or not failed:
-        return None
-    with unheard(), guarded():
-        search = _Search(trials, family, wanted)
+        return None, []
+    with unheard(), guarded():  # which gives back the true arange
+        np.arange = _bounded(np.arange)
+        suspects = find_suspects(trials, family, found, wanted)
+        search = _Search(trials, family, wanted, suspects)
         edit = search.one_edit(found)
         if edit:
-            return _place(family, edit)
+            return _place(family, edit), []
         for first, better in search.partly_right():
             first.make()
             try:
@@ -67,8 +72,17 @@ def find_place(trials, answer, found):
                 first.undo()
             if places:
                 one, other = sorted(places, key=lambda place: place.line)
-                return one if one.line == other.line else replace(one, also=other)
-    return None
+                return (one if one.line == other.line else replace(one, also=other)), []
+    return None, suspects
+
+
+def _bounded(arange):
+    def bounded(*args, **options):
+        if any(isinstance(number, int | float) and abs(number) > MOST_NUMBERS for number in args):
+            raise Endless  # an edit asks for a huge array
+        return arange(*args, **options)
+
+    return bounded
 
 
 def _lines_of_crash(finding):
@@ -81,20 +95,22 @@ def _lines_of_crash(finding):
 class _Search:
     """numbers: of the cases that must become right"""
 
-    def __init__(self, trials, family, numbers):
+    def __init__(self, trials, family, numbers, suspects):
         self.trials, self.family, self.numbers = trials, family, numbers
+        self.suspects = {line for s in suspects for line in range(s.node.lineno, s.node.end_lineno + 1)}
         reference, parts = trials.exercise.reference, trials.exercise.parts
         self.given = set(vars(reference)) - set(parts) if parts else ()  # methods that the student does not write
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
+        self.left, self._work = 0, 1
         self.numbers.sort(key=self._size)
         case = trials.cases[self.numbers[0]]
         self._usual = self._steps()  # of all loops in a case
         family.most_steps = 2 * self._usual + MORE_STEPS
         work = calls_in(lambda: attempt(trials.exercise, family.answer, case))
         work += sum(array.size for array in arrays_of(case)) // NUMBERS_OF_A_CALL
-        of_edit = OF_AN_EDIT + sum(1 for tree in family.trees.values() for _ in ast.walk(tree))  # compiling it
-        self.left = min(MOST_EDITS, max(20, WORK // (work + of_edit)))  # edits that may be tried
-        self._most = self.left
+        of_edit = family.work_of_edit
+        self._most = min(MOST_BESIDE if suspects else MOST_EDITS, max(20, WORK // (work + of_edit)))
+        self.left, self._work = self._most, work + of_edit  # edits that may be tried
         self._of_a_case = work / (work + of_edit)  # the share of one case in the work for an edit
 
     def _steps(self):
@@ -121,11 +137,12 @@ class _Search:
         """All edits that may be tried: first those of the lines of a crash and of the likely statements, the smallest
         first; expressions of the right answer come after the small ones."""
         finding = self.found[self._order[0]]
-        lines, likely = _lines_of_crash(finding), self._likely_statements(finding)
+        lines, last = _lines_of_crash(finding), max(self.suspects, default=0)
 
         def level_of(node):
+            """0 in a line whose value is suspicious, 1 before it, 3 after it"""
             line = getattr(node, "lineno", 0)
-            return min((level for (first, last), level in likely.items() if first <= line <= last), default=1)
+            return 0 if line in self.suspects else 1 if line < last or not last else 3
 
         def unlikeliness(edit):
             level = level_of(edit.node)
@@ -197,77 +214,15 @@ class _Search:
         steps.begin()
         tried = attempt(trials.exercise, answer, case)
         results = trials.results(case, tried)
+        self.left -= sum(array.size for array in results or ()) / NUMBERS_OF_A_CALL / self._work
         return Finding(trials.exercise, case, tried, results, trials.expected[number], trials.shares[number])
-
-    def _likely_statements(self, finding):
-        """{(first line, last line) of a statement: how unlikely it is to hold the mistake}.
-
-        A small change of its value changes, in the first wrong case, 0: every wrong result and no right one; 1: some
-        wrong ones and no right one; 2: nobody knows; 3: nothing, or a right one, so that it can hardly be wrong.
-        """
-        number, results = self._order[0], finding.results
-        likely = {}
-        for tree in self.family.trees.values():
-            for parent, index in (place for statement in ast.walk(tree) for place in _values_of(statement)):
-                node, level = parent.value if index is None else parent.elts[index], 2
-                now = results and self._with_nudge(parent, index, number)
-                if now:
-                    moved = {i for i, (a, b) in enumerate(zip(now, results, strict=True)) if not close(a, b)}
-                    level = 0 if moved == set(finding.wrong) else 1 if moved and moved < set(finding.wrong) else 3
-                lines = node.lineno, node.end_lineno
-                likely[lines] = min(level, likely.get(lines, 3))
-        return likely if any(level < 3 for level in likely.values()) else {}
-
-    def _with_nudge(self, parent, index, number):
-        """The results if a statement has a slightly different value; None if it cannot have one, or is not reached."""
-        node = parent.value if index is None else parent.elts[index]
-        call = ast.Call(ast.Name(NUDGE, ast.Load()), [node], [])
-        ast.fix_missing_locations(ast.copy_location(call, node))
-        _put(parent, index, call)
-        try:
-            answer, steps = self.family.compiled()
-            if answer is None:
-                return None
-            steps.begin()
-            case = self.trials.cases[number]
-            return self.trials.results(case, attempt(self.trials.exercise, answer, case))
-        finally:
-            _put(parent, index, node)
-
-
-def _values_of(node):
-    """The places of the values that a statement computes, (parent, index)."""
-    if isinstance(node, ast.Return) and isinstance(node.value, ast.Tuple):
-        return [(node.value, i) for i in range(len(node.value.elts))]
-    if isinstance(node, ast.Assign | ast.AugAssign | ast.Return) and node.value is not None:
-        return [(node, None)]
-    return []
-
-
-def _put(parent, index, node):
-    if index is None:
-        parent.value = node
-    else:
-        parent.elts[index] = node
 
 
 # --- what the student sees --------------------------------------------------------------------------------------------
 
 
 def _place(family, edit):
-    node = edit.node
-    first = node.value if isinstance(node, ast.keyword) else node
-    line = family.lines[first.lineno - 1].rstrip("\n")
-    begin, end = node.col_offset, first.end_col_offset
-    if isinstance(node, ast.For | ast.While | ast.If) or first.end_lineno != node.lineno:
-        begin, end = len(line) - len(line.lstrip()), len(line.encode())
-    before, marked = line.encode()[:begin].decode(), line.encode()[begin:end].decode()
-    if node.lineno != first.lineno:
-        before, marked = "", line.strip()
-    gap = len(line) - len(line.lstrip())
-    shown = f"    {line.strip()}\n    {' ' * (len(before) - gap)}{'^' * max(len(marked), 1)}"
-    new = edit.new
-    rest = line.encode()[end:].decode() if first.end_lineno == first.lineno else ""
+    node, new, (shown, before, rest) = edit.node, edit.new, family.parts(edit.node)
     text = ast.unparse(new)
     if isinstance(new, ast.If) and isinstance(new.test, ast.Constant):  # a copy before the line
         text = "\n    ".join(ast.unparse(part) for part in new.body)

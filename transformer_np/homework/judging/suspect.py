@@ -1,0 +1,189 @@
+"""The line whose value is the first that the right answer does not have.
+
+A wrong answer and the right one run side by side in the same case. A value of the answer that occurs nowhere in the
+right one is suspicious; if the answer becomes right in every failing case with a value of the right one in its place,
+all that follows is right, so that the mistake is there or in what it is computed from. No edit of the code is needed.
+"""
+
+import ast
+from dataclasses import dataclass
+from textwrap import fill
+
+import numpy as np
+
+from .attempt import calls_in
+from .compare import close
+from .describe.draw import listed
+from .family import Family
+from .ignored import arrays_of
+from .judge import NUMBERS_OF_A_CALL, WIDTH
+from .traced import Traced, kept, same
+
+MOST_VALUES = 24  # of an expression in a loop
+MOST_SUSPECTS = 2
+MOST_TRIALS, WORK = 120, 100_000  # calls that the interpreter counts, in all of them
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """node: the expression or statement; inputs: whether what it is computed from does not look wrong
+
+    results: the numbers of the results that are right with another value of it; shown: its line, with a mark below
+    """
+
+    node: ast.AST
+    inputs: bool
+    results: list
+    shown: str
+
+    def text(self, names):
+        names, line = listed(names[i] for i in self.results), self.node.lineno
+        said = f"With the right value in line {line}, {names} would be right: look there and at what it uses."
+        if self.inputs:
+            said = f"What line {line} uses does not look wrong, but its value is: with the right one, {names} would be"
+            said += " right."
+        return f"{fill(said, WIDTH, break_on_hyphens=False)}\n{self.shown}"
+
+
+def find_suspects(trials, family, found, numbers):
+    """At most two Suspects for the results that are wrong in some cases of these numbers."""
+    failed = [n for n in numbers if found[n].wrong != [] and not found[n].case.raises]
+    if not failed:
+        return []
+    search, suspects = _Search(trials, family, found, failed), {}
+    for i in range(len(trials.exercise.results)) if search.own.answer is not None and search.right else ():
+        if any(found[n].wrong is None or i in found[n].wrong for n in failed) and (suspect := search.suspect(i)):
+            suspects.setdefault(suspect, []).append(i)
+    suspects = [Suspect(*suspect, results, family.marked(suspect[0])) for suspect, results in suspects.items()]
+    return sorted(suspects, key=lambda suspect: -len(suspect.results))[:MOST_SUSPECTS]
+
+
+class _Search:
+    def __init__(self, trials, family, found, failed):
+        self.trials, self.found = trials, found
+        self.failed = sorted(failed, key=lambda n: sum(array.size for array in arrays_of(trials.cases[n])))
+        self.own = Traced(trials, family, MOST_VALUES)
+        right = dict.fromkeys((trials.exercise.variant(), trials.exercise.reference))
+        families = [Family(answer, of_student=False) for answer in right]
+        self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
+        self.stores, self.scope = _stores(family)
+        self._known = {}
+        work = calls_in(lambda: self.own.results(self.failed[0]))
+        work += sum(array.size for array in arrays_of(trials.cases[self.failed[0]])) // NUMBERS_OF_A_CALL
+        self.left = min(MOST_TRIALS, max(20, WORK // work))
+
+    def _values(self, number):
+        """{node: values} of the answer in a case, and the different values of the right answers."""
+        if number not in self._known:
+            self.own.results(number)
+            own, right = dict(self.own.of), [[value] for value in arrays_of(self.trials.cases[number])]
+            for traced in self.right:
+                traced.results(number)
+                right += [values for values in traced.of.values() if all(map(_is_data, values))]
+            self._known[number] = own, list({_key(values): values for values in right}.values())
+        return self._known[number]
+
+    def suspect(self, i):
+        """(node, whether the arrays that it is computed from are right) for a wrong result, or None."""
+        failed = [n for n in self.failed if self.found[n].wrong is None or i in self.found[n].wrong]
+        own, right = self._values(failed[0])
+        own = {node: values for node, values in own.items() if all(map(_is_data, values))}
+        shape = self.found[failed[0]].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
+        by_size = {}
+        for value in (value for values in right for value in values):
+            by_size.setdefault(_size(value), []).append([_flat(value, shape)])
+
+        def is_known(values):
+            return all(any(same([_flat(v, shape)], others) for others in by_size.get(_size(v), ())) for v in values)
+
+        fine = {node for node, values in own.items() if is_known(values)}
+        used = [
+            own[n]
+            for node in fine
+            for n in ast.walk(node)
+            if isinstance(n, ast.Name) and n in own and 1 < _size(own[n][0]) <= _size(own[node][0])
+        ]
+        fine |= {node for node, values in own.items() if node not in fine and any(same(values, u) for u in used)}
+        expected = [self.found[failed[0]].expected[i]]
+        for node, values in own.items():
+            if node in fine or len(values) == MOST_VALUES or not all(map(_is_array, values)):
+                continue
+            place = self._written_at(node, own, fine)
+            inputs = all(n in fine for n in ast.walk(place) if n is not node and n in own and _is_variable(n, own[n]))
+            for others in right:
+                if not _is_alike(values, others) or (not inputs and same(others[-1:], expected)):
+                    continue
+                if self.left <= 0:
+                    return None
+                if self._is_right_with(node, others, i, failed[0]) and all(
+                    any(self._is_right_with(node, more, i, n) for more in self._alike(node, n)) for n in failed[1:]
+                ):
+                    return place, inputs
+        return None
+
+    def _written_at(self, node, own, fine):
+        """The statement before a variable's node that computes its value: the first that writes a value that is not
+        fine; the node itself if it is no variable."""
+        before = [s for s in self.stores.get((self.scope.get(node), ast.unparse(node)), ()) if s.lineno < node.lineno]
+        wrong = [s for s in before if s.value in own and s.value not in fine]
+        return (wrong or before or [node])[0]
+
+    def _alike(self, node, number):
+        own, right = self._values(number)
+        values = own.get(node, [])
+        if not values or not all(map(_is_array, values)):
+            return []
+        return [others for others in right if _is_alike(values, others)]
+
+    def _is_right_with(self, node, values, i, number):
+        self.left -= 1
+        results = self.own.results(number, node, map(kept, values))
+        return results is not None and close(results[i], self.found[number].expected[i])
+
+
+def _stores(family):
+    """{(function, name): statements that write into it}, and {node: its function}"""
+    stores, scope = {}, {}
+    for function in (n for tree in family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
+        scope |= dict.fromkeys(ast.walk(function), function)
+    for node in scope:
+        if isinstance(node, ast.Assign | ast.AugAssign):
+            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
+            while isinstance(target, ast.Subscript):
+                target = target.value
+            stores.setdefault((scope[node], ast.unparse(target)), []).append(node)
+    return stores, scope
+
+
+def _key(value):
+    if isinstance(value, list | tuple):
+        return tuple(map(_key, value))
+    return (value.shape, value.tobytes()) if _is_array(value) else str(value)
+
+
+def _size(value):
+    return value.size if _is_array(value) else isinstance(value, int | float)
+
+
+def _flat(value, shape):
+    return np.ravel(value) if _is_array(value) and not shape else value
+
+
+def _is_variable(node, values):
+    return isinstance(node, ast.Name | ast.Attribute) and all(np.ndim(v) if _is_array(v) else v for v in values)
+
+
+def _is_array(value):
+    return isinstance(value, np.ndarray | np.generic)
+
+
+def _is_data(value):
+    return _is_array(value) or isinstance(value, int | float | str | list | tuple | dict)
+
+
+def _is_alike(values, others):
+    """Whether arrays can be put in place of others."""
+    return len(values) == len(others) and all(
+        _is_array(b) and a.shape == b.shape and (a.dtype == bool) == (b.dtype == bool)
+        for a, b in zip(values, others, strict=True)
+    )

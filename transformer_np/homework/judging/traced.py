@@ -1,0 +1,125 @@
+"""An answer that runs with all values of its expressions kept, and with other values in their place."""
+
+import ast
+import copy
+
+import numpy as np
+
+from .attempt import attempt
+from .syntax import is_read
+
+_TAP, MOST_ITEMS = "_tapped", 200
+
+
+class Traced:
+    """A Family with a tap around every expression.
+
+    most: values kept of one expression, in a loop; of: {node: its first values} of the last call without another value,
+    in the order of their first evaluation
+    """
+
+    def __init__(self, trials, family, most):
+        self.trials, self.most, self.of, self._instead = trials, most, {}, None
+        originals, trees, self._nodes = family.trees, copy.deepcopy(family.trees), []
+        for name, tree in trees.items():
+            twins = dict(zip(map(id, ast.walk(tree)), ast.walk(originals[name]), strict=True))
+            _Tapped(self._nodes, twins).visit(tree)
+        family.trees = trees
+        try:
+            self.answer, self._steps = family.compiled({_TAP: self._tapped})
+        finally:
+            family.trees = originals
+
+    def results(self, number, node=None, values=()):
+        """The results of a case, or None; values: what a node is worth instead, by number of its evaluation"""
+        if self.answer is None:
+            return None
+        self.of, self._instead = {}, (node, list(values))
+        self._steps.begin()
+        case = self.trials.cases[number]
+        return self.trials.results(case, attempt(self.trials.exercise, self.answer, case))
+
+    def _tapped(self, number, value):
+        node, (changed, values) = self._nodes[number], self._instead
+        if changed:
+            return values.pop(0) if node is changed and values else value
+        values = self.of.setdefault(node, [])
+        if len(values) < self.most:
+            values.append(kept(value))
+        return value
+
+
+def kept(value):
+    """A value as it is now."""
+    if type(value) is np.ndarray:
+        return value.copy()
+    if type(value) in (list, tuple) and len(value) <= MOST_ITEMS:
+        return type(value)(map(kept, value))
+    return dict(value) if type(value) is dict and len(value) <= MOST_ITEMS else value
+
+
+def same(some, others):
+    return len(some) == len(others) and all(map(_equal, some, others))
+
+
+def _equal(a, b):
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        if not all(isinstance(value, np.ndarray | int | float | np.generic) for value in (a, b)):
+            return False
+        a, b = np.asarray(a), np.asarray(b)
+        if a.shape != b.shape or (a.dtype == bool) != (b.dtype == bool) or {a.dtype.kind, b.dtype.kind} - set("biuf"):
+            return False
+        if a.size and abs(float(a.flat[0]) - float(b.flat[0])) > 1e-4 * (1 + abs(float(b.flat[0]))):
+            return False
+        return bool(np.allclose(a, b, rtol=1e-5, atol=1e-7, equal_nan=True))
+    if isinstance(a, int | float) and isinstance(b, int | float):
+        return a == b or abs(a - b) <= 1e-6 * max(abs(a), abs(b))
+    if isinstance(a, tuple | list) and isinstance(b, tuple | list):
+        return same(a, b)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return same(sorted(a.items(), key=str), sorted(b.items(), key=str))
+    return type(a) is type(b) and isinstance(a, str) and a == b
+
+
+class _Tapped(ast.NodeTransformer):
+    """Put a call of the tap around every expression of a copied tree; nodes: the originals, by number."""
+
+    def __init__(self, nodes, twins):
+        self.nodes, self.twins = nodes, twins
+
+    def visit_FunctionDef(self, node):
+        node.body = [self.visit(statement) for statement in node.body]
+        return node
+
+    def visit_ClassDef(self, node):
+        node.body = [self.visit(part) if isinstance(part, ast.FunctionDef) else part for part in node.body]
+        return node
+
+    def visit_Lambda(self, node):
+        node.body = self.visit(node.body)
+        return node
+
+    def generic_visit(self, node):
+        if isinstance(node, ast.JoinedStr | ast.comprehension):
+            return super().generic_visit(node) if isinstance(node, ast.comprehension) else node
+        original = self.twins.get(id(node))
+        if isinstance(node, ast.Call) and not isinstance(node.func, ast.Attribute):
+            node.args = [self.visit(arg) for arg in node.args]
+            node.keywords = [self.visit(keyword) for keyword in node.keywords]
+        elif isinstance(node, ast.Call):
+            node.func.value = self.visit(node.func.value)
+            node.args = [self.visit(arg) for arg in node.args]
+            node.keywords = [self.visit(keyword) for keyword in node.keywords]
+        else:
+            node = super().generic_visit(node)
+        return self._around(node, original)
+
+    def _around(self, node, original=None):
+        original = original or self.twins.get(id(node))
+        if original is None or not is_read(node):
+            return node
+        if isinstance(node, ast.Slice | ast.Starred | ast.Lambda | ast.Constant):
+            return node
+        self.nodes.append(original)
+        call = ast.Call(ast.Name(_TAP, ast.Load()), [ast.Constant(len(self.nodes) - 1), node], [])
+        return ast.fix_missing_locations(ast.copy_location(call, node))
