@@ -7,6 +7,7 @@ from matplotlib.colors import CenteredNorm, Normalize
 
 from .. import functional as F
 from ..layers import LayerNorm, MultiHeadAttention
+from ..support.checks import as_list, check_kind, short
 from .style import (
     EDGE,
     LABEL,
@@ -46,15 +47,32 @@ class Product:
     words: list | None = None
 
     def __post_init__(self):
-        for term in self.terms:
-            if not isinstance(term, str) and as_numbers(term[0], term[1]).ndim != 2:
+        check_kind("title", self.title, str)
+        for term in as_list("terms", self.terms, "pairs (name, matrix) and signs"):
+            if isinstance(term, str):
+                continue
+            if not isinstance(term, tuple | list) or len(term) != 2:
+                raise TypeError(f"terms must be pairs (name, matrix) and signs, got {short(term)}")
+            if as_numbers(term[0], term[1]).ndim != 2:
                 raise ValueError(f"{term[0]} must be a matrix, got shape {np.shape(term[1])}")
+        if not self.matrices:
+            raise ValueError("terms must have at least one matrix")
         if self.words is not None:
             as_words("words", self.words, len(self.matrices[0][1]), f"row of {self.matrices[0][0]}")
 
     @property
     def matrices(self):
         return [term for term in self.terms if not isinstance(term, str)]
+
+
+def as_products(products):
+    """The products of one Product or a list of them."""
+    products = [products] if isinstance(products, Product) else as_list("products", products, "Product")
+    if not products:
+        raise ValueError("products must have at least one Product")
+    for i, product in enumerate(products):
+        check_kind(f"products[{i}]", product, Product)
+    return products
 
 
 def attention_products(layer, words=None, head=1, row=0):
@@ -154,10 +172,7 @@ def matrices(products, title=None):
 
     Raises ValueError for no products and for anything but matrices.
     """
-    products = [products] if isinstance(products, Product) else list(products)
-    if not products:
-        raise ValueError("products must have at least one Product")
-    rows = [_Row(product) for product in products]
+    rows = [_Row(product) for product in as_products(products)]
     width = 2 * EDGE + max(row.width for row in rows)
     lines = wrapped(title, width - 2 * EDGE) if title else []
     above = EDGE + (LABEL * len(lines) + PAD if lines else 0)

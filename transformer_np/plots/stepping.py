@@ -10,7 +10,7 @@ from matplotlib import colormaps
 from matplotlib.colors import to_hex
 
 from ..inspection.explorer.page import Page
-from .matrices import MOST, Product, colours, numbers
+from .matrices import MOST, as_products, colours, numbers
 from .style import as_words
 
 SIGNS = {"\\mu": "μ", "\\sigma": "σ", "\\gamma": "γ", "\\beta": "β", "\\hat{X}": "X̂", "^\\top": "ᵀ"}
@@ -32,9 +32,7 @@ def matrices_page(products, title="Products of matrices"):
 
     ->  a MatricesPage: the last value of a cell, or `.save("page.html")`
     """
-    products = [products] if isinstance(products, Product) else list(products)
-    if not products:
-        raise ValueError("products must have at least one Product")
+    products = as_products(products)
     template = Template((Path(__file__).parent / "stepping.html").read_text(encoding="utf-8"))
     return MatricesPage(template.substitute(title=html.escape(title), sections="\n".join(map(_section, products))))
 
