@@ -122,7 +122,9 @@ PICTURES = {
 }
 
 
-@pytest.mark.parametrize("wrong", [None, 3, 2.5, True, "text", [], {}, [None], np.zeros(3), object()], ids=lambda it: type(it).__name__)
+@pytest.mark.parametrize(
+    "wrong", [None, 3, 2.5, True, "text", [], {}, [None], np.zeros(3), object()], ids=lambda it: type(it).__name__
+)
 def test_what_cannot_be_drawn_is_named(wrong):
     for name in plots.__all__:
         function = getattr(plots, name)
