@@ -33,45 +33,18 @@ NOT_CALLED = {"MPITeam", "Workers", "team_of", "connect", "last_words", "english
 # arguments that are objects of this package: for another object, Python's own AttributeError is enough
 OBJECTS = {
     *(
-        "config",
-        "model",
-        "parameters",
-        "parameter",
-        "embedding",
-        "tokenizer",
-        "tokenizers",
-        "batches",
-        "parts",
+        "config", "model", "parameters", "parameter", "embedding", "tokenizer", "tokenizers", "batches", "parts",
         "split",
     ),
     *(
-        "optimizer",
-        "objective",
-        "attention",
-        "sublayer",
-        "norm",
-        "position",
-        "relative_bias",
-        "schedule",
-        "decays",
+        "optimizer", "objective", "attention", "sublayer", "norm", "position", "relative_bias", "schedule", "decays",
         "total",
     ),
     *(
-        "run",
-        "setup",
-        "trainer",
-        "vocabulary",
-        "parent",
-        "cache",
-        "task",
-        "options",
-        "data",
-        "only",
-        "checkpoint",
-        "header",
-        "gradients",
+        "run", "setup", "trainer", "vocabulary", "parent", "cache", "task", "options", "data", "only", "checkpoint",
+        "header", "gradients",
     ),
-}
+}  # fmt: skip
 
 
 class Finding(Exception):
@@ -267,22 +240,8 @@ def damaged(content, rng):
     at = int(rng.integers(len(content)))
     length = int(rng.integers(1, 40))
     pieces = [
-        b'"',
-        b"{",
-        b"}",
-        b"[",
-        b"0",
-        b"-1",
-        b"1e999",
-        b"null",
-        b"NaN",
-        b"9" * 30,
-        b"\xff",
-        b"\0",
-        b"\n",
-        b"\t",
-        b" ",
-    ]
+        b'"', b"{", b"}", b"[", b"0", b"-1", b"1e999", b"null", b"NaN", b"9" * 30, b"\xff", b"\0", b"\n", b"\t", b" ",
+    ]  # fmt: skip
     piece = pieces[rng.integers(len(pieces))]
     ways = {
         "cut off": lambda: content[:at],
@@ -339,32 +298,12 @@ def command_lines(folder):
         f"$T explore x --model {folder}/run",
     ]  # fmt: skip
     values = [
-        "''",
-        "0",
-        "-1",
-        "1000000000000000000000",
-        "1e300",
-        "nan",
-        "inf",
-        "'\\xff'",
-        "x",
-        "/dev/null",
-        "/",
-        ".",
-        "1.5",
-        "3",
-    ]
+        "''", "0", "-1", "1000000000000000000000", "1e300", "nan", "inf", "'\\xff'", "x", "/dev/null", "/", ".",
+        "1.5", "3",
+    ]  # fmt: skip
     values += [
-        "$(printf '\\377')",
-        "$(printf 'a\\033[31m')",
-        "é",
-        "--help",
-        "=",
-        "/dev/zero",
-        "1000000000000",
-        "-",
-        "--",
-    ]
+        "$(printf '\\377')", "$(printf 'a\\033[31m')", "é", "--help", "=", "/dev/zero", "1000000000000", "-", "--",
+    ]  # fmt: skip
     around = [
         "{}", "{} <&-", "{} >&-", "{} 2>&-", "{} </dev/null >&- 2>&-", "{} >/dev/full", "{} | head -c 1", "yes | {}",
         "env -u HOME {}", "HOME=/nonexistent {}", "PYTHONIOENCODING=ascii {}", "PYTHONIOENCODING=latin-1 {}",

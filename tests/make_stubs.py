@@ -20,15 +20,10 @@ from transformer_np.inspection.samples import EXAMPLES, arguments_of
 PACKAGE = Path(transformer_np.__file__).parent
 HEAD = '"""Made by tests/make_stubs.py for editors and type checkers."""\n'
 TYPES = {  # of the arguments whose type neither `@shapes` nor the default nor the example of a call says
-    "S": "int | None",
-    "approximate": 'Literal["tanh", "none"]',
-    "dloss": "float | np.floating | np.ndarray",
-    "dtype": "DTypeLike",
-    "ignore_index": "int | None",
-    "mask": "np.ndarray | tuple[np.ndarray, ...] | None",
-    "rng": "np.random.Generator | int",
-    "scaling": "Mapping[str, str | float] | None",
-}
+    "S": "int | None", "approximate": 'Literal["tanh", "none"]', "dloss": "float | np.floating | np.ndarray",
+    "dtype": "DTypeLike", "ignore_index": "int | None", "mask": "np.ndarray | tuple[np.ndarray, ...] | None",
+    "rng": "np.random.Generator | int", "scaling": "Mapping[str, str | float] | None",
+}  # fmt: skip
 
 
 def type_of(name, default):
@@ -78,13 +73,10 @@ def stub_of_functions():
     names = "".join(f'    "{name}",\n' for name in F.__all__)
     return "\n".join(
         [
-            HEAD + "\n" + imports,
-            "TILE: int\nFUNCTIONS: Mapping[str, Callable]\n",
-            f"__all__ = [\n{names}]\n",
-            *lines,
-            "",
+            HEAD + "\n" + imports, "TILE: int\nFUNCTIONS: Mapping[str, Callable]\n", f"__all__ = [\n{names}]\n",
+            *lines, "",
         ]
-    )
+    )  # fmt: skip
 
 
 def aliased(names):

@@ -6,26 +6,15 @@ from test_bad_input import a, refused
 
 from transformer_np import data, layers, models, training
 from transformer_np import functional as F
-from transformer_np.decoding import (
-    beam_search,
-    generate,
-    greedy_decode,
-    sequence_log_probs,
-)
+from transformer_np.decoding import beam_search, generate, greedy_decode, sequence_log_probs
 from transformer_np.inspection.interpretation import attention_rollout
-from transformer_np.layers import (
-    Embedding,
-    Linear,
-    TiedLinear,
-    UnscaledAttention,
-)
+from transformer_np.layers import Embedding, Linear, TiedLinear, UnscaledAttention
 from transformer_np.layers.blocks import AddNorm
 from transformer_np.masks import additive, causal_mask
 from transformer_np.models import Transformer, TransformerConfig
 from transformer_np.models.encoder_decoder import InputEmbedding
 from transformer_np.module import Parameter
 
-SMALL = models.GPTConfig(9, max_len=6, d_model=4, num_heads=2, num_layers=1)
 PAIR = TransformerConfig(5, 5, d_model=4, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=4)
 BERT = models.BertConfig(9, max_len=6, d_model=4, num_heads=2, num_layers=1, d_ff=4)
 
@@ -33,14 +22,10 @@ WRONG_OBJECTS = [None, 1, "x", a(2, 3), object(), {"a": 1}, np.ma.masked_array(a
 TAKE_OBJECTS = {
     "config": [models.GPT, models.Llama, models.Bert, models.T5, Transformer, models.TransformerXL, models.Word2Vec],
     "model": [
-        lambda model: greedy_decode(model, [[1, 2]]),
-        lambda model: beam_search(model, [[1, 2]]),
+        lambda model: greedy_decode(model, [[1, 2]]), lambda model: beam_search(model, [[1, 2]]),
         lambda model: generate(model, [[1, 2]], 2),
-        lambda model: sequence_log_probs(model, [[1, 2]], [[1, 2]], [[1, 2]]),
-        training.TeacherForcing,
-        training.NextToken,
-        layers.merge_lora,
-        lambda model: training.save_model("nowhere", model),
+        lambda model: sequence_log_probs(model, [[1, 2]], [[1, 2]], [[1, 2]]), training.TeacherForcing,
+        training.NextToken, layers.merge_lora, lambda model: training.save_model("nowhere", model),
         lambda model: training.Trainer(model, training.SGD([Parameter(a(3))]), training.NextToken(Linear(2, 3))),
     ],
     "optimizer": [lambda it: training.Trainer(Linear(2, 3), it, training.NextToken(Linear(2, 3)))],
@@ -51,7 +36,7 @@ TAKE_OBJECTS = {
     "relative_bias": [lambda bias: UnscaledAttention(8, 2, relative_bias=bias)],
     "tokenizer": [data.with_mask, lambda tokenizer: data.encode_text(tokenizer, "a text")],
     "split": [data.labels_of],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", TAKE_OBJECTS)

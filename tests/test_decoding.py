@@ -129,15 +129,6 @@ def test_greedy(speaker, seed, max_len):
         assert all(type(token) is int for ids in outputs for token in ids)
 
 
-def test_a_row_alone_says_what_it_says_in_the_batch(speaker):
-    for seed in SEEDS:
-        model = speaker(seed)
-        outputs = greedy_decode(model, SRC, 9)
-        assert outputs == [greedy_decode(model, src[src != PAD][None], 9)[0] for src in SRC]
-        assert outputs == greedy_decode(model, np.pad(SRC, ((0, 0), (0, 3))), 9)
-        assert outputs == greedy_decode(model, SRC.tolist(), 9)
-
-
 def test_greedy_steps(speaker):
     model = speaker(2)
     outputs = greedy_decode(model, SRC, 9)
@@ -164,15 +155,6 @@ def test_max_len_is_the_number_of_tokens(speaker):
     model.output.b.data[EOS] = -99
     assert [len(ids) for ids in greedy_decode(model, SRC, 12)] == [12, 12, 12]  # the model's own maximum
     assert [len(ids) for ids in beam_search(model, SRC, 3, 5)] == [5, 5, 5]
-
-
-def test_greedy_log_probs_are_those_of_teacher_forcing(speaker):
-    for seed in SEEDS:
-        model = speaker(seed)
-        outputs, log_probs = greedy_decode(model, SRC, 9, return_log_probs=True)
-        tgt_out = np.array([([*ids, EOS] + [PAD] * 9)[:9] for ids in outputs])
-        tgt_in = np.concatenate([np.full((3, 1), BOS), tgt_out[:, :-1]], axis=1)
-        np.testing.assert_allclose(sequence_log_probs(model, SRC, tgt_in, tgt_out), log_probs, rtol=1e-10)
 
 
 def test_sequence_log_probs(speaker):
@@ -272,15 +254,6 @@ def test_a_wide_beam_is_exhaustive_search(speaker, penalty, seed):
         assert_same_hypotheses(hypotheses, expected)
 
 
-def test_the_length_penalty_matters(speaker):
-    """Longer outputs win where length costs less."""
-    lengths = [
-        [len(ids) for seed in SEEDS for ids in beam_search(speaker(seed), SRC, 4, 6, penalty)]
-        for penalty in (0.0, 2.0, 4.0)
-    ]
-    assert sum(lengths[0]) < sum(lengths[1]) < sum(lengths[2])
-
-
 @pytest.mark.parametrize(
     ("seed", "beam_size"), few_of(product(SEEDS, (2, 3, 5)), [*product(SEEDS, (3,)), (0, 2), (1, 5), (4, 5)])
 )
@@ -291,16 +264,6 @@ def test_beam_search(speaker, seed, beam_size):
         assert len(hypotheses) == beam_size
         assert_same_hypotheses(hypotheses, plain_beam(model, src, beam_size, 5, 0.6))
     assert beam_search(model, SRC, beam_size, 5, 0.6) == [hypotheses[0].ids for hypotheses in found]
-
-
-def test_a_beam_finds_what_greedy_misses(speaker):
-    better = 0
-    for seed in SEEDS:
-        model = speaker(seed)
-        greedy = greedy_decode(model, SRC, 5, return_log_probs=True)[1]
-        beam = [h[0].log_prob for h in beam_search(model, SRC, 5, 5, 0.0, return_hypotheses=True)]
-        better += sum(b > g + 1e-9 for b, g in zip(beam, greedy, strict=True))
-    assert better >= 4
 
 
 def test_the_padding_token_is_a_token_like_others_to_the_search(speaker):

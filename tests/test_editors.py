@@ -94,22 +94,15 @@ def pyright(folder, **files):
 
 
 TYPES = {
-    "F.softmax([[1.0]])": "ndarray",
-    "F.layer_norm": "tuple[ndarray",
-    "F.attention_scores(1.0, 2.0, mask=None)": "ndarray",
-    "model": "Transformer",
-    "model.encoder[0]": "EncoderBlock",
-    "model.eval()": "Transformer",
-    "model.parameters()": "list[Parameter]",
-    "transformer_np.Adam(model.parameters())": "Adam",
-    "transformer_np.plots.attention": "Picture",
-}
+    "F.softmax([[1.0]])": "ndarray", "F.layer_norm": "tuple[ndarray",
+    "F.attention_scores(1.0, 2.0, mask=None)": "ndarray", "model": "Transformer", "model.encoder[0]": "EncoderBlock",
+    "model.eval()": "Transformer", "model.parameters()": "list[Parameter]",
+    "transformer_np.Adam(model.parameters())": "Adam", "transformer_np.plots.attention": "Picture",
+}  # fmt: skip
 WRONG = {  # what an editor should underline
-    'F.softmax([1.0], axis="rows")': '"axis"',
-    "F.sofmax([1.0])": '"sofmax"',
-    "model.load_state_dict(3)": '"state"',
+    'F.softmax([1.0], axis="rows")': '"axis"', "F.sofmax([1.0])": '"sofmax"', "model.load_state_dict(3)": '"state"',
     "TransformerConfig(src_vocab_size=5)": '"tgt_vocab_size"',
-}
+}  # fmt: skip
 
 
 @pytest.mark.release

@@ -12,20 +12,10 @@ PACKAGE = Path(transformer_np.__file__).parent
 
 # From the ground up; a part imports from floors below it, and from its own. docs/architecture.md draws them.
 FLOORS = (
-    ("support",),
-    ("masks", "module", "data"),
-    ("functional",),
-    ("layers", "decoding"),
-    ("models",),
-    ("training", "pretrained"),
-    ("inspection", "tasks"),
-    ("bench", "lecture", "plots"),
-    ("homework", "notebooks"),
-    ("grading",),
-    ("commands",),
-    ("cli",),
-    ("__main__",),
-)
+    ("support",), ("masks", "module", "data"), ("functional",), ("layers", "decoding"), ("models",),
+    ("training", "pretrained"), ("inspection", "tasks"), ("bench", "lecture", "plots"), ("homework", "notebooks"),
+    ("grading",), ("commands",), ("cli",), ("__main__",),
+)  # fmt: skip
 FLOOR_OF = {part: floor for floor, parts in enumerate(FLOORS) for part in parts}
 PATHS = {"blocks", "complexity", "gradcheck", "tracing"}  # documented import paths of what lives in a folder
 FILES = {file.relative_to(PACKAGE).with_suffix("").parts: file for file in PACKAGE.rglob("*.py")}

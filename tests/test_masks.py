@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from transformer_np import functional as F
 from transformer_np.masks import additive, causal_mask, padding_mask, window_mask
 
 
@@ -38,15 +37,6 @@ def test_padding():
     assert np.array_equal(padding_mask(ids.tolist(), 0), mask)
 
 
-def test_combined():
-    one_sided = window_mask(5, 1) | causal_mask(5)
-    for t, s in np.ndindex(5, 5):
-        assert one_sided[t, s] == (not t - 1 <= s <= t)
-    both = causal_mask(2, 3) | padding_mask(np.array([[5, 0, 7], [9, 9, 0]]), 0)
-    assert both.shape == (2, 1, 2, 3)
-    assert both[:, 0].tolist() == [[[False, True, True], [False, True, False]], [[False, False, True]] * 2]
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_additive(dtype):
     mask = causal_mask(3)
@@ -55,13 +45,3 @@ def test_additive(dtype):
     for t, s in np.ndindex(3, 3):
         assert added[t, s] == (-np.inf if mask[t, s] else 0)
     assert additive(mask).dtype == np.float32
-
-
-def test_boolean_and_additive_masks_do_the_same(rng):
-    q, k, v = rng.normal(size=(3, 2)), rng.normal(size=(5, 2)), rng.normal(size=(5, 4))
-    mask = causal_mask(3, 5) | window_mask(3, 1, 5)
-    one = F.scaled_dot_product_attention(q, k, v, mask)
-    other = F.scaled_dot_product_attention(q, k, v, additive(mask, np.float64))
-    assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
-    assert not one[1][mask].any()
-    assert one[1][~mask].all()

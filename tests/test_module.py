@@ -254,13 +254,10 @@ def test_astype(rng):
 
 def test_a_printed_module_is_a_tree_with_shapes_and_sizes():
     assert repr(Net()).splitlines() == [
-        "Net: 42 parameters",
-        "  embedding  Embedding   15  table (5, 3)",
-        "  stack.0    Linear      12  w (3, 3); b (3,)",
-        "  stack.1    Linear       9  w (3, 3)",
-        "  norm       LayerNorm    6  gamma beta (3,)",
-        "  output     TiedLinear      table (5, 3) tied",
-    ]
+        "Net: 42 parameters", "  embedding  Embedding   15  table (5, 3)",
+        "  stack.0    Linear      12  w (3, 3); b (3,)", "  stack.1    Linear       9  w (3, 3)",
+        "  norm       LayerNorm    6  gamma beta (3,)", "  output     TiedLinear      table (5, 3) tied",
+    ]  # fmt: skip
     assert repr(Linear(3, 4)) == "Linear: 16 parameters, w (3, 4); b (4,)"
 
 

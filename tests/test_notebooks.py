@@ -78,8 +78,7 @@ TRAINS_LONG = {"07", "08", "09", "12", "13", "15", "16"}  # half a minute each
 
 
 @pytest.mark.parametrize(
-    "text",
-    [pytest.param(t, id=t.stem, marks=[pytest.mark.release] * (build.number(t) in TRAINS_LONG)) for t in TEXTS],
+    "text", [pytest.param(t, id=t.stem, marks=[pytest.mark.release] * (build.number(t) in TRAINS_LONG)) for t in TEXTS]
 )
 def test_a_fresh_execution_says_the_same(text):
     assert build.check(text) == []

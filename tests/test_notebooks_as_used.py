@@ -46,10 +46,7 @@ TRIES = {
         ('("a dog bites a man", "a man bites a dog"),', '("yes", "no"),'),
     ],
     "10": [("q, k, v, 20, causal=False", "q, k, v, 5, causal=False"), ("steps=400", "steps=60")],
-    "12": [
-        ('"tupel"', '"list"'),
-        ("pairs, steps, seed = 1500, 200, 0", "pairs, steps, seed = 500, 100, 1"),
-    ],
+    "12": [('"tupel"', '"list"'), ("pairs, steps, seed = 1500, 200, 0", "pairs, steps, seed = 500, 100, 1")],
     "13": [('"sentiment: the songs were dull"', '"sentiment: I liked it"')],
 }
 FEWER_CONTROLS = {"00": 0, "11": 1, "17": 0}  # no number that is worth moving; the others have three or more

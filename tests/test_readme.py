@@ -88,24 +88,11 @@ OF_THE_READER = {  # files that a command writes or a reader brings
     *("run.json", "checkpoint.safetensors", "config.json", "model.safetensors", "model.safetensors.index.json"),
     "tokenizer.json",
     *(
-        "homework.py",
-        "work/homework.py",
-        "progress.json",
-        "work/",
-        "runs/",
-        "course.toml",
-        "grades.csv",
-        "grades_reports/",
-        "overview.md",
-        "my_exercises/center.py",
-        "grades_reports/ada.md",
-        "grades_reports/ada.json",
-        "grades_reports/overview.md",
-        "ada.1.json",
-        "adam.py",
-        "results.json",
+        "homework.py", "work/homework.py", "progress.json", "work/", "runs/", "course.toml", "grades.csv",
+        "grades_reports/", "overview.md", "my_exercises/center.py", "grades_reports/ada.md",
+        "grades_reports/ada.json", "grades_reports/overview.md", "ada.1.json", "adam.py", "results.json",
     ),
-}
+}  # fmt: skip
 
 
 @every_page

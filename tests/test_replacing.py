@@ -211,12 +211,10 @@ def test_nothing_is_left_after_an_error():
     ("name", "hint"),
     [
         ("blocks.0.attention.weigths", "did you mean 'blocks.0.attention.weights'"),
-        ("attention.weights", "did you mean .*attention.weights'"),
-        ("blocks.9", "did you mean 'blocks.1'"),
-        ("blocks.0.add_norm1.norm.x_hat", "did you mean 'blocks.0.add_norm1.norm'"),
-        ("", "no value ''"),
+        ("attention.weights", "did you mean .*attention.weights'"), ("blocks.9", "did you mean 'blocks.1'"),
+        ("blocks.0.add_norm1.norm.x_hat", "did you mean 'blocks.0.add_norm1.norm'"), ("", "no value ''"),
     ],
-)
+)  # fmt: skip
 def test_unknown_names(name, hint):
     model, _ = model_and_inputs("GPT")
     with pytest.raises(ValueError, match=hint), model.replacing(name, np.zeros_like):

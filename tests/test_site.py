@@ -46,13 +46,9 @@ def test_the_reference_has_every_public_module(conf):
 
 def test_prose_flows_and_shapes_stay(conf):
     assert conf.as_rst(lines_of(F.linear), 4) == [
-        "Multiply every row by the same matrix and add the bias\\: y = x W + b.",
-        "",
-        ".. code-block:: text",
-        "   :class: written",
-        "",
-        "   x (..., D_in), w (D_in, D_out), b (D_out,) or None  ->  y (..., D_out)",
-    ]
+        "Multiply every row by the same matrix and add the bias\\: y = x W + b.", "", ".. code-block:: text",
+        "   :class: written", "", "   x (..., D_in), w (D_in, D_out), b (D_out,) or None  ->  y (..., D_out)",
+    ]  # fmt: skip
     shown = conf.as_rst(lines_of(MultiHeadAttention), 4)
     assert [line.split("``")[1] for line in shown if line.startswith("- ")] == ["d_head"]
     assert (
@@ -115,14 +111,7 @@ def test_a_docstring_with_markup_is_text(conf):
         and one line that is none
     """).splitlines()
     assert conf.as_rst(lines, 4) == [
-        r"Take \*args and name\_ and \|x\|, as ``F.name``\  does.",
-        "",
-        r"- ``size``: the number of rows; ``None``\  is all",
-        "- ``many, more``: others",
-        "",
-        ".. code-block:: text",
-        "   :class: written",
-        "",
-        "   size: one item",
-        "   and one line that is none",
-    ]
+        r"Take \*args and name\_ and \|x\|, as ``F.name``\  does.", "",
+        r"- ``size``: the number of rows; ``None``\  is all", "- ``many, more``: others", "", ".. code-block:: text",
+        "   :class: written", "", "   size: one item", "   and one line that is none",
+    ]  # fmt: skip

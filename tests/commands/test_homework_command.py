@@ -191,14 +191,12 @@ def test_check_all_is_in_the_order_of_the_path(written):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("def softmax(x:\n    return x\n", "SyntaxError"),
-        ("import sys\nsys.exit()\n", "it ended the program"),
+        ("def softmax(x:\n    return x\n", "SyntaxError"), ("import sys\nsys.exit()\n", "it ended the program"),
         ("x = 1\n\ny = undefined + x\n", "NameError: name 'undefined'"),
-        ("import a_module_that_is_not_there\n", "ModuleNotFoundError"),
-        ("print(", "SyntaxError"),
+        ("import a_module_that_is_not_there\n", "ModuleNotFoundError"), ("print(", "SyntaxError"),
         ("\0\1\2", "SyntaxError|null bytes"),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("command", ["check", "status", "solution", "run"])
 def test_a_file_that_cannot_be_imported(capsys, written, command, text, told):
     written(text)
@@ -226,23 +224,19 @@ def test_what_a_file_prints_is_shown(capsys, written):
 @pytest.mark.parametrize(
     ("args", "told"),
     [
-        (["check", "missing.py"], "there is no file missing.py"),
-        (["check", "missing/folder"], "there is no file"),
-        (["check", "empty"], "this folder contains no .py file"),
-        (["check", "notes.txt"], "must be a .py file"),
+        (["check", "missing.py"], "there is no file missing.py"), (["check", "missing/folder"], "there is no file"),
+        (["check", "empty"], "this folder contains no .py file"), (["check", "notes.txt"], "must be a .py file"),
         (["check", "nothing.py"], "contains no answer to an exercise"),
         (["check", "imports.py"], "for example, softmax is imported from transformer_np.functional"),
-        (["check", "right.py", "softmx"], "did you mean softmax?"),
-        (["hint", "softmx"], "did you mean softmax?"),
-        (["solution", "softmx"], "did you mean softmax?"),
-        (["status"], "transformer-np homework start ."),
+        (["check", "right.py", "softmx"], "did you mean softmax?"), (["hint", "softmx"], "did you mean softmax?"),
+        (["solution", "softmx"], "did you mean softmax?"), (["status"], "transformer-np homework start ."),
         (["run", "stubs.py", "train"], "no answer is started"),
         (["run", "right.py", "train", "-o", "losses.txt"], "must end in .png"),
         (["run", "right.py", "train", "--steps", "0"], "a whole number, 1 or larger"),
         (["run", "right.py", "dance"], "invalid choice"),
         (["check", "right.py", "--seed", "-1"], "a whole number, 0 or more"),
     ],
-)
+)  # fmt: skip
 def test_bad_use(capsys, here, written, args, told):
     (here / "empty").mkdir()
     written("x", "notes.txt")
@@ -461,7 +455,7 @@ def test_run_refuses_an_answer_that_does_not_end(capsys, written):
 
 
 @pytest.mark.long
-def test_run_stops_a_step_that_does_not_end(capsys, written):
+def test_run_stops_a_step_that_does_not_end(capsys, written, few_pairs):
     """One that ends with the inputs of the check, and not with those of the training run."""
     written(RIGHT.replace("    largest = x", "    while x.size > 3000: pass\n    largest = x"))
     code, _, err = call(capsys, "run", "homework.py", "train", "--steps", "2", "--time-limit", "1")

@@ -86,12 +86,6 @@ def test_a_folder_that_cannot_be_written(capsys, here, monkeypatch):
     assert not (here / "work").exists()
 
 
-@pytest.mark.long
-def test_an_empty_folder_is_filled(capsys, here):
-    (here / "work").mkdir()
-    assert call(capsys, "start", "work")[0] == 0
-
-
 # --- the copies -------------------------------------------------------------------------------------------------------
 
 TEXT = """---

@@ -74,17 +74,13 @@ def test_no_token_reaches_over_the_end_of_a_word():
 @pytest.mark.parametrize(
     "text, pieces",
     [
-        ("Hello world", ["Hello", " world"]),
-        ("it's we'll don't", ["it", "'s", " we", "'ll", " don", "'t"]),
-        ("a  b\n\n c", ["a", " ", " b", "\n\n", " c"]),
-        ("x = 12.5e3", ["x", " =", " 12", ".", "5", "e", "3"]),
-        ("__init__ (a)", ["__", "init", "__", " (", "a", ")"]),
-        ("ação 漢字 é!", ["ação", " 漢字", " é", "!"]),
-        ("end \n", ["end", " \n"]),
-        ("a" * 70 + " " * 70 + "b", ["a" * 64, "a" * 6, " " * 64, " " * 5, " b"]),
+        ("Hello world", ["Hello", " world"]), ("it's we'll don't", ["it", "'s", " we", "'ll", " don", "'t"]),
+        ("a  b\n\n c", ["a", " ", " b", "\n\n", " c"]), ("x = 12.5e3", ["x", " =", " 12", ".", "5", "e", "3"]),
+        ("__init__ (a)", ["__", "init", "__", " (", "a", ")"]), ("ação 漢字 é!", ["ação", " 漢字", " é", "!"]),
+        ("end \n", ["end", " \n"]), ("a" * 70 + " " * 70 + "b", ["a" * 64, "a" * 6, " " * 64, " " * 5, " b"]),
         ("", []),
     ],
-)
+)  # fmt: skip
 def test_the_pieces(text, pieces):
     assert BPETokenizer.cut(text) == pieces and BPETokenizer.join(pieces) == text
 

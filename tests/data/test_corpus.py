@@ -31,17 +31,13 @@ def translation(whole):
 @pytest.mark.parametrize(
     "infinitive, forms",
     [
-        ("viajar", "viajei viajou viajamos viajaram"),
-        ("tocar", "toquei tocou tocamos tocaram"),
-        ("jogar", "joguei jogou jogamos jogaram"),
-        ("almoçar", "almocei almoçou almoçamos almoçaram"),
-        ("comer", "comi comeu comemos comeram"),
-        ("ler", "li leu lemos leram"),
-        ("dormir", "dormi dormiu dormimos dormiram"),
-        ("ir", "fui foi fomos foram"),
+        ("viajar", "viajei viajou viajamos viajaram"), ("tocar", "toquei tocou tocamos tocaram"),
+        ("jogar", "joguei jogou jogamos jogaram"), ("almoçar", "almocei almoçou almoçamos almoçaram"),
+        ("comer", "comi comeu comemos comeram"), ("ler", "li leu lemos leram"),
+        ("dormir", "dormi dormiu dormimos dormiram"), ("ir", "fui foi fomos foram"),
         ("fazer", "fiz fez fizemos fizeram"),
     ],
-)
+)  # fmt: skip
 def test_preterite(infinitive, forms):
     assert preterite(infinitive) == tuple(forms.split())
 

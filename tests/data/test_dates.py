@@ -87,15 +87,13 @@ def test_no_two_dates_are_written_alike():
 @pytest.mark.parametrize(
     "form, text",
     [
-        ("{day} {Month} {year}", "1 March 2019"),
-        ("{Mon} {day}, {year}", "Mar 1, 2019"),
+        ("{day} {Month} {year}", "1 March 2019"), ("{Mon} {day}, {year}", "Mar 1, 2019"),
         ("the {th} of {Month} {year}", "the 1st of March 2019"),
         ("{Weekday}, {Month} {day}, {year}", "Friday, March 1, 2019"),
-        ("{Wday} {day} {Mon} {year}", "Fri 1 Mar 2019"),
-        ("{dd}/{mm}/{yy}", "01/03/19"),
+        ("{Wday} {day} {Mon} {year}", "Fri 1 Mar 2019"), ("{dd}/{mm}/{yy}", "01/03/19"),
         ("{day}.{month}.{year}", "1.3.2019"),
     ],
-)
+)  # fmt: skip
 def test_formats(form, text):
     assert form in FORMATS + SHORT_FORMATS
     assert write_date(date(2019, 3, 1), form) == text

@@ -41,18 +41,14 @@ def test_max_size_bounds_the_whole_vocabulary():
     "text, pieces",
     [
         ("na segunda-feira, hoje.", ["na", "segunda-feira", ",", "hoje", "."]),
-        ("don't d'água d’água", ["don't", "d'água", "d’água"]),
-        ("Do they? Yes!", ["Do", "they", "?", "Yes", "!"]),
+        ("don't d'água d’água", ["don't", "d'água", "d’água"]), ("Do they? Yes!", ["Do", "they", "?", "Yes", "!"]),
         ("wait...", ["wait", ".", ".", "."]),
         ("the students' -x- 3rd", ["the", "students", "‿'", "-‿", "x", "‿-", "3rd"]),
-        ("snake_case", ["snake", "‿_‿", "case"]),
-        ("14:30, 629.313", ["14", ":‿", "30", ",", "629", ".‿", "313"]),
-        ('a 6" B "c" d', ["a", "6", '‿"', "B", '"', "c", '"', "d"]),
-        ("no , x‿y", ["no", " ,", "x", "‿‿‿", "y"]),
-        ("नमस्ते می‌خواهم", ["नमस्ते", "می‌خواهم"]),
-        (" \t\n", []),
+        ("snake_case", ["snake", "‿_‿", "case"]), ("14:30, 629.313", ["14", ":‿", "30", ",", "629", ".‿", "313"]),
+        ('a 6" B "c" d', ["a", "6", '‿"', "B", '"', "c", '"', "d"]), ("no , x‿y", ["no", " ,", "x", "‿‿‿", "y"]),
+        ("नमस्ते می‌خواهم", ["नमस्ते", "می‌خواهم"]), (" \t\n", []),
     ],
-)
+)  # fmt: skip
 def test_words_are_cut(text, pieces):
     tokenizer = words(text, "something")
     assert [tokenizer.token(i) for i in tokenizer.encode(text)] == pieces
@@ -61,18 +57,13 @@ def test_words_are_cut(text, pieces):
 @pytest.mark.parametrize(
     "text",
     [
-        "Lucas vai viajar em dezembro",
-        "Sim, claro! Você vem? Não; talvez: amanhã.",
-        "Ela (a professora) [disse] “não” ‘sim’ «talvez» e saiu…",
-        '"Sim", disse ele, "e não".',
-        "¿Qué? ¡Sí! 5%",
-        "espera...",
-        "the U.S. at 14:30 for $629.313 (or 5 %), and/or the boys' toys",
-        'He\'s 6\'2" tall. "Really?" \'Yes\', "I said " no',
-        "l'été : « où ? » 1. FC Köln — x--y http://a.b/c?d=1&e",
+        "Lucas vai viajar em dezembro", "Sim, claro! Você vem? Não; talvez: amanhã.",
+        "Ela (a professora) [disse] “não” ‘sim’ «talvez» e saiu…", '"Sim", disse ele, "e não".', "¿Qué? ¡Sí! 5%",
+        "espera...", "the U.S. at 14:30 for $629.313 (or 5 %), and/or the boys' toys",
+        'He\'s 6\'2" tall. "Really?" \'Yes\', "I said " no', "l'été : « où ? » 1. FC Köln — x--y http://a.b/c?d=1&e",
         "我喜欢苹果，你呢？ नमस्ते। می‌خواهم؟ 👍🏽 ‿ a‿b",
     ],
-)
+)  # fmt: skip
 def test_words_come_back_with_the_same_spaces(text):
     tokenizer = words(text)
     assert tokenizer.decode(tokenizer.encode(text)) == text

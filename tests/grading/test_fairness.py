@@ -330,8 +330,7 @@ def test_a_crash_is_no_use_of_the_library():
 
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="POSIX only")
-@pytest.mark.parametrize("walls", ["all", "none"])
-@pytest.mark.parametrize("ending", ["SIGKILL", "SIGTERM"])
+@pytest.mark.parametrize(("ending", "walls"), [("SIGKILL", "all"), ("SIGTERM", "none")])
 def test_a_killed_grading_leaves_nothing(tmp_path, walls, ending):
     temporary = tmp_path / "temporary"
     temporary.mkdir()

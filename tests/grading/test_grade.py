@@ -58,110 +58,59 @@ HONEST = {
     + SOFTMAX,
 }  # fmt: skip
 
-# name: source, points (of 2), a word that the remarks hold
+# name: source, points (of 2), a word that the remarks hold; `attacks` and `invented` have more, for systems with walls
 HOSTILE = {
     "loop": ("def softmax(x, axis=-1):\n    while True: pass\n" + BACKWARD, 1, "timed out: softmax"),
-    "loop_when_loaded": ("while True: pass\n", 0, "timed out while loading"),
-    "fork_bomb": ("import os\nwhile True:\n    os.fork()\n", 0, "could not be loaded"),
     "program": ("import subprocess\ndef softmax(x, axis=-1):\n    return subprocess.run(['true'])\n", 0, ""),
     "exit": ("def softmax(x, axis=-1):\n    raise SystemExit(0)\n" + BACKWARD, 1, "it ended"),
     "os_exit": ("import os\ndef softmax(x, axis=-1):\n    os._exit(0)\n" + BACKWARD, 1, "exit code 0"),
     "memory": (
-        "import numpy as np\ndef softmax(x, axis=-1):\n    return np.ones(10**10)\n" + BACKWARD,
-        1,
-        "out of memory",
+        "import numpy as np\ndef softmax(x, axis=-1):\n    return np.ones(10**10)\n" + BACKWARD, 1, "out of memory",
     ),
     "print": ("def softmax(x, axis=-1):\n    while True: print('x' * 10000)\n" + BACKWARD, 1, "timed out"),
     "numpy": (
         "import numpy as np\nnp.allclose = np.array_equal = np.isfinite = lambda *a, **k: True\n"
         "np.abs = np.exp = lambda x: 0 * x\n"
-        "def softmax(x, axis=-1):\n    return np.exp(x)\ndef softmax_backward(dy, y, axis=-1):\n    return y\n",
-        0,
-        "",
+        "def softmax(x, axis=-1):\n    return np.exp(x)\ndef softmax_backward(dy, y, axis=-1):\n    return y\n", 0, "",
     ),
-    "frames": (
-        "import sys, gc\ndef softmax(x, axis=-1):\n    frame = sys._getframe()\n    while frame:\n"
-        "        for value in [*frame.f_locals.values(), *frame.f_globals.values()]:\n"
-        "            if hasattr(value, 'expected'): return value.expected\n            if hasattr(value, 'softmax'):\n"
-        "                try: return value.softmax(x, axis)\n                except Exception: pass\n"
-        "        frame = frame.f_back\n    return gc.get_objects()\n",
-        0,
-        "",
-    ),
-    "pipe": (
-        "import os\ndef softmax(x, axis=-1):\n    for fd in range(3, 64):\n"
-        "        try: os.write(fd, b'\\x10\\0\\0\\0' * 99)\n"
-        "        except OSError: pass\n    return x\n" + BACKWARD,
-        1,
-        "disturbed",
-    ),
-    "flood": (
-        "import os\ndef softmax(x, axis=-1):\n    while True:\n        for fd in range(3, 64):\n"
-        "            try: os.write(fd, b'\\xff' * 100000)\n            except OSError: pass\n" + BACKWARD,
-        1,
-        "disturbed",
-    ),
-    "closed": ("import os\ndef softmax(x, axis=-1):\n    os.closerange(0, 99)\n    return x\n" + BACKWARD, 1, "ended"),
     "fault": (
         "import numpy as np\ndef softmax(x, axis=-1):\n"
-        "    return np.lib.stride_tricks.as_strided(x, (10**12,), (10**6,)).sum()\n" + BACKWARD,
-        1,
-        "SIG",
-    ),
-    "huge": ("import numpy as np\ndef softmax(x, axis=-1):\n    return np.ones((2000, 2000))\n" + BACKWARD, 1, ""),
-    "endless_list": ("def softmax(x, axis=-1):\n    a = []\n    a.append(a)\n    return {1: a}\n" + BACKWARD, 1, ""),
-    "evil": (
-        "import numpy as np\nclass Evil:\n    __class__ = np.ndarray\n    shape = (2,)\n"
-        "    def __array__(self, *a, **k): raise KeyboardInterrupt\n    def __len__(self): return 10**9\n"
-        "def softmax(x, axis=-1):\n    return Evil()\n" + BACKWARD,
-        1,
-        "",
+        "    return np.lib.stride_tricks.as_strided(x, (10**12,), (10**6,)).sum()\n" + BACKWARD, 1, "SIG",
     ),
     "kill": (
         "import os\ndef softmax(x, axis=-1):\n    for pid in (1, os.getppid(), -1):\n        try: os.kill(pid, 9)\n"
-        "        except OSError: pass\n    return x\n" + BACKWARD,
-        1,
-        "",
+        "        except OSError: pass\n    return x\n" + BACKWARD, 1, "",
     ),
     "imported": (
-        "from transformer_np.functional import softmax as softmax\n" + BACKWARD,
-        1,
-        "library's solution: softmax",
+        "from transformer_np.functional import softmax as softmax\n" + BACKWARD, 1, "library's solution: softmax",
     ),
     "assigned": (
         "import transformer_np\nsoftmax = transformer_np.functional.softmax\n" + BACKWARD,
-        1,
-        "library's solution: softmax",
+        1, "library's solution: softmax",
     ),
     "called": (
         "from transformer_np import functional as F\n"
-        "def softmax(x, axis=-1):\n    return F.softmax(x, axis)\n" + BACKWARD,
-        1,
-        "library's solution: softmax",
+        "def softmax(x, axis=-1):\n    return F.softmax(x, axis)\n" + BACKWARD, 1, "library's solution: softmax",
     ),
     "importlib": (
         "import importlib\ndef softmax(x, axis=-1):\n"
         "    return importlib.import_module('transformer_np.functional').softmax(x, axis)\n" + BACKWARD,
-        1,
-        "library's solution: softmax",
+        1, "library's solution: softmax",
     ),
     "read": (
         "import transformer_np.functional as F\n"
         "def softmax(x, axis=-1):\n    space = {'__package__': 'transformer_np'}\n"
-        "    exec(open(F.__file__).read(), space)\n    return space['softmax'](x, axis)\n" + BACKWARD,
-        1,
-        "",
+        "    exec(open(F.__file__).read(), space)\n    return space['softmax'](x, axis)\n" + BACKWARD, 1, "",
     ),
     "loaded_anew": (
         "import sys\nroot = sys.modules['transformer_np'].__path__[0].rpartition('/')[0]\n"
         "for name in list(sys.modules):\n    if name.startswith('transformer_np'): del sys.modules[name]\n"
         "sys.meta_path[:] = sys.meta_path[1:]\nsys.path.insert(0, root)\n"
-        "from transformer_np.functional import softmax, softmax_backward\n",
-        0,
-        "could not be loaded",
+        "from transformer_np.functional import softmax, softmax_backward\n", 0, "could not be loaded",
     ),
     "not_utf8": (b"x = '\xff\xe9'\n", 0, "could not be loaded"),
     "empty": ("", 0, ""),
+    "old_line_ends": ((SOFTMAX + BACKWARD).replace("\n", "\r"), 2, ""),
     "null": ("x = 1\0\n", 0, "could not be loaded"),
     "nested": ("x = " + "(" * 5000 + ")" * 5000 + "\n", 0, "could not be loaded"),
     "large": (b"#" * (2 << 20), 0, "larger than 1 MiB"),
@@ -169,15 +118,7 @@ HOSTILE = {
     "checks": (SOFTMAX + "from transformer_np.homework import check\nassert check('softmax', softmax).passed\n", 1, ""),
     "=1+1": (SOFTMAX + BACKWARD, 2, ""),
 }  # fmt: skip
-FEW = (
-    "os_exit",
-    "numpy",
-    "kill",
-    "called",
-    "read",
-    "not_utf8",
-    "=1+1",
-)  # of the default run: none has to be waited for
+FEW = "os_exit", "numpy", "kill", "called", "read", "not_utf8", "=1+1"  # of the default run: none has to be waited for
 
 
 def hand_in(folder, sources):
@@ -229,12 +170,10 @@ def test_honest_grades_are_what_they_should_be(alone):
     outcomes = {name: [(v.outcome, v.misconception) for v in g.verdicts.values()] for name, g in alone.items()}
     right = ("passed", None)
     assert outcomes == {
-        "ada": [right, right],
-        "ben": [right, ("wrong gradient", "only the diagonal")],
-        "cem": [("not started", None), right],
-        "dana": [right, ("wrong gradient", "always over the last axis")],
+        "ada": [right, right], "ben": [right, ("wrong gradient", "only the diagonal")],
+        "cem": [("not started", None), right], "dana": [right, ("wrong gradient", "always over the last axis")],
         "eli": [right, ("not started", None)],
-    }
+    }  # fmt: skip
     assert not any(g.remarks for g in alone.values())
 
 
@@ -358,15 +297,16 @@ def test_the_text_of_the_library_is_right_where_an_exercise_needs_other_parts(tm
         assert got.verdicts[name].passed, got.verdicts[name].message
 
 
-@pytest.mark.long
-def test_all_exercises_can_be_sent_and_tried(tmp_path):
+@pytest.mark.parametrize(
+    "part", [pytest.param(i, marks=pytest.mark.release if i else pytest.mark.long) for i in range(4)]
+)
+def test_all_exercises_can_be_sent_and_tried(tmp_path, part):
     """Every exercise with the library's own: each one is called, and none is there."""
-    lines = [f"from {e.reference.__module__} import {name}\n" for name, e in all_exercises().items()]
+    names = list(all_exercises())[part::4]
+    lines = [f"from {all_exercises()[name].reference.__module__} import {name}\n" for name in names]
     folder = hand_in(tmp_path / "in", {"imports": "".join(lines)})
-    (got,) = grade(folder, tmp_path / "grades.csv", default_course()).values()
-    assert {name: v.misconception for name, v in got.verdicts.items()} == dict.fromkeys(
-        all_exercises(), "calls the library's solution"
-    )
+    (got,) = grade(folder, tmp_path / "grades.csv", parse_course(f"exercises = {names}")).values()
+    assert {n: v.misconception for n, v in got.verdicts.items()} == dict.fromkeys(names, "calls the library's solution")
 
 
 # --- folders ---------------------------------------------------------------------------------------------------------

@@ -138,13 +138,11 @@ def test_letters_and_accents_may_be_apart(tmp_path):
 @pytest.mark.parametrize(
     ("roster", "told"),
     [
-        ("", "line 1: there is no column id"),
-        ("name\nada\n", "line 1: there is no column id"),
-        ("id\n", "names nobody"),
-        ("id,name\nada,A\n,B\n", "line 3: the id is missing"),
+        ("", "line 1: there is no column id"), ("name\nada\n", "line 1: there is no column id"),
+        ("id\n", "names nobody"), ("id,name\nada,A\n,B\n", "line 3: the id is missing"),
         ("id,submitted\nada,Friday\n", "line 2: submitted must be a time such as 2026-06-12T11:58, got 'Friday'"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_with_a_roster(tmp_path, roster, told):
     hand_in(tmp_path / "in", {"ada": SOFTMAX})
     with pytest.raises(RosterError, match=told):

@@ -172,16 +172,12 @@ def writes(x):
 
 
 OTHERS = {
-    "what it writes": ("relu", writes),
-    "global random numbers": ("dropout", global_numbers),
-    "a shorter list": ("apply_merges", first_shortened),
-    "an empty dict": ("apply_merges", merges_emptied),
+    "what it writes": ("relu", writes), "global random numbers": ("dropout", global_numbers),
+    "a shorter list": ("apply_merges", first_shortened), "an empty dict": ("apply_merges", merges_emptied),
     "a shared result": ("relu", lambda x: np.maximum(x, 0, out=x.copy()) if (x < 0).any() else x),
-    "a text": ("relu", lambda x: "a text"),
-    "a dict": ("relu", lambda x: {"y": x}),
+    "a text": ("relu", lambda x: "a text"), "a dict": ("relu", lambda x: {"y": x}),
     "an array of objects": ("relu", lambda x: np.maximum(x, 0).astype(object)),
-    "an array of texts": ("relu", lambda x: x.astype(str)),
-    "dates": ("relu", lambda x: np.zeros(3, "M8[s]")),
+    "an array of texts": ("relu", lambda x: x.astype(str)), "dates": ("relu", lambda x: np.zeros(3, "M8[s]")),
     "a list of rows": ("relu", lambda x: np.maximum(x, 0).tolist()),
     "a masked array": ("relu", lambda x: np.ma.masked_less(x, 0)),
     "a matrix": ("softmax", lambda x, axis=-1: np.asmatrix(np.ones((2, 2)))),
@@ -190,13 +186,10 @@ OTHERS = {
     "complex numbers": ("relu", lambda x: np.maximum(x, 0).astype(complex)),
     "whole numbers": ("relu", lambda x: np.maximum(x, 0).astype(int)),
     "other bytes": ("relu", lambda x: np.maximum(x, 0).astype(">f8")),
-    "a generator": ("relu", lambda x: (v for v in x)),
-    "a huge number": ("relu", lambda x: 10**30),
-    "three dots": ("relu", lambda x: ...),
-    "a wrong signature": ("relu", lambda: 0),
-    "an exit": ("relu", lambda x: exit()),
-    "input": ("relu", asks),
-}
+    "a generator": ("relu", lambda x: (v for v in x)), "a huge number": ("relu", lambda x: 10**30),
+    "three dots": ("relu", lambda x: ...), "a wrong signature": ("relu", lambda: 0),
+    "an exit": ("relu", lambda x: exit()), "input": ("relu", asks),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("which", OTHERS)

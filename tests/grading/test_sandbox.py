@@ -69,21 +69,11 @@ def test_what_is_too_large_is_not_sent():
 @pytest.mark.parametrize(
     "said",
     [
-        b"",
-        b"\xff",
-        b"[]",
-        b"{}",
-        b"[" * 100_000,
-        b'{"output": {"a": ["|O", [1], 0]}}',
-        b'{"output": {"a": ["<f8", [1000000000], 0]}}',
-        b'{"output": {"a": ["<f8", [-1], 0]}}',
-        b'{"output": {"a": ["<f8", [1], -8]}}',
-        b'{"output": {"a": ["<f8", [true], 0]}}',
-        b'{"output": {"a": ["<f8", "x", 0]}}',
-        b'{"output": {"a": [["<f8"], [1], 0]}}',
-        b'{"output": {"x": "a", "y": 1}}',
-        b'{"output": "text"}',
-        b'{"output": {"q": 1}}',
+        b"", b"\xff", b"[]", b"{}", b"[" * 100_000, b'{"output": {"a": ["|O", [1], 0]}}',
+        b'{"output": {"a": ["<f8", [1000000000], 0]}}', b'{"output": {"a": ["<f8", [-1], 0]}}',
+        b'{"output": {"a": ["<f8", [1], -8]}}', b'{"output": {"a": ["<f8", [true], 0]}}',
+        b'{"output": {"a": ["<f8", "x", 0]}}', b'{"output": {"a": [["<f8"], [1], 0]}}',
+        b'{"output": {"x": "a", "y": 1}}', b'{"output": "text"}', b'{"output": {"q": 1}}',
         b'{"output": ' + b'{"l": [' * 10 + b"]}" * 10 + b"}",
     ],
 )  # fmt: skip
@@ -184,6 +174,7 @@ def test_of_a_sheet_neither_answers_nor_mistakes_are_given(name):
     assert not given & {*exercise.mistakes, *exercise.mistakes.values(), *exercise.hints}
 
 
+@pytest.mark.long
 def test_exercises_that_are_built_from_other_parts():
     assert {n for n in all_exercises() if "transformer_np.layers" in task_of(n).message["modules"]} == set(BUILT)
 
@@ -203,23 +194,16 @@ def softmax(x, axis=-1):
     {what}
 """
 SEES = {
-    "other files": "open('/etc/passwd')",
-    "the state of other files": "os.stat('/etc/passwd')",
+    "other files": "open('/etc/passwd')", "the state of other files": "os.stat('/etc/passwd')",
     "by a folder's number": "os.open('etc/passwd', os.O_RDONLY, dir_fd=os.open('/', os.O_RDONLY))",
-    "processes": "os.listdir('/proc')",
-    "its library": "import transformer_np.module as m; open(m.__file__)",
-    "scipy": "import scipy",
-    "torch": "import torch",
-    "onnx": "import onnx.reference",
-    "cffi": "import cffi",
+    "processes": "os.listdir('/proc')", "its library": "import transformer_np.module as m; open(m.__file__)",
+    "scipy": "import scipy", "torch": "import torch", "onnx": "import onnx.reference", "cffi": "import cffi",
     "the list of mistakes": "from transformer_np.homework.sheets.softmax import SOFTMAX; SOFTMAX.mistakes.keys().x",
     "a network": "import socket; socket.create_connection(('127.0.0.1', 80), 1)",
-    "a program": "os.posix_spawn('/bin/true', ['true'], {})",
-    "its parent": "os.kill(1, 9); raise OSError",
+    "a program": "os.posix_spawn('/bin/true', ['true'], {})", "its parent": "os.kill(1, 9); raise OSError",
     "a keyring": "import ctypes; 1 / (1 + ctypes.CDLL(None).syscall(248, b'user', b'a', b'b', 1, -3))",
-    "a place to write": "open('/packages/numpy/x', 'w')",
-    "shared memory": "open('/dev/shm/x', 'w')",
-}
+    "a place to write": "open('/packages/numpy/x', 'w')", "shared memory": "open('/dev/shm/x', 'w')",
+}  # fmt: skip
 
 
 @pytest.mark.long

@@ -43,19 +43,20 @@ class Scale(Module):
             raise ValueError(f"dout must have shape {x.shape}, got {dout.shape}")
 
 
-class NoReturn(Scale):
-    def forward(self, x):
-        super().forward(x)
+def returning(name, method, change):
+    """A Scale whose forward or backward returns change(what it should return)."""
+    return type(name, (Scale,), {method: lambda self, x: change(getattr(Scale, method)(self, x))})
 
 
-class WholeNumbers(Scale):
-    def forward(self, x):
-        return super().forward(x).round().astype(int)
-
-
-class AList(Scale):
-    def forward(self, x):
-        return super().forward(x).tolist()
+NoReturn = returning("NoReturn", "forward", lambda y: None)
+WholeNumbers = returning("WholeNumbers", "forward", lambda y: y.round().astype(int))
+AList = returning("AList", "forward", lambda y: y.tolist())
+NoReturnOfBackward = returning("NoReturnOfBackward", "backward", lambda dx: None)
+SummedGradient = returning("SummedGradient", "backward", lambda dx: dx.sum(axis=0))
+WrongSign = returning("WrongSign", "backward", lambda dx: -dx)
+Twice = returning("Twice", "backward", lambda dx: 2 * dx)
+Float64Noise = returning("Float64Noise", "forward", lambda y: y + np.zeros(y.shape))
+Float64Gradient = returning("Float64Gradient", "backward", lambda dx: dx * np.ones(dx.shape))
 
 
 class Logarithm(Scale):
@@ -69,26 +70,11 @@ class Misspelt(Scale):
         return super().forward(x) + self.bais.data
 
 
-class NoReturnOfBackward(Scale):
-    def backward(self, dout):
-        super().backward(dout)
-
-
-class SummedGradient(Scale):
-    def backward(self, dout):
-        return super().backward(dout).sum(axis=0)
-
-
 class Overwrites(Scale):
     def backward(self, dout):
         self.w.grad = 0
         self.b.grad = 0
         return super().backward(dout)
-
-
-class WrongSign(Scale):
-    def backward(self, dout):
-        return -super().backward(dout)
 
 
 class MeanForSum(Scale):
@@ -105,21 +91,6 @@ class ForgottenBias(Scale):
         dx = super().backward(dout)
         self.b.grad = before
         return dx
-
-
-class Twice(Scale):
-    def backward(self, dout):
-        return 2 * super().backward(dout)
-
-
-class Float64Noise(Scale):
-    def forward(self, x):
-        return super().forward(x) + np.zeros(x.shape)
-
-
-class Float64Gradient(Scale):
-    def backward(self, dout):
-        return super().backward(dout) * np.ones(dout.shape)
 
 
 class InPlace(Scale):

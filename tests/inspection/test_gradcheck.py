@@ -61,13 +61,9 @@ def test_a_right_layer_passes(x):
 
 
 MISTAKES = {
-    "overwritten": ("w", None),
-    "one sign": ("w", (2, 1)),
-    "factor": ("b", None),
-    "mean for sum": ("b", None),
-    "input": ("input 0", (1, 2)),
-    "nan": ("w", (0, 3)),
-}
+    "overwritten": ("w", None), "one sign": ("w", (2, 1)), "factor": ("b", None), "mean for sum": ("b", None),
+    "input": ("input 0", (1, 2)), "nan": ("w", (0, 3)),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("mistake", "place"), MISTAKES.items())

@@ -5,7 +5,6 @@ import pytest
 
 from transformer_np import functional as F
 from transformer_np import layers
-from transformer_np.decoding import KeyValueCache
 from transformer_np.inspection import check_layer
 from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.inspection.samples import LAYERS, layer_of
@@ -105,13 +104,11 @@ def test_a_layer_is_its_function(rng, random_module):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda bias: Linear(D, FF, bias=bias),
-        lambda bias: LayerNorm(D, bias=bias),
-        lambda bias: FeedForward(D, FF, bias=bias),
-        lambda bias: FeedForward(D, FF, "gelu", bias=bias),
+        lambda bias: Linear(D, FF, bias=bias), lambda bias: LayerNorm(D, bias=bias),
+        lambda bias: FeedForward(D, FF, bias=bias), lambda bias: FeedForward(D, FF, "gelu", bias=bias),
         lambda bias: MultiHeadAttention(D, H, bias=bias),
     ],
-)
+)  # fmt: skip
 def test_without_bias_is_with_a_bias_of_zero(rng, random_module, make):
     without, with_bias = random_module(make(bias=False)), make(bias=True)
     missing, _ = with_bias.load_state_dict(without.state_dict(), strict=False)
@@ -226,48 +223,6 @@ def test_attention_shows_its_insides(rng):
     assert "memory" in shown
     layer(x)
     assert "memory" not in layer.intermediates()
-
-
-def test_every_attention_parameter_can_be_set(rng):
-    layer = MultiHeadAttention(D, H, rng=0, dtype=np.float64)
-    x, memory = rng.normal(size=(B, T, D)), rng.normal(size=(B, S, D))
-    for name in ATTENTION.split():
-        before = layer(x, memory)
-        setattr(layer, name, rng.normal(size=getattr(layer, name).shape))
-        if name == "b_k":  # adds the same number to all scores of a query
-            np.testing.assert_allclose(layer(x, memory), before)
-        else:
-            assert abs(layer(x, memory) - before).max() > 0.01
-
-
-def test_attention_with_a_cache(rng):
-    """Keys and values that are remembered are the keys and values that are computed anew."""
-    layer = MultiHeadAttention(D, H, rng=0, dtype=np.float64).eval()
-    x, memory = rng.normal(size=(B, 6, D)), rng.normal(size=(B, S, D))
-    whole, whole_cross = layer(x, mask=causal_mask(6)), layer(x, memory)
-    cache, cross_cache = KeyValueCache(), KeyValueCache()
-    end = 0
-    for length in (1, 3, 1, 1):
-        start, end = end, end + length
-        part = layer(x[:, start:end], mask=causal_mask(length, end), cache=cache)
-        assert layer.weights.shape == (B, H, length, end)
-        np.testing.assert_allclose(part, whole[:, start:end], rtol=1e-12)
-        part = layer(x[:, start:end], memory, cache=cross_cache)
-        assert layer.weights.shape == (B, H, length, S)
-        np.testing.assert_allclose(part, whole_cross[:, start:end], rtol=1e-12)
-
-
-def test_a_cache_can_reorder_its_rows(rng):
-    cache, k, v = KeyValueCache(), rng.normal(size=(2, 3, 4, 5)), rng.normal(size=(2, 3, 4, 5))
-    cache.select([0])  # nothing there yet
-    cache.append(k, v)
-    cache.select([1, 0, 1])
-    keys, values = cache.append(k[[0, 0, 0], :, :1], v[[1, 1, 1], :, :1])
-    assert cache.length == 5
-    assert np.array_equal(keys[:, :, :4], k[[1, 0, 1]])
-    assert np.array_equal(values[:, :, :4], v[[1, 0, 1]])
-    assert np.array_equal(keys[:, :, 4:], k[[0, 0, 0], :, :1])
-    assert np.array_equal(values[:, :, 4:], v[[1, 1, 1], :, :1])
 
 
 def test_queries_and_keys_are_normalised_before_they_are_turned(rng):

@@ -15,24 +15,17 @@ from transformer_np.lecture import (
     ERRATUM,
     REPRODUCED,
     TRUNCATED,
-    attention_memory,
-    block_parts,
     examples,
     exercises,
-    feed_forward_example,
     five_positions,
-    five_words,
     format_examples,
     format_exercises,
     four_words,
-    hidden_row,
-    masked_weights,
     nearest_return,
     printed,
     questions,
     steps,
     summary,
-    three_heads,
     two_words,
     verdict,
     worked_examples,
@@ -129,27 +122,13 @@ def test_a_check_that_fails_is_named(rows):
 @pytest.mark.parametrize(
     ("name", "row"),
     [
-        ("FIVE_EMBEDDINGS", 1),
-        ("FIVE_PROJECTIONS", 1),
-        ("FIVE_QKV", 1),
-        ("FIVE_SCORES", 2),
-        ("FIVE_WEIGHTS", 3),
-        ("FIVE_OUTPUT", 4),
-        ("THREE_SHAPES", 8),
-        ("FIVE_POSITIONS", 9),
-        ("POSITIONS_NAMED_1", 10),
-        ("SPREAD_OF_SQUARES", 11),
-        ("FEED_FORWARD_BEFORE", 13),
-        ("FEED_FORWARD_HIDDEN", 13),
-        ("MASK", 16),
-        ("EXERCISE_1", 17),
-        ("EXERCISE_3", 19),
-        ("PARTS_OF_BLOCK", 20),
-        ("LAYERS_AND_HEADS", 22),
-        ("HEADS_ELSEWHERE", 22),
-        ("TWO_SCORES", 24),
+        ("FIVE_EMBEDDINGS", 1), ("FIVE_PROJECTIONS", 1), ("FIVE_QKV", 1), ("FIVE_SCORES", 2), ("FIVE_WEIGHTS", 3),
+        ("FIVE_OUTPUT", 4), ("THREE_SHAPES", 8), ("FIVE_POSITIONS", 9), ("POSITIONS_NAMED_1", 10),
+        ("SPREAD_OF_SQUARES", 11), ("FEED_FORWARD_BEFORE", 13), ("FEED_FORWARD_HIDDEN", 13), ("MASK", 16),
+        ("EXERCISE_1", 17), ("EXERCISE_3", 19), ("PARTS_OF_BLOCK", 20), ("LAYERS_AND_HEADS", 22),
+        ("HEADS_ELSEWHERE", 22), ("TWO_SCORES", 24),
     ],
-)
+)  # fmt: skip
 def test_the_examples_read_the_printed_numbers(monkeypatch, name, row):
     source = getattr(printed, name)
     values = source.values.copy()
@@ -239,30 +218,6 @@ def test_a_positional_encoding_in_every_block_is_found(monkeypatch):
 # --- the steps ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("attention", "sizes"), [(five_words, (1, 5, 4)), (three_heads, (3, 3, 3))])
-def test_attention_steps_lead_from_one_to_the_next(attention, sizes):
-    s = attention()
-    H, T, K = sizes
-    assert len(s.words) == T and s.layer.num_heads == H
-    assert s.q.shape == s.k.shape == s.v.shape == s.heads.shape == (H, T, K)
-    for name, head in zip("qkv", (s.q, s.k, s.v), strict=True):
-        w = getattr(s.layer, f"w_{name}").data  # (D, D), head i in the columns i·K …
-        np.testing.assert_allclose(np.concatenate(list(head), axis=1), s.x @ w, atol=1e-12)
-    for h in range(H):
-        np.testing.assert_allclose(s.scores[h], s.q[h] @ s.k[h].T / np.sqrt(K), atol=1e-12)
-        np.testing.assert_allclose(s.weights[h], np.exp(s.scores[h]) / np.exp(s.scores[h]).sum(1)[:, None], atol=1e-12)
-        np.testing.assert_allclose(s.heads[h], s.weights[h] @ s.v[h], atol=1e-12)
-    np.testing.assert_allclose(s.output, s.concat, atol=1e-12)  # W_O is the identity
-
-
-def test_feed_forward_steps():
-    s = feed_forward_example()
-    assert (s.x.shape, s.before.shape, s.hidden.shape, s.output.shape) == ((3, 4), (3, 8), (3, 8), (3, 4))
-    np.testing.assert_allclose(s.before, s.x @ s.layer.w1.data, atol=1e-12)
-    np.testing.assert_allclose(s.hidden, np.where(s.before > 0, s.before, 0), atol=1e-12)
-    np.testing.assert_allclose(s.output, s.hidden @ s.layer.w2.data, atol=1e-12)
-
-
 def test_position_steps():
     s = five_positions()
     np.testing.assert_allclose(s.output, printed.FIVE_EMBEDDINGS.values + s.encoding, atol=1e-12)
@@ -293,22 +248,6 @@ def test_order_broken():
     weights = np.array([[[0.5, 0.2, 0.3], [0.5, 0.4, 0.1]], [[0.4, 0.4, 0.2], [0.2, 0.2, 0.6]]])
     assert steps.order_broken(scores, weights) == [(0, 0)]  # a tie, or equal weights, break nothing
     assert steps.order_broken(four_words().scores, printed.FOUR_WEIGHTS.values) == [(1,), (2,), (3,)]
-
-
-def test_hidden_row_and_masked_weights():
-    row = hidden_row()
-    assert np.isnan(row["textbook"]).all()
-    np.testing.assert_array_equal(row["finite"], np.full(5, 0.2))
-    np.testing.assert_array_equal(row["package"], np.zeros(5))
-    weights = masked_weights()
-    np.testing.assert_allclose(weights["package"][0], [1, 0, 0, 0, 0])
-    assert (weights["package"][-1] > 0).all()
-
-
-def test_memory_and_parts():
-    assert attention_memory(6, 2, d_model=8) == (2 * 6 * 6, 4 * 2 * 6 * 6)
-    assert steps.powers_of_memory(5, 2) == (2.0, 1.0)
-    assert list(block_parts().values()) == [(0, 1), (0, 1), (1, 1), (2, 3)]
 
 
 # --- the exercises --------------------------------------------------------------------------------------------------

@@ -13,17 +13,12 @@ CLASSES = [getattr(models, name) for name in models.__all__ if name.endswith("Co
 SIZES = {"src_vocab_size": 11, "tgt_vocab_size": 13, "vocab_size": 11}
 MAY_BE_ZERO = {"num_encoder_layers", "num_decoder_layers", "mem_len", "window", "pad_id", "bos_id", "eos_id", "seed"}
 OPTIONAL = {  # a field that may be None: what it is then
-    (models.GPTConfig, "d_ff"): 4 * 768,
-    (models.GPTConfig, "window"): None,
-    (models.GPTConfig, "num_kv_heads"): None,
+    (models.GPTConfig, "d_ff"): 4 * 768, (models.GPTConfig, "window"): None, (models.GPTConfig, "num_kv_heads"): None,
     (models.TransformerXLConfig, "d_ff"): 4 * models.TransformerXLConfig(11).d_model,
-    (models.BertConfig, "num_classes"): None,
-    (models.BertConfig, "token_classes"): None,
-    (models.LlamaConfig, "num_kv_heads"): 8,
-    (models.LlamaConfig, "d_head"): 64,
-    (models.LlamaConfig, "d_ff"): 1368,
+    (models.BertConfig, "num_classes"): None, (models.BertConfig, "token_classes"): None,
+    (models.LlamaConfig, "num_kv_heads"): 8, (models.LlamaConfig, "d_head"): 64, (models.LlamaConfig, "d_ff"): 1368,
     (models.LlamaConfig, "window"): None,
-}
+}  # fmt: skip
 
 
 def make(cls, **changes):
@@ -59,8 +54,6 @@ def test_every_model_has_a_configuration_and_every_field_a_kind():
 
 @pytest.mark.parametrize(("cls", "name"), WHOLE)
 def test_whole_numbers(cls, name):
-    for value in (2.5, 8.0, "8", True, [8], np.float64(8), *([] if (cls, name) in OPTIONAL else [None])):
-        refused(TypeError, f"^{name} must be a whole number, got ", cls, name, value)
     refused(ValueError, f"^{name} must be at least [014], got -1$", cls, name, -1)
     if name not in MAY_BE_ZERO:
         refused(ValueError, f"^{name} must be at least [14], got 0$", cls, name, 0)
@@ -68,17 +61,9 @@ def test_whole_numbers(cls, name):
 
 @pytest.mark.parametrize(("cls", "name"), NUMBERS)
 def test_numbers(cls, name):
-    for value in ("0.1", None, True, [0.1], 1j):
-        refused(TypeError, f"^{name} must be a number, got ", cls, name, value)
-    for value in (-0.1, float("nan"), float("inf"), *([1.0, 1] if name == "dropout" else [])):
+    for value in (-0.1, *([1.0, 1] if name == "dropout" else [])):
         message = r"lie in \[0, 1\)" if name == "dropout" else r"lie in \[0, ∞\)"
         refused(ValueError, f"^{name} must {message}, got {value}$", cls, name, value)
-
-
-@pytest.mark.parametrize(("cls", "name"), FLAGS)
-def test_flags(cls, name):
-    for value in (1, 0, "yes", None, []):
-        refused(TypeError, f"^{name} must be True or False, got ", cls, name, value)
 
 
 @pytest.mark.parametrize("cls", CLASSES)
@@ -117,8 +102,27 @@ def test_ids_in_the_vocabulary():
         refused(ValueError, f"^{name} is 11, not in vocab_size = 11$", models.T5Config, name, 11)
 
 
-def test_the_gated_network_has_no_biases():
-    refused(ValueError, "gated_gelu.*needs bias=False", models.GPTConfig, "activation", "gated_gelu")
+@pytest.mark.parametrize(
+    ("cls", "changes", "message"),
+    [
+        (models.GPTConfig, {"activation": "gated_gelu"}, "gated_gelu.*needs bias=False"),
+        (models.GPTConfig, {"positions": "rope"}, 'must be "learned", "sinusoidal", "rotary" or "alibi", got \'rope\''),
+        (models.GPTConfig, {"positions": "rotary", "d_model": 12, "num_heads": 4}, "K must be even, got 3"),
+        (models.GPTConfig, {"norm": "rmsnorm"}, 'norm must be "layer" or "rms", got \'rmsnorm\''),
+        (models.GPTConfig, {"num_kv_heads": 5}, "num_kv_heads must divide num_heads, got 5 for num_heads = 12"),
+        (models.LlamaConfig, {"num_kv_heads": 3}, "num_kv_heads must divide num_heads, got 3 for num_heads = 8"),
+        (models.LlamaConfig, {"d_head": 3}, "K must be even, got 3"),
+        (models.LlamaConfig, {"rope_scaling": {"rope_type": "dynamic"}}, "'dynamic', .*; supported are default, lin"),
+        (models.LlamaConfig, {"rope_theta": 0.0}, "theta must lie in"),
+        (models.BertConfig, {"num_classes": 4, "pooler": False}, "num_classes is 4, but a classifier needs pooler"),
+        (models.TransformerConfig, {"bos_id": 2}, "pad_id, bos_id and eos_id must differ: 0, 2, 2"),
+        (models.T5Config, {"eos_id": 0}, "eos_id is 0, the same as"),
+    ],
+)
+def test_fields_that_do_not_go_together(cls, changes, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        make(cls, **changes)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("cls", "name"), OPTIONAL)
@@ -145,11 +149,12 @@ def test_numpy_scalars_become_plain_numbers(cls):
 PUBLISHED = {  # the sizes in the papers and in the config.json of the models that the defaults stand for
     models.TransformerConfig: {  # base, Vaswani et al. 2017, table 3
         "d_model": 512, "num_heads": 8, "num_encoder_layers": 6, "num_decoder_layers": 6, "d_ff": 2048, "dropout": 0.1,
-        "activation": "relu", "norm_first": False,
+        "activation": "relu", "norm_first": False, "max_len": 512, "tie_embeddings": False, "pad_id": 0, "bos_id": 1,
+        "eos_id": 2, "dtype": "float32", "seed": 0,
     },
     models.GPTConfig: {  # GPT-2 small
         "max_len": 1024, "d_model": 768, "num_heads": 12, "num_layers": 12, "d_ff": 3072, "activation": "gelu_tanh",
-        "tie_embeddings": True, "layer_norm_eps": 1e-5,
+        "tie_embeddings": True, "layer_norm_eps": 1e-5, "bias": True,
     },
     models.BertConfig: {  # BERT base
         "max_len": 512, "d_model": 768, "num_heads": 12, "num_layers": 12, "d_ff": 3072, "type_vocab_size": 2,
@@ -160,7 +165,10 @@ PUBLISHED = {  # the sizes in the papers and in the config.json of the models th
         "dropout": 0.1, "activation": "relu", "tie_embeddings": True, "num_buckets": 32, "max_distance": 128,
         "layer_norm_eps": 1e-6, "pad_id": 0, "eos_id": 1, "bos_id": 0, "scale_output": True,
     },
-    models.LlamaConfig: {"rope_theta": 10000.0, "rope_scaling": None, "window": None, "eps": 1e-6, "qkv_bias": False},
+    models.LlamaConfig: {
+        "max_len": 2048, "d_model": 512, "num_heads": 8, "num_layers": 8, "rope_theta": 10000.0, "rope_scaling": None,
+        "window": None, "eps": 1e-6, "qkv_bias": False, "tie_embeddings": False,
+    },
 }  # fmt: skip
 
 

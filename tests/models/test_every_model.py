@@ -1,5 +1,7 @@
 """Every model, with each of its options: the contract, what a token reaches, the start, seeds, files."""
 
+import inspect
+
 import numpy as np
 import pytest
 
@@ -73,6 +75,30 @@ def test_the_contract(make, name, entries):
     """All that the package asks of a model, the gradients of every parameter among it, and nothing to advise."""
     model, batch = make(name)
     assert not check_model(model, tuple(batch), causal=name in CAUSAL, max_entries=entries).advice
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "Word2Vec"])
+def test_ids_that_will_not_do(make, name):
+    """Each input of ids is named, with what was expected and what came."""
+    model, batch = make(name)
+    places = [i for i, x in enumerate(batch) if isinstance(x, np.ndarray)]
+    names = list(inspect.signature(model.forward).parameters)
+    vocabulary = {n: getattr(model.config, f"{n[:3]}_vocab_size", 0) or model.config.vocab_size for n in names[:2]}
+    for i in places:
+        ids, most = batch[i], vocabulary[names[i]] - 1
+        wrong = [
+            (ids.astype(float), TypeError, "must be whole numbers"),
+            (ids.astype(bool), TypeError, "must be whole numbers"),
+            (np.where(ids == 3, most + 1, ids), ValueError, f"must lie in 0 … {most}, got {most + 1} at index"),
+            (np.where(ids == 4, -1, ids), ValueError, f"must lie in 0 … {most}, got -1"),
+            (ids[0], ValueError, r"must have the axes \(batch, length\), got shape"),
+            (ids[:, :0], ValueError, r"is empty, its shape is \(2, 0\)"),
+        ]
+        if name not in ("T5", "TransformerXL"):
+            wrong.append((np.full((2, 10), 3), ValueError, "is 10 tokens long, more than max_len = 9"))
+        for bad, error, message in wrong:
+            with pytest.raises(error, match=f"{names[i]} {message}"):
+                model(*batch[:i], bad, *batch[i + 1 :])
 
 
 @pytest.mark.parametrize("name", CAUSAL)

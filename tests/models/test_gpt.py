@@ -7,7 +7,6 @@ from shared import by_differences
 from transformer_np import functional as F
 from transformer_np.masks import causal_mask
 from transformer_np.models import GPT, GPTConfig, Llama, LlamaConfig
-from transformer_np.models.gpt import POSITIONS
 from transformer_np.training import NextToken
 
 V, L, D, H, FF, N = 11, 9, 12, 3, 10, 2  # vocabulary, context, features, heads, inside, blocks: all different
@@ -28,54 +27,6 @@ def make(random_module):
 class Batch:
     def __init__(self, ids):
         self.ids, self.targets = ids[:, :-1], ids[:, 1:]
-
-
-# --- gradients -------------------------------------------------------------------------------------------------------
-
-
-def test_the_tied_table_gets_both_summands(make):
-    """The gradient of the shared table is that of an embedding plus that of a projection with the same values."""
-    tied, untied = make(), make(tie_embeddings=False)
-    for (name, parameter), (_, given) in zip(untied.named_parameters(), tied.named_parameters(), strict=False):
-        parameter.data = given.data
-        assert name in dict(tied.named_parameters())
-    untied.output.w.data = tied.embedding.table.data.T
-    dlogits = np.random.default_rng(3).normal(size=(*IDS.shape, V))
-    for model in (tied, untied):
-        np.testing.assert_allclose(model(IDS), tied(IDS), rtol=1e-12, atol=1e-12)
-        model.zero_grad()
-        model(IDS)
-        model.backward(dlogits)
-    looked_up, projected = untied.embedding.table.grad, untied.output.w.grad.T
-    assert np.abs(looked_up).max() > 0.1 and np.abs(projected).max() > 0.1
-    np.testing.assert_allclose(tied.embedding.table.grad, looked_up + projected, rtol=1e-9, atol=1e-12)
-    tied(IDS)
-    tied.backward(dlogits)  # adds, does not replace
-    np.testing.assert_allclose(tied.embedding.table.grad, 2 * (looked_up + projected), rtol=1e-9, atol=1e-12)
-
-
-def test_the_parameters():
-    def count(**config):
-        return GPT(GPTConfig(V, L, D, H, N, FF, **config)).num_parameters()
-
-    block = 4 * D * D + 2 * D * FF + 2 * D  # attention, feed-forward, two γ
-    biases = 4 * D + FF + D + 2 * D
-    assert count(bias=False) == V * D + L * D + N * block + D
-    assert count() == count(bias=False) + N * biases + D
-    assert count(tie_embeddings=False) == count() + V * D
-    for positions in ("sinusoidal", "rotary", "alibi"):  # nothing to learn
-        assert count(positions=positions) == count() - L * D
-    assert count(num_kv_heads=1) == count() - N * 2 * (D * D + D) * (H - 1) // H  # w_k and w_v, b_k and b_v
-    assert count(norm="rms") == count() - (2 * N + 1) * D  # no β
-
-
-# --- what a token may see --------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("positions", POSITIONS)
-def test_positions_matter(make, positions):
-    model = make(positions=positions).eval()
-    assert not np.allclose(model(IDS[:1])[0, -1], model(IDS[:1, [1, 0, 2, 3, 4]])[0, -1])
 
 
 # --- positions -------------------------------------------------------------------------------------------------------
@@ -135,42 +86,3 @@ def test_next_token_is_the_mean_over_all_places(make):
     weight = model.blocks[1].feed_forward.w1
     numeric = by_differences(lambda: objective.forward(Batch(IDS))[0], weight, (3, 5))
     assert weight.grad[3, 5] == pytest.approx(numeric, rel=1e-6)
-
-
-def test_gpt2_is_the_default():
-    config = GPTConfig(50257)
-    assert (config.max_len, config.d_model, config.num_heads, config.num_layers) == (1024, 768, 12, 12)
-    assert (config.d_ff, config.activation, config.tie_embeddings, config.bias) == (3072, "gelu_tanh", True, True)
-
-
-@pytest.mark.parametrize(
-    "ids, error, message",
-    [
-        (np.zeros((1, L + 1), int), ValueError, "ids is 10 tokens long, more than max_len = 9"),
-        (np.array([[1, V]]), ValueError, "must lie in 0 … 10, got 11"),
-        (np.array([1, 2]), ValueError, r"axes \(batch, length\)"),
-        (np.zeros((1, 0), int), ValueError, "empty"),
-        (np.array([[0.5]]), TypeError, "whole numbers"),
-    ],
-)
-def test_ids_that_will_not_do(make, ids, error, message):
-    with pytest.raises(error, match=message):
-        make()(ids)
-
-
-@pytest.mark.parametrize(
-    "config, message",
-    [
-        ({"num_heads": 5}, "num_heads must divide d_model, got 5 heads for d_model = 12"),
-        ({"num_layers": 0}, "num_layers must be at least 1"),
-        ({"d_ff": 0}, "d_ff must be at least 1"),
-        ({"dropout": 1.0}, "dropout"),
-        ({"positions": "rope"}, 'positions must be "learned", "sinusoidal", "rotary" or "alibi", got \'rope\''),
-        ({"positions": "rotary", "num_heads": 4}, "K must be even, got 3"),
-        ({"norm": "rmsnorm"}, 'norm must be "layer" or "rms", got \'rmsnorm\''),
-        ({"num_kv_heads": 2}, "num_kv_heads must divide num_heads, got 2 for num_heads = 3"),
-    ],
-)
-def test_sizes_that_will_not_do(make, config, message):
-    with pytest.raises(ValueError, match=message):
-        make(**config)

@@ -67,10 +67,3 @@ def test_ten_steps_of_adam(stored, case):
         optimizer.step()
     np.testing.assert_allclose(losses, stored[f"{case}.adam_losses"], rtol=1e-9)
     assert losses[10] < 0.7 * losses[0]
-
-
-def test_the_reference_is_small(stored):
-    assert PATH.stat().st_size < 300_000
-    assert all(np.isfinite(values).all() and values.dtype == np.float64 for values in stored.values())
-    for name, values in stored.items():
-        assert name.endswith("b_k") or abs(values).max() > 1e-3, name  # nothing that is trivially right

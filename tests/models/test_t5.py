@@ -63,13 +63,11 @@ def test_relative_position_buckets_of_the_paper():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0,), "T must be at least 1"),
-        ((3, 2), "S must be at least 3"),
-        ((3, 3, 3), "num_buckets must be at least 4"),
-        ((3, 3, 1, 128, False), "num_buckets must be at least 2"),
+        ((0,), "T must be at least 1"), ((3, 2), "S must be at least 3"),
+        ((3, 3, 3), "num_buckets must be at least 4"), ((3, 3, 1, 128, False), "num_buckets must be at least 2"),
         ((3, 3, 32, 8), "max_distance must be more than 8"),
     ],
-)
+)  # fmt: skip
 def test_buckets_that_make_no_sense(arguments, message):
     with pytest.raises(ValueError, match=message):
         F.relative_position_buckets(*arguments)
@@ -173,29 +171,6 @@ def test_the_start_token_is_seen_although_it_is_the_padding(make):
     assert (weights[:, :, 1:, 0] > 0).all()
 
 
-def test_only_distances_matter(make):
-    """Without padding the same text a few places later is the same to the encoder, but for what stands around it."""
-    model = make(num_encoder_layers=1).eval(keep=True)
-    text = [4, 5, 6, 3]
-    model.encode(np.array([[*text, *text]]))
-    scores = model.encoder[0].attention
-    q, k = scores._kept["q"], scores._kept["k"]
-    both = q @ k.swapaxes(-1, -2) + model.encoder_bias(8)
-    np.testing.assert_allclose(both[:, :, :4, :4], both[:, :, 4:, 4:], **NEAR)
-    assert not np.allclose(both[:, :, :4, :4], both[:, :, 4:, :4])
-
-
-def test_without_the_bias_order_means_nothing(make, rng):
-    model = make().eval()
-    model.encoder_bias.table.data[...] = 0
-    order = [3, 0, 4, 1, 2]
-    text = np.array([[4, 5, 6, 3, 9]])
-    memory = model.encode(text)
-    np.testing.assert_allclose(model.encode(text[:, order]), memory[:, order], **NEAR)
-    model.encoder_bias.table = rng.normal(size=model.encoder_bias.table.shape)
-    assert not np.allclose(model.encode(text[:, order]), model.encode(text)[:, order])
-
-
 @KINDS
 def test_the_cache_changes_nothing(make, kind):
     model = make(**kind).eval()
@@ -210,54 +185,13 @@ def test_the_cache_changes_nothing(make, kind):
 
 
 @KINDS
-def test_a_fresh_model_knows_nothing(kind):
-    config = T5Config(
-        500, d_model=64, num_heads=4, d_head=16, num_encoder_layers=2, num_decoder_layers=2, d_ff=128, **kind
-    )
-    model = T5(config).eval()
+def test_scores_start_of_order_one(kind):
+    """Although they are not divided by √d_k: the queries start smaller."""
+    model = T5(T5Config(500, 64, 4, 16, num_encoder_layers=2, num_decoder_layers=2, d_ff=128, **kind)).eval(keep=True)
     ids = np.random.default_rng(0).integers(2, 500, size=(4, 20))
-    loss, _ = F.cross_entropy(model(ids, ids), ids[:, ::-1])
-    assert abs(loss - math.log(500)) < 0.3
-    scores = model.eval(keep=True) and model(ids, ids)
-    assert 0.5 < model.encoder[0].attention._kept["q"].std() * model.encoder[0].attention._kept["k"].std() * 4 < 2
-    assert scores.dtype == np.float32
-
-
-def test_tied_and_untied(make):
-    assert "output.w" not in dict(make().named_parameters())
-    assert dict(make(**V1_1).named_parameters())["output.w"].shape == (8, 13)
-
-
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"activation": "gelu"}, 'must be "relu" or "gated_gelu"'),
-        ({"eos_id": 0}, "eos_id is 0, the same as"),
-        ({"eos_id": 20}, "not in vocab_size = 13"),
-        ({"d_head": 0}, "d_head must be at least 1"),
-        ({"dropout": 1.0}, "dropout must lie in"),
-        ({"num_buckets": 2}, "num_buckets must be at least 4"),
-        ({"dtype": "int32"}, "floating"),
-    ],
-)
-def test_configurations_that_make_no_sense(make, config, message):
-    with pytest.raises(ValueError, match=message):
-        make(**config)
-
-
-@pytest.mark.parametrize(
-    ("src", "tgt_in", "message"),
-    [
-        ([[4, 13]], [[0]], "src must lie in 0 … 12"),
-        ([[4, 5]], [[0, 13]], "tgt_in must lie in 0 … 12"),
-        ([[0, 0]], [[0]], "nothing but padding in row 0"),
-        ([4, 5], [[0]], "axes"),
-        ([[4, 5]], [[0], [0]], "batch sizes differ"),
-    ],
-)
-def test_wrong_input(make, src, tgt_in, message):
-    with pytest.raises(ValueError, match=message):
-        make()(np.array(src), np.array(tgt_in))
+    model(ids, ids)
+    kept = model.encoder[0].attention._kept
+    assert 0.5 < kept["q"].std() * kept["k"].std() * 4 < 2
 
 
 def test_there_is_no_longest_input(make):

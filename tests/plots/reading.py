@@ -8,10 +8,7 @@ import numpy as np
 from matplotlib.text import Text
 
 from transformer_np import functional as F
-from transformer_np.models import (
-    Transformer,
-    TransformerConfig,
-)
+from transformer_np.models import Transformer, TransformerConfig
 
 ENGLISH = "Lucas will travel in December".split()
 PORTUGUESE = "Lucas vai viajar em dezembro".split()

@@ -179,11 +179,8 @@ def test_sampling_shows_the_distributions_that_are_drawn_from(rng):
     order = np.argsort(-logits)[:6]
     assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == [*(words[i] for i in order), "3 others"]
     assert [axes.get_title() for axes in figure.axes] == [
-        "as it is",
-        "temperature 0.5",
-        "top-k 3",
-        "top-p 0.8\ntemperature 2",
-    ]
+        "as it is", "temperature 0.5", "top-k 3", "top-p 0.8\ntemperature 2",
+    ]  # fmt: skip
     for axes, setting in zip(figure.axes, settings, strict=True):
         drawn, plain = axes.containers
         for bars, p in ((drawn, sampling_distribution(logits, **setting)), (plain, F.softmax(logits))):

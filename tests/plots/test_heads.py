@@ -75,12 +75,10 @@ def test_head_view_follows_one_query(rng):
 
 
 HEAD_VIEWS = {
-    "5 words": ((5, 5), PORTUGUESE, ENGLISH),
-    "8 heads of 12": ((8, 12, 12), TWELVE, TWELVE),
-    "1 × 1": ((1, 1), ["a"], ["antidisestablishmentarianism"]),
-    "12 heads, one word": ((12, 1, 5), ["a"], ENGLISH),
+    "5 words": ((5, 5), PORTUGUESE, ENGLISH), "8 heads of 12": ((8, 12, 12), TWELVE, TWELVE),
+    "1 × 1": ((1, 1), ["a"], ["antidisestablishmentarianism"]), "12 heads, one word": ((12, 1, 5), ["a"], ENGLISH),
     "16 heads of 100 × 1": ((16, 100, 1), [f"word {i}" for i in range(100)], ["a"]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.long

@@ -13,10 +13,7 @@ from shared import few_of
 
 from transformer_np import functional as F
 from transformer_np import masks, plots
-from transformer_np.models import (
-    Transformer,
-    TransformerConfig,
-)
+from transformer_np.models import Transformer, TransformerConfig
 from transformer_np.plots.style import steady
 
 # --- positional encoding ----------------------------------------------------------------------------------------------
@@ -131,11 +128,8 @@ def test_all_layers(rng):
 def test_values_are_printed_where_there_is_room(rng):
     (axes,) = heatmaps(plots.attention([[1, 0], [0.004, 0.996]], ["a", "b"], ["c", "d"]))
     assert {text.get_position(): text.get_text() for text in axes.texts} == {
-        (0, 0): "1.00",
-        (1, 0): "0",
-        (0, 1): "0.00",
-        (1, 1): "1.00",
-    }
+        (0, 0): "1.00", (1, 0): "0", (0, 1): "0.00", (1, 1): "1.00",
+    }  # fmt: skip
     (axes,) = heatmaps(plots.attention(weights_of(rng, 30, 30), range(30), range(30)))
     assert not axes.texts
 
@@ -253,13 +247,11 @@ def test_attention_maps_says_what_it_cannot_show(model):
 # --- masks ------------------------------------------------------------------------------------------------------------
 
 MASKS = {
-    "causal": masks.causal_mask(5),
-    "window": masks.window_mask(6, 1) | masks.causal_mask(6),
-    "padding": masks.padding_mask(np.array([[3, 4, 0, 0]]), 0)[0, 0],
-    "none": np.zeros((2, 3), bool),
+    "causal": masks.causal_mask(5), "window": masks.window_mask(6, 1) | masks.causal_mask(6),
+    "padding": masks.padding_mask(np.array([[3, 4, 0, 0]]), 0)[0, 0], "none": np.zeros((2, 3), bool),
     "all": np.ones((2, 3), bool),
     "holes": np.array([[True, False, True, True, False], [False, True, True, False, True]]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", MASKS)

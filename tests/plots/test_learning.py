@@ -7,10 +7,7 @@ import pytest
 from reading import after_backward, check_layout, history_of, png
 
 from transformer_np import plots
-from transformer_np.models import (
-    Transformer,
-    TransformerConfig,
-)
+from transformer_np.models import Transformer, TransformerConfig
 
 # --- training ---------------------------------------------------------------------------------------------------------
 

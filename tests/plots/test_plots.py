@@ -20,9 +20,7 @@ from shared import call
 
 from transformer_np import cli, masks, plots
 from transformer_np.inspection.explorer.page import FOLDER
-from transformer_np.models import (
-    GPT,
-)
+from transformer_np.models import GPT
 from transformer_np.plots import style
 from transformer_np.tasks.text import TextGenerator
 from transformer_np.tasks.translation import Translator
@@ -31,17 +29,13 @@ from transformer_np.tasks.translation import Translator
 
 
 ATTENTION_SIZES = {
-    "5 words": ((5, 5), PORTUGUESE, ENGLISH),
-    "12 words": ((12, 12), TWELVE, TWELVE),
-    "1 × 1": ((1, 1), ["a"], ["antidisestablishmentarianism"]),
-    "1 × 12": ((1, 12), ["a"], TWELVE),
-    "4 heads": ((4, 5, 5), PORTUGUESE, ENGLISH),
-    "4 heads of 12": ((4, 12, 12), TWELVE, TWELVE),
-    "5 heads, one word": ((5, 1, 5), ["a"], ENGLISH),
-    "2 × 4": ((2, 4, 5, 5), PORTUGUESE, ENGLISH),
+    "5 words": ((5, 5), PORTUGUESE, ENGLISH), "12 words": ((12, 12), TWELVE, TWELVE),
+    "1 × 1": ((1, 1), ["a"], ["antidisestablishmentarianism"]), "1 × 12": ((1, 12), ["a"], TWELVE),
+    "4 heads": ((4, 5, 5), PORTUGUESE, ENGLISH), "4 heads of 12": ((4, 12, 12), TWELVE, TWELVE),
+    "5 heads, one word": ((5, 1, 5), ["a"], ENGLISH), "2 × 4": ((2, 4, 5, 5), PORTUGUESE, ENGLISH),
     "4 heads of 30 × 1": ((4, 30, 1), TWELVE + TWELVE + TWELVE[:6], ["a"]),
     "leaning far to the left": ((3, 12), ["a", "b", "c"], ["institutionalisation", *"bcdefghijkl"]),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -134,8 +128,15 @@ def test_what_cannot_be_drawn_is_named(wrong):
                 pytest.fail(f"{name} took {function(*[wrong] * len(needed))}")
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("picture", PICTURES.values(), ids=PICTURES)
+def few_marked(pictures):
+    """Three kinds of pictures in the long run, all before a release."""
+    return [
+        pytest.param(draw, id=name, marks=pytest.mark.release if i % 4 else pytest.mark.long)
+        for i, (name, draw) in enumerate(pictures.items())
+    ]
+
+
+@pytest.mark.parametrize("picture", few_marked(PICTURES))
 def test_the_readers_style_is_neither_used_nor_changed(picture):
     expected = png(picture())
     own = {"font.size": 17, "font.family": "serif", "axes.grid": True, "xtick.direction": "in", "figure.dpi": 60}

@@ -90,15 +90,12 @@ def test_architecture_of_a_t5():
 
 
 MODELS = {
-    "GPT": {},
-    "GPT, one layer": {"num_layers": 1, "tie_embeddings": False, "bias": False},
-    "Llama": {"qkv_bias": False},
-    "Bert": {"num_layers": 3, "num_classes": 3},
+    "GPT": {}, "GPT, one layer": {"num_layers": 1, "tie_embeddings": False, "bias": False},
+    "Llama": {"qkv_bias": False}, "Bert": {"num_layers": 3, "num_classes": 3},
     "Bert, no classes": {"num_layers": 1, "num_classes": None},
     "Bert, pooler": {"mlm_head": False, "num_classes": None},
-    "Bert, bare": {"mlm_head": False, "num_classes": None, "pooler": False},
-    "TransformerXL": {},
-}
+    "Bert, bare": {"mlm_head": False, "num_classes": None, "pooler": False}, "TransformerXL": {},
+}  # fmt: skip
 
 
 @pytest.mark.long

@@ -132,19 +132,6 @@ def test_t5_of_newer_and_older_files(folder_of):
         T5.from_pretrained(folder_of("t5_v1_0", changed))
 
 
-@pytest.mark.parametrize("side", ["encoder", "decoder"])
-def test_t5_without_its_bias(folder_of, side):
-    name = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
-    folder = folder_of("t5_v1_0", lambda t: {key: values for key, values in t.items() if key != name})
-    with pytest.raises(ValueError, match=rf"missing {name}$"):
-        T5.from_pretrained(folder)
-
-
-def test_the_reference_is_small(stored):
-    assert ref.PATH.stat().st_size < 100_000
-    assert all(abs(values).max() > 0.5 for values in stored.values())
-
-
 @pytest.mark.parametrize("case", ref.CASES)
 def test_names_without_the_prefix(folder_of, case):
     cls = {"gpt2": GPT, "bert": Bert, "t5": T5}[case.split("_")[0]]
@@ -156,13 +143,6 @@ def test_load_any_takes_the_kind_from_the_folder(folder_of):
     assert isinstance(load_any(folder_of("gpt2_tied")), GPT)
     assert isinstance(load_any(folder_of("bert_classifier")), Bert)
     assert isinstance(load_any(folder_of("t5_v1_1")), T5)
-
-
-def test_queries_keys_and_values_lie_side_by_side(folder_of):
-    attention = GPT.from_pretrained(folder_of("gpt2_tied")).blocks[1].attention
-    fused = ref.tensors("gpt2_tied")["transformer.h.1.attn.c_attn.weight"]
-    for part, w in enumerate((attention.w_q, attention.w_k, attention.w_v)):
-        np.testing.assert_array_equal(w.data, fused[:, 12 * part : 12 * part + 12])
 
 
 def test_buffers_and_copies_are_left_out(folder_of):
@@ -224,35 +204,6 @@ def test_a_head_of_its_own_is_used_although_it_should_be_tied(stored, folder_of)
         assert Bert.from_pretrained(folder_of("bert_pretraining", untied)).mlm_head is None
 
 
-def test_half_precision_becomes_single(folder_of):
-    model = GPT.from_pretrained(
-        folder_of("gpt2_tied", lambda t: {name: values.astype(np.float16) for name, values in t.items()})
-    )
-    assert {parameter.dtype for parameter in model.parameters()} == {np.dtype("float32")}
-    expected = ref.tensors("gpt2_tied")["transformer.wte.weight"].astype(np.float16)
-    np.testing.assert_array_equal(model.embedding.table.data, expected)
-
-
-def test_a_model_that_was_read_can_be_trained_on(folder_of, rng):
-    model = GPT.from_pretrained(folder_of("gpt2_tied"), "float64").train()
-    model.backward(rng.normal(size=model(ref.GPT_IDS).shape))
-    assert all(abs(parameter.grad).max() > 1e-9 for name, parameter in model.named_parameters() if "b_k" not in name)
-
-
-def test_settings_that_may_be_missing(folder_of):
-    folder = folder_of("gpt2_tied", n_inner=None, n_ctx=17, n_positions=None, change=lambda t: four_times(t))
-    config = GPT.from_pretrained(folder).config
-    assert (config.d_ff, config.max_len, config.activation) == (48, 17, "gelu_tanh")
-    assert Bert.from_pretrained(folder_of("bert_classifier")).config.type_vocab_size == 2
-
-
-def four_times(tensors):
-    """A feed-forward network of 4 · d_model."""
-    fc = {name: np.zeros((12, 48), np.float32) for name in tensors if "c_fc.weight" in name}
-    biases = {name: np.zeros(48, np.float32) for name in tensors if "c_fc.bias" in name}
-    return tensors | fc | biases | {n: np.zeros((48, 12), np.float32) for n in tensors if "mlp.c_proj.weight" in n}
-
-
 def test_blank_draws_nothing_and_ends():
     with blank():
         zeros = GPT(GPTConfig(13, 17, 12, 3, 2, 10))
@@ -272,14 +223,11 @@ def test_values_from_a_folder_are_not_drawn_first(folder_of, monkeypatch, kind, 
 
 GPTS = [{}, {"tie_embeddings": False}, {"activation": "gelu"}, {"activation": "relu", "dtype": "float64"}]
 BERTS = [
-    {},
-    {"mlm_head": False},
-    {"mlm_head": False, "pooler": False},
+    {}, {"mlm_head": False}, {"mlm_head": False, "pooler": False},
     {"mlm_head": False, "num_classes": 5, "activation": "gelu_tanh"},
-    {"num_classes": 2, "dtype": "float64", "pad_id": 3},
-    {"mlm_head": False, "pooler": False, "token_classes": 4},
+    {"num_classes": 2, "dtype": "float64", "pad_id": 3}, {"mlm_head": False, "pooler": False, "token_classes": 4},
     {"span_head": True, "tie_embeddings": False},
-]
+]  # fmt: skip
 MODELS = [(GPT, GPTConfig, (13, 17, 12, 3, 2, 10), options) for options in GPTS]
 MODELS += [(Bert, BertConfig, (13, 9, 12, 3, 2, 10), options) for options in BERTS]
 
@@ -714,6 +662,8 @@ def test_what_an_old_file_leaves_out():
     sizes = {"vocab_size": 9, "n_positions": 8, "n_embd": 4, "n_head": 2, "n_layer": 1}
     found = gpt2.read_config(sizes, {})
     assert GPTConfig(**found) == GPTConfig(9, 8, 4, 2, 1, dropout=0.1)
+    older = {**sizes, "n_positions": None, "n_ctx": 8, "n_inner": None}
+    assert GPTConfig(**gpt2.read_config(older, {})) == GPTConfig(**found)
     sizes = {"vocab_size": 9, "max_position_embeddings": 8, "hidden_size": 4, "intermediate_size": 8}
     found = bert.read_config({**sizes, "num_attention_heads": 2, "num_hidden_layers": 1}, {})
     assert BertConfig(**found) == BertConfig(9, 8, 4, 2, 1, 8, pooler=False, mlm_head=False)

@@ -46,21 +46,16 @@ def test_every_kind_is_widened(tmp_path, rng, monkeypatch, shape, piece):
     write_safetensors(
         tmp_path / "model.safetensors",
         {
-            "double": ("F64", values),
-            "single": ("F32", values.astype(np.float32)),
-            "half": ("F16", values.astype(np.float16)),
-            "brain": ("BF16", bfloat16(values)),
+            "double": ("F64", values), "single": ("F32", values.astype(np.float32)),
+            "half": ("F16", values.astype(np.float16)), "brain": ("BF16", bfloat16(values)),
         },
-    )
+    )  # fmt: skip
     path, found = find_tensors(tmp_path)
     assert path == tmp_path / "model.safetensors"
     read = {name: tensor.read() for name, tensor in found.items()}
     assert {name: str(array.dtype) for name, array in read.items()} == {
-        "double": "float64",
-        "single": "float32",
-        "half": "float32",
-        "brain": "float32",
-    }
+        "double": "float64", "single": "float32", "half": "float32", "brain": "float32",
+    }  # fmt: skip
     assert np.array_equal(read["double"], values)
     assert np.array_equal(read["single"], values.astype(np.float32))
     assert np.array_equal(read["half"], values.astype(np.float16).astype(np.float32))

@@ -22,16 +22,10 @@ PATH = Path(__file__).with_name("llama.safetensors")
 
 # B 3, T 7, F 10, V 13, L 2; every case has its own D, H, G (heads of keys and values) and K
 SHARED = {
-    "vocab_size": 13,
-    "hidden_size": 12,
-    "intermediate_size": 10,
-    "num_hidden_layers": 2,
-    "max_position_embeddings": 40,
-    "rms_norm_eps": 1e-3,
-    "hidden_act": "silu",
-    "bos_token_id": 1,
+    "vocab_size": 13, "hidden_size": 12, "intermediate_size": 10, "num_hidden_layers": 2,
+    "max_position_embeddings": 40, "rms_norm_eps": 1e-3, "hidden_act": "silu", "bos_token_id": 1,
     "eos_token_id": None,
-}
+}  # fmt: skip
 CASES = {
     # H·K is not D, the frequencies are scaled, the file is of the newer generation
     "llama": {
@@ -42,53 +36,28 @@ CASES = {
         "head_dim": 4,
         "tie_word_embeddings": False,
         "rope_parameters": {
-            "rope_theta": 50.0,
-            "rope_type": "llama3",
-            "factor": 4.0,
-            "low_freq_factor": 1.0,
-            "high_freq_factor": 2.0,
+            "rope_theta": 50.0, "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 2.0,
             "original_max_position_embeddings": 16,
         },
     },
     # biases on queries, keys and values; one head of keys and values for all
     "qwen2": {
-        **SHARED,
-        "model_type": "qwen2",
-        "num_attention_heads": 3,
-        "num_key_value_heads": 1,
-        "tie_word_embeddings": True,
-        "use_sliding_window": False,
-        "sliding_window": 4,
-        "max_window_layers": 2,
+        **SHARED, "model_type": "qwen2", "num_attention_heads": 3, "num_key_value_heads": 1,
+        "tie_word_embeddings": True, "use_sliding_window": False, "sliding_window": 4, "max_window_layers": 2,
         "rope_theta": 100.0,
     },
     # each token sees itself and the two before it
     "mistral": {
-        **SHARED,
-        "model_type": "mistral",
-        "num_attention_heads": 6,
-        "num_key_value_heads": 3,
-        "head_dim": 6,
-        "tie_word_embeddings": False,
-        "sliding_window": 3,
-        "rope_theta": 30.0,
+        **SHARED, "model_type": "mistral", "num_attention_heads": 6, "num_key_value_heads": 3, "head_dim": 6,
+        "tie_word_embeddings": False, "sliding_window": 3, "rope_theta": 30.0,
     },
     # tied; the file is of the older generation
     "smollm": {
-        **SHARED,
-        "model_type": "llama",
-        "hidden_size": 20,
-        "num_attention_heads": 10,
-        "num_key_value_heads": 5,
-        "tie_word_embeddings": True,
-        "attention_bias": False,
-        "mlp_bias": False,
-        "pretraining_tp": 1,
-        "rope_interleaved": False,
-        "rope_scaling": {"type": "linear", "factor": 2.0},
-        "rope_theta": 20.0,
+        **SHARED, "model_type": "llama", "hidden_size": 20, "num_attention_heads": 10, "num_key_value_heads": 5,
+        "tie_word_embeddings": True, "attention_bias": False, "mlp_bias": False, "pretraining_tp": 1,
+        "rope_interleaved": False, "rope_scaling": {"type": "linear", "factor": 2.0}, "rope_theta": 20.0,
     },
-}
+}  # fmt: skip
 IDS = np.array([[4, 9, 4, 7, 3, 10, 2], [5, 4, 4, 2, 0, 12, 1], [6, 8, 3, 3, 7, 2, 11]])
 NEW_TOKENS = 12
 

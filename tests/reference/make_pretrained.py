@@ -18,45 +18,19 @@ PATH = Path(__file__).with_name("pretrained.safetensors")
 
 # B 3, S 7, D 12, H 3, F 10, V 13, context 17, segments 2, classes 5
 GPT2 = {
-    "model_type": "gpt2",
-    "vocab_size": 13,
-    "n_positions": 17,
-    "n_embd": 12,
-    "n_head": 3,
-    "n_layer": 2,
-    "n_inner": 10,
-    "layer_norm_epsilon": 1e-3,
-    "bos_token_id": 1,
-    "eos_token_id": None,
-}
+    "model_type": "gpt2", "vocab_size": 13, "n_positions": 17, "n_embd": 12, "n_head": 3, "n_layer": 2, "n_inner": 10,
+    "layer_norm_epsilon": 1e-3, "bos_token_id": 1, "eos_token_id": None,
+}  # fmt: skip
 BERT = {
-    "model_type": "bert",
-    "vocab_size": 13,
-    "max_position_embeddings": 9,
-    "hidden_size": 12,
-    "num_attention_heads": 3,
-    "num_hidden_layers": 2,
-    "intermediate_size": 10,
-    "layer_norm_eps": 1e-3,
-    "pad_token_id": 0,
-}
+    "model_type": "bert", "vocab_size": 13, "max_position_embeddings": 9, "hidden_size": 12, "num_attention_heads": 3,
+    "num_hidden_layers": 2, "intermediate_size": 10, "layer_norm_eps": 1e-3, "pad_token_id": 0,
+}  # fmt: skip
 T5 = {
-    "model_type": "t5",
-    "vocab_size": 13,
-    "d_model": 12,
-    "d_kv": 5,
-    "num_heads": 3,
-    "num_layers": 2,
-    "num_decoder_layers": 2,
-    "d_ff": 10,
-    "relative_attention_num_buckets": 8,
-    "relative_attention_max_distance": 6,
-    "layer_norm_epsilon": 1e-3,
-    "pad_token_id": 0,
-    "eos_token_id": 1,
-    "decoder_start_token_id": 0,
+    "model_type": "t5", "vocab_size": 13, "d_model": 12, "d_kv": 5, "num_heads": 3, "num_layers": 2,
+    "num_decoder_layers": 2, "d_ff": 10, "relative_attention_num_buckets": 8, "relative_attention_max_distance": 6,
+    "layer_norm_epsilon": 1e-3, "pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0,
     "feed_forward_proj": "relu",
-}
+}  # fmt: skip
 CASES = {
     "gpt2_tied": ("GPT2LMHeadModel", GPT2),
     "gpt2_untied": ("GPT2LMHeadModel", {**GPT2, "tie_word_embeddings": False, "activation_function": "relu"}),
@@ -71,10 +45,7 @@ CASES |= {
     "bert_tokens": ("BertForTokenClassification", {**BERT, "id2label": {str(i): f"class {i}" for i in range(5)}}),
     "bert_spans": ("BertForQuestionAnswering", BERT),
     "t5_v1_0": ("T5ForConditionalGeneration", T5),
-    "t5_v1_1": (
-        "T5ForConditionalGeneration",
-        {**T5, "tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"},
-    ),
+    "t5_v1_1": ("T5ForConditionalGeneration", {**T5, "tie_word_embeddings": False, "feed_forward_proj": "gated-gelu"}),
 }
 GPT_IDS = np.array([[4, 9, 4, 7, 3, 10, 2], [5, 4, 4, 2, 0, 12, 1], [6, 8, 3, 3, 7, 2, 11]])
 BERT_IDS = np.array([[4, 9, 4, 7, 3, 10, 2], [5, 4, 4, 2, 1, 0, 0], [6, 8, 3, 0, 0, 0, 0]])  # 0 is padding
@@ -186,12 +157,9 @@ def compute(case, folder):
         if case.startswith("gpt2"):
             prompt = torch.from_numpy(GPT_IDS)
             text = model.generate(
-                prompt,
-                attention_mask=torch.ones_like(prompt),
-                max_new_tokens=NEW_TOKENS,
-                do_sample=False,
+                prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=NEW_TOKENS, do_sample=False,
                 pad_token_id=0,
-            )
+            )  # fmt: skip
             return {"logits": model(prompt).logits, "greedy": text}
         if case.startswith("t5"):
             src, tgt_in = torch.from_numpy(T5_SRC), torch.from_numpy(T5_TGT_IN)

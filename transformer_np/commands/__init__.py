@@ -31,15 +31,13 @@ COMMANDS = {  # all commands: the file of each is read only when it is called
 }
 
 
-def add_command(subparsers, name, run, summary, example):
-    """Add a sub-command whose help text ends with an example."""
+def add_command(subparsers, name, run, example, summary=None):
+    """Add a sub-command whose help text ends with an example. Without a summary it is one of COMMANDS."""
+    summary = summary or COMMANDS[name]
     parser = subparsers.add_parser(
-        name,
-        help=summary,
-        description=summary[0].upper() + summary[1:] + ".",
-        epilog=f"example: {example}",
+        name, help=summary, description=summary[0].upper() + summary[1:] + ".", epilog=f"example: {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    )  # fmt: skip
     parser.set_defaults(run=run, parser=parser)
     return parser
 

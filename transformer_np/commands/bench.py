@@ -5,25 +5,16 @@ from importlib.util import find_spec
 
 from ..bench import DEFAULT, TRAINING, WHAT, WHOLE
 from ..support.progress import note
-from . import COMMANDS, add_command, add_quiet, check_writable, number_of_workers, positive_number
+from . import add_command, add_quiet, check_writable, number_of_workers, positive_number
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers,
-        "bench",
-        run,
-        COMMANDS["bench"],
-        "transformer-np bench gpt base --against torch --json bench.json",
-    )
+    parser = add_command(subparsers, "bench", run, "transformer-np bench gpt base --against torch --json bench.json")
     kinds = "; ".join(f"{name}: {summary}" for name, summary in WHAT.items())
     parser.add_argument(
-        "what",
-        nargs="*",
-        type=_what,
-        metavar="WHAT",
+        "what", nargs="*", type=_what, metavar="WHAT",
         help=f"what to measure (default: {' '.join(DEFAULT)}; about two minutes). {kinds}",
-    )
+    )  # fmt: skip
     parser.add_argument("--against", choices=("torch",), help="also measure the same models in PyTorch")
     parser.add_argument(
         "--profile",
@@ -35,11 +26,9 @@ def add_parser(subparsers):
         help="also train with this many processes (default: auto, one per core)",
     )  # fmt: skip
     parser.add_argument(
-        "--rounds",
-        type=positive_number,
-        metavar="N",
+        "--rounds", type=positive_number, metavar="N",
         help="turns per contestant (default: 7; for whole commands: 3; for `tasks`: 2 seeds)",
-    )
+    )  # fmt: skip
     parser.add_argument("--quick", action="store_true", help="3 short turns per contestant: rough numbers")
     parser.add_argument(
         "--plain", action="store_true",

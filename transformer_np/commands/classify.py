@@ -1,24 +1,19 @@
 import sys
 
-from . import COMMANDS, add_command, add_json, add_model, given_texts, print_json
+from . import add_command, add_json, add_model, given_texts, print_json
 
 
 def add_parser(subparsers):
     parser = add_command(
-        subparsers,
-        "classify",
-        run,
-        COMMANDS["classify"],
+        subparsers, "classify", run,
         'transformer-np classify "not bad at all" "the plot is dull, but the actors are wonderful"',
-    )
+    )  # fmt: skip
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="texts, each in quotes (default: the lines of standard input)")
     add_model(
-        parser,
-        "folder of the run (default: the newest classifier below this folder)",
-        "a pretrained BERT that classifies texts or tokens, or finds answers",
-        minilm=False,
-    )
+        parser, "folder of the run (default: the newest classifier below this folder)",
+        "a pretrained BERT that classifies texts or tokens, or finds answers", minilm=False,
+    )  # fmt: skip
     add("--question", metavar="TEXT", help="with a BERT that finds answers: the question to answer from each text")
     add_json(parser, "one line per text, with its label, the probabilities, unknown words and tokens left out,")
 

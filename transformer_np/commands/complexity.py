@@ -3,16 +3,12 @@ from dataclasses import asdict
 
 from ..support.processes import thread_variables
 from ..support.progress import showing_progress
-from . import COMMANDS, add_command, add_json, add_quiet, check_picture, print_json
+from . import add_command, add_json, add_quiet, check_picture, print_json
 
 
 def add_parser(subparsers):
     parser = add_command(
-        subparsers,
-        "complexity",
-        run,
-        COMMANDS["complexity"],
-        "transformer-np complexity -o complexity.png --gradients gradients.png",
+        subparsers, "complexity", run, "transformer-np complexity -o complexity.png --gradients gradients.png"
     )
     parser.add_argument(
         "--quick", action="store_true", help="use fewer and smaller sizes: takes a few seconds, gives rough exponents"

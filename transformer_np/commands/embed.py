@@ -1,17 +1,13 @@
 import sys
 
-from . import COMMANDS, add_command, add_json, print_json
+from . import add_command, add_json, print_json
 
 LONGEST = 60  # characters of a sentence that are shown
 
 
 def add_parser(subparsers):
     parser = add_command(
-        subparsers,
-        "embed",
-        run,
-        COMMANDS["embed"],
-        'transformer-np embed "a dog barks" "a hound makes noise" "the train is late"',
+        subparsers, "embed", run, 'transformer-np embed "a dog barks" "a hound makes noise" "the train is late"'
     )
     add = parser.add_argument
     add("text", nargs="+", metavar="TEXT", help="sentences, each in quotes")

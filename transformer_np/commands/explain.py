@@ -1,24 +1,19 @@
 from pathlib import Path
 
-from . import COMMANDS, add_command, add_model, positive_number
+from . import add_command, add_model, positive_number
 
 MOST = 5e11  # operations that are measured without being asked: some seconds
 
 
 def add_parser(subparsers):
     parser = add_command(
-        subparsers,
-        "explain",
-        run,
-        COMMANDS["explain"],
+        subparsers, "explain", run,
         "transformer-np explain --layers 12 --heads 12 --d-model 768 --vocab-size 50257 --length 1024",
-    )
+    )  # fmt: skip
     add_model(
-        parser,
-        "folder of a run (default: a GPT of the sizes below)",
-        "a pretrained BERT, GPT, Llama or T5",
+        parser, "folder of a run (default: a GPT of the sizes below)", "a pretrained BERT, GPT, Llama or T5",
         minilm=False,
-    )
+    )  # fmt: skip
     add = parser.add_argument
     for name, default, text in (
         ("--layers", 4, "blocks of the GPT"),
@@ -29,11 +24,9 @@ def add_parser(subparsers):
     ):
         add(name, type=positive_number, default=default, metavar="N", help=f"{text} (default: {default})")
     add(
-        "--d-ff",
-        type=positive_number,
-        metavar="N",
+        "--d-ff", type=positive_number, metavar="N",
         help="features inside the feed-forward network (default: 4 * d_model)",
-    )
+    )  # fmt: skip
     add("--kv-heads", type=positive_number, metavar="N", help="heads of keys and values (default: as many as heads)")
     add(
         "--length", type=positive_number, metavar="N", help="tokens of a sequence (default: the model's longest, or 64)"

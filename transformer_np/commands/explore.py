@@ -6,18 +6,14 @@ from pathlib import Path
 import numpy as np
 
 from ..tasks import runs
-from . import COMMANDS, add_command, add_model, check_writable, load_pretrained_text, pretrained_folder, read_pretrained
+from . import add_command, add_model, check_writable, load_pretrained_text, pretrained_folder, read_pretrained
 
 PAGE = "explore.html"
 
 
 def add_parser(subparsers):
     parser = add_command(
-        subparsers,
-        "explore",
-        run,
-        COMMANDS["explore"],
-        'transformer-np explore "Lucas will travel in December" --live -o page.html',
+        subparsers, "explore", run, 'transformer-np explore "Lucas will travel in December" --live -o page.html'
     )
     add = parser.add_argument
     add("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's; then the page is --live)")

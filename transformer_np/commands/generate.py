@@ -1,18 +1,15 @@
 import sys
 
-from . import COMMANDS, add_command, add_json, add_model, print_json
+from . import add_command, add_json, add_model, print_json
 
 START = "\n"  # the default prompt: the beginning of a line
 
 
 def add_parser(subparsers):
     parser = add_command(
-        subparsers,
-        "generate",
-        run,
-        COMMANDS["generate"],
+        subparsers, "generate", run,
         'transformer-np generate --prompt "The statement " --max-new-tokens 200 --temperature 0.8',
-    )
+    )  # fmt: skip
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="beginnings of texts, each in quotes (default: a new line)")
     add("--prompt", nargs="+", metavar="TEXT", action="extend", default=[], help="the same as TEXT, as an option")
@@ -21,12 +18,9 @@ def add_parser(subparsers):
     )
     add("--max-new-tokens", type=int, default=500, metavar="N", help="tokens to generate (default: 500)")
     add(
-        "--temperature",
-        type=float,
-        default=1.0,
-        metavar="X",
+        "--temperature", type=float, default=1.0, metavar="X",
         help="below 1 safer, above 1 wilder; 0 takes the likeliest token (default: 1)",
-    )
+    )  # fmt: skip
     add("--top-k", type=int, metavar="N", help="draw only from the N likeliest tokens")
     add(
         "--top-p", type=float, metavar="P", help="draw only from the likeliest tokens that together reach probability P"

@@ -72,25 +72,19 @@ def add_parser(subparsers):
     _add_exercises(listing)
 
     solution = _add_action(
-        actions,
-        "solution",
-        run_solution,
-        "print the library's code, once the answer is right",
+        actions, "solution", run_solution, "print the library's code, once the answer is right",
         f"softmax --file {FILE}",
-    )
+    )  # fmt: skip
     solution.add_argument("name", metavar="NAME", help="the exercise")
-    default = f"(default: {FILE} in this folder or in its only subfolder with one)"
     solution.add_argument("--file", metavar="FILE", help=f"the file with the answers {default}")
     _add_limit(solution)
     _add_course(solution)
 
     run = _add_action(
-        actions,
-        "run",
-        run_training,
+        actions, "run", run_training,
         "train a small translator with the answers, and one with the library's functions",
         f"{FILE} train -o losses.png",
-    )
+    )  # fmt: skip
     _add_file(run)
     run.add_argument("what", nargs="?", choices=("train",), help="the action")
     run.add_argument("--steps", type=positive_number, default=200, metavar="N", help="training steps (default: 200)")
@@ -102,7 +96,7 @@ def add_parser(subparsers):
 
 
 def _add_action(actions, name, run, summary, arguments):
-    return add_command(actions, name, run, summary, f"transformer-np homework {name} {arguments}".rstrip())
+    return add_command(actions, name, run, f"transformer-np homework {name} {arguments}".rstrip(), summary)
 
 
 def _add_file(parser, optional=False):
@@ -131,12 +125,9 @@ def _add_for_check(parser):
 
 def _add_limit(parser):
     parser.add_argument(
-        "--time-limit",
-        type=number_above_0,
-        default=10.0,
-        metavar="SECONDS",
+        "--time-limit", type=number_above_0, default=10.0, metavar="SECONDS",
         help="stop an exercise that takes longer, and show the line that was running (default: 10)",
-    )
+    )  # fmt: skip
 
 
 def _seed(text):

@@ -1,15 +1,7 @@
 from contextlib import nullcontext
 from textwrap import indent
 
-from . import (
-    add_command,
-    add_quiet,
-    check_picture,
-    check_writable,
-    number_above_0,
-    number_of_workers,
-    positive_number,
-)
+from . import add_command, add_quiet, check_picture, check_writable, number_above_0, number_of_workers, positive_number
 
 EXAMPLE = """\
 # The exercises of a course, and their points. Every line is optional.
@@ -59,12 +51,9 @@ A course names the exercises that count and their points. --course-example print
 
 def add_grade_parser(subparsers):
     parser = add_command(
-        subparsers,
-        "grade",
-        run,
+        subparsers, "grade", run, "transformer-np homework grade submissions --out grades.csv --course course.toml",
         "grade a folder of submissions: one table, and one report per student",
-        "transformer-np homework grade submissions --out grades.csv --course course.toml",
-    )
+    )  # fmt: skip
     parser.description += _ABOUT + indent(EXAMPLE, "    ")
     add = parser.add_argument
     add("folder", nargs="?", metavar="FOLDER", help="the submissions: one file or folder per student")
@@ -86,12 +75,9 @@ def add_grade_parser(subparsers):
     add("--exercises", metavar="DIR", help="exercises of your own, from `homework new`")
     add("--reports", metavar="DIR", help="folder for the reports (default: grades_reports, next to the table)")
     add(
-        "--seconds",
-        type=number_above_0,
-        default=10.0,
-        metavar="N",
+        "--seconds", type=number_above_0, default=10.0, metavar="N",
         help="time limit per exercise, without the time it waits for a processor (default: 10 s)",
-    )
+    )  # fmt: skip
     add(
         "--total-seconds", type=number_above_0, default=600.0, metavar="N",
         help="time limit per submission, all exercises together (default: 600 s)",
@@ -102,11 +88,9 @@ def add_grade_parser(subparsers):
         help="submissions graded in parallel (default: auto, one per core)",
     )  # fmt: skip
     add(
-        "--seed",
-        type=_seed,
-        metavar="N",
+        "--seed", type=_seed, metavar="N",
         help="seed of the inputs, to repeat a grading; DIR/run.json has the last one (default: a new one)",
-    )
+    )  # fmt: skip
     add("--picture", metavar="FILE", help="draw the class, with its most frequent mistakes: .png, .svg or .pdf")
     add("--trust", action="store_true", help="grade even if this system has no wall around a submission")
     add_quiet(parser)
@@ -138,19 +122,9 @@ def run(args):
     single = args.format == "gradescope"
     with results_even_if_it_fails(out) if single else nullcontext(), opened(args.course, args.exercises) as course:
         grading = Grading(
-            args.folder,
-            out,
-            course,
-            args.reports,
-            limits,
-            workers,
-            args.seed,
-            table,
-            single,
-            args.trust,
-            args.roster,
-            args.assignment,
-        )
+            args.folder, out, course, args.reports, limits, workers, args.seed, table, single, args.trust,
+            args.roster, args.assignment,
+        )  # fmt: skip
         grading.try_walls()
         print(grading.walls(), flush=True)
         bar = tqdm(total=len(grading.attempts), unit="submission", disable=True if args.quiet else None)

@@ -9,41 +9,29 @@ from .homework_check import add_choice, counted, names_of, quoted
 
 def add_teaching_parsers(subparsers):
     new = add_command(
-        subparsers,
-        "new",
-        run_new,
+        subparsers, "new", run_new, "transformer-np homework new scaled --in my_exercises",
         "write a file with a small exercise that works, for you to change",
-        "transformer-np homework new scaled --in my_exercises",
-    )
+    )  # fmt: skip
     new.add_argument("name", metavar="NAME", help="the function that students write")
     new.add_argument(
         "--in", dest="folder", required=True, metavar="DIR", help="folder for the file; created if necessary"
     )
 
     verify = add_command(
-        subparsers,
-        "verify",
-        run_verify,
+        subparsers, "verify", run_verify, "transformer-np homework verify my_exercises",
         "report the problems of your own exercises",
-        "transformer-np homework verify my_exercises",
-    )
+    )  # fmt: skip
     verify.add_argument("folder", metavar="DIR", help="the folder of the exercises")
     verify.add_argument("--only", nargs="+", metavar="NAME", help="verify only these exercises (default: all)")
     verify.add_argument(
-        "--time-limit",
-        type=number_above_0,
-        default=10.0,
-        metavar="SECONDS",
+        "--time-limit", type=number_above_0, default=10.0, metavar="SECONDS",
         help="for an answer, or for one mistake (default: 10)",
-    )
+    )  # fmt: skip
 
     export = add_command(
-        subparsers,
-        "export",
-        run_export,
+        subparsers, "export", run_export, "transformer-np homework export source/attention --for nbgrader --only 02",
         "write a notebook with exercises and their tests for nbgrader or Otter",
-        "transformer-np homework export source/attention --for nbgrader --only 02",
-    )
+    )  # fmt: skip
     export.add_argument("folder", metavar="FOLDER", help="folder for homework.ipynb; created if necessary")
     export.add_argument(
         "--for", dest="grader", required=True, choices=("nbgrader", "otter"),

@@ -2,19 +2,13 @@ import sys
 import time
 from pathlib import Path
 
-from . import COMMANDS, add_command, add_quiet
+from . import add_command, add_quiet
 
 LEAST_EXACT_MATCH = 0.95  # share of unseen sentences from which the translator counts as trained
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers,
-        "lecture",
-        run,
-        COMMANDS["lecture"],
-        "transformer-np lecture --figures pictures",
-    )
+    parser = add_command(subparsers, "lecture", run, "transformer-np lecture --figures pictures")
     add = parser.add_argument
     add("--no-train", action="store_true", help="only the worked numbers and the exercises: no training, no pictures")
     add("--statements", metavar="FILE", help="also check the statements of a document of yours, a TOML file")
@@ -83,13 +77,9 @@ def _train_and_draw(out, figures, progress):
 
     print(_heading("A translator, trained from scratch"), flush=True)
     trained = TranslationTask().train(
-        TranslationOptions(),
-        out,
-        overwrite=True,
-        progress=progress,
-        report=lambda line: print(line, flush=True),
+        TranslationOptions(), out, overwrite=True, progress=progress, report=lambda line: print(line, flush=True),
         workers="auto",
-    )
+    )  # fmt: skip
     if trained.trainer.interrupted:
         raise KeyboardInterrupt
     (exact_match,) = trained.measured.values()

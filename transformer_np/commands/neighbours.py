@@ -1,15 +1,11 @@
 import sys
 
-from . import COMMANDS, add_command, add_json, add_vectors, check_writable, given_vectors, positive_number, print_json
+from . import add_command, add_json, add_vectors, check_writable, given_vectors, positive_number, print_json
 
 
 def add_parser(subparsers):
     parser = add_command(
-        subparsers,
-        "neighbours",
-        run,
-        COMMANDS["neighbours"],
-        "transformer-np neighbours list integer --analogy list lists tuple",
+        subparsers, "neighbours", run, "transformer-np neighbours list integer --analogy list lists tuple"
     )
     add = parser.add_argument
     add("word", nargs="*", metavar="WORD", help="words to find the neighbours of")

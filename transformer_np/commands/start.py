@@ -3,17 +3,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ..support.files import write_text
-from . import COMMANDS, add_command, quoted
+from . import add_command, quoted
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers,
-        "start",
-        run,
-        COMMANDS["start"],
-        "transformer-np start work",
-    )
+    parser = add_command(subparsers, "start", run, "transformer-np start work")
     parser.add_argument("folder", metavar="DIR", help="a new or empty folder")
     parser.add_argument(
         "--teacher",

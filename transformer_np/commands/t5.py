@@ -1,24 +1,16 @@
 import sys
 
-from . import COMMANDS, add_command, add_json, add_model, given_texts, print_json
+from . import add_command, add_json, add_model, given_texts, print_json
 
 
 def add_parser(subparsers):
-    parser = add_command(
-        subparsers,
-        "t5",
-        run,
-        COMMANDS["t5"],
-        'transformer-np t5 "date: 24 March 2019" "sentiment: not bad at all"',
-    )
+    parser = add_command(subparsers, "t5", run, 'transformer-np t5 "date: 24 March 2019" "sentiment: not bad at all"')
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="texts, each in quotes (default: the lines of standard input)")
     add_model(
-        parser,
-        "folder of the run (default: the newest T5 below this folder)",
-        "folder of a T5 in Hugging Face's layout, including tokenizer.json",
-        minilm=False,
-    )
+        parser, "folder of the run (default: the newest T5 below this folder)",
+        "folder of a T5 in Hugging Face's layout, including tokenizer.json", minilm=False,
+    )  # fmt: skip
     add("--beam", type=int, default=1, metavar="N", help="beam size (default: 1, which is greedy)")
     add("--length-penalty", type=float, default=0.6, metavar="X", help="length penalty of beam search (default: 0.6)")
     add("--max-len", type=int, metavar="N", help="maximal number of tokens in an answer (default: the model's)")

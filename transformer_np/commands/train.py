@@ -20,7 +20,7 @@ def add_parser(subparsers):
 
 def _add_kind(kinds, task):
     """A sub-command with a flag for every option of the task."""
-    parser = add_command(kinds, task.kind, run, task.summary, task.example)
+    parser = add_command(kinds, task.kind, run, task.example, task.summary)
     parser.set_defaults(task=task)
     add = parser.add_argument
     add("--out", metavar="DIR", help=f"folder for the run (default: runs/{task.kind}-1, or the next free number)")
@@ -35,11 +35,9 @@ def _add_kind(kinds, task):
         "started)",
     )
     add(
-        "--validate-every",
-        type=positive_number,
-        metavar="N",
+        "--validate-every", type=positive_number, metavar="N",
         help="steps between validations (default: a tenth of all steps, at least 100; with --resume as before)",
-    )
+    )  # fmt: skip
     add(
         "--save-every",
         type=float,
@@ -61,12 +59,10 @@ def _add_kind(kinds, task):
             add(flag, action="store_const", const=True, help=text)
             continue
         add(
-            flag,
-            type=kind,
-            choices=field.metadata["choices"],
+            flag, type=kind, choices=field.metadata["choices"],
             metavar=field.metadata["metavar"] or (None if kind is str else {int: "N", float: "X"}[kind]),
             help=text + shown,
-        )
+        )  # fmt: skip
 
 
 def run(args):
@@ -82,16 +78,10 @@ def run(args):
     folder = args.out or runs.free_folder(task.kind)
     options = asked if args.resume else task.Options(**asked)
     trained = task.train(
-        options,
-        folder,
-        resume=args.resume,
-        progress=not args.quiet,
-        report=None if args.quiet else lambda line: print(line, file=sys.stderr),
-        workers=workers,
-        validate_every=args.validate_every,
-        save_seconds=args.save_every,
-        keep=args.keep,
-    )
+        options, folder, resume=args.resume, progress=not args.quiet,
+        report=None if args.quiet else lambda line: print(line, file=sys.stderr), workers=workers,
+        validate_every=args.validate_every, save_seconds=args.save_every, keep=args.keep,
+    )  # fmt: skip
     trainer = trained.trainer
     if not trainer.leads:
         return 0

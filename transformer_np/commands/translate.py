@@ -1,15 +1,11 @@
 import sys
 
-from . import COMMANDS, add_command, add_json, given_texts, print_json
+from . import add_command, add_json, given_texts, print_json
 
 
 def add_parser(subparsers):
     parser = add_command(
-        subparsers,
-        "translate",
-        run,
-        COMMANDS["translate"],
-        'transformer-np translate --show-steps "Lucas will travel in December"',
+        subparsers, "translate", run, 'transformer-np translate --show-steps "Lucas will travel in December"'
     )
     add = parser.add_argument
     add("text", nargs="*", metavar="TEXT", help="sentences, each in quotes (default: the lines of standard input)")

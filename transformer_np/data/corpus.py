@@ -41,24 +41,15 @@ class Subject:
 
 
 SUBJECTS = (
-    Subject("Lucas", "Lucas", "is", ELE),
-    Subject("Ana", "Ana", "is", ELE, "f"),
-    Subject("Maria", "Maria", "is", ELE, "f"),
-    Subject("I", "eu", "am", EU),
-    Subject("you", "você", "are", ELE),
-    Subject("he", "ele", "is", ELE),
-    Subject("she", "ela", "is", ELE, "f"),
-    Subject("we", "nós", "are", NÓS),
-    Subject("they", "eles", "are", ELES),
-    Subject("the teacher", "o professor", "is", ELE),
-    Subject("my sister", "minha irmã", "is", ELE, "f"),
-    Subject("my sisters", "minhas irmãs", "are", ELES, "f"),
-    Subject("my parents", "meus pais", "are", ELES),
-    Subject("the students", "os alunos", "are", ELES),
-    Subject("the girls", "as meninas", "are", ELES, "f"),
-    Subject("Ana and I", "Ana e eu", "are", NÓS),
+    Subject("Lucas", "Lucas", "is", ELE), Subject("Ana", "Ana", "is", ELE, "f"),
+    Subject("Maria", "Maria", "is", ELE, "f"), Subject("I", "eu", "am", EU), Subject("you", "você", "are", ELE),
+    Subject("he", "ele", "is", ELE), Subject("she", "ela", "is", ELE, "f"), Subject("we", "nós", "are", NÓS),
+    Subject("they", "eles", "are", ELES), Subject("the teacher", "o professor", "is", ELE),
+    Subject("my sister", "minha irmã", "is", ELE, "f"), Subject("my sisters", "minhas irmãs", "are", ELES, "f"),
+    Subject("my parents", "meus pais", "are", ELES), Subject("the students", "os alunos", "are", ELES),
+    Subject("the girls", "as meninas", "are", ELES, "f"), Subject("Ana and I", "Ana e eu", "are", NÓS),
     Subject("Ana and Maria", "Ana e Maria", "are", ELES, "f"),
-)
+)  # fmt: skip
 
 # --- words: complements of a verb, as (English, Portuguese) ----------------------------------------------------------
 
@@ -68,14 +59,12 @@ PORTUGUESE = ("Portuguese", "português")
 
 # English with "to", English with "in" or "at", the Portuguese noun with its article, if any
 PLACES = {
-    "Brazil": ("to Brazil", "in Brazil", "o Brasil"),
-    "Lisbon": ("to Lisbon", "in Lisbon", "Lisboa"),
+    "Brazil": ("to Brazil", "in Brazil", "o Brasil"), "Lisbon": ("to Lisbon", "in Lisbon", "Lisboa"),
     "the US": ("to the United States", "in the United States", "os Estados Unidos"),
     "the beach": ("to the beach", "at the beach", "a praia"),
     "the hospital": ("to the hospital", "at the hospital", "o hospital"),
-    "school": ("to school", "at school", "a escola"),
-    "home": ("home", "at home", "casa"),
-}
+    "school": ("to school", "at school", "a escola"), "home": ("home", "at home", "casa"),
+}  # fmt: skip
 
 
 def to(*places):
@@ -143,12 +132,10 @@ TIMES = (
     Time(("last week", "na semana passada"), ("past",), EITHER),
     Time(("next week", "na semana que vem"), ("future",), EITHER),
     Time(("on Monday", "na segunda-feira"), ("past", "future"), DAYS),
-    Time(("on Saturday", "no sábado"), ("past", "future"), DAYS),
-    Time(("yesterday", "ontem"), ("past",), DAYS),
-    Time(("today", "hoje"), ("past", "present", "future"), DAYS),
-    Time(("now", "agora"), ("present",), EITHER),
+    Time(("on Saturday", "no sábado"), ("past", "future"), DAYS), Time(("yesterday", "ontem"), ("past",), DAYS),
+    Time(("today", "hoje"), ("past", "present", "future"), DAYS), Time(("now", "agora"), ("present",), EITHER),
     Time(("tomorrow", "amanhã"), ("future",), DAYS),
-)
+)  # fmt: skip
 
 
 def times(tense, spans):

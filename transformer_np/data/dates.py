@@ -22,36 +22,17 @@ ENDINGS = {1: "st", 2: "nd", 3: "rd", 21: "st", 22: "nd", 23: "rd", 31: "st"}  #
 # {day} 24, {dd} always two digits, {th} 24th; {Month} March, {Mon} Mar, {month} 3, {mm} 03; {year} 2019,
 # {yy} 19; {Weekday} Sunday, {Wday} Sun
 FORMATS = (
-    "{day} {Month} {year}",
-    "{day} {Mon} {year}",
-    "{th} {Month} {year}",
-    "{th} of {Month} {year}",
-    "the {th} of {Month} {year}",
-    "{Month} {day}, {year}",
-    "{Mon} {day}, {year}",
-    "{Month} {th}, {year}",
-    "{Month} {day} {year}",
-    "{Weekday}, {day} {Month} {year}",
-    "{Weekday}, {Month} {day}, {year}",
-    "{Weekday} the {th} of {Month} {year}",
-    "{Wday} {day} {Mon} {year}",
-    "{Wday}, {day} {Mon} {year}",
-    "{day}-{Mon}-{year}",
-    "{day}/{month}/{year}",
-    "{dd}/{mm}/{year}",
-    "{day}.{month}.{year}",
-    "{dd}.{mm}.{year}",
-    "{year}/{mm}/{dd}",
-    "{year} {Month} {day}",
-)
+    "{day} {Month} {year}", "{day} {Mon} {year}", "{th} {Month} {year}", "{th} of {Month} {year}",
+    "the {th} of {Month} {year}", "{Month} {day}, {year}", "{Mon} {day}, {year}", "{Month} {th}, {year}",
+    "{Month} {day} {year}", "{Weekday}, {day} {Month} {year}", "{Weekday}, {Month} {day}, {year}",
+    "{Weekday} the {th} of {Month} {year}", "{Wday} {day} {Mon} {year}", "{Wday}, {day} {Mon} {year}",
+    "{day}-{Mon}-{year}", "{day}/{month}/{year}", "{dd}/{mm}/{year}", "{day}.{month}.{year}", "{dd}.{mm}.{year}",
+    "{year}/{mm}/{dd}", "{year} {Month} {day}",
+)  # fmt: skip
 SHORT_FORMATS = (
-    "{day}/{month}/{yy}",
-    "{dd}/{mm}/{yy}",
-    "{day}.{month}.{yy}",
-    "{day} {Mon} {yy}",
-    "{day} {Month} '{yy}",
+    "{day}/{month}/{yy}", "{dd}/{mm}/{yy}", "{day}.{month}.{yy}", "{day} {Mon} {yy}", "{day} {Month} '{yy}",
     "{Mon} {day} '{yy}",
-)
+)  # fmt: skip
 
 
 def write_date(day, form):

@@ -6,16 +6,11 @@ A conjugation is a tuple of four forms, for eu, ele, nós and eles; você takes 
 EU, ELE, NÓS, ELES = range(4)
 
 PRESENT = {
-    "estar": ("estou", "está", "estamos", "estão"),
-    "ser": ("sou", "é", "somos", "são"),
-    "ir": ("vou", "vai", "vamos", "vão"),
-    "querer": ("quero", "quer", "queremos", "querem"),
+    "estar": ("estou", "está", "estamos", "estão"), "ser": ("sou", "é", "somos", "são"),
+    "ir": ("vou", "vai", "vamos", "vão"), "querer": ("quero", "quer", "queremos", "querem"),
     "poder": ("posso", "pode", "podemos", "podem"),
-}
-IMPERFECT = {
-    "estar": ("estava", "estava", "estávamos", "estavam"),
-    "ser": ("era", "era", "éramos", "eram"),
-}
+}  # fmt: skip
+IMPERFECT = {"estar": ("estava", "estava", "estávamos", "estavam"), "ser": ("era", "era", "éramos", "eram")}
 IRREGULAR_PRETERITE = {
     "ir": ("fui", "foi", "fomos", "foram"),
     "fazer": ("fiz", "fez", "fizemos", "fizeram"),

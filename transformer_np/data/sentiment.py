@@ -56,41 +56,21 @@ TURNED = ("not {a}", "not {a} at all", "not at all {a}", "never {a}", "far from 
 TURNED_PRAISE = ("not very {a}", "not really {a}", "not particularly {a}")  # unusual with negative adjectives
 VERBAL = {
     POSITIVE: (
-        "I loved {x}",
-        "I liked {x}",
-        "I really enjoyed {x}",
-        "everybody enjoyed {x}",
-        "I would recommend {x}",
-        "I never got tired of {x}",
-        "nobody disliked {x}",
-        "nobody complained about {x}",
-        "I did not dislike {x} at all",
-        "I could not praise {x} enough",
+        "I loved {x}", "I liked {x}", "I really enjoyed {x}", "everybody enjoyed {x}", "I would recommend {x}",
+        "I never got tired of {x}", "nobody disliked {x}", "nobody complained about {x}",
+        "I did not dislike {x} at all", "I could not praise {x} enough",
     ),
     NEGATIVE: (
-        "I hated {x}",
-        "I disliked {x}",
-        "I really disliked {x}",
-        "everybody disliked {x}",
-        "everybody complained about {x}",
-        "I got tired of {x}",
-        "nobody enjoyed {x}",
-        "nobody liked {x}",
-        "I did not enjoy {x} at all",
-        "I did not like {x}",
-        "I would not recommend {x}",
-        "I never liked {x}",
+        "I hated {x}", "I disliked {x}", "I really disliked {x}", "everybody disliked {x}",
+        "everybody complained about {x}", "I got tired of {x}", "nobody enjoyed {x}", "nobody liked {x}",
+        "I did not enjoy {x} at all", "I did not like {x}", "I would not recommend {x}", "I never liked {x}",
     ),
-}
+}  # fmt: skip
 # X is the clause that is overruled, Y is the clause that decides
 CONTRASTS = (
-    "{X}, but {Y}",
-    "{X}; however, {Y}",
-    "although {X}, {Y}",
-    "even though {X}, {Y}",
-    "{Y}, although {X}",
+    "{X}, but {Y}", "{X}; however, {Y}", "although {X}, {Y}", "even though {X}, {Y}", "{Y}, although {X}",
     "{Y}, even though {X}",
-)
+)  # fmt: skip
 
 
 def _predicates(label):

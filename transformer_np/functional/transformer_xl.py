@@ -77,15 +77,9 @@ def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
 
 
 @shapes(
-    dout="B H T K_v",
-    q="B H T K",
-    k="B H S K",
-    v="B H S K_v",
-    r="H S K",
-    content_bias="H K",
-    position_bias="H K",
+    dout="B H T K_v", q="B H T K", k="B H S K", v="B H S K_v", r="H S K", content_bias="H K", position_bias="H K",
     weights="B H T S",
-)
+)  # fmt: skip
 def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
     """Backward of relative_attention. A hidden key has weight 0, so the mask and the shift's leftovers do not matter.
 

@@ -19,23 +19,16 @@ def as_json(grades, course):
     for grade in grades:
         students.append(
             {
-                "student": grade.student,
-                "name": grade.name,
+                "student": grade.student, "name": grade.name,
                 "handed in": grade.handed_in and grade.handed_in.isoformat(timespec="seconds"),
-                "time from": grade.known_by,
-                "days late": grade.days_late,
-                "attempt": grade.attempt[0],
-                "attempts": grade.attempt[1],
-                "points": grade.points(course),
-                "points possible": course.possible,
+                "time from": grade.known_by, "days late": grade.days_late, "attempt": grade.attempt[0],
+                "attempts": grade.attempt[1], "points": grade.points(course), "points possible": course.possible,
                 "extended points": grade.extended_points(course),
-                "extended points possible": course.possible_extended,
-                "remarks": list(grade.remarks),
-                "not loaded": grade.not_loaded,
-                "alike": grade.alike,
+                "extended points possible": course.possible_extended, "remarks": list(grade.remarks),
+                "not loaded": grade.not_loaded, "alike": grade.alike,
                 "exercises": [_exercise(grade.verdicts[name], course) for name in course.points],
             }
-        )
+        )  # fmt: skip
     return _text({"title": course.title, "students": students})
 
 
@@ -54,14 +47,10 @@ def _exercise(verdict, course):
 
 def verdict_as_dict(verdict):
     return {
-        "exercise": verdict.exercise,
-        "chapter": all_exercises()[verdict.exercise].chapter,
-        "outcome": verdict.outcome,
-        "right for the lecture": verdict.core,
-        "misconception": verdict.misconception,
-        "share": round(verdict.share, 4),
-        "message": verdict.message,
-    }
+        "exercise": verdict.exercise, "chapter": all_exercises()[verdict.exercise].chapter,
+        "outcome": verdict.outcome, "right for the lecture": verdict.core, "misconception": verdict.misconception,
+        "share": round(verdict.share, 4), "message": verdict.message,
+    }  # fmt: skip
 
 
 def gradescope(grades, course):
@@ -72,14 +61,11 @@ def gradescope(grades, course):
         tests.append(
             {
                 "name": f"{part.exercise} (extended)" if part.extended else part.exercise,
-                "score": round(course.points_for(part, verdict), 4),
-                "max_score": 0 if part.extended else part.worth,
-                "status": "passed" if part.is_right(verdict) else "failed",
-                "output": verdict.message[:MOST_OUTPUT],
-                "output_format": "text",
-                "visibility": "visible",
+                "score": round(course.points_for(part, verdict), 4), "max_score": 0 if part.extended else part.worth,
+                "status": "passed" if part.is_right(verdict) else "failed", "output": verdict.message[:MOST_OUTPUT],
+                "output_format": "text", "visibility": "visible",
             }
-        )
+        )  # fmt: skip
     score = round(grade.points(course) + grade.extended_points(course), 4)
     output = "\n\n".join([*grade.remarks, *(f"{f} could not be loaded. {t}" for f, t in grade.not_loaded.items())])
     return _text({"score": score, "output": output[:MOST_OUTPUT], "output_format": "text", "tests": tests})
@@ -125,8 +111,6 @@ def _text(value):
 
 # {format: (the function that writes it, the default file)}
 FORMATS = {
-    "csv": (grades_csv, "grades.csv"),
-    "json": (as_json, "grades.json"),
-    "gradescope": (gradescope, "results.json"),
+    "csv": (grades_csv, "grades.csv"), "json": (as_json, "grades.json"), "gradescope": (gradescope, "results.json"),
     "otter": (otter_csv, "final_grades.csv"),
-}
+}  # fmt: skip

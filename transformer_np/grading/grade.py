@@ -46,18 +46,11 @@ class Grade:
 
 def as_record(grade, content, rules, seed):
     return {
-        "content": content,
-        "rules": rules,
-        "seed": seed,
-        "student": grade.student,
-        "handed in": grade.handed_in and grade.handed_in.isoformat(),
-        "known by": grade.known_by,
-        "remarks": grade.remarks,
-        "layers": grade.layers,
-        "not loaded": grade.not_loaded,
-        "answers": as_texts(grade.answers),
-        "verdicts": [asdict(verdict) for verdict in grade.verdicts.values()],
-    }
+        "content": content, "rules": rules, "seed": seed, "student": grade.student,
+        "handed in": grade.handed_in and grade.handed_in.isoformat(), "known by": grade.known_by,
+        "remarks": grade.remarks, "layers": grade.layers, "not loaded": grade.not_loaded,
+        "answers": as_texts(grade.answers), "verdicts": [asdict(verdict) for verdict in grade.verdicts.values()],
+    }  # fmt: skip
 
 
 def read_record(path, student, names):

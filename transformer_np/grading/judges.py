@@ -76,13 +76,9 @@ class Judge:
         with interrupts_blocked():
             self.process = subprocess.Popen(
                 [sys.executable, *OPTIONS, "-c", _CHILD, repr(_paths()), str(own_folder() or "")],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                bufsize=0,
-                env={**os.environ, **dict.fromkeys(THREADS, "1")},
-                start_new_session=True,
-            )
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0,
+                env={**os.environ, **dict.fromkeys(THREADS, "1")}, start_new_session=True,
+            )  # fmt: skip
         self.known = set()
         os.set_blocking(self.process.stdin.fileno(), False)
 

@@ -5,11 +5,6 @@ from .contracts import ContractReport, check_layer, check_model
 from .interpretation import HeadAblation, attention_rollout, head_ablation, logits_by_layer
 
 __all__ = [
-    "ContractReport",
-    "HeadAblation",
-    "attention_rollout",
-    "check_layer",
-    "check_model",
-    "head_ablation",
+    "ContractReport", "HeadAblation", "attention_rollout", "check_layer", "check_model", "head_ablation",
     "logits_by_layer",
-]
+]  # fmt: skip

@@ -22,29 +22,11 @@ HIDDEN = np.arange(SIZES["S"]) > np.arange(SIZES["T"])[:, None]  # (T, S), and o
 HIDDEN[2] = True
 EXAMPLES = {  # of the arguments that are no arrays of floats; an argument with a new name gets a line here
     "buckets": np.arange(SIZES["T"] * SIZES["S"]).reshape(SIZES["T"], SIZES["S"]) % (SIZES["R"] - 1),
-    "d_model": SIZES["D"],
-    "dilation": 2,
-    "dloss": 0.5,
-    "ids": IDS,
-    "ignore_index": 0,
-    "keep": IDS > 0,
-    "K": SIZES["K"],
-    "label_smoothing": 0.1,
-    "length": SIZES["T"],
-    "mask": HIDDEN,
-    "num_buckets": SIZES["R"],
-    "num_embeddings": SIZES["V"],
-    "num_heads": SIZES["H"],
-    "p": 0.4,
-    "positions": np.array([3, 0, 8, 1, 1, 2]),
-    "repeats": 2,
-    "rng": 0,
-    "S": SIZES["S"],
-    "T": SIZES["T"],
-    "targets": IDS,
-    "tile": 4,
-    "window": 2,
-}
+    "d_model": SIZES["D"], "dilation": 2, "dloss": 0.5, "ids": IDS, "ignore_index": 0, "keep": IDS > 0,
+    "K": SIZES["K"], "label_smoothing": 0.1, "length": SIZES["T"], "mask": HIDDEN, "num_buckets": SIZES["R"],
+    "num_embeddings": SIZES["V"], "num_heads": SIZES["H"], "p": 0.4, "positions": np.array([3, 0, 8, 1, 1, 2]),
+    "repeats": 2, "rng": 0, "S": SIZES["S"], "T": SIZES["T"], "targets": IDS, "tile": 4, "window": 2,
+}  # fmt: skip
 
 
 def array_of(spec, rng, dtype=np.float64):

@@ -18,26 +18,8 @@ from .relative_bias import RelativePositionBias, UnscaledAttention
 from .window_attention import WindowAttention
 
 __all__ = [
-    "RNN",
-    "ActivatedFeedForward",
-    "CausalConv1d",
-    "Dropout",
-    "Embedding",
-    "FeedForward",
-    "GatedFeedForward",
-    "GroupedQueryAttention",
-    "LayerNorm",
-    "LearnedPositionalEmbedding",
-    "Linear",
-    "LoRA",
-    "MultiHeadAttention",
-    "PositionalEncoding",
-    "RMSNorm",
-    "RelativeMultiHeadAttention",
-    "RelativePositionBias",
-    "TiedLinear",
-    "UnscaledAttention",
-    "WindowAttention",
-    "add_lora",
-    "merge_lora",
-]
+    "RNN", "ActivatedFeedForward", "CausalConv1d", "Dropout", "Embedding", "FeedForward", "GatedFeedForward",
+    "GroupedQueryAttention", "LayerNorm", "LearnedPositionalEmbedding", "Linear", "LoRA", "MultiHeadAttention",
+    "PositionalEncoding", "RMSNorm", "RelativeMultiHeadAttention", "RelativePositionBias", "TiedLinear",
+    "UnscaledAttention", "WindowAttention", "add_lora", "merge_lora",
+]  # fmt: skip

@@ -106,14 +106,12 @@ def decoder_only_parts():
     parts = block_parts()
     found = "; ".join(f"{part} {encoder} and {decoder}" for part, (encoder, decoder) in parts.items())
     return Exercise(
-        4,
-        printed.PARTS_OF_BLOCK.where,
+        4, printed.PARTS_OF_BLOCK.where,
         "Which parts does a decoder block have that an encoder block does not? More than one may be right.",
         _lettered(printed.EXERCISE_4),
-        tuple(part for part, (encoder, decoder) in parts.items() if decoder and not encoder),
-        None,
+        tuple(part for part, (encoder, decoder) in parts.items() if decoder and not encoder), None,
         f"How many there are in an encoder and in a decoder block: {found}.",
-    )
+    )  # fmt: skip
 
 
 def memory_of_scores():

@@ -114,13 +114,10 @@ def _table_row(cells, widths):
     wheres, whats = wrap(where, widths[1]), wrap(what, widths[2])
     for i in range(max(len(wheres), len(whats))):
         line = (
-            (row if i == 0 else "").rjust(widths[0]),
-            (wheres[i] if i < len(wheres) else "").ljust(widths[1]),
-            (whats[i] if i < len(whats) else "").ljust(widths[2]),
-            (digits if i == 0 else "").rjust(widths[3]),
-            (difference if i == 0 else "").rjust(widths[4]),
-            verdict if i == 0 else "",
-        )
+            (row if i == 0 else "").rjust(widths[0]), (wheres[i] if i < len(wheres) else "").ljust(widths[1]),
+            (whats[i] if i < len(whats) else "").ljust(widths[2]), (digits if i == 0 else "").rjust(widths[3]),
+            (difference if i == 0 else "").rjust(widths[4]), verdict if i == 0 else "",
+        )  # fmt: skip
         yield _GAP.join(line).rstrip()
 
 

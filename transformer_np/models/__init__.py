@@ -9,18 +9,6 @@ from .transformer_xl import TransformerXL, TransformerXLConfig
 from .word2vec import Word2Vec, Word2VecConfig
 
 __all__ = [
-    "GPT",
-    "T5",
-    "Bert",
-    "BertConfig",
-    "GPTConfig",
-    "Llama",
-    "LlamaConfig",
-    "T5Config",
-    "Transformer",
-    "TransformerConfig",
-    "TransformerXL",
-    "TransformerXLConfig",
-    "Word2Vec",
-    "Word2VecConfig",
-]
+    "GPT", "T5", "Bert", "BertConfig", "GPTConfig", "Llama", "LlamaConfig", "T5Config", "Transformer",
+    "TransformerConfig", "TransformerXL", "TransformerXLConfig", "Word2Vec", "Word2VecConfig",
+]  # fmt: skip

@@ -4,15 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..layers import (
-    Embedding,
-    FeedForward,
-    Linear,
-    RelativePositionBias,
-    RMSNorm,
-    TiedLinear,
-    UnscaledAttention,
-)
+from ..layers import Embedding, FeedForward, Linear, RelativePositionBias, RMSNorm, TiedLinear, UnscaledAttention
 from ..layers.blocks import AddNorm, DecoderBlock, EncoderBlock, composed
 from ..layers.initial import normal
 from ..support.checks import check_at_least
@@ -150,14 +142,10 @@ class T5(Pretrained, EncoderDecoder):
         """Draw the matrices as the original does: each preserves the variance of its input; W_q includes the 1/√d_k."""
         c = self.config
         stds = {
-            "w_q": (c.d_model * c.d_head) ** -0.5,
-            "w_k": c.d_model**-0.5,
-            "w_v": c.d_model**-0.5,
-            "w_o": (c.num_heads * c.d_head) ** -0.5,
-            "w_gate": c.d_model**-0.5,
-            "w1": c.d_model**-0.5,
+            "w_q": (c.d_model * c.d_head) ** -0.5, "w_k": c.d_model**-0.5, "w_v": c.d_model**-0.5,
+            "w_o": (c.num_heads * c.d_head) ** -0.5, "w_gate": c.d_model**-0.5, "w1": c.d_model**-0.5,
             "w2": c.d_ff**-0.5,
-        }
+        }  # fmt: skip
         for name, parameter in self.named_parameters():
             std = stds.get(name.rpartition(".")[2])
             if std is not None:

@@ -70,16 +70,10 @@ class Transformer(EncoderDecoder):
         # after the factor √D, the embeddings are as large as the positional encoding; and the first logits are small
         std = 0.5 * c.d_model**-0.5
         stack = {
-            "d_model": c.d_model,
-            "num_heads": c.num_heads,
-            "d_ff": c.d_ff,
-            "dropout": c.dropout,
-            "norm_first": c.norm_first,
-            "activation": c.activation,
-            "eps": c.layer_norm_eps,
-            "rng": rng,
+            "d_model": c.d_model, "num_heads": c.num_heads, "d_ff": c.d_ff, "dropout": c.dropout,
+            "norm_first": c.norm_first, "activation": c.activation, "eps": c.layer_norm_eps, "rng": rng,
             "dtype": c.dtype,
-        }
+        }  # fmt: skip
 
         src_embedding = Embedding(c.src_vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)
         tgt_embedding = Embedding(c.tgt_vocab_size, c.d_model, rng=rng, dtype=c.dtype, init_std=std)

@@ -62,15 +62,9 @@ class Word2Vec(Module):
         negatives = F.embedding(negative_ids, self.context.data)  # (N, K, D)
         loss, p_context, p_negatives = F.negative_sampling_loss(center, context, negatives)
         self.keep(
-            center_ids=center_ids,
-            context_ids=context_ids,
-            negative_ids=negative_ids,
-            center_vectors=center,
-            context_vectors=context,
-            negative_vectors=negatives,
-            p_context=p_context,
-            p_negatives=p_negatives,
-        )
+            center_ids=center_ids, context_ids=context_ids, negative_ids=negative_ids, center_vectors=center,
+            context_vectors=context, negative_vectors=negatives, p_context=p_context, p_negatives=p_negatives,
+        )  # fmt: skip
         return loss
 
     def backward(self, dloss=1.0):

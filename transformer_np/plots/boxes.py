@@ -179,16 +179,10 @@ class _Page:
     def box(self, box, x, y):
         self.axes.add_patch(
             FancyBboxPatch(
-                (x - BOX / 2, y),
-                BOX,
-                box.height,
-                boxstyle="round,pad=0,rounding_size=0.06",
-                facecolor=box.colour,
-                edgecolor=HATCH,
-                linewidth=0.8,
-                zorder=2,
+                (x - BOX / 2, y), BOX, box.height, boxstyle="round,pad=0,rounding_size=0.06", facecolor=box.colour,
+                edgecolor=HATCH, linewidth=0.8, zorder=2,
             )
-        )
+        )  # fmt: skip
         left, right, low = x - BOX / 2 + 0.08, x + BOX / 2 - 0.08, y + 0.12
         if box.masks:
             self.axes.text(left, low, box.masks, va="center", size=TEXT - 1, zorder=3)

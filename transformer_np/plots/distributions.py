@@ -92,14 +92,9 @@ def softmax_saturation(scores=None, d_k=64):
             place = {"ha": "center"} if d_k >= 16 else {"ha": side}  # if close together, they lean outwards
             shift = 0 if d_k >= 16 else -3 if side == "right" else 3
             axes.annotate(
-                name,
-                (scale, 1),
-                (shift, 3),
-                axes.get_xaxis_transform(),
-                textcoords="offset points",
-                va="bottom",
+                name, (scale, 1), (shift, 3), axes.get_xaxis_transform(), textcoords="offset points", va="bottom",
                 **place,
-            )
+            )  # fmt: skip
     return figure
 
 

@@ -75,12 +75,9 @@ def _slopes(axes, group, scale, colours):
                 heights[above] += lack / 2
     for curve, height, colour in zip(group, heights, colours, strict=True):
         axes.text(
-            curve.sizes[-1] * (axes.get_xlim()[1] / axes.get_xlim()[0]) ** 0.03,
-            np.exp(height),
-            f"${curve.variable}^{{{curve.exponent:.2f}}}$",
-            color=colour,
-            va="center",
-        )
+            curve.sizes[-1] * (axes.get_xlim()[1] / axes.get_xlim()[0]) ** 0.03, np.exp(height),
+            f"${curve.variable}^{{{curve.exponent:.2f}}}$", color=colour, va="center",
+        )  # fmt: skip
 
 
 @styled

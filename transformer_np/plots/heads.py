@@ -90,12 +90,10 @@ def head_view(weights, queries, keys, query=None, title=None):
                 [[(0, starts[t] + offset), (1, ends[s] + offset)] for t, s in shown],
                 linewidths=[thickest * head[t, s] for t, s in shown],
                 alpha=[LEAST_INK + (1 - LEAST_INK) * min(1.0, head[t, s]) for t, s in shown],
-                colors=[colours[h]] * len(shown),
-                capstyle="round",
-                label=f"head {h + 1}" if heads else "attention",
+                colors=[colours[h]] * len(shown), capstyle="round", label=f"head {h + 1}" if heads else "attention",
             ),
             autolim=False,
-        )
+        )  # fmt: skip
     for t, word in enumerate(queries):
         bold = {"weight": "bold"} if t == query else {"color": HATCH} if query is not None else {}
         _word(axes, 0, -PAD, starts[t], word, "right", **bold)
@@ -110,19 +108,11 @@ def head_view(weights, queries, keys, query=None, title=None):
             for colour, e in zip(colours, entries, strict=True)
         ]
         axes.legend(
-            handles=handles,
-            loc="center right",
+            handles=handles, loc="center right",
             bbox_to_anchor=(1 - EDGE / width, (bottom + longest * row / 2) / height),
-            bbox_transform=figure.transFigure,
-            borderaxespad=0,
-            borderpad=0,
-            frameon=False,
-            handlelength=1.0,
-            handletextpad=0.5,
-            labelspacing=0.25,
-            columnspacing=1.0,
-            ncols=math.ceil(H / per_column),
-        )
+            bbox_transform=figure.transFigure, borderaxespad=0, borderpad=0, frameon=False, handlelength=1.0,
+            handletextpad=0.5, labelspacing=0.25, columnspacing=1.0, ncols=math.ceil(H / per_column),
+        )  # fmt: skip
     if lines:
         figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
     return figure

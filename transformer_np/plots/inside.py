@@ -91,15 +91,9 @@ def head_ablation(table, quantity="loss", title=None):
     marks = [f"{tick:g}".replace("-", "−") for tick in ticks]
     cell = max(text_width(text, TEXT - 1) for row in texts for text in row) + 2 * PAD
     grid = _Grid(
-        names,
-        [f"{h + 1}" for h in range(H)],
-        min(CELL, max(cell, 0.5)),
-        TALL_ROW,
-        title,
-        "head",
-        f"change of the {quantity}",
-        max(map(text_width, marks)) + BAR,
-    )
+        names, [f"{h + 1}" for h in range(H)], min(CELL, max(cell, 0.5)), TALL_ROW, title, "head",
+        f"change of the {quantity}", max(map(text_width, marks)) + BAR,
+    )  # fmt: skip
     image = grid.axes.imshow(values, cmap=SIGNED, norm=CenteredNorm(0, largest), aspect="auto")
     bright = is_bright(image, values)
     for (row, h), value in np.ndenumerate(values):

@@ -61,10 +61,7 @@ def _encoder_decoder(model):
         decoder += [_block("decoder", model.decoder, names, target, (Bt, T, T), (Bt, T, S), masks=masks), target]
     if model.decoder_norm:
         decoder += [_norm("Layer norm", model.decoder_norm), target]
-    decoder += [
-        Box("Linear", f"{D} → {V}", (model.output,), HEAD),
-        *_softmax(_shape(Bt, T, V)),
-    ]
+    decoder += [Box("Linear", f"{D} → {V}", (model.output,), HEAD), *_softmax(_shape(Bt, T, V))]
     return encoder, decoder
 
 
@@ -80,17 +77,12 @@ def _decoder_only(model):
     masks = [f"causal mask {_shape(T, S)}" + f", window {c.window}" * (c.window is not None)]
     return (
         [
-            Words("ids"),
-            _shape(B, T),
-            *entrance,
-            _block("decoder", model.blocks, ("attention", "feed_forward"), x, (B, T, S), masked=True, masks=masks),
-            x,
-            _norm("Layer norm", model.norm),
-            x,
-            Box("Linear", f"{c.d_model} → {c.vocab_size}", (model.output,), HEAD),
+            Words("ids"), _shape(B, T), *entrance,
+            _block("decoder", model.blocks, ("attention", "feed_forward"), x, (B, T, S), masked=True, masks=masks), x,
+            _norm("Layer norm", model.norm), x, Box("Linear", f"{c.d_model} → {c.vocab_size}", (model.output,), HEAD),
             *_softmax(_shape(B, T, c.vocab_size)),
         ],
-    )
+    )  # fmt: skip
 
 
 def _transformer_xl(model):
@@ -104,16 +96,11 @@ def _transformer_xl(model):
         Box("Embedding", f"{c.vocab_size} × {c.d_model}", (model.embedding,), EMBED),
         x,
         _block(
-            "recurrent",
-            model.blocks,
-            ("attention", "feed_forward"),
-            x,
-            (B, T, S),
-            kind="Relative attention",
+            "recurrent", model.blocks, ("attention", "feed_forward"), x, (B, T, S), kind="Relative attention",
             masks=[f"causal mask ({T}, {S})"],
         ),
         x,
-    ]
+    ]  # fmt: skip
     if model.norm is not None:
         column += [_norm("Layer norm", model.norm), x]
     column += [Box("Linear", f"{c.d_model} → {c.vocab_size}", (model.output,), HEAD)]
@@ -134,15 +121,11 @@ def _bert(model):
         _norm("Layer norm", model.norm),
         x,
         _block(
-            "encoder",
-            model.blocks,
-            ("attention", "feed_forward"),
-            x,
-            (B, S, S),
+            "encoder", model.blocks, ("attention", "feed_forward"), x, (B, S, S),
             masks=[f"padding mask {_shape(B, 1, 1, S)}"],
         ),
         x,
-    ]
+    ]  # fmt: skip
     mlm, classes = [], []
     if model.mlm_head is not None:
         detail = f"{c.d_model} → {c.d_model} → {c.vocab_size}"

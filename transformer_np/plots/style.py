@@ -37,14 +37,9 @@ OTHER_SCRIPTS = (  # fonts for words that matplotlib's own font lacks; those tha
 TEXT, TITLE = 9, 11  # points
 STYLE = {
     "font.sans-serif": ["DejaVu Sans", *(name for name in OTHER_SCRIPTS if name in fontManager.get_font_names())],
-    "font.size": TEXT,
-    "axes.titlesize": TEXT,
-    "axes.labelsize": TEXT,
-    "figure.titlesize": TITLE,
-    "legend.fontsize": TEXT,
-    "hatch.linewidth": 0.8,
-    "figure.dpi": 150,
-}
+    "font.size": TEXT, "axes.titlesize": TEXT, "axes.labelsize": TEXT, "figure.titlesize": TITLE,
+    "legend.fontsize": TEXT, "hatch.linewidth": 0.8, "figure.dpi": 150,
+}  # fmt: skip
 styled = style.context(["default", STYLE])
 
 # Inches. A page of width 8 has 1200 pixels, and is still readable in a README that shows 800.

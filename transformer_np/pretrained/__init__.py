@@ -13,10 +13,5 @@ from .sentences import SentenceEncoder, minilm_folder
 from .tokenizer import PretrainedTokenizer
 
 __all__ = [
-    "PretrainedTokenizer",
-    "SentenceEncoder",
-    "load_any",
-    "load_pretrained",
-    "minilm_folder",
-    "save_pretrained",
-]
+    "PretrainedTokenizer", "SentenceEncoder", "load_any", "load_pretrained", "minilm_folder", "save_pretrained",
+]  # fmt: skip

@@ -102,16 +102,10 @@ def check_at_least(name, value, least):
 
 
 INTERVALS = {  # in the notation of mathematics; a number that is not finite lies in none of them
-    "(−∞, ∞)": lambda x: True,
-    "[0, ∞)": lambda x: x >= 0,
-    "(0, ∞)": lambda x: x > 0,
-    "[1, ∞)": lambda x: x >= 1,
-    "[0, 1)": lambda x: 0 <= x < 1,
-    "(0, 1)": lambda x: 0 < x < 1,
-    "[0, 1]": lambda x: 0 <= x <= 1,
-    "(0, 1]": lambda x: 0 < x <= 1,
-    "[0, 10]": lambda x: 0 <= x <= 10,
-}
+    "(−∞, ∞)": lambda x: True, "[0, ∞)": lambda x: x >= 0, "(0, ∞)": lambda x: x > 0, "[1, ∞)": lambda x: x >= 1,
+    "[0, 1)": lambda x: 0 <= x < 1, "(0, 1)": lambda x: 0 < x < 1, "[0, 1]": lambda x: 0 <= x <= 1,
+    "(0, 1]": lambda x: 0 < x <= 1, "[0, 10]": lambda x: 0 <= x <= 10,
+}  # fmt: skip
 _LARGEST = sys.float_info.max
 
 

@@ -22,12 +22,9 @@ ATTENTION = (
 
 
 @picture(
-    "attention",
-    "the attention weights of a trained model as heatmaps",
-    '--kind cross "Ana is tired"',
-    *ATTENTION,
+    "attention", "the attention weights of a trained model as heatmaps", '--kind cross "Ana is tired"', *ATTENTION,
     number("--layer", "one layer, counted from 1", shown="all"),
-)
+)  # fmt: skip
 def draw_attention(args):
     from ... import plots
 
@@ -38,13 +35,11 @@ def draw_attention(args):
 
 
 @picture(
-    "heads",
-    "the attention weights of one layer as lines between words, one colour per head",
-    '--kind cross --layer 2 "Ana is tired"',
-    *ATTENTION,
+    "heads", "the attention weights of one layer as lines between words, one colour per head",
+    '--kind cross --layer 2 "Ana is tired"', *ATTENTION,
     number("--layer", "the layer, counted from 1", shown="the last"),
     number("--word", "only the lines of one query word, counted from 1", shown="all"),
-)
+)  # fmt: skip
 def draw_heads(args):
     from ... import plots
 
@@ -94,11 +89,9 @@ def _chosen(weights, layer, head):
 
 
 @picture(
-    "model-view",
-    "all heads of all layers of a trained model as thumbnails",
-    '--kind encoder "Ana is tired"',
+    "model-view", "all heads of all layers of a trained model as thumbnails", '--kind encoder "Ana is tired"',
     *ATTENTION[:3],
-)
+)  # fmt: skip
 def draw_model_view(args):
     from ... import plots
 
@@ -111,15 +104,12 @@ def draw_model_view(args):
     "the products of attention or LayerNorm as coloured grids with their numbers",
     "five --product 4",
     flag(
-        "example",
-        nargs="?",
-        choices=("five", "three", "eight", "norm"),
-        default="five",
+        "example", nargs="?", choices=("five", "three", "eight", "norm"), default="five",
         help="attention of the lecture's five words, its three heads, eight heads with random weights, or LayerNorm",
     ),
     number("--product", "one product, counted from 1", shown="all"),
     number("--head", "the head that is shown, counted from 1", 1),
-)
+)  # fmt: skip
 def draw_matrices(args):
     from ... import plots
 
@@ -128,11 +118,9 @@ def draw_matrices(args):
 
 
 MATRICES = {
-    "five": "Attention of five words",
-    "three": "The lecture's three heads",
-    "eight": "Eight heads",
+    "five": "Attention of five words", "three": "The lecture's three heads", "eight": "Eight heads",
     "norm": "LayerNorm",
-}
+}  # fmt: skip
 
 
 def products_of(args):

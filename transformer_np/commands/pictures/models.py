@@ -10,11 +10,9 @@ from . import model, number, picture
 
 
 @picture(
-    "architecture",
-    "a model as boxes and arrows, with shapes and numbers of parameters",
-    "--model runs/translate-1",
+    "architecture", "a model as boxes and arrows, with shapes and numbers of parameters", "--model runs/translate-1",
     model("folder of a run (default: no run, the paper's base model)", "a pretrained BERT, GPT or T5"),
-)
+)  # fmt: skip
 def draw_architecture(args):
     from ... import plots
     from ...models import Transformer, TransformerConfig
@@ -30,11 +28,9 @@ def draw_architecture(args):
 
 
 @picture(
-    "gradients",
-    "the gradient by layer in a fresh encoder–decoder, LayerNorm after and before the sub-layers",
-    "--layers 12",
-    number("--layers", "blocks in each stack", 6),
-)
+    "gradients", "the gradient by layer in a fresh encoder–decoder, LayerNorm after and before the sub-layers",
+    "--layers 12", number("--layers", "blocks in each stack", 6),
+)  # fmt: skip
 def draw_gradients(args):
     """Random sentences through two models that differ only in where the LayerNorm is (Xiong et al. 2020)."""
     from ... import functional as F
@@ -55,11 +51,9 @@ def draw_gradients(args):
 
 
 @picture(
-    "copying",
-    "Transformer-XL and GPT learning to copy from an earlier segment",
-    "--steps 200",
+    "copying", "Transformer-XL and GPT learning to copy from an earlier segment", "--steps 200",
     number("--steps", "training steps", 200),
-)
+)  # fmt: skip
 def draw_copying(args):
     from ... import plots
     from ...tasks.copying import copy_experiment

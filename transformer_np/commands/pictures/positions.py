@@ -40,12 +40,9 @@ def draw_bias(args):
 
 
 @picture(
-    "mask",
-    "the causal mask",
-    "--length 5 --window 2",
-    number("--length", "positions", 8),
+    "mask", "the causal mask", "--length 5 --window 2", number("--length", "positions", 8),
     number("--window", "also hide the keys more than N positions back", shown="none"),
-)
+)  # fmt: skip
 def draw_mask(args):
     from ... import plots
     from ...masks import causal_mask, window_mask
@@ -55,11 +52,9 @@ def draw_mask(args):
 
 
 @picture(
-    "saturation",
-    "why the scores are divided by √d_k: a softmax and its gradient",
-    "--d-k 64",
+    "saturation", "why the scores are divided by √d_k: a softmax and its gradient", "--d-k 64",
     number("--d-k", "features of a head", 64),
-)
+)  # fmt: skip
 def draw_saturation(args):
     from ... import plots
 

@@ -9,13 +9,11 @@ from . import flag, number, picture
 
 
 @picture(
-    "steps",
-    "the likeliest words at each time step of a trained translator",
-    '--candidates 3 "Ana is tired"',
+    "steps", "the likeliest words at each time step of a trained translator", '--candidates 3 "Ana is tired"',
     flag("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's)"),
     flag("--model", metavar="DIR", help="folder of the run (default: the newest translator)"),
     number("--candidates", "words shown at each step", 5),
-)
+)  # fmt: skip
 def draw_steps(args):
     from ... import plots
     from ...data import LECTURE_SENTENCE
@@ -27,12 +25,10 @@ def draw_steps(args):
 
 
 @picture(
-    "sampling",
-    "how temperature, top-k and top-p change the next-token probabilities of a trained GPT",
-    '--model runs/gpt-1 "The "',
-    flag("text", metavar="TEXT", help="the beginning of a text"),
+    "sampling", "how temperature, top-k and top-p change the next-token probabilities of a trained GPT",
+    '--model runs/gpt-1 "The "', flag("text", metavar="TEXT", help="the beginning of a text"),
     flag("--model", metavar="DIR", help="folder of the run (default: the newest GPT below this folder)"),
-)
+)  # fmt: skip
 def draw_sampling(args):
     from ... import plots
     from ...tasks.text import KIND, TextGenerator
@@ -45,14 +41,11 @@ def draw_sampling(args):
 
 
 @picture(
-    "words",
-    "a map of words by their vectors",
-    "list integer exception --near 8",
+    "words", "a map of words by their vectors", "list integer exception --near 8",
     flag("word", nargs="*", metavar="WORD", help="words to show (default: the most frequent)"),
     number("--near", "also show the N nearest neighbours of each WORD", 0),
-    number("--count", "how many words to show when no WORD is given", 60),
-    add_vectors,
-)
+    number("--count", "how many words to show when no WORD is given", 60), add_vectors,
+)  # fmt: skip
 def draw_words(args):
     from ... import plots
 

@@ -81,12 +81,10 @@ def _subplots(rows=1, columns=1, *, nrows=0, ncols=0, **_):
 
 
 _WITH_RESULTS = {
-    "tqdm": lambda iterable=(), *_, **__: _Nothing(iterable),
-    "trange": lambda *limits, **_: _Nothing(range(*limits)),
-    "subplots": _subplots,
-    "plot": lambda *_, **__: [_Nothing()],
+    "tqdm": lambda iterable=(), *_, **__: _Nothing(iterable), "trange": lambda *limits, **_: _Nothing(range(*limits)),
+    "subplots": _subplots, "plot": lambda *_, **__: [_Nothing()],
     "hist": lambda *_, **__: (_Nothing(), _Nothing(), _Nothing()),
-}
+}  # fmt: skip
 
 
 class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):

@@ -198,14 +198,9 @@ class Keeper:
         with given, interrupts_blocked():
             self.process = subprocess.Popen(
                 [*command, *_python(command), CHILD, folder, repr(bool(command)), str(given.fileno())],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                cwd="/",
-                env=environment,
-                pass_fds=[given.fileno()],
-                start_new_session=True,
-            )
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/",
+                env=environment, pass_fds=[given.fileno()], start_new_session=True,
+            )  # fmt: skip
         content = _bundle()
         self._send(self._control.fileno(), struct.pack("<Q", len(content)) + content)
 

@@ -21,14 +21,9 @@ def hide():
 def set_limits(memory, seconds):
     """Limit memory (bytes of address space) and seconds (processor time of all threads together)."""
     wanted = {
-        "RLIMIT_AS": memory,
-        "RLIMIT_CPU": seconds,
-        "RLIMIT_FSIZE": 4 << 20,
-        "RLIMIT_NOFILE": 64,
-        "RLIMIT_CORE": 0,
-        "RLIMIT_MEMLOCK": 0,
-        "RLIMIT_MSGQUEUE": 0,
-    }
+        "RLIMIT_AS": memory, "RLIMIT_CPU": seconds, "RLIMIT_FSIZE": 4 << 20, "RLIMIT_NOFILE": 64, "RLIMIT_CORE": 0,
+        "RLIMIT_MEMLOCK": 0, "RLIMIT_MSGQUEUE": 0,
+    }  # fmt: skip
     refused = [name for name, value in wanted.items() if not limit(name, value)]
     return "RLIMIT_AS" not in refused and "RLIMIT_CPU" not in refused
 

@@ -51,13 +51,9 @@ class Task:
     @cached_property
     def message(self):
         return {
-            "name": self.name,
-            "inputs": self.inputs,
-            "drive": self._drive,
-            "parts": self.exercise.parts,
-            "signatures": self._signatures,
-            "modules": package_for(self.exercise, self._needed),
-        }
+            "name": self.name, "inputs": self.inputs, "drive": self._drive, "parts": self.exercise.parts,
+            "signatures": self._signatures, "modules": package_for(self.exercise, self._needed),
+        }  # fmt: skip
 
 
 def _pickled(thing):
@@ -211,13 +207,9 @@ class _Run:
 
     def _job(self):
         return {
-            "files": self.files,
-            "task": self.task.message,
-            "names": self.names,
-            "walls": list(self.walls),
-            "memory": self.limits.memory,
-            "processor_seconds": int(self.limits.seconds * (1 + len(self.files))) + 3,
-        }
+            "files": self.files, "task": self.task.message, "names": self.names, "walls": list(self.walls),
+            "memory": self.limits.memory, "processor_seconds": int(self.limits.seconds * (1 + len(self.files))) + 3,
+        }  # fmt: skip
 
     # the messages, in the required order
 

@@ -216,15 +216,10 @@ def try_case(exercise, answer, number, case):
         except BaseException as error:  # a KeyboardInterrupt, or an object that raises when it is read
             tried = Attempt(crash=crash_of(error))
     message = {
-        "kind": "tried",
-        "exercise": exercise.name,
-        "case": number,
-        "crash": tried.crash and {k: str(v)[:8000] for k, v in asdict(tried.crash).items()},
-        "broken": tried.broken,
-        "shares": tried.shares,
-        "called": sorted(set(given.called))[:20],
-        "missing": answer is None,
-    }
+        "kind": "tried", "exercise": exercise.name, "case": number,
+        "crash": tried.crash and {k: str(v)[:8000] for k, v in asdict(tried.crash).items()}, "broken": tried.broken,
+        "shares": tried.shares, "called": sorted(set(given.called))[:20], "missing": answer is None,
+    }  # fmt: skip
     # the grader compares the arguments with its own
     after = [value for value in (*arguments, *options.values()) if type(value) in CHANGEABLE]
     try:

@@ -125,10 +125,7 @@ def linearity():
         ERRATUM,
         f"Linear in V if the weights are fixed: {in_values:.0e}. Not linear in the input X, because the weights come "
         f"from X through a softmax: {in_input:.3f}, for X_e of §4 and the same rows in reverse order.",
-        (
-            ("linear in V", bool(in_values <= EXACT)),
-            ("not linear in X", bool(in_input > 0.01)),
-        ),
+        (("linear in V", bool(in_values <= EXACT)), ("not linear in X", bool(in_input > 0.01))),
     )
 
 

@@ -14,28 +14,20 @@ def queries_keys_values():
     five = steps.five_words()
     computed = np.stack([five.q, five.k, five.v])[:, 0]  # (3, T, K)
     return compare(
-        1,
-        "Q, K, V of the five words",
-        printed.FIVE_QKV,
-        computed,
-        REPRODUCED,
+        1, "Q, K, V of the five words", printed.FIVE_QKV, computed, REPRODUCED,
         "The printed X_e and W^Q, W^K, W^V multiply to exactly the printed numbers.",
         (("exact, not only to the printed digits", equal(printed.FIVE_QKV.values, computed)),),
-    )
+    )  # fmt: skip
 
 
 def five_scores():
     """Row 2: Q Kᵀ/√d_k, d_k = 4."""
     computed = steps.five_words().scores[0]
     return compare(
-        2,
-        "scaled scores Q Kᵀ/2",
-        printed.FIVE_SCORES,
-        computed,
-        REPRODUCED,
+        2, "scaled scores Q Kᵀ/2", printed.FIVE_SCORES, computed, REPRODUCED,
         "All digits of the products are printed.",
         (("exact, not only to the printed digits", equal(printed.FIVE_SCORES.values, computed)),),
-    )
+    )  # fmt: skip
 
 
 def five_weights():
@@ -44,14 +36,10 @@ def five_weights():
     rounded_sums = " ".join(f"{total:.4f}" for total in sums)
     computed = steps.five_words().weights[0]
     return compare(
-        3,
-        "attention weights A",
-        printed.FIVE_WEIGHTS,
-        computed,
-        REPRODUCED,
+        3, "attention weights A", printed.FIVE_WEIGHTS, computed, REPRODUCED,
         f"Rounded to four digits; the printed rows therefore add to {rounded_sums} instead of 1.",
         (("the computed rows add to 1", equal(computed.sum(axis=-1), np.ones(5))),),
-    )
+    )  # fmt: skip
 
 
 def five_outputs():
@@ -156,11 +144,7 @@ def three_shapes():
     three = steps.three_heads()
     computed = [three.heads[0].shape, three.concat.shape, three.layer.w_o.shape, three.output.shape]
     return compare(
-        8,
-        "shapes of C_i … C_final",
-        printed.THREE_SHAPES,
-        computed,
-        REPRODUCED,
+        8, "shapes of C_i … C_final", printed.THREE_SHAPES, computed, REPRODUCED,
         "Only the shapes are printed, no numbers.",
         (("the heads lie side by side in C_concat", equal(np.concatenate(list(three.heads), axis=1), three.concat)),),
-    )
+    )  # fmt: skip

@@ -13,16 +13,9 @@ from ..worked import WorkedExample, compare, equal
 def _from_exercise(row, title, exercise, expected, checks=()):
     """A WorkedExample that compares the nearest option with the computed value."""
     return WorkedExample(
-        row,
-        exercise.where,
-        title,
-        np.asarray(exercise.options[exercise.closest]),
-        exercise.computed,
-        exercise.digits,
-        expected,
-        exercise.explanation,
-        checks,
-    )
+        row, exercise.where, title, np.asarray(exercise.options[exercise.closest]), exercise.computed,
+        exercise.digits, expected, exercise.explanation, checks,
+    )  # fmt: skip
 
 
 def exercise_1():
@@ -51,14 +44,10 @@ def exercise_4():
     """Row 20: the parts of an encoder block and of a decoder block."""
     exercise = questions.decoder_only_parts()
     return compare(
-        20,
-        "parts of the two blocks",
-        printed.PARTS_OF_BLOCK,
-        list(steps.block_parts().values()),
-        REPRODUCED,
+        20, "parts of the two blocks", printed.PARTS_OF_BLOCK, list(steps.block_parts().values()), REPRODUCED,
         f"The algorithms of §8 and the blocks of the package have the same parts. {exercise.explanation}",
         (("two options are right", len(exercise.letters) == 2),),
-    )
+    )  # fmt: skip
 
 
 def exercise_5():
@@ -134,10 +123,6 @@ def two_weights():
     """Row 24: "Thinking Machines", 112 and 96."""
     two = steps.two_words()
     return compare(
-        24,
-        "q·k, q·k/8 and its softmax",
-        printed.TWO_SCORES,
-        np.concatenate([two.scores, two.scaled, two.weights]),
-        REPRODUCED,
-        f"d_k = {two.d_k}, √d_k = 8; softmax(14, 12) = {two.weights[0, 0]:.4f}, {two.weights[0, 1]:.4f}.",
-    )
+        24, "q·k, q·k/8 and its softmax", printed.TWO_SCORES, np.concatenate([two.scores, two.scaled, two.weights]),
+        REPRODUCED, f"d_k = {two.d_k}, √d_k = 8; softmax(14, 12) = {two.weights[0, 0]:.4f}, {two.weights[0, 1]:.4f}.",
+    )  # fmt: skip

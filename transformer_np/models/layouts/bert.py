@@ -54,24 +54,16 @@ def read_config(settings, weights):
     classes = shape[0] if len(shape) == 2 else None
     of_tokens = not pooler or "BertForTokenClassification" in given(settings, "architectures", [])
     return dict(
-        vocab_size=required(settings, "vocab_size"),
-        max_len=required(settings, "max_position_embeddings"),
-        d_model=required(settings, "hidden_size"),
-        num_heads=required(settings, "num_attention_heads"),
-        num_layers=required(settings, "num_hidden_layers"),
-        d_ff=required(settings, "intermediate_size"),
-        type_vocab_size=settings.get("type_vocab_size", 2),
-        num_classes=None if of_tokens else classes,
-        token_classes=classes if of_tokens else None,
-        span_head="qa_outputs.weight" in weights,
-        pooler=pooler,
+        vocab_size=required(settings, "vocab_size"), max_len=required(settings, "max_position_embeddings"),
+        d_model=required(settings, "hidden_size"), num_heads=required(settings, "num_attention_heads"),
+        num_layers=required(settings, "num_hidden_layers"), d_ff=required(settings, "intermediate_size"),
+        type_vocab_size=settings.get("type_vocab_size", 2), num_classes=None if of_tokens else classes,
+        token_classes=classes if of_tokens else None, span_head="qa_outputs.weight" in weights, pooler=pooler,
         mlm_head=any(n in weights for n in MLM_HEAD) and (tied or all(n in weights for n in UNTIED)),
-        tie_embeddings=tied,
-        dropout=settings.get("hidden_dropout_prob", 0.1),
+        tie_embeddings=tied, dropout=settings.get("hidden_dropout_prob", 0.1),
         activation=activation(settings, "hidden_act", "gelu"),
-        layer_norm_eps=float(settings.get("layer_norm_eps", 1e-12)),
-        pad_id=settings.get("pad_token_id") or 0,
-    )
+        layer_norm_eps=float(settings.get("layer_norm_eps", 1e-12)), pad_id=settings.get("pad_token_id") or 0,
+    )  # fmt: skip
 
 
 def duplicates(config):
@@ -83,21 +75,13 @@ def write_config(config):
     """BertConfig  ->  config.json"""
     c = config
     settings = {
-        "architectures": ["BertModel"],
-        "vocab_size": c.vocab_size,
-        "max_position_embeddings": c.max_len,
-        "hidden_size": c.d_model,
-        "num_attention_heads": c.num_heads,
-        "num_hidden_layers": c.num_layers,
-        "intermediate_size": c.d_ff,
-        "type_vocab_size": c.type_vocab_size,
-        "hidden_act": ACTIVATION_NAMES[c.activation],
-        "hidden_dropout_prob": c.dropout,
-        "attention_probs_dropout_prob": 0.0,
-        "layer_norm_eps": c.layer_norm_eps,
-        "pad_token_id": c.pad_id,
+        "architectures": ["BertModel"], "vocab_size": c.vocab_size, "max_position_embeddings": c.max_len,
+        "hidden_size": c.d_model, "num_attention_heads": c.num_heads, "num_hidden_layers": c.num_layers,
+        "intermediate_size": c.d_ff, "type_vocab_size": c.type_vocab_size,
+        "hidden_act": ACTIVATION_NAMES[c.activation], "hidden_dropout_prob": c.dropout,
+        "attention_probs_dropout_prob": 0.0, "layer_norm_eps": c.layer_norm_eps, "pad_token_id": c.pad_id,
         "position_embedding_type": "absolute",
-    }
+    }  # fmt: skip
     if c.mlm_head:
         settings["architectures"] = ["BertForMaskedLM"]
         settings["tie_word_embeddings"] = c.tie_embeddings

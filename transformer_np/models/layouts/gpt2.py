@@ -31,13 +31,11 @@ def read_config(settings, weights):
         max_len=required(settings, "n_positions", "n_ctx", "max_position_embeddings"),
         d_model=required(settings, "n_embd", "hidden_size"),
         num_heads=required(settings, "n_head", "num_attention_heads"),
-        num_layers=required(settings, "n_layer", "num_hidden_layers"),
-        d_ff=settings.get("n_inner"),
-        dropout=settings.get("resid_pdrop", 0.1),
-        activation=activation(settings, "activation_function", "gelu_new"),
+        num_layers=required(settings, "n_layer", "num_hidden_layers"), d_ff=settings.get("n_inner"),
+        dropout=settings.get("resid_pdrop", 0.1), activation=activation(settings, "activation_function", "gelu_new"),
         tie_embeddings=is_tied(settings, weights, "wte.weight", default=True),
         layer_norm_eps=float(settings.get("layer_norm_epsilon", 1e-5)),
-    )
+    )  # fmt: skip
 
 
 def duplicates(config):
@@ -49,22 +47,12 @@ def write_config(config):
     """GPTConfig  ->  config.json"""
     c = config
     return {
-        "architectures": ["GPT2LMHeadModel"],
-        "vocab_size": c.vocab_size,
-        "n_positions": c.max_len,
-        "n_embd": c.d_model,
-        "n_head": c.num_heads,
-        "n_layer": c.num_layers,
-        "n_inner": c.d_ff,
-        "activation_function": ACTIVATION_NAMES[c.activation],
-        "layer_norm_epsilon": c.layer_norm_eps,
-        "resid_pdrop": c.dropout,
-        "embd_pdrop": c.dropout,
-        "attn_pdrop": 0.0,
-        "tie_word_embeddings": c.tie_embeddings,
-        "bos_token_id": None,
-        "eos_token_id": None,
-    }
+        "architectures": ["GPT2LMHeadModel"], "vocab_size": c.vocab_size, "n_positions": c.max_len,
+        "n_embd": c.d_model, "n_head": c.num_heads, "n_layer": c.num_layers, "n_inner": c.d_ff,
+        "activation_function": ACTIVATION_NAMES[c.activation], "layer_norm_epsilon": c.layer_norm_eps,
+        "resid_pdrop": c.dropout, "embd_pdrop": c.dropout, "attn_pdrop": 0.0, "tie_word_embeddings": c.tie_embeddings,
+        "bos_token_id": None, "eos_token_id": None,
+    }  # fmt: skip
 
 
 def prefix(config):

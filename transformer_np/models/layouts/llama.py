@@ -30,23 +30,15 @@ def read_config(settings, weights):
     biased = bool(settings.get("attention_bias")) and settings["model_type"] in ("llama", "qwen3")
     num_layers = required(settings, "num_hidden_layers")
     return dict(
-        vocab_size=required(settings, "vocab_size"),
-        max_len=required(settings, "max_position_embeddings"),
-        d_model=required(settings, "hidden_size"),
-        num_heads=required(settings, "num_attention_heads"),
-        num_kv_heads=settings.get("num_key_value_heads"),
-        d_head=settings.get("head_dim"),
-        num_layers=num_layers,
-        d_ff=required(settings, "intermediate_size"),
-        rope_theta=theta,
-        rope_scaling=scaling,
-        window=_window(settings, num_layers),
-        eps=float(settings.get("rms_norm_eps", 1e-6)),
-        qkv_bias=settings["model_type"] == "qwen2" or biased,
-        output_bias=biased,
+        vocab_size=required(settings, "vocab_size"), max_len=required(settings, "max_position_embeddings"),
+        d_model=required(settings, "hidden_size"), num_heads=required(settings, "num_attention_heads"),
+        num_kv_heads=settings.get("num_key_value_heads"), d_head=settings.get("head_dim"), num_layers=num_layers,
+        d_ff=required(settings, "intermediate_size"), rope_theta=theta, rope_scaling=scaling,
+        window=_window(settings, num_layers), eps=float(settings.get("rms_norm_eps", 1e-6)),
+        qkv_bias=settings["model_type"] == "qwen2" or biased, output_bias=biased,
         norm_heads=settings["model_type"] == "qwen3",
         tie_embeddings=is_tied(settings, weights, "embed_tokens.weight", default=False),
-    )
+    )  # fmt: skip
 
 
 def _rotary(settings):
@@ -94,25 +86,13 @@ def write_config(config):
     """LlamaConfig  ->  config.json of the model type that has these biases and this window"""
     c = config
     settings = {
-        "model_type": "llama",
-        "architectures": ["LlamaForCausalLM"],
-        "vocab_size": c.vocab_size,
-        "max_position_embeddings": c.max_len,
-        "hidden_size": c.d_model,
-        "num_attention_heads": c.num_heads,
-        "num_key_value_heads": c.num_kv_heads,
-        "head_dim": c.d_head,
-        "num_hidden_layers": c.num_layers,
-        "intermediate_size": c.d_ff,
-        "hidden_act": "silu",
-        "rms_norm_eps": c.eps,
-        "rope_theta": c.rope_theta,
-        "rope_scaling": c.rope_scaling,
-        "attention_dropout": 0.0,
-        "tie_word_embeddings": c.tie_embeddings,
-        "bos_token_id": None,
-        "eos_token_id": None,
-    }
+        "model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": c.vocab_size,
+        "max_position_embeddings": c.max_len, "hidden_size": c.d_model, "num_attention_heads": c.num_heads,
+        "num_key_value_heads": c.num_kv_heads, "head_dim": c.d_head, "num_hidden_layers": c.num_layers,
+        "intermediate_size": c.d_ff, "hidden_act": "silu", "rms_norm_eps": c.eps, "rope_theta": c.rope_theta,
+        "rope_scaling": c.rope_scaling, "attention_dropout": 0.0, "tie_word_embeddings": c.tie_embeddings,
+        "bos_token_id": None, "eos_token_id": None,
+    }  # fmt: skip
     if c.window is not None:
         settings |= {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "sliding_window": c.window + 1}
     if c.output_bias:

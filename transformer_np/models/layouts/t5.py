@@ -45,25 +45,16 @@ def read_config(settings, weights):
     pad_id = given(settings, "pad_token_id", 0)
     eos_id = given(settings, "eos_token_id", 1)
     return dict(
-        vocab_size=required(settings, "vocab_size"),
-        d_model=required(settings, "d_model"),
-        num_heads=required(settings, "num_heads"),
-        d_head=required(settings, "d_kv"),
-        num_encoder_layers=layers,
-        num_decoder_layers=given(settings, "num_decoder_layers", layers),
-        d_ff=required(settings, "d_ff"),
-        dropout=given(settings, "dropout_rate", 0.1),
-        activation=ACTIVATIONS[kind],
-        tie_embeddings=tied,
-        scale_output=scaled or not tied,
-        num_buckets=given(settings, "relative_attention_num_buckets", 32),
+        vocab_size=required(settings, "vocab_size"), d_model=required(settings, "d_model"),
+        num_heads=required(settings, "num_heads"), d_head=required(settings, "d_kv"), num_encoder_layers=layers,
+        num_decoder_layers=given(settings, "num_decoder_layers", layers), d_ff=required(settings, "d_ff"),
+        dropout=given(settings, "dropout_rate", 0.1), activation=ACTIVATIONS[kind], tie_embeddings=tied,
+        scale_output=scaled or not tied, num_buckets=given(settings, "relative_attention_num_buckets", 32),
         max_distance=given(settings, "relative_attention_max_distance", 128),
-        layer_norm_eps=float(given(settings, "layer_norm_epsilon", 1e-6)),
-        pad_id=pad_id,
+        layer_norm_eps=float(given(settings, "layer_norm_epsilon", 1e-6)), pad_id=pad_id,
         eos_id=eos_id[0] if isinstance(eos_id, list) and eos_id else eos_id,
-        bos_id=given(settings, "decoder_start_token_id", pad_id),
-        max_len=given(settings, "n_positions", 512),
-    )
+        bos_id=given(settings, "decoder_start_token_id", pad_id), max_len=given(settings, "n_positions", 512),
+    )  # fmt: skip
 
 
 def duplicates(config):
@@ -75,27 +66,15 @@ def write_config(config):
     """T5Config  ->  config.json"""
     c = config
     return {
-        "architectures": ["T5ForConditionalGeneration"],
-        "is_encoder_decoder": True,
-        "vocab_size": c.vocab_size,
-        "d_model": c.d_model,
-        "num_heads": c.num_heads,
-        "d_kv": c.d_head,
-        "num_layers": c.num_encoder_layers,
-        "num_decoder_layers": c.num_decoder_layers,
-        "d_ff": c.d_ff,
-        "dropout_rate": c.dropout,
+        "architectures": ["T5ForConditionalGeneration"], "is_encoder_decoder": True, "vocab_size": c.vocab_size,
+        "d_model": c.d_model, "num_heads": c.num_heads, "d_kv": c.d_head, "num_layers": c.num_encoder_layers,
+        "num_decoder_layers": c.num_decoder_layers, "d_ff": c.d_ff, "dropout_rate": c.dropout,
         "feed_forward_proj": {ours: theirs for theirs, ours in ACTIVATIONS.items()}[c.activation],
-        "tie_word_embeddings": c.tie_embeddings,
-        **({} if c.scale_output else {"scale_decoder_outputs": False}),
-        "relative_attention_num_buckets": c.num_buckets,
-        "relative_attention_max_distance": c.max_distance,
-        "layer_norm_epsilon": c.layer_norm_eps,
-        "pad_token_id": c.pad_id,
-        "eos_token_id": c.eos_id,
-        "decoder_start_token_id": c.bos_id,
-        "n_positions": c.max_len,
-    }
+        "tie_word_embeddings": c.tie_embeddings, **({} if c.scale_output else {"scale_decoder_outputs": False}),
+        "relative_attention_num_buckets": c.num_buckets, "relative_attention_max_distance": c.max_distance,
+        "layer_norm_epsilon": c.layer_norm_eps, "pad_token_id": c.pad_id, "eos_token_id": c.eos_id,
+        "decoder_start_token_id": c.bos_id, "n_positions": c.max_len,
+    }  # fmt: skip
 
 
 def prefix(config):
