@@ -117,7 +117,7 @@ def _stuck(measured):
         return None
     factors = {"d_model": 2, "d_ff": 2, "dropout": 0, "label_smoothing": 0}
     freer = [(name, factor * measured.options[name]) for name, factor in factors.items() if measured.options.get(name)]
-    freer += [("lr", float(f"{measured.rate:.1g}"))] if freer and measured.rate else []  # else a larger width lowers it
+    freer += [("lr", float(f"{measured.rate / 2:.1g}"))] if freer and measured.rate else []
     flags = " ".join(f"--{name.replace('_', '-')} {value:g}" for name, value in freer)
     data = "" if measured.examples is None else f" than {measured.examples:,} examples"
     return (
