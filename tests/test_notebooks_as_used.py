@@ -16,7 +16,7 @@ matplotlib = pytest.importorskip("matplotlib")
 pytest.importorskip("IPython")
 ipywidgets = pytest.importorskip("ipywidgets")
 
-from test_notebooks import TRAINS_LONG  # noqa: E402
+from test_notebooks import TRAINING  # noqa: E402
 
 from transformer_np import homework  # noqa: E402
 from transformer_np.notebooks.texts import number, read_cells, shown, texts  # noqa: E402
@@ -50,7 +50,7 @@ TRIES = {
     "13": [('"sentiment: the songs were dull"', '"sentiment: I liked it"')],
 }
 FEWER_CONTROLS = {"00": 0, "11": 1, "17": 0}  # no number that is worth moving; the others have three or more
-LONG = TRAINS_LONG | {"00", "01b", "06", "10", "14"}  # a quarter of a minute or more with every cell run twice
+LONG = TRAINING | {"00", "06"}  # a quarter of a minute or more with every cell run twice
 each = pytest.mark.parametrize("text", texts(), ids=lambda text: text.stem)
 
 

@@ -145,7 +145,9 @@ def alone(tmp_path_factory):
     return grade(hand_in(root / "in", HONEST), root / "grades.csv")
 
 
-@pytest.fixture(scope="module", params=[FEW, pytest.param(tuple(HOSTILE), marks=pytest.mark.long)], ids=["few", "all"])
+@pytest.fixture(
+    scope="module", params=[FEW, pytest.param(tuple(HOSTILE), marks=pytest.mark.release)], ids=["few", "all"]
+)
 def among(request, tmp_path_factory):
     """The honest ones among the hostile ones: grades, and where they are."""
     root = tmp_path_factory.mktemp("among")
