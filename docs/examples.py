@@ -161,7 +161,6 @@ _GPT = "models.GPT(models.GPTConfig(9, max_len=8, d_model=8, num_heads=2, num_la
 _FORWARD = {"model": _MODEL, "logits": "model(np.array([[4, 5, 6]]), np.array([[1, 4]]))"}
 _BACKWARD = {**_FORWARD, "nothing": "model.backward(np.ones_like(logits))"}
 _HEADS = {"weights": "np.full((2, 3, 3), 1 / 3)", "queries": "['a', 'b', 'c']", "keys": "['a', 'b', 'c']"}
-_PRODUCTS = {"products": "[plots.Product('the sum of two rows', [('A', np.eye(2)), '·', ('B', np.ones((2, 2)))])]"}
 _LAYER = {"layer": "layers.MultiHeadAttention(8, 2)", "y": "layer(np.ones((1, 3, 8), np.float32))"}
 _IMPORTED = {  # by the sources below
     "transformer_np": ("data", "functional", "inspection", "layers", "masks", "models", "plots"),
@@ -213,7 +212,6 @@ CALLS = {  # {module: {function: {argument: its source}}}
         "class_results": {"results": "[report.ClassResult('softmax', {'right': 3, 'wrong': 1}, {'no maximum': 1})]"},
         "copy_curves": {"curves": "copying.CopyCurves([10, 20], {'GPT': [0.1, 0.2]}, 0.125, 2, 4)"},
         "decoding_steps": {"steps": "[[('house', -0.2), ('home', -1.9)], [('<eos>', -0.1)]]"},
-        "explore": {"model": _GPT, "tokens": "[4, 5, 6]"},
         "gradient_distance": {"norms": "{'attention': [1.0, 0.9, 0.8], 'RNN': [1.0, 0.5, 0.25]}"},
         "gradient_flow": _BACKWARD,
         "gradient_norms": _BACKWARD,
@@ -224,8 +222,7 @@ CALLS = {  # {module: {function: {argument: its source}}}
         "logit_lens": {"logits": "rng.normal(size=(3, 2, 9))", "read": "['a', 'b']"},
         "loss_curves": {"losses": "{'seed 0': [3.0, 2.0], 'seed 1': [3.1, 1.9]}"},
         "mask": {"mask": "masks.causal_mask(4)"},
-        "matrices": _PRODUCTS,
-        "matrices_page": _PRODUCTS,
+        "matrices": {"products": "[plots.Product('a product', [('A', np.eye(2)), '·', ('B', np.ones((2, 2)))])]"},
         "model_view": {"weights": "np.full((2, 2, 3, 3), 1 / 3)"},
         "positional_encoding": {"length": "8", "d_model": "16"},
         "principal_components": {"vectors": "rng.normal(size=(9, 4))", "count": "2"},

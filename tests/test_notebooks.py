@@ -3,7 +3,6 @@
 import asyncio
 import importlib.util
 import json
-import re
 import time
 from pathlib import Path
 
@@ -83,25 +82,6 @@ TRAINING = {"01b", "07", "08", "09", "10", "12", "13", "14", "15", "16"}  # ten 
 )
 def test_a_fresh_execution_says_the_same(text):
     assert build.check(text) == []
-
-
-@pytest.mark.parametrize(
-    "kernels", ["Haswell", *(pytest.param(name, marks=pytest.mark.release) for name in ("SkylakeX", "Zen"))]
-)
-@pytest.mark.parametrize("number", ["02", pytest.param("03", marks=pytest.mark.release)])
-def test_the_colours_stored_are_those_of_every_processor(number, kernels, monkeypatch):
-    """OpenBLAS adds in another order on each; a page stores a colour for each number of a matrix."""
-    monkeypatch.setenv("OPENBLAS_CORETYPE", kernels)
-    [text] = build.sources([number])
-    assert any(_colours(cell) for cell in _committed(text).cells)
-    fresh = build.execute(build.read_text(text))
-    for ours, theirs in zip(_committed(text).cells, fresh.cells, strict=True):
-        assert _colours(ours) == _colours(theirs)
-
-
-def _colours(cell):
-    pages = (output.get("data", {}).get("text/html", "") for output in cell.get("outputs", ()))
-    return [colour for page in pages for colour in re.findall(r"background:(#[0-9a-f]{6})", page)]
 
 
 @each

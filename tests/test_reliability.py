@@ -505,6 +505,35 @@ def test_two_signals_in_a_row(learned, tmp_path, moment):
         shutil.rmtree(tmp_path / "run", ignore_errors=True)
 
 
+@posix
+def test_a_signal_in_a_callback_of_python_is_not_lost():
+    code = (
+        "import signal, sys, time, weakref; from transformer_np import __main__, cli\n"
+        "def interrupted(_):\n    signal.raise_signal(signal.SIGINT)\n"
+        "def run():\n    thing = {1}\n    watch = weakref.ref(thing, interrupted)\n    del thing\n"
+        "    for _ in range(3000):\n        time.sleep(0.01)\n"
+        "cli.main = run\nsys.exit(__main__.main())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stderr) == (130, "transformer-np: error: interrupted\n")
+
+
+@posix
+def test_a_signal_while_another_is_handled():
+    """A second signal at any line of the handler, or of what it calls: it waits for nothing that it holds itself."""
+    code = (
+        "import signal, sys; from transformer_np.support.processes import stopping_softly\n"
+        "def again(frame, event, _):\n    global lines\n    lines -= event == 'line'\n"
+        "    if event == 'line' and lines == 0: signal.raise_signal(signal.SIGINT)\n    return again\n"
+        "for number in range(1, 40):\n    lines = number\n    try:\n"
+        "        with stopping_softly() as asked_to_stop:\n            sys.settrace(again)\n"
+        "            signal.raise_signal(signal.SIGINT)\n    except KeyboardInterrupt:\n        pass\n"
+        "    sys.settrace(None)\n    assert asked_to_stop()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.long
 @posix
 def test_nohup_is_obeyed():

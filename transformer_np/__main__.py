@@ -1,8 +1,10 @@
 """The process of the command line. It ends without a traceback even if Ctrl-C arrives while the package is being
 imported, or twice in a row, and it goes on if its messages cannot be written."""
 
+import _thread
 import signal
 import sys
+import threading
 from contextlib import suppress
 
 INTERRUPTED = 130
@@ -28,10 +30,20 @@ class Messages:
         return getattr(self._stream, name)
 
 
+def again_later(ignored):
+    """`sys.unraisablehook`: Python prints and forgets a Ctrl-C that meets one of its callbacks, as that of its import
+    lock; here it comes again when the callback has returned."""
+    if issubclass(ignored.exc_type, KeyboardInterrupt):
+        threading.Timer(0.01, _thread.interrupt_main).start()
+    else:
+        sys.__unraisablehook__(ignored)
+
+
 def main():
     """Run the command of sys.argv and return its exit code."""
     if sys.stderr is not None:
         sys.stderr = Messages(sys.stderr)
+    sys.unraisablehook = again_later
     try:
         from .cli import main as run
 

@@ -2,12 +2,16 @@
 
 import json
 import re
+import shutil
 
+import numpy as np
 import pytest
 
 from transformer_np.cli import main
 from transformer_np.data import english_portuguese
 from transformer_np.data.corpus import LECTURE_SENTENCE, with_full_stops
+
+VERBS = {"sings": "canta", "reads": "lê", "sleeps": "dorme"}
 
 
 @pytest.fixture
@@ -31,8 +35,9 @@ def test_alone_it_opens_the_finished_page(opened, tmp_path, capsys):
     data = data_of(tmp_path / "explore.html")
     assert data["text"] == LECTURE_SENTENCE and data["tokenizers"][0]["kind"] == "bpe" and len(data["lessons"]) == 9
     assert len(data["examples"]) > 5 and any(text.endswith(".") for text in data["examples"])
-    assert main(["explore", "Zoë isn't tired!", "--live", "-o", "live.html"]) == 2
-    assert "transformer-np train translate" in capsys.readouterr().err and len(opened) == 1
+    for given in (["Zoë isn't tired!"], ["--target", "cansada"]):
+        assert main(["explore", *given, "-o", "live.html"]) == 2
+        assert "transformer-np train translate" in capsys.readouterr().err and len(opened) == 1
 
 
 def test_a_gpt_proposes_lines_of_its_text(opened, tmp_path):
@@ -47,6 +52,105 @@ def test_a_gpt_proposes_lines_of_its_text(opened, tmp_path):
     assert main(["explore", "--model", "run", "-o", "gpt.html"]) == 2
     assert main(["explore", "line 1", "--live", "--model", "run", "-o", "gpt.html"]) == 0
     assert data_of(tmp_path / "gpt.html")["examples"] == []
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with small runs: translate, gpt and classify."""
+    folder = tmp_path_factory.mktemp("runs")
+    pairs = [f"{s} {verb}\t{s} {verbo}" for s in ("Ana", "Maria", "he") for verb, verbo in VERBS.items()] * 4
+    (folder / "pairs.tsv").write_text("\n".join(pairs) + "\n", encoding="utf-8")
+    (folder / "text.txt").write_text("the cat sat on the mat\n" * 40, encoding="utf-8")
+    judged = {"+": ("good", "fine", "great", "lovely"), "-": ("bad", "poor", "awful", "dull")}
+    labelled = [f"{label}\ta {word} film" for label, words in judged.items() for word in words]
+    (folder / "labelled.tsv").write_text("\n".join(labelled * 8) + "\n", encoding="utf-8")
+    tiny = ["--steps", "2", "--batch-size", "4", "--layers", "1", "--heads", "2", "--d-model", "8", "--d-ff", "10"]
+    for kind, *own in (
+        ("translate", "--pairs", "pairs.tsv"),
+        ("gpt", "--text", "text.txt", "--block-size", "16"),
+        ("classify", "--data", "labelled.tsv"),
+    ):
+        files = [str(folder / arg) if "." in arg else arg for arg in own]
+        assert main(["train", kind, *tiny, *files, "--out", str(folder / kind)]) == 0
+    return folder
+
+
+def call(capsys, *args):
+    capsys.readouterr()
+    return main(["explore", *map(str, args)]), *capsys.readouterr()
+
+
+@pytest.mark.long
+def test_a_text_and_a_translation_to_begin_with(trained, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(trained)
+    out = tmp_path / "page.html"
+    assert call(capsys, "Ana sings", "-o", out) == (0, f"{out}\n", "")
+    data = data_of(out)
+    assert (data["kind"], data["text"], data["format"]) == ("Transformer", "Ana sings", "float32")
+    assert set(data["examples"]) <= {f"{who} {does}" for who in ("Ana", "Maria", "he") for does in VERBS}
+    code, _, err = call(capsys, "Ana flies", "--target", "Ana voa", "-o", out)
+    assert (code, err) == (0, "the model does not know: flies\nthe model does not know: voa\n")
+    data = data_of(out)
+    assert [data["tokenizers"][1]["vocabulary"][i] for i in data["written"]] == ["Ana", "<unk>", "<eos>"]
+
+
+@pytest.mark.long
+def test_the_page_of_a_classifier(trained, tmp_path, capsys):
+    out = tmp_path / "page.html"
+    for text in (["a good film"], []):
+        assert call(capsys, *text, "--model", trained / "classify", "-o", out)[:2] == (0, f"{out}\n")
+    data = data_of(out)
+    assert data["classes"] == ["+", "-"] and data["text"] in data["examples"]
+    shapes = {name: size for name, *size in data["shapes"]}
+    assert shapes["classifier.w"] == [8, 2] and shapes["pooler.linear.b"] == [1, 8]
+    assert np.array(data["tokenizers"][0]["vocabulary"])[data["tokenizers"][0]["before"]] == ["[CLS]"]
+
+
+def test_a_gpt_where_there_is_no_translator(trained, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(trained / "gpt", tmp_path / "gpt")
+    assert call(capsys, "the cat", "--live", "-o", "page.html") == (0, "page.html\n", "")
+    assert data_of(tmp_path / "page.html")["text"] == "the cat"
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        ("Ana -o page.png", "the name must end in .html"),
+        ("Ana -o nowhere/page.html", "there is no folder nowhere"),
+        ("Ana --model nowhere", "nowhere is not the folder of a run"),
+        ("cat --target sat --model gpt", "target is for a translator"),
+        ("good --target sat --model classify", "target is for a translator"),
+        ("€ --model gpt", "does not have: '€'"),
+        ("  --model translate", "the sentence is empty"),
+    ],
+)
+def test_what_it_cannot_do(trained, capsys, monkeypatch, args, message):
+    monkeypatch.chdir(trained)
+    text, *others = args.split(" ")
+    code, out, err = call(capsys, text, *filter(None, others), *([] if "-o" in others else ["-o", "page.html"]))
+    assert (code, out, len(err.splitlines())) == (2, "", 1) and message in err
+
+
+def test_a_target_that_does_not_fit(trained, tmp_path, capsys):
+    given = "Ana", "--target", "canta " * 64, "--model", trained / "translate", "-o", tmp_path / "page.html"
+    assert "must have 1 … 63 tokens, got 64: leave it out" in call(capsys, *given)[2]
+
+
+@pytest.mark.long
+def test_the_pretrained_model(tmp_path, capsys):
+    pytest.importorskip("tokenizers", reason="the pretrained model needs the tokenizers library")
+    from transformer_np.pretrained import minilm_folder
+
+    try:
+        minilm_folder()
+    except FileNotFoundError as missing:
+        pytest.skip(str(missing))
+    out = tmp_path / "page.html"
+    assert call(capsys, "--pretrained", "the dog is black", "-o", out) == (0, f"{out}\n", "")
+    assert data_of(out)["text"] == "the dog is black"
+    code, _, err = call(capsys, "--pretrained", "the dog is black " * 70, "-o", out)  # longer than a file name
+    assert code == 2 and "the text has 282 tokens" in err
 
 
 def test_the_example_reads_full_stops_and_has_not_seen_the_lectures_sentence():

@@ -38,11 +38,6 @@ class Page:
     def show(self, name):
         self.one(f"input[value={name}]").click()
 
-    def hover(self, element):
-        from selenium.webdriver import ActionChains
-
-        ActionChains(self.browser).move_to_element(element).perform()
-
     def press(self, *names):
         from selenium.webdriver import ActionChains, Keys
 

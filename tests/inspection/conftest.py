@@ -3,6 +3,7 @@
 import shutil
 
 import pytest
+from firefox import Firefox
 
 from transformer_np.data import WordTokenizer
 from transformer_np.data.tokenizers import SPECIAL_TOKENS
@@ -32,6 +33,18 @@ def browser(tmp_path_factory):
         options.add_argument(option)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     browser = webdriver.Chrome(options=options, service=Service(driver))
+    try:
+        yield browser
+    finally:
+        browser.quit()
+
+
+@pytest.fixture(scope="session")
+def firefox(tmp_path_factory):
+    program = shutil.which("firefox-esr") or shutil.which("firefox")
+    if program is None:
+        pytest.skip("Firefox is not there")
+    browser = Firefox(program, tmp_path_factory.mktemp("firefox"))
     try:
         yield browser
     finally:

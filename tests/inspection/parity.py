@@ -53,6 +53,8 @@ def logits_of(model, *ids):
     if not isinstance(model, Bert):
         return model(*(np.array([row]) for row in ids))
     [row] = ids
+    if model.classifier:
+        return model.classify(np.array([row]))
     segments = np.cumsum([i == SEPARATOR for i in row]) - [i == SEPARATOR for i in row] > 0
     segments = segments.astype(int)[None] if model.config.type_vocab_size > 1 else None
     none = np.zeros((1, len(row)), bool)
@@ -102,7 +104,7 @@ def largest_difference(browser, model, source, given):
         if there in expected:
             page[there] = page[here]
     missing = expected.keys() - page.keys()  # the slope of an activation is for the backward pass
-    unused = ("dropout", "mlm_head.output.out")
+    unused = ("dropout", "mlm_head.output.out", "pooler.hidden", "pooler.share")
     assert all(name.startswith(unused) or "dropout" in name or name.endswith(".slope") for name in missing), missing
     worst = 0
     for name in page.keys() & expected.keys():
@@ -187,7 +189,9 @@ def largest_gradient_difference(browser, model, source, given, targets, which=sl
                 stack.enter_context(model.replacing(name, lambda array: array, catching(name)))
             ids = [row for row in (source, given) if row is not None]
             wanted = np.array([[-1 if i is None else i for i in targets]])
-            expected, probs = F.cross_entropy(logits_of(model, *ids), wanted, -1)
+            logits = logits_of(model, *ids)
+            wanted = wanted.reshape(logits.shape[:-1])  # a classifier has one for the whole text
+            expected, probs = F.cross_entropy(logits, wanted, -1)
             model.backward(F.cross_entropy_backward(probs, wanted, -1))
         worst = max(worst, abs(expected - loss))
         for name, parameter in model.named_parameters():

@@ -13,7 +13,7 @@ from transformer_np.decoding import Excluding, greedy_decode
 from transformer_np.inspection.explorer.lessons import lessons_for
 from transformer_np.inspection.explorer.live import MOST_BYTES, MOST_BYTES_ROUNDED, explore_live
 from transformer_np.lecture import five_words
-from transformer_np.models import GPT, GPTConfig
+from transformer_np.models import GPT, Bert, BertConfig, GPTConfig
 
 TEXT, IDS = "Ana <script> Don't", [4, 7, 8, 9, 10]
 LETTERS = CharTokenizer([*SPECIAL_TOKENS, *"abcde"])
@@ -456,6 +456,55 @@ def test_a_keystroke_computes_one_row(gpt_page):
     assert 4 in gpt_page.read("window.rows")
 
 
+def test_runs_that_share_their_first_rows_do_not_change_one_another(gpt_page):
+    runs = {}
+    summed = (
+        "const values = Object.entries(live.result().values).map(([name, value]) => [name, [value].flat()]);"
+        "const copied = () => Object.fromEntries(values.map(([name, all]) => [name, all.map((one) => [...one.data])]));"
+        "window.runs = { ...window.runs, [arguments[0]]: copied }; return copied()"
+    )
+    for text in ("ab", "abc", "abcd", "abc", "abce", "abcea", "ab", "abd", "abdc", "abcea", "abceaa"):
+        gpt_page.type("text", text)
+        runs[text] = gpt_page.browser.execute_script(summed, text)
+    for text, found in runs.items():
+        assert gpt_page.read("window.runs[arguments[0]]()", text) == found, text
+        gpt_page.type("text", "e" + text)  # nothing is known
+        gpt_page.type("text", text)
+        again = gpt_page.browser.execute_script(summed, text)
+        for name, heads in found.items():
+            now, then = (np.array(each, float) for each in (again[name], heads))  # None: −∞
+            np.testing.assert_allclose(now, then, atol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("which", ["page", "gpt_page"])
+def test_the_ranking_leaves_out_what_a_change_does_not_touch(which, request):
+    page = request.getfixturevalue(which)
+    page.wait("ranked")
+    # every change of the ranking, and one of an embedding: from the known intermediates, and computed in full
+    wrong = page.browser.execute_script(
+        """
+        const { model, result, state, ranking } = live;
+        const { given, src, values, encoded } = result();
+        const path = { encoder: "encoder.#.attention", decoder: src && given[0] === 1 ? "decoder.#.self_attention" :
+                       "blocks.#.attention", cross: "decoder.#.cross_attention" };
+        const changes = ranking().map(({ change }) => change.kind
+          ? { ...change, path: path[change.kind].replace("#", change.layer) } : change);
+        changes.push({ type: "off", name: model.encode ? "tgt_input.out" : "input" });
+        return changes.map((change) => {
+          const inside = (change.path ?? change.name).startsWith("decoder.");
+          const again = model.encode?.(src, [change]);
+          const known = model.forward(inside ? encoded : again, given, [change], null, values);
+          const full = model.forward(again, given, [change]);
+          const parts = (value) => [value].flat().flatMap(({ data }) => [...data]);
+          const near = (a, b) => a.length === b.length && a.every((x, i) => x === b[i] || Math.abs(x - b[i]) < 1e-9);
+          const equal = (name) => near(parts(full[name]), parts(known[name]));
+          const wrong = Object.keys({ ...full, ...known }).filter((name) => !full[name] || !equal(name));
+          return wrong.length ? [JSON.stringify(change), ...wrong] : [];
+        });"""
+    )
+    assert len(wrong) > 8 and [each for each in wrong if each] == []
+
+
 def test_every_step_of_a_gpt(gpt_page, gpt):
     gpt.eval(keep=True)
     gpt(np.array([[4, 5, 6]]))
@@ -488,6 +537,49 @@ def test_every_step_of_another_translator(browser, make_translator, tokenizers, 
                     page.open(name)
                     if page.one("#panel-matrices").is_displayed():
                         assert np.isfinite(page.at(1, 0)), name
+
+
+# --- a classifier -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_classifier_has_bars_of_its_classes(browser, random_module, tmp_path, pooling):
+    sizes = {"d_model": 12, "num_heads": 3, "num_layers": 2, "max_len": 8, "d_ff": 10, "pooling": pooling}
+    model = random_module(Bert(BertConfig(9, **sizes, num_classes=3, mlm_head=False))).eval()
+    made = explore_live(model, LETTERS, "abca", ["dad", "bead"], labels=["good", "bad", "<b>"])
+    for page in opened(browser, made.save(tmp_path / "page.html"), LivePage):
+        page.type("text", "bed")
+        assert page.steps == ["[CLS]", "b", "e", "d", "[SEP]"]
+        p = F.softmax(model.classify(np.array([[1, 5, 8, 7, 2]])))[0]
+        order = np.argsort(-p)
+        names = np.array(["good", "bad", "<b>"])[order].tolist()
+        assert page.words_of("#bars bdi") == names and page.output == names[0]
+        for shown, i in zip(page.words_of("#bars .amount"), order, strict=True):
+            assert float(shown.strip("<> %")) == pytest.approx(100 * p[i], rel=0.06, abs=0.06)
+        page.open("bar 2")  # the target of the loss
+        assert page.read("live.gradients().loss") == pytest.approx(-np.log(p[order[2]]), rel=1e-4)
+        page.wait("ranked")
+        steps = page.read("[...document.querySelectorAll('.step')].map((step) => step.dataset.key)")
+        assert ("Output pool-act" in steps) == (pooling == "cls") and "Output lens" in steps
+        for name in steps:
+            page.open(name)
+            if page.one("#panel-matrices").is_displayed():
+                page.show("gradient")
+                page.show("value")
+                assert np.isfinite(page.at(0, 1)), name
+        page.open("Output lens")
+        assert page.words_of("#lens-table tbody tr:first-child td bdi") == names
+        page.open("Output loss")
+        loss = page.read("live.gradients().loss")
+        page.click("#sgd")
+        assert page.read("live.gradients().loss") < loss
+        page.open("encoder 1 2")
+        page.open("encoder heads")
+        page.click("#head-off")
+        assert "→" in page.words_of("#effect dd")[0] and page.all(".next.compared")
+        page.type("text", "bxd")
+        assert "reads <unk>" in page.one("#remark").text
 
 
 # --- for everybody ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from transformer_np.data import LECTURE_SENTENCE, BPETokenizer, CharTokenizer, W
 from transformer_np.data.tokenizers import SPECIAL_TOKENS
 from transformer_np.decoding import sampling_distribution
 from transformer_np.inspection.explorer.live import explore_live
-from transformer_np.models import Llama, LlamaConfig
+from transformer_np.models import Bert, BertConfig, Llama, LlamaConfig
 from transformer_np.tasks.translation import TranslationOptions, TranslationTask, Translator
 
 # --- the forward pass -------------------------------------------------------------------------------------------------
@@ -77,6 +77,47 @@ def test_a_llama(browser, random_module, tmp_path):
     model = random_module(Llama(config))
     load(browser, explore_live(model, LETTERS, "abc"), tmp_path)
     assert largest_gradient_difference(browser, model, None, [4, 5, 6, 6, 8, 7], [4, None, 6, 7, 8, 8]) < 1e-5
+
+
+@pytest.mark.long
+def test_firefox_computes_the_same_and_draws(firefox, make_translator, make_gpt, tokenizers, tmp_path):
+    for model, tokenizer, ids in (
+        (make_translator(), tokenizers, ([4, 5, 6], [1, 4, 5, 6])),
+        (make_gpt(positions="rotary", num_kv_heads=1, activation="gated_silu", bias=False), LETTERS, (None, [4, 5, 6])),
+    ):
+        text = "ana is tired" if ids[0] else "abc"
+        load(firefox, explore_live(model, tokenizer, text), tmp_path)
+        targets = [None, *range(5, 4 + len(ids[1]))]
+        assert largest_gradient_difference(firefox, model, *ids, targets) < 1e-5
+        if ids[0]:
+            assert largest_difference(firefox, model, *ids) < 1e-4
+        drawn = firefox.execute_script(PLAYED)
+        assert len(drawn) > 20 and all(drawn)
+
+
+PLAYED = """
+const ink = (canvas) =>
+  canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((part) => part);
+return [...document.querySelectorAll(".step")].map(({ dataset }) => {
+  document.querySelector(`[data-key="${dataset.key}"]`).click();
+  return document.getElementById("step-title").innerText && [...document.querySelectorAll("#step canvas")].every(ink);
+});"""
+
+
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_a_classifier(browser, random_module, tmp_path, pooling):
+    sizes = {"d_model": 12, "num_heads": 3, "num_layers": 2, "max_len": 8, "d_ff": 10}
+    model = random_module(Bert(BertConfig(9, **sizes, num_classes=3, mlm_head=False, pooling=pooling)))
+    page = explore_live(model, LETTERS, "abca", labels=["good", "bad", "neither"])
+    load(browser, page, tmp_path)
+    given = browser.execute_script("return live.result().given")
+    assert given == [1, 4, 5, 6, 4, 2]
+    found = numbers_in_page(browser, None, given)
+    np.testing.assert_allclose(found["output.out"], page.model.eval().classify(np.array([given])), atol=1e-4)
+    assert largest_difference(browser, page.model, None, given) < 1e-4
+    assert largest_gradient_difference(browser, model, None, given, [2]) < 1e-5
+    with pytest.raises(ValueError, match="labels must name the 3 classes of the model, got 2"):
+        explore_live(model, LETTERS, "abca", labels=["good", "bad"])
 
 
 # --- the backward pass ------------------------------------------------------------------------------------------------

@@ -98,7 +98,14 @@ def bert(lowercase=True):
     return made
 
 
+def words():
+    made = Tokenizer(models.WordLevel({word: i for i, word in enumerate(["[UNK]", *CORPUS[0].split()])}, "[UNK]"))
+    made.pre_tokenizer = cuts.WhitespaceSplit()
+    return made
+
+
 MADE = {
+    "words": words,
     "gpt2": gpt2,
     "smollm": smollm,
     "llama3": llama3,
@@ -257,7 +264,7 @@ def test_a_llama_goes_on_with_its_first_token_in_place(browser, folder_of, tmp_p
 @pytest.mark.long
 def test_minilm_turns_with_its_heads(browser, tmp_path):
     """A real model, without a layer for words: the page shows how similar other texts are."""
-    assert main(["explore", "--live", "--pretrained", "-o", str(tmp_path / "page.html")]) == 0
+    assert main(["explore", "--pretrained", "-o", str(tmp_path / "page.html")]) == 0
     encoder = SentenceEncoder.load(minilm_folder())
     for page in opened(browser, tmp_path / "page.html", LivePage):
         page.type("text", "The train is late")
@@ -282,7 +289,7 @@ def test_the_command_writes_the_page_of_a_folder_and_refuses_what_is_too_large(
     folder_of, tmp_path, monkeypatch, capsys
 ):
     folder, out = folder_of("GPT-2"), tmp_path / "page.html"
-    assert main(["explore", "--live", "--pretrained", str(folder), "-o", str(out)]) == 0
+    assert main(["explore", "--pretrained", str(folder), "-o", str(out)]) == 0
     data = json.loads(re.search(r'id="data">(.*?)</script>', out.read_text("utf-8"), re.DOTALL)[1])
     assert data["kind"] == "GPT" and data["tokenizers"][0]["kind"] == "pretrained" and data["format"] == "float32"
     count = data["parameters"]
@@ -293,7 +300,7 @@ def test_the_command_writes_the_page_of_a_folder_and_refuses_what_is_too_large(
     monkeypatch.setattr("transformer_np.inspection.explorer.live.MOST_PARAMETERS", {"int8": count - 1})
     capsys.readouterr()
     monkeypatch.setattr("transformer_np.models.layouts.folder.load_any", lambda folder: pytest.fail("it was read"))
-    assert main(["explore", "--live", "--pretrained", str(folder), "-o", str(out)]) == 2
+    assert main(["explore", "--pretrained", str(folder), "-o", str(out)]) == 2
     error = capsys.readouterr().err
     assert f"has {count:,} parameters" in error and f"holds at most {count - 1:,}" in error
     assert MOST_PARAMETERS["int8"] == 150_000_000

@@ -5,7 +5,6 @@ import pytest
 
 from transformer_np import functional as F
 from transformer_np.decoding import KeyValueCache
-from transformer_np.inspection.explorer import explore
 from transformer_np.inspection.gradcheck import check_gradients
 from transformer_np.inspection.tracing import trace
 from transformer_np.layers import FeedForward, GroupedQueryAttention, MultiHeadAttention
@@ -162,16 +161,6 @@ def test_intermediates_are_those_that_attention_uses(make):
     assert q.shape == (2, H, 6, K) and k.shape == (2, G, 6, K)
     weights = F.softmax(F.attention_scores(q, F.repeat_heads(k, H // G), causal_mask(6)))
     np.testing.assert_allclose(kept["blocks.1.attention.weights"], weights, rtol=1e-12)
-
-
-def test_explore(make):
-    model = make(window=2)
-    found = explore(model, IDS[0]).attentions["decoder"]
-    assert found.weights.shape == (N, H, 6, 6) and found.k.shape == (N, H, 6, K)
-    assert np.array_equal(found.hidden, causal_mask(6) | window_mask(6, 2))
-    np.testing.assert_allclose(found.dscores, F.softmax_backward(found.dweights, found.weights), rtol=1e-12)
-    with pytest.raises(ValueError, match="the targets of a Llama are its next tokens"):
-        explore(model, IDS[0], targets=[1])
 
 
 # --- a window in a GPT -----------------------------------------------------------------------------------------------

@@ -1,22 +1,23 @@
+import argparse
 import math
 import sys
 import webbrowser
 from pathlib import Path
 
-import numpy as np
-
 from ..tasks import runs
-from . import add_command, add_model, check_writable, load_pretrained_text, pretrained_folder, read_pretrained
+from . import add_command, add_model, check_writable, load_pretrained_text, pretrained_folder
 
 PAGE = "explore.html"
+EXAMPLES = 40  # texts that the page proposes
+BEGINNING = "The lecture begins with"  # what a pretrained model goes on with
 
 
 def add_parser(subparsers):
     parser = add_command(
-        subparsers, "explore", run, 'transformer-np explore "Lucas will travel in December" --live -o page.html'
+        subparsers, "explore", run, 'transformer-np explore "Lucas will travel in December" -o page.html'
     )
     add = parser.add_argument
-    add("text", nargs="?", metavar="TEXT", help="the sentence (default: the lecture's; then the page is --live)")
+    add("text", nargs="?", metavar="TEXT", help="the text that the page begins with (default: the lecture's sentence)")
     add("-o", "--out", metavar="FILE", help=f"the page: .html (default: {PAGE}, which is then opened in a browser)")
     add_model(
         parser,
@@ -24,29 +25,17 @@ def add_parser(subparsers):
         "a finished page that comes with the package)",
         "a pretrained BERT or GPT",
     )
-    add("--target", metavar="TEXT", help="the translation to teach a translator (default: its own)")
-    add(
-        "--live",
-        action="store_true",
-        help="put the model itself into the page: type another text, switch off a head, change a score",
-    )
+    add("--target", metavar="TEXT", help="the translation that a translator begins with (default: its own)")
+    add("--live", action="store_true", help=argparse.SUPPRESS)  # every page is
 
 
 def run(args):
-    from ..data import LECTURE_SENTENCE
-
     out = PAGE if args.out is None else args.out
     if Path(out).suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"-o {out}: the name must end in .html")
     check_writable("-o", out)
-    if args.live or (args.text is None and args.target is None and args.pretrained is None):
-        explorer = live_explorer(args)
-    elif args.pretrained is not None:
-        explorer = pretrained_explorer(args)
-    else:
-        sentence = LECTURE_SENTENCE if args.text is None else args.text
-        explorer = run_explorer(args.model or newest_run(), sentence, args.target)
-    print(explorer.save(out))
+    page = run_page(args) if args.pretrained is None else pretrained_page(args)
+    print(page.save(out))
     if args.out is None:
         webbrowser.open(Path(out).resolve().as_uri())
     return 0
@@ -65,152 +54,104 @@ def newest_run():
             raise error from None
 
 
-def run_explorer(folder, sentence, target=None):
-    """The page of a model from a training run."""
+def run_page(args):
+    """The page with the model of a training run in it."""
+    from ..inspection.explorer.finished import finished_page
     from ..tasks import classify, text, translation
 
-    explorers = {translation.KIND: explore_translator, text.KIND: explore_gpt, classify.KIND: explore_classifier}
-    return explorers[runs.read_run(folder, *explorers)["kind"]](folder, sentence, target)
-
-
-def explore_translator(folder, sentence, target=None):
-    from ..data.tokenizers import UNK
-    from ..inspection.explorer import explore, own_translation
-    from ..tasks.translation import Translator
-
-    translator = Translator.load(folder)
-    src = translator.encode(sentence)[0]
-    _say_unknown(translator.src_tokenizer, sentence)
-    source = translator.src_tokenizer.pieces(sentence)  # as typed, not in lower case
-    if target is None:
-        ids = own_translation(translator.model, src, [UNK])
-    else:
-        _say_unknown(translator.tgt_tokenizer, target)
-        ids = np.array(translator.tgt_tokenizer.encode(target), dtype=np.int64)
-        if not len(ids):
-            raise ValueError("--target is empty: leave it out to use the model's own translation")
-    return explore(translator.model, src, ids, labels=(source, translator.tgt_tokenizer.token))
-
-
-def explore_gpt(folder, sentence, target=None):
-    from ..inspection.explorer import explore
-    from ..tasks.text import TextGenerator
-
-    _no_target(target)
-    generator = TextGenerator.load(folder)
-    ids = generator.encode(sentence)
-    return explore(generator.model, ids, labels=[generator.tokenizer.decode([i]) for i in ids])
-
-
-def explore_classifier(folder, sentence, target=None):
-    from ..inspection.explorer import explore
-    from ..tasks.classify import Classifier
-
-    _no_target(target)
-    classifier = Classifier.load(folder)
-    _say_unknown(classifier.tokenizer, sentence)
-    return explore(classifier.model, classifier.encode(sentence), labels=classifier.tokenizer.token)
-
-
-def pretrained_explorer(args):
-    """The page of a pretrained model, whose words are the tokens of its tokenizer."""
-    from ..inspection.explorer import explore
-
-    _no_target(args.target)
-    model, ids, tokens = read_pretrained(args)
-    return explore(model, ids, labels=tokens)
-
-
-def live_explorer(args):
-    """The page with the model of a training run in it."""
-    from ..data import LECTURE_SENTENCE
-    from ..inspection.explorer.finished import finished_page
-    from ..inspection.explorer.live import explore_live
-    from ..tasks import text, translation
-
-    if args.target is not None:
-        raise ValueError("--live lets you choose the translation in the page: leave --target out")
-    if args.pretrained is not None:
-        return live_pretrained(args)
     try:
         folder = args.model or newest_run()
     except FileNotFoundError as error:
-        if args.text is not None:
+        if args.text is not None or args.target is not None:
             raise
         print(f"{error}; here is the finished page of a translator", file=sys.stderr)
         return finished_page()
-    sentence = args.text
-    if runs.read_run(folder, translation.KIND, text.KIND)["kind"] == text.KIND:
-        generator = text.TextGenerator.load(folder)
-        examples = beginnings(folder)
-        sentence = sentence or next((each for each in examples if not generator.tokenizer.unknown(each)), None)
-        if sentence is None:
-            raise ValueError("pass a TEXT for the page to begin with: the training text of this model is gone")
-        generator.encode(sentence)  # raises ValueError for a text that it cannot read
-        return explore_live(generator.model, generator.tokenizer, sentence, examples)
-    translator = translation.Translator.load(folder)
-    sentence = LECTURE_SENTENCE if sentence is None else sentence
-    translator.encode(sentence)
-    _say_unknown(translator.src_tokenizer, sentence)
+    pages = {translation.KIND: translator_page, text.KIND: gpt_page, classify.KIND: classifier_page}
+    return pages[runs.read_run(folder, *pages)["kind"]](folder, args)
+
+
+def translator_page(folder, args):
+    from ..data import LECTURE_SENTENCE
+    from ..inspection.explorer.live import explore_live
+    from ..tasks.translation import TranslationTask, Translator
+
+    translator = Translator.load(folder)
+    sentence = LECTURE_SENTENCE if args.text is None else args.text
+    translator.encode(sentence)  # raises ValueError for a text that it cannot read
     tokenizers = translator.src_tokenizer, translator.tgt_tokenizer
-    return explore_live(translator.model, tokenizers, sentence, sentences(folder))
+    for tokenizer, text in zip(tokenizers, (sentence, args.target or ""), strict=True):
+        say_unknown(tokenizer, text)
+    unseen = [source for source, _ in stored_texts(TranslationTask(), folder, "test")]
+    return explore_live(translator.model, tokenizers, sentence, some(unseen), target=args.target)
 
 
-def live_pretrained(args):
+def gpt_page(folder, args):
+    from ..inspection.explorer.live import explore_live
+    from ..tasks.text import GPTTask, TextGenerator
+
+    generator = TextGenerator.load(folder)
+    lines = [line.split() for line in "".join(stored_texts(GPTTask(), folder, "validation")).splitlines()[1:]]
+    examples = some([" ".join(words[:6]) for words in lines if len(words) > 6])
+    sentence = args.text
+    if sentence is None:
+        sentence = next((each for each in examples if not generator.tokenizer.unknown(each)), None)
+    if sentence is None:
+        raise ValueError("pass a TEXT for the page to begin with: the training text of this model is gone")
+    generator.encode(sentence)
+    return explore_live(generator.model, generator.tokenizer, sentence, examples, target=args.target)
+
+
+def classifier_page(folder, args):
+    from ..inspection.explorer.live import explore_live
+    from ..tasks.classify import Classifier, ClassifyTask
+
+    classifier = Classifier.load(folder)
+    unseen = [text for text, _ in stored_texts(ClassifyTask(), folder, "test")]
+    sentence = args.text if args.text is not None else next(iter(unseen), None)
+    if sentence is None:
+        raise ValueError("pass a TEXT for the page to begin with: the texts of this model are gone")
+    classifier.encode(sentence)
+    say_unknown(classifier.tokenizer, sentence)
+    own = {"labels": classifier.labels, "target": args.target}
+    return explore_live(classifier.model, classifier.tokenizer, sentence, some(unseen), **own)
+
+
+def pretrained_page(args):
     """The page with a pretrained model in it. A model that is too large is refused before it is read."""
     from ..data import LECTURE_SENTENCE, english_portuguese
     from ..inspection.explorer.live import check_size, explore_live
     from ..models import Bert
     from ..models.layouts.weights import find_tensors
+    from ..tasks.pretrained_classes import PretrainedClassifier
 
-    folder, args.text = pretrained_folder(args.pretrained, args.text)
+    folder, text = pretrained_folder(args.pretrained, args.text)
     tensors = find_tensors(folder)[1]
     check_size(sum(math.prod(tensor.shape) for tensor in tensors.values()), folder)
     model, tokenizer = load_pretrained_text(folder)
-    texts = [LECTURE_SENTENCE, *(source for source, _ in english_portuguese()[::997])]
-    sentence = args.text or (BEGINNING if not isinstance(model, Bert) else LECTURE_SENTENCE)
-    return explore_live(model, tokenizer, sentence, texts)
+    examples = [LECTURE_SENTENCE, *(source for source, _ in english_portuguese()[::997])]
+    own = {"target": args.target}
+    if getattr(model.config, "num_classes", None) is not None:
+        own["labels"] = PretrainedClassifier.load(folder).labels
+    if text is None:
+        text = LECTURE_SENTENCE if isinstance(model, Bert) else BEGINNING
+    return explore_live(model, tokenizer, text, examples, **own)
 
 
-BEGINNING = "The lecture begins with"  # what a pretrained model goes on with
-
-
-EXAMPLES = 40  # texts that the page proposes
-
-
-def sentences(folder):
-    """Sentences that the translator of this run has not seen, evenly from the test; none if its file is gone."""
-    from ..tasks.translation import TranslationTask
-
-    task = TranslationTask()
+def stored_texts(task, folder, part):
+    """This part of the data of a run; nothing if its file is gone."""
     _, options, _ = task.read(folder)
     try:
-        unseen = [source for source, _ in task.load(options).test]
+        return getattr(task.load(options), part)
     except (OSError, ValueError):
         return []
-    return unseen[:: max(1, len(unseen) // EXAMPLES)][:EXAMPLES]
 
 
-def beginnings(folder):
-    """The first words of lines of the GPT's validation text; none if its file is gone."""
-    from ..tasks.text import GPTTask
-
-    task = GPTTask()
-    _, options, _ = task.read(folder)
-    try:
-        text = task.load(options).validation
-    except (OSError, ValueError):
-        return []
-    lines = [" ".join(line.split()[:6]) for line in text.splitlines()[1:] if len(line.split()) > 6]
-    return lines[:: max(1, len(lines) // EXAMPLES)][:EXAMPLES]
+def some(texts):
+    """At most EXAMPLES texts, evenly from all."""
+    return texts[:: max(1, len(texts) // EXAMPLES)][:EXAMPLES]
 
 
-def _no_target(target):
-    if target is not None:
-        raise ValueError("--target is for a translator: leave it out for this model, which has no target text")
-
-
-def _say_unknown(tokenizer, text):
+def say_unknown(tokenizer, text):
     unknown = tokenizer.unknown(text)
     if unknown:
         print(f"the model does not know: {', '.join(unknown)}", file=sys.stderr)

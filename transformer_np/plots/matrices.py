@@ -65,18 +65,8 @@ class Product:
         return [term for term in self.terms if not isinstance(term, str)]
 
 
-def as_products(products):
-    """The products of one Product or a list of them."""
-    products = [products] if isinstance(products, Product) else as_list("products", products, "Product")
-    if not products:
-        raise ValueError("products must have at least one Product")
-    for i, product in enumerate(products):
-        check_kind(f"products[{i}]", product, Product)
-    return products
-
-
 def attention_products(layer, words=None, head=1, row=0):
-    """The products of a MultiHeadAttention's last forward pass, in order, for `matrices` and `matrices_page`.
+    """The products of a MultiHeadAttention's last forward pass, in order, for `matrices`.
 
         X W^Q = Q,  X W^K = K,  X W^V = V,  Q Kᵀ / √d_k = S,  softmax(S) = A,  A V = Z,
         and with several heads: the Z of all heads side by side,  Concat W^O = output
@@ -172,7 +162,12 @@ def matrices(products, title=None):
 
     Raises ValueError for no products and for anything but matrices.
     """
-    rows = [_Row(product) for product in as_products(products)]
+    products = [products] if isinstance(products, Product) else as_list("products", products, "Product")
+    if not products:
+        raise ValueError("products must have at least one Product")
+    for i, product in enumerate(products):
+        check_kind(f"products[{i}]", product, Product)
+    rows = [_Row(product) for product in products]
     width = 2 * EDGE + max(row.width for row in rows)
     lines = wrapped(title, width - 2 * EDGE) if title else []
     above = EDGE + (LABEL * len(lines) + PAD if lines else 0)

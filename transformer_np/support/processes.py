@@ -88,13 +88,14 @@ def interrupts_blocked(signals=(signal.SIGINT,)):
 def stopping_softly():
     """Inside the block, the first Ctrl-C, SIGTERM or SIGHUP only sets a flag, so that no step is cut short. A second
     signal has its usual effect. Yields a function: whether the flag is set."""
-    asked = threading.Event()
+    asked = False  # not an Event, whose lock a second signal would wait for inside the handler of the first
     if threading.current_thread() is not threading.main_thread():  # only the main thread may handle signals
-        yield asked.is_set
+        yield lambda: asked
         return
 
     def on_interrupt(*_):
-        asked.set()
+        nonlocal asked
+        asked = True
         restore()
 
     def restore():
@@ -104,6 +105,6 @@ def stopping_softly():
     heard = [s for s in STOP_SIGNALS if s == signal.SIGINT or signal.getsignal(s) != signal.SIG_IGN]  # nohup
     before = {number: signal.signal(number, on_interrupt) for number in heard}
     try:
-        yield asked.is_set
+        yield lambda: asked
     finally:
         restore()

@@ -67,6 +67,17 @@ function choice(key, { here = false, pressed, label, name = "" }, act, ...childr
   return made;
 }
 
+// A button that is the same one each time it is drawn, with what it was made with.
+const buttons = new Map();
+function sameButton(key, name, act, parts) {
+  if (!buttons.has(key)) buttons.set(key, choice(key, { name }, act, ...parts()));
+  return buttons.get(key);
+}
+// Set the properties of an element that differ: the browser draws again what is set.
+function update(item, properties) {
+  for (const [name, value] of Object.entries(properties)) if (item[name] !== value) item[name] = value;
+}
+
 // Move in a group of buttons with the arrow keys; columns(): how many are in a row, 1 for a list.
 function moveWithArrows(container, columns = () => 1) {
   container.addEventListener("keydown", (event) => {

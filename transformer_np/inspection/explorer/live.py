@@ -10,17 +10,17 @@ import numpy as np
 
 from ... import functional as F
 from ...data import BPETokenizer, CharTokenizer, WordTokenizer
-from ...data.tokenizers import UNK
+from ...data.tokenizers import BOS, EOS, UNK
 from ...layers.activations import ACTIVATIONS
 from ...layers.gated import GATED
 from ...models import GPT, Bert, Llama, Transformer
 from ...pretrained import PretrainedTokenizer
-from . import MOST_TOKENS
 from .lessons import lessons_for
 from .page import Page, assemble
 from .pretrained import described
 from .weights import FORMATS, packed, rounded
 
+MOST_TOKENS = 64  # of a text: more would not be readable
 MOST_BYTES = 3_000_000  # of a page with whole float32: a mail or a learning platform takes it
 MOST_BYTES_ROUNDED = 6_000_000  # of a page with rounded weights
 # Parameters of a pretrained model in each format: pages of at most about 20, 90 and 170 MB
@@ -42,8 +42,6 @@ class LivePage(Page):
     weights: the format of the numbers in it, "float32", "float16" or "int8";  model: a copy with these weights
     """
 
-    title = "Living model"
-
     def __init__(self, page, weights, model):
         super().__init__(page)
         self.weights, self.model = weights, model
@@ -53,7 +51,7 @@ class LivePage(Page):
         return f"<LivePage, {size:.1f} MB, weights in {self.weights}: show it in Jupyter, or .save('page.html')>"
 
 
-def explore_live(model, tokenizers, text, examples=(), formats=None):
+def explore_live(model, tokenizers, text, examples=(), formats=None, labels=None, target=None):
     """A page with the model itself in it: type a text, follow it through every layer, change a step and see the effect.
 
     model: a Transformer, GPT, Llama or Bert, with the tokenizers of `transformer-np train translate` or `train gpt`, or
@@ -61,6 +59,8 @@ def explore_live(model, tokenizers, text, examples=(), formats=None):
     tokenizers: for a Transformer a pair, (source, target); for another model its tokenizer
     text: what the page begins with;  examples: other texts, one of which the button "Another" takes
     formats: those that the weights may have (default: all three)
+    labels: for a Bert with classifier, the names of its classes (default: their numbers)
+    target: for a Transformer, the translation that the page begins with (default: the model's own)
 
     The weights are float32 if the page has at most MOST_BYTES then; otherwise float16, or int8 with a scale for each
     row of a matrix, if it has at most MOST_BYTES_ROUNDED. A pretrained model has the first format of MOST_PARAMETERS in
@@ -80,20 +80,24 @@ def explore_live(model, tokenizers, text, examples=(), formats=None):
         raise ValueError("the text is empty: the page must begin with one")
     if kind is Transformer and len(ids) > model.config.max_len:
         raise ValueError(f"the text has {len(ids)} tokens, more than max_len = {model.config.max_len}")
-    if kind is Bert and len(ids) > min(model.config.max_len, MOST_TOKENS):
-        raise ValueError(f"the text has {len(ids)} tokens, and the page shows {min(model.config.max_len, MOST_TOKENS)}")
-    if kind is not Transformer and pair[0].unknown(text):
+    count, most = len(ids) + 2 * (not isinstance(pair[0], PretrainedTokenizer)), min(model.config.max_len, MOST_TOKENS)
+    if kind is Bert and count > most:
+        raise ValueError(f"the text has {count} tokens, and the page shows {most}")
+    if kind is not Transformer and target is not None:
+        raise ValueError("target is for a translator: leave it out for this model, which has no target text")
+    if kind in (GPT, Llama) and pair[0].unknown(text):
         raise ValueError(f"the training text of the model does not have: {', '.join(map(repr, pair[0].unknown(text)))}")
+    own = _own_data(model, pair, labels, target) | {"text": text, "examples": list(examples)}
     if isinstance(pair[0], PretrainedTokenizer):
         count = model.num_parameters()
         check_size(count, "the model")
-        return _made(model, pair, text, examples, next(each for each, most in MOST_PARAMETERS.items() if count <= most))
+        return _made(model, pair, own, next(each for each, most in MOST_PARAMETERS.items() if count <= most))
     for weights in formats or FORMATS:
         most = MOST_BYTES if weights == "float32" else MOST_BYTES_ROUNDED
         if model.num_parameters() * np.dtype(weights).itemsize > most:  # compressed, base64 is rarely shorter
             size = model.num_parameters() * np.dtype(weights).itemsize * 4 / 3
             continue
-        made = _made(model, pair, text, examples, weights)
+        made = _made(model, pair, own, weights)
         size = len(made.page.encode())
         if size <= most:
             return made
@@ -108,12 +112,27 @@ def check_size(parameters, name):
     if parameters > MOST_PARAMETERS["int8"]:
         raise ValueError(
             f"{name} has {parameters:,} parameters, and a page with the model in it holds at most "
-            f"{MOST_PARAMETERS['int8']:,}: use a smaller model, or make the page of one text"
+            f"{MOST_PARAMETERS['int8']:,}: use a smaller model"
         )
 
 
-def _made(model, tokenizers, text, examples, weights):
-    return LivePage(_page(model, tokenizers, text, examples, weights), weights, rounded(model, weights))
+def _made(model, tokenizers, own, weights):
+    return LivePage(_page(model, tokenizers, own, weights), weights, rounded(model, weights))
+
+
+def _own_data(model, tokenizers, labels, target):
+    """What only some models have: the names of the classes, and the ids of a given translation."""
+    classes = getattr(model.config, "num_classes", None)
+    if labels is not None and len(labels) != (classes or 0):
+        raise ValueError(f"labels must name the {classes or 0} classes of the model, got {len(labels)}")
+    found = {} if classes is None else {"classes": list(map(str, labels or range(1, classes + 1)))}
+    if target is None:
+        return found
+    ids = tokenizers[1].encode(target)
+    most = min(model.config.max_len, MOST_TOKENS) - 1
+    if not 0 < len(ids) <= most:
+        raise ValueError(f"the target must have 1 … {most} tokens, got {len(ids)}: leave it out for the model's own")
+    return found | {"written": [*ids, model.config.eos_id]}
 
 
 def _check_choices(config):
@@ -140,17 +159,17 @@ def _check_tokenizers(model, tokenizers):
     return tokenizers
 
 
-def _page(model, tokenizers, text, examples, weights):
+def _page(model, tokenizers, own, weights):
     """The HTML of the page, with weights in this format."""
     arrays = {name: np.atleast_2d(parameter.data) for name, parameter in model.named_parameters()}
-    arrays = {name: array for name, array in arrays.items() if not name.startswith(("pooler.", "classifier."))}
+    unused = "mlm_head." if "classes" in own else ("pooler.", "classifier.")
+    arrays = {name: array for name, array in arrays.items() if not name.startswith(unused)}
     data = {
         "kind": type(model).__name__,
         "config": architecture(model),
         "parameters": model.num_parameters(),
-        "tokenizers": [*map(_tokenizer, tokenizers)],
-        "text": text,
-        "examples": list(examples),
+        "tokenizers": [_tokenizer(tokenizer, isinstance(model, Bert)) for tokenizer in tokenizers],
+        **own,
         "most": MOST_TOKENS,
         "excluded": _excluded(model, tokenizers[0]),
         "lessons": _lessons(model),
@@ -160,15 +179,20 @@ def _page(model, tokenizers, text, examples, weights):
     return assemble(LivePage.title, BODY, STYLES, SCRIPTS, data)
 
 
-def _tokenizer(tokenizer):
+def _tokenizer(tokenizer, around):
+    """The data of a tokenizer. around: whether [CLS] and [SEP] are around a text"""
     if isinstance(tokenizer, PretrainedTokenizer):
         return described(tokenizer)
-    return tokenizer.to_dict() | {"vocabulary": tokenizer.vocabulary}
+    found = tokenizer.to_dict() | {"vocabulary": list(tokenizer.vocabulary)}
+    if around:
+        found["vocabulary"][BOS], found["vocabulary"][EOS] = "[CLS]", "[SEP]"
+        found |= {"before": [BOS], "after": [EOS]}
+    return found
 
 
 def _lessons(model):
     lessons = lessons_for(type(model).__name__)
-    without_loss = isinstance(model, Bert) and model.mlm_head is None
+    without_loss = isinstance(model, Bert) and model.mlm_head is None and model.classifier is None
     return [lesson for lesson in lessons if lesson["matrices"]] if without_loss else lessons
 
 

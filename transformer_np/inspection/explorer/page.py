@@ -7,8 +7,6 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
-
 from ...support.files import write_text
 
 FOLDER = Path(__file__).parent
@@ -20,7 +18,7 @@ class Page:
     page: the HTML;  title: the name of the frame for a screen reader;  height: of the frame, in CSS pixels
     """
 
-    title, height = "Attention explorer", 780
+    title, height = "Living model", 780
 
     def __init__(self, page):
         self.page = page
@@ -59,12 +57,6 @@ def assemble(title, body, styles, scripts, data):
         "data": text,
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _part("frame.html"))
-
-
-def encoded(array, kind="float32"):
-    """The numbers in base64, little-endian: half as long as decimals, and in float32 not rounded."""
-    little = np.dtype(kind).newbyteorder("<")
-    return base64.b64encode(np.ascontiguousarray(array, little).tobytes()).decode("ascii")
 
 
 def _hash(text):

@@ -3,7 +3,7 @@
 import json
 
 KNOWN = {  # what `live_page/pretrained.js` has, of each part of a tokenizer
-    "model": {"BPE", "WordPiece"},
+    "model": {"BPE", "WordPiece", "WordLevel"},
     "normalizer": set("NFC NFD NFKC NFKD Lowercase StripAccents Strip Prepend Replace BertNormalizer Sequence".split()),
     "pre_tokenizer": {
         *("ByteLevel", "Split", "Digits", "Punctuation", "Whitespace", "WhitespaceSplit", "BertPreTokenizer"),

@@ -190,6 +190,18 @@ class Backward {
     return this.keep("output.x", linear(dlogits, tied));
   }
 
+  // A classifier's vector of the text, from one row or from the mean of all
+  pooled(dy) {
+    const { hidden, "pooler.out": y } = this.values;
+    const dx = new Matrix(hidden.rows, hidden.columns);
+    dy = this.keep("pooler.out", dy);
+    if (this.values["pooler.linear.out"]) {
+      const dbefore = this.keep("pooler.linear.out", dy.map((value, i) => value * (1 - y.data[i] ** 2)));
+      dx.row(0).set(this.linear("pooler.linear", "", dbefore, hidden.slice(0, 1)).data);
+    } else for (let t = 0; t < dx.rows; t++) addScaled(dx.row(t), dy.data, 1 / dx.rows);
+    return this.keep("hidden", dx);
+  }
+
   // BERT's LayerNorm(act(x W + b)) before its output projection
   transformed(dy) {
     const dhidden = this.keep("mlm_head.hidden", this.norm("mlm_head.norm", dy));
@@ -209,7 +221,7 @@ function backward(model, { values, given, src, changes }, dlogits) {
   let dx = run.output(dlogits);
   if (!(model instanceof Transformer)) {
     const [first, last] = model instanceof Bert ? ["norm", null] : [null, "norm"];
-    dx = last ? run.norm(last, dx) : run.transformed(dx);
+    dx = last ? run.norm(last, dx) : model.classifies ? run.pooled(dx) : run.transformed(dx);
     for (let i = c.num_layers - 1; i >= 0; i--) dx = run.encoderBlock(`blocks.${i}`, dx);
     run.input("input", given, first ? run.norm(first, dx) : dx, model.side);
     return run;

@@ -43,7 +43,7 @@ function flow() {
     const top = outputSteps();
     if (value(last))
       top.unshift(normStep("norm", model.finalNorm, side, values("X", whole(`${kind.stack}.${kind.layers - 1}.out`))));
-    if (fills) top.unshift(...headSteps());
+    if (fills) top.unshift(...(CLASSES ? poolSteps() : headSteps()));
     rows.push({ title: "Output", steps: top });
   }
   return rows;

@@ -11,7 +11,15 @@ function percent(p) {
 }
 
 const length = (row) => Math.sqrt(dot(row, row));
-const largestOf = (row) => row.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+// Of the finite numbers, by absolute value
+function largestOf(numbers) {
+  let most = 0;
+  for (let i = 0; i < numbers.length; i++) {
+    const size = Math.abs(numbers[i]);
+    if (size > most && size < Infinity) most = size;
+  }
+  return most;
+}
 
 // --- colours ---------------------------------------------------------------------------------------------------------
 
@@ -40,6 +48,16 @@ function strip(row, name, largest = largestOf(row)) {
   });
   canvas.addEventListener("pointerleave", () => (byId("readout").hidden = true));
   return canvas;
+}
+
+// --- sizes -----------------------------------------------------------------------------------------------------------
+
+// What the browser says of the screen, asked for before anything changes: an answer in between would lay out the page.
+const screen = { unit: 1, width: 900, height: 768 };
+function measure() {
+  screen.unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
+  screen.width = byId("flow").clientWidth - 28 * screen.unit; // inside the step that is open
+  screen.height = innerHeight;
 }
 
 // --- elements --------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ function draw() {
 }
 
 function drawInside() {
+  measure();
   drawChanges();
   drawHeads();
   drawFlow();
@@ -22,7 +23,7 @@ function drawInside() {
 }
 
 function nameEverything() {
-  const title = `A living ${translates ? "translator" : data.kind === "Bert" ? "BERT" : data.kind}`;
+  const title = `A living ${translates ? "translator" : CLASSES ? "classifier" : fills ? "BERT" : data.kind}`;
   byId("title").textContent = document.title = title;
   byId("text-title").textContent = translates ? "Sentence" : fills ? "Text" : "Beginning";
   byId("reads").hidden = !translates;
@@ -34,15 +35,16 @@ function nameEverything() {
   for (const id of ["restart", "next"]) byId(id).hidden = fills && !(model.speaks && MASK !== null);
   byId("choosing").hidden = fills;
   byId("switch-mask").parentElement.hidden = fills;
+  if (CLASSES) byId("target").parentElement.firstChild.textContent = "target class ";
   if (!model.speaks) byId("try-title").textContent = "Try these: without it, the text’s vector turns by";
   const parameters = data.parameters.toLocaleString("en");
   byId("foot").textContent =
     `${parameters} parameters in ${data.format}, ${data.config.d_model} features, ${model.heads} heads. The page computes ` +
     "forward and backward in this browser and asks for nothing from a network.";
   byId("vocabulary").replaceChildren(
-    ...writer.vocabulary
-      .slice(writer.kind === "pretrained" ? 0 : UNK + 1, 3000)
-      .map((word) => element("option", { value: visible(word) })),
+    ...OUTCOMES.slice(CLASSES || writer.kind === "pretrained" ? 0 : UNK + 1, 3000).map((word) =>
+      element("option", { value: visible(word) }),
+    ),
   );
 }
 
@@ -68,6 +70,7 @@ async function begin() {
   listenToLessons();
   moveWithArrows(byId("model"), () => model.heads);
   byId("remark").textContent = take(state.text);
+  state.fixed = data.written ?? [];
   if (fills && model.speaks && MASK !== null)
     state.masked = [(state.place.target = Math.floor(state.pieces.length / 2))];
   run();

@@ -3,17 +3,18 @@
 
 const WIDE = 12; // a matrix with more columns has colours alone, unless there is room
 
-// The size of a cell in CSS pixels, for a matrix that may be this wide. A tall one stays on the screen.
-function cellSize(matrix, width, all) {
-  const unit = parseFloat(getComputedStyle(document.documentElement).fontSize) / 16;
-  const high = Math.max(140, innerHeight - 520 * unit);
+// The size of a cell in CSS pixels, for a matrix that may be this wide. A tall one stays on the screen. most: how many
+// columns have their numbers although they need more room
+function cellSize(matrix, width, all, most = WIDE) {
+  const { unit } = screen;
+  const high = Math.max(140, screen.height - 520 * unit);
   const wide = Math.max(33, Math.min(38, Math.floor(width / matrix.columns / unit)));
-  const fits = matrix.rows * 15 * unit <= high && (matrix.columns <= WIDE || matrix.columns * wide * unit <= width);
+  const fits = matrix.rows * 15 * unit <= high && (matrix.columns <= most || matrix.columns * wide * unit <= width);
   if (all || fits) {
     const h = Math.max(15 * unit, Math.min(20 * unit, Math.floor(high / matrix.rows)));
     return { w: (all ? 38 : wide) * unit, h: all ? 20 * unit : h, font: (wide < 36 ? 11 : 12) * unit, written: true };
   }
-  const cell = (length, count) => Math.max(3, Math.min(20 * unit, Math.floor(length / count)));
+  const cell = (length, count) => Math.max(0.4, Math.min(20 * unit, length / count));
   return { w: cell(width, matrix.columns), h: cell(high, matrix.rows), font: 0, written: false };
 }
 
@@ -21,19 +22,20 @@ function cellSize(matrix, width, all) {
 //   symbol, names: { rows, columns }: the words beside it, or undefined;  picked: { row, column }, either may be undefined
 //   pick(row, column): what a click does, if it does anything;  hidden(i, j): whether a mask hides the cell
 //   signed: two colours, else one for weights in 0 … 1;  most: the width in pixels;  all: whether all numbers are written
+//   wide: as in cellSize
 function matrixFigure(
   key,
-  { symbol, matrix, names = {}, picked = {}, pick, hidden = () => false, signed = true, most = 300, all, about },
+  { symbol, matrix, names = {}, picked = {}, pick, hidden = () => false, signed = true, most = 300, all, wide, about },
 ) {
-  const size = cellSize(matrix, most, all);
+  const size = cellSize(matrix, most, all, wide);
   const label = `${about ?? symbol}, ${matrix.rows} × ${matrix.columns}`;
   const canvas = element("canvas", { class: "matrix" });
   const caption = element("figcaption", {}, symbol, " ", element("small", {}, `${matrix.rows} × ${matrix.columns}`));
   const columns = names.columns && size.w >= 14;
   const grid = element("div", { class: "grid" });
-  if (names.rows && size.h >= 10) grid.append(rowHeads(names.rows, size, picked.row));
+  if (names.rows && size.h >= 10) grid.append(rowHeads(key, names.rows, size, picked.row));
   const drawn = element("div", {}, canvas);
-  if (columns) drawn.prepend(columnHeads(names.columns, size, picked.column));
+  if (columns) drawn.prepend(columnHeads(key, names.columns, size, picked.column));
   grid.append(drawn);
   paintCells(canvas, matrix, size, { picked, hidden, signed });
   const spot = (event) => {
@@ -78,17 +80,32 @@ function matrixFigure(
   return element("figure", {}, caption, grid);
 }
 
-function rowHeads(words, size, picked) {
-  const heads = words.map((word, i) => element("span", i === picked ? { class: "on" } : {}, isolated(word)));
-  const list = element("div", { class: "row-heads", "aria-hidden": "true" }, ...heads);
+function rowHeads(key, words, size, picked) {
+  const list = headsOf(`${key} rows`, words, picked);
+  list.className = "row-heads";
   list.style.setProperty("--h", `${size.h}px`);
   return list;
 }
 
-function columnHeads(words, size, picked) {
+// The list of words beside a matrix, or above it. It is the same one each time the matrix is drawn, and a word that is
+// there already stays: hundreds of new elements take longer than all computation.
+const lists = new Map();
+function headsOf(key, words, picked) {
+  const list = lists.get(key) ?? element("div", { "aria-hidden": "true" });
+  lists.set(key, list);
+  while (list.childElementCount > words.length) list.lastChild.remove();
+  words.forEach((word, i) => {
+    const head = list.children[i] ?? list.appendChild(element("span", {}, isolated("")));
+    update(head.firstChild, { textContent: word });
+    update(head, { className: i === picked ? "on" : "" });
+  });
+  return list;
+}
+
+function columnHeads(key, words, size, picked) {
   const turned = words.some((word) => word.length * 7 > size.w);
-  const heads = words.map((word, i) => element("span", i === picked ? { class: "on" } : {}, isolated(word)));
-  const list = element("div", { class: `column-heads${turned ? " turned" : ""}`, "aria-hidden": "true" }, ...heads);
+  const list = headsOf(`${key} columns`, words, picked);
+  list.className = `column-heads${turned ? " turned" : ""}`;
   list.style.setProperty("--w", `${size.w}px`);
   return list;
 }
@@ -103,8 +120,7 @@ function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, s
   canvas.style.setProperty("height", `${height}px`);
   const draw = canvas.getContext("2d");
   draw.scale(ratio, ratio);
-  const finite = matrix.data.filter(Number.isFinite);
-  const largest = signed ? largestOf(finite) : 1;
+  const largest = signed ? largestOf(matrix.data) : 1;
   draw.font = `${font}px system-ui, sans-serif`;
   Object.assign(draw, { textAlign: "center", textBaseline: "middle" });
   const small = largest > 0 && largest < 0.05;
@@ -113,17 +129,17 @@ function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, s
   if (!written) {
     const pixels = canvasOf("matrix", {}); // one for each number, enlarged: much faster than a rectangle for each
     paint(pixels, matrix, { signed, largest, hidden });
-    draw.imageSmoothingEnabled = false;
+    draw.imageSmoothingEnabled = Math.min(w, h) * ratio < 1;
     draw.drawImage(pixels, 0, 0, width, height);
   }
   for (let i = 0; written && i < matrix.rows; i++) {
     for (let j = 0; j < matrix.columns; j++) {
       const x = matrix.at(i, j);
       const shade = largest > 0 && Number.isFinite(x) ? Math.min(1, Math.abs(x) / largest) : 0;
-      const tone = colours[signed ? (x < 0 ? "neg" : "pos") : "weight"];
-      const ground = colours[hidden(i, j) ? "page" : "cell"];
-      const depth = 0.55 * shade; // numbers must stay readable
-      draw.fillStyle = `rgb(${ground.map((from, c) => Math.round(from + depth * (tone[c] - from))).join()})`;
+      const signs = [colours.cell, colours[x < 0 ? "neg" : "pos"]];
+      // a number must stay readable on its colour
+      const fill = hidden(i, j) ? colours.page : signed ? between(signs, 0.55 * shade) : between(VIRIDIS, shade);
+      draw.fillStyle = `rgb(${fill.join()})`;
       draw.fillRect(j * w, i * h, w - gap, h - gap);
       if (hidden(i, j)) {
         draw.strokeStyle = `rgb(${colours.rule.join()})`;
@@ -133,18 +149,23 @@ function paintCells(canvas, matrix, { w, h, font, written }, { picked, hidden, s
         draw.lineTo((j + 1) * w - gap, i * h);
         draw.stroke();
       } else {
-        draw.fillStyle = `rgb(${colours.text.join()})`;
+        const light = dot([0.21, 0.72, 0.07], fill.map((part) => (part / 255) ** 2.2));
+        draw.fillStyle = signed ? `rgb(${colours.text.join()})` : light > 0.18 ? "#000" : "#fff";
         draw.fillText(small ? x.toExponential(0).replaceAll("-", "−") : rounded(x), j * w + w / 2, i * h + h / 2 + 0.5);
       }
     }
   }
-  draw.strokeStyle = `rgb(${colours.text.join()})`;
-  draw.lineWidth = 2;
   const { row, column } = picked;
-  if (row !== undefined && column !== undefined && row < matrix.rows)
-    draw.strokeRect(column * w + 1, row * h + 1, w - 2 - gap, h - 2 - gap);
-  else if (row !== undefined) draw.strokeRect(1, row * h + 1, width - 2, h - 2);
-  else if (column !== undefined) draw.strokeRect(column * w + 1, 1, w - 2, height - 2);
+  const [here, there] = [row !== undefined && row < matrix.rows, column !== undefined];
+  const frame = (line, name) => {
+    const [x, y] = [there ? column * w : 0, here ? row * h : 0].map((edge) => edge + line / 2);
+    const [wide, high] = [there ? w : width, here ? h : height].map((size) => size - line - (here && there ? gap : 0));
+    Object.assign(draw, { strokeStyle: `rgb(${colours[name].join()})`, lineWidth: line });
+    draw.strokeRect(x, y, wide, high);
+  };
+  if (!here && !there) return;
+  frame(3, "page"); // seen on any colour
+  frame(2, "text");
 }
 
 // What the pointer is on, beside it.

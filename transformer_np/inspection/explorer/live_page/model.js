@@ -46,10 +46,10 @@ class Forward {
   // The rows of an earlier run, and the new ones below. Columns that the earlier rows do not have are filled.
   whole(earlier, rows, columns = rows.columns, fill = 0) {
     if (!this.start) return rows;
+    if (earlier.columns === columns) return extended(earlier, this.start, rows);
     const all = new Matrix(this.start + rows.rows, columns);
-    if (fill && earlier.columns < columns) all.data.fill(fill);
-    if (earlier.columns === columns) all.data.set(earlier.data.subarray(0, this.start * columns));
-    else for (let t = 0; t < this.start; t++) all.row(t).set(earlier.row(t).subarray(0, columns));
+    if (fill) all.data.fill(fill);
+    for (let t = 0; t < this.start; t++) all.row(t).set(earlier.row(t).subarray(0, columns));
     all.data.set(rows.data, this.start * columns);
     return all;
   }
@@ -202,6 +202,19 @@ class Forward {
   }
 }
 
+// The mean over the tokens of a text (Reimers & Gurevych 2019)
+function textVector({ hidden }) {
+  const mean = new Float64Array(hidden.columns);
+  for (let t = 0; t < hidden.rows; t++) addScaled(mean, hidden.row(t), 1 / hidden.rows);
+  return mean;
+}
+
+// How many blocks of a stack, from the first on, the changes leave as they are; null if one is elsewhere, or everywhere.
+function untouched(changes, stack) {
+  const blocks = changes.map(({ path, name }) => `${path ?? name}.`.match(`^${stack}[.](\\d+)[.]`));
+  return blocks.every(Boolean) ? Math.min(...blocks.map(([, block]) => Number(block))) : null;
+}
+
 class Model {
   constructor(config, weights) {
     Object.assign(this, { config, weights, heads: config.num_heads, excluded: [] });
@@ -230,6 +243,15 @@ class Model {
   // The scores that an earlier state of the residual stream would give (logit lens): x (T, D)  ->  (T, V)
   lens(x) {
     return this.project(this.weights[`${this.finalNorm}.gamma`] ? this.normed(this.finalNorm, x).y : x);
+  }
+  // The blocks of a stack that are computed, and their input, of a run that may know `same`: the intermediates of the same
+  // text without the changes
+  blocks(run, stack, count, same, input) {
+    const first = (same && untouched(run.changes, stack)) ?? 0;
+    const all = Array.from({ length: count }, (_, i) => `${stack}.${i}`);
+    if (!first) return { x: input(), paths: all };
+    Object.assign(run.values, same);
+    return { x: same[`${all[first - 1]}.out`], paths: all.slice(first) };
   }
   // How many rows of an earlier run { values, given, encoded, changes, weights } can be used again. The last row is
   // always new: there must be something to compute.
@@ -262,11 +284,12 @@ class Transformer extends Model {
   }
 
   // encoded: from `encode`, given: ids of the target so far, from the start token on (T)  ->  all intermediates
-  forward(encoded, given, changes = [], before = null) {
+  forward(encoded, given, changes = [], before = null, same = null) {
     const start = this.known(before, encoded, given, changes);
     const run = new Forward(this, changes, { encoded, before: before?.values, start });
-    let x = run.input("tgt_input.out", given, this.side("tgt_input"));
-    for (let i = 0; i < this.config.num_decoder_layers; i++) x = run.decoderBlock(`decoder.${i}`, x, encoded.memory);
+    const input = () => run.input("tgt_input.out", given, this.side("tgt_input"));
+    let { x, paths } = this.blocks(run, "decoder", this.config.num_decoder_layers, same, input);
+    for (const path of paths) x = run.decoderBlock(path, x, encoded.memory);
     run.output(this.config.norm_first ? run.norm("decoder_norm", x) : x);
     return run.values;
   }
@@ -285,18 +308,19 @@ class DecoderOnly extends Model {
   }
 
   // ids: of the text so far (T)  ->  all intermediates. There is no source, so nothing is encoded before.
-  forward(_, ids, changes = [], before = null) {
+  forward(_, ids, changes = [], before = null, same = null) {
     const start = this.known(before, undefined, ids, changes);
     const run = new Forward(this, changes, { before: before?.values, start });
-    let x = run.input("input", ids, this.side);
-    for (let i = 0; i < this.config.num_layers; i++) x = run.encoderBlock(`blocks.${i}`, x, true);
+    const input = () => run.input("input", ids, this.side);
+    let { x, paths } = this.blocks(run, "blocks", this.config.num_layers, same, input);
+    for (const path of paths) x = run.encoderBlock(path, x, true);
     run.output(run.norm("norm", x));
     return run.values;
   }
 }
 
-// A BERT: post-norm blocks in which every token sees all others, and a head that scores the words at every place. A model
-// without this head ends with the last block.
+// A BERT: post-norm blocks in which every token sees all others, and a head that scores the words at every place or the
+// classes of the text. A model without a head ends with the last block.
 class Bert extends Model {
   finalNorm = null;
 
@@ -305,8 +329,11 @@ class Bert extends Model {
     const segments = { segment: "segment", segmentsOf: (ids) => this.segments(ids) };
     return { embedding: "embedding", position: "position", scale: 1, at: (t, i) => table.at(t, i), ...segments };
   }
+  get classifies() {
+    return Boolean(this.weights["classifier.w"]);
+  }
   get speaks() {
-    return Boolean(this.weights["mlm_head.b"]);
+    return this.classifies || Boolean(this.weights["mlm_head.b"]);
   }
   // 0 up to the first [SEP], 1 after it: the second text of a pair
   segments(ids) {
@@ -319,15 +346,29 @@ class Bert extends Model {
     const hidden = before.map(ACTIVATIONS[this.config.activation][0]);
     return { before, hidden, ...this.normed("mlm_head.norm", hidden) };
   }
-  lens(x) {
-    return this.project(this.transformed(x).y);
+  // The vector of a text, which a classifier reads: tanh(x₀ W + b) of its first token, or the mean over all (T, D)  ->  (1, D)
+  pooled(x) {
+    const w = this.weights["pooler.linear.w"];
+    if (!w) return { y: new Matrix(1, x.columns, textVector({ hidden: x })) };
+    const before = linear(x.slice(0, 1), w, this.weights["pooler.linear.b"]);
+    return { before, y: before.map(Math.tanh) };
   }
-  forward(_, ids, changes = []) {
+  lens(x) {
+    return this.project((this.classifies ? this.pooled(x) : this.transformed(x)).y);
+  }
+  forward(_, ids, changes = [], __ = null, same = null) {
     const run = new Forward(this, changes);
-    let x = run.norm("norm", run.input("input", ids, this.side));
-    for (let i = 0; i < this.config.num_layers; i++) x = run.encoderBlock(`blocks.${i}`, x, false);
+    const input = () => run.norm("norm", run.input("input", ids, this.side));
+    let { x, paths } = this.blocks(run, "blocks", this.config.num_layers, same, input);
+    for (const path of paths) x = run.encoderBlock(path, x, false);
     run.keep("hidden", x);
     if (!this.speaks) return run.values;
+    if (this.classifies) {
+      const { before, y } = this.pooled(x);
+      if (before) run.keep("pooler.linear.out", before);
+      run.output(run.keep("pooler.out", y));
+      return run.values;
+    }
     const { before, hidden } = this.transformed(x);
     run.keep("mlm_head.linear.out", before);
     run.output(run.norm("mlm_head.norm", run.keep("mlm_head.hidden", hidden)));
@@ -339,7 +380,9 @@ class Bert extends Model {
 function modelFrom({ kind, config, excluded, separator }, named) {
   const tied = config.tie_embeddings;
   if (kind === "Bert") {
-    if (named["mlm_head.b"])
+    if (named["classifier.w"])
+      Object.assign(named, { "output.w": named["classifier.w"], "output.b": named["classifier.b"] });
+    else if (named["mlm_head.b"])
       Object.assign(named, { "output.table": named["embedding.table"], "output.b": named["mlm_head.b"] });
     return Object.assign(new Bert(config, named), { excluded, separator });
   }

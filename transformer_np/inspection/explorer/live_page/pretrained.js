@@ -238,6 +238,7 @@ class PretrainedTokenizer {
   }
   encodePiece(piece) {
     if (!piece) return [];
+    if (this.model.type === "WordLevel") return [this.ids.get(piece) ?? this.unknown].filter((id) => id !== null);
     return this.model.type === "WordPiece" ? this.longestFirst(piece) : this.byMerging(piece);
   }
   // WordPiece: the longest token that the rest of the word begins with

@@ -7,8 +7,10 @@ const [reader, writer] = [data.tokenizers[0], data.tokenizers.at(-1)].map(tokeni
 const END = translates ? data.config.eos_id : null;
 const CONTEXT = Math.min(data.config.max_len, data.most); // more tokens would not be readable
 const UNIT = { word: "word", char: "character" }[writer.kind] ?? "token";
-const MASK = (fills && reader.ids?.get("[MASK]")) ?? null; // its id
-const readsUnknown = translates || reader.kind === "pretrained";
+const CLASSES = data.classes ?? null; // of a classifier, which gives the whole text one of them: their names
+const MASK = (fills && !CLASSES ? reader.ids?.get("[MASK]") : null) ?? null; // its id
+const OUTCOMES = CLASSES ?? writer.vocabulary;
+const readsUnknown = translates || fills || reader.kind === "pretrained";
 const H = data.config.num_heads;
 
 // The kinds of attention. rows, keys: which words they belong to; path(layer): the name of the layer; stack: of its block
@@ -25,6 +27,8 @@ const KINDS = translates
     ].filter((each) => each.layers > 0)
   : [kindOf(fills ? "encoder" : "decoder", "self-attention", L, "target", "target", "blocks", "attention")];
 
+const NEWEST = CLASSES ? 0 : Infinity; // a classifier's first row is [CLS], which it reads
+
 const state = {
   text: data.text,
   pieces: [], // of the text: { piece, id }
@@ -35,7 +39,7 @@ const state = {
   kind: KINDS.at(-1),
   layer: KINDS.at(-1).layers - 1,
   head: 0,
-  place: { source: 0, target: Infinity }, // the chosen row; Infinity: the newest
+  place: { source: 0, target: NEWEST }, // the chosen row
   column: 0, // of the matrix that is open
   step: "weights", // the step of the computation that is open
   show: "value",
@@ -61,7 +65,7 @@ function take(text) {
   if (!same) state.changes = state.changes.filter(({ position, key }) => position === undefined && key === undefined);
   Object.assign(state, { text, pieces, fixed: same ? state.fixed : [] });
   if (!same) Object.assign(state, { target: null, steps: translates ? state.steps : 0 });
-  if (!same) Object.assign(state, { masked: [] }).place.target = Infinity;
+  if (!same) Object.assign(state, { masked: [] }).place.target = NEWEST;
   if (unknown.length && reader.kind === "pretrained") return "The model reads [UNK] for what it does not know.";
   if (unknown.length) return `The model does not know ${unknown.map(quoted).join(", ")} and reads <unk>.`;
   if (pieces.length > CONTEXT) return `${pieces.length} tokens: the model reads the last ${CONTEXT}.`;
@@ -71,6 +75,8 @@ function take(text) {
 const source = () => state.pieces.map(({ id }, t) => (state.masked.includes(t) ? MASK : id));
 const prompt = () => (translates ? [data.config.bos_id] : source().slice(-CONTEXT));
 const tokenOf = (id) => visible(writer.vocabulary[id]);
+const outcomeOf = (id) => (CLASSES ? CLASSES[id] : tokenOf(id)); // what has a score: a class, or else a token
+const scoredRow = (t) => (CLASSES ? 0 : t); // the row of the scores that belongs to a row of the text
 
 // The words of a side: of the source as typed, of the target as read by the decoder.
 function words(side) {
@@ -87,8 +93,7 @@ const following = (run = result) =>
 const place = (side = state.kind.rows) => Math.min(state.place[side], words(side).length - 1);
 const path = () => state.kind.path(state.layer);
 const value = (name) => result.values[name];
-const isHidden = (kind, t, s) =>
-  !fills && kind.keys === "target" && s > t && !state.changes.some(({ type }) => type === "mask");
+const isCausal = (kind) => !fills && kind.keys === "target" && !state.changes.some(({ type }) => type === "mask");
 
 // --- the run ---------------------------------------------------------------------------------------------------------
 
@@ -104,7 +109,7 @@ function expanded(changes) {
 }
 
 function decoding(changes, known, before, src = source(), given = prompt()) {
-  const steps = state.steps ?? Math.min(CONTEXT, 2 * src.length + 10);
+  const steps = state.steps ?? Math.max(known.length, Math.min(CONTEXT, 2 * src.length + 10));
   const options = { known, steps, how: state.how, end: END, longest: CONTEXT, changes: expanded(changes), before };
   return decode(model, src, given, options);
 }
@@ -127,8 +132,9 @@ function runUnchanged() {
 // The values of the changed (or unchanged) model for the text of a run, which is given to it word by word.
 function teacherForced(run, changes) {
   if (JSON.stringify(run.changes) === JSON.stringify(changes)) return run.values;
-  const encoded = model.encode?.(run.src, changes);
-  return model.forward(encoded, run.given, changes);
+  const same = run.changes.length || run.weights !== model.weights ? null : run;
+  const encoded = same && untouched(changes, "decoder") !== null ? run.encoded : model.encode?.(run.src, changes);
+  return model.forward(encoded, run.given, changes, null, same?.values);
 }
 
 let running = 0;
@@ -167,6 +173,7 @@ const TURN = 60; // ms, after which the browser may do something else
 
 // The word that the loss expects after each row: the next one of the text, or the one that is chosen here.
 function targets(run = result) {
+  if (CLASSES) return [state.target?.id ?? best(run, 0)];
   const found = following(run);
   const { target } = state;
   if (target && target.row < found.length) found[target.row] = target.id;
@@ -176,7 +183,7 @@ function targets(run = result) {
   }
   return found;
 }
-const best = (run, t) => ranked(model.writable(run.values["output.out"].row(t)), 1)[0].id;
+const best = (run, t) => ranked(model.writable(run.values["output.out"].row(scoredRow(t))), 1)[0].id;
 
 // { loss, targets, gradients, weights } of the text that is shown, with the changes; computed once for a run
 let lastBackward = {};

@@ -92,12 +92,40 @@ function headSteps() {
   return [first, acted, normStep("norm", "mlm_head.norm", "target", h)];
 }
 
+// The layer of a classifier between the last block and the scores
+function poolSteps() {
+  const [x, p] = [values("X", whole("hidden")), values("P", whole("pooler.out"))];
+  const shared = { label: "Pool", title: "One vector for the whole text", rows: "target", names: ["text"] };
+  if (data.config.pooling === "mean") {
+    const mean = (i, j, all) => `${cellName("P", i, j)} = the mean of column ${j + 1} of X = ${rounded(p.get(all).at(i, j))}`;
+    return [{ ...shared, id: "pool", formula: "p = mean of the rows of X", sign: ["→ mean →"], factors: [x], result: p, cell: mean }];
+  }
+  const [u, b] = [values("U", whole("pooler.linear.out")), model.weights["pooler.linear.b"]];
+  const first = { symbol: "X₁", get: (all) => x.get(all)?.slice(0, 1), gradient: (found) => x.gradient(found)?.slice(0, 1) };
+  const cell = (i, j, all) =>
+    `${cellName("P", i, j)} = tanh(${rounded(u.get(all).at(i, j))}) = ${rounded(p.get(all).at(i, j))}`;
+  return [
+    {
+      ...product("pool", "Pool", "The first row alone goes on: it has seen all others", "U = X₁ W + b", {
+        rows: "target",
+        left: first,
+        right: weight("W", "pooler.linear.w"),
+        result: u,
+        bias: () => b,
+      }),
+      names: shared.names,
+    },
+    { ...shared, id: "pool-act", label: "tanh", formula: "P = tanh(U), number by number", sign: ["→ tanh →"], factors: [u], result: p, cell },
+  ];
+}
+
 const CANDIDATES = 10; // tokens that the last steps show
 
 function outputSteps() {
-  const t = place("target");
+  const t = scoredRow(place("target"));
   const ids = ranked(model.writable(value("output.out").row(t)), CANDIDATES).map(({ id }) => id);
-  const names = ids.map(tokenOf);
+  const names = ids.map(outcomeOf);
+  const whose = CLASSES ? { names: ["text"] } : {};
   const some = (matrix) => rowsOf(matrix.transposed, ids).transposed;
   const tied = model.weights["output.table"];
   const w = tied
@@ -109,7 +137,7 @@ function outputSteps() {
   const first = product(
     "logits",
     "Logits",
-    "A score for every token; here the ten best of the chosen row",
+    CLASSES ? "A score for every class" : "A score for every token; here the ten best of the chosen row",
     `U = X ${w.symbol}${b ? " + b" : ""}`,
     { rows: "target", columns: names, left: x, right: w, result: logits, bias: b && (() => some(b)) },
   );
@@ -123,13 +151,14 @@ function outputSteps() {
     const row = all["output.out"].row(i);
     const most = Math.max(...row);
     const total = row.reduce((sum, s) => sum + Math.exp(s - most), 0);
-    return `${cellName("P", i, j)} = e^${rounded(row[ids[j]])} / Σ e^U over ${row.length} tokens = ${rounded(Math.exp(row[ids[j]] - most))} / ${rounded(total)} (both divided by e^${rounded(most)}) = ${percent(p.get(all).at(i, j))}`;
+    return `${cellName("P", i, j)} = e^${rounded(row[ids[j]])} / Σ e^U over ${row.length} ${CLASSES ? "classes" : "tokens"} = ${rounded(Math.exp(row[ids[j]] - most))} / ${rounded(total)} (both divided by e^${rounded(most)}) = ${percent(p.get(all).at(i, j))}`;
   };
   const second = {
     id: "probabilities",
     label: "Softmax",
-    title: fills ? `The ${UNIT} at this position` : `The next ${UNIT}`,
+    title: CLASSES ? "The class of the text" : fills ? `The ${UNIT} at this position` : `The next ${UNIT}`,
     formula: "p = softmax(u)",
+    ...whose,
     sign: ["→ softmax →"],
     rows: "target",
     columns: names,
@@ -142,7 +171,7 @@ function outputSteps() {
     id: "loss",
     label: "Loss",
     title: "The loss, its gradient, and one step of SGD",
-    formula: "L = −ln p(target), the mean of the rows",
+    formula: CLASSES ? "L = −ln p(target)" : "L = −ln p(target), the mean of the rows",
     sign: [],
     rows: "target",
     factors: [],
@@ -151,12 +180,12 @@ function outputSteps() {
   const lens = {
     id: "lens",
     label: "Lens",
-    title: "The logit lens: the next token, layer by layer",
-    formula: "softmax(LayerNorm(x) W) of every earlier state x",
+    title: `The logit lens: the ${CLASSES ? "class" : "next token"}, layer by layer`,
+    formula: `softmax(${CLASSES ? "pool" : "LayerNorm"}(x) W) of every earlier state x`,
     sign: [],
     rows: "target",
     factors: [],
     panel: "lens",
   };
-  return [first, second, loss, lens];
+  return [{ ...first, ...whose }, second, loss, lens];
 }

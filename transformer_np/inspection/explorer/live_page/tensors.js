@@ -26,6 +26,23 @@ class Matrix {
   }
 }
 
+// The first `start` rows of a matrix, and others below. A matrix whose end is also that of what its memory holds grows in
+// place: nothing is copied, and the shorter matrix still is what it was.
+function extended(matrix, start, rows) {
+  const { columns } = matrix;
+  const [from, length] = [start * columns, (start + rows.rows) * columns];
+  let { room } = matrix; // { numbers, used }
+  if (room?.used !== from || room.numbers.length < length) {
+    const old = matrix.data.subarray(0, from);
+    room = { numbers: new Float64Array(2 * length), used: from };
+    room.numbers.set(old);
+  }
+  room.numbers.set(rows.data, from);
+  room.used = length;
+  const all = new Matrix(start + rows.rows, columns, room.numbers.subarray(0, length));
+  return Object.assign(all, { room });
+}
+
 // --- linear ----------------------------------------------------------------------------------------------------------
 
 // y = x W + b: x (T, D), w (D, F), b (1, F) or undefined  ->  (T, F). Four rows of W and two of x at a time: each number

@@ -82,18 +82,21 @@ const RULES = {
 
 class VocabularyTokenizer {
   unknown = UNK;
-  constructor({ kind, vocabulary, lowercase }) {
-    Object.assign(this, { kind, vocabulary, lowercase });
+  // before, after: the ids around every text, of a model that reads [CLS] and [SEP]
+  constructor({ kind, vocabulary, lowercase, before = [], after = [] }) {
+    Object.assign(this, { kind, vocabulary, lowercase, before, after });
     Object.assign(this, RULES[kind]);
     this.ids = new Map(vocabulary.map((token, id) => [token, id]));
     this.plainIds = new Map(vocabulary.map((token, id) => [this.plain(token), id]).reverse()); // the first one counts
   }
   // The pieces of a text as typed, with their ids; a piece that is not in the vocabulary has the id UNK.
   encode(text) {
-    return this.cut(text.normalize("NFC")).map((piece) => {
+    const pieces = this.cut(text.normalize("NFC")).map((piece) => {
       const key = this.lowercase ? piece.toLowerCase() : piece;
       return { piece: this.plain(piece), id: this.ids.get(key) ?? this.plainIds.get(this.plain(key)) ?? UNK };
     });
+    const special = (ids) => ids.map((id) => ({ piece: this.vocabulary[id], id }));
+    return pieces.length ? [...special(this.before), ...pieces, ...special(this.after)] : [];
   }
   decode(ids) {
     return this.join(ids.filter((id) => ![PAD, BOS, EOS].includes(id)).map((id) => this.vocabulary[id]));

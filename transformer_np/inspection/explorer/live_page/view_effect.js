@@ -6,7 +6,7 @@ const BARS = 7;
 // p of the next token at the chosen row, now and with the unchanged model for the same beginning.
 function drawEffect() {
   if (!model.speaks) return drawSimilar();
-  const t = place("target");
+  const t = scoredRow(place("target"));
   const [now, before] = [result.values, teacherForced(result, [])].map((values) =>
     distribution(model.writable(values["output.out"].row(t)), state.how),
   );
@@ -16,16 +16,18 @@ function drawEffect() {
       [...ranked(now, BARS), ...(changed ? ranked(before, 3) : [])].filter(({ p }) => p > 0).map(({ id }) => id),
     ),
   ].slice(0, BARS + 1);
-  const taken = following()[t] ?? (fills ? result.given[t] : null);
+  const taken = CLASSES ? targets()[0] : (following()[t] ?? (fills ? result.given[t] : null));
   const beginning = result.given.slice(0, t + 1).map(tokenOf);
   const shown = writer.kind === "word" ? beginning.slice(-4).join(" ") : beginning.slice(-18).join("");
-  const asked = fills
+  const asked = CLASSES
+    ? ["The class of this text"]
+    : fills
     ? ["The guess at ", isolated(quoted(tokenOf(result.given[t])))]
     : [`The ${UNIT} after `, isolated(quoted(shown))];
   byId("bars-title").replaceChildren(...asked);
   const step = fills ? -1 : t - firstRow();
   const bars = ids.map((id, i) => {
-    const name = tokenOf(id);
+    const name = outcomeOf(id);
     const chosen = id === taken;
     const difference = changed ? now[id] - before[id] : 0;
     const amount = element("span", { class: "amount" }, percent(now[id]));
@@ -33,12 +35,12 @@ function drawEffect() {
     const bar = choice(
       `bar ${i}`,
       { here: i === 0, pressed: chosen, name: "next" },
-      () => takeInstead(step, id),
+      () => (CLASSES ? aim(id) : takeInstead(step, id)),
       isolated(name),
       " ",
       amount,
     );
-    bar.disabled = step < 0;
+    bar.disabled = step < 0 && !CLASSES;
     if (changed) bar.title = `before the changes: ${percent(before[id])}`;
     tint(bar, now[id], 1, false);
     if (changed) bar.style.setProperty("--before", `${100 * before[id]}%`);
@@ -51,7 +53,11 @@ function drawEffect() {
       ? ""
       : "The model sees this one: mask it."
     : "This one is in your text.";
-  byId("bars-note").textContent = step < 0 ? isText : "Choose one to go on with it.";
+  byId("bars-note").textContent = CLASSES
+    ? "Choose one as the target of the loss."
+    : step < 0
+      ? isText
+      : "Choose one to go on with it.";
   drawNumbers(t, now, before);
 }
 const points = (difference) =>
@@ -68,15 +74,17 @@ function drawNumbers(t, now, before) {
   const id =
     state.target?.row === t
       ? state.target.id
-      : (following(unchanged)[Math.min(t, unchanged.given.length - 1)] ?? ranked(before, 1)[0].id);
+      : CLASSES
+        ? targets(unchanged)[0]
+        : (following(unchanged)[Math.min(t, unchanged.given.length - 1)] ?? ranked(before, 1)[0].id);
   const line = (name, a, b, write) => [
     element("dt", {}, name),
     element("dd", {}, `${write(a)} → ${write(b)} `, element("strong", {}, `(${signed(b - a, write)})`)),
   ];
   byId("effect").replaceChildren(
-    ...line(`p of ${quoted(tokenOf(id))}`, before[id], now[id], percent),
+    ...line(`p of ${quoted(outcomeOf(id))}`, before[id], now[id], percent),
     ...line("loss of the text before the changes", found.before, found.after, precise3),
-    element("dt", {}, "the text"),
+    element("dt", {}, CLASSES ? "the class" : "the text"),
     element("dd", {}, same ? "stays the same" : isolated(`was: ${output(unchanged)}`)),
   );
 }
@@ -116,7 +124,7 @@ function rank() {
   };
   byId("ranking").replaceChildren(element("li", { class: "quiet" }, "Measuring every head …"));
   document.documentElement.dataset.ranked = "";
-  setTimeout(next, 250);
+  setTimeout(next, 500); // whoever types is not held up
 }
 
 const LONG = 6000; // ms

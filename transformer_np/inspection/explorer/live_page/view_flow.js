@@ -13,14 +13,18 @@ function drawFlow() {
   const { row: openRow, step: found } = openStep(rows);
   const open = state.worked ?? found;
   const key = byId("flow").contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
-  const lines = rows.map((row) => {
-    const steps = row.steps.map((step) => stepButton(row, step, step === open));
-    const title = element("span", { class: "flow-title" }, row.title);
-    return element("div", { class: "flow-row", role: "group", "aria-label": row.title }, title, ...steps);
-  });
+  const steps = rows.map((row) => row.steps.map((step) => stepButton(row, step, step === open)));
   const here = rows.indexOf(openRow) + 1;
-  byId("flow-below").replaceChildren(...lines.slice(0, here));
-  byId("flow-above").replaceChildren(...lines.slice(here));
+  const plan = JSON.stringify([here, steps.map((some) => some.map((button) => button.dataset.key))]);
+  if (byId("flow").dataset.plan !== plan) {
+    const lines = rows.map(({ title }, i) => {
+      const name = element("span", { class: "flow-title" }, title);
+      return element("div", { class: "flow-row", role: "group", "aria-label": title }, name, ...steps[i]);
+    });
+    byId("flow-below").replaceChildren(...lines.slice(0, here));
+    byId("flow-above").replaceChildren(...lines.slice(here));
+    byId("flow").dataset.plan = plan;
+  }
   drawStep(openRow, open);
   if (byId("step").dataset.open !== open.id) byId("step").scrollIntoView({ block: "nearest" });
   byId("step").dataset.open = open.id;
@@ -31,26 +35,22 @@ function drawFlow() {
 }
 
 function stepButton(row, step, isOpen) {
-  const parts = [element("span", {}, step.label)];
+  const key = `${row.kind?.name ?? row.title} ${step.id}`;
   const matrix = step.result?.get(result.values);
+  const canvas = canvasOf(`step ${key}`, { class: "glance" });
   if (matrix) {
-    const canvas = canvasOf(`${row.kind?.name ?? row.title} ${step.id}`, { class: "glance" });
-    const few = matrix.columns > 32 ? columnsOf(matrix, 0, 32) : matrix;
     const isWeight = step.result.symbol === "A" || step.weights;
-    paint(canvas, few, { signed: !isWeight, largest: isWeight ? 1 : largestOf(few.data.filter(Number.isFinite)) });
-    parts.push(canvas);
+    const some = { rows: Math.min(12, matrix.rows), columns: Math.min(32, matrix.columns) };
+    const shown = matrix.data.subarray((matrix.rows - some.rows) * matrix.columns);
+    paint(canvas, matrix, { signed: !isWeight, largest: isWeight ? 1 : largestOf(shown), ...some });
   }
-  const button = choice(
-    `${row.kind?.name ?? row.title} ${step.id}`,
-    { here: isOpen, name: "step" },
-    () => openAt(row, step),
-    ...parts,
-  );
-  button.setAttribute("aria-expanded", String(isOpen));
+  const parts = () => [element("span", {}, step.label), ...(matrix ? [canvas] : [])];
+  const button = sameButton(key, "step", () => openAt(row, step), parts);
   button.setAttribute("aria-controls", "step");
-  button.title = step.title;
-  if (isOpen) button.classList.add("open");
-  if (step.changed ?? stepIsChanged(row, step)) button.classList.add("changed");
+  update(button, { ariaExpanded: String(isOpen), title: step.title, tabIndex: isOpen ? 0 : -1 });
+  update(button.firstChild, { textContent: step.label });
+  button.classList.toggle("open", isOpen);
+  button.classList.toggle("changed", stepIsChanged(row, step));
   return button;
 }
 
@@ -142,15 +142,22 @@ function shownMatrix(part) {
 function drawEquation(step) {
   const { factors, result: y, sign } = step;
   const side = step.rows;
-  const rows = step.words ?? words(side);
+  const rows = step.names ?? step.words ?? words(side);
   const shape = y.get(result.values);
   const row = Math.min(state.place[side], shape.rows - 1);
   state.column = Math.min(state.column, shape.columns - 1);
   const column = state.column;
   const keys =
     step.columns === "keys" ? words(state.kind.keys) : Array.isArray(step.columns) ? step.columns : undefined;
-  const width = byId("panel-matrices").clientWidth || 900;
-  const most = Math.floor((width - 100) / (factors.length + 1)) - (factors.length ? 75 : 100);
+  const { width, unit } = screen;
+  const room = width - 100 - 75 * (factors.length + 1); // without words and signs
+  const needed = ({ columns }) => (columns <= WIDE ? 34 * unit * columns : 150);
+  const sizes = factors.map((part) => part.get(result.values)).filter(Boolean);
+  const narrow = width < 500; // one matrix below the other
+  byId("equation").classList.toggle("narrow", narrow);
+  const tight = !narrow && [...sizes, shape].reduce((sum, each) => sum + needed(each), 0) > room + 75; // result first
+  const share = narrow ? width - 90 : Math.floor((width - 100) / (factors.length + 1)) - (factors.length ? 75 : 100);
+  const rest = Math.max(75, Math.floor((room - needed(shape)) / factors.length));
   const parts = [];
   const isProduct = sign[0] === "·" || sign[0] === "softmax";
   [...factors, y].forEach((part, i) => {
@@ -159,7 +166,7 @@ function drawEquation(step) {
     if (!matrix) return;
     const isRight = isProduct && i === 1 && !isResult;
     const names = {
-      rows: isRight ? undefined : rows,
+      rows: isRight ? undefined : matrix.rows === rows.length ? rows : words(side),
       columns: isResult || part.symbol === "S" || part.symbol === "A" ? keys : undefined,
     };
     if (part.symbol === "A" && !isResult) names.columns = step.words ?? words(state.kind.keys);
@@ -193,7 +200,8 @@ function drawEquation(step) {
         pick: isResult ? (i, j) => select({ [side]: i, column: j }) : undefined,
         hidden: score ? (i, j) => score.at(i, j) === -Infinity : undefined,
         signed: !isWeight,
-        most,
+        most: tight && !isResult ? Math.min(share, rest) : share,
+        wide: tight && !isResult ? 0 : WIDE,
         all: state.numbers,
       }),
     );

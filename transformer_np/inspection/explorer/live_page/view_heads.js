@@ -17,7 +17,7 @@ function thumbnail(kind, layer, head) {
     {
       pressed: state.kind === kind && state.layer === layer && state.head === head,
       itself: kind.rows === kind.keys,
-      hidden: (t, s) => isHidden(kind, t, s),
+      causal: isCausal(kind),
       condition: off ? "off" : changed ? "changed" : "",
     },
     () => {

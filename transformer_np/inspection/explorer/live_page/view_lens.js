@@ -4,17 +4,16 @@ function drawLens() {
   const t = place("target");
   const labels = stages("target");
   const all = labels.filter(({ name, added }) => !added && name !== `${model.finalNorm}.out`); // the lens has it anyway
-  const logits = model.writable(value("output.out").row(t));
-  const final = following()[t] ?? ranked(logits, 1)[0].id;
+  const logits = model.writable(value("output.out").row(scoredRow(t)));
+  const final = CLASSES ? targets()[0] : (following()[t] ?? ranked(logits, 1)[0].id);
   byId("lens-text").replaceChildren(
-    "Row ",
-    isolated(words("target")[t]),
-    ": the output projection reads every state of the decoder, not only the last. The last column is p of ",
-    isolated(quoted(tokenOf(final))),
+    ...(CLASSES ? ["The classifier"] : ["Row ", isolated(words("target")[t]), ": the output projection"]),
+    " reads every state of the stack, not only the last. The last column is p of ",
+    isolated(quoted(outcomeOf(final))),
     ".",
   );
   const rows = all.slice(1).map(({ name }) => {
-    const state = new Matrix(1, data.config.d_model, value(name).row(t));
+    const state = CLASSES ? value(name) : value(name).slice(t, t + 1);
     const probabilities = softmax(model.writable(model.lens(state).data));
     const i = labels.findIndex((stage) => stage.name === name);
     const label = labels[i - 1]?.added ? labels[i - 1].label.slice(2) : labels[i].label;
@@ -22,7 +21,7 @@ function drawLens() {
       const cell = element(
         "td",
         { class: id === final ? "hit" : "" },
-        isolated(tokenOf(id)),
+        isolated(outcomeOf(id)),
         " ",
         element("small", {}, percent(p)),
       );
@@ -32,5 +31,5 @@ function drawLens() {
     tint(bar, probabilities[final], 1, false);
     return tableRow("td", heading(label), ...best, bar);
   });
-  fill(byId("lens-table"), ["after", "1st", "2nd", "3rd", "p"], rows.reverse());
+  fill(byId("lens-table"), ["after", ...["1st", "2nd", "3rd"].slice(0, OUTCOMES.length), "p"], rows.reverse());
 }

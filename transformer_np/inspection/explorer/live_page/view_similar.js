@@ -1,11 +1,5 @@
 // A model without words to guess makes a vector of a text: how similar the vectors of other texts are.
 
-// The mean over the tokens (Reimers & Gurevych 2019)
-function textVector({ hidden }) {
-  const mean = new Float64Array(hidden.columns);
-  for (let t = 0; t < hidden.rows; t++) addScaled(mean, hidden.row(t), 1 / hidden.rows);
-  return mean;
-}
 const cosine = (a, b) => dot(a, b) / (length(a) * length(b));
 
 // The vectors of the other texts, by the unchanged model; one text after another, while nothing else is asked for

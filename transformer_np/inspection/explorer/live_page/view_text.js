@@ -24,20 +24,23 @@ function drawText() {
 // The tokens that a side reads, each a row of the matrices. The chosen one is in sight.
 function drawTokens(id, side, names, at, idOf) {
   const first = side === "target" ? firstRow() : Infinity;
+  const list = byId(id);
+  for (const extra of [...list.children].slice(names.length)) extra.remove();
+  list.querySelector(".end")?.remove();
   const chips = names.map((name, i) => {
-    const classes = ["chip", i > first ? "own" : "", idOf(i) === reader.unknown ? "unknown" : ""]
-      .filter(Boolean)
-      .join(" ");
-    const made = choice(
-      `${side} ${i}`,
-      { here: i === at, pressed: i === at, name: classes },
-      () => select({ [side]: i }),
-      isolated(name),
-    );
-    made.title = idOf(i) === reader.unknown ? "not in the vocabulary: <unk>" : `row ${i + 1}, id ${idOf(i)}`;
+    const made =
+      list.children[i] ?? // one that is there already does the same
+      list.appendChild(choice(`${side} ${i}`, {}, () => select({ [side]: i }), isolated("")));
+    const unknown = idOf(i) === reader.unknown;
+    update(made, {
+      className: `chip${i > first ? " own" : ""}${unknown ? " unknown" : ""}`,
+      title: unknown ? "not in the vocabulary: <unk>" : `row ${i + 1}, id ${idOf(i)}`,
+      tabIndex: i === at ? 0 : -1,
+      ariaPressed: String(i === at),
+    });
+    update(made.firstChild, { textContent: name });
     return made;
   });
-  redraw(byId(id), ...chips);
   const show = () =>
     chips[at]?.isConnected &&
     byId(id).scrollTo({
@@ -46,9 +49,10 @@ function drawTokens(id, side, names, at, idOf) {
   requestAnimationFrame(show); // to ask for a place now would make the browser lay out the page twice
 }
 
-// The text with the best guess for every masked token.
+// The text with the best guess for every masked token; of a classifier the best class.
 function guessed(run) {
   if (!model.speaks) return "This model has no layer that guesses words: it makes a vector of the text.";
+  if (CLASSES) return CLASSES[best(run, 0)];
   const ids = run.given.map((id, t) => (id === MASK ? best(run, t) : id));
   return run.given.includes(MASK) ? writer.decode(ids) : "Mask a token, and the model guesses it.";
 }

@@ -5,17 +5,16 @@ const training = { rate: null, trained: null, taken: [] }; // trained: the weigh
 
 function drawTraining() {
   const { loss, targets: wanted, weights, gradients: found } = gradients();
-  const t = place("target");
+  const t = scoredRow(place("target"));
   const id = wanted[t];
   const p = id === null ? null : softmax(value("output.out").row(t))[id];
   byId("loss-text").replaceChildren(
-    "Target after ",
-    isolated(quoted(words("target")[t])),
+    ...(CLASSES ? ["Target"] : ["Target after ", isolated(quoted(words("target")[t]))]),
     id === null
       ? ": none. "
-      : [": ", quoted(tokenOf(id)), `, p = ${percent(p)}, −ln p = ${precise3(-Math.log(p))}. `].join(""),
+      : [": ", quoted(outcomeOf(id)), `, p = ${percent(p)}, −ln p = ${precise3(-Math.log(p))}. `].join(""),
     element("strong", {}, `L = ${precise3(loss)}`),
-    `, the mean over ${wanted.filter((each) => each !== null).length} rows.`,
+    CLASSES ? "." : `, the mean over ${wanted.filter((each) => each !== null).length} rows.`,
   );
   const square = Object.values(weights).reduce((sum, { data }) => sum + dot(data, data), 0);
   const fall = (rate) => rate * square; // to first order: L(w − η g) ≈ L − η ‖g‖²
@@ -107,11 +106,17 @@ function listenToTraining() {
   });
   byId("target").addEventListener("change", () => {
     const typed = byId("target").value;
-    const id = writer.vocabulary.findIndex((word) => word === typed || visible(word) === typed);
-    byId("target-note").textContent = id < 0 && typed ? `${quoted(typed)} is no token of the model.` : "";
-    state.target = id < 0 ? null : { row: place("target"), id };
-    training.rate = null;
-    draw();
-    rank();
+    const id = OUTCOMES.findIndex((word) => word === typed || visible(word) === typed);
+    const what = CLASSES ? "class" : "token";
+    byId("target-note").textContent = id < 0 && typed ? `${quoted(typed)} is no ${what} of the model.` : "";
+    aim(id);
   });
+}
+
+// Make a token or class the target of the chosen row; −1: the next one of the text again
+function aim(id) {
+  state.target = id < 0 ? null : { row: scoredRow(place("target")), id };
+  training.rate = null;
+  draw();
+  rank();
 }
