@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import inspect
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ class Session:
 
     def __init__(self, *lines):
         self.names, self.lines = {}, []
+        self.keywords = False  # whether calls name their arguments
         for line in lines:
             self.type(line)
 
@@ -37,12 +39,18 @@ class Session:
             value = eval(line, self.names)
         self.lines += said.getvalue().splitlines() if value is None else [repr(value)]
 
+    def call(self, function, arguments, **spoiled):
+        """A call with these arguments, all of them names."""
+        values = {name: spoiled.get(name, name) for name in arguments}
+        given = (f"{name}={value}" if self.keywords else value for name, value in values.items())
+        return f"{function}({', '.join(given)})"
+
     def refused(self, function, arguments):
         """A call with one wrong argument, and its error; one of each kind of error."""
         found = {}
         for name in reversed(arguments):
             for wrong in _wrong(name, self.names[name]):
-                call = f"{function}({', '.join(wrong if name == other else other for other in arguments)})"
+                call = self.call(function, arguments, **{name: wrong})
                 try:
                     eval(call, self.names)
                 except (ValueError, TypeError) as error:
@@ -55,9 +63,9 @@ def _wrong(name, value):
     """An argument, spoiled."""
     if isinstance(value, np.ndarray):
         return [f"{name}[..., :-1]", f"{name}.astype(int)"] if value.dtype.kind == "f" else [f"{name} + 0.5"]
-    if isinstance(value, list | str):
+    if isinstance(value, list | str | dict):
         return [repr(type(value)())]
-    return ["-1"] if isinstance(value, int | float) else []
+    return ["-1"] if isinstance(value, int | float) else ["None"]
 
 
 def of_function(name):
@@ -85,12 +93,14 @@ def of_function(name):
 
 def _finished(session, result, function, arguments, *refusing):
     """The lines with the call, the shapes of its results, and refused calls of it or of another."""
-    session.type(f"{result} = {function}({', '.join(arguments)})")
+    session.type(f"{result} = {session.call(function, arguments)}")
     value = session.names[result]
     if value is None or (isinstance(value, list | tuple) and len(repr(value)) < 80 and "array" not in repr(value)):
         session.type(f"print({result})")
     elif isinstance(value, list):
         session.type(f"len({result})")
+    elif not isinstance(value, tuple | np.ndarray | int | float):
+        session.type(result if len(repr(value)) < 80 and " at 0x" not in repr(value) else f"type({result}).__name__")
     else:
         session.type(f"[np.shape(part) for part in {result}]" if isinstance(value, tuple) else f"np.shape({result})")
     session.refused(*(refusing or (function, arguments)))
@@ -148,6 +158,16 @@ def of_layer(name):
 
 _MODEL = "models.Transformer(models.TransformerConfig(9, 9, 8, 2, 1, 1, 16))"
 _GPT = "models.GPT(models.GPTConfig(9, max_len=8, d_model=8, num_heads=2, num_layers=1))"
+_FORWARD = {"model": _MODEL, "logits": "model(np.array([[4, 5, 6]]), np.array([[1, 4]]))"}
+_BACKWARD = {**_FORWARD, "nothing": "model.backward(np.ones_like(logits))"}
+_HEADS = {"weights": "np.full((2, 3, 3), 1 / 3)", "queries": "['a', 'b', 'c']", "keys": "['a', 'b', 'c']"}
+_LAYER = {"layer": "layers.MultiHeadAttention(8, 2)", "y": "layer(np.ones((1, 3, 8), np.float32))"}
+_IMPORTED = {  # by the sources below
+    "transformer_np": ("data", "functional", "inspection", "layers", "masks", "models", "plots"),
+    "transformer_np.grading": ("report",),
+    "transformer_np.tasks": ("copying", "translation"),
+    "transformer_np.training": ("History",),
+}
 _LOGITS, _SRC, _TGT = "rng.normal(size=(2, 9))", "np.array([[4, 5, 6]])", "np.array([[1, 4]])"
 CALLS = {  # {module: {function: {argument: its source}}}
     "masks": {
@@ -183,18 +203,76 @@ CALLS = {  # {module: {function: {argument: its source}}}
         "cosine_schedule": {"step": "10", "max_lr": "0.002", "min_lr": "0.0", "warmup": "5", "total": "100"},
         "clip_grad_norm": {"parameters": f"{_GPT}.parameters()", "max_norm": "1.0"},
     },
+    "plots": {
+        "Product": {"title": "'a copy'", "terms": "[('A', np.eye(2)), '=', ('B', np.eye(2))]"},
+        "architecture": {"model": _MODEL},
+        "attention": _HEADS,
+        "attention_maps": {**_FORWARD, "kind": "'cross'"},
+        "attention_products": {**_LAYER, "words": "['a', 'b', 'c']"},
+        "class_results": {"results": "[report.ClassResult('softmax', {'right': 3, 'wrong': 1}, {'no maximum': 1})]"},
+        "copy_curves": {"curves": "copying.CopyCurves([10, 20], {'GPT': [0.1, 0.2]}, 0.125, 2, 4)"},
+        "decoding_steps": {"steps": "[[('house', -0.2), ('home', -1.9)], [('<eos>', -0.1)]]"},
+        "gradient_distance": {"norms": "{'attention': [1.0, 0.9, 0.8], 'RNN': [1.0, 0.5, 0.25]}"},
+        "gradient_flow": _BACKWARD,
+        "gradient_norms": _BACKWARD,
+        "head_ablation": {"table": "inspection.HeadAblation(2.0, {'encoder.0': np.array([2.1, 2.0])})"},
+        "head_view": _HEADS,
+        "layer_norm_products": {"layer": "layers.LayerNorm(4)", "x": "rng.normal(size=(2, 4)).astype('float32')"},
+        "likeliest": {"logits": _LOGITS, "count": "3"},
+        "logit_lens": {"logits": "rng.normal(size=(3, 2, 9))", "read": "['a', 'b']"},
+        "loss_curves": {"losses": "{'seed 0': [3.0, 2.0], 'seed 1': [3.1, 1.9]}"},
+        "mask": {"mask": "masks.causal_mask(4)"},
+        "matrices": {"products": "[plots.Product('a product', [('A', np.eye(2)), '·', ('B', np.ones((2, 2)))])]"},
+        "model_view": {"weights": "np.full((2, 2, 3, 3), 1 / 3)"},
+        "positional_encoding": {"length": "8", "d_model": "16"},
+        "principal_components": {"vectors": "rng.normal(size=(9, 4))", "count": "2"},
+        "progress": {"chapters": "{'attention': (3, 1, 6), 'training': (0, 0, 5)}"},
+        "relative_bias": {"model": "models.T5(models.T5Config(9, 8, 2, 4, 1, 1, 16))", "longest": "16"},
+        "sampling": {"logits": "rng.normal(size=9)"},
+        "softmax_saturation": {"scores": "[1.0, 0.5, -1.0]", "d_k": "64"},
+        "training_curve": {"history": "History([3.0, 2.5, 2.2], [0.1, 0.2, 0.1], [(3, 2.4)])"},
+        "translator_attention": {
+            "words": "data.WordTokenizer.train(['a b c'], min_count=1)",
+            "model": "models.Transformer(models.TransformerConfig(len(words), len(words), 8, 2, 1, 1, 16))",
+            "translator": "translation.Translator(model, words, words)",
+            "sentence": "'b a'",
+        },
+        "wavelengths": {"length": "50", "d_model": "16"},
+        "word_map": {"words": "['one', 'two', 'three', 'red']", "vectors": "rng.normal(size=(4, 8))"},
+    },
+    "homework": {
+        "find": {"name": "'softmax'"},
+        "check": {"name": "'softmax'", "answer": "functional.softmax", "quiet": "True"},
+        "using": {"answers": "{'softmax': functional.softmax}"},
+    },
+    "tasks.classify": {"ClassifyOptions": {"data": "'reviews.tsv'", "dropout": "0.2"}},
+    "tasks.copying": {"copy_experiment": {"steps": "2", "every": "1"}},
+    "tasks.mlm": {"MLMOptions": {"text": "'texts.txt'", "steps": "100"}},
+    "tasks.t5": {"T5Options": {"tasks": "'sentiment,date'", "steps": "100"}},
+    "tasks.text": {"GPTOptions": {"text": "'texts.txt'", "block_size": "32"}},
+    "tasks.translation": {"TranslationOptions": {"pairs": "'pairs.tsv'", "tokens": "'char'", "steps": "100"}},
+    "tasks.word2vec": {"Word2VecOptions": {"text": "'texts.txt'", "window": "5"}},
+    "tasks.xl": {"XLOptions": {"text": "'texts.txt'", "mem_len": "32"}},
 }
 
 
 def of_call(module, name):
     """The lines of the example of a function in CALLS."""
-    start = f"from transformer_np import {module}, models" if module != "masks" else "from transformer_np import masks"
     given = CALLS[module][name]
-    random = any("rng." in source for source in given.values())
-    session = Session(START[0], start, *([START[1]] if random else []))
+    within, sources = "." in module, " ".join(given.values())
+    needed = {f"transformer_np.{module}": {name}} if within else {"transformer_np": {module}}
+    for parent, others in _IMPORTED.items():
+        if used := {other for other in others if re.search(rf"\b{other}[.(]", sources)}:
+            needed[parent] = needed.get(parent, set()) | used
+    start = [f"from {parent} import {', '.join(sorted(names))}" for parent, names in needed.items()]
+    random = "rng." in sources
+    session = Session(START[0], *start, *START[1 : 1 + random])
     for argument, source in given.items():
         session.type(f"{argument} = {source}")
-    return _finished(session, "result", f"{module}.{name}", list(given))
+    accepted = list(inspect.signature(getattr(importlib.import_module(f"transformer_np.{module}"), name)).parameters)
+    arguments = [argument for argument in given if argument in accepted]
+    session.keywords = arguments != accepted[: len(arguments)]
+    return _finished(session, "result", name if within else f"{module}.{name}", arguments)
 
 
 def of(thing):

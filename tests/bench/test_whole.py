@@ -16,7 +16,7 @@ from transformer_np.bench.whole import Command, WholeOutcome
 from transformer_np.bench.work import CommandProducts
 from transformer_np.data.tokenizers import BOS, EOS, PAD, UNK
 from transformer_np.tasks import mlm
-from transformer_np.tasks.classify import OWN_DATA, ClassifyOptions
+from transformer_np.tasks.classify import OWN_DATA, WARM_TEXTS, ClassifyOptions
 from transformer_np.tasks.task import SAVE_SECONDS, VALIDATION_SHARE
 from transformer_np.tasks.text import VALIDATION_TOKENS, GPTOptions
 from transformer_np.tasks.translation import TranslationOptions
@@ -109,7 +109,7 @@ def constants(file):
 
 
 def test_the_script_has_the_settings_of_the_commands():
-    o, t = GPTOptions(), TranslationOptions()
+    o, t = GPTOptions(), TranslationOptions(pairs="pairs.tsv")
     c = ClassifyOptions(**{**mlm.SIZES, **OWN_DATA})
     assert o.tokens == "char" and o.head == "tied" and o.bias == "no" and o.dropout == 0 and o.d_ff is None
     assert constants(SCRIPT) == {
@@ -118,10 +118,10 @@ def test_the_script_has_the_settings_of_the_commands():
         "WEIGHT_DECAY": o.weight_decay, "CLIP": o.clip, "VALIDATION_ROWS": VALIDATION_TOKENS // o.block_size,
         "VALIDATION_SHARE": VALIDATION_SHARE, "SAVE_SECONDS": SAVE_SECONDS,
         "TRANSLATOR": sizes(t),
-        "TRANSLATE": {"batch": t.batch_size, "warmup": t.warmup, "smoothing": t.label_smoothing},
+        "TRANSLATE": {"batch": t.batch_size, "lr": t.lr, "warmup": t.warmup, "smoothing": t.label_smoothing},
         "CLASSIFIER": sizes(c),
         "CLASSIFY": {
-            "batch": c.batch_size, "lr": c.lr, "warmup": c.warmup, "smoothing": c.label_smoothing,
+            "batch": c.batch_size, "lr": c.lr, "warmup": WARM_TEXTS // c.batch_size, "smoothing": c.label_smoothing,
             "weight_decay": c.weight_decay,
         },
         "PAD": PAD, "BOS": BOS, "EOS": EOS, "UNK": UNK,

@@ -526,7 +526,10 @@ def test_every_step_of_a_gpt(gpt_page, gpt):
     assert gpt_page.words_of("#lens-table tbody td bdi")[0] == gpt_page.words_of("#bars bdi")[0]
 
 
-@pytest.mark.parametrize("choices", [{"norm_first": True, "tie_embeddings": True}, {"num_encoder_layers": 0}])
+@pytest.mark.parametrize(
+    "choices",
+    [{"norm_first": True, "tie_embeddings": True}, pytest.param({"num_encoder_layers": 0}, marks=pytest.mark.release)],
+)
 def test_every_step_of_another_translator(browser, make_translator, tokenizers, tmp_path, choices):
     model = make_translator(**choices)
     for page in opened(browser, explore_live(model, tokenizers, TEXT).save(tmp_path / "page.html"), LivePage):
@@ -543,7 +546,7 @@ def test_every_step_of_another_translator(browser, make_translator, tokenizers, 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("pooling", ["cls", "mean"])
+@pytest.mark.parametrize("pooling", ["cls", pytest.param("mean", marks=pytest.mark.release)])
 def test_a_classifier_has_bars_of_its_classes(browser, random_module, tmp_path, pooling):
     sizes = {"d_model": 12, "num_heads": 3, "num_layers": 2, "max_len": 8, "d_ff": 10, "pooling": pooling}
     model = random_module(Bert(BertConfig(9, **sizes, num_classes=3, mlm_head=False))).eval()

@@ -132,7 +132,7 @@ def trained(tmp_path_factory):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sentences", [6, pytest.param(50, marks=pytest.mark.release)])
+@pytest.mark.parametrize("sentences", [3, pytest.param(50, marks=pytest.mark.release)])
 def test_sentences_of_a_trained_translator(browser, trained, tmp_path, monkeypatch, sentences):
     """One test for the three formats, because the model is trained for it."""
     for weights in ("float32", "float16", "int8"):

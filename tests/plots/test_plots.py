@@ -1,6 +1,7 @@
 """Pictures of every kind: nothing clipped, nothing overlapping, matplotlib left in peace; and their commands."""
 
 import contextlib
+import inspect
 import io
 import re
 import subprocess
@@ -113,6 +114,18 @@ PICTURES = {
     "sampling": lambda: plots.sampling([1.0, 2.0], title="t"),
     "gradient flow": lambda: plots.gradient_flow(after_backward()),
 }
+
+
+@pytest.mark.parametrize(
+    "wrong", [None, 3, 2.5, True, "text", [], {}, [None], np.zeros(3), object()], ids=lambda it: type(it).__name__
+)
+def test_what_cannot_be_drawn_is_named(wrong):
+    for name in plots.__all__:
+        function = getattr(plots, name)
+        needed = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+        if needed and not (name == "sampling" and isinstance(wrong, np.ndarray)):
+            with pytest.raises((TypeError, ValueError), match=" must "):
+                pytest.fail(f"{name} took {function(*[wrong] * len(needed))}")
 
 
 def few_marked(pictures):

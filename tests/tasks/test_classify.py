@@ -4,6 +4,7 @@ import io
 import json
 import re
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from transformer_np.tasks.classify import (
     ClassifyTask,
     _settled,
 )
+from transformer_np.tasks.options import falling_cosine
 from transformer_np.training import Classification
 
 TINY = {"batch_size": 8, "layers": 1, "heads": 2, "d_model": 32, "d_ff": 20, "max_len": 12}
@@ -79,6 +81,14 @@ def test_it_learns_three_labels(learned):
     _, run = learned
     assert run.measured == {"accuracy on unseen sentences": 1.0}
     assert run.validation_loss < 0.1
+
+
+def test_small_batches_have_a_longer_warmup(file, tmp_path):
+    """With the rate of 64 texts per step from step 100 on, most seeds do not learn the built-in sentences."""
+    for given, steps in (({"batch_size": 24}, 266), ({"batch_size": 64}, 100), ({"batch_size": 24, "warmup": 7}, 7)):
+        run = train(file, tmp_path / f"{given}", **given)
+        assert run.options.warmup == steps
+        assert falling_cosine(replace(run.options, steps=600))(steps) == pytest.approx(1e-3)
 
 
 def test_probabilities(learned):

@@ -65,7 +65,9 @@ def test_the_highest_learning_rate(file, tmp_path):
     rates = train(file, tmp_path / "a", steps=8, warmup=4, lr=0.02).trainer.history.learning_rates
     assert max(rates) == rates[3] == pytest.approx(0.02)
     rates = train(file, tmp_path / "b", steps=8, warmup=4).trainer.history.learning_rates
-    assert max(rates) == rates[3] == pytest.approx((16 * 4) ** -0.5)  # the paper's
+    assert max(rates) == rates[3] == pytest.approx(3.6e-3 * (64 / 16) ** 0.5)
+    built_in = TranslationTask().train(TranslationOptions(**TINY, steps=1), tmp_path / "c", progress=False)
+    assert built_in.setup.schedule(30) == pytest.approx((16 * 30) ** -0.5)  # the paper's
 
 
 def test_every_option_arrives(file, tmp_path):
@@ -356,7 +358,7 @@ def test_resume_to_where_it_was_interrupted(file, tmp_path, monkeypatch):
 def test_resume_refuses_other_options_and_other_data(file, tmp_path):
     train(file, tmp_path / "run")
     before = contents(tmp_path / "run")
-    with pytest.raises(ValueError, match=r"started with heads 2, not 4, lr None, not 0\.1; only steps may"):
+    with pytest.raises(ValueError, match=r"started with heads 2, not 4, lr 0\.0072, not 0\.1; only steps may"):
         resume(tmp_path / "run", heads=4, lr=0.1)
     with pytest.raises(ValueError, match="steps must be at least 1"):
         resume(tmp_path / "run", steps=0)

@@ -30,7 +30,7 @@ STD = 0.02 * math.sqrt(768 / D)
 VALIDATION_ROWS, VALIDATION_SHARE, SAVE_SECONDS = 16, 0.04, 60.0
 TRANSLATOR = {"d": 64, "heads": 4, "layers": 2, "d_ff": 256, "dropout": 0.1, "longest": 128}
 CLASSIFIER = {"d": 64, "heads": 4, "layers": 2, "d_ff": 128, "dropout": 0.3, "longest": 128}
-TRANSLATE = {"batch": 64, "warmup": 300, "smoothing": 0.1}
+TRANSLATE = {"batch": 64, "lr": 3.6e-3, "warmup": 300, "smoothing": 0.1}
 CLASSIFY = {"batch": 64, "lr": 1e-3, "warmup": 100, "smoothing": 0.2, "weight_decay": 0.01}
 PAD, BOS, EOS, UNK = 0, 1, 2, 3  # [CLS] and [SEP] are BOS and EOS
 
@@ -243,7 +243,7 @@ def translate(path, steps, every):
     return Work(
         model,
         torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9),
-        lambda step: model.d**-0.5 * min(step**-0.5, step * TRANSLATE["warmup"] ** -1.5),
+        lambda step: TRANSLATE["lr"] * min(step / TRANSLATE["warmup"], (TRANSLATE["warmup"] / step) ** 0.5),
         lambda: loss(next(batches), smoothing=TRANSLATE["smoothing"]),
         lambda sample: mean_loss(validation, loss),
         exact,

@@ -8,7 +8,7 @@ from matplotlib.patches import Rectangle
 
 from .. import functional as F
 from ..decoding import log_softmax, sampling_distribution
-from ..support.checks import as_array, check_at_least
+from ..support.checks import as_array, as_list, check_at_least, short
 from .style import (
     EDGE,
     HATCH,
@@ -146,7 +146,7 @@ def decoding_steps(steps, chosen=None, title=None):
     Raises ValueError for no steps, a step without candidates, a log p that is positive or NaN, or a number of chosen
     tokens that differs from the number of steps.
     """
-    steps = [[(str(token), _log_p(f"steps[{t}]", p)) for token, p in step] for t, step in enumerate(steps)]
+    steps = [_candidates(f"steps[{t}]", step) for t, step in enumerate(as_list("steps", steps, "steps"))]
     if not steps or not all(steps):
         raise ValueError("steps must have a non-empty list of pairs (token, log p) for each time step")
     if chosen is None:
@@ -193,11 +193,15 @@ def decoding_steps(steps, chosen=None, title=None):
 TAKEN = "#f5c48a"  # black text is readable on it, and its hue differs from SEEN
 
 
-def _log_p(name, value):
-    value = float(value)
-    if not value <= 1e-6:  # also for NaN
-        raise ValueError(f"{name} must hold log-probabilities, 0 or below, got {value:.4g}")
-    return min(value, 0.0)
+def _candidates(name, step):
+    """The pairs (token, log p) of a time step."""
+    pairs = as_list(name, step, "pairs (token, log p)")
+    for pair in pairs:
+        if not isinstance(pair, tuple | list) or len(pair) != 2 or not isinstance(pair[1], int | float | np.number):
+            raise TypeError(f"{name} must be pairs (token, log p), got {short(pair)}")
+        if not pair[1] <= 1e-6:  # also for NaN
+            raise ValueError(f"{name} must hold log-probabilities, 0 or below, got {pair[1]:.4g}")
+    return [(str(token), min(float(log_p), 0.0)) for token, log_p in pairs]
 
 
 # --- sampling ---------------------------------------------------------------------------------------------------------

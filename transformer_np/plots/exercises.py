@@ -1,5 +1,8 @@
 """The exercises of the homework: how many are right."""
 
+import numpy as np
+
+from ..support.checks import check_kind
 from .style import SEEN, TRAINING, VALIDATION, Picture, round_ticks, styled
 
 
@@ -13,10 +16,11 @@ def progress(chapters):
     How to read it: the blue part of a bar is right, the orange part was tried but is not right yet, and the pale part
     is not started.
     """
+    check_kind("chapters", chapters, dict)
     if not chapters:
         raise ValueError("chapters must have at least one chapter, got an empty dict")
     for title, numbers in chapters.items():
-        if len(numbers) != 3 or min(numbers) < 0 or numbers[0] + numbers[1] > numbers[2]:
+        if np.shape(numbers) != (3,) or min(numbers) < 0 or numbers[0] + numbers[1] > numbers[2]:
             raise ValueError(f"chapters[{title!r}] must be (right, begun, all), right + begun <= all, got {numbers}")
     right, begun, total = (list(numbers) for numbers in zip(*chapters.values(), strict=True))
     rows = range(len(chapters))

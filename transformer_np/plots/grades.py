@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..support.checks import as_list, check_has
 from .style import LABEL, LINE, RATE, RAW, VALIDATION, Picture, light_grid, round_ticks, styled
 
 STATES = {"right": RATE, "right for the lecture": RAW, "wrong": VALIDATION, "not started": "#e5e5e5"}
@@ -20,9 +21,11 @@ def class_results(results, title=None):
 
     Raises ValueError without results, or for a state that is none of these.
     """
+    results = as_list("results", results, "the results of exercises")
     if not results:
         raise ValueError("results must have at least one exercise, got none")
-    for result in results:
+    for i, result in enumerate(results):
+        check_has(f"results[{i}]", result, "exercise", "states", "mistakes")
         if unknown := set(result.states) - set(STATES):
             raise ValueError(f"the states of {result.exercise} must be {', '.join(STATES)}, got {sorted(unknown)}")
     rows = np.arange(len(results))

@@ -6,6 +6,7 @@ import math
 import numpy as np
 from matplotlib.ticker import LogLocator
 
+from ..support.checks import as_list, check_has, check_kind
 from .style import LAYER_COLOURS, LAYER_MARKERS, Picture, as_numbers, light_grid, round_ticks, styled
 
 
@@ -22,7 +23,8 @@ def complexity_curves(curves):
     be compared, because the fixed sizes differ between layers.
     """
     panels = {}
-    for curve in curves:
+    for i, curve in enumerate(as_list("curves", curves, "the curves of complexity.measure")):
+        check_has(f"curves[{i}]", curve, "name", "quantity", "variable", "sizes", "values", "exponent")
         if curve.variable in ("n", "d"):
             panels.setdefault((curve.quantity, curve.variable), []).append(curve)
     if not panels:
@@ -90,6 +92,7 @@ def gradient_distance(norms):
 
     Raises ValueError for no layer, fewer than two distances, or norms that are not positive.
     """
+    check_kind("norms", norms, dict)
     norms = {name: as_numbers(name, values) for name, values in norms.items()}
     if not norms:
         raise ValueError("norms must have at least one layer")

@@ -7,7 +7,7 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 
-from ..support.checks import as_array
+from ..support.checks import as_array, check_has
 from .sheet import Sheet, rows_and_columns
 from .style import (
     CELL_WITH_VALUE,
@@ -174,6 +174,7 @@ def translator_attention(translator, sentence, kind="cross"):
 
     Raises ValueError for another kind, and for a sentence that the translator cannot read.
     """
+    check_has("translator", translator, "attention", "model")
     source, target = translator.attention(sentence)
     weights = attention_maps(translator.model, kind)[:, 0]  # (L, H, T, S)
     read, chosen = ["<bos>", *target[:-1]], [f"→ {word}" for word in target]  # the decoder's input and output

@@ -4,6 +4,7 @@ import numpy as np
 from matplotlib.colors import CenteredNorm, Normalize
 
 from .. import functional as F
+from ..support.checks import check_has
 from .style import (
     CELL,
     EDGE,
@@ -77,6 +78,7 @@ def head_ablation(table, quantity="loss", title=None):
     measure is larger without the head, blue: smaller; nearly white: it makes no difference, or another head does the
     same. For a loss, a red head is needed; for an accuracy, a blue one.
     """
+    check_has("table", table, "without", "changes")
     names, changes = list(table.without)[::-1], list(table.changes.values())[::-1]
     H = max(map(len, changes))
     values = np.full((len(changes), H), np.nan)

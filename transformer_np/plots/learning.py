@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..support.checks import check_has, check_kind
 from .style import HATCH, RATE, RAW, TRAINING, VALIDATION, Picture, as_numbers, light_grid, round_ticks, styled
 
 
@@ -20,6 +21,7 @@ def training_curve(history, learning_rate=True, unit="nats per token"):
     falling while orange rises: it memorizes the training data. Orange below blue is normal: dropout and label smoothing
     make only training harder.
     """
+    check_has("history", history, "losses", "learning_rates", "validation")
     losses, rates = np.asarray(history.losses, float), np.asarray(history.learning_rates, float)
     validation = np.asarray(history.validation, float)
     if losses.ndim != 1 or not len(losses):
@@ -84,6 +86,7 @@ def loss_curves(losses, unit="nats per token"):
     How to read it: training runs of the same model with the same batches and seed have the same curve, one dashed on
     top of the other. Where two curves diverge, the two runs compute something different.
     """
+    check_kind("losses", losses, dict)
     if not losses:
         raise ValueError("losses must have at least one curve, got an empty dict")
     figure = Picture(figsize=(8, 4), layout="constrained")
@@ -113,6 +116,7 @@ def copy_curves(curves):
     rises to 100 %. A model that sees only its segment stays on the dashed line, the accuracy of guessing, however long
     it is trained.
     """
+    check_has("curves", curves, "steps", "accuracies", "chance", "lag", "segment_len")
     steps = as_numbers("curves.steps", curves.steps)
     figure = Picture(figsize=(8, 4), layout="constrained")
     axes = figure.add_subplot(xlabel="step", ylabel="right answers (%)")

@@ -7,6 +7,7 @@ from matplotlib.colors import CenteredNorm, Normalize
 
 from .. import functional as F
 from ..layers import LayerNorm, MultiHeadAttention
+from ..support.checks import as_list, check_kind, short
 from .style import (
     EDGE,
     LABEL,
@@ -46,9 +47,16 @@ class Product:
     words: list | None = None
 
     def __post_init__(self):
-        for term in self.terms:
-            if not isinstance(term, str) and as_numbers(term[0], term[1]).ndim != 2:
+        check_kind("title", self.title, str)
+        for term in as_list("terms", self.terms, "pairs (name, matrix) and signs"):
+            if isinstance(term, str):
+                continue
+            if not isinstance(term, tuple | list) or len(term) != 2:
+                raise TypeError(f"terms must be pairs (name, matrix) and signs, got {short(term)}")
+            if as_numbers(term[0], term[1]).ndim != 2:
                 raise ValueError(f"{term[0]} must be a matrix, got shape {np.shape(term[1])}")
+        if not self.matrices:
+            raise ValueError("terms must have at least one matrix")
         if self.words is not None:
             as_words("words", self.words, len(self.matrices[0][1]), f"row of {self.matrices[0][0]}")
 
@@ -58,7 +66,7 @@ class Product:
 
 
 def attention_products(layer, words=None, head=1, row=0):
-    """The products of a MultiHeadAttention's last forward pass, in order, for `matrices` and `matrices_page`.
+    """The products of a MultiHeadAttention's last forward pass, in order, for `matrices`.
 
         X W^Q = Q,  X W^K = K,  X W^V = V,  Q Kᵀ / √d_k = S,  softmax(S) = A,  A V = Z,
         and with several heads: the Z of all heads side by side,  Concat W^O = output
@@ -154,9 +162,11 @@ def matrices(products, title=None):
 
     Raises ValueError for no products and for anything but matrices.
     """
-    products = [products] if isinstance(products, Product) else list(products)
+    products = [products] if isinstance(products, Product) else as_list("products", products, "Product")
     if not products:
         raise ValueError("products must have at least one Product")
+    for i, product in enumerate(products):
+        check_kind(f"products[{i}]", product, Product)
     rows = [_Row(product) for product in products]
     width = 2 * EDGE + max(row.width for row in rows)
     lines = wrapped(title, width - 2 * EDGE) if title else []

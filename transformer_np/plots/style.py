@@ -16,7 +16,7 @@ from matplotlib.textpath import text_to_path
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox
 
-from ..support.checks import as_array
+from ..support.checks import as_array, as_list
 from ..support.files import write_atomically
 
 WEIGHTS = "viridis"  # 0 … 1 from dark to bright: perceptually uniform, safe for the colour-blind
@@ -165,7 +165,7 @@ def as_words(name, words, count, what):
     """The words as shown in a picture; ValueError for a wrong number of words."""
     if isinstance(words, str):
         raise TypeError(f"{name} must be a list of words, got the string {words!r}; use its .split()")
-    words = [str(word) for word in words]
+    words = [str(word) for word in as_list(name, words, "words")]
     if len(words) != count:
         some = ", ".join(words[:12]) + (", …" if len(words) > 12 else "")
         raise ValueError(f"{name} must be {count} words, one for each {what}; got {len(words)}: {some}")
@@ -195,7 +195,7 @@ def as_numbers(name, values):
     if not np.isfinite(values).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
         raise ValueError(f"{name} must be finite, got {values[where]} at index {where}")
-    return values
+    return values.astype(float) if values.dtype == bool else values
 
 
 def steady(values):

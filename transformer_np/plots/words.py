@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..support.checks import check_at_least
 from .style import (
     HATCH,
     HEAD_COLOURS,
@@ -95,8 +96,11 @@ def principal_components(vectors, count=2):
     The sign of a direction is arbitrary; here its largest entry is positive, so that the same vectors give the same map
     everywhere.
     """
-    X = np.asarray(vectors, np.float64)
-    X = X - X.mean(axis=0)
+    X = as_numbers("vectors", vectors).astype(np.float64)
+    if X.ndim != 2 or not X.size:
+        raise ValueError(f"vectors must have the axes (V, D), got shape {X.shape}")
+    check_at_least("count", count, 1)
+    X -= X.mean(axis=0)
     _, sizes, directions = np.linalg.svd(X, full_matrices=False)  # (r,), (r, D)
     variance = sizes**2
     if not variance.sum() > 0:

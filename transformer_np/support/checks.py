@@ -164,6 +164,23 @@ def check_kind(name, value, kind):
         raise TypeError(f"{name} must be {article} {expected}, got {short(value)}")
 
 
+def check_has(name, value, *attributes):
+    """Raise TypeError unless the value is an object with these attributes."""
+    if not all(hasattr(value, attribute) for attribute in attributes):
+        raise TypeError(f"{name} must be an object with .{', .'.join(attributes)}; got {short(value)}")
+
+
+def as_list(name, values, what):
+    """The values as a list; what: each of them, for the message. Raises TypeError for a string and for what cannot be
+    iterated over."""
+    try:
+        if isinstance(values, str):
+            raise TypeError
+        return list(values)
+    except TypeError:
+        raise TypeError(f"{name} must be a list of {what}, got {short(values)}") from None
+
+
 def check_axis(axis, ndim):
     """Raise TypeError unless the axis is a whole number, ValueError unless an array of ndim axes has it."""
     check_at_least("axis", axis, -ndim)

@@ -29,6 +29,7 @@ class Measured:
     baseline: the validation loss of a model that knows only how often each target occurs, or None
     unknown: the share of unknown tokens in the validation data
     longer: how many validation sources are longer than any in training, and the longest one there, in tokens
+    rate: the highest learning rate, or None
     options: those that could be changed, {name: value}
     """
 
@@ -40,6 +41,7 @@ class Measured:
     baseline: float | None = None
     unknown: float = 0.0
     longer: tuple = (0, 0)
+    rate: float | None = None
     options: dict = field(default_factory=dict)
 
 
@@ -113,15 +115,14 @@ def _stuck(measured):
     """The loss no longer falls, for no other reason known here, and most answers are wrong."""
     if measured.right is None or measured.right >= STUCK:
         return None
-    changes = [(name, "above") for name in ("d_model", "layers")]
-    changes += [(name, "below") for name in ("dropout", "label_smoothing")]
-    given = [(name, side, measured.options[name]) for name, side in changes if measured.options.get(name)]
-    freer = ", ".join(f"--{name.replace('_', '-')} {side} {value}" for name, side, value in given)
-    rate = " and a lower --lr" if "lr" in measured.options else ""
+    factors = {"d_model": 2, "d_ff": 2, "dropout": 0, "label_smoothing": 0}
+    freer = [(name, factor * measured.options[name]) for name, factor in factors.items() if measured.options.get(name)]
+    freer += [("lr", float(f"{measured.rate / 2:.1g}"))] if freer and measured.rate else []
+    flags = " ".join(f"--{name.replace('_', '-')} {value:g}" for name, value in freer)
     data = "" if measured.examples is None else f" than {measured.examples:,} examples"
     return (
-        f"only {measured.right:.0%} of unseen data are right, and the loss no longer falls: the task takes more "
-        f"training data{data}" + (f", and a larger model with less regularization{rate} ({freer})" if freer else "")
+        f"only {measured.right:.0%} of unseen data are right, and the loss no longer falls: train with "
+        f"{flags}{' and with ' * bool(flags)}more data{data}"
     )
 
 
@@ -163,6 +164,7 @@ def measure(run, sampled=False):
         _baseline(setup, min(BATCHES, trainer.step)),
         _share_unknown(run),
         _longer_sources(run),
+        max(trainer.history.learning_rates, default=None),
         vars(run.options),
     )
 

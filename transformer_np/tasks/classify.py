@@ -12,7 +12,7 @@ from ..models.bert import POOLERS
 from ..pretrained import PretrainedTokenizer
 from ..training import AdamW, Classification, is_matrix, load_model
 from . import fine_tuning, mlm, runs
-from .options import TaskOptions, falling_cosine, option, seed, share, warmup, weight_decay
+from .options import TaskOptions, falling_cosine, option, seed, share, weight_decay
 from .task import Setup, Task
 from .trained import Trained
 
@@ -23,8 +23,9 @@ KIND = "classify"
 # those of OWN_DATA it is 0.54, and 78.6 % of unseen snippets are right.
 BUILT_IN = {"steps": 1200, "batch_size": 64, "lr": 1e-3, "dropout": 0.1, "label_smoothing": 0.0}
 OWN_DATA = {"steps": 600, "batch_size": 64, "lr": 1e-3, "dropout": 0.3, "label_smoothing": 0.2}
-PRETRAINED = {"batch_size": 32, "lr": 5e-4, "dropout": 0.1, "label_smoothing": 0.0}
+PRETRAINED = {"batch_size": 32, "warmup": 100, "lr": 5e-4, "dropout": 0.1, "label_smoothing": 0.0}
 EPOCHS = 3  # of a pretrained model
+WARM_TEXTS = 6400  # during the warm-up: with small batches and 100 steps, the built-in sentences are often not learned
 
 
 def _defaults(name):
@@ -70,7 +71,12 @@ class ClassifyOptions(TaskOptions):
         None, f"share of the target spread over all labels {_defaults('label_smoothing')}"
     )
     lr: float | None = option(None, f"highest learning rate {_defaults('lr')}")
-    warmup: int = warmup()
+    warmup: int | None = option(
+        None,
+        f"steps to the highest learning rate; at most half of all steps (default: {WARM_TEXTS} / batch size; "
+        f"pretrained: {PRETRAINED['warmup']})",
+        least=0,
+    )
     weight_decay: float = weight_decay(0.01)
     seed: int = seed("parameters, split, batches and dropout")
 
@@ -145,7 +151,7 @@ class ClassifyTask(Task):
         return super().train(options if resume else _settled(options), folder, resume, **how)
 
     def check_stored(self, options):
-        names = (*(() if options.pretrained else mlm.SIZES), "steps", "dropout")
+        names = (*(() if options.pretrained else mlm.SIZES), "steps", "warmup", "dropout")
         missing = [name for name in names if getattr(options, name) is None]
         if missing:
             raise ValueError(f"{missing[0]} is missing")
@@ -230,6 +236,8 @@ def _settled(options):
         return _settled_for_pretrained(options)
     usual = BUILT_IN if options.data is None else OWN_DATA
     options = replace(options, **{name: usual[name] for name in usual if getattr(options, name) is None})
+    if options.warmup is None:
+        options = replace(options, warmup=WARM_TEXTS // options.batch_size)
     given = {name: getattr(options, name) for name in mlm.SIZES if getattr(options, name) is not None}
     if options.init is None:
         return replace(options, **{**mlm.SIZES, **given})

@@ -8,11 +8,11 @@ const WIDE = 12; // a matrix with more columns has colours alone, unless there i
 function cellSize(matrix, width, all, most = WIDE) {
   const { unit } = screen;
   const high = Math.max(140, screen.height - 520 * unit);
-  const wide = Math.max(33, Math.min(38, Math.floor(width / matrix.columns / unit)));
+  const wide = Math.max(33, Math.min(42, Math.floor(width / matrix.columns / unit)));
   const fits = matrix.rows * 15 * unit <= high && (matrix.columns <= most || matrix.columns * wide * unit <= width);
   if (all || fits) {
     const h = Math.max(15 * unit, Math.min(20 * unit, Math.floor(high / matrix.rows)));
-    return { w: (all ? 38 : wide) * unit, h: all ? 20 * unit : h, font: (wide < 36 ? 11 : 12) * unit, written: true };
+    return { w: (all ? 42 : wide) * unit, h: all ? 20 * unit : h, font: (wide < 40 ? 11 : 12) * unit, written: true };
   }
   const cell = (length, count) => Math.max(0.4, Math.min(20 * unit, length / count));
   return { w: cell(width, matrix.columns), h: cell(high, matrix.rows), font: 0, written: false };
