@@ -16,7 +16,7 @@ import numpy as np
 
 from .edits import Edit
 from .family import Family
-from .syntax import Names, expression, is_named_result, is_read, places
+from .syntax import Names, expression, is_named_result, is_replaceable, places
 from .traced import Traced, same
 
 MOST_VALUES = 3  # of one expression, in a loop
@@ -46,7 +46,7 @@ def with_borrowed(edits, trials, family, number, any_shape, may_be_wrong, withou
     for tree in family.trees.values():
         names, alike, used = Names(tree), {}, _used(tree)
         for parent, field, index, node, is_size in places(tree, without):
-            if (is_size and not any_shape) or not _is_replaceable(node, parent, field) or not may_be_wrong(node):
+            if (is_size and not any_shape) or not is_replaceable(node, parent, field) or not may_be_wrong(node):
                 continue
             if is_named_result(node, parent, names) or (isinstance(node, ast.Name) and isinstance(parent, ast.Return)):
                 continue
@@ -89,18 +89,6 @@ def _is_odd_sign(edit, own, right):
         return False
     changed = _changed("-x", own.of.get(edit.node, ()))
     return bool(changed) and not any(same(changed, values) for values in right.of.values())
-
-
-def _is_replaceable(node, parent, field):
-    if not is_read(node):
-        return False
-    if isinstance(node, ast.Tuple | ast.Slice | ast.Lambda | ast.List | ast.Dict | ast.Starred | ast.JoinedStr):
-        return False
-    if isinstance(parent, ast.Attribute | ast.Expr | ast.FormattedValue | ast.Slice | ast.Raise):
-        return False
-    if isinstance(node, ast.Constant):
-        return type(node.value) in (int, float)
-    return not (isinstance(parent, ast.Call) and field == "func") and field != "slice"
 
 
 def _fits(old, new, any_shape):

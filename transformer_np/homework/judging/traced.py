@@ -100,22 +100,19 @@ class _Tapped(ast.NodeTransformer):
         return node
 
     def generic_visit(self, node):
-        if isinstance(node, ast.JoinedStr | ast.comprehension):
-            return super().generic_visit(node) if isinstance(node, ast.comprehension) else node
+        if isinstance(node, ast.JoinedStr):
+            return node
         original = self.twins.get(id(node))
-        if isinstance(node, ast.Call) and not isinstance(node.func, ast.Attribute):
-            node.args = [self.visit(arg) for arg in node.args]
-            node.keywords = [self.visit(keyword) for keyword in node.keywords]
-        elif isinstance(node, ast.Call):
-            node.func.value = self.visit(node.func.value)
+        if isinstance(node, ast.Call):
+            if isinstance(node.func, ast.Attribute):
+                node.func.value = self.visit(node.func.value)
             node.args = [self.visit(arg) for arg in node.args]
             node.keywords = [self.visit(keyword) for keyword in node.keywords]
         else:
             node = super().generic_visit(node)
         return self._around(node, original)
 
-    def _around(self, node, original=None):
-        original = original or self.twins.get(id(node))
+    def _around(self, node, original):
         if original is None or not is_read(node):
             return node
         if isinstance(node, ast.Slice | ast.Starred | ast.Lambda | ast.Constant):
