@@ -6,7 +6,7 @@ import pytest
 from transformer_np import functional as F
 from transformer_np.homework import all_exercises, check
 from transformer_np.layers import blocks
-from transformer_np.training import Adam
+from transformer_np.training import Adam, AdamW
 
 LECTURE, WRONG = {}, {}
 
@@ -143,6 +143,21 @@ class ClearsTheGradients(Adam):
     def step(self):
         super().step()
         self.zero_grad()
+
+
+@wrong("AdamW", "wrong for some of number only")
+class UpdatesWholeParametersInEveryBlock(AdamW):
+    def _update_block(self, block):
+        for start, end in zip([0, *self._ends[:-1]], self._ends, strict=True):
+            if start < block.stop and end > block.start:
+                super()._update_block(slice(int(start), int(end)))
+
+
+@wrong("tiled_attention_backward", "δ of each tile")
+def _(dout, q, k, v, out, log_total, mask=None, tile=256):
+    own = min(tile, max(1, k.shape[-2] // 2))  # other tiles than those asked for
+    answer = all_exercises()["tiled_attention_backward"].variant({"δ of each tile"})
+    return answer(dout, q, k, v, out, log_total, mask, own)
 
 
 @wrong("DecoderBlock", "caches ignored")

@@ -48,6 +48,9 @@ def explain(trials, found, place=None):
         warnings.simplefilter("ignore")
         search = _explained(trials, found, place)
         search.keep_what_is_true()
+        if not (search.names or search.patterns or place or search.first_failed.results is None):
+            whole = _Search(trials, found)  # with the mistakes that some cases contradicted
+            search = whole if whole.explain_some_cases() else search
         where = search.where()
         sure = any(said.name and said.sure for said in search.said)
         if not sure and place and place.kind == "expression":
@@ -369,6 +372,21 @@ class _Search(Gate):
             self._say(best, self.mistakes[best], cases_of(led), led=all(led))
             left = [label for label in left if not self._is_explained_by_some(chosen, label)]
         return not left and not self.contradicted()
+
+    def explain_some_cases(self):
+        """Name the mistake that explains most of the failing cases with all their results, if it changes none of those
+        that are right. Returns whether there is one."""
+        right = [label for label, numbers in self.labels.items() if all(self.found[n].right for n in numbers)]
+        allowed, best, covered = len(self.tried) + self.trials.most(MANY, WORK), None, []
+        for name in self.mistakes:
+            if len(self.tried) >= allowed:
+                break
+            here = [label for label in self.labels if label not in right and self._explains((name,), label)]
+            if len(here) > len(covered) and all(self._leaves_right((name,), label) for label in right):
+                best, covered = name, here
+        if best:
+            self.said = [Said(best, self.mistakes[best], "" if "" in covered else cases_of(covered), led=True)]
+        return best is not None
 
     # --- answers that only crash, or return the wrong kind of value ---------------------------------------------------
 

@@ -70,7 +70,7 @@ def find_place(trials, answer, found):
                 places = second and [_place(family, edit) for edit in (first, second)]
             finally:
                 first.undo()
-            if places:
+            if places and second.kind != "order of lines":
                 one, other = sorted(places, key=lambda place: place.line)
                 return (one if one.line == other.line else replace(one, also=other)), []
     return None, suspects
@@ -184,7 +184,7 @@ class _Search:
                 self._finding(answer, steps, n) if n in self.numbers else self.found[n] for n in range(len(self.found))
             ]
             right = self._right_in(now)
-            if right > self._before:
+            if right > self._before and edit.kind != "order of lines":
                 self._better.append((len(right), edit, now))
             return False
         finally:
@@ -229,7 +229,9 @@ def _place(family, edit):
     needs_brackets = isinstance(new, ast.BinOp | ast.UnaryOp | ast.Compare) and isinstance(
         edit.parent, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Compare | ast.Subscript
     )
-    if edit.kind == "expression" or GIVEN in text:
-        return Place(edit.kind, node.lineno, shown, "")
+    others = [other.node for other in edit.also if edit.kind != "order of lines" and other.node.lineno != node.lineno]
+    also = Place(edit.kind, others[0].lineno, family.marked(others[0]), "") if others else None
+    if edit.kind == "expression" or GIVEN in text or edit.also:
+        return Place(edit.kind, node.lineno, shown, "", also)
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
     return Place(edit.kind, node.lineno, shown, repair.rstrip())

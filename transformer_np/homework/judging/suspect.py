@@ -26,22 +26,18 @@ MOST_TRIALS, WORK = 120, 100_000  # calls that the interpreter counts, in all of
 
 @dataclass(frozen=True)
 class Suspect:
-    """node: the expression or statement; inputs: whether what it is computed from does not look wrong
+    """node: the expression or statement; results: the numbers of the results that are right with another value of it
 
-    results: the numbers of the results that are right with another value of it; shown: its line, with a mark below
+    shown: its line, with a mark below
     """
 
     node: ast.AST
-    inputs: bool
     results: list
     shown: str
 
     def text(self, names):
         names, line = listed(names[i] for i in self.results), self.node.lineno
-        said = f"With the right value in line {line}, {names} would be right: look there and at what it uses."
-        if self.inputs:
-            said = f"What line {line} uses does not look wrong, but its value is: with the right one, {names} would be"
-            said += " right."
+        said = f"Look at line {line} and at what it uses: with the right value there, {names} would be right."
         return f"{fill(said, WIDTH, break_on_hyphens=False)}\n{self.shown}"
 
 
@@ -54,7 +50,7 @@ def find_suspects(trials, family, found, numbers):
     for i in range(len(trials.exercise.results)) if search.own.answer is not None and search.right else ():
         if any(found[n].wrong is None or i in found[n].wrong for n in failed) and (suspect := search.suspect(i)):
             suspects.setdefault(suspect, []).append(i)
-    suspects = [Suspect(*suspect, results, family.marked(suspect[0])) for suspect, results in suspects.items()]
+    suspects = [Suspect(node, results, family.marked(node)) for node, results in suspects.items()]
     return sorted(suspects, key=lambda suspect: -len(suspect.results))[:MOST_SUSPECTS]
 
 
@@ -84,7 +80,7 @@ class _Search:
         return self._known[number]
 
     def suspect(self, i):
-        """(node, whether the arrays that it is computed from are right) for a wrong result, or None."""
+        """The node to look at for a wrong result, or None."""
         failed = [n for n in self.failed if self.found[n].wrong is None or i in self.found[n].wrong]
         own, right = self._values(failed[0])
         own = {node: values for node, values in own.items() if all(map(_is_data, values))}
@@ -106,7 +102,7 @@ class _Search:
         fine |= {node for node, values in own.items() if node not in fine and any(same(values, u) for u in used)}
         expected = [self.found[failed[0]].expected[i]]
         for node, values in own.items():
-            if node in fine or len(values) == MOST_VALUES or not all(map(_is_array, values)):
+            if node in fine or len(values) == MOST_VALUES or not all(map(_is_array, values)) or _is_filled(values):
                 continue
             place = self._written_at(node, own, fine)
             inputs = all(n in fine for n in ast.walk(place) if n is not node and n in own and _is_variable(n, own[n]))
@@ -118,15 +114,15 @@ class _Search:
                 if self._is_right_with(node, others, i, failed[0]) and all(
                     any(self._is_right_with(node, more, i, n) for more in self._alike(node, n)) for n in failed[1:]
                 ):
-                    return place, inputs
+                    return place
         return None
 
     def _written_at(self, node, own, fine):
         """The statement before a variable's node that computes its value: the first that writes a value that is not
-        fine; the node itself if it is no variable."""
+        fine, or else the last; the node itself if it is no variable."""
         before = [s for s in self.stores.get((self.scope.get(node), ast.unparse(node)), ()) if s.lineno < node.lineno]
-        wrong = [s for s in before if s.value in own and s.value not in fine]
-        return (wrong or before or [node])[0]
+        wrong = [s for s in before if s.value in own and s.value not in fine and not _is_filled(own[s.value])]
+        return (wrong or before[-1:] or [node])[0]
 
     def _alike(self, node, number):
         own, right = self._values(number)
@@ -171,6 +167,11 @@ def _flat(value, shape):
 
 def _is_variable(node, values):
     return isinstance(node, ast.Name | ast.Attribute) and all(np.ndim(v) if _is_array(v) else v for v in values)
+
+
+def _is_filled(values):
+    """Whether arrays hold one number only: new ones, which the next lines fill."""
+    return all(_is_array(value) and value.size > 1 and np.all(value == value.flat[0]) for value in values)
 
 
 def _is_array(value):

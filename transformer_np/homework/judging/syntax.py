@@ -114,8 +114,10 @@ def expression(text):
 
 
 def is_named_result(node, parent, names):
-    """Whether a node is a variable that only a return statement reads: its definition is the place of the mistake."""
-    return isinstance(node, ast.Name) and isinstance(parent, ast.Return | ast.Tuple) and node.id in names.once
+    """Whether a node is a computed variable that is returned as it is: its definition is the place of the mistake."""
+    if not isinstance(node, ast.Name) or node.id not in names.computed:
+        return False
+    return isinstance(parent, ast.Return) or (isinstance(parent, ast.Tuple) and node.id in names.once)
 
 
 def is_read(node):

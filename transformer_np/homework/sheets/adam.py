@@ -32,15 +32,24 @@ def adam_cases(rng):
     ]
 
 
-def drive_adam(answer, values, gradients, **options):
-    """How far every number has moved after each step, and the gradients after it, (steps, numbers) each."""
+def drive_adam(answer, values, gradients, blocks=False, **options):
+    """How far every number has moved after each step, and the gradients after it, (steps, numbers) each.
+
+    blocks: whether the optimizer updates two blocks in a step, if it can, which part a parameter in the middle
+    """
     parameters = [Parameter(array) for array in values]
     optimizer = answer(parameters, **options)
     moved, left = [], []
     for of_step in gradients:
         for parameter, gradient in zip(parameters, of_step, strict=True):
             parameter.grad[...] = gradient  # in place: an optimizer may hold the gradients in a buffer
-        optimizer.step()
+        if blocks and hasattr(optimizer, "_update_block") and hasattr(optimizer, "steps"):
+            optimizer.steps += 1
+            size = optimizer.data.size
+            for block in (slice(0, size // 2), slice(size // 2, size)):
+                optimizer._update_block(block)
+        else:
+            optimizer.step()
         moved.append(flat([p.data - array for p, array in zip(parameters, values, strict=True)]))
         left.append(flat([p.grad for p in parameters]))
     return np.array(moved), np.array(left)
@@ -107,13 +116,13 @@ def adamw_cases(rng):
     values, gradients = plain.arguments
     values = [10 * array for array in values]  # so that the decay is seen beside the step
     options = {"lr": 0.1, "weight_decay": 0.3}
+    rates = {**options, "rates": half_for_vectors}
     return [
         Case("", (values, gradients), options, plain.sizes),
         Case("only matrices decayed", (values, gradients), {**options, "decays": is_matrix}, plain.sizes),
         Case("weight_decay=0", (values, gradients), {**options, "weight_decay": 0.0}, plain.sizes),
-        extended(
-            Case("a lower rate for vectors", (values, gradients), {**options, "rates": half_for_vectors}, plain.sizes)
-        ),
+        extended(Case("a lower rate for vectors", (values, gradients), rates, plain.sizes)),
+        extended(Case("two blocks, which part a matrix", (values, gradients), {**rates, "blocks": True}, plain.sizes)),
         Case("betas=(0.9, 0.98)", still.arguments, {**still.options, "lr": 0.2, "weight_decay": 0.5}, plain.sizes),
     ]
 
