@@ -6,7 +6,7 @@ from ... import training
 from ...module import Parameter
 from ...training.optim import is_matrix
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -85,20 +85,7 @@ ADAM = Exercise(
     results=(Result("change of the parameters", "step number"), Result("gradients after the step", "step number")),
     cases=adam_cases,
     answer=Adam,
-    hints=(
-        (
-            "Both averages start at 0. How much of their final size have they after one step, and what makes up for "
-            "the rest?"
-        ),
-        (
-            "m = β₁ m + (1 − β₁) g,  v = β₂ v + (1 − β₂) g²,  p −= lr · m̂ / (√v̂ + ε),  m̂ = m / (1 − β₁ᵗ),  v̂ = v / "
-            "(1 − β₂ᵗ)"
-        ),
-        (
-            "notebook 07, “Training”; Kingma & Ba 2015, algorithm 1. self.steps is t, 1 at the first step. Write with "
-            "`*=` and `+=`."
-        ),
-    ),
+    hints=hints_of(MISTAKES["Adam: hints"]),
     difficulty=2,
     section="Vaswani et al. 2017, §5.3",
     chapter="Training and decoding",
@@ -148,13 +135,7 @@ ADAMW = Exercise(
     results=(Result("change of the parameters", "step number"), Result("gradients after the step", "step number")),
     cases=adamw_cases,
     answer=AdamW,
-    hints=(
-        "If λ p is added to the gradient, Adam divides it by √v̂. What is then left of the decay of a parameter with "
-        "large gradients?",
-        "p −= lr · λ · p, then p −= lr · m̂ / (√v̂ + ε) with m and v of the gradient alone",
-        "Loshchilov & Hutter 2019, algorithm 2. self.data[block] are the parameters; self._decayed is None, or 1 and "
-        "0 for every element. super()._update_block(block) is Adam's step.",
-    ),
+    hints=hints_of(MISTAKES["AdamW: hints"]),
     difficulty=1,
     section="Loshchilov & Hutter 2019",
     chapter="Training and decoding",

@@ -11,7 +11,7 @@ from ...masks import causal_mask, padding_mask
 from ...module import Module
 from ..exercise import Case, Exercise, Result, extended
 from ..judging.compare import close
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -247,13 +247,7 @@ ADD_NORM = Exercise(
     ),
     cases=add_norm_cases,
     answer=AddNorm,
-    hints=(
-        "In which two ways does x reach the sum, and where does the LayerNorm stand: behind the sum or before the "
-        "sub-layer?",
-        "post-norm: y = LN(x + s(x)), dsum = LN.backward(dout), dx = dsum + s.backward(dsum);   pre-norm: y = x + "
-        "s(LN(x)), read it backwards in the same way",
-        "notebook 04, steps 5 and 6, and notebook 06, step 9; self.norm and self.dropout have a backward each.",
-    ),
+    hints=hints_of(MISTAKES["AddNorm: hints"]),
     difficulty=2,
     section="§8.1",
     chapter="The blocks",
@@ -407,12 +401,7 @@ ENCODER_BLOCK = Exercise(
     ),
     cases=encoder_cases,
     answer=EncoderBlock,
-    hints=(
-        "Which two sub-layers does an encoder block have, and what is around each of them?",
-        "A = LN(X + MHA(X)), O = LN(A + FFN(A));   dA = dsum₂ + FFN.backward(dsum₂), dsum₂ = LN₂.backward(dout), and "
-        "the same once more for X",
-        "notebook 05, step 5, for forward; notebook 06, step 9, for backward. attention.backward returns a pair.",
-    ),
+    hints=hints_of(MISTAKES["EncoderBlock: hints"]),
     difficulty=2,
     section="§8.1",
     chapter="The blocks",
@@ -548,14 +537,7 @@ DECODER_BLOCK = Exercise(
     ),
     cases=decoder_cases,
     answer=DecoderBlock,
-    hints=(
-        "Which of the three sub-layers reads the encoder's output, and in how many places does a gradient leave the "
-        "block?",
-        "A = LN(Y + MHA(Y)), B = LN(A + MHA(A, C)), O = LN(B + FFN(B));   backward from O to Y: the cross-attention's "
-        "backward gives the gradients of A and of C",
-        "notebook 05, step 6, for forward; notebook 06, step 9, for backward. cross_attention.backward returns dx and "
-        "dmemory.",
-    ),
+    hints=hints_of(MISTAKES["DecoderBlock: hints"]),
     difficulty=3,
     section="§8.2",
     chapter="The blocks",
