@@ -2,8 +2,8 @@
 
 Each result is explained on its own, because dq can be wrong for one reason and dv for another. The search tries the
 simplest explanations first: one known mistake; a change that can happen to any function, such as a wrong sign; two
-known mistakes; a known mistake and such a change; and at the end a description of the numbers. An explanation must
-reproduce the student's numbers in every draw of the first failing case. The other failing cases come after it.
+known mistakes; and at the end a description of the numbers. An explanation must reproduce the student's numbers in
+every draw of the first failing case. The other failing cases come after it.
 
 At the end the named mistakes are tried on all cases and results, including the right ones. If a mistake changes the
 numbers, the answer has to show that change, from this mistake alone or together with other named ones. If it does not,
@@ -33,8 +33,8 @@ from .truth import Gate, Said, cases_of
 
 MOST_PAIR_TRIALS = 300  # a trial is one variant on one case, and takes 0.1 to 4 ms
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
-ENOUGH, MANY = 200, 1000
-WORK = 1_600_000  # calls that the interpreter counts in either of them
+ENOUGH, MANY = 125, 600
+WORK = 1_000_000  # calls that the interpreter counts in either of them
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
 
@@ -105,8 +105,7 @@ class _Search(Gate):
     def __init__(self, trials, found, without=(), place=None):
         super().__init__(trials, found, without)
         self.place, self.without = place, without
-        possible = trials.most(MANY, WORK)
-        self.is_cheap, self.is_very_cheap = possible >= ENOUGH, possible >= MANY  # to try everything
+        self.is_cheap = trials.most(MANY, WORK) >= ENOUGH  # to try everything
         self.said = []
         self.open_results = sorted(self.failing)
         self.reasons = {}  # {result: _Reason}
@@ -156,8 +155,6 @@ class _Search(Gate):
                 return
         if self._open() and (not self.place or self.place.also):  # one edit is enough: there are no two mistakes
             self._by_known_mistakes(self._pairs())
-            for i in self._open() if self.is_very_cheap else ():
-                self._by_mistake_and_change(i)
         for i in self._open():
             description = describe_roughly(self._draws(i, self.failing[i][0]))
             self._give(i, _Reason(description=description.name), description.text, sure=False)
@@ -240,26 +237,6 @@ class _Search(Gate):
                 return
             yield pair
 
-    def _by_mistake_and_change(self, i):
-        """Name the known mistake whose result is changed as well: in sign, by a factor, … If several fit, none is
-        named."""
-        found, numbers = [], self._wrong_draws(i, self.failing[i][0])
-        for name in self.mistakes:
-            if not all(self._is_telling(i, n) for n in numbers):
-                return
-            variants = [self._try((name,), n)[0] for n in numbers]
-            if not all(self._changes_numbers(variant, i, n) for variant, n in zip(variants, numbers, strict=True)):
-                continue
-            draws = [self._against(variant, i, n) for variant, n in zip(variants, numbers, strict=True)]
-            description = describe_exactly(draws)
-            if description:
-                found.append((name, description))
-                if len(found) > 1:
-                    return
-        for name, description in found:
-            text = f"In addition to this mistake: {description.text}"
-            self._give(i, _Reason((name,), description.name), text)
-
     # --- the cases that remain ----------------------------------------------------------------------------------------
 
     def _other_cases(self, i, allowed):
@@ -274,8 +251,6 @@ class _Search(Gate):
             left = [label for label in left if not self._is_exact(i, label, reason)]
             if left:  # the description holds for this case, but not for all
                 self.said = [replace(s, led=True) if s.name == reason.description else s for s in self.said]
-        elif reason.description:
-            return
         else:
             left = [label for label in labels if not self._fits(reason.mistakes, i, label)]
             left = self._one_more_mistake(i, reason, left, allowed)

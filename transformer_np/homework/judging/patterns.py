@@ -9,7 +9,7 @@ from .edits import edits_of
 from .family import Family
 
 MOST_EDITS = 500
-WORK = 300_000  # calls that the interpreter counts, in all edited answers together
+WORK = 200_000  # calls that the interpreter counts, in all edited answers together
 _KINDS = ("operator", "comparison", "order", "brackets", "number", "flag", "axis", "name", "function", "transpose",
           "sign", "inverted", "overwritten", "extra part", "extra line", "order of results", "missing index",
           "missing function", "missing factor", "missing term")  # fmt: skip
@@ -55,7 +55,7 @@ def patterns_for(trials, found):
         finally:
             edit.undo()
         if common not in known and (text := common and _text(edit)):
-            known[common] = edit.kind, text
+            known[common] = text.rstrip("."), text
             if common == wrong:
                 return [known[common]]
     chosen = []

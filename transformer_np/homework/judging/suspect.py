@@ -6,7 +6,9 @@ all that follows is right, so that the mistake is there or in what it is compute
 """
 
 import ast
+from bisect import bisect_left
 from dataclasses import dataclass
+from operator import itemgetter
 from textwrap import fill
 
 import numpy as np
@@ -85,14 +87,8 @@ class _Search:
         own, right = self._values(failed[0])
         own = {node: values for node, values in own.items() if all(map(_is_data, values))}
         shape = self.found[failed[0]].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
-        by_size = {}
-        for value in (value for values in right for value in values):
-            by_size.setdefault(_size(value), []).append([_flat(value, shape)])
-
-        def is_known(values):
-            return all(any(same([_flat(v, shape)], others) for others in by_size.get(_size(v), ())) for v in values)
-
-        fine = {node for node, values in own.items() if is_known(values)}
+        known = _Known(_flat(value, shape) for values in right for value in values)
+        fine = {node for node, values in own.items() if all(known.has(_flat(value, shape)) for value in values)}
         used = [
             own[n]
             for node in fine
@@ -135,6 +131,32 @@ class _Search:
         self.left -= 1
         results = self.own.results(number, node, map(kept, values))
         return results is not None and close(results[i], self.found[number].expected[i])
+
+
+class _Known:
+    """Values, to be found by their first number and their size."""
+
+    def __init__(self, values):
+        self._by_size = {}
+        for value in values:
+            self._by_size.setdefault(_size(value), []).append((_first(value), value))
+        for group in self._by_size.values():
+            group.sort(key=_place)
+
+    def has(self, value):
+        group, first = self._by_size.get(_size(value), ()), _first(value)
+        near = 2e-4 * (1 + abs(first))  # farther apart than two numbers that are called the same
+        begin, end = (bisect_left(group, first + far, key=_place) for far in (-near, near))
+        return any(same([value], [other]) for _, other in group[begin:end])
+
+
+_place = itemgetter(0)
+
+
+def _first(value):
+    if not _is_array(value) or value.dtype.kind not in "biuf":
+        return float(value) if isinstance(value, int | float) else 0.0
+    return float(value.flat[0]) if value.size and np.isfinite(value.flat[0]) else 0.0
 
 
 def _stores(family):
