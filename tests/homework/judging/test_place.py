@@ -33,7 +33,7 @@ PLAIN = """
         ("dy - s", "dy + s", "dy + s", "dy - s"),
         ("axis=axis, keep", "axis=-1, keep", "np.sum(dy * y, axis=-1, keepdims=True)", "axis=axis"),
         (", keepdims=True", "", "np.sum(dy * y, axis=axis)", "keepdims=True"),
-        ("np.sum(dy * y,", "np.sum(dy,", "np.sum(dy, axis=axis, keepdims=True)", ""),
+        ("np.sum(dy * y,", "np.sum(dy,", "dy", "dy * y"),
         ("y * (dy - s)", "dy - s", "dy - s", ""),
     ],
 )

@@ -40,7 +40,6 @@ KINDS = {
     "order of results": "The results are returned in the wrong order.",
     "order of lines": "The lines are in the wrong order here.",
     "missing condition": "This line must not run every time.",
-    "expression": "What is computed here is wrong.",
     "missing index": "This must not be the whole array, or not this part of it.",
 }
 

@@ -53,8 +53,6 @@ def explain(trials, found, place=None):
             search = whole if whole.explain_some_cases() else search
         where = search.where()
         sure = any(said.name and said.sure for said in search.said)
-        if not sure and place and place.kind == "expression":
-            search.patterns = patterns_for(trials, found)
     if search.patterns:
         names, texts = zip(*search.patterns, strict=True)
         return " and ".join(dict.fromkeys(names)), list(texts), where

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .attempt import attempt, calls_in, guarded, unheard
-from .borrowed import GIVEN, with_borrowed
 from .edits import KINDS, edits_of
 from .family import MOST_NUMBERS, Endless, Family
 from .ignored import arrays_of
@@ -29,7 +28,7 @@ class Place:
     """Where an answer can be made right.
 
     kind: the kind of the edit, as in `KINDS`; line: its number; shown: the line with a mark below it
-    repair: the line after the edit, "" if it holds code of the right answer
+    repair: the line after the edit, "" if the edit changes other lines too
     also: the Place of a second edit that is needed too, or None
     """
 
@@ -134,26 +133,16 @@ class _Search:
         return sum(array.size for array in arrays_of(self.trials.cases[number])) // LARGE
 
     def _edits(self):
-        """All edits that may be tried: first those of the lines of a crash and of the likely statements, the smallest
-        first; expressions of the right answer come after the small ones."""
-        finding = self.found[self._order[0]]
-        lines, last = _lines_of_crash(finding), max(self.suspects, default=0)
-
-        def level_of(node):
-            """0 in a line whose value is suspicious, 1 before it, 3 after it"""
-            line = getattr(node, "lineno", 0)
-            return 0 if line in self.suspects else 1 if line < last or not last else 3
+        """All edits that may be tried: first those of the lines of a crash, of the suspicious lines and of those before
+        them, the smallest first."""
+        lines, last = _lines_of_crash(self.found[self._order[0]]), max(self.suspects, default=0)
 
         def unlikeliness(edit):
-            level = level_of(edit.node)
-            return getattr(edit.node, "lineno", 0) not in lines, edit.group + (level if level < 3 else 9)
-
-        def may_be_wrong(node):
-            return level_of(node) < 3 or node.lineno in lines
+            line = getattr(edit.node, "lineno", 0)
+            level = 0 if line in self.suspects else 1 if line < last or not last else 9
+            return line not in lines, edit.group + level
 
         edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.given)]
-        any_shape = finding.outcome in ("crashed", "wrong shape")
-        edits = with_borrowed(edits, self.trials, self.family, self._order[0], any_shape, may_be_wrong, self.given)
         for edit in sorted(edits, key=unlikeliness):
             if self.left <= 0:
                 return
@@ -231,7 +220,7 @@ def _place(family, edit):
     )
     others = [other.node for other in edit.also if edit.kind != "order of lines" and other.node.lineno != node.lineno]
     also = Place(edit.kind, others[0].lineno, family.marked(others[0]), "") if others else None
-    if edit.kind == "expression" or GIVEN in text or edit.also:
+    if edit.also:
         return Place(edit.kind, node.lineno, shown, "", also)
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
     return Place(edit.kind, node.lineno, shown, repair.rstrip())

@@ -13,6 +13,7 @@ from textwrap import fill
 
 import numpy as np
 
+from ..exercise import call
 from .attempt import calls_in
 from .compare import close
 from .describe.draw import listed
@@ -23,7 +24,7 @@ from .traced import Traced, kept, same
 
 MOST_VALUES = 24  # of an expression in a loop
 MOST_SUSPECTS = 2
-MOST_TRIALS, WORK = 120, 100_000  # calls that the interpreter counts, in all of them
+MOST_TRIALS, WORK = 160, 150_000  # calls that the interpreter counts, in all of them
 
 
 @dataclass(frozen=True)
@@ -97,21 +98,32 @@ class _Search:
         ]
         fine |= {node for node, values in own.items() if node not in fine and any(same(values, u) for u in used)}
         expected = [self.found[failed[0]].expected[i]]
+        fine -= {node for node in self._returned(i) if node in own and not same(own[node][-1:], expected)}
         for node, values in own.items():
-            if node in fine or len(values) == MOST_VALUES or not all(map(_is_array, values)) or _is_filled(values):
+            if node in fine or len(values) == MOST_VALUES or _is_filled(values):
                 continue
             place = self._written_at(node, own, fine)
             inputs = all(n in fine for n in ast.walk(place) if n is not node and n in own and _is_variable(n, own[n]))
-            for others in right:
-                if not _is_alike(values, others) or (not inputs and same(others[-1:], expected)):
+            for others in _alike(values, right, shape):
+                if not inputs and same(others[-1:], expected):
                     continue
                 if self.left <= 0:
                     return None
                 if self._is_right_with(node, others, i, failed[0]) and all(
-                    any(self._is_right_with(node, more, i, n) for more in self._alike(node, n)) for n in failed[1:]
+                    any(self._is_right_with(node, more, i, n) for more in self._alike_in(n, node, shape))
+                    for n in failed[1:]
                 ):
                     return place
         return None
+
+    def _returned(self, i):
+        """The expressions that the answer returns as a result: the right value of another step is wrong there."""
+        exercise, family = self.trials.exercise, self.own.family
+        tree = family.trees.get(exercise.name) if exercise.drive is call and exercise.view is None else None
+        for node in ast.walk(tree) if tree else ():
+            if isinstance(node, ast.Return) and node.value:
+                values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                yield from values[i : i + 1] if len(values) == len(exercise.results) else ()
 
     def _written_at(self, node, own, fine):
         """The statement before a variable's node that computes its value: the first that writes a value that is not
@@ -120,12 +132,9 @@ class _Search:
         wrong = [s for s in before if s.value in own and s.value not in fine and not _is_filled(own[s.value])]
         return (wrong or before[-1:] or [node])[0]
 
-    def _alike(self, node, number):
+    def _alike_in(self, number, node, shape):
         own, right = self._values(number)
-        values = own.get(node, [])
-        if not values or not all(map(_is_array, values)):
-            return []
-        return [others for others in right if _is_alike(values, others)]
+        return _alike(own.get(node, ()), right, shape)
 
     def _is_right_with(self, node, values, i, number):
         self.left -= 1
@@ -204,9 +213,21 @@ def _is_data(value):
     return _is_array(value) or isinstance(value, int | float | str | list | tuple | dict)
 
 
-def _is_alike(values, others):
-    """Whether arrays can be put in place of others."""
-    return len(values) == len(others) and all(
-        _is_array(b) and a.shape == b.shape and (a.dtype == bool) == (b.dtype == bool)
-        for a, b in zip(values, others, strict=True)
-    )
+def _is_number(value):
+    return _is_array(value) or type(value) in (int, float)
+
+
+def _alike(values, right, any_shape):
+    """Those of the right values that can be put in place of others."""
+    if not values or not all(map(_is_number, values)):
+        return []
+    return [
+        others
+        for others in right
+        if len(others) == len(values)
+        and all(map(_is_number, others))
+        and all(
+            (any_shape or np.shape(a) == np.shape(b)) and (np.asarray(a).dtype == bool) == (np.asarray(b).dtype == bool)
+            for a, b in zip(values, others, strict=True)
+        )
+    ]

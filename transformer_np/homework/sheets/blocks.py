@@ -287,36 +287,7 @@ def around_the(place, formula, add_norm, forward, backward, more=""):
     """
     x, sublayer = forward.split(", ")
     dout, its_backward = backward.split(", ")
-    return f"""
-- no residual around the {place}:
-    {add_norm}({forward}) -> with_residual(0, {add_norm}, {forward})
-  The residual connection around the {place} is missing: {formula} must add the sub-layer's input to its output, x +
-  sublayer(x).
-- residual added twice around the {place}:
-    {add_norm}({forward}) -> with_residual(2 * {x}, {add_norm}, {forward})
-  The residual is added twice around the {place}, 2x + {place}(x): once here, and once more by hand or inside the
-  sub-layer. {formula} adds it once.
-- no norm around the {place}:
-    {add_norm}({forward}) -> {x} + {add_norm}.dropout({sublayer}({x}))
-  The LayerNorm that belongs to the {place} is missing: each sub-layer has one of its own, {formula}.
-- input overwritten by += around the {place}:
-    {add_norm}({forward}) -> added_in_place({add_norm}, {forward})
-  x += {place}(x) writes the sum into the array that the sub-layer was given and keeps for its backward: y is right, the
-  gradients of its weights are not. Make a new array, x + sublayer(x).
-- no residual around the {place} in backward:
-    {add_norm}.backward({backward}) -> backward_without_residual({add_norm}, {backward})
-  The residual path around the {place} is missing in backward: a sum hands its gradient to both terms, so dx is the
-  gradient of the sum plus what the {place}'s backward returns.
-- no backward of the norm around the {place}:
-    {add_norm}.backward({backward}) ->
-        {dout} + {its_backward}({add_norm}.dropout.backward({dout}))
-  The backward of the LayerNorm that belongs to the {place} is left out: the gradient goes past it, and its γ and β get
-  none.
-- no backward of the {place}:
-    {add_norm}.backward({backward}) -> {add_norm}.backward({dout}, np.zeros_like){more}
-  The {place}'s backward is not run: only the residual path hands the gradient on, and the weights of the {place} get
-  none.
-"""
+    return MISTAKES["around a sub-layer"].format(**locals())
 
 
 # --- EncoderBlock ----------------------------------------------------------------------------------------------------
