@@ -17,7 +17,7 @@ from .judge import NUMBERS_OF_A_CALL, Finding
 from .suspect import find_suspects
 
 MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
-WORK = 600_000  # calls that the interpreter counts, in all edited answers together
+WORK = 700_000  # calls that the interpreter counts, in all edited answers together
 MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
 LARGE = 5000  # numbers in the arguments of a case
@@ -97,6 +97,7 @@ class _Search:
     def __init__(self, trials, family, numbers, suspects):
         self.trials, self.family, self.numbers = trials, family, numbers
         self.suspects = {line for s in suspects for line in range(s.node.lineno, s.node.end_lineno + 1)}
+        self.last = max((suspect.read for suspect in suspects), default=0)  # of the lines that may be wrong
         reference, parts = trials.exercise.reference, trials.exercise.parts
         self.given = set(vars(reference)) - set(parts) if parts else ()  # methods that the student does not write
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
@@ -135,7 +136,7 @@ class _Search:
     def _edits(self):
         """All edits that may be tried: first those of the lines of a crash, of the suspicious lines and of those before
         them, the smallest first."""
-        lines, last = _lines_of_crash(self.found[self._order[0]]), max(self.suspects, default=0)
+        lines, last = _lines_of_crash(self.found[self._order[0]]), self.last
 
         def unlikeliness(edit):
             line = getattr(edit.node, "lineno", 0)

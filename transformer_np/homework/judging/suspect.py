@@ -29,12 +29,13 @@ MOST_TRIALS, WORK = 160, 150_000  # calls that the interpreter counts, in all of
 
 @dataclass(frozen=True)
 class Suspect:
-    """node: the expression or statement; results: the numbers of the results that are right with another value of it
+    """node: the expression or statement; read: the last line of what uses its value
 
-    shown: its line, with a mark below
+    results: the numbers of the results that are right with another value of it; shown: its line, with a mark below
     """
 
     node: ast.AST
+    read: int
     results: list
     shown: str
 
@@ -53,7 +54,7 @@ def find_suspects(trials, family, found, numbers):
     for i in range(len(trials.exercise.results)) if search.own.answer is not None and search.right else ():
         if any(found[n].wrong is None or i in found[n].wrong for n in failed) and (suspect := search.suspect(i)):
             suspects.setdefault(suspect, []).append(i)
-    suspects = [Suspect(node, results, family.marked(node)) for node, results in suspects.items()]
+    suspects = [Suspect(*place, results, family.marked(place[0])) for place, results in suspects.items()]
     return sorted(suspects, key=lambda suspect: -len(suspect.results))[:MOST_SUSPECTS]
 
 
@@ -83,7 +84,7 @@ class _Search:
         return self._known[number]
 
     def suspect(self, i):
-        """The node to look at for a wrong result, or None."""
+        """The node to look at for a wrong result and the line where its value is read, or None."""
         failed = [n for n in self.failed if self.found[n].wrong is None or i in self.found[n].wrong]
         own, right = self._values(failed[0])
         own = {node: values for node, values in own.items() if all(map(_is_data, values))}
@@ -113,7 +114,7 @@ class _Search:
                     any(self._is_right_with(node, more, i, n) for more in self._alike_in(n, node, shape))
                     for n in failed[1:]
                 ):
-                    return place
+                    return place, max(place.end_lineno, node.end_lineno)
         return None
 
     def _returned(self, i):
