@@ -228,9 +228,8 @@ def test_a_masked_word_is_guessed(browser, folder_of, tmp_path):
         loss = page.read("live.gradients().loss")
         assert loss == pytest.approx(-np.log(p[ids[3]]), rel=1e-4)
         page.wait("ranked")
-        for name in page.read("[...document.querySelectorAll('.step')].map((step) => step.dataset.key)"):
-            page.open(name)
-            if page.one("#panel-matrices").is_displayed():
+        for name in page.open_steps():
+            if page.has_matrix:
                 assert np.isfinite(page.at(1, 0)), name
                 page.show("gradient")
                 page.show("value")
