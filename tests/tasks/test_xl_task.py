@@ -158,22 +158,6 @@ def test_a_resumed_training_has_the_same_memory(streams, tmp_path, stop):
     assert forgetful.history.losses == whole.history.losses
 
 
-def test_a_checkpoint_without_its_memory_would_go_on_differently(streams, tmp_path):
-    trainer = make_trainer(tmp_path / "a.safetensors")
-    trainer.fit(streams, 3, progress=False)
-    tensors, header = load_checkpoint(tmp_path / "a.safetensors")
-    assert tensors["objective.mems"].shape == (2, 3, 6, 8)
-    del tensors["objective.mems"]
-    save_checkpoint(tmp_path / "b.safetensors", tensors, header)
-    (tmp_path / "b.history").write_bytes((tmp_path / "a.history").read_bytes())
-    losses = []
-    for name in "ab":
-        other = make_trainer(tmp_path / f"{name}.safetensors")
-        other.resume()
-        losses.append(other.fit(streams, 4, progress=False).losses[-1])
-    assert losses[0] != losses[1]
-
-
 def test_a_memory_that_does_not_fit_changes_nothing(streams, tmp_path):
     path = tmp_path / "run.safetensors"
     make_trainer(path).fit(streams, 3, progress=False)
