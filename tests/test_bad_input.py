@@ -6,7 +6,6 @@ import pytest
 from transformer_np import functional as F
 from transformer_np.decoding import DecoderCache, beam_search, greedy_decode, greedy_steps
 from transformer_np.layers import (
-    Dropout,
     Embedding,
     FeedForward,
     LayerNorm,
@@ -15,7 +14,7 @@ from transformer_np.layers import (
     MultiHeadAttention,
     PositionalEncoding,
 )
-from transformer_np.masks import additive, causal_mask, padding_mask, window_mask
+from transformer_np.masks import additive, causal_mask, padding_mask
 from transformer_np.module import Parameter
 
 
@@ -76,12 +75,8 @@ FUNCTIONS = [
     (ValueError, r"label_smoothing must lie in \[0, 1\], got 1.5", lambda: F.cross_entropy(a(2, 3), [0, 1], None, 1.5)),
     (ValueError, "label_smoothing must lie", lambda: F.cross_entropy_backward(a(2, 3), [0, 1], None, -0.1)),
     (ValueError, r"p must lie in \[0, 1\), got 1.0", lambda: F.dropout(a(3), 1.0, 0)),
-    (ValueError, "p must lie in", lambda: F.dropout(a(3), -0.1, 0)),
-    (ValueError, "p must lie in", lambda: F.dropout(a(3), float("nan"), 0)),
-    (ValueError, "p must lie in", lambda: F.dropout_backward(a(3), a(3, dtype=bool), 1.0)),
     (ValueError, 'approximate must be "tanh" or "none", got', lambda: F.gelu(a(3), "exact")),
     (ValueError, "approximate must be", lambda: F.gelu_backward(a(3), a(3), None)),
-    (ValueError, "length must be at least 1, got 0", lambda: F.sinusoidal_encoding(0, 4)),
 ]  # fmt: skip
 
 
@@ -110,10 +105,6 @@ def test_masks_of_attention(error, message, mask):
 
 def test_making_masks():
     refused(ValueError, "S must be at least 4, got 3", lambda: causal_mask(4, 3))
-    refused(ValueError, "T must be at least 1, got 0", lambda: causal_mask(0))
-    refused(TypeError, "T must be a whole number, got 2.0", lambda: causal_mask(2.0))
-    refused(ValueError, "window must be at least 0, got -1", lambda: window_mask(3, -1))
-    refused(TypeError, "window must be a whole number, got 1.5", lambda: window_mask(3, 1.5))
     refused(ValueError, r"ids must have the axes \(B, S\), got shape \(3,\)", lambda: padding_mask([1, 2, 0], 0))
     refused(TypeError, "mask must be Boolean .*, got int64", lambda: additive(np.eye(3, dtype=int)))
 
@@ -124,7 +115,6 @@ X = a(2, 3, 8, dtype="float32")
 LAYERS = [
     (ValueError, "num_heads must divide d_model, got 3 heads for d_model = 8", lambda: MultiHeadAttention(8, 3)),
     (ValueError, '"gated_gelu" or "gated_silu", got .tanh', lambda: FeedForward(3, 4, "tanh")),
-    (ValueError, r"p must lie in \[0, 1\), got 1", lambda: Dropout(1)),
     (ValueError, r"x must have the axes \(B, T, D\), got shape \(3, 8\)", lambda: MultiHeadAttention(8, 2)(X[0])),
     (ValueError, "memory must have shape .* D = 8; got", lambda: MultiHeadAttention(8, 2)(X, X[..., :4])),
     (ValueError, "memory must have shape .* B = 2", lambda: MultiHeadAttention(8, 2)(X, X[:1])),
@@ -214,18 +204,12 @@ def test_decode(random_model):
 def test_decoding(random_model, decode):
     model = random_model()
     refused(ValueError, "max_len must be at least 1, got 0", lambda: decode(model, SRC, max_len=0))
-    refused(TypeError, "max_len must be a whole number, got 2.0", lambda: decode(model, SRC, max_len=2.0))
     refused(ValueError, "max_len is 10, more than the model's max_len = 9", lambda: decode(model, SRC, max_len=10))
     refused(ValueError, "src must lie in 0 … 10, got 11", lambda: decode(model, SRC + 5, max_len=3))
     refused(ValueError, r"src must have the axes .* got shape \(4,\)", lambda: decode(model, SRC[0], max_len=3))
     refused(ValueError, "src is empty", lambda: decode(model, [[]], max_len=3))
     refused(ValueError, "src has nothing but padding in row 0", lambda: decode(model, [[0, 0]], max_len=3))
     assert model.training
-
-
-def test_beam_size(random_model):
-    refused(ValueError, "beam_size must be at least 1, got 0", lambda: beam_search(random_model(), SRC, 0, 3))
-    refused(TypeError, "beam_size must be a whole number", lambda: beam_search(random_model(), SRC, 1.5, 3))
 
 
 def test_what_was_right_once_is_not_taken_for_what_is_wrong():

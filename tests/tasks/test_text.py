@@ -117,8 +117,6 @@ def test_validation_asks_for_every_token_once_in_order(length, block_size, batch
     [
         (lambda: TextBatches(np.arange(8), 8, 2), ValueError, "has 8 tokens, but a block of 8 .* need 9"),
         (lambda: TextBatches([], 8, 2), ValueError, "has 0 tokens"),
-        (lambda: TextBatches(np.arange(8), 0, 2), ValueError, "block_size must be at least 1, got 0"),
-        (lambda: TextBatches(np.arange(8), 2, 0), ValueError, "batch_size must be at least 1, got 0"),
         (lambda: TextBatches(np.zeros((8, 2), int), 2, 1), ValueError, r"axis \(length,\), got shape \(8, 2\)"),
         (lambda: TextBatches(np.zeros(8), 2, 1), TypeError, "whole numbers"),
         (lambda: TextBatches(np.arange(8), 2, 1).batch(-1), ValueError, "step must be at least 0"),
@@ -158,8 +156,6 @@ def test_decay_of_some_parameters_only():
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-14, atol=0)
     assert not np.allclose(every[1], none[1], rtol=1e-5, atol=0)
-    with pytest.raises(ValueError, match=r"weight_decay must lie in .*, got -1"):
-        AdamW([Parameter(np.ones(2))], weight_decay=-1)
 
 
 def test_norms_and_biases_are_not_decayed(here):
