@@ -8,7 +8,6 @@ from transformer_np.decoding import DecoderCache, beam_search, greedy_decode, gr
 from transformer_np.layers import (
     Embedding,
     FeedForward,
-    LayerNorm,
     LearnedPositionalEmbedding,
     Linear,
     MultiHeadAttention,
@@ -42,22 +41,16 @@ FUNCTIONS = [
     (ValueError, r"linear: w must have shape \(D_in, D_out\) with D_in = 3; got", lambda: F.linear(a(2, 3), a(4, 5))),
     (ValueError, r"b must have shape \(D_out\) with D_out = 4; got \(1,\)", lambda: F.linear(a(2, 3), a(3, 4), a(1))),
     (ValueError, r"linear: w must have the axes \(D_in, D_out\), got shape \(3,\)", lambda: F.linear(a(2, 3), a(3))),
-    (ValueError, "linear: x must have the axes", lambda: F.linear(np.array(1.0), a(3, 4))),
-    (ValueError, "embedding: table must have the axes", lambda: F.embedding([0], a(3))),
     (ValueError, r"dy \(2, 3\) must have the shape of ids \(3,\)", lambda: F.embedding_backward(a(2, 3), [0, 1, 2], 4)),
     (ValueError, "keep .* must have the shape of dy", lambda: F.dropout_backward(a(2, 3), a(5, 2, 3, dtype=bool), 0.5)),
-    (ValueError, "x must have the axes", lambda: F.split_heads(a(2, 6), 2)),
     (ValueError, "num_heads must divide the last axis of x: got 4 heads", lambda: F.split_heads(a(2, 3, 6), 4)),
     (ValueError, r"targets must have shape \(2,\)", lambda: F.cross_entropy(a(2, 3), [[0, 1]])),
     (ValueError, r"targets must have shape \(2,\)", lambda: F.cross_entropy_backward(a(2, 3), [0, 1, 2])),
     # dtypes
     (ValueError, "linear: w is float32 but x is float64", lambda: F.linear(a(2, 3), a(3, 4, dtype="float32"))),
-    (ValueError, "softmax_backward: y is float32", lambda: F.softmax_backward(a(2), a(2, dtype="float32"))),
     # nothing
     (ValueError, r"softmax: x is empty, its shape is \(2, 0\)", lambda: F.softmax(a(2, 0))),
-    (ValueError, "linear: x is empty", lambda: F.linear(a(0, 3), a(3, 4))),
     (ValueError, "ids is empty", lambda: F.embedding(np.zeros((2, 0), int), a(3, 4))),
-    (ValueError, "cross_entropy: logits is empty", lambda: F.cross_entropy(a(0, 3), np.zeros(0, int))),
     # ids
     (ValueError, r"ids must lie in 0 … 2, got 3 at index \(1, 0\)", lambda: F.embedding([[0, 1], [3, 0]], a(3, 4))),
     (ValueError, r"ids must lie in 0 … 2, got -1 at index \(1,\)", lambda: F.embedding([0, -1], a(3, 4))),
@@ -95,6 +88,7 @@ MASKS = [
     (TypeError, r"mask must be a Boolean array .* or a float array .*, got int64", a(3, 5, dtype=int)),
     (TypeError, "mask must be a Boolean array .*, got list", [[True] * 5] * 3),
     (TypeError, "mask must be a Boolean array .*, got bool", True),
+    (TypeError, "mask must be a Boolean array .*, got MaskedArray", np.ma.masked_array(a(3, 5, dtype=bool))),
 ]
 
 
@@ -119,16 +113,11 @@ LAYERS = [
     (ValueError, "memory must have shape .* D = 8; got", lambda: MultiHeadAttention(8, 2)(X, X[..., :4])),
     (ValueError, "memory must have shape .* B = 2", lambda: MultiHeadAttention(8, 2)(X, X[:1])),
     (ValueError, "memory is float64 but x is float32", lambda: MultiHeadAttention(8, 2)(X, X.astype(float))),
-    (ValueError, "w is float32 but x is float64", lambda: MultiHeadAttention(8, 2)(X.astype(float))),
     (ValueError, "mask of shape", lambda: MultiHeadAttention(8, 2)(X, mask=causal_mask(4))),
     (TypeError, "mask must be", lambda: MultiHeadAttention(8, 2)(X, mask=causal_mask(3).astype(int))),
     (ValueError, "linear: w must have shape", lambda: Linear(7, 3)(X)),
-    (ValueError, "linear: w is float32 but x is float64", lambda: Linear(8, 3)(X.astype(float))),
-    (ValueError, "layer_norm: gamma must have shape", lambda: LayerNorm(7)(X)),
-    (TypeError, "linear: x must be an array of floats", lambda: Linear(8, 3)(X.astype(int))),
     (TypeError, "linear: x must be an array of floats, got NoneType", lambda: Linear(8, 3)(None)),
     (ValueError, "ids must lie in 0 … 4, got 5", lambda: Embedding(5, 8)([5])),
-    (ValueError, "ids must lie in 0 … 4, got -5", lambda: Embedding(5, 8)([-5])),
     *(
         (error, message, lambda make=make, args=args: make()(*args))
         for make in (lambda: PositionalEncoding(8, 4), lambda: LearnedPositionalEmbedding(4, 8))
