@@ -18,6 +18,11 @@ from ..support.checks import check_at_least
 from ..support.progress import progress
 from .floor import noting_products
 
+__all__ = [  # of the documented path `transformer_np.complexity`
+    "KINDS", "TOLERANCE", "Curve", "Kind", "counts", "factor_per_step", "fit_exponent", "gradient_by_distance", "gradients",
+    "measure", "measure_memory", "measure_time", "path_length", "sequential_operations", "table",
+]  # fmt: skip
+
 TOLERANCE = 0.25  # of an exponent
 BATCH = 16  # parallel sequences in the recurrent layer, whose products would be too small to time
 
