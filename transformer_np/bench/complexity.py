@@ -19,8 +19,8 @@ from ..support.progress import progress
 from .floor import noting_products
 
 __all__ = [  # of the documented path `transformer_np.complexity`
-    "KINDS", "TOLERANCE", "Curve", "Kind", "counts", "factor_per_step", "fit_exponent", "gradient_by_distance", "gradients",
-    "measure", "measure_memory", "measure_time", "path_length", "sequential_operations", "table",
+    "KINDS", "TOLERANCE", "Curve", "Kind", "counts", "factor_per_step", "fit_exponent", "gradient_by_distance",
+    "gradients", "measure", "measure_memory", "measure_time", "path_length", "sequential_operations", "table",
 ]  # fmt: skip
 
 TOLERANCE = 0.25  # of an exponent

@@ -23,7 +23,6 @@ from .style import (
     steady,
     styled,
     text_width,
-    wrapped,
 )
 
 ROW = 0.24  # inches: the height of a row with numbers
@@ -169,18 +168,14 @@ def matrices(products, title=None):
         check_kind(f"products[{i}]", product, Product)
     rows = [_Row(product) for product in products]
     width = 2 * EDGE + max(row.width for row in rows)
-    lines = wrapped(title, width - 2 * EDGE) if title else []
-    above = EDGE + (LABEL * len(lines) + PAD if lines else 0)
-    height = above + sum(row.height for row in rows) + 2 * LABEL * (len(rows) - 1) + EDGE
-    figure = Picture(figsize=(width, height))
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    height = 2 * EDGE + sum(row.height for row in rows) + 2 * LABEL * (len(rows) - 1)
+    figure = Picture.titled(title, width, height)
+    axes = figure.panel(0, 0, width, height, xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()
-    y = above
+    y = EDGE
     for row in rows:
         row.draw(axes, EDGE, y)
         y += row.height + 2 * LABEL
-    if lines:
-        figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
     return figure
 
 
