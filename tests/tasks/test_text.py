@@ -385,7 +385,7 @@ def test_a_long_prompt_is_warned_about(capsys):
         (["one", "--top-p", 1.5], "--top-p must lie in (0, 1], got 1.5"),
         (["one", "--temperature", -1], "--temperature must lie in [0, ∞), got -1.0"),
         (["one", "--max-new-tokens", -1], "--max-new-tokens must be at least 0, got -1"),
-        (["one", "--seed", -1], "--seed must not be negative, got -1"),
+        (["one", "--seed", -1], "--seed must be at least 0, got -1"),
         (["one", "--stop", ""], "--stop is empty: give it a value or leave it out"),
         (["one", "--model", "nowhere"], "nowhere is not the folder of a run: it has no run.json"),
     ],

@@ -75,8 +75,7 @@ def attention_products(layer, words=None, head=1, row=0):
 
     Raises ValueError for a head or row out of range, or for cross-attention.
     """
-    if not isinstance(layer, MultiHeadAttention):
-        raise TypeError(f"layer must be a MultiHeadAttention, got {type(layer).__name__}")
+    check_kind("layer", layer, MultiHeadAttention)
     x, memory, weights, concat = layer.kept("x", "memory", "weights", "concat")
     if memory is not None or weights is None:
         raise ValueError("layer must have computed self-attention with whole weights: call layer(x) in train()")
@@ -127,8 +126,7 @@ def attention_products(layer, words=None, head=1, row=0):
 
 def layer_norm_products(layer, x, words=None):
     """The steps of a LayerNorm for the rows of x (T, D), as products: centre, divide, scale and shift."""
-    if not isinstance(layer, LayerNorm):
-        raise TypeError(f"layer must be a LayerNorm, got {type(layer).__name__}")
+    check_kind("layer", layer, LayerNorm)
     x = as_numbers("x", x)
     gamma = layer.gamma.data
     beta = np.zeros_like(gamma) if layer.beta is None else layer.beta.data
