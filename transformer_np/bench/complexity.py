@@ -164,7 +164,8 @@ def measure_time(kind, variable, sizes=None, rounds=4, least=0.03):
 
     ->  Curve, in seconds
     """
-    _check_variable(kind, variable)
+    if variable not in kind.exponents:
+        raise ValueError(f"variable must be one of {', '.join(kind.exponents)} for {kind.name}, got {variable!r}")
     sizes = tuple(kind.sizes[variable] if sizes is None else sizes)
     cores = [_core(kind, {**kind.fixed, variable: size}) for size in sizes]
     seconds = np.full(len(sizes), np.inf)
@@ -216,11 +217,6 @@ def measure(quick=False):
         how = {"sizes": kind.sizes[variable][:QUICK], "rounds": 2, "least": 0.005} if quick else {}
         curves.append(measure_time(kind, variable, **how))
     return curves + [measure_memory(kind, MEMORY_SIZES[:QUICK] if quick else MEMORY_SIZES) for kind in KINDS]
-
-
-def _check_variable(kind, variable):
-    if variable not in kind.exponents:
-        raise ValueError(f"variable must be one of {', '.join(kind.exponents)} for {kind.name}, got {variable!r}")
 
 
 # --- steps and paths, counted -----------------------------------------------------------------------------------------

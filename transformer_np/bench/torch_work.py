@@ -22,14 +22,6 @@ def torch_optimizer(ours, model):
     return torch.optim.Adam(model.parameters(), **how)
 
 
-def _next_token(model, batch, mems):
-    return model(batch["ids"]), batch["targets"], None
-
-
-def _teacher_forcing(model, batch, mems):
-    return model(batch["src"], batch["tgt_in"]), batch["tgt_out"], None
-
-
 def _masked_words(model, batch, mems):
     places = batch["targets"] >= 0
     return model(batch["ids"], places), batch["targets"][places], None
@@ -41,8 +33,8 @@ def _segments(model, batch, mems):
 
 
 OBJECTIVES = {  # (model, batch, mems of the step before)  ->  logits, targets, mems
-    "TeacherForcing": _teacher_forcing,
-    "NextToken": _next_token,
+    "TeacherForcing": lambda model, batch, mems: (model(batch["src"], batch["tgt_in"]), batch["tgt_out"], None),
+    "NextToken": lambda model, batch, mems: (model(batch["ids"]), batch["targets"], None),
     "MaskedLanguageModel": _masked_words,
     "SegmentRecurrence": _segments,
 }

@@ -139,8 +139,9 @@ def run_start(args):
         raise ValueError(f"{folder} is a file; name a folder")
     names, stubs, course = _chosen(args, folder)
     texts = {folder / FILE: stubs}
-    if course is not None and not _holds(folder / COURSE, course):
-        texts[folder / COURSE] = course
+    there = folder / COURSE
+    if course is not None and not (there.exists() and there.read_text(encoding="utf-8") == course):
+        texts[there] = course
     write_new(texts)
     path = folder / FILE
     print(f"{path}: {counted(len(names))}, the first is {names[0]}. Implement it, save the file, then check it:")
@@ -167,10 +168,6 @@ def _chosen(args, folder):
         elif args.only or args.exercises:
             text = moved(written(names), folder, args.exercises)
         return names, stub_file([all_exercises()[name] for name in names]), text
-
-
-def _holds(path, text):
-    return path.exists() and path.read_text(encoding="utf-8") == text
 
 
 def run_hint(args):

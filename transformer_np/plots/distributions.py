@@ -244,7 +244,9 @@ def sampling(logits, words=None, settings=None, most=12, title=None):
     drawn = [shares(sampling_distribution(logits, **setting)) for setting in settings]
     longest = max(p.max() for p in (plain, *drawn))
 
-    left, titles = EDGE + max(map(text_width, names)) + PAD, [_setting_name(setting) for setting in settings]
+    left = EDGE + max(map(text_width, names)) + PAD
+    titles = [[f"{k.replace('_', '-')} {v:g}" for k, v in setting.items() if v is not None] for setting in settings]
+    titles = [lines or ["as it is"] for lines in titles]
     column = max(1.15, max(text_width(part) for lines in titles for part in lines))
     above = LABEL * max(map(len, titles))
     figure, panels, across = _in_rows(title, len(settings), left, column, 0.21 * len(names), above, gap=0.2)
@@ -266,11 +268,6 @@ def sampling(logits, words=None, settings=None, most=12, title=None):
 
 
 BAR = to_rgba(TRAINING, 0.55)
-
-
-def _setting_name(setting):
-    parts = [f"{name.replace('_', '-')} {value:g}" for name, value in setting.items() if value is not None]
-    return parts or ["as it is"]
 
 
 def _vocabulary(words, V):

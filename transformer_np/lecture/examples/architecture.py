@@ -143,15 +143,13 @@ def causal():
         f"hidden: then exp(x)/Σ exp(x) with −∞ is 0/0, NaN; −1e8 gives every key {row['finite'][0]:.1f}; a Boolean "
         f"mask of this package gives {row['package'][0]:.0f}.",
         (
-            ("−∞ added, −1e8 set and a Boolean mask: the same weights", _all_equal(weights)),
+            (
+                "−∞ added, −1e8 set and a Boolean mask: the same weights",
+                all(equal(weights["package"], weights[other]) for other in ("added", "finite")),
+            ),
             ("no weight on the future", not np.triu(weights["package"], 1).any()),
             ("a row hidden whole: NaN by the textbook", bool(np.isnan(row["textbook"]).all())),
             ("a row hidden whole: uniform with −1e8", equal(row["finite"], np.full(size, 1 / size))),
             ("a row hidden whole: 0 in this package", not row["package"].any()),
         ),
     )
-
-
-def _all_equal(arrays):
-    first, *others = arrays.values()
-    return all(equal(first, other) for other in others)

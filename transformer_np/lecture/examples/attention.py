@@ -106,27 +106,21 @@ def three_weights():
     three = steps.three_heads()
     q, k, _ = printed.THREE_QKV.values
     source = printed.THREE_WEIGHTS
+    textbook = steps.textbook_softmax(np.einsum("htk,hsk->hts", q, k) / np.sqrt(3))
     first = [" ".join(f"{weight:.3f}" for weight in head[0]) for head in three.weights]
     broken = steps.order_broken(three.scores, source.values)
+    rows = ", ".join(f"row {row + 1} of head {head + 1}" for head, row in broken)
     return (
         three.weights,
         f"The printed weights are illustrations, not softmax(Q_i K_iᵀ/√3): the first rows of the three heads are "
         f"{first[0]}; {first[1]}; {first[2]}. All true weights lie between {three.weights.min():.2f} and "
-        f"{three.weights.max():.2f}; in no head does a word look mainly at itself. In {_rows(broken)} not even the "
+        f"{three.weights.max():.2f}; in no head does a word look mainly at itself. In {rows} not even the "
         "order of the scores is kept, so no other divisor than √3 would help.",
         (
-            ("the layer's weights are softmax(Q_i K_iᵀ/√3)", equal(three.weights, _three_textbook_weights(q, k))),
+            ("the layer's weights are softmax(Q_i K_iᵀ/√3)", equal(three.weights, textbook)),
             ("a row breaks the order of its scores", bool(broken)),
         ),
     )
-
-
-def _three_textbook_weights(q, k):
-    return steps.textbook_softmax(np.einsum("htk,hsk->hts", q, k) / np.sqrt(3))
-
-
-def _rows(indices):
-    return ", ".join(f"row {row + 1} of head {head + 1}" for head, row in indices)
 
 
 @example(8, "shapes of C_i … C_final", "THREE_SHAPES", REPRODUCED)
