@@ -282,8 +282,11 @@ def gradient_by_distance(make_layer, length=101, d=32, seeds=5):
     the last output. The result is its Frobenius norm, as the geometric mean over the seeds.
 
     ->  norms (length,)
+
+    Raises ValueError for a length below 2, and for d or seeds below 1.
     """
-    check_at_least("length", length, 2)
+    for name, value, least in (("length", length, 2), ("d", d, 1), ("seeds", seeds, 1)):
+        check_at_least(name, value, least)
     logarithms = []
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
