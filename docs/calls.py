@@ -317,7 +317,7 @@ CALLS = {  # {module: {function: {argument: its source}}}
     },
     "gradcheck": {
         "check_gradients": {
-            "target": "functional.softmax", "inputs": "rng.normal(size=(2, 3))", SHOWN: "result.passed",
+            "target": "layers.LayerNorm(3)", "inputs": "rng.normal(size=(2, 3))", SHOWN: "result.passed",
         },
         "standard_checks": {SHOWN: "len(result) > 50"},
     },

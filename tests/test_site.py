@@ -60,13 +60,14 @@ def test_prose_flows_and_shapes_stay(conf):
 def test_no_word_of_a_docstring_is_lost(conf):
     for name in F.__all__:
         text = inspect.getdoc(getattr(F, name))
-        shown = "\n".join(conf.as_rst(text.splitlines(), 4)).replace(".. code-block:: text\n   :class: written\n", "")
+        shown = re.sub(r"\.\. [a-z:-]+( text)?\n   :class: written\n", "", "\n".join(conf.as_rst(text.splitlines(), 4)))
         written, shown = (re.sub(r"[\s`\\]|^- ", "", some, flags=re.MULTILINE) for some in (text, shown))
         assert shown == written, name
 
 
 NOT_REFUSED = {  # by an argument of another kind alone
     *("layers.RelativePositionBias", "homework.using", "homework.load", "plots.model_view", "plots.sampling"),
+    *("decoding.greedy_steps", "decoding.generate_steps"),  # when they are asked for the first step
     *("data.BPETokenizer", "data.LargeText", "data.PackedPairs", "data.write_date", "training.save_checkpoint"),
     *("inspection.head_ablation", "lecture.read_statements", "tasks.runs.create_run", "tasks.runs.load_run_model"),
 }
@@ -99,6 +100,20 @@ def test_every_function_of_the_reference_has_an_example(conf):
         without |= {name for name, thing in things.items() if inspect.isfunction(thing) and thing not in shown}
     # a decorator, what needs files of others, and what takes a minute
     assert without == {"one_at_a_time", "merge_as_pretrained", "minilm_folder", "measure"}
+
+
+def test_formulas_are_drawn(conf):
+    made = conf.formulas.as_mathml("W_hᵀ = √(d_k + 1)^(2i),  max_distance")
+    sign = f"<mo {conf.formulas.SIGN}>"
+    gap, plus = '<mspace width="0.3em"/>', f"{sign}+</mo>"
+    assert made == (
+        f'<p class="formula"><math><msubsup><mi>W</mi><mi>h</mi><mn>T</mn></msubsup>{gap}{sign}=</mo>{gap}<msup><msqrt>'
+        f"<mrow><msub><mi>d</mi><mi>k</mi></msub>{gap}{plus}{gap}<mn>1</mn></mrow></msqrt><mrow><mn>2</mn><mi>i</mi></mrow>"
+        f"</msup>{sign},</mo></math> &emsp; <math><mi>max_distance</mi></math></p>\n"
+    )
+    rows = conf.as_rst(lines_of(F.layer_norm), 4)
+    assert rows[2:4] == [".. math::", "   :class: written"] and rows[5].startswith("   y = γ · x̂ + β")
+    assert ".. code-block:: python" in conf.as_rst(lines_of(transformer_np.models.GPT), 4)
 
 
 def test_links_to_code_lead_to_the_reference(conf):
