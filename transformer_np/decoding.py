@@ -154,7 +154,8 @@ def greedy_steps(model, src, max_len=64, use_cache=True):
     """Decode greedily and yield every time step as (tokens (B,), log_probs (B, V)): the chosen tokens and the
     distribution they were chosen from. Stops when every row has produced the end token, or after max_len steps.
 
-    A finished row repeats the end token.
+    A finished row repeats the end token. Raises ValueError at the first step for ids out of range, a src that is not
+    (B, S), and a max_len below 1 or above the model's.
     """
     check_flag("use_cache", use_cache)
     src = _check(model, src, max_len)
@@ -351,7 +352,8 @@ def generate_steps(
 ):
     """Continue a text like `generate` and yield it after every token: ids (B, length), which must not be changed.
 
-    The first is the prompt, cut to the shortest row; the last is the result of `generate`.
+    The first is the prompt, cut to the shortest row; the last is the result of `generate`. Raises ValueError at the
+    first step for an empty or too long prompt, ids out of range, and options out of range.
     """
     check_at_least("max_new_tokens", max_new_tokens, 0)
     check_at_least("pad_id", pad_id, -MOST)
