@@ -5,7 +5,7 @@ import numpy as np
 from ...module import Parameter
 from ...training import optim
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 from .adam import flat
 
 MISTAKES = sections(__file__)
@@ -122,12 +122,7 @@ OPTIMIZER = Exercise(
     results=(Result("the saved state"), Result("the parameters after the next steps", "step number")),
     cases=resume_cases,
     answer=Optimizer,
-    hints=(
-        "Adam divides by 1 − βᵗ. Which t would it use in the first step after a break, if only m and v were saved?",
-        "the state is {name of a slot: its running average, …} and the number of steps",
-        "self.averages is {slot: array}; the docstring of state_dict says what the state holds. Copy the arrays: "
-        "training goes on after saving.",
-    ),
+    hints=hints_of(MISTAKES["Optimizer: hints"]),
     difficulty=2,
     section="§5.3 of Vaswani et al. 2017, behind Adam",
     chapter="Training and decoding",

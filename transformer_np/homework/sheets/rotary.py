@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import amended, sections
+from ..notes import amended, hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -65,11 +65,7 @@ FREQUENCIES = Exercise(
     results=(Result("frequencies", "pair"),),
     cases=frequencies_cases,
     answer=rotary_frequencies,
-    hints=(
-        "The sinusoids of notebook 01 have the same frequencies. How many are there for K features?",
-        "ωᵢ = θ^(−2i/K), i = 0 … K/2 − 1",
-        "notebook 01, section 6; np.arange(0, K, 2) is 2i.",
-    ),
+    hints=hints_of(MISTAKES["rotary_frequencies: hints"]),
     difficulty=1,
     section="Su et al. 2021",
     chapter=_CHAPTER,
@@ -120,13 +116,7 @@ ROTARY = Exercise(
     results=(Result("y", "... T K"),),
     cases=rotary_cases,
     answer=rotary,
-    hints=(
-        "A rotation of the plane has four entries. Where is its minus, and which two features are a point?",
-        "y₁ = x₁ cos(p ω) − x₂ sin(p ω), y₂ = x₁ sin(p ω) + x₂ cos(p ω); x₁ is the first half of the features, x₂ the "
-        "second",
-        "Su et al. 2021, eq. 34; positions[:, None] * frequencies has the shape (T, K/2). The exercise before this "
-        "one is rotary_frequencies.",
-    ),
+    hints=hints_of(MISTAKES["rotary: hints"]),
     difficulty=2,
     section="Su et al. 2021",
     chapter=_CHAPTER,
@@ -144,11 +134,7 @@ ROTARY_BACKWARD = Exercise(
     results=(Result("dx", "... T K"),),
     cases=rotary_cases,
     answer=rotary_backward,
-    hints=(
-        "The gradient goes through the transpose of the matrix. What is the transpose of a rotation?",
-        "dx₁ = dy₁ cos(p ω) + dy₂ sin(p ω), dx₂ = −dy₁ sin(p ω) + dy₂ cos(p ω)",
-        "your own rotary, with the angles turned back.",
-    ),
+    hints=hints_of(MISTAKES["rotary_backward: hints"]),
     difficulty=1,
     section="Su et al. 2021",
     chapter=_CHAPTER,
