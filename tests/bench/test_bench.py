@@ -16,7 +16,7 @@ from shared import fails, wait_until
 
 from transformer_np import cli
 from transformer_np import functional as F
-from transformer_np.bench import DEFAULT, TRAINING, WHAT, configurations, floor, measure, memory, profile, report, work
+from transformer_np.bench import TRAINING, WHAT, configurations, floor, measure, memory, profile, report, work
 from transformer_np.bench.contestants import Contestant, Entry
 from transformer_np.bench.measure import Outcome, Result
 from transformer_np.bench.races import FLOOR, Race, races
@@ -32,11 +32,6 @@ PLAIN_PASS = Entry("plain", "work", "Attention", {"kind": "plain", "n": 8})
 
 
 # --- configurations and races -----------------------------------------------------------------------------------------
-
-
-def test_every_configuration_has_a_name_and_a_summary():
-    assert configurations.CONFIGURATIONS.keys() == TRAINING.keys()
-    assert set(DEFAULT) < WHAT.keys()
 
 
 @pytest.mark.parametrize("name", [name for name in TRAINING if name != "base"])
@@ -178,7 +173,7 @@ def test_exclusive_times_add_up(monkeypatch):
     inner = stopwatch.timed(lambda: stopwatch.running(), "inner")
     outer = stopwatch.timed(lambda: (inner(), inner()), "outer")
     assert outer() == ("inner", "inner")
-    assert (stopwatch.seconds, stopwatch.calls) == ({"inner": 2.0, "outer": 3.0}, 3)  # 5 from begin to end
+    assert stopwatch.seconds == {"inner": 2.0, "outer": 3.0}  # 5 from begin to end
     assert stopwatch.running() is None
     failing = stopwatch.timed(lambda: 1 / 0, "failing")
     with pytest.raises(ZeroDivisionError):
@@ -218,7 +213,7 @@ def test_profile_of_a_training(small_profile):
     layers = {part.name for part in small_profile["layers"]}
     assert layers >= {"src_input.embedding", "encoder.1.attention", "decoder.0.cross_attention", "output", "(model)"}
     assert layers >= {"loss", "optimizer", profile.REST}
-    assert min(small_profile["step"], small_profile["microseconds"], *small_profile["calls"].values()) > 0
+    assert small_profile["step"] > 0
 
 
 def test_profile_leaves_nothing_behind():
@@ -464,7 +459,7 @@ def test_tables_of_a_profile(small_profile):
     assert kinds[-3].startswith(f"  {profile.REST}") and kinds[-2].startswith("  sum")
     shares = [float(line.split("%")[0].split()[-1]) for line in kinds[2:-2]]
     assert sum(shares) == pytest.approx(100, abs=0.1 * len(shares))
-    assert "without stopwatches a step takes" in kinds[-1] and "timed calls of" in kinds[-1]
+    assert "without stopwatches a step takes" in kinds[-1]
     layers = report.profile_table("small", small_profile, "layer")
     assert "  encoder.0.attention " in layers and layers.splitlines()[-2].startswith("  sum")
 
@@ -474,12 +469,6 @@ def test_races_as_json():
     assert race["contestants"][0]["bursts"] == [{"units": 10, "seconds": s} for s in (0.4, 0.5, 0.6)]
     assert race["contestants"][0]["peak_bytes"] == 100_000_000
     assert race["ratios"] == [{"of": "ours, 1 core", "to": FLOOR, "ratio": 2.0, "quartiles": pytest.approx([1.8, 2.2])}]
-
-
-def test_head_says_what_the_numbers_depend_on():
-    text = report.head(report.machine(), against_torch=False)
-    assert f"NumPy {np.__version__} with" in text and "Python 3" in text and "PyTorch" not in text
-    assert "PyTorch eager" in report.head(report.machine(), against_torch=True)
 
 
 # --- command ----------------------------------------------------------------------------------------------------------
@@ -562,7 +551,7 @@ def test_unequal_work_fails(capsys, monkeypatch):
 
 def profile_of_nothing():
     part = profile.Part(profile.REST, 1.0, 0.0)
-    return {"kinds": [part], "layers": [part], "calls": {"kinds": 0, "layers": 0}, "microseconds": 0.1}
+    return {"kinds": [part], "layers": [part]}
 
 
 # --- PyTorch ----------------------------------------------------------------------------------------------------------

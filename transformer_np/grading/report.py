@@ -131,7 +131,7 @@ def student_report(grade, rubric, run):
     lines += ["", "| exercise | points | outcome | mistake |", "|---|---|---|---|"]
     lines += [f"| {' | '.join([*row[:3], _plain(row[3])])} |" for row in rows_of_report(grade, rubric)]
     for title, text, below in explained(grade, rubric):
-        fence = "`" * (3 + max((len(run) for run in _runs_of_backticks(text)), default=0))
+        fence = "`" * (3 + max(map(len, re.findall("`+", text)), default=0))
         lines += ["", f"## {_plain(title)}", "", f"{fence}text", text, fence, *(["", below] if below else [])]
     return "\n".join([*lines, "", run, ""])
 
@@ -209,13 +209,3 @@ def _plain(text):
     for sign in "\\`|<>[]*":
         text = text.replace(sign, f"\\{sign}")
     return text
-
-
-def _runs_of_backticks(text):
-    run = ""
-    for character in text + " ":
-        if character == "`":
-            run += character
-        elif run:
-            yield run
-            run = ""

@@ -69,17 +69,19 @@ def drive_resume(answer, values, gradients, of_other=False):
     list(train(parameters, optimizer, gradients[SAVED:]))
     kept = all(np.array_equal(saved[name], state[name]) for name in saved)
     parameters, resumed = made(at_saving)
-    resumed.load_state_dict(saved)
+    given = {name: array.copy() for name, array in saved.items()}
+    resumed.load_state_dict(given)
     moved = np.array(list(train(parameters, resumed, gradients[SAVED:])))
-    return flat([saved.get(name, np.zeros(1)) for name in ("m", "v", "steps")]), moved, kept, len(saved)
+    spared = all(np.array_equal(saved[name], given[name]) for name in saved)
+    return flat([saved.get(name, np.zeros(1)) for name in ("m", "v", "steps")]), moved, kept, spared, len(saved)
 
 
 def view_resume(case, output):
     if len(output) == 2:
         refused, unchanged = output
         return np.array([refused]), np.array([float(unchanged)])
-    state, moved, kept, entries = output
-    return np.array([*state, float(kept), float(entries)]), moved
+    state, moved, *numbers = output
+    return np.array([*state, *map(float, numbers)]), moved
 
 
 class Optimizer:

@@ -10,6 +10,7 @@ MISTAKES = sections(__file__)
 
 _CHAPTER = "Today's Transformers"
 _LINEAR = {"rope_type": "linear", "factor": 4.0}
+_UNKNOWN = {"rope_type": "turned", "factor": 4.0}
 
 
 def llama3(length):
@@ -31,10 +32,12 @@ def frequencies_cases(rng):
         Case(f"theta={theta:g}", (K,), {"theta": theta}, {"K": K}),
         Case("K = 2", (2,), sizes={"K": 2}),
         extended(Case("linear scaling", (K,), {"scaling": _LINEAR}, {"K": K})),
-        # 8000, 80, 0.8 and 0.008 turns: none between the two factors, where the two are mixed
-        extended(Case("the scaling of Llama 3", (8,), {"scaling": llama3(50_000), "theta": 1e8}, {"K": 8})),
+        # 20, 2, 0.2 and 0.02 turns: the second is between the two factors
+        extended(Case("the scaling of Llama 3", (8,), {"scaling": llama3(125)}, {"K": 8})),
         Case("an odd K", (K + 1,), extended=True, raises="ValueError"),
         Case("theta=0", (K,), {"theta": 0.0}, extended=True, raises="ValueError"),
+        Case("theta=-1", (K,), {"theta": -1.0}, extended=True, raises="ValueError"),
+        Case("an unknown scaling", (K,), {"scaling": _UNKNOWN}, extended=True, raises="ValueError"),
     ]
 
 
@@ -47,6 +50,8 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
     stretched = frequencies / scaling["factor"]
     if scaling["rope_type"] == "linear":
         return stretched
+    if scaling["rope_type"] != "llama3":
+        raise ValueError("the scaling is not supported")
     turns = scaling["original_max_position_embeddings"] * frequencies / (2 * np.pi)
     low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
     kept = np.clip((turns - low) / (high - low), 0, 1)
