@@ -97,7 +97,6 @@ class _Search:
     def __init__(self, trials, family, numbers, suspects):
         self.trials, self.family, self.numbers = trials, family, numbers
         self.suspects = {line for s in suspects for line in range(s.node.lineno, s.node.end_lineno + 1)}
-        self.last = max((suspect.read for suspect in suspects), default=0)  # of the lines that may be wrong
         reference, parts = trials.exercise.reference, trials.exercise.parts
         self.given = set(vars(reference)) - set(parts) if parts else ()  # methods that the student does not write
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
@@ -136,7 +135,7 @@ class _Search:
     def _edits(self):
         """All edits that may be tried: first those of the lines of a crash, of the suspicious lines and of those before
         them, the smallest first."""
-        lines, last = _lines_of_crash(self.found[self._order[0]]), self.last
+        lines, last = _lines_of_crash(self.found[self._order[0]]), max(self.suspects, default=0)
 
         def unlikeliness(edit):
             line = getattr(edit.node, "lineno", 0)

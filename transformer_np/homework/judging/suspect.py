@@ -29,13 +29,12 @@ MOST_TRIALS, WORK = 160, 150_000  # calls that the interpreter counts, in all of
 
 @dataclass(frozen=True)
 class Suspect:
-    """node: the expression or statement; read: the last line of what uses its value
+    """node: the expression or statement; results: the numbers of the results that are right with another value of it
 
-    results: the numbers of the results that are right with another value of it; shown: its line, with a mark below
+    shown: its line, with a mark below
     """
 
     node: ast.AST
-    read: int
     results: list
     shown: str
 
@@ -54,7 +53,7 @@ def find_suspects(trials, family, found, numbers):
     for i in range(len(trials.exercise.results)) if search.own.answer is not None and search.right else ():
         if any(found[n].wrong is None or i in found[n].wrong for n in failed) and (suspect := search.suspect(i)):
             suspects.setdefault(suspect, []).append(i)
-    suspects = [Suspect(*place, results, family.marked(place[0])) for place, results in suspects.items()]
+    suspects = [Suspect(node, results, family.marked(node)) for node, results in suspects.items()]
     return sorted(suspects, key=lambda suspect: -len(suspect.results))[:MOST_SUSPECTS]
 
 
@@ -84,7 +83,7 @@ class _Search:
         return self._known[number]
 
     def suspect(self, i):
-        """The node to look at for a wrong result and the line where its value is read, or None."""
+        """The node to look at for a wrong result, or None."""
         failed = [n for n in self.failed if self.found[n].wrong is None or i in self.found[n].wrong]
         own, right = self._values(failed[0])
         own = {node: values for node, values in own.items() if all(map(_is_data, values))}
@@ -99,11 +98,12 @@ class _Search:
         ]
         fine |= {node for node, values in own.items() if node not in fine and any(same(values, u) for u in used)}
         expected = [self.found[failed[0]].expected[i]]
-        fine -= {node for node in self._returned(i) if node in own and not same(own[node][-1:], expected)}
+        returned = fine & {n for n in self._returned(i) if n in own and not same(own[n][-1:], expected)}
+        fine -= returned
         for node, values in own.items():
             if node in fine or len(values) == MOST_VALUES or _is_filled(values):
                 continue
-            place = self._written_at(node, own, fine)
+            place = node if node in returned else self._written_at(node, own, fine)
             inputs = all(n in fine for n in ast.walk(place) if n is not node and n in own and _is_variable(n, own[n]))
             for others in _alike(values, right, shape):
                 if not inputs and same(others[-1:], expected):
@@ -114,7 +114,7 @@ class _Search:
                     any(self._is_right_with(node, more, i, n) for more in self._alike_in(n, node, shape))
                     for n in failed[1:]
                 ):
-                    return place, max(place.end_lineno, node.end_lineno)
+                    return place
         return None
 
     def _returned(self, i):
