@@ -413,6 +413,8 @@ def _missing(node, parent, field, names):
             new = expression(call.replace("x", name))
             new.args = [node]
             yield "missing part", new
+    for product in names.factors.values() if isinstance(parent, ast.Assign | ast.AugAssign | ast.Return) else ():
+        yield "missing factor", ast.BinOp(node, product.op, product.right)
     inner = isinstance(parent, ast.BinOp) and isinstance(node, ast.Name | ast.Attribute)
     for name in names.at(node):
         if is_name(node, name):  # x + x may only overflow
