@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 
 import examples  # noqa: E402
+import formulas  # noqa: E402
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 REPOSITORY = PROJECT["tool"]["hatch"]["metadata"]["hooks"]["custom"]["repository"]
@@ -143,8 +144,8 @@ ITEM = re.compile(r"(\*{0,2}\w+(?:, \*{0,2}\w+)*): (.*)")  # of a list of argume
 
 
 def as_rst(lines, indent):
-    """A docstring as reStructuredText: prose flows, an argument is an item of a list; formulas, shapes and code stay
-    in the lines and columns in which they are written.
+    """A docstring as reStructuredText: prose flows, an argument is an item of a list, a formula is drawn; shapes and
+    code stay in the lines and columns in which they are written.
 
     indent: of the docstring in its file
     """
@@ -158,7 +159,9 @@ def as_rst(lines, indent):
             shown += [inline(rows[0])]
         else:
             text = textwrap.dedent("\n".join(rows))
-            shown += [".. code-block:: text", "   :class: written", "", textwrap.indent(text, "   ")]
+            kind = "code-block:: python" if formulas.is_code(text) else "code-block:: text"
+            kind = "math::" if rows[0].startswith(" ") and formulas.is_formula(text.splitlines()) else kind
+            shown += [f".. {kind}", "   :class: written", "", textwrap.indent(text, "   ")]
         shown += [""]
     return "\n".join(shown).splitlines()
 
@@ -201,7 +204,7 @@ def show_signature(app, what, name, obj, options, signature, returned):
 
 
 def mathml(tex, block):
-    """A formula of the notebooks as MathML, which browsers draw themselves."""
+    """A formula of the notebooks, in TeX, as MathML, which browsers draw themselves."""
     from docutils.utils.math.latex2mathml import tex2mathml
 
     tex = re.sub(r"\\([bB]ig|textstyle)(?![a-zA-Z])", "", tex)  # brackets in MathML grow by themselves
@@ -213,6 +216,9 @@ def visit_math(writer, node):
     from docutils import nodes
     from sphinx.util.logging import getLogger
 
+    if "written" in node["classes"]:
+        writer.body.append(formulas.as_mathml(node.astext()))
+        raise nodes.SkipNode
     try:
         writer.body.append(mathml(node.astext(), node.tagname == "math_block"))
     except SyntaxError as error:

@@ -154,7 +154,8 @@ def greedy_steps(model, src, max_len=64, use_cache=True):
     """Decode greedily and yield every time step as (tokens (B,), log_probs (B, V)): the chosen tokens and the
     distribution they were chosen from. Stops when every row has produced the end token, or after max_len steps.
 
-    A finished row repeats the end token.
+    A finished row repeats the end token. Raises ValueError at the first step for ids out of range, a src that is not
+    (B, S), and a max_len below 1 or above the model's.
     """
     check_flag("use_cache", use_cache)
     src = _check(model, src, max_len)
@@ -206,9 +207,9 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
     """Translate by keeping the beam_size most likely beginnings at every step.
 
     A hypothesis is ranked by log p / ((5 + length)/6)^length_penalty (Wu et al. 2016, eq. 14). The length includes the
-    end token; length_penalty 0 ranks by probability alone. A finished hypothesis keeps its place in the beam, so the
-    search ends when all hypotheses in the beam are finished. At max_len, unfinished hypotheses are ranked with the
-    others. beam_size 1 is greedy decoding.
+    end token; length_penalty 0 ranks by probability alone. A finished hypothesis keeps its place in the beam until the
+    end, even if later ones are likelier: beside n finished ones, beam_size − n others go on. The search ends when all
+    are finished. At max_len, unfinished hypotheses are ranked with the others. beam_size 1 is greedy decoding.
 
     src (B, S)  ->  one list of ids per row; with return_hypotheses a list of Hypothesis(ids, log_prob, score) per row:
     all in the beam at the end, best first. `from transformer_np.decoding import Hypothesis`
@@ -351,7 +352,8 @@ def generate_steps(
 ):
     """Continue a text like `generate` and yield it after every token: ids (B, length), which must not be changed.
 
-    The first is the prompt, cut to the shortest row; the last is the result of `generate`.
+    The first is the prompt, cut to the shortest row; the last is the result of `generate`. Raises ValueError at the
+    first step for an empty or too long prompt, ids out of range, and options out of range.
     """
     check_at_least("max_new_tokens", max_new_tokens, 0)
     check_at_least("pad_id", pad_id, -MOST)

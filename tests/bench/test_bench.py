@@ -173,7 +173,7 @@ def test_exclusive_times_add_up(monkeypatch):
     inner = stopwatch.timed(lambda: stopwatch.running(), "inner")
     outer = stopwatch.timed(lambda: (inner(), inner()), "outer")
     assert outer() == ("inner", "inner")
-    assert (stopwatch.seconds, stopwatch.calls) == ({"inner": 2.0, "outer": 3.0}, 3)  # 5 from begin to end
+    assert stopwatch.seconds == {"inner": 2.0, "outer": 3.0}  # 5 from begin to end
     assert stopwatch.running() is None
     failing = stopwatch.timed(lambda: 1 / 0, "failing")
     with pytest.raises(ZeroDivisionError):
@@ -213,7 +213,7 @@ def test_profile_of_a_training(small_profile):
     layers = {part.name for part in small_profile["layers"]}
     assert layers >= {"src_input.embedding", "encoder.1.attention", "decoder.0.cross_attention", "output", "(model)"}
     assert layers >= {"loss", "optimizer", profile.REST}
-    assert min(small_profile["step"], small_profile["microseconds"], *small_profile["calls"].values()) > 0
+    assert small_profile["step"] > 0
 
 
 def test_profile_leaves_nothing_behind():
@@ -459,7 +459,7 @@ def test_tables_of_a_profile(small_profile):
     assert kinds[-3].startswith(f"  {profile.REST}") and kinds[-2].startswith("  sum")
     shares = [float(line.split("%")[0].split()[-1]) for line in kinds[2:-2]]
     assert sum(shares) == pytest.approx(100, abs=0.1 * len(shares))
-    assert "without stopwatches a step takes" in kinds[-1] and "timed calls of" in kinds[-1]
+    assert "without stopwatches a step takes" in kinds[-1]
     layers = report.profile_table("small", small_profile, "layer")
     assert "  encoder.0.attention " in layers and layers.splitlines()[-2].startswith("  sum")
 
@@ -551,7 +551,7 @@ def test_unequal_work_fails(capsys, monkeypatch):
 
 def profile_of_nothing():
     part = profile.Part(profile.REST, 1.0, 0.0)
-    return {"kinds": [part], "layers": [part], "calls": {"kinds": 0, "layers": 0}, "microseconds": 0.1}
+    return {"kinds": [part], "layers": [part]}
 
 
 # --- PyTorch ----------------------------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ def test_what_cannot_be_drawn(rng):
         plots.attention_products(layer, ["a", "b"])
     with pytest.raises(TypeError, match="layer must be a MultiHeadAttention, got LayerNorm"):
         plots.attention_products(LayerNorm(3))
-    with pytest.raises(TypeError, match="layer must be a LayerNorm, got int"):
+    with pytest.raises(TypeError, match="layer must be a LayerNorm, got 3"):
         plots.layer_norm_products(3, np.ones((2, 2)))
     layer(rng.normal(size=(1, 2, 6)), rng.normal(size=(1, 3, 6)))
     with pytest.raises(ValueError, match="layer must have computed self-attention"):

@@ -117,7 +117,7 @@ def test_exact_match_is_the_share_that_is_right(learned):
     assert answers.exact_match(said, batch_size=4) == 1
     wrong = [(text, said + " ") for text, said in said[:2]] + [(text, "pos") for text, _ in said[2:4]]
     assert answers.exact_match(wrong + said[4:]) == 5 / 9
-    with pytest.raises(ValueError, match="there are no texts to answer"):
+    with pytest.raises(ValueError, match="there are no examples"):
         answers.exact_match([])
 
 

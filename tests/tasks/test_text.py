@@ -350,7 +350,7 @@ def test_a_long_prompt_is_warned_about(capsys):
         (["one", "héé"], "the training text of the model does not have: 'é'"),
         (["one", "--top-p", 1.5], "--top-p must lie in (0, 1], got 1.5"),
         (["one", "--temperature", -1], "--temperature must lie in [0, ∞), got -1.0"),
-        (["one", "--seed", -1], "--seed must not be negative, got -1"),
+        (["one", "--seed", -1], "--seed must be at least 0, got -1"),
         (["one", "--stop", ""], "--stop is empty: give it a value or leave it out"),
     ],
 )

@@ -152,7 +152,7 @@ def test_exact_match_is_a_share_to_the_letter(learned):
     for other in (" ?", " .", "‿."):  # a text that its vocabulary cannot spell is not right
         assert exact_match([(s, t.replace(".", other)) for s, t in right]) == 0.0
     assert exact_match(PAIRS, batch_size=7) == exact_match(PAIRS)
-    with pytest.raises(ValueError, match="no pairs"):
+    with pytest.raises(ValueError, match="no examples"):
         exact_match([])
 
 

@@ -64,8 +64,8 @@ def parts(model, length, batch=1):
     """
     check_at_least("length", length, 1)
     check_at_least("batch", batch, 1)
-    found = {name: Part(name, quadratic=name == SCORES) for name in (EMBEDDINGS, PROJECTIONS, SCORES)}
-    found |= {name: Part(name) for name in (FEED_FORWARD, NORMS, OUTPUT)}
+    names = (EMBEDDINGS, PROJECTIONS, SCORES, FEED_FORWARD, NORMS, OUTPUT)
+    found = {name: Part(name, quadratic=name == SCORES) for name in names}
     counted, T = set(), batch * length
     decodes = isinstance(model, DecoderOnly) or hasattr(model, "decode")
 
@@ -192,23 +192,21 @@ def _arrays(model):
 def table(model, length, batch=1, measured=None):
     """The parts of a model as text, with the formula 6 · N · tokens and the measured numbers beside them."""
     rows, size = parts(model, length, batch), model.parameters()[0].dtype.itemsize
-    total = Part("total")
-    for part in rows:
-        total = total.plus(
-            part.layers, **{n: getattr(part, n) for n in ("parameters", "forward", "activations", "cache")}
-        )
-    lines = [f"{type(model).__name__}, a batch of {batch} × {length:,} tokens\n"]
+    summed = ("parameters", "forward", "activations", "cache")
+    total = Part("total", **{name: sum(getattr(part, name) for part in rows) for name in summed})
+
+    def row(name, layers, parameters, forward, backward, kept):
+        numbers = _flops(forward) + _flops(backward) + _bytes(size * kept.activations) + _bytes(size * kept.cache)
+        return f"{name:<24}{layers:>7}{parameters:>13,}{numbers}".rstrip()
+
     heads = ("parameters", "forward", "backward", "activations", "cache")
-    lines.append(f"{'':<24}{'layers':>7}" + "".join(f"{head:>13}" for head in heads))
-    for part in (*rows, total):
-        numbers = f"{part.parameters:>13,}{_flops(part.forward)}{_flops(2 * part.forward)}"
-        numbers += _bytes(size * part.activations) + _bytes(size * part.cache)
-        layers = part.layers if part is not total else ""
-        lines.append(f"{part.name:<24}{layers:>7}{numbers}".rstrip())
+    lines = [
+        f"{type(model).__name__}, a batch of {batch} × {length:,} tokens\n",
+        f"{'':<24}{'layers':>7}" + "".join(f"{head:>13}" for head in heads),
+        *(row(p.name, p.layers or "", p.parameters, p.forward, 2 * p.forward, p) for p in (*rows, total)),
+    ]
     if measured is not None:
-        numbers = f"{model.num_parameters():>13,}{_flops(measured.forward)}{_flops(measured.backward)}"
-        numbers += _bytes(size * measured.activations) + _bytes(size * measured.cache)
-        lines.append(f"{'measured':<31}{numbers}".rstrip())
+        lines.append(row("measured", "", total.parameters, measured.forward, measured.backward, measured))
 
     def share_between(length):
         found = parts(model, length, batch)

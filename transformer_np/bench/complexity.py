@@ -18,6 +18,11 @@ from ..support.checks import check_at_least
 from ..support.progress import progress
 from .floor import noting_products
 
+__all__ = [  # of the documented path `transformer_np.complexity`
+    "KINDS", "TOLERANCE", "Curve", "Kind", "counts", "factor_per_step", "fit_exponent", "gradient_by_distance",
+    "gradients", "measure", "measure_memory", "measure_time", "path_length", "sequential_operations", "table",
+]  # fmt: skip
+
 TOLERANCE = 0.25  # of an exponent
 BATCH = 16  # parallel sequences in the recurrent layer, whose products would be too small to time
 
@@ -159,7 +164,8 @@ def measure_time(kind, variable, sizes=None, rounds=4, least=0.03):
 
     ->  Curve, in seconds
     """
-    _check_variable(kind, variable)
+    if variable not in kind.exponents:
+        raise ValueError(f"variable must be one of {', '.join(kind.exponents)} for {kind.name}, got {variable!r}")
     sizes = tuple(kind.sizes[variable] if sizes is None else sizes)
     cores = [_core(kind, {**kind.fixed, variable: size}) for size in sizes]
     seconds = np.full(len(sizes), np.inf)
@@ -211,11 +217,6 @@ def measure(quick=False):
         how = {"sizes": kind.sizes[variable][:QUICK], "rounds": 2, "least": 0.005} if quick else {}
         curves.append(measure_time(kind, variable, **how))
     return curves + [measure_memory(kind, MEMORY_SIZES[:QUICK] if quick else MEMORY_SIZES) for kind in KINDS]
-
-
-def _check_variable(kind, variable):
-    if variable not in kind.exponents:
-        raise ValueError(f"variable must be one of {', '.join(kind.exponents)} for {kind.name}, got {variable!r}")
 
 
 # --- steps and paths, counted -----------------------------------------------------------------------------------------
@@ -281,8 +282,11 @@ def gradient_by_distance(make_layer, length=101, d=32, seeds=5):
     the last output. The result is its Frobenius norm, as the geometric mean over the seeds.
 
     ->  norms (length,)
+
+    Raises ValueError for a length below 2, and for d or seeds below 1.
     """
-    check_at_least("length", length, 2)
+    for name, value, least in (("length", length, 2), ("d", d, 1), ("seeds", seeds, 1)):
+        check_at_least(name, value, least)
     logarithms = []
     for seed in range(seeds):
         rng = np.random.default_rng(seed)

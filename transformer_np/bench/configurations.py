@@ -84,17 +84,9 @@ def _encoder_decoder(vocab_size, length, batch_size, lr, **sizes):
     return Configuration(Transformer, config, TeacherForcing, adam, batches)
 
 
-def _text():
-    return _first(TextBatches(_words(65, 20_000), 64, LEAST_ROWS, SEED))
-
-
 def _masked_texts():
     words = _words(1000 - 1, BATCHES * 16, 64 - 2)  # the last token is <mask>
     return _first(MaskedBatches([[BOS, *row, EOS] for row in words], 16, 1000, SEED))
-
-
-def _segments():
-    return _first(TextStreams(_words(65, BATCHES * LEAST_ROWS * 64 + 1), 64, LEAST_ROWS))
 
 
 SIZES = {"d_model": 128, "num_heads": 4, "num_layers": 4, "seed": SEED}
@@ -107,7 +99,7 @@ CONFIGURATIONS = {
         GPTConfig(65, 64, **SIZES, bias=False, activation="gelu"),
         NextToken,
         partial(AdamW, lr=1e-3, betas=(0.9, 0.99), weight_decay=0.1, decays=is_matrix),
-        _text,
+        lambda: _first(TextBatches(_words(65, 20_000), 64, LEAST_ROWS, SEED)),
         clip_norm=1.0,
     ),
     "bert": Configuration(
@@ -122,7 +114,7 @@ CONFIGURATIONS = {
         TransformerXLConfig(65, **SIZES, mem_len=64),
         SegmentRecurrence,
         partial(Adam, lr=5e-4),
-        _segments,
+        lambda: _first(TextStreams(_words(65, BATCHES * LEAST_ROWS * 64 + 1), 64, LEAST_ROWS)),
     ),
     "base": _encoder_decoder(8000, 32, 16, lr=BASE_LR, tie_embeddings=True),
 }

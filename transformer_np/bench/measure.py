@@ -71,10 +71,7 @@ class Outcome:
 
 def quartiles(values):
     """The lower and the upper quartile."""
-    if len(values) == 1:
-        return values[0], values[0]
-    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
-    return low, high
+    return tuple(np.quantile(values, (0.25, 0.75)).tolist())
 
 
 def run_race(race, rounds=ROUNDS, burst=BURST, note=lambda text: None):
@@ -113,8 +110,7 @@ def run_race(race, rounds=ROUNDS, burst=BURST, note=lambda text: None):
 
 def in_turn(number, turn):
     """The order of a round: alternately forwards and backwards, so that no contestant always follows the same one."""
-    order = range(number)
-    return order if turn % 2 == 0 else reversed(order)
+    return range(number)[:: 1 if turn % 2 == 0 else -1]
 
 
 def largest_difference(numbers, reference):

@@ -42,7 +42,7 @@ class Stopwatch:
         self.clear()
 
     def clear(self):
-        self.seconds, self.calls, self._open = Counter(), 0, []
+        self.seconds, self._open = Counter(), []
 
     def running(self):
         """The name of the innermost running call, None outside of all."""
@@ -59,7 +59,6 @@ class Stopwatch:
                 seconds = time.perf_counter() - started
                 _, inside = self._open.pop()
                 self.seconds[name] += seconds - inside
-                self.calls += 1
                 if self._open:
                     self._open[-1][1] += seconds
 
@@ -130,9 +129,8 @@ class Profile(Training):
         self.replay = Replay(products)
 
     def run(self, steps):
-        """{"step": median milliseconds of a step without any stopwatch, "kinds" and "layers": a list of Part each,
-        "calls": timed calls per step for each of the two, "microseconds": overhead of the stopwatch per call}"""
-        alone, floors, calls, found = [], [], {}, {"kinds": [], "layers": []}
+        """{"step": median milliseconds of a step without any stopwatch, "kinds" and "layers": a list of Part each}"""
+        alone, floors, found = [], [], {"kinds": [], "layers": []}
         super().run(WARM_UP)
         for _ in range(steps):  # in turn, so that other load on the machine affects all of them
             alone.append(super().run(1))
@@ -142,14 +140,8 @@ class Profile(Training):
                 with timing(self.stopwatch, self.trainer):
                     whole = super().run(1)
                 found[by].append(add_rest(self.stopwatch.seconds, whole))
-                calls[by] = self.stopwatch.calls
-        return {
-            "step": 1e3 * median(alone),
-            "kinds": parts_of(found["kinds"], floors),
-            "layers": parts_of(found["layers"]),
-            "calls": calls,
-            "microseconds": microseconds_per_call(),
-        }
+        kinds, layers = parts_of(found["kinds"], floors), parts_of(found["layers"])
+        return {"step": 1e3 * median(alone), "kinds": kinds, "layers": layers}
 
 
 def add_rest(seconds, whole):
@@ -174,12 +166,3 @@ def parts_of(steps, floors=()):
         )
         for name in dict.fromkeys(name for step in steps for name, _ in step)
     ]
-
-
-def microseconds_per_call(calls=10_000):
-    """The overhead of the stopwatch per call."""
-    nothing = Stopwatch().timed(lambda: None, "nothing")
-    started = time.perf_counter()
-    for _ in range(calls):
-        nothing()
-    return 1e6 * (time.perf_counter() - started) / calls

@@ -153,11 +153,7 @@ def profile_table(name, profile, by):
         share = f"{100 * part.total / whole:.1f} %"
         rows.append((part.name, f"{part.forward:.3f}", backward, f"{part.total:.3f}", share, *floor))
     rows.append(("sum", "", "", f"{whole:.3f}", "", "", ""))
-    calls, each = profile["calls"][f"{by}s"], profile["microseconds"]
-    cost = (
-        f"  without stopwatches a step takes {profile['step']:.3f} ms; {calls} timed calls of {each:.1f} µs each "
-        f"add about {calls * each / 1e3:.3f} ms"
-    )
+    cost = f"  without stopwatches a step takes {profile['step']:.3f} ms"
     title = f"step of {name} by {by}, one core, exclusive times in ms"
     return "\n".join([title, *aligned(rows if kinds else [row[:5] for row in rows]), cost])
 

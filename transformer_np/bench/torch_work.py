@@ -8,6 +8,7 @@ from torch.nn import functional as F
 from ..training import AdamW
 from .configurations import CONFIGURATIONS
 from .torch_models import torch_model
+from .torch_train import decayed
 from .work import CHECKED_STEPS, Work, attention_inputs, context_of, losses_by_step, named_samples
 
 torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
@@ -16,21 +17,9 @@ torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
 def torch_optimizer(ours, model):
     """The PyTorch optimizer equivalent to ours."""
     how = {"lr": ours.lr, "betas": ours.betas, "eps": ours.eps}
-    if not isinstance(ours, AdamW):
-        return torch.optim.Adam(model.parameters(), **how)
-    groups = [
-        {"params": [p for p in model.parameters() if p.dim() >= 2], "weight_decay": ours.weight_decay},
-        {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(groups, **how)
-
-
-def _next_token(model, batch, mems):
-    return model(batch["ids"]), batch["targets"], None
-
-
-def _teacher_forcing(model, batch, mems):
-    return model(batch["src"], batch["tgt_in"]), batch["tgt_out"], None
+    if isinstance(ours, AdamW):
+        return decayed(model, ours.weight_decay, **how)
+    return torch.optim.Adam(model.parameters(), **how)
 
 
 def _masked_words(model, batch, mems):
@@ -44,8 +33,8 @@ def _segments(model, batch, mems):
 
 
 OBJECTIVES = {  # (model, batch, mems of the step before)  ->  logits, targets, mems
-    "TeacherForcing": _teacher_forcing,
-    "NextToken": _next_token,
+    "TeacherForcing": lambda model, batch, mems: (model(batch["src"], batch["tgt_in"]), batch["tgt_out"], None),
+    "NextToken": lambda model, batch, mems: (model(batch["ids"]), batch["targets"], None),
     "MaskedLanguageModel": _masked_words,
     "SegmentRecurrence": _segments,
 }

@@ -79,9 +79,26 @@ def number_above_0(text):
     raise argparse.ArgumentTypeError(f"must be a number above 0 and below 1e9, got {text!r}")
 
 
+def seed(text):
+    """The `type` of an argument --seed."""
+    return 0 if text == "0" else positive_number(text, "a whole number, 0 or more")
+
+
 def number_of_workers(text):
     """The `type` of an argument N|auto."""
     return text if text == "auto" else positive_number(text, "a number of processes or auto")
+
+
+def write_new(texts):
+    """Write {path: text} into folders that are made if necessary. ValueError, and nothing is written, if one exists."""
+    from ..support.files import write_text
+
+    for path in texts:
+        if os.path.lexists(path):
+            raise ValueError(f"{path} already exists and was not overwritten; choose another folder")
+    for path, text in texts.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, text)
 
 
 def check_writable(option, name):

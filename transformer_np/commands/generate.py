@@ -31,11 +31,11 @@ def add_parser(subparsers):
 
 
 def run(args):
+    from ..support.checks import check_at_least
     from ..tasks import runs, text, xl
     from ..tasks.pretrained_text import PretrainedTextGenerator
 
-    if args.seed < 0:
-        raise ValueError(f"--seed must not be negative, got {args.seed}")
+    check_at_least("--seed", args.seed, 0)
     generators = {text.KIND: text.TextGenerator, xl.KIND: xl.XLTextGenerator}
     if args.pretrained is not None:
         generator = PretrainedTextGenerator.load(args.pretrained)

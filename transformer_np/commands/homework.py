@@ -1,9 +1,7 @@
-import os
 import textwrap
 from pathlib import Path
 
-from ..support.files import write_text
-from . import COMMANDS, add_command, number_above_0, positive_number, quoted
+from . import COMMANDS, add_command, number_above_0, positive_number, quoted, seed, write_new
 from .homework_check import (
     FILE,
     WIDTH,
@@ -43,7 +41,7 @@ def add_parser(subparsers):
     check.add_argument("name", nargs="?", metavar="NAME", help="check only this exercise (default: all, in order)")
     check.add_argument("--all", action="store_true", help="explain every wrong answer, not only the first")
     check.add_argument("--watch", action="store_true", help="check again at every save, until Ctrl-C")
-    check.add_argument("--seed", type=_seed, metavar="N", help="seed of the inputs (default: new inputs every time)")
+    check.add_argument("--seed", type=seed, metavar="N", help="seed of the inputs (default: new inputs every time)")
     _add_for_check(check)
 
     hint = _add_action(actions, "hint", run_hint, "show a hint for an exercise, in three levels", "softmax --level 2")
@@ -130,10 +128,6 @@ def _add_limit(parser):
     )  # fmt: skip
 
 
-def _seed(text):
-    return 0 if text == "0" else positive_number(text, "a whole number, 0 or more")
-
-
 # --- start, hint -----------------------------------------------------------------------------------------------------
 
 
@@ -145,14 +139,10 @@ def run_start(args):
         raise ValueError(f"{folder} is a file; name a folder")
     names, stubs, course = _chosen(args, folder)
     texts = {folder / FILE: stubs}
-    if course is not None and not _holds(folder / COURSE, course):
-        texts[folder / COURSE] = course
-    for path in texts:
-        if os.path.lexists(path):
-            raise ValueError(f"{path} already exists and was not overwritten; choose another folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    for path, text in texts.items():
-        write_text(path, text)
+    there = folder / COURSE
+    if course is not None and not (there.exists() and there.read_text(encoding="utf-8") == course):
+        texts[there] = course
+    write_new(texts)
     path = folder / FILE
     print(f"{path}: {counted(len(names))}, the first is {names[0]}. Implement it, save the file, then check it:")
     print(f"  transformer-np homework check {quoted(path)}")
@@ -178,10 +168,6 @@ def _chosen(args, folder):
         elif args.only or args.exercises:
             text = moved(written(names), folder, args.exercises)
         return names, stub_file([all_exercises()[name] for name in names]), text
-
-
-def _holds(path, text):
-    return path.exists() and path.read_text(encoding="utf-8") == text
 
 
 def run_hint(args):
@@ -241,26 +227,22 @@ def _filled(text):
 
 
 def run_solution(args):
-    with course_of(args, found_file(args.file, required=False)):
-        return _solution(args)
-
-
-def _solution(args):
     import inspect
 
     from ..homework import find
     from ..homework.path import own_exercises
 
-    exercise, file = find(args.name), found_file(args.file)
-    submission = load_submission(file, limit_of(args))
-    if submission is None:
-        return 1
-    standing = checks_of(args, submission).of(exercise.name)
-    if not standing.passed:
-        print(message(standing))
-        print(f"The library's code is shown once {exercise.name} in {file} is right.")
-        return 1
-    home = f"{exercise.reference.__module__.replace('.', '/')}.py"
-    print(f"# {Path(home).name if exercise.name in own_exercises() else home}")
-    print(inspect.getsource(exercise.reference), end="")
-    return 0
+    with course_of(args, found_file(args.file, required=False)):
+        exercise, file = find(args.name), found_file(args.file)
+        submission = load_submission(file, limit_of(args))
+        if submission is None:
+            return 1
+        standing = checks_of(args, submission).of(exercise.name)
+        if not standing.passed:
+            print(message(standing))
+            print(f"The library's code is shown once {exercise.name} in {file} is right.")
+            return 1
+        home = f"{exercise.reference.__module__.replace('.', '/')}.py"
+        print(f"# {Path(home).name if exercise.name in own_exercises() else home}")
+        print(inspect.getsource(exercise.reference), end="")
+        return 0

@@ -1,7 +1,7 @@
 from contextlib import nullcontext
 from textwrap import indent
 
-from . import add_command, add_quiet, check_picture, check_writable, number_above_0, number_of_workers, positive_number
+from . import add_command, add_quiet, check_picture, check_writable, number_above_0, number_of_workers, seed
 
 EXAMPLE = """\
 # The exercises of a course, and their points. Every line is optional.
@@ -88,7 +88,7 @@ def add_grade_parser(subparsers):
         help="submissions graded in parallel (default: auto, one per core)",
     )  # fmt: skip
     add(
-        "--seed", type=_seed, metavar="N",
+        "--seed", type=seed, metavar="N",
         help="seed of the inputs, to repeat a grading; DIR/run.json has the last one (default: a new one)",
     )  # fmt: skip
     add("--picture", metavar="FILE", help="draw the class, with its most frequent mistakes: .png, .svg or .pdf")
@@ -149,7 +149,3 @@ def run(args):
     picture = f", picture: {args.picture}" if args.picture else ""
     print(f"Grades: {out}, reports: {grading.reports}{picture}")
     return 0
-
-
-def _seed(text):
-    return int(text) if text.isdecimal() and text == "0" else positive_number(text, "a whole number, 0 or more")

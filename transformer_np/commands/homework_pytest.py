@@ -67,23 +67,16 @@ class HomeworkItem(pytest.Item):
         with exercises_in(self.parent.folder):
             standing = checks.of(self.name)
             note([standing.verdict], self.path.parent, where=FILE)
-        self.user_properties.append((_KEY, self._state(standing)))
-        if standing.not_started:
-            pytest.skip(f"{self._reason(standing)} Next: transformer-np homework hint {self.name}")
+        state = "right" if standing.passed else "wrong" if standing.failed else "open"
+        self.user_properties.append((_KEY, state))
+        if standing.not_started:  # the reason is "not started." or "not started: it is imported from …"
+            reason = standing.verdict.message.partition(": ")[2].replace("\n", " ")
+            pytest.skip(f"{reason} Next: transformer-np homework hint {self.name}")
         if standing.waits_for:
             pytest.skip(f"right as soon as your {' and '.join(standing.waits_for)} is")
         if not standing.passed:
             again = f"transformer-np homework check {FILE} {self.name} --seed {checks.seed}"
             raise WrongAnswer(f"{standing.verdict.message}\n\nThe same inputs again: {again}")
-
-    @staticmethod
-    def _state(standing):
-        return "right" if standing.passed else "wrong" if standing.failed else "open"
-
-    @staticmethod
-    def _reason(standing):
-        """Why an exercise counts as not started: "not started.", "not started: it is imported from …"."""
-        return standing.verdict.message.partition(": ")[2].replace("\n", " ")
 
     def repr_failure(self, excinfo):
         if isinstance(excinfo.value, WrongAnswer):

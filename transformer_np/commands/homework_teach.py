@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from ..support.files import write_text
-from . import add_command, number_above_0
-from .homework_check import add_choice, counted, names_of, quoted
+from . import add_command, number_above_0, quoted, write_new
+from .homework_check import add_choice, counted, names_of
 
 
 def add_teaching_parsers(subparsers):
@@ -48,12 +47,7 @@ def run_export(args):
     with opened(args.course) as course:
         names = names_of(args.only) if args.only else list(course.points)
         texts = {folder / path: text for path, text in exported(course, names, args.grader).items()}
-    for path in texts:
-        if path.exists():
-            raise ValueError(f"{path} already exists and was not overwritten; choose another folder")
-    for path, text in texts.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
+    write_new(texts)
     print(f"{folder / 'homework.ipynb'}: {counted(len(names))}.")
     if args.grader == "nbgrader":
         name = quoted(folder.resolve().name)

@@ -311,7 +311,11 @@ def english_portuguese():
 
     It is a part of `language()`, so that most sentences of the grammar are new to a model trained on it.
     """
-    return [pair for i, pair in enumerate(language()) if _chosen(i, pair[0])]
+    return [
+        (text, other)
+        for i, (text, other) in enumerate(language())
+        if text == LECTURE_SENTENCE or number_of_words(text) <= SHORT or i % ONE_IN == 0
+    ]
 
 
 def with_full_stops(pairs):
@@ -323,7 +327,3 @@ def with_full_stops(pairs):
         if source != LECTURE_SENTENCE:
             found.append((source + stop, target + stop))
     return found
-
-
-def _chosen(i, text):
-    return text == LECTURE_SENTENCE or number_of_words(text) <= SHORT or i % ONE_IN == 0

@@ -1,5 +1,6 @@
 """Read the user's text files, with errors that give the line and the column."""
 
+from ..support.checks import short
 from ..support.files import read_bytes
 
 
@@ -19,15 +20,28 @@ def read_utf8(path, expected="a text file"):
         raise ValueError(f"{path}, {place} is not UTF-8; save the file as UTF-8") from None
 
 
-def read_lines(path, expected="a text file"):
-    """The non-blank lines of a UTF-8 file, each with its place for error messages: [(place, line)].
+def read_columns(path, names, form, what, tabs=-1):
+    """The first two columns of each line of a UTF-8 file, [(text, text)], without blank lines and white space around.
 
-    Raises the same errors as read_utf8.
+    names: of the columns, for messages; form: of a line; what: the lines are; tabs: the most that separate columns
+
+    Raises the errors of read_utf8, and ValueError with the line number for a line of another form.
     """
-    lines = read_utf8(path, expected).split(
-        "\n"
-    )  # str.splitlines would also split at rare characters inside a sentence
-    return [(f"{path}, line {number}", line) for number, line in enumerate(lines, 1) if line.strip()]
+    found = []
+    # str.splitlines would also split at rare characters inside a sentence
+    for number, line in enumerate(read_utf8(path, f"a text file with {form} on each line").split("\n"), 1):
+        if not line.strip():
+            continue
+        columns = [column.strip() for column in line.split("\t", tabs)]
+        if len(columns) < 2:
+            raise ValueError(f"{path}, line {number}: expected {form}; there is no tab in {short(columns[0])}")
+        for name, column in zip(names, columns, strict=False):
+            if not column:
+                raise ValueError(f"{path}, line {number}: the {name} is empty")
+        found.append((columns[0], columns[1]))
+    if not found:
+        raise ValueError(f"{path} has no {what}")
+    return found
 
 
 def _unix(text):

@@ -69,7 +69,8 @@ def parts(text):
     white space is one part.
     """
     rest = []
-    for string in text.strings() if isinstance(text, LargeText) else _cut(text):
+    strings = (text[start : start + PART] for start in range(0, len(text), PART))
+    for string in text.strings() if isinstance(text, LargeText) else strings:
         end = max(string.rfind(" "), string.rfind("\n"))
         while end > 0 and string[end - 1].isspace():
             end -= 1
@@ -79,10 +80,6 @@ def parts(text):
         rest.append(string)
     if any(rest):
         yield "".join(rest)
-
-
-def _cut(text):
-    return (text[start : start + PART] for start in range(0, len(text), PART))
 
 
 def encode_text(tokenizer, text):

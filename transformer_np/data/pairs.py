@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..support.checks import check_at_least, check_number
-from .files import read_lines
+from .files import read_columns
 
 
 def read_pairs(path):
@@ -16,22 +16,8 @@ def read_pairs(path):
 
     Raises FileNotFoundError, IsADirectoryError, and ValueError with the line number for a line of another form.
     """
-    lines = read_lines(path, "a text file with one pair of sentences per line")
-    pairs = [_pair(line, place) for place, line in lines]
-    if not pairs:
-        raise ValueError(f"{path} has no sentence pairs")
-    return pairs
-
-
-def _pair(line, where):
-    columns = [column.strip() for column in line.split("\t")]
-    if len(columns) < 2:
-        beginning = repr(columns[0][:40]) + (" …" if len(columns[0]) > 40 else "")
-        raise ValueError(f"{where}: expected a sentence, a tab and its translation; there is no tab in {beginning}")
-    for side, sentence in zip(("source", "target"), columns, strict=False):
-        if not sentence:
-            raise ValueError(f"{where}: the {side} sentence is empty")
-    return columns[0], columns[1]
+    names = "source sentence", "target sentence"
+    return read_columns(path, names, "a sentence, a tab and its translation", "sentence pairs")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from itertools import combinations, product
 import numpy as np
 
 from ..support.checks import check_at_least, check_kind
-from .files import read_lines
+from .files import read_columns
 from .pairs import Split
 
 POSITIVE, NEGATIVE = "positive", "negative"
@@ -157,22 +157,8 @@ def read_labelled(path):
 
     Raises FileNotFoundError, IsADirectoryError, and ValueError with the line number for a line of another form.
     """
-    lines = read_lines(path, "a text file with a label, a tab and a text on each line")
-    labelled = [_labelled(line, place) for place, line in lines]
-    if not labelled:
-        raise ValueError(f"{path} has no labelled texts")
-    return labelled
-
-
-def _labelled(line, where):
-    label, tab, text = line.partition("\t")
-    if not tab:
-        beginning = repr(line.strip()[:40]) + (" …" if len(line.strip()) > 40 else "")
-        raise ValueError(f"{where}: expected a label, a tab and a text; there is no tab in {beginning}")
-    for what, value in (("label", label), ("text", text)):
-        if not value.strip():
-            raise ValueError(f"{where}: the {what} is empty")
-    return text.strip(), label.strip()
+    rows = read_columns(path, ("label", "text"), "a label, a tab and a text", "labelled texts", tabs=1)
+    return [(text, label) for label, text in rows]
 
 
 def labels_of(split):

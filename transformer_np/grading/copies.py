@@ -166,17 +166,14 @@ def side_by_side(found):
 
 
 def _answer(nodes, name, others):
-    defined = {n: found for n, found in nodes.items() if n not in others and not _is_import(found[-1])}
+    imports = ast.Import | ast.ImportFrom
+    defined = {n: found for n, found in nodes.items() if n not in others and not isinstance(found[-1], imports)}
     needed = reached(defined, [name])
     parts = [nodes[n][-1] for n in nodes if n in needed]
     labels = [label for part in parts for label in _labels(part)]
     texts = ("\0".join(labels[i : i + RUN]) for i in range(len(labels) - RUN + 1))
     runs = Counter(str(crc32(text.encode("utf-8", "replace"))) for text in texts)
     return Answer("\n\n".join(map(ast.unparse, dict.fromkeys(parts))), runs)
-
-
-def _is_import(node):
-    return isinstance(node, ast.Import | ast.ImportFrom)
 
 
 def _labels(node):

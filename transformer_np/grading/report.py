@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ..homework.deadline import shown
+from ..homework.judging.edits import KINDS
 from ..homework.path import all_exercises
 from .copies import MEANING, matrix
 
@@ -130,7 +131,7 @@ def student_report(grade, rubric, run):
     lines += ["", "| exercise | points | outcome | mistake |", "|---|---|---|---|"]
     lines += [f"| {' | '.join([*row[:3], _plain(row[3])])} |" for row in rows_of_report(grade, rubric)]
     for title, text, below in explained(grade, rubric):
-        fence = "`" * (3 + max((len(run) for run in _runs_of_backticks(text)), default=0))
+        fence = "`" * (3 + max(map(len, re.findall("`+", text)), default=0))
         lines += ["", f"## {_plain(title)}", "", f"{fence}text", text, fence, *(["", below] if below else [])]
     return "\n".join([*lines, "", run, ""])
 
@@ -192,7 +193,7 @@ def overview(grades, rubric, run, copied=()):
         lines += ["", "## The most frequent mistakes", "", "| students | exercise | mistake | feedback |"]
         lines.append("|---|---|---|---|")
     for n, name, mistake in sorted(found, key=lambda row: -row[0])[:MOST_MISTAKES]:
-        feedback = all_exercises()[name].mistakes.get(mistake, "")
+        feedback = all_exercises()[name].mistakes.get(mistake) or KINDS.get(mistake, "")
         lines.append(f"| {n} | {name} | {_plain(mistake)} | {_plain(feedback)} |")
     if copied:
         head, *rows = [[_plain(cell) for cell in row] for row in matrix(copied)]
@@ -208,13 +209,3 @@ def _plain(text):
     for sign in "\\`|<>[]*":
         text = text.replace(sign, f"\\{sign}")
     return text
-
-
-def _runs_of_backticks(text):
-    run = ""
-    for character in text + " ":
-        if character == "`":
-            run += character
-        elif run:
-            yield run
-            run = ""

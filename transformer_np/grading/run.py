@@ -173,7 +173,7 @@ class Grading:
         grade = replace(self._try(files), **time)
         if grade.layers:  # otherwise it was not tried: the next run may succeed
             if known and known[1] != content:
-                os.replace(record, _free_name(record))
+                os.replace(record, record.with_name(f"{record.stem}.{len(_versions(record)) + 1}.json"))
             _write(record, json.dumps(as_record(grade, content, rules, self.seed), indent=1) + "\n")
         return [replace(grade, remarks=grade.remarks + broken), *self._earlier(record, person, rules)]
 
@@ -228,10 +228,6 @@ def _versions(record):
     """The records of earlier versions of a submission, name.1.json, name.2.json, …"""
     found = record.parent.glob(f"{escape(record.stem)}.*.json")
     return [path for path in found if path.name[len(record.stem) + 1 : -len(".json")].isdecimal()]
-
-
-def _free_name(record):
-    return record.with_name(f"{record.stem}.{len(_versions(record)) + 1}.json")
 
 
 def _write(path, text):

@@ -35,7 +35,7 @@ def using(answers):
         import homework
         with using(homework) as swap:
             model = Transformer(config)
-            loss = …
+            loss = ...
         print(swap.calls)
 
     answers: a module, `globals()` of a notebook, or {name: function}; names of no exercise, answers that are not

@@ -136,7 +136,7 @@ def check_gradients(
 
     output = forward()
     dout = rng.normal(size=np.shape(output))
-    variables = {**_names_of_inputs(inputs), **parameters}  # name -> array, changed in place below
+    variables = {f"input {i}": x for i, x in enumerate(inputs) if _is_float_array(x)} | parameters  # changed below
     if not variables:
         raise ValueError(f"{name} has neither float inputs nor parameters: there is no gradient to check")
     returned = gradients(dout)
@@ -152,10 +152,6 @@ def check_gradients(
 
 def _is_float_array(x):
     return isinstance(x, np.ndarray) and x.dtype.kind == "f"
-
-
-def _names_of_inputs(inputs):
-    return {f"input {i}": x for i, x in enumerate(inputs) if _is_float_array(x)}
 
 
 def _first(output):

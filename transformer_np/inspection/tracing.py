@@ -234,7 +234,8 @@ def _text_row(step, digits):
     name = "· " * step.depth + function
     if function == "linear" and step.parameters:  # to tell the many linear maps apart
         name += " " + step.parameters[0].rpartition(".")[2]
-    return [str(step.number), arrow, step.formula, step.module or MODEL, name, _shape(step), *numbers]
+    shape = str(step.shape) + (f" +{len(step.values) - 1}" if len(step.values) > 1 else "")
+    return [str(step.number), arrow, step.formula, step.module or MODEL, name, shape, *numbers]
 
 
 def _text_lines(row, widths):
@@ -243,10 +244,6 @@ def _text_lines(row, widths):
     rows = [[*row[:_FORMULA_AT], formula[0], *row[_FORMULA_AT + 1 :]]]
     rows += [["", "", part] for part in formula[1:]]
     return [" ".join(map(_fitted, cells, widths, _ALIGNED)).rstrip() for cells in rows]
-
-
-def _shape(step):
-    return str(step.shape) + (f" +{len(step.values) - 1}" if len(step.values) > 1 else "")
 
 
 def _fitted(text, width, side):

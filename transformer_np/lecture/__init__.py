@@ -3,17 +3,10 @@
     from transformer_np.lecture import format_examples, worked_examples
     print(format_examples(worked_examples()))
 
-The names of the documents
-
-    lecture notes         L. N. Ferreira, INF721 Deep Learning, L17: Transformers, UFV 2024/2
-    lecture slides        the slides "Transformers", which end with the table of complexities
-    paper notes           "Transformer: Notes on Attention is all you need"
-    architecture slides   the slides "Transformers – Architecture" ("Hi how are you")
-    illustrated slides    the slides "Transformer" after Jay Alammar's Illustrated Transformer ("Thinking Machines")
-
-`printed` has their numbers, `steps` computes every example step by step with the package's layers, `comparison` decides
-whether a printed number follows, `examples` and `questions` combine them (`worked` says what an example holds),
-`report` formats the results. `statements.toml` lists what the documents say in words; `claims` checks it.
+`DOCUMENTS` has the names of the documents, `printed` their numbers. `steps` computes every example step by step with
+the package's layers, `comparison` decides whether a printed number follows, `examples` and `questions` combine them
+(`worked` says what an example holds), `report` formats the results. `statements.toml` lists what the documents say in
+words; `claims` checks it.
 """
 
 from .comparison import ERRATUM, REPRODUCED, TRUNCATED, verdict

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from . import printed
 from .comparison import differences, verdict
 
 EXACT = 1e-12
@@ -56,11 +57,29 @@ class WorkedExample:
         return not self.failed
 
 
-def compare(row, title, source, computed, expected, reason, checks=(), **other):
-    """A WorkedExample for `source`, a Printed (its parts may be replaced by `other`)."""
-    parts = {"where": source.where, "printed": source.values, "digits": source.digits} | other
-    parts["printed"], parts["computed"] = np.asarray(parts["printed"]), np.asarray(computed, np.float64)
-    return WorkedExample(row, title=title, expected=expected, reason=reason, checks=checks, **parts)
+EXAMPLES = {}  # {row: a function that computes the WorkedExample}
+
+
+def example(row, title, source, expected):
+    """Make a worked example of the function below.
+
+    source: the name of a Printed; the function returns the computed numbers, the reason, if there are any the checks,
+    and if necessary {"where", "printed" or "digits": what stands in for that of the source}
+    """
+
+    def register(function):
+        def made():
+            shown = getattr(printed, source)
+            computed, reason, *more = function()
+            checks, other = [*more, (), ()][:2]
+            parts = {"where": shown.where, "printed": shown.values, "digits": shown.digits} | dict(other)
+            parts["printed"], parts["computed"] = np.asarray(parts["printed"]), np.asarray(computed, np.float64)
+            return WorkedExample(row, title=title, expected=expected, reason=reason, checks=checks, **parts)
+
+        EXAMPLES[row] = made
+        return made
+
+    return register
 
 
 def equal(a, b):

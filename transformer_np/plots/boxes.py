@@ -88,7 +88,10 @@ def draw(title, *columns):
     margin = EDGE + LABEL + FRAME
     width = 2 * margin + BOX + (len(columns) - 1) * (BOX + APART)
     heights = [_height(column) for column in columns]
-    start = 0.0 if beside or len(columns) == 1 else _height(columns[0][: _branch(columns[0]) + 1])
+    start = 0.0
+    if len(columns) == 2 and not beside:  # the second begins at the arrow after the blocks of the first
+        blocks = next(i for i, item in enumerate(columns[0]) if isinstance(item, Block))
+        start = _height(columns[0][: blocks + 2])
     height = 2 * EDGE + max(heights[0], start + heights[-1]) + LABEL + 2 * EDGE
     figure = Picture(figsize=(width, height))
     axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(0, height))
@@ -108,11 +111,6 @@ def draw(title, *columns):
         page.line((middle, y - 0.75 * ARROW), (x, y - 0.75 * ARROW), (x, y))
     figure.suptitle(title, y=1 - EDGE / height, va="top")
     return figure
-
-
-def _branch(column):
-    """The index of the arrow after the blocks."""
-    return next(i for i, item in enumerate(column) if isinstance(item, Block)) + 1
 
 
 class _Page:

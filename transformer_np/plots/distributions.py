@@ -28,7 +28,6 @@ from .style import (
     styled,
     text_width,
     visible,
-    wrapped,
 )
 
 # Eight scores of mean 0 and variance 1, typical of queries and keys of variance 1 after the division by √d_k.
@@ -156,26 +155,11 @@ def decoding_steps(steps, chosen=None, title=None):
     chosen = [str(token) for token in chosen]
     most = max(map(len, steps))
 
-    # inches
-    line, gap = 0.22, 0.16
     longest = max(text_width(visible(token), weight="bold") for step in steps for token, _ in step)
     column = max(1.0, longest + text_width("< 0.1 %", weight="bold") + 3.5 * PAD)
-    across = min(len(steps), max(1, int((PAGE[0] - 2 * EDGE + gap) / (column + gap))))
-    down = math.ceil(len(steps) / across)
-    across = math.ceil(len(steps) / down)  # fill the rows evenly
-    width = 2 * EDGE + across * (column + gap) - gap
-    lines = wrapped(title, width - 2 * EDGE) if title else []
-    panel = most * line
-    top = EDGE + (LABEL * len(lines) + PAD if lines else 0)
-    height = top + down * (panel + LABEL + gap) - gap + EDGE
-    figure = Picture(figsize=(width, height))
-    for t, step in enumerate(steps):
-        row, place = divmod(t, across)
-        x, y = EDGE + place * (column + gap), height - top - row * (panel + LABEL + gap) - LABEL - panel
-        axes = figure.add_axes((x / width, y / height, column / width, panel / height), xlim=(0, 1), ylim=(most, 0))
-        axes.set_xticks([])
-        axes.set_yticks([])
-        axes.spines[["top", "right", "bottom"]].set_visible(False)
+    figure, panels, _ = _in_rows(title, len(steps), EDGE, column, most * 0.22, LABEL, gap=0.16)
+    for t, (step, axes) in enumerate(zip(steps, panels, strict=True)):
+        axes.set(xlim=(0, 1), ylim=(most, 0), yticks=[])
         axes.set_title(f"step {t + 1}", pad=4)
         for rank, (token, log_p) in enumerate(step):
             taken = token == chosen[t]
@@ -185,9 +169,23 @@ def decoding_steps(steps, chosen=None, title=None):
             axes.text(PAD / column, rank + 0.5, visible(token), ha="left", **look)
             shown = f"{100 * p:.0f} %" if p >= 0.0995 else f"{100 * p:.1f} %" if p >= 0.0005 else "< 0.1 %"
             axes.text(1 - PAD / column, rank + 0.5, shown, ha="right", **look)
-    if lines:
-        figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
     return figure
+
+
+def _in_rows(title, count, left, column, height, above, gap):
+    """A figure, its panels in evenly filled rows, and how many there are in a row. In inches: left: room beside the
+    first column; column, height: of a panel; above: room for its title; gap: between two panels"""
+    across = min(count, max(1, int((PAGE[0] - left - EDGE + gap) / (column + gap))))
+    down = math.ceil(count / across)
+    across = math.ceil(count / down)
+    tall = 2 * EDGE + down * (height + above + gap) - gap
+    figure, panels = Picture.titled(title, left + across * (column + gap) - gap + EDGE, tall), []
+    for i in range(count):
+        row, place = divmod(i, across)
+        y = tall - EDGE - row * (height + above + gap) - above - height
+        panels.append(figure.panel(left + place * (column + gap), y, column, height, xticks=[]))
+        panels[-1].spines[["top", "right", "bottom"]].set_visible(False)
+    return figure, panels, across
 
 
 TAKEN = "#f5c48a"  # black text is readable on it, and its hue differs from SEEN
@@ -246,50 +244,30 @@ def sampling(logits, words=None, settings=None, most=12, title=None):
     drawn = [shares(sampling_distribution(logits, **setting)) for setting in settings]
     longest = max(p.max() for p in (plain, *drawn))
 
-    # inches
-    left, line, gap = EDGE + max(map(text_width, names)) + PAD, 0.21, 0.2
-    titles = [_setting_name(setting) for setting in settings]
+    left = EDGE + max(map(text_width, names)) + PAD
+    titles = [[f"{k.replace('_', '-')} {v:g}" for k, v in setting.items() if v is not None] for setting in settings]
+    titles = [lines or ["as it is"] for lines in titles]
     column = max(1.15, max(text_width(part) for lines in titles for part in lines))
-    across = min(len(settings), max(1, int((PAGE[0] - left - EDGE + gap) / (column + gap))))
-    down = math.ceil(len(settings) / across)
-    across = math.ceil(len(settings) / down)
-    panel, above = len(names) * line, LABEL * max(map(len, titles))
-    width = left + across * (column + gap) - gap + EDGE
-    lines = wrapped(title, width - 2 * EDGE) if title else []
-    top = EDGE + (LABEL * len(lines) + PAD if lines else 0)
-    height = top + down * (panel + above + gap) - gap + EDGE
-    figure = Picture(figsize=(width, height))
+    above = LABEL * max(map(len, titles))
+    figure, panels, across = _in_rows(title, len(settings), left, column, 0.21 * len(names), above, gap=0.2)
     reach = longest * column / (column - text_width("100 %") - PAD)  # room for the number after the longest bar
-    for i, (probabilities, lines_of_title) in enumerate(zip(drawn, titles, strict=True)):
-        row, place = divmod(i, across)
-        x, y = left + place * (column + gap), height - top - row * (panel + above + gap) - above - panel
-        box = x / width, y / height, column / width, panel / height
-        axes = figure.add_axes(box, xlim=(0, reach), ylim=(len(names) - 0.5, -0.5))
-        at = np.arange(len(names))
+    at = np.arange(len(names))
+    for i, (probabilities, lines, axes) in enumerate(zip(drawn, titles, panels, strict=True)):
+        axes.set(xlim=(0, reach), ylim=(len(names) - 0.5, -0.5))
         axes.barh(at, probabilities, height=0.74, color=BAR, label="drawn with")
         axes.barh(at, plain, height=0.74, facecolor="none", edgecolor=HATCH, linewidth=0.6, label="as it is")
         for r, p in enumerate(probabilities):
             shown = "0" if p == 0 else "< 1 %" if p < 0.005 else f"{100 * p:.0f} %"
-            place_of_number = max(p, plain[r]) + reach * PAD / column / 2
-            axes.text(place_of_number, r, shown, va="center", size=TEXT - 1)
-        axes.set_xticks([])
-        axes.set_yticks(at, names if place == 0 else [""] * len(names))
+            axes.text(max(p, plain[r]) + reach * PAD / column / 2, r, shown, va="center", size=TEXT - 1)
+        axes.set_yticks(at, [""] * len(names) if i % across else names)
         axes.tick_params(length=0, pad=3)
         for label in axes.get_yticklabels():
             label.set_parse_math(False)
-        axes.spines[["top", "right", "bottom"]].set_visible(False)
-        axes.set_title("\n".join(lines_of_title), pad=4)
-    if lines:
-        figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
+        axes.set_title("\n".join(lines), pad=4)
     return figure
 
 
 BAR = to_rgba(TRAINING, 0.55)
-
-
-def _setting_name(setting):
-    parts = [f"{name.replace('_', '-')} {value:g}" for name, value in setting.items() if value is not None]
-    return parts or ["as it is"]
 
 
 def _vocabulary(words, V):

@@ -13,7 +13,7 @@ MARKERS = dict(zip(PARTS, "*os^D", strict=True))
 def gradient_norms(model):
     """The norm of a model's gradient after a backward pass, by layer and part of the layer.
 
-        ‖g‖ = √Σ g², over all gradients of the part's parameters, in the unit of the loss per unit of the parameter
+        ‖g‖ = √(Σ g²), over all gradients of the part's parameters, in the unit of the loss per unit of the parameter
 
     ->  {layer: {part: norm}} in the order of the forward pass; parts are "embedding", "attention", "feed-forward",
     "norm" and "output". A tied output projection counts as part of its embedding: they are one parameter.

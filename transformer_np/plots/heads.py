@@ -19,12 +19,10 @@ from .style import (
     TEXT,
     TRAINING,
     Picture,
-    as_numbers,
+    as_weights,
     as_words,
-    steady,
     styled,
     text_width,
-    wrapped,
 )
 
 ROW = 0.3  # inches from word to word; less for many words
@@ -48,12 +46,7 @@ def head_view(weights, queries, keys, query=None, title=None):
 
     Raises ValueError for a wrong number of words, a weight outside 0 … 1, or a query out of range.
     """
-    weights = steady(as_numbers("weights", weights))
-    if weights.ndim not in (2, 3) or 0 in weights.shape:
-        raise ValueError(f"weights must have the axes (T, S) or (H, T, S), got shape {weights.shape}")
-    low, high = weights.min(), weights.max()
-    if low < -1e-5 or high > 1 + 1e-5:
-        raise ValueError(f"weights must lie in 0 … 1, as after the softmax; got {low:.4g} … {high:.4g}")
+    weights = as_weights(weights, "(T, S)", "(H, T, S)")
     *heads, T, S = weights.shape
     queries, keys = as_words("queries", queries, T, "row"), as_words("keys", keys, S, "column")
     if query is not None and not (isinstance(query, int | np.integer) and 0 <= query < T):
@@ -70,13 +63,8 @@ def head_view(weights, queries, keys, query=None, title=None):
     legend = entry_width * math.ceil(H / per_column) if entries else 0.0
     left = EDGE + max(*map(text_width, queries), text_width(QUERY) / 2) + PAD
     right = PAD + max(*map(text_width, keys), text_width(KEY) / 2) + (2 * PAD + legend if entries else 0) + EDGE
-    width, bottom = left + BETWEEN + right, EDGE
-    lines = wrapped(title, width - 2 * EDGE) if title else []
-    height = bottom + longest * row + LABEL + EDGE + (LABEL * len(lines) + PAD if lines else 0)
-
-    figure = Picture(figsize=(width, height))
-    box = left / width, bottom / height, BETWEEN / width, longest * row / height
-    axes = figure.add_axes(box, xlim=(0, 1), ylim=(longest - 0.5, -0.5))
+    figure = Picture.titled(title, left + BETWEEN + right, 2 * EDGE + longest * row + LABEL)
+    axes = figure.panel(left, EDGE, BETWEEN, longest * row, xlim=(0, 1), ylim=(longest - 0.5, -0.5))
     axes.set_axis_off()
     starts, ends = np.arange(T), np.arange(S)
     lane = 0.7 / H  # each head has its own height at a word, so that heads do not cover each other
@@ -107,14 +95,13 @@ def head_view(weights, queries, keys, query=None, title=None):
             LineCollection([], colors=[colour], linewidths=4, label=e)
             for colour, e in zip(colours, entries, strict=True)
         ]
+        width, height = figure.get_size_inches()
         axes.legend(
             handles=handles, loc="center right",
-            bbox_to_anchor=(1 - EDGE / width, (bottom + longest * row / 2) / height),
+            bbox_to_anchor=(1 - EDGE / width, (EDGE + longest * row / 2) / height),
             bbox_transform=figure.transFigure, borderaxespad=0, borderpad=0, frameon=False, handlelength=1.0,
             handletextpad=0.5, labelspacing=0.25, columnspacing=1.0, ncols=math.ceil(H / per_column),
         )  # fmt: skip
-    if lines:
-        figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
     return figure
 
 

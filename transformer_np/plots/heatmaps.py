@@ -21,14 +21,12 @@ from .style import (
     SEEN,
     WEIGHTS,
     Picture,
-    as_numbers,
+    as_weights,
     as_words,
     print_values,
     round_ticks,
-    steady,
     styled,
     text_width,
-    wrapped,
 )
 
 THUMBNAIL = 0.45  # inches, the least side of a thumbnail
@@ -54,10 +52,8 @@ def attention(weights, queries, keys, title=None, own_range=None):
 
     Raises ValueError for a wrong number of words or a weight outside 0 … 1.
     """
-    weights = steady(as_numbers("weights", weights))
-    if weights.ndim not in (2, 3, 4) or 0 in weights.shape:
-        raise ValueError(f"weights must have the axes (T, S), (H, T, S) or (L, H, T, S), got shape {weights.shape}")
-    low, high = _check_weights(weights)
+    weights = as_weights(weights, "(T, S)", "(H, T, S)", "(L, H, T, S)")
+    low, high = weights.min(), weights.max()
     *layers, T, S = weights.shape
     queries, keys = as_words("queries", queries, T, "row"), as_words("keys", keys, S, "column")
     panels = (weights[::-1] if len(layers) == 2 else weights).reshape(-1, T, S)  # the last layer is at the top
@@ -97,41 +93,21 @@ def model_view(weights, title=None):
 
     Raises ValueError for another shape or a weight outside 0 … 1.
     """
-    weights = steady(as_numbers("weights", weights))
-    if weights.ndim != 4 or 0 in weights.shape:
-        raise ValueError(f"weights must have the axes (L, H, T, S), got shape {weights.shape}")
-    _check_weights(weights)
+    weights = as_weights(weights, "(L, H, T, S)")
     L, H = weights.shape[:2]
     width, left = max(THUMBNAIL, min(0.9, (LARGEST_PAGE[0] - 1) / H - PAD)), EDGE + LABEL + PAD
-    across, down = left + H * (width + PAD) + EDGE, EDGE + LABEL + PAD + L * (width + PAD) + EDGE
-    lines = wrapped(title, across - 2 * EDGE) if title else []
-    top = LABEL * len(lines) + PAD if lines else 0
-    down += top
-    figure = Picture(figsize=(across, down))
+    pitch = width + PAD
+    figure = Picture.titled(title, left + H * pitch + EDGE, EDGE + LABEL + PAD + L * pitch + EDGE)
     for layer, heads in enumerate(weights):
         for head, panel in enumerate(heads):
-            x = left + head * (width + PAD)
-            y = down - top - EDGE - LABEL - PAD - (L - layer) * (width + PAD) + PAD
-            axes = figure.add_axes((x / across, y / down, width / across, width / down))
+            axes = figure.panel(left + head * pitch, EDGE + layer * pitch + PAD, width, width, xticks=[], yticks=[])
             axes.imshow(panel, cmap=WEIGHTS, norm=Normalize(0, panel.max() or 1), aspect="auto")
-            axes.set_xticks([])
-            axes.set_yticks([])
             axes.spines[:].set_visible(False)
             if layer == L - 1:
                 axes.set_title(f"head {head + 1}" if text_width(f"head {head + 1}") < width else f"{head + 1}", pad=4)
             if head == 0:
                 axes.set_ylabel(f"layer {layer + 1}", labelpad=4)
-    if lines:
-        figure.suptitle("\n".join(lines), y=1 - EDGE / down, va="top", parse_math=False)
     return figure
-
-
-def _check_weights(weights):
-    """The smallest and the largest weight; ValueError if they do not lie in 0 … 1."""
-    low, high = weights.min(), weights.max()
-    if low < -1e-5 or high > 1 + 1e-5:
-        raise ValueError(f"weights must lie in 0 … 1, as after the softmax; got {low:.4g} … {high:.4g}")
-    return low, high
 
 
 def attention_maps(model, kind="encoder"):

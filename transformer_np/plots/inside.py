@@ -16,13 +16,12 @@ from .style import (
     Picture,
     as_numbers,
     as_words,
-    is_bright,
+    print_values,
     round_ticks,
     steady,
     styled,
     text_width,
     visible,
-    wrapped,
 )
 
 ROW, TALL_ROW = 0.27, 0.36  # inches
@@ -59,10 +58,7 @@ def logit_lens(logits, read, words=None, title=None):
     grid = _Grid(rows[::-1], read, cell, ROW, title, "word that is read", "probability", text_width("0.8") + BAR)
     norm = Normalize(0, 1)
     image = grid.axes.imshow(likely[::-1], cmap=WEIGHTS, norm=norm, aspect="auto")
-    bright = is_bright(image, likely[::-1])
-    for (row, t), i in np.ndenumerate(best[::-1]):
-        colour = "black" if bright[row, t] else "white"
-        grid.axes.text(t, row, words[i], ha="center", va="center", size=TEXT, color=colour, parse_math=False)
+    print_values(grid.axes, likely[::-1], image, [[words[i] for i in row] for row in best[::-1]], TEXT)
     grid.figure.colorbar(image, cax=grid.bar, label="probability", ticks=np.arange(6) / 5)
     return grid.figure
 
@@ -86,7 +82,7 @@ def head_ablation(table, quantity="loss", title=None):
         row[: len(change)] = change
     largest = np.nanmax(np.abs(values)) or 1.0
     digits = max(2, 1 - int(np.floor(np.log10(largest))))  # two of the largest change
-    texts = [["0" if abs(value) < 0.5 * 10.0**-digits else _signed(value, digits) for value in row] for row in values]
+    texts = [[_signed(value, digits) for value in row] for row in values]
     ticks = [tick for tick in round_ticks(4).tick_values(-largest, largest) if abs(tick) <= largest]
     marks = [f"{tick:g}".replace("-", "−") for tick in ticks]
     cell = max(text_width(text, TEXT - 1) for row in texts for text in row) + 2 * PAD
@@ -95,18 +91,16 @@ def head_ablation(table, quantity="loss", title=None):
         f"change of the {quantity}", max(map(text_width, marks)) + BAR,
     )  # fmt: skip
     image = grid.axes.imshow(values, cmap=SIGNED, norm=CenteredNorm(0, largest), aspect="auto")
-    bright = is_bright(image, values)
-    for (row, h), value in np.ndenumerate(values):
-        if not np.isnan(value):
-            colour = "black" if bright[row, h] else "white"
-            grid.axes.text(h, row, texts[row][h], ha="center", va="center", size=TEXT - 1, color=colour)
+    print_values(grid.axes, values, image, texts)
     bar = grid.figure.colorbar(image, cax=grid.bar, label=f"change of the {quantity}")
     bar.set_ticks(ticks, labels=marks)
     return grid.figure
 
 
 def _signed(value, digits):
-    return f"{value:+.{digits}f}".replace("-", "−")
+    if np.isnan(value):  # a layer with fewer heads
+        return ""
+    return "0" if abs(value) < 0.5 * 10.0**-digits else f"{value:+.{digits}f}".replace("-", "−")
 
 
 class _Grid:
@@ -116,16 +110,11 @@ class _Grid:
         panel = cell * len(columns), height * len(rows)
         left = EDGE + max(map(text_width, rows)) + 2 * PAD
         width = left + max(panel[0], text_width(label)) + bar + EDGE
-        lines = wrapped(title, width - 2 * EDGE) if title else []
         room = max(panel[1], 1.1, text_width(bar_label))  # for the colour bar
         bottom = max(2 * EDGE, EDGE + 2 * LABEL + PAD - (room - panel[1]))
-        tall = bottom + room + EDGE + (LABEL * len(lines) + PAD if lines else 0)
-        self.figure = Picture(figsize=(width, tall))
-        base = bottom + room - panel[1]
-        self.axes = self.figure.add_axes((left / width, base / tall, panel[0] / width, panel[1] / tall))
-        self.bar = self.figure.add_axes(
-            ((width - EDGE - bar + 2 * PAD) / width, bottom / tall, 0.14 / width, room / tall)
-        )
+        self.figure = Picture.titled(title, width, bottom + room + EDGE)
+        self.axes = self.figure.panel(left, bottom + room - panel[1], *panel)
+        self.bar = self.figure.panel(width - EDGE - bar + 2 * PAD, bottom, 0.14, room)
         self.axes.set_xticks(range(len(columns)), columns)
         self.axes.set_yticks(range(len(rows)), rows)
         self.axes.tick_params(length=0, pad=4)
@@ -133,5 +122,3 @@ class _Grid:
             word.set_parse_math(False)
         self.axes.set_xlabel(label)
         self.axes.spines[:].set_visible(False)
-        if lines:
-            self.figure.suptitle("\n".join(lines), y=1 - EDGE / tall, va="top", parse_math=False)

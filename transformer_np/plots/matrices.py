@@ -23,7 +23,6 @@ from .style import (
     steady,
     styled,
     text_width,
-    wrapped,
 )
 
 ROW = 0.24  # inches: the height of a row with numbers
@@ -76,8 +75,7 @@ def attention_products(layer, words=None, head=1, row=0):
 
     Raises ValueError for a head or row out of range, or for cross-attention.
     """
-    if not isinstance(layer, MultiHeadAttention):
-        raise TypeError(f"layer must be a MultiHeadAttention, got {type(layer).__name__}")
+    check_kind("layer", layer, MultiHeadAttention)
     x, memory, weights, concat = layer.kept("x", "memory", "weights", "concat")
     if memory is not None or weights is None:
         raise ValueError("layer must have computed self-attention with whole weights: call layer(x) in train()")
@@ -128,8 +126,7 @@ def attention_products(layer, words=None, head=1, row=0):
 
 def layer_norm_products(layer, x, words=None):
     """The steps of a LayerNorm for the rows of x (T, D), as products: centre, divide, scale and shift."""
-    if not isinstance(layer, LayerNorm):
-        raise TypeError(f"layer must be a LayerNorm, got {type(layer).__name__}")
+    check_kind("layer", layer, LayerNorm)
     x = as_numbers("x", x)
     gamma = layer.gamma.data
     beta = np.zeros_like(gamma) if layer.beta is None else layer.beta.data
@@ -169,18 +166,14 @@ def matrices(products, title=None):
         check_kind(f"products[{i}]", product, Product)
     rows = [_Row(product) for product in products]
     width = 2 * EDGE + max(row.width for row in rows)
-    lines = wrapped(title, width - 2 * EDGE) if title else []
-    above = EDGE + (LABEL * len(lines) + PAD if lines else 0)
-    height = above + sum(row.height for row in rows) + 2 * LABEL * (len(rows) - 1) + EDGE
-    figure = Picture(figsize=(width, height))
-    axes = figure.add_axes((0, 0, 1, 1), xlim=(0, width), ylim=(height, 0))
+    height = 2 * EDGE + sum(row.height for row in rows) + 2 * LABEL * (len(rows) - 1)
+    figure = Picture.titled(title, width, height)
+    axes = figure.panel(0, 0, width, height, xlim=(0, width), ylim=(height, 0))
     axes.set_axis_off()
-    y = above
+    y = EDGE
     for row in rows:
         row.draw(axes, EDGE, y)
         y += row.height + 2 * LABEL
-    if lines:
-        figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
     return figure
 
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import functional as F
 from ..models import T5
-from ..support.checks import check_at_least
+from ..support.checks import check_at_least, check_kind
 from .style import (
     HATCH,
     HEAD_COLOURS,
@@ -117,8 +117,7 @@ def relative_bias(model, longest=64):
 
     Raises TypeError for another model, ValueError for a longest below 1.
     """
-    if not isinstance(model, T5):
-        raise TypeError(f"model must be a T5, got {type(model).__name__}")
+    check_kind("model", model, T5)
     check_at_least("longest", longest, 1)
     distances = np.arange(-longest, longest + 1)  # from the query to the key
     figure = Picture(figsize=(8, 3.6), layout="constrained")

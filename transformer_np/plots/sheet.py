@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .style import CELL, EDGE, GAP, KEY, LABEL, LARGEST_PAGE, LINE, PAD, PAGE, QUERY, TEXT, Picture, text_width, wrapped
+from .style import CELL, EDGE, GAP, KEY, LABEL, LARGEST_PAGE, LINE, PAD, PAGE, QUERY, TEXT, Picture, text_width
 
 
 class Sheet:
@@ -61,18 +61,15 @@ class Sheet:
         room = max(grid[0], 1.1), max(grid[1], 1.1)  # axis labels and colour bar need this much
         bottom = lowest + key_height
         width = left + room[0] + side
-        lines = wrapped(title, width - 2 * EDGE) if title else []
-        height = bottom + room[1] + above + (LABEL * len(lines) + PAD if lines else 0)
-
-        figure = self.figure = Picture(figsize=(width, height))
-        self._page, self._corner, self._room = (width, height), (left, bottom), room
+        figure = self.figure = Picture.titled(title, width, bottom + room[1] + above)
+        height = figure.get_size_inches()[1]
+        self._corner, self._room = (left, bottom), room
         self.panels = []
         for i in range(count):
             row, column = divmod(i, columns)
             x = left + (room[0] - grid[0]) / 2 + column * pitch[0] + (pitch[0] - gap_x - panel[0]) / 2
             y = bottom + (room[1] + grid[1]) / 2 - row * pitch[1] - panel[1]
-            axes = self._axes(x, y, *panel)
-            axes.set(xlim=(-0.5, S - 0.5), ylim=(T - 0.5, -0.5))
+            axes = figure.panel(x, y, *panel, xlim=(-0.5, S - 0.5), ylim=(T - 0.5, -0.5))
             named_keys, named_queries = keys[::every], queries[::every]
             if i + columns < count:  # another panel below
                 named_keys = []
@@ -95,16 +92,10 @@ class Sheet:
         else:
             figure.supxlabel(KEY, x=(left + room[0] / 2) / width, y=EDGE / height, va="bottom", size=TEXT)
             figure.supylabel(QUERY, x=EDGE / width, y=(bottom + room[1] / 2) / height, ha="left", size=TEXT)
-        if lines:
-            figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
 
     def bar_axes(self, gap):
         """Axes for a colour bar, as high as all panels together, `gap` inches to the right of them."""
-        return self._axes(self._corner[0] + self._room[0] + gap, self._corner[1], 0.14, self._room[1])
-
-    def _axes(self, x, y, width, height):
-        W, H = self._page
-        return self.figure.add_axes((x / W, y / H, width / W, height / H))
+        return self.figure.panel(self._corner[0] + self._room[0] + gap, self._corner[1], 0.14, self._room[1])
 
 
 def rows_and_columns(count):

@@ -27,7 +27,7 @@ def architecture(model):
 
     Raises TypeError for anything but these models.
     """
-    kinds = {EncoderDecoder: _encoder_decoder, DecoderOnly: _decoder_only, Bert: _bert, TransformerXL: _transformer_xl}
+    kinds = {EncoderDecoder: _encoder_decoder, DecoderOnly | TransformerXL: _decoder_only, Bert: _bert}
     for kind, columns in kinds.items():
         if isinstance(model, kind):
             return draw(f"{type(model).__name__}: {model.num_parameters():,} parameters", *columns(model))
@@ -66,41 +66,19 @@ def _encoder_decoder(model):
 
 
 def _decoder_only(model):
-    c = model.config
+    c, recurrent = model.config, isinstance(model, TransformerXL)
     B, T = _sizes("B", "T", model, [block.attention for block in model.blocks])
-    S = _keys(model.blocks[0].attention, T)
+    S = _keys(model.blocks[0].attention, f"{c.mem_len} + {T}" if recurrent else T)
     x = _shape(B, T, c.d_model)
-    table = f"{c.vocab_size} × {c.d_model}"
-    entrance = [Box("Embedding", table, (model.embedding,), EMBED), x]
+    embedding = Box("Embedding", f"{c.vocab_size} × {c.d_model}", (model.embedding,), EMBED)
+    column = [Words("ids"), _shape(B, T), embedding, x]
     if getattr(model, "position", None) is not None:  # a GPT may have others
-        entrance += [_position(model.position), x]
-    masks = [f"causal mask {_shape(T, S)}" + f", window {c.window}" * (c.window is not None)]
-    return (
-        [
-            Words("ids"), _shape(B, T), *entrance,
-            _block("decoder", model.blocks, ("attention", "feed_forward"), x, (B, T, S), masked=True, masks=masks), x,
-            _norm("Layer norm", model.norm), x, Box("Linear", f"{c.d_model} → {c.vocab_size}", (model.output,), HEAD),
-            *_softmax(_shape(B, T, c.vocab_size)),
-        ],
-    )  # fmt: skip
-
-
-def _transformer_xl(model):
-    c = model.config
-    B, T = _sizes("B", "T", model, [block.attention for block in model.blocks])
-    S = _keys(model.blocks[0].attention, f"{c.mem_len} + {T}")
-    x = _shape(B, T, c.d_model)
-    column = [
-        Words("ids"),
-        _shape(B, T),
-        Box("Embedding", f"{c.vocab_size} × {c.d_model}", (model.embedding,), EMBED),
-        x,
-        _block(
-            "recurrent", model.blocks, ("attention", "feed_forward"), x, (B, T, S), kind="Relative attention",
-            masks=[f"causal mask ({T}, {S})"],
-        ),
-        x,
-    ]  # fmt: skip
+        column += [_position(model.position), x]
+    window = getattr(c, "window", None)
+    masks = [f"causal mask {_shape(T, S)}" + ("" if window is None else f", window {window}")]
+    name, kind = ("recurrent", "Relative attention") if recurrent else ("decoder", None)
+    layers = "attention", "feed_forward"
+    column += [_block(name, model.blocks, layers, x, (B, T, S), masked=True, masks=masks, kind=kind), x]
     if model.norm is not None:
         column += [_norm("Layer norm", model.norm), x]
     column += [Box("Linear", f"{c.d_model} → {c.vocab_size}", (model.output,), HEAD)]

@@ -62,6 +62,21 @@ HEAD_COLOURS = (  # Okabe and Ito without yellow, then colours that also differ 
 class Picture(Figure):
     """A matplotlib Figure that Jupyter shows even without pyplot."""
 
+    @classmethod
+    def titled(cls, title, width, height):
+        """A figure of this size in inches, with the lines of the title above it, if there is one."""
+        lines = wrapped(title, width - 2 * EDGE) if title else []
+        height += LABEL * len(lines) + PAD if lines else 0
+        figure = cls(figsize=(width, height))
+        if lines:
+            figure.suptitle("\n".join(lines), y=1 - EDGE / height, va="top", parse_math=False)
+        return figure
+
+    def panel(self, x, y, width, height, **settings):
+        """Axes of this size, x and y inches from the lower left corner."""
+        across, down = self.get_size_inches()
+        return self.add_axes((x / across, y / down, width / across, height / down), **settings)
+
     def savefig(self, fname, **options):
         """Like matplotlib's, but a file is written whole or not at all."""
         if hasattr(fname, "write"):
@@ -198,6 +213,20 @@ def as_numbers(name, values):
     return values.astype(float) if values.dtype == bool else values
 
 
+def as_weights(weights, *axes):
+    """Attention weights, rounded. axes: those that they may have, such as "(T, S)", "(H, T, S)"
+
+    Raises ValueError for other axes and for weights outside 0 … 1.
+    """
+    weights = steady(as_numbers("weights", weights))
+    if weights.ndim not in [names.count(",") + 1 for names in axes] or 0 in weights.shape:
+        raise ValueError(f"weights must have the axes {' or '.join(axes)}, got shape {weights.shape}")
+    low, high = weights.min(), weights.max()
+    if low < -1e-5 or high > 1 + 1e-5:
+        raise ValueError(f"weights must lie in 0 … 1, as after the softmax; got {low:.4g} … {high:.4g}")
+    return weights
+
+
 def steady(values):
     """The values, rounded to six digits of the largest. No colour, order or number of a picture may depend on the last
     bits of a sum, which differ between processors: 0.125 would sometimes be shown as 0.13."""
@@ -218,9 +247,11 @@ def is_bright(image, panel):
     return linear @ (0.21, 0.72, 0.07) > 0.18
 
 
-def print_values(axes, panel, image):
-    """Print the number in each square, black on bright and white on dark colours."""
+def print_values(axes, panel, image, texts=None, size=TEXT - 1):
+    """Print the number or the given text in each square, black on bright and white on dark colours."""
     bright = is_bright(image, panel)  # (T, S)
     for (t, s), value in np.ndenumerate(panel):
-        text = "0" if value == 0 else f"{value:.2f}".replace("-", "−")
-        axes.text(s, t, text, ha="center", va="center", size=TEXT - 1, color="black" if bright[t, s] else "white")
+        text = texts[t][s] if texts else "0" if value == 0 else f"{value:.2f}".replace("-", "−")
+        colour = "black" if bright[t, s] else "white"
+        if text:
+            axes.text(s, t, text, ha="center", va="center", size=size, color=colour, parse_math=False)

@@ -168,18 +168,13 @@ def load(path):
         raise FileNotFoundError(f"{path} needs the pretrained folder it was fine-tuned from: {error}") from None
     model.load_state_dict({n: own[n].data for n in dict(model.named_parameters()) if n in own}, strict=False)
     if base["lora"] is not None:
-        add_lora(model, base["lora"], 0, _first_adapted(learned))
+        add_lora(model, base["lora"], 0, min(int(name.split(".")[1]) for name in learned if ".lora_" in name))
     for name, parameter in model.named_parameters():
         parameter.unfreeze() if name in learned else parameter.freeze()
     if _sum_of_frozen(model) != base["sum"]:
         raise ValueError(f"{base['folder']} is not the model that {path} was fine-tuned from: its weights differ")
     load_model_tensors(model, tensors, path)
     return merge_lora(model).eval(), found
-
-
-def _first_adapted(names):
-    """The first block that has LoRA."""
-    return min(int(name.split(".")[1]) for name in names if ".lora_" in name)
 
 
 def read_tokenizer(data):

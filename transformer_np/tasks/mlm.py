@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from .. import data
 from ..models import Bert, BertConfig
 from ..training import AdamW, MaskedLanguageModel, is_matrix
-from .options import TaskOptions, falling_cosine, option, seed, share, warmup, weight_decay
+from .options import TaskOptions, falling_cosine, option, seed, share, sizes, warmup, weight_decay
 from .task import Setup, Task
 
 KIND = "mlm"
@@ -93,16 +93,7 @@ class MLMTask(Task):
 
 def config(options, vocab_size):
     """The BertConfig of the encoder that the options describe."""
-    return BertConfig(
-        vocab_size,
-        max_len=options.max_len,
-        d_model=options.d_model,
-        num_heads=options.heads,
-        num_layers=options.layers,
-        d_ff=options.d_ff,
-        dropout=options.dropout,
-        seed=options.seed,
-    )
+    return BertConfig(vocab_size, max_len=options.max_len, **sizes(options))
 
 
 def _pieces(text, tokenizer, max_len):

@@ -81,6 +81,12 @@ def _check(name, value, kind, accepted):
         raise TypeError(f"{name} must be a string, got {short(value)}")
 
 
+def sizes(options, *layers):
+    """The fields of a model's configuration that the options set. layers: the names of those that count the blocks"""
+    same = {name: getattr(options, name) for name in ("d_model", "d_ff", "dropout", "seed")}
+    return {**same, "num_heads": options.heads, **dict.fromkeys(layers or ("num_layers",), options.layers)}
+
+
 def falling_cosine(options):
     """The schedule of most tasks: linear warm-up to `lr`, then half a cosine down to `min_lr`, or to 0 without one."""
     warm = min(options.warmup, options.steps // 2)  # so that a short run also reaches the highest rate

@@ -11,9 +11,9 @@ from ..decoding import Excluding, beam_search, greedy_decode
 from ..models import T5, T5Config
 from ..support.checks import check_at_least, short
 from ..training import Adam, TeacherForcing
-from .options import TaskOptions, falling_cosine, option, seed, share, vocab_size, warmup
+from .options import TaskOptions, falling_cosine, option, seed, share, sizes, vocab_size, warmup
 from .task import Setup, Task
-from .trained import Trained
+from .trained import Trained, share_exact
 
 KIND = "t5"
 
@@ -168,19 +168,17 @@ class TextToText(Trained):
 
     def exact_match(self, pairs, batch_size=128):
         """The share of (input, output) whose greedy answer is exactly the output, in [0, 1]."""
-        if not pairs:
-            raise ValueError("there are no texts to answer")
         config = self.model.config
-        encoded = sorted(((self.encode(text)[0], target) for text, target in pairs), key=lambda pair: len(pair[0]))
-        right = 0
-        for start in range(0, len(encoded), batch_size):
-            part = encoded[start : start + batch_size]
-            longest = max(len(self.tokenizer.encode(target)) for _, target in part)
-            src = data.pad_batch([ids for ids, _ in part], config.pad_id)
+
+        def written(src, targets):
+            longest = max(len(self.tokenizer.encode(target)) for target in targets)
             # one extra token is enough to be wrong
             outputs = greedy_decode(self._writer, src, min(longest + 2, config.max_len))
-            right += sum(self.tokenizer.decode(ids) == target for ids, (_, target) in zip(outputs, part, strict=True))
-        return right / len(pairs)
+            return map(self.tokenizer.decode, outputs)
+
+        return share_exact(
+            [(self.encode(text)[0], target) for text, target in pairs], written, batch_size, config.pad_id
+        )
 
 
 class _PretrainedSentinels(data.SentinelTokenizer):
@@ -257,7 +255,14 @@ class T5Task(Task):
             batches.append(train)
             validation += held_out.in_order()
             notes.append(f"{name}: {note}")
-        model = T5(_config(options, len(tokenizer)))
+        own = {"d_head": options.d_head, "activation": options.activation, "max_len": options.max_len}
+        own |= {
+            "pad_id": PAD,
+            "eos_id": EOS,
+            "bos_id": PAD,
+            **sizes(options, "num_encoder_layers", "num_decoder_layers"),
+        }
+        model = T5(T5Config(len(tokenizer), **own))
         model.encoder_bias.table.data *= BIAS_STD * options.d_model**0.5
         return Setup(
             model,
@@ -345,22 +350,3 @@ def _found(run):
             right += int((likeliest == batch.tgt_out)[places].sum())
             asked += int(places.sum())
     return right / asked
-
-
-def _config(options, vocab_size):
-    return T5Config(
-        vocab_size,
-        d_model=options.d_model,
-        num_heads=options.heads,
-        d_head=options.d_head,
-        num_encoder_layers=options.layers,
-        num_decoder_layers=options.layers,
-        d_ff=options.d_ff,
-        dropout=options.dropout,
-        activation=options.activation,
-        pad_id=PAD,
-        eos_id=EOS,
-        bos_id=PAD,
-        max_len=options.max_len,
-        seed=options.seed,
-    )

@@ -186,7 +186,9 @@ class Task:
             description = {**description, "options": asdict(options), **how}
             write = runs.write_description
         else:
-            description = {**self._describe(options, fingerprint, tokenizers), **self.facts(data), **how}
+            words = {name: tokenizer.to_dict() for name, tokenizer in tokenizers.items()}
+            description = {"kind": self.kind, "options": asdict(options), "data": fingerprint, **words}
+            description |= {**self.facts(data), **how}
             if hasattr(setup.batches, "longest"):
                 description["longest"] = setup.batches.longest
             write = runs.replace_run if overwrite else runs.create_run
@@ -240,10 +242,6 @@ class Task:
 
     def check_stored(self, options):
         """Raise ValueError for options that no run of this task has."""
-
-    def _describe(self, options, fingerprint, tokenizers):
-        words = {name: tokenizer.to_dict() for name, tokenizer in tokenizers.items()}
-        return {"kind": self.kind, "options": asdict(options), "data": fingerprint, **words}
 
     def _resumed(self, stored, asked):
         """The stored options with the new values of those that may change."""

@@ -13,7 +13,18 @@ from ..models.decoder_only import DecoderOnly
 from ..pretrained import PretrainedTokenizer
 from ..training import AdamW, NextToken, is_matrix
 from . import fine_tuning
-from .options import CHAR_OR_BPE, TaskOptions, falling_cosine, option, seed, share, vocab_size, warmup, weight_decay
+from .options import (
+    CHAR_OR_BPE,
+    TaskOptions,
+    falling_cosine,
+    option,
+    seed,
+    share,
+    sizes,
+    vocab_size,
+    warmup,
+    weight_decay,
+)
 from .streaming import text_pieces, until
 from .task import Setup, Task
 from .trained import Trained
@@ -195,7 +206,9 @@ class GPTTask(Task):
     def _model(self, options, tokenizer):
         """The model, a note about the parameters that learn, and the entries of the checkpoint's header."""
         if options.pretrained is None:
-            return GPT(_config(options, len(tokenizer))), "", {}
+            tied, bias = options.head == "tied", options.bias == "yes"
+            own = {"max_len": options.block_size, "tie_embeddings": tied, "bias": bias}
+            return GPT(GPTConfig(len(tokenizer), **own, **sizes(options))), "", {}
         model = fine_tuning.start(options, DecoderOnly)
         if options.block_size > model.config.max_len:
             longest = model.config.max_len
@@ -206,18 +219,3 @@ class GPTTask(Task):
 
 
 VALIDATION_TOKENS = 1024  # per validation batch: few enough for the activations to stay in the cache
-
-
-def _config(options, vocab_size):
-    return GPTConfig(
-        vocab_size,
-        max_len=options.block_size,
-        d_model=options.d_model,
-        num_heads=options.heads,
-        num_layers=options.layers,
-        d_ff=options.d_ff,
-        dropout=options.dropout,
-        tie_embeddings=options.head == "tied",
-        bias=options.bias == "yes",
-        seed=options.seed,
-    )

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from ..data import PAD, pad_batch
 from . import runs
 
 
@@ -32,3 +33,19 @@ class Trained:
     def _made(cls, model, tokenizers, options, facts):
         """facts: those of the task's `facts`. Raises ValueError if they do not fit the model."""
         return cls(model, *tokenizers.values())
+
+
+def share_exact(examples, written, batch_size, pad_id=PAD):
+    """The share of (source ids, target text) whose target is what the model writes, in [0, 1].
+
+    written: the texts for a batch of sources (B, S) and its targets. Raises ValueError without examples.
+    """
+    if not examples:
+        raise ValueError("there are no examples to measure")
+    examples = sorted(examples, key=lambda example: len(example[0]))  # little padding
+    right = 0
+    for start in range(0, len(examples), batch_size):
+        sources, targets = zip(*examples[start : start + batch_size], strict=True)
+        outputs = written(pad_batch(sources, pad_id), targets)
+        right += sum(output == target for output, target in zip(outputs, targets, strict=True))
+    return right / len(examples)

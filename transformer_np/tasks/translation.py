@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from .. import data
-from ..data.tokenizers import BOS, EOS, PAD, UNK
+from ..data.tokenizers import BOS, EOS, UNK
 from ..decoding import Excluding, beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
 from ..training import Adam, TeacherForcing, noam_schedule
-from .options import TaskOptions, option, seed, share, vocab_size
+from .options import TaskOptions, option, seed, share, sizes, vocab_size
 from .task import Setup, Task
-from .trained import Trained
+from .trained import Trained, share_exact
 
 KIND = "translate"
 BUILT_IN, OWN_PAIRS = 800, 2000  # steps: the built-in sentences follow few rules, and are learned soon
@@ -136,20 +136,13 @@ class Translator(Trained):
     def exact_match(self, pairs, batch_size=128):
         """The share of pairs whose greedy translation is the target as written, except for runs of white space, in
         [0, 1]."""
-        if not pairs:
-            raise ValueError("there are no pairs to translate")
-        encoded = [(self.src_tokenizer.encode(source), target) for source, target in pairs]
-        encoded.sort(key=lambda pair: len(pair[0]))  # little padding
-        right = 0
-        for start in range(0, len(encoded), batch_size):
-            part = encoded[start : start + batch_size]
-            src = data.pad_batch([ids for ids, _ in part], PAD)
+
+        def written(src, targets):
             outputs = greedy_decode(self._writer, src, self.longest_output(src))
-            right += sum(
-                _spaced(self.tgt_tokenizer.decode(ids)) == _spaced(target)
-                for ids, (_, target) in zip(outputs, part, strict=True)
-            )
-        return right / len(pairs)
+            return [_spaced(self.tgt_tokenizer.decode(ids)) for ids in outputs]
+
+        encoded = [(self.src_tokenizer.encode(source), _spaced(target)) for source, target in pairs]
+        return share_exact(encoded, written, batch_size)
 
 
 def format_steps(sentence, translator):
@@ -203,7 +196,8 @@ class TranslationTask(Task):
         if not train or not validation:
             raise ValueError(f"no sentence pair is short enough for max_len = {options.max_len}")
         left_out = len(split.train) + len(split.validation) - len(train) - len(validation)
-        model = Transformer(_config(options, *map(len, tokenizers.values())))
+        own = sizes(options, "num_encoder_layers", "num_decoder_layers")
+        model = Transformer(TransformerConfig(*map(len, tokenizers.values()), max_len=options.max_len, **own))
         embedding, learned, given = model.src_input.embedding, model.parameters(), ""
         if options.embeddings is not None and Path(options.embeddings).exists():
             given = _put_vectors(embedding, options.embeddings, tokenizers["source"])
@@ -230,21 +224,6 @@ class TranslationTask(Task):
         max_len = run.options.max_len
         test = [pair for pair in run.data.test if 0 < len(translator.src_tokenizer.encode(pair[0])) <= max_len][:500]
         return {"exact match on unseen sentences": translator.exact_match(test)} if test else {}
-
-
-def _config(options, src_vocab_size, tgt_vocab_size):
-    return TransformerConfig(
-        src_vocab_size,
-        tgt_vocab_size,
-        d_model=options.d_model,
-        num_heads=options.heads,
-        num_encoder_layers=options.layers,
-        num_decoder_layers=options.layers,
-        d_ff=options.d_ff,
-        dropout=options.dropout,
-        max_len=options.max_len,
-        seed=options.seed,
-    )
 
 
 def _put_vectors(embedding, path, tokenizer):

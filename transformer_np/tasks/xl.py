@@ -7,7 +7,7 @@ from .. import data
 from ..data.large import encode_text
 from ..models import TransformerXL, TransformerXLConfig
 from ..training import Adam, SegmentRecurrence
-from .options import CHAR_OR_BPE, TaskOptions, falling_cosine, option, seed, share, vocab_size, warmup
+from .options import CHAR_OR_BPE, TaskOptions, falling_cosine, option, seed, share, sizes, vocab_size, warmup
 from .task import Setup
 from .text import GPTTask, TextGenerator
 
@@ -72,7 +72,8 @@ class XLTask(GPTTask):
         streams = data.TextStreams(train, options.segment_len, options.batch_size)
         side_by_side = max(1, min(options.batch_size, (len(validation) - 1) // options.segment_len))
         held_out = data.TextStreams(validation, options.segment_len, side_by_side)
-        model = TransformerXL(_config(options, len(tokenizer)))
+        own = {"mem_len": options.mem_len, "norm_first": options.norm == "pre"}
+        model = TransformerXL(TransformerXLConfig(len(tokenizer), **own, **sizes(options)))
         names = {"char": "different characters", "bpe": "different tokens"}
         return Setup(
             model,
@@ -86,17 +87,3 @@ class XLTask(GPTTask):
             f"{len(validation):,} for validation; {len(tokenizer)} {names[options.tokens]}; "
             f"{model.num_parameters():,} parameters",
         )
-
-
-def _config(options, vocab_size):
-    return TransformerXLConfig(
-        vocab_size,
-        d_model=options.d_model,
-        num_heads=options.heads,
-        num_layers=options.layers,
-        d_ff=options.d_ff,
-        mem_len=options.mem_len,
-        dropout=options.dropout,
-        norm_first=options.norm == "pre",
-        seed=options.seed,
-    )

@@ -253,13 +253,11 @@ def clip_arrays(gradients, max_norm, total=None):
     ):
         raise TypeError(f"gradients must be a list of arrays of floats, got {short(gradients)}")
     # in blocks: one sum of millions of float32 loses digits, and would depend on the division of the gradients
-    squares = sum(float(np.vdot(block, block)) for g in gradients for block in _blocks(g.reshape(-1)))
+    flat = (g.reshape(-1) for g in gradients)
+    blocks = (one[begin : begin + BLOCK] for one in flat for begin in range(0, one.size, BLOCK))
+    squares = sum(float(np.vdot(block, block)) for block in blocks)
     norm = (squares if total is None else total(squares)) ** 0.5
     if max_norm < norm < float("inf"):
         for g in gradients:
             g *= max_norm / norm
     return norm
-
-
-def _blocks(flat):
-    return (flat[begin : begin + BLOCK] for begin in range(0, flat.size, BLOCK))

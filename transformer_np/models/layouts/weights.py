@@ -44,11 +44,9 @@ class Tensor:
             file.seek(self.start)
             for first in range(0, len(rows), step):
                 piece = rows[first : first + step]
-                piece[...] = self._widened(np.fromfile(file, STORED[self.kind], piece.size)).reshape(piece.shape)
+                numbers = np.fromfile(file, STORED[self.kind], piece.size).reshape(piece.shape)
+                piece[...] = (numbers.astype("u4") << 16).view("f4") if self.kind == "BF16" else numbers
         return out
-
-    def _widened(self, numbers):
-        return (numbers.astype("u4") << 16).view("f4") if self.kind == "BF16" else numbers
 
 
 def find_tensors(folder):
