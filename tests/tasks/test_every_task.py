@@ -159,6 +159,7 @@ REFUSED = {
         ("a b c", {}, "the text gives no vocabulary: min_count is 2"),
         ("a a b b " * 20 + "x" * 30, {}, "its validation part has no token of the vocabulary"),
     ],
+    "xl": [("a text that is too short " * 9, {"segment_len": 500}, "pass a longer text or smaller sizes")],
     "t5": [
         (
             "a short text",
