@@ -75,9 +75,9 @@ def test_written_then_flushed_then_renamed(path, monkeypatch):
     real = {"fsync": os.fsync, "replace": os.replace}
     monkeypatch.setattr(os, "fsync", lambda file: calls.append("fsync") or real["fsync"](file))
     monkeypatch.setattr(os, "replace", lambda a, b: calls.append(path.read_text()) or real["replace"](a, b))
-    write_atomically(path, lambda temporary: temporary.write_text("new"))
+    save_checkpoint(path, {"a": np.ones(1)}, {"step": 2})
     assert calls == ["fsync", "old"]
-    assert path.read_text() == "new" and names(path.parent) == [path.name]
+    assert load_checkpoint(path)[1] == {"step": 2} and names(path.parent) == [path.name]
 
 
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
