@@ -345,6 +345,7 @@ def test_a_temporary_file_is_of_one_writer_and_removed_after_a_crash(tmp_path):
         names.append(temporary.name)
         if len(names) == 1:  # another writer of the same file, while the first is at it
             files.write_text(path, "second")
+        assert temporary.exists()
         temporary.write_text("first", encoding="utf-8")
 
     files.write_atomically(path, write)
