@@ -31,10 +31,7 @@ LONGEST = 4096  # tokens of an input text, for which the scores of one head take
 
 @dataclass(frozen=True)
 class T5Options(TaskOptions):
-    """All options of a training run. The defaults learn the three built-in tasks with a prefix.
-
-    The metadata of an option has the help text of its flag.
-    """
+    """All options of a training run. The defaults learn the three built-in tasks with a prefix."""
 
     tasks: str = option(",".join(PREFIXES), f"the tasks to learn, separated by commas: {', '.join(TASKS)}", "NAMES")
     text: str | None = option(
