@@ -158,7 +158,8 @@ class TextToText(Trained):
 
         max_len: the most tokens of the answer (default: the model's)
         """
-        src, max_len = self.encode(text), self.model.config.max_len if max_len is None else max_len
+        src = self.encode(text)
+        max_len = self.model.config.max_len if max_len is None else max_len
         if beam_size == 1:
             return self.tokenizer.decode(greedy_decode(self._writer, src, max_len)[0])
         return self.tokenizer.decode(beam_search(self._writer, src, beam_size, max_len, length_penalty)[0])
