@@ -6,16 +6,14 @@ import pytest
 from transformer_np import functional as F
 from transformer_np.decoding import DecoderCache, beam_search, greedy_decode, greedy_steps
 from transformer_np.layers import (
-    Dropout,
     Embedding,
     FeedForward,
-    LayerNorm,
     LearnedPositionalEmbedding,
     Linear,
     MultiHeadAttention,
     PositionalEncoding,
 )
-from transformer_np.masks import additive, causal_mask, padding_mask, window_mask
+from transformer_np.masks import additive, causal_mask, padding_mask
 from transformer_np.module import Parameter
 
 
@@ -43,22 +41,16 @@ FUNCTIONS = [
     (ValueError, r"linear: w must have shape \(D_in, D_out\) with D_in = 3; got", lambda: F.linear(a(2, 3), a(4, 5))),
     (ValueError, r"b must have shape \(D_out\) with D_out = 4; got \(1,\)", lambda: F.linear(a(2, 3), a(3, 4), a(1))),
     (ValueError, r"linear: w must have the axes \(D_in, D_out\), got shape \(3,\)", lambda: F.linear(a(2, 3), a(3))),
-    (ValueError, "linear: x must have the axes", lambda: F.linear(np.array(1.0), a(3, 4))),
-    (ValueError, "embedding: table must have the axes", lambda: F.embedding([0], a(3))),
     (ValueError, r"dy \(2, 3\) must have the shape of ids \(3,\)", lambda: F.embedding_backward(a(2, 3), [0, 1, 2], 4)),
     (ValueError, "keep .* must have the shape of dy", lambda: F.dropout_backward(a(2, 3), a(5, 2, 3, dtype=bool), 0.5)),
-    (ValueError, "x must have the axes", lambda: F.split_heads(a(2, 6), 2)),
     (ValueError, "num_heads must divide the last axis of x: got 4 heads", lambda: F.split_heads(a(2, 3, 6), 4)),
     (ValueError, r"targets must have shape \(2,\)", lambda: F.cross_entropy(a(2, 3), [[0, 1]])),
     (ValueError, r"targets must have shape \(2,\)", lambda: F.cross_entropy_backward(a(2, 3), [0, 1, 2])),
     # dtypes
     (ValueError, "linear: w is float32 but x is float64", lambda: F.linear(a(2, 3), a(3, 4, dtype="float32"))),
-    (ValueError, "softmax_backward: y is float32", lambda: F.softmax_backward(a(2), a(2, dtype="float32"))),
     # nothing
     (ValueError, r"softmax: x is empty, its shape is \(2, 0\)", lambda: F.softmax(a(2, 0))),
-    (ValueError, "linear: x is empty", lambda: F.linear(a(0, 3), a(3, 4))),
     (ValueError, "ids is empty", lambda: F.embedding(np.zeros((2, 0), int), a(3, 4))),
-    (ValueError, "cross_entropy: logits is empty", lambda: F.cross_entropy(a(0, 3), np.zeros(0, int))),
     # ids
     (ValueError, r"ids must lie in 0 … 2, got 3 at index \(1, 0\)", lambda: F.embedding([[0, 1], [3, 0]], a(3, 4))),
     (ValueError, r"ids must lie in 0 … 2, got -1 at index \(1,\)", lambda: F.embedding([0, -1], a(3, 4))),
@@ -76,12 +68,8 @@ FUNCTIONS = [
     (ValueError, r"label_smoothing must lie in \[0, 1\], got 1.5", lambda: F.cross_entropy(a(2, 3), [0, 1], None, 1.5)),
     (ValueError, "label_smoothing must lie", lambda: F.cross_entropy_backward(a(2, 3), [0, 1], None, -0.1)),
     (ValueError, r"p must lie in \[0, 1\), got 1.0", lambda: F.dropout(a(3), 1.0, 0)),
-    (ValueError, "p must lie in", lambda: F.dropout(a(3), -0.1, 0)),
-    (ValueError, "p must lie in", lambda: F.dropout(a(3), float("nan"), 0)),
-    (ValueError, "p must lie in", lambda: F.dropout_backward(a(3), a(3, dtype=bool), 1.0)),
     (ValueError, 'approximate must be "tanh" or "none", got', lambda: F.gelu(a(3), "exact")),
     (ValueError, "approximate must be", lambda: F.gelu_backward(a(3), a(3), None)),
-    (ValueError, "length must be at least 1, got 0", lambda: F.sinusoidal_encoding(0, 4)),
 ]  # fmt: skip
 
 
@@ -100,6 +88,7 @@ MASKS = [
     (TypeError, r"mask must be a Boolean array .* or a float array .*, got int64", a(3, 5, dtype=int)),
     (TypeError, "mask must be a Boolean array .*, got list", [[True] * 5] * 3),
     (TypeError, "mask must be a Boolean array .*, got bool", True),
+    (TypeError, "mask must be a Boolean array .*, got MaskedArray", np.ma.masked_array(a(3, 5, dtype=bool))),
 ]
 
 
@@ -110,10 +99,6 @@ def test_masks_of_attention(error, message, mask):
 
 def test_making_masks():
     refused(ValueError, "S must be at least 4, got 3", lambda: causal_mask(4, 3))
-    refused(ValueError, "T must be at least 1, got 0", lambda: causal_mask(0))
-    refused(TypeError, "T must be a whole number, got 2.0", lambda: causal_mask(2.0))
-    refused(ValueError, "window must be at least 0, got -1", lambda: window_mask(3, -1))
-    refused(TypeError, "window must be a whole number, got 1.5", lambda: window_mask(3, 1.5))
     refused(ValueError, r"ids must have the axes \(B, S\), got shape \(3,\)", lambda: padding_mask([1, 2, 0], 0))
     refused(TypeError, "mask must be Boolean .*, got int64", lambda: additive(np.eye(3, dtype=int)))
 
@@ -124,21 +109,15 @@ X = a(2, 3, 8, dtype="float32")
 LAYERS = [
     (ValueError, "num_heads must divide d_model, got 3 heads for d_model = 8", lambda: MultiHeadAttention(8, 3)),
     (ValueError, '"gated_gelu" or "gated_silu", got .tanh', lambda: FeedForward(3, 4, "tanh")),
-    (ValueError, r"p must lie in \[0, 1\), got 1", lambda: Dropout(1)),
     (ValueError, r"x must have the axes \(B, T, D\), got shape \(3, 8\)", lambda: MultiHeadAttention(8, 2)(X[0])),
     (ValueError, "memory must have shape .* D = 8; got", lambda: MultiHeadAttention(8, 2)(X, X[..., :4])),
     (ValueError, "memory must have shape .* B = 2", lambda: MultiHeadAttention(8, 2)(X, X[:1])),
     (ValueError, "memory is float64 but x is float32", lambda: MultiHeadAttention(8, 2)(X, X.astype(float))),
-    (ValueError, "w is float32 but x is float64", lambda: MultiHeadAttention(8, 2)(X.astype(float))),
     (ValueError, "mask of shape", lambda: MultiHeadAttention(8, 2)(X, mask=causal_mask(4))),
     (TypeError, "mask must be", lambda: MultiHeadAttention(8, 2)(X, mask=causal_mask(3).astype(int))),
     (ValueError, "linear: w must have shape", lambda: Linear(7, 3)(X)),
-    (ValueError, "linear: w is float32 but x is float64", lambda: Linear(8, 3)(X.astype(float))),
-    (ValueError, "layer_norm: gamma must have shape", lambda: LayerNorm(7)(X)),
-    (TypeError, "linear: x must be an array of floats", lambda: Linear(8, 3)(X.astype(int))),
     (TypeError, "linear: x must be an array of floats, got NoneType", lambda: Linear(8, 3)(None)),
     (ValueError, "ids must lie in 0 … 4, got 5", lambda: Embedding(5, 8)([5])),
-    (ValueError, "ids must lie in 0 … 4, got -5", lambda: Embedding(5, 8)([-5])),
     *(
         (error, message, lambda make=make, args=args: make()(*args))
         for make in (lambda: PositionalEncoding(8, 4), lambda: LearnedPositionalEmbedding(4, 8))
@@ -214,18 +193,12 @@ def test_decode(random_model):
 def test_decoding(random_model, decode):
     model = random_model()
     refused(ValueError, "max_len must be at least 1, got 0", lambda: decode(model, SRC, max_len=0))
-    refused(TypeError, "max_len must be a whole number, got 2.0", lambda: decode(model, SRC, max_len=2.0))
     refused(ValueError, "max_len is 10, more than the model's max_len = 9", lambda: decode(model, SRC, max_len=10))
     refused(ValueError, "src must lie in 0 … 10, got 11", lambda: decode(model, SRC + 5, max_len=3))
     refused(ValueError, r"src must have the axes .* got shape \(4,\)", lambda: decode(model, SRC[0], max_len=3))
     refused(ValueError, "src is empty", lambda: decode(model, [[]], max_len=3))
     refused(ValueError, "src has nothing but padding in row 0", lambda: decode(model, [[0, 0]], max_len=3))
     assert model.training
-
-
-def test_beam_size(random_model):
-    refused(ValueError, "beam_size must be at least 1, got 0", lambda: beam_search(random_model(), SRC, 0, 3))
-    refused(TypeError, "beam_size must be a whole number", lambda: beam_search(random_model(), SRC, 1.5, 3))
 
 
 def test_what_was_right_once_is_not_taken_for_what_is_wrong():

@@ -69,8 +69,11 @@ WRONG_NUMBERS = [float("nan"), float("inf"), -float("inf"), np.float32("nan"), 1
 WRONG_KINDS = ["0.1", True, np.True_, [0.1], np.array([0.1, 0.2]), np.array(0.1), 1j, object()]
 POSITIVE = set(
     "length d_model num_heads num_embeddings d_ff vocab_size src_vocab_size tgt_vocab_size num_blocks max_len d_in "
-    "d_out kernel_size dilation segment_len block_size batch_size beam_size top_k layers heads steps".split()
+    "d_out kernel_size dilation segment_len block_size batch_size beam_size top_k layers heads steps repeats tile "
+    "min_count num_layers".split()
 )
+SIGNED = {"dloss", "scale", "axis", "pad_id"}
+BELOW_1 = {"p", "dropout"}
 SIZES = POSITIVE | set("T S K num_buckets step warmup window pad_id max_new_tokens repeats size".split())
 NAMES = set("p eps lr momentum weight_decay max_norm max_lr min_lr dloss dropout betas clip_norm".split())
 # not a mathematical argument of the model: recorded results
@@ -144,7 +147,8 @@ def call(name, thing, argument, bad):
 def test_every_float(name, argument):
     thing, _, optional = ARGUMENTS[name, argument]
     inside = EXAMPLE.get(argument, lambda bad: [bad])
-    for error, values in ((ValueError, WRONG_NUMBERS), (TypeError, WRONG_KINDS + [None] * (not optional))):
+    numbers = WRONG_NUMBERS + [-0.1] * (argument not in SIGNED) + [1.0] * (argument in BELOW_1)
+    for error, values in ((ValueError, numbers), (TypeError, WRONG_KINDS + [None] * (not optional))):
         for value in values:
             for bad in inside(value):
                 with pytest.raises((error, TypeError) if argument in EXAMPLE else error) as caught:
@@ -158,7 +162,7 @@ def test_every_float(name, argument):
 def test_every_whole_number(name, argument):
     thing, _, optional = ARGUMENTS[name, argument]
     kinds = [1.5, float("nan"), "3", True, [3], np.array([3, 4]), np.array(3), 1j, object()] + [None] * (not optional)
-    numbers = [10**21, 10**5000, -(10**21)] + [0] * (argument in POSITIVE)
+    numbers = [10**21, 10**5000, -(10**21)] + [-1] * (argument not in SIGNED) + [0] * (argument in POSITIVE)
     for error, values in ((ValueError, numbers), (TypeError, kinds)):
         for bad in values:
             with pytest.raises(error) as caught:

@@ -71,10 +71,6 @@ def test_bind_uses_the_arrays_themselves():
     assert buffer.tolist() == [2, 2, 2, 5, 5, 5]
 
 
-def test_a_parameter_is_an_array_to_numpy():
-    assert np.sum(Parameter(np.ones((2, 3)))) == 6
-
-
 # --- names -----------------------------------------------------------------------------------------------------------
 
 
@@ -105,24 +101,6 @@ def test_intermediates():
     np.testing.assert_allclose(found["norm.x_hat"].mean(axis=-1), 0, atol=1e-6)
 
 
-# --- gradients -------------------------------------------------------------------------------------------------------
-
-
-def test_gradients_add_until_zero_grad(rng):
-    net, ids = Net(), np.array([[1, 2, 1]])
-    dy = rng.normal(size=(1, 3, 5)).astype(np.float32)
-    net(ids)
-    net.backward(dy)
-    once = [p.grad.copy() for p in net.parameters()]
-    assert all(g.any() for g in once)
-    net.backward(dy)
-    assert all(np.array_equal(p.grad, 2 * g) for p, g in zip(net.parameters(), once, strict=True))
-    buffers = [p.grad for p in net.parameters()]
-    net.zero_grad()
-    assert not any(p.grad.any() for p in net.parameters())
-    assert all(p.grad is buffer for p, buffer in zip(net.parameters(), buffers, strict=True))
-
-
 # --- modes -----------------------------------------------------------------------------------------------------------
 
 
@@ -132,23 +110,6 @@ def test_modes_reach_every_module():
     for switch, expected in modes.items():
         assert switch() is net
         assert {(m.training, m.keeping) for _, m in net.named_modules()} == {expected}
-
-
-def test_eval_keeps_nothing_for_backward():
-    net = Net()
-    net(np.array([[1, 2]]))  # what a training forward left must not survive either
-    net.eval()(np.array([[1, 2]]))
-    assert net.intermediates() == {}
-    with pytest.raises(RuntimeError, match=r"TiedLinear\.backward needs a forward in train\(\) mode"):
-        net.backward(np.ones((1, 2, 5), np.float32))
-    assert not any(p.grad.any() for p in net.parameters())
-
-
-def test_eval_keeps_all_if_asked():
-    net = Net()
-    net.eval(keep=True)(np.array([[1, 2]]))
-    net.backward(np.ones((1, 2, 5), np.float32))
-    assert net.stack[0].w.grad.any()
 
 
 @pytest.mark.parametrize("mode", [(True, True), (False, False), (False, True)])
@@ -181,22 +142,6 @@ def test_a_module_must_have_a_forward():
 
 
 # --- state -----------------------------------------------------------------------------------------------------------
-
-
-def test_state_dict_is_a_copy():
-    net = Net()
-    state = net.state_dict()
-    assert list(state) == NAMES
-    state["stack.0.w"][...] = 7
-    assert not (net.stack[0].w.data == 7).any()
-
-
-def test_state_dict_round_trip(rng, random_module):
-    one, other, ids = random_module(Net()), Net(), np.array([[1, 2, 4]])
-    assert not np.array_equal(one(ids), other(ids))
-    assert other.load_state_dict(one.state_dict()) == ([], [])
-    assert np.array_equal(one(ids), other(ids))
-    assert other.output.table is other.embedding.table
 
 
 BAD_STATES = {

@@ -74,13 +74,23 @@ def _committed(text):
 
 
 TRAINING = {"01b", "07", "08", "09", "10", "12", "13", "14", "15", "16"}  # ten seconds to a minute each
+FEWER = {"00": ("steps=500, warmup=200", "steps=10, warmup=5")}  # what this model says is not compared
 
 
 @pytest.mark.parametrize(
     "text",
     [pytest.param(t, id=t.stem, marks=[pytest.mark.release] * (build.number(t) in TRAINING)) for t in TEXTS],
 )
-def test_a_fresh_execution_says_the_same(text):
+def test_a_fresh_execution_says_the_same(text, monkeypatch):
+    execute = build.execute
+
+    def with_fewer_steps(notebook):
+        for old, new in filter(None, [FEWER.get(build.number(text))]):
+            [cell] = (cell for cell in notebook.cells if old in cell.source)
+            cell.source = cell.source.replace(old, new)
+        return execute(notebook)
+
+    monkeypatch.setattr(build, "execute", with_fewer_steps)
     assert build.check(text) == []
 
 

@@ -207,9 +207,9 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
     """Translate by keeping the beam_size most likely beginnings at every step.
 
     A hypothesis is ranked by log p / ((5 + length)/6)^length_penalty (Wu et al. 2016, eq. 14). The length includes the
-    end token; length_penalty 0 ranks by probability alone. A finished hypothesis keeps its place in the beam, so the
-    search ends when all hypotheses in the beam are finished. At max_len, unfinished hypotheses are ranked with the
-    others. beam_size 1 is greedy decoding.
+    end token; length_penalty 0 ranks by probability alone. A finished hypothesis keeps its place in the beam until the
+    end, even if later ones are likelier: beside n finished ones, beam_size − n others go on. The search ends when all
+    are finished. At max_len, unfinished hypotheses are ranked with the others. beam_size 1 is greedy decoding.
 
     src (B, S)  ->  one list of ids per row; with return_hypotheses a list of Hypothesis(ids, log_prob, score) per row:
     all in the beam at the end, best first. `from transformer_np.decoding import Hypothesis`

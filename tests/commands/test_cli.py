@@ -205,15 +205,8 @@ def test_without_out_the_next_free_folder_is_taken(capsys, here):
 @pytest.mark.parametrize(
     "content, message",
     [
-        (b"", "bad.tsv has no sentence pairs"),
-        (b"\t\t\n \t \n\n", "bad.tsv has no sentence pairs"),
         (b"a\tb\nonly one\n", "bad.tsv, line 2: expected a sentence, a tab and its translation"),
-        (b"a\tb\n\tc\n", "bad.tsv, line 2: the source sentence is empty"),
-        (b"a\tb\nc\td\nes ist gr\xfcn\te\n", "bad.tsv, line 3: the byte 0xfc at column 10 is not UTF-8"),
         ("a\tb\n".encode("utf-16"), "bad.tsv, line 1: the byte 0xff at column 1 is not UTF-8"),
-        (b"a b\tc d\n", "too few pairs to split in three: 1 different source sentences, at least 3 needed"),
-        (b"a b\tc d\n" * 50, "too few pairs to split in three: 1 different source sentences, at least 3 needed"),
-        (b"a\tb\nc\td\ne\tf\ng\th\n", "the training pairs give no vocabulary: min_count is 2"),
         (b"a " * 9000 + b"\t" + b"b " * 9000 + b"\n" + b"c\td\n" * 2, "too few pairs"),
     ],
 )
@@ -225,7 +218,6 @@ def test_pairs_that_will_not_do(capsys, here, content, message):
 
 def test_pairs_that_are_not_there(capsys, here):
     assert fails_at_once(capsys, *train("--pairs", "nowhere.tsv")) == "there is no file nowhere.tsv"
-    assert "is a folder, expected a text file" in fails_at_once(capsys, *train("--pairs", here))
     assert "--pairs is empty" in fails_at_once(capsys, *train("--pairs", ""))  # an unset variable
     assert not (here / "new").exists()
 
@@ -246,15 +238,10 @@ def test_odd_but_right_files_and_paths(capsys, here, end, mark):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ("--steps -3", "--steps must be at least 1, got -3"),
-        ("--steps 2.5", "argument --steps: invalid int value: '2.5'"),
         ("--steps many", "argument --steps: invalid int value: 'many'"),
         ("--heads 3", "--heads must divide --d-model, got 3 heads for --d-model = 8"),
         ("--d-model 1000000000000000 --heads 1", "of memory, but there are"),
         ("--max-len 1", "no sentence pair is short enough for --max-len = 1"),
-        ("--warmup 0", "--warmup must be at least 1, got 0"),
-        ("--seed -1", "--seed must be at least 0, got -1"),
-        ("--dropout 1", "--dropout must lie in [0, 1), got 1.0"),
         ("--label-smoothing 2", "--label-smoothing must lie in [0, 1), got 2.0"),
         ("--lr 0", "--lr must lie in (0, ∞), got 0.0"),
         ("--lr fast", "argument --lr: invalid float value: 'fast'"),
@@ -477,8 +464,6 @@ def test_no_model(capsys, here):
         (lambda run: (run / CHECKPOINT).unlink(), "there is no checkpoint run/checkpoint.safetensors"),
         (lambda run: (run / CHECKPOINT).unlink() or (run / CHECKPOINT).mkdir(), "there is no checkpoint run/check"),
         (lambda run: (run / DESCRIPTION).write_text("{"), "run/run.json is damaged"),
-        (lambda run: (run / DESCRIPTION).write_text('{"kind": "translate"}'), "run/run.json is damaged"),
-        (lambda run: (run / DESCRIPTION).write_text('{"kind": "gpt"}'), "run has a run of the kind 'gpt'"),
     ],
 )
 def test_a_damaged_model(capsys, run, spoil, message):

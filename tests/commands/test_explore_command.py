@@ -137,22 +137,6 @@ def test_a_target_that_does_not_fit(trained, tmp_path, capsys):
     assert "must have 1 … 63 tokens, got 64: leave it out" in call(capsys, *given)[2]
 
 
-@pytest.mark.long
-def test_the_pretrained_model(tmp_path, capsys):
-    pytest.importorskip("tokenizers", reason="the pretrained model needs the tokenizers library")
-    from transformer_np.pretrained import minilm_folder
-
-    try:
-        minilm_folder()
-    except FileNotFoundError as missing:
-        pytest.skip(str(missing))
-    out = tmp_path / "page.html"
-    assert call(capsys, "--pretrained", "the dog is black", "-o", out) == (0, f"{out}\n", "")
-    assert data_of(out)["text"] == "the dog is black"
-    code, _, err = call(capsys, "--pretrained", "the dog is black " * 70, "-o", out)  # longer than a file name
-    assert code == 2 and "the text has 282 tokens" in err
-
-
 def test_the_example_reads_full_stops_and_has_not_seen_the_lectures_sentence():
     pairs = with_full_stops(english_portuguese()[::7])
     sources = [source for source, _ in pairs]

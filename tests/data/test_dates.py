@@ -107,6 +107,5 @@ def test_endings():
 def test_what_cannot_be_asked_for():
     with pytest.raises(ValueError, match="1969 cannot be written with two digits"):
         write_date(date(1969, 1, 1), "{day}/{month}/{yy}")
-    for size, message in ((0, "size must be at least 1"), (20_001, "size must be at most 20000")):
-        with pytest.raises(ValueError, match=message):
-            written_dates(size)
+    with pytest.raises(ValueError, match="size must be at most 20000"):
+        written_dates(20_001)

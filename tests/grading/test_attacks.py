@@ -17,7 +17,7 @@ from transformer_np.homework.course import parse_course
 pytestmark = pytest.mark.long
 RUBRIC = parse_course('partial = true\nexercises = ["softmax", "softmax_backward"]')
 ATTACKS = KNOWN | INVENTED
-SOME = KNOWN | dict(list(INVENTED.items())[::3])
+SOME = dict(list(ATTACKS.items())[3::6])
 
 LOOPS = """
 import math

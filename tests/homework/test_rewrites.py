@@ -436,15 +436,19 @@ class OptimizerWithNewArrays(Optimizer):
 
 @rewrite("rotary_frequencies")
 def by_exponentials(K, theta=10000.0, scaling=None):
-    if K % 2:
+    if K % 2 or not theta > 0:
         raise ValueError(K)
     w = np.array([math.exp(-2 * i / K * math.log(theta)) for i in range(K // 2)])
     if scaling is None:
         return w
     if scaling["rope_type"] == "llama3":
-        turns = scaling["original_max_position_embeddings"] * w / (2 * np.pi)
-        return np.where(turns < scaling["low_freq_factor"], w / scaling["factor"], w)
-    return w / scaling["factor"]
+        a, b = scaling["low_freq_factor"], scaling["high_freq_factor"]
+        turns = scaling["original_max_position_embeddings"] * w / math.tau
+        return np.array([x / scaling["factor"] + x * np.interp(t, [a, b], [0, 1 - 1 / scaling["factor"]])
+                         for x, t in zip(w, turns, strict=True)])  # fmt: skip
+    if scaling["rope_type"] == "linear":
+        return w / scaling["factor"]
+    raise ValueError(scaling)
 
 
 @rewrite("rotary")

@@ -49,6 +49,14 @@ class Page:
         return self.browser.switch_to.active_element
 
 
+CLICK_CELL = """
+const [row, column] = arguments, canvas = document.querySelector("canvas.live");
+const { left, top, width, height } = canvas.getBoundingClientRect();
+const [rows, columns] = document.querySelector("#equation figure:last-child small").textContent.split(" × ");
+const place = { clientX: left + (width * (column + 0.5)) / columns, clientY: top + (height * (row + 0.5)) / rows };
+canvas.dispatchEvent(new MouseEvent("click", place))"""
+
+
 class LivePage(Page):
     """The living page; every command waits until the model has run to its end."""
 
@@ -56,28 +64,37 @@ class LivePage(Page):
         super().__init__(browser)
         self.wait()
 
-    def wait(self, what="ready"):
-        """Text is written, and heads are ranked, in several turns of the browser's loop."""
-        from selenium.webdriver.support.ui import WebDriverWait
-
-        done = f"return document.documentElement.dataset.{what}"
-        WebDriverWait(self.browser, 120, poll_frequency=0.01).until(lambda browser: browser.execute_script(done))
+    def wait(self, what="ready", first="", *arguments, then="null"):
+        """Run `first` in the page and wait: text is written, and heads are ranked, in several turns of the browser's
+        loop  ->  the value of `then`. All in one question to the browser."""
+        look = f"() => document.documentElement.dataset.{what} ? answer({then}) : setTimeout(look, 5)"
+        script = f"{first}; const answer = arguments[arguments.length - 1], look = {look}; look()"
+        return self.browser.execute_async_script(script, *arguments)
 
     def type(self, field, text, event="input"):
         """In one event, unlike the keys of a person, and as fast for a long text."""
         script = "arguments[0].value = arguments[1]; arguments[0].dispatchEvent(new Event(arguments[2]))"
-        self.browser.execute_script(script, self.one(f"#{field}"), str(text), event)
-        self.wait()
+        self.wait("ready", script, self.one(f"#{field}"), str(text), event)
 
     def click(self, css):
         """In one script: the page may be drawn again at any time, when the ranking is there."""
         script = "const it = document.querySelector(arguments[0]); it.scrollIntoView({block: 'center'}); it.focus();"
-        self.browser.execute_script(f"{script} it.click()", css)
-        self.wait()
+        self.wait("ready", f"{script} it.click()", css)
 
     def open(self, name):
         """The button with this data-key: a head, a step, a token, a bar."""
         self.click(f'[data-key="{name}"]')
+
+    def open_steps(self):
+        """The names of all steps, each while it is open."""
+        for name in self.read("[...document.querySelectorAll('.step')].map(({ dataset }) => dataset.key)"):
+            self.open(name)
+            yield name
+
+    @property
+    def has_matrix(self):
+        """Whether the open step shows a matrix."""
+        return self.read("document.getElementById('panel-matrices').checkVisibility()")
 
     def words_of(self, css):
         """The texts of all these elements, in one question to the browser."""
@@ -89,14 +106,8 @@ class LivePage(Page):
 
     def at(self, row, column):
         """Choose a cell of the matrix that is open  ->  the number that is said to be in it."""
-        script = "document.querySelector('canvas.live').dispatchEvent(new MouseEvent('click', arguments[0]))"
-        size = self.read("document.querySelector('#equation figure:last-child small').textContent").split(" × ")
-        box = self.read("(({left, top, width, height}) => [left, top, width, height])"
-                        "(document.querySelector('canvas.live').getBoundingClientRect())")  # fmt: skip
-        x, y = (box[i] + box[i + 2] * (n + 0.5) / int(size[1 - i]) for i, n in enumerate((column, row)))
-        self.browser.execute_script(script, {"clientX": x, "clientY": y})
-        self.wait()
-        if "∂L/∂" in (text := self.one("#cell").text):
+        text = self.wait("ready", CLICK_CELL, row, column, then="document.getElementById('cell').innerText")
+        if "∂L/∂" in text:
             return float(re.search(r" = (\S+):", text)[1].replace("−", "-"))
         return number(re.findall(r"−?[\d.]+", text)[-1])
 

@@ -55,8 +55,11 @@ class Firefox:
     def get(self, url):
         self.ask("WebDriver:Navigate", url=url)
 
-    def execute_script(self, script, *arguments):
-        return self.ask("WebDriver:ExecuteScript", script=script, args=list(arguments), sandbox=None)["value"]
+    def execute_script(self, script, *arguments, command="WebDriver:ExecuteScript"):
+        return self.ask(command, script=script, args=list(arguments), sandbox=None)["value"]
+
+    def execute_async_script(self, script, *arguments):
+        return self.execute_script(script, *arguments, command="WebDriver:ExecuteAsyncScript")
 
     def quit(self):
         if self.stream:

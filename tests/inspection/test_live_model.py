@@ -127,7 +127,8 @@ def test_a_classifier(browser, random_module, tmp_path, pooling):
 def trained(tmp_path_factory):
     """The folder of a translator's run."""
     folder = tmp_path_factory.mktemp("translator") / "run"
-    TranslationTask().train(TranslationOptions(steps=200), folder, report=lambda line: None)
+    options = TranslationOptions(steps=100, batch_size=32, d_model=32, d_ff=64)
+    TranslationTask().train(options, folder, report=lambda line: None)
     return folder
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -20,8 +21,6 @@ pytest.importorskip("tokenizers", reason="tokenizer.json is read by the tokenize
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, processors, trainers
 from tokenizers import pre_tokenizers as cuts
 
-CORPUS = [text for pair in english_portuguese()[::9] for text in pair]
-SENTENCES = [source for source, _ in english_portuguese()[::137]][:50]
 TEXTS = [
     "Ana doesn't know: “d'água”, segunda-feira (R$ 3,50)!",
     'He said "yes" to <script>alert(1)</script>',
@@ -32,8 +31,18 @@ TEXTS = [
     "  two  spaces ",
     "\n",
     "the [MASK] is tired [SEP] and <s> b</s> <|endoftext|> x",
-    *SENTENCES,
 ]
+
+
+@cache
+def corpus():
+    return [text for pair in english_portuguese()[::9] for text in pair]
+
+
+def sentences(number):
+    return corpus()[::30][:number]
+
+
 LLAMA3 = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -47,7 +56,7 @@ def bytewise(cut, special, **options):
     trainer = trainers.BpeTrainer(
         vocab_size=400, initial_alphabet=cuts.ByteLevel.alphabet(), special_tokens=[special], show_progress=False
     )
-    made.train_from_iterator(CORPUS, trainer)
+    made.train_from_iterator(corpus(), trainer)
     return made
 
 
@@ -71,7 +80,7 @@ def llama2(newer=False):
     made = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
     made.pre_tokenizer = cuts.Metaspace()
     special = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
-    made.train_from_iterator(CORPUS, trainers.BpeTrainer(vocab_size=500, special_tokens=special, show_progress=False))
+    made.train_from_iterator(corpus(), trainers.BpeTrainer(vocab_size=500, special_tokens=special, show_progress=False))
     rules = json.loads(made.to_str())
     rules["added_tokens"], rules["pre_tokenizer"] = rules["added_tokens"][:3], None
     made = Tokenizer.from_str(json.dumps(rules))
@@ -91,7 +100,7 @@ def bert(lowercase=True):
     made.normalizer, made.pre_tokenizer = normalizers.BertNormalizer(lowercase=lowercase), cuts.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     trainer = trainers.WordPieceTrainer(vocab_size=400, special_tokens=special, show_progress=False)
-    made.train_from_iterator(CORPUS, trainer)
+    made.train_from_iterator(corpus(), trainer)
     ends = [("[CLS]", 2), ("[SEP]", 3)]
     made.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=ends)
     made.decoder = decoders.WordPiece()
@@ -99,7 +108,7 @@ def bert(lowercase=True):
 
 
 def words():
-    made = Tokenizer(models.WordLevel({word: i for i, word in enumerate(["[UNK]", *CORPUS[0].split()])}, "[UNK]"))
+    made = Tokenizer(models.WordLevel({word: i for i, word in enumerate(["[UNK]", *corpus()[0].split()])}, "[UNK]"))
     made.pre_tokenizer = cuts.WhitespaceSplit()
     return made
 
@@ -168,7 +177,8 @@ def test_text_is_cut_and_joined_as_by_the_tokenizers_library(browser, tmp_path, 
         const ids = live.reader.encode(text).map(({ id }) => id);
         return [ids, live.writer.decode(ids)];
     })"""
-    for text, (ids, joined) in zip(TEXTS, browser.execute_script(script, TEXTS), strict=True):
+    texts = [*TEXTS, *sentences(50)]
+    for text, (ids, joined) in zip(texts, browser.execute_script(script, texts), strict=True):
         expected = tokenizer.encode(text)
         assert ids == expected or (not ids and not text.strip()), text
         assert joined == tokenizer.decode(ids), text
@@ -191,14 +201,14 @@ def test_a_tokenizer_that_the_page_does_not_have_is_named():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sentences", [8, pytest.param(50, marks=pytest.mark.release)])
+@pytest.mark.parametrize("number", [5, pytest.param(50, marks=pytest.mark.release)])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_sentences_of_every_family(browser, folder_of, tmp_path, family, sentences):
+def test_sentences_of_every_family(browser, folder_of, tmp_path, family, number):
     model, tokenizer = read(folder_of(family), family)
     load(browser, explore_live(model, tokenizer, LECTURE_SENTENCE), tmp_path)
     worst = worst_gradient = 0
-    for n, sentence in enumerate(SENTENCES[:sentences]):
-        text = sentence if n % 3 else f"{sentence} [SEP] {SENTENCES[n - 1]}"  # two segments
+    for n, sentence in enumerate(sentences(number)):
+        text = sentence if n % 3 else f"{sentence} [SEP] {LECTURE_SENTENCE}"  # two segments
         ids = tokenizer.encode(text)[:64]
         shown = browser.execute_script("live.take(arguments[0]); return live.state.pieces.map(({ id }) => id)", text)
         assert shown[:64] == ids or len(shown) > 64
@@ -228,9 +238,8 @@ def test_a_masked_word_is_guessed(browser, folder_of, tmp_path):
         loss = page.read("live.gradients().loss")
         assert loss == pytest.approx(-np.log(p[ids[3]]), rel=1e-4)
         page.wait("ranked")
-        for name in page.read("[...document.querySelectorAll('.step')].map((step) => step.dataset.key)"):
-            page.open(name)
-            if page.one("#panel-matrices").is_displayed():
+        for name in page.open_steps():
+            if page.has_matrix:
                 assert np.isfinite(page.at(1, 0)), name
                 page.show("gradient")
                 page.show("value")
@@ -262,11 +271,13 @@ def test_a_llama_goes_on_with_its_first_token_in_place(browser, folder_of, tmp_p
 
 
 @pytest.mark.long
-def test_minilm_turns_with_its_heads(browser, tmp_path):
+def test_minilm_turns_with_its_heads(browser, tmp_path, capsys):
     """A real model, without a layer for words: the page shows how similar other texts are."""
-    assert main(["explore", "--pretrained", "-o", str(tmp_path / "page.html")]) == 0
+    command = ["explore", "-o", str(tmp_path / "page.html"), "--pretrained"]
+    assert main([*command, "The train is black"]) == 0
     encoder = SentenceEncoder.load(minilm_folder())
     for page in opened(browser, tmp_path / "page.html", LivePage):
+        assert page.read("document.getElementById('text').value") == "The train is black"
         page.type("text", "The train is late")
         page.browser.implicitly_wait(0)
         for _ in range(200):
@@ -280,6 +291,9 @@ def test_minilm_turns_with_its_heads(browser, tmp_path):
         page.open("encoder 0 2")
         page.click("#head-off")
         assert 0 < float(page.words_of("#effect dd")[0]) < 1
+    capsys.readouterr()
+    assert main([*command, "the dog is black " * 70]) == 2  # longer than a file name
+    assert "the text has 282 tokens" in capsys.readouterr().err
 
 
 # --- which models -----------------------------------------------------------------------------------------------------

@@ -327,13 +327,6 @@ def test_settings_that_are_not_supported(folder_of, case, settings, message):
     assert "\n" not in str(info.value)
 
 
-def test_another_kind_of_model(folder_of):
-    with pytest.raises(ValueError, match=r"'mistral', not a GPT: read it with Llama\.from_pretrained"):
-        GPT.from_pretrained(folder_of("mistral"))
-    with pytest.raises(ValueError, match=r"model_type is 'mixtral', which is not supported; .*llama, mistral, qwen2"):
-        load_any(folder_of("mistral", model_type="mixtral"))
-
-
 def test_a_float8_file(folder_of):
     folder = folder_of("llama")
     eighths = {name: ("F8_E4M3", np.zeros(a.shape, np.uint8)) for name, a in ref.tensors("llama").items()}

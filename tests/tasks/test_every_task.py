@@ -219,10 +219,16 @@ def test_resume_refuses_other_options_and_other_data(kind, here):
         task.train({"batch_size": 7, "seed": 4}, here / "run", resume=True)
     with pytest.raises(ValueError, match=r"steps is 1, but the run in .* has already done 2"):
         task.train({"steps": 1}, here / "run", resume=True)
+    with pytest.raises(ValueError, match="steps must be at least 1"):
+        task.train({"steps": 0}, here / "run", resume=True)
+    with pytest.raises(FileExistsError, match="already has a run: continue it with --resume"):
+        train(kind, here / "run", seed=1)
+    task.train({name: CASES[kind][name], "steps": 2}, here / "run", resume=True, progress=False)  # the same options
     (here / name).write_text(FILES[name] * 2 if kind != "translate" else FILES[name] + "new\tnovo\n")
     with pytest.raises(ValueError, match="the data differ from those"):
         task.train({}, here / "run", resume=True)
     assert (here / "run" / runs.DESCRIPTION).read_bytes() == before
+    assert train(kind, here / "run", steps=1, how={"overwrite": True}).trainer.step == 1
 
 
 COMMANDS = {"translate": "translate", "gpt": "generate", "classify": "classify", "t5": "t5"}
@@ -328,3 +334,5 @@ def test_a_deleted_checkpoint_is_said_as_it_is(kind, here):
         (here / "run" / name).unlink()
     TASKS[kind].train({}, here / "run", **again, report=lines.append)
     assert lines[-1] == "nothing was saved yet: this run starts from the beginning"
+    (here / "run" / runs.CHECKPOINT).unlink()
+    assert train(kind, here / "run", steps=1).trainer.step == 1  # there is no run to overwrite

@@ -50,27 +50,6 @@ def test_reads_text(here):
     assert read_text("a.txt") == read_text(here / "a.txt") == "olá\n\x0cfim\n x"
 
 
-@pytest.mark.parametrize(
-    "content, message",
-    [
-        (b"", "a.txt has no text"),
-        (b" \n", "a.txt has no text"),
-        (b"ab\nol\xe1 x", "a.txt, line 2: the byte 0xe1 at column 3 is not UTF-8"),
-    ],
-)
-def test_files_that_will_not_do(here, content, message):
-    (here / "a.txt").write_bytes(content)
-    with pytest.raises(ValueError, match=message):
-        read_text("a.txt")
-
-
-def test_missing_file_and_folder(here):
-    with pytest.raises(FileNotFoundError, match=r"there is no file nowhere\.txt"):
-        read_text("nowhere.txt")
-    with pytest.raises(IsADirectoryError, match="is a folder, expected a text file"):
-        read_text(here)
-
-
 def test_the_built_in_text():
     found = data.documentation_text()
     assert found == data.documentation_text() and len(found) > 300_000 and len(set(found)) < 200
@@ -138,8 +117,6 @@ def test_validation_asks_for_every_token_once_in_order(length, block_size, batch
     [
         (lambda: TextBatches(np.arange(8), 8, 2), ValueError, "has 8 tokens, but a block of 8 .* need 9"),
         (lambda: TextBatches([], 8, 2), ValueError, "has 0 tokens"),
-        (lambda: TextBatches(np.arange(8), 0, 2), ValueError, "block_size must be at least 1, got 0"),
-        (lambda: TextBatches(np.arange(8), 2, 0), ValueError, "batch_size must be at least 1, got 0"),
         (lambda: TextBatches(np.zeros((8, 2), int), 2, 1), ValueError, r"axis \(length,\), got shape \(8, 2\)"),
         (lambda: TextBatches(np.zeros(8), 2, 1), TypeError, "whole numbers"),
         (lambda: TextBatches(np.arange(8), 2, 1).batch(-1), ValueError, "step must be at least 0"),
@@ -179,8 +156,6 @@ def test_decay_of_some_parameters_only():
         for a, b in zip(found, expected, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-14, atol=0)
     assert not np.allclose(every[1], none[1], rtol=1e-5, atol=0)
-    with pytest.raises(ValueError, match=r"weight_decay must lie in .*, got -1"):
-        AdamW([Parameter(np.ones(2))], weight_decay=-1)
 
 
 def test_norms_and_biases_are_not_decayed(here):
@@ -259,13 +234,6 @@ def test_byte_pairs(here):
 
 
 # --- the generator ---------------------------------------------------------------------------------------------------
-
-
-def test_a_loaded_generator_is_the_same(learned):
-    folder, run = learned
-    loaded = TextGenerator.load(folder)
-    assert loaded.generate("one", 40, rng=1) == TextGenerator.of(run).generate("one", 40, rng=1)
-    assert loaded.context == 16 and not loaded.model.training
 
 
 def test_the_same_seed_the_same_text(learned):
@@ -380,14 +348,10 @@ def test_a_long_prompt_is_warned_about(capsys):
     [
         (["--prompt", ""], "--prompt is empty: give it a value or leave it out"),
         (["one", "héé"], "the training text of the model does not have: 'é'"),
-        (["one", "--top-k", 0], "--top-k must be at least 1, got 0"),
-        (["one", "--top-p", 0], "--top-p must lie in (0, 1], got 0.0"),
         (["one", "--top-p", 1.5], "--top-p must lie in (0, 1], got 1.5"),
         (["one", "--temperature", -1], "--temperature must lie in [0, ∞), got -1.0"),
-        (["one", "--max-new-tokens", -1], "--max-new-tokens must be at least 0, got -1"),
         (["one", "--seed", -1], "--seed must be at least 0, got -1"),
         (["one", "--stop", ""], "--stop is empty: give it a value or leave it out"),
-        (["one", "--model", "nowhere"], "nowhere is not the folder of a run: it has no run.json"),
     ],
 )
 def test_generate_refuses(capsys, args, message):

@@ -4,7 +4,6 @@ import itertools
 import json
 import os
 import signal
-from dataclasses import asdict
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -150,18 +149,11 @@ def test_exact_match_is_a_share_to_the_letter(learned):
     exact_match, right = Translator.of(learned[1]).exact_match, PAIRS[:3]
     assert exact_match([*right, (PAIRS[3][0], PAIRS[3][1].lower())]) == 0.75
     assert exact_match([(s, t.replace(" ", "  ")) for s, t in right]) == 1.0  # but for white space
-    assert exact_match([(s, t.replace(".", " ?")) for s, t in right]) == 0.0
+    for other in (" ?", " .", "‿."):  # a text that its vocabulary cannot spell is not right
+        assert exact_match([(s, t.replace(".", other)) for s, t in right]) == 0.0
     assert exact_match(PAIRS, batch_size=7) == exact_match(PAIRS)
     with pytest.raises(ValueError, match="no examples"):
         exact_match([])
-
-
-def test_a_loaded_translator_is_the_same(learned):
-    folder, run = learned
-    loaded = Translator.load(folder)
-    for source, _ in PAIRS[:5]:
-        assert loaded.steps(source) == Translator.of(run).steps(source)
-    assert not loaded.model.training
 
 
 def test_upper_and_lower_case_sources_are_one(learned):
@@ -204,14 +196,6 @@ def test_byte_pairs(file, tmp_path):
     assert resume(tmp_path / "run", steps=3).trainer.step == 3
     with pytest.raises(ValueError, match='tokens must be "word", got "bpe"'):
         TranslationOptions(embeddings="vectors.txt", **sizes)
-
-
-def test_exact_match_is_with_the_text_as_written(learned):
-    """What a vocabulary cannot spell is not right."""
-    exact_match = Translator.of(learned[1]).exact_match
-    source, target = PAIRS[0]
-    assert exact_match([(source, f" {target}\t")]) == 1.0
-    assert exact_match([(source, target.replace(".", " .")), (source, target.replace(".", "‿."))]) == 0.0
 
 
 def test_a_sentence_may_not_be_empty_or_too_long(learned):
@@ -329,10 +313,6 @@ def test_more_steps_on_resume(file, tmp_path, monkeypatch):
     run = resume(tmp_path / "longer")  # the new number of steps is remembered
     assert run.trainer.history.losses == straight.trainer.history.losses and len(run.trainer.history.losses) == 9
     assert run.validation_loss == straight.validation_loss
-    before = (tmp_path / "longer" / runs.DESCRIPTION).read_bytes()
-    with pytest.raises(ValueError, match=r"steps is 4, but the run in .* has already done 9"):
-        resume(tmp_path / "longer", steps=4)
-    assert (tmp_path / "longer" / runs.DESCRIPTION).read_bytes() == before
 
 
 def test_resume_at_the_very_end_measures_again(file, tmp_path):
@@ -355,54 +335,7 @@ def test_resume_to_where_it_was_interrupted(file, tmp_path, monkeypatch):
     assert resumed.validation_loss == straight.validation_loss
 
 
-def test_resume_refuses_other_options_and_other_data(file, tmp_path):
-    train(file, tmp_path / "run")
-    before = contents(tmp_path / "run")
-    with pytest.raises(ValueError, match=r"started with heads 2, not 4, lr 0\.0072, not 0\.1; only steps may"):
-        resume(tmp_path / "run", heads=4, lr=0.1)
-    with pytest.raises(ValueError, match="steps must be at least 1"):
-        resume(tmp_path / "run", steps=0)
-    resume(tmp_path / "run", heads=2, steps=6, pairs=file)  # the same options are no change
-    write_pairs(file, [*PAIRS, ("new", "novo")])
-    with pytest.raises(ValueError, match="the data differ from those"):
-        resume(tmp_path / "run")
-    file.unlink()
-    with pytest.raises(FileNotFoundError, match=r"pairs\.tsv"):
-        resume(tmp_path / "run")
-    assert contents(tmp_path / "run").keys() == before.keys()
-    assert contents(tmp_path / "run")[runs.DESCRIPTION] == before[runs.DESCRIPTION]
-
-
 # --- folders ---------------------------------------------------------------------------------------------------------
-
-
-def test_the_files_of_a_run(learned):
-    folder, _ = learned
-    assert sorted(contents(folder)) == ["checkpoint.history", runs.CHECKPOINT, runs.DESCRIPTION]
-    description = json.loads((folder / runs.DESCRIPTION).read_text(encoding="utf-8"))
-    assert description["kind"] == "translate"
-    assert TranslationOptions(**description["options"]).d_model == 32
-    assert description["options"].keys() == asdict(TranslationOptions()).keys()
-
-
-def test_a_run_that_is_there_is_not_overwritten(file, tmp_path):
-    train(file, tmp_path / "run")
-    before = contents(tmp_path / "run")
-    with pytest.raises(FileExistsError, match="already has a run: continue it with --resume"):
-        train(file, tmp_path / "run", seed=1)
-    assert contents(tmp_path / "run") == before
-    options = TranslationOptions(pairs=file, steps=2, **TINY)
-    assert train_translator(options, tmp_path / "run", overwrite=True, progress=False).trainer.step == 2
-
-
-def test_a_folder_without_a_checkpoint_can_be_started_again(file, tmp_path):
-    """Killed before the first save: --resume starts from the beginning."""
-    whole = train(file, tmp_path / "run")
-    (tmp_path / "run" / runs.CHECKPOINT).unlink()
-    again = resume(tmp_path / "run")
-    assert again.trainer.history.losses == whole.trainer.history.losses
-    (tmp_path / "run" / runs.CHECKPOINT).unlink()
-    assert train(file, tmp_path / "run", seed=1).trainer.step == 6
 
 
 @pytest.mark.parametrize("place", ["pairs.tsv", "pairs.tsv/below/it"])
@@ -441,12 +374,6 @@ def test_a_damaged_description(tmp_path, content, message):
         with pytest.raises(ValueError, match=message) as caught:
             use(tmp_path)
         assert str(tmp_path) in str(caught.value)
-
-
-def test_no_run_in_the_folder(tmp_path):
-    for folder in (tmp_path, tmp_path / "nowhere"):
-        with pytest.raises(FileNotFoundError, match=r"not the folder of a run: it has no run\.json"):
-            Translator.load(folder)
 
 
 def make_run(folder, kind, seconds):

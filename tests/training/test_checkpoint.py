@@ -17,7 +17,7 @@ from safetensors.numpy import save
 import transformer_np
 from transformer_np.models import Transformer, TransformerConfig
 from transformer_np.support.files import write_atomically
-from transformer_np.training import load_checkpoint, load_model, save_checkpoint, save_model
+from transformer_np.training import load_checkpoint, load_model, save_checkpoint
 from transformer_np.training.checkpoint import model_header, model_tensors
 
 CONFIG = TransformerConfig(9, 7, d_model=6, num_heads=2, num_encoder_layers=1, num_decoder_layers=1, d_ff=5, max_len=8)
@@ -204,22 +204,6 @@ def test_a_model_comes_back(path, model):
     assert found.config == CONFIG and header["step"] == 4 and not found.training
     src, tgt_in = np.array([[4, 5, 0]]), np.array([[1, 6, 3]])
     assert np.array_equal(found(src, tgt_in), model.eval()(src, tgt_in))
-
-
-def test_a_model_saved_alone_comes_back(path, model):
-    save_model(path, model)
-    loaded, _ = load_model(path)
-    theirs = loaded.state_dict()
-    assert loaded.config == model.config and not loaded.training
-    assert all(np.array_equal(values, theirs[name]) for name, values in model.state_dict().items())
-
-
-def test_tied_parameters_come_back_tied(path):
-    model = Transformer(TransformerConfig(**{**asdict(CONFIG), "tgt_vocab_size": 9, "tie_embeddings": True}))
-    save_checkpoint(path, model_tensors(model), model_header(model))
-    found, _ = load_model(path)
-    assert found.num_parameters() == model.num_parameters()
-    assert found.src_input.embedding.table is found.tgt_input.embedding.table
 
 
 _OWN_PROCESSES = ("given", "keeper", "package", "session", "worker")

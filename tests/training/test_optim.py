@@ -154,8 +154,6 @@ def test_refuses_to_go_on_after_astype_or_another_optimizer():
         (lambda: Adam([]), "empty"),
         (lambda: Adam([Parameter(np.ones(2))] * 2), "same Parameter twice"),
         (lambda: Adam([Parameter(np.ones(2)), Parameter(np.ones(2, np.float32))]), "float32.*float64"),
-        (lambda: SGD(make_parameters(), lr=-0.1), r"lr must lie in \[0, ∞\), got -0.1"),
-        (lambda: SGD(make_parameters(), lr=math.nan), "lr .* got nan"),
         (lambda: Adam(make_parameters(), betas=(0.9, 1.0)), r"betas must lie in \[0, 1\)"),
     ],
 )
@@ -275,12 +273,6 @@ def test_a_norm_that_is_not_finite_is_returned_and_nothing_scaled(bad):
     parameters = with_gradients([3.0], [bad, 4.0])
     assert not math.isfinite(clip_grad_norm(parameters, 1.0))
     assert parameters[0].grad.tolist() == [3] and parameters[1].grad[1] == 4
-
-
-@pytest.mark.parametrize("max_norm", [0, -1, math.nan])
-def test_the_maximum_is_positive(max_norm):
-    with pytest.raises(ValueError, match="max_norm must lie in"):
-        clip_grad_norm(with_gradients([1.0]), max_norm)
 
 
 @pytest.mark.parametrize("wrong", ["int8", np.ones(3), [1.0], [np.ones(2, int)], [np.ones(2), "x"]])

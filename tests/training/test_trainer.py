@@ -151,14 +151,6 @@ def test_gradients_are_those_of_the_loss(example, rng):
 # --- training --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
-def test_the_loss_falls():
-    history = fit(make_trainer(dropout=0.0, schedule=None), 150)
-    assert len(history.losses) == 150
-    assert history.losses[0] == pytest.approx(math.log(11), abs=0.5)
-    assert np.mean(history.losses[-6:]) < 0.5 * history.losses[0]
-
-
 def test_history_and_learning_rates():
     history = fit(make_trainer(lr=0.5), 5)
     assert history.learning_rates == [0.5 / step**0.5 for step in range(1, 6)]

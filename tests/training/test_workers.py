@@ -431,11 +431,8 @@ def test_generators_that_cannot_skip_one_by_one_are_refused(kind):
     ("workers", "error", "message"),
     [
         (0, ValueError, "workers must be at least 1, got 0"),
-        (-1, ValueError, "workers must be at least 1"),
         ("many", TypeError, "workers must be a whole number, got 'many'"),
         (True, TypeError, "workers must be a whole number, got True"),
-        (2.0, TypeError, "workers must be a whole number"),
-        (None, TypeError, "workers must be a whole number"),
         (6, ValueError, "6 workers cannot share a batch of 5 rows"),
     ],
 )

@@ -50,10 +50,16 @@ _HEAD = re.compile(r"(?:in ([\w.]+): ?)?(?:(every|\d+(?:st|nd|rd|th)) )?(.*?)(?:
 
 
 def sections(sheet):
-    """{heading: notes} of the Markdown file beside a sheet: the mistakes of its exercises, as prose to edit."""
+    """{heading: notes} of the Markdown file beside a sheet: its mistakes and hints, as prose to edit."""
     text = Path(sheet).with_suffix(".md").read_text(encoding="utf-8")
     found = re.split(r"^## (.*)$", text, flags=re.MULTILINE)[1:]
     return {heading: f"\n{notes.strip()}\n" for heading, notes in zip(found[::2], found[1::2], strict=True)}
+
+
+def hints_of(section):
+    """The hints of an exercise: the entries of a section's list."""
+    entries = re.split(r"^- ", section, flags=re.MULTILINE)[1:]
+    return tuple(re.sub(r"\n *", " ", entry.strip()) for entry in entries)
 
 
 def read(notes):

@@ -1,5 +1,6 @@
 """The judging of answers: outcomes, findings about any wrong array, explanations, attempts."""
 
+import re
 import sys
 from dataclasses import replace
 from inspect import Parameter, signature
@@ -369,7 +370,7 @@ def test_a_change_that_not_all_cases_show_is_told_with_its_case():
         return (-y if scale == 1 else np.sin(y)), total
 
     message = flat(verdict(answer))
-    assert "In the plain case: y has the wrong sign" in message
+    assert "In the plain case: `y` has the wrong sign" in message
     assert "something else" not in message  # the other case may follow from the same mistake
 
 
@@ -521,7 +522,7 @@ def test_a_result_no_mistake_explains_is_described_beside_one_that_is():
 
     found = verdict(answer)
     assert found.misconception == "weights squared and wrong sign"
-    assert "total has the wrong sign" in flat(found)
+    assert "`total` has the wrong sign" in flat(found)
 
 
 def test_a_known_mistake_times_a_factor_is_told_as_both():
@@ -675,7 +676,7 @@ def test_a_change_of_every_number_is_named(name):
     found = describe_exactly(draws(EXACT[name]))
     assert found.name == name
     assert found.exact
-    assert "y" in found.text.split() or "y," in found.text or "y." in found.text
+    assert re.search(r"\by\b", found.text)
 
 
 def test_arbitrary_numbers_are_not_named():

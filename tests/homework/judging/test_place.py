@@ -1,10 +1,12 @@
 """The line of a mistake: one edit of the student's code makes the answer right."""
 
+import ast
 from textwrap import dedent
 
 import pytest
 
 from transformer_np.homework import checking, load
+from transformer_np.homework.judging.edits import edits_of
 from transformer_np.homework.submission import Checks
 
 
@@ -31,7 +33,7 @@ PLAIN = """
         ("dy - s", "dy + s", "dy + s", "dy - s"),
         ("axis=axis, keep", "axis=-1, keep", "np.sum(dy * y, axis=-1, keepdims=True)", "axis=axis"),
         (", keepdims=True", "", "np.sum(dy * y, axis=axis)", "keepdims=True"),
-        ("np.sum(dy * y,", "np.sum(dy,", "np.sum(dy, axis=axis, keepdims=True)", ""),
+        ("np.sum(dy * y,", "np.sum(dy,", "dy", "dy * y"),
         ("y * (dy - s)", "dy - s", "dy - s", ""),
     ],
 )
@@ -204,5 +206,39 @@ def test_where_no_edit_helps_another_value_does(verdict_on):
             return (gate * active) @ w2, gate, value
         """,
     )
-    assert "With the right value in line 9, y would be right: look there and at what it uses." in verdict.message
+    assert "Look at line 9 and at what it uses: with the right value there, y would be right." in verdict.message
     assert verdict.line == 9 and not verdict.repair
+
+
+def test_new_arrays_are_not_what_is_wrong_but_what_is_written_into_them(verdict_on):
+    verdict = verdict_on(
+        "sinusoidal_encoding",
+        """
+        def sinusoidal_encoding(length, d_model, dtype=np.float32):
+            pe = np.zeros((length, d_model), dtype=dtype)
+            for pos in range(length):
+                angle = pos / 10000 ** (np.arange(d_model) / d_model)
+                pe[pos, 0::2] = np.sin(angle[0::2])
+                pe[pos, 1::2] = np.cos(angle[1::2])
+            return pe
+        """,
+    )
+    assert verdict.line in (6, 8)
+
+
+def test_what_is_no_copy_is_not_called_overwritten():
+    kinds = [edit.kind for edit in edits_of(ast.parse("self.m[slot] = state[slot]"))]
+    assert kinds.index("not a copy") < kinds.index("overwritten")
+
+
+def test_no_edit_doubles_what_is_returned(verdict_on):
+    verdict = verdict_on(
+        "additive",
+        """
+        def additive(mask, dtype=np.float32):
+            out = np.zeros(np.shape(mask), dtype)
+            out[mask] = np.finfo(dtype).min
+            return out
+        """,
+    )
+    assert "return out" not in verdict.message

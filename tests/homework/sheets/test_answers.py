@@ -6,7 +6,7 @@ import pytest
 from transformer_np import functional as F
 from transformer_np.homework import all_exercises, check
 from transformer_np.layers import blocks
-from transformer_np.training import Adam
+from transformer_np.training import AdamW
 
 LECTURE, WRONG = {}, {}
 
@@ -117,71 +117,19 @@ def test_a_mistake_is_named_although_extended_cases_are_not_done():
 # --- wrong, though nearly all calls give the right result ------------------------------------------------------------
 
 
-@wrong("dropout", "keep as numbers")
-def _(x, p, rng):
-    y, keep = F.dropout(x, p, rng)
-    return y, keep.astype(int)
+@wrong("AdamW", "wrong for some of number only")
+class UpdatesWholeParametersInEveryBlock(AdamW):
+    def _update_block(self, block):
+        for start, end in zip([0, *self._ends[:-1]], self._ends, strict=True):
+            if start < block.stop and end > block.start:
+                super()._update_block(slice(int(start), int(end)))
 
 
-@wrong("attention_scores", "only the first of several masks")
-def _(q, k, mask=None):
-    return F.attention_scores(q, k, mask[0] if isinstance(mask, tuple) else mask)
-
-
-@wrong("scaled_dot_product_attention", "only the first of several masks")
-def _(q, k, v, mask=None):
-    return F.scaled_dot_product_attention(q, k, v, mask[0] if isinstance(mask, tuple) else mask)
-
-
-@wrong("tiled_attention", "only the first of several masks")
-def _(q, k, v, mask=None, tile=256):
-    return F.tiled_attention(q, k, v, mask[0] if isinstance(mask, tuple) else mask, tile)
-
-
-@wrong("Adam", "gradients cleared")
-class ClearsTheGradients(Adam):
-    def step(self):
-        super().step()
-        self.zero_grad()
-
-
-@wrong("DecoderBlock", "caches ignored")
-class IgnoresItsCaches(blocks.DecoderBlock):
-    def forward(self, x, memory, mask=None, memory_mask=None, cache=(None, None)):
-        return super().forward(x, memory, mask, memory_mask)
-
-
-@wrong("EncoderBlock", "cache ignored")
-class IgnoresItsCache(blocks.EncoderBlock):
-    def forward(self, x, mask=None, cache=None):
-        return super().forward(x, mask)
-
-
-@wrong("greedy_decode", "return_log_probs ignored")
-def _(model, src, max_len=64, use_cache=True, return_log_probs=False):
-    return all_exercises()["greedy_decode"].reference(model, src, max_len)
-
-
-@wrong("greedy_decode", "log p without the end token")
-def _(model, src, max_len=64, use_cache=True, return_log_probs=False):
-    return all_exercises()["greedy_decode"].variant({"log p without the end token"})(
-        model, src, max_len, return_log_probs=return_log_probs
-    )
-
-
-@wrong("gelu", "0.0447 for 0.044715")
-def _(x, approximate="tanh"):
-    if approximate == "none":
-        return F.gelu(x, approximate)
-    return x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.0447 * x**3)))
-
-
-@wrong("gelu_backward", "0.0447 for 0.044715")
-def _(dy, x, approximate="tanh"):
-    if approximate == "none":
-        return F.gelu_backward(dy, x, approximate)
-    g = np.tanh(np.sqrt(2 / np.pi) * (x + 0.0447 * x**3))
-    return dy * (1 + g + x * (1 - g**2) * np.sqrt(2 / np.pi) * (1 + 3 * 0.0447 * x**2)) / 2
+@wrong("tiled_attention_backward", "δ of each tile")
+def _(dout, q, k, v, out, log_total, mask=None, tile=256):
+    own = min(tile, max(1, k.shape[-2] // 2))  # other tiles than those asked for
+    answer = all_exercises()["tiled_attention_backward"].variant({"δ of each tile"})
+    return answer(dout, q, k, v, out, log_total, mask, own)
 
 
 @pytest.mark.long

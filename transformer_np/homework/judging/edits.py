@@ -26,6 +26,8 @@ KINDS = {
     "sign": "The sign here is wrong.",
     "inverted": "The condition here is the wrong way around.",
     "overwritten": "What was here before is overwritten: it must be added to (`=` and `+=`).",
+    "repeated": "Where an index occurs several times, `x[i] += …` adds only once: use np.add.at.",
+    "not a copy": "This is the same array and not a copy: whoever changes the one changes the other.",
     "added": "This adds to what was here before: it must be overwritten (`=` and `+=`).",
     "writes into its input": "This writes into an array that the caller still needs.",
     "extra part": "There is a part too many here: a term, a factor or a function.",
@@ -38,7 +40,6 @@ KINDS = {
     "order of results": "The results are returned in the wrong order.",
     "order of lines": "The lines are in the wrong order here.",
     "missing condition": "This line must not run every time.",
-    "expression": "What is computed here is wrong.",
     "missing index": "This must not be the whole array, or not this part of it.",
 }
 
@@ -178,7 +179,7 @@ def _small(node, parent, field, names):
         yield "added", ast.Assign([node.target], node.value)
         if isinstance(node.target, ast.Subscript) and isinstance(node.op, ast.Add):
             added = ast.Call(expression("np.add.at"), [node.target.value, node.target.slice, node.value], [])
-            yield "overwritten", ast.Expr(added)
+            yield "repeated", ast.Expr(added)
     elif isinstance(node, ast.Assign) and len(node.targets) == 1:
         yield from _assignments(node, node.targets[0], names)
     elif isinstance(node, ast.UnaryOp):
@@ -243,6 +244,8 @@ def _assignments(node, target, names):
             name = target.value.id
             copied = ast.parse(f"{name} = {name}.copy()").body[0]
             yield "writes into its input", ast.If(ast.Constant(True), [copied, node], [])
+        if isinstance(node.value, ast.Name | ast.Attribute | ast.Subscript):
+            yield "not a copy", ast.Assign([target], ast.Call(expression("np.array"), [node.value], []))
         yield "overwritten", ast.AugAssign(target, ast.Add(), node.value)
     elif isinstance(target, ast.Name) and target.id in names.at(node):
         yield "overwritten", ast.AugAssign(target, ast.Add(), node.value)
@@ -412,6 +415,8 @@ def _missing(node, parent, field, names):
             yield "missing part", new
     inner = isinstance(parent, ast.BinOp) and isinstance(node, ast.Name | ast.Attribute)
     for name in names.at(node):
+        if is_name(node, name):  # x + x may only overflow
+            continue
         other = ast.Name(name, ast.Load())
         yield "missing factor", ast.BinOp(node, ast.Mult(), other)
         yield "missing factor", ast.BinOp(node, ast.Div(), other)

@@ -1,9 +1,6 @@
 """The results of an answer beside those of the exercise's mistakes: the questions that the search in `explain` asks."""
 
-from dataclasses import replace
 from itertools import combinations
-
-import numpy as np
 
 from .compare import close
 
@@ -124,26 +121,6 @@ class Evidence:
         """The results of a case that a mistake changes on its own; all where it crashes."""
         variant, expected = self._try((name,), number)[0], self.found[number].expected
         return {i for i, right in enumerate(expected) if variant is None or not close(variant[i], right)}
-
-    def _changes_numbers(self, variant, i, number):
-        """Whether a variant's numbers differ from the reference, have the shape of the student's, and are not numbers
-        where the student's are truth values."""
-        finding = self.found[number]
-        return (
-            variant is not None
-            and variant[i].shape == finding.results[i].shape
-            and (variant[i].dtype == bool or finding.results[i].dtype != bool)
-            and not close(variant[i], finding.expected[i])
-        )
-
-    def _is_telling(self, i, number):
-        """Whether a result holds so many different numbers that an equality is no accident."""
-        expected = self.found[number].expected[i]
-        return expected.size > 5 if expected.dtype == bool else np.unique(expected).size > 5
-
-    def _against(self, variant, i, number):
-        """Result i next to that of a variant."""
-        return replace(self.found[number].draw(i), expected=variant[i], inputs={}, others={}, earlier=())
 
 
 def _form(output):

@@ -2,8 +2,8 @@
 
 Each result is explained on its own, because dq can be wrong for one reason and dv for another. The search tries the
 simplest explanations first: one known mistake; a change that can happen to any function, such as a wrong sign; two
-known mistakes; a known mistake and such a change; and at the end a description of the numbers. An explanation must
-reproduce the student's numbers in every draw of the first failing case. The other failing cases come after it.
+known mistakes; and at the end a description of the numbers. An explanation must reproduce the student's numbers in
+every draw of the first failing case. The other failing cases come after it.
 
 At the end the named mistakes are tried on all cases and results, including the right ones. If a mistake changes the
 numbers, the answer has to show that change, from this mistake alone or together with other named ones. If it does not,
@@ -33,8 +33,8 @@ from .truth import Gate, Said, cases_of
 
 MOST_PAIR_TRIALS = 300  # a trial is one variant on one case, and takes 0.1 to 4 ms
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
-ENOUGH, MANY = 200, 1000
-WORK = 1_600_000  # calls that the interpreter counts in either of them
+ENOUGH, MANY = 125, 600
+WORK = 1_000_000  # calls that the interpreter counts in either of them
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
 
@@ -48,10 +48,11 @@ def explain(trials, found, place=None):
         warnings.simplefilter("ignore")
         search = _explained(trials, found, place)
         search.keep_what_is_true()
+        if not (search.names or search.patterns or place or search.first_failed.results is None):
+            whole = _Search(trials, found)  # with the mistakes that some cases contradicted
+            search = whole if whole.explain_some_cases() else search
         where = search.where()
         sure = any(said.name and said.sure for said in search.said)
-        if not sure and place and place.kind == "expression":
-            search.patterns = patterns_for(trials, found)
     if search.patterns:
         names, texts = zip(*search.patterns, strict=True)
         return " and ".join(dict.fromkeys(names)), list(texts), where
@@ -102,8 +103,7 @@ class _Search(Gate):
     def __init__(self, trials, found, without=(), place=None):
         super().__init__(trials, found, without)
         self.place, self.without = place, without
-        possible = trials.most(MANY, WORK)
-        self.is_cheap, self.is_very_cheap = possible >= ENOUGH, possible >= MANY  # to try everything
+        self.is_cheap = trials.most(MANY, WORK) >= ENOUGH  # to try everything
         self.said = []
         self.open_results = sorted(self.failing)
         self.reasons = {}  # {result: _Reason}
@@ -153,8 +153,6 @@ class _Search(Gate):
                 return
         if self._open() and (not self.place or self.place.also):  # one edit is enough: there are no two mistakes
             self._by_known_mistakes(self._pairs())
-            for i in self._open() if self.is_very_cheap else ():
-                self._by_mistake_and_change(i)
         for i in self._open():
             description = describe_roughly(self._draws(i, self.failing[i][0]))
             self._give(i, _Reason(description=description.name), description.text, sure=False)
@@ -237,26 +235,6 @@ class _Search(Gate):
                 return
             yield pair
 
-    def _by_mistake_and_change(self, i):
-        """Name the known mistake whose result is changed as well: in sign, by a factor, … If several fit, none is
-        named."""
-        found, numbers = [], self._wrong_draws(i, self.failing[i][0])
-        for name in self.mistakes:
-            if not all(self._is_telling(i, n) for n in numbers):
-                return
-            variants = [self._try((name,), n)[0] for n in numbers]
-            if not all(self._changes_numbers(variant, i, n) for variant, n in zip(variants, numbers, strict=True)):
-                continue
-            draws = [self._against(variant, i, n) for variant, n in zip(variants, numbers, strict=True)]
-            description = describe_exactly(draws)
-            if description:
-                found.append((name, description))
-                if len(found) > 1:
-                    return
-        for name, description in found:
-            text = f"In addition to this mistake: {description.text}"
-            self._give(i, _Reason((name,), description.name), text)
-
     # --- the cases that remain ----------------------------------------------------------------------------------------
 
     def _other_cases(self, i, allowed):
@@ -271,8 +249,6 @@ class _Search(Gate):
             left = [label for label in left if not self._is_exact(i, label, reason)]
             if left:  # the description holds for this case, but not for all
                 self.said = [replace(s, led=True) if s.name == reason.description else s for s in self.said]
-        elif reason.description:
-            return
         else:
             left = [label for label in labels if not self._fits(reason.mistakes, i, label)]
             left = self._one_more_mistake(i, reason, left, allowed)
@@ -369,6 +345,21 @@ class _Search(Gate):
             self._say(best, self.mistakes[best], cases_of(led), led=all(led))
             left = [label for label in left if not self._is_explained_by_some(chosen, label)]
         return not left and not self.contradicted()
+
+    def explain_some_cases(self):
+        """Name the mistake that explains most of the failing cases with all their results, if it changes none of those
+        that are right. Returns whether there is one."""
+        right = [label for label, numbers in self.labels.items() if all(self.found[n].right for n in numbers)]
+        allowed, best, covered = len(self.tried) + self.trials.most(MANY, WORK), None, []
+        for name in self.mistakes:
+            if len(self.tried) >= allowed:
+                break
+            here = [label for label in self.labels if label not in right and self._explains((name,), label)]
+            if len(here) > len(covered) and all(self._leaves_right((name,), label) for label in right):
+                best, covered = name, here
+        if best:
+            self.said = [Said(best, self.mistakes[best], "" if "" in covered else cases_of(covered), led=True)]
+        return best is not None
 
     # --- answers that only crash, or return the wrong kind of value ---------------------------------------------------
 

@@ -26,11 +26,11 @@ class Family:
     """An answer and the functions and classes of its file that it calls.
 
     of_student: whether it must be a student's code; trees: {name: syntax tree of its definition}, the answer first
-    file: their file; lines: its lines; given: {name: value} that the trees use besides the names of their file
+    file: their file; lines: its lines
     """
 
     def __init__(self, answer, of_student=True):
-        self.answer, self.trees, self.lines, self.given = answer, {}, [], {}
+        self.answer, self.trees, self.lines = answer, {}, []
         self.most_steps = MOST_STEPS
         self.file = _file_of(answer, of_student)
         self.space = _space_of(answer)
@@ -59,7 +59,7 @@ class Family:
 
         more: further names, as `given`
         """
-        space = dict(self.space) | self.given | dict(more)
+        space = dict(self.space) | dict(more)
         space[STEP] = _Steps(self.most_steps)
         first = next(iter(self.trees))
         module = ast.Module(sorted(self.trees.values(), key=lambda tree: tree.lineno), [])

@@ -10,7 +10,7 @@ from ..exercise import call
 from .attempt import RULES, argument_names, attempt, calls_in
 from .compare import close, results_and_problem, wrong_structure
 from .describe import Draw, about_crash, about_structure
-from .describe.draw import listed
+from .describe.draw import listed, subject
 from .explain import MOST_TEXTS, explain
 from .ignored import arrays_of, ignored_arguments
 from .truth import cases_of
@@ -92,7 +92,8 @@ class Trials:
     def _calls(self):
         case = self.cases[0]
         numbers = sum(array.size for array in arrays_of(case))
-        return calls_in(lambda: attempt(self.exercise, self.exercise.reference, case)) + numbers // NUMBERS_OF_A_CALL
+        one = calls_in(lambda: self.results(case, attempt(self.exercise, self.exercise.reference, case)))
+        return one + numbers // NUMBERS_OF_A_CALL
 
     @cached_property
     def ignored(self):
@@ -334,11 +335,9 @@ class Finding:
             letters = self.draw(i).letters
             comma = "," * (len(letters) == 1)
             axes = "" if any(letter.startswith("axis") for letter in letters) else f"({', '.join(letters)}{comma}) = "
-            name = self.exercise.results[i].name
-            return (
-                f"{name} must have the shape {axes if letters else ''}{expected.shape}, got {actual.shape}.{also}",
-                "",
-            )
+            name = subject(self.exercise.results[i].name)
+            wanted = f"{axes if letters else ''}{expected.shape}"
+            return f"{name} must have the shape {wanted}, got {actual.shape}.{also}", ""
         return f"Wrong: {names}{also}.", ""
 
     def draw(self, i):

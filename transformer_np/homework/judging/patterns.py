@@ -9,7 +9,7 @@ from .edits import edits_of
 from .family import Family
 
 MOST_EDITS = 500
-WORK = 300_000  # calls that the interpreter counts, in all edited answers together
+WORK = 200_000  # calls that the interpreter counts, in all edited answers together
 _KINDS = ("operator", "comparison", "order", "brackets", "number", "flag", "axis", "name", "function", "transpose",
           "sign", "inverted", "overwritten", "extra part", "extra line", "order of results", "missing index",
           "missing function", "missing factor", "missing term")  # fmt: skip
@@ -55,7 +55,7 @@ def patterns_for(trials, found):
         finally:
             edit.undo()
         if common not in known and (text := common and _text(edit)):
-            known[common] = edit.kind, text
+            known[common] = text.rstrip("."), text
             if common == wrong:
                 return [known[common]]
     chosen = []
@@ -69,18 +69,28 @@ def patterns_for(trials, found):
 def _text(edit):
     """A sentence on a mistake, the edit of a right answer."""
     old, new = _code(edit.node), _code(edit.new)
+    if "self." in f"{old}{new}":
+        return ""  # the student's attributes have names of their own
     if edit.kind == "extra part" and isinstance(edit.node, ast.BinOp):
         kept_left = edit.new is edit.node.left
         part = _code(edit.node.right if kept_left else edit.node.left)
         sign = {ast.Add: "+ ", ast.Sub: "− "}.get(type(edit.node.op), "")
         what = "term" if sign else "factor" if isinstance(edit.node.op, ast.Mult) else "part"
         return old and part and f"The {what} `{sign if kept_left else ''}{part}` is missing in `{old}`."
+    if edit.kind == "extra part" and isinstance(edit.node, ast.Call) and edit.new in edit.node.args:
+        return old and new and f"`{_code(edit.node.func)}` is missing around `{new}`."
     if edit.kind == "extra part":
         return old and new and f"Your result is that of `{new}`, where `{old}` is needed."
     if edit.kind == "extra line":
         return old and f"The step `{old}` is missing."
     if edit.kind == "order of results":
         return "The results are returned in the wrong order."
+    around = edit.parent
+    if isinstance(edit.node, ast.Constant | ast.Name | ast.Attribute) and isinstance(around, ast.expr | ast.keyword):
+        old = _code(around)
+        edit.make()
+        new = _code(around)
+        edit.undo()
     return old and new and f"Your result is that of `{new}` instead of `{old}`."
 
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .attempt import attempt, calls_in, guarded, unheard
-from .borrowed import GIVEN, with_borrowed
 from .edits import KINDS, edits_of
 from .family import MOST_NUMBERS, Endless, Family
 from .ignored import arrays_of
@@ -18,7 +17,7 @@ from .judge import NUMBERS_OF_A_CALL, Finding
 from .suspect import find_suspects
 
 MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
-WORK = 700_000  # calls that the interpreter counts, in all edited answers together
+WORK = 600_000  # calls that the interpreter counts, in all edited answers together
 MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
 LARGE = 5000  # numbers in the arguments of a case
@@ -29,7 +28,7 @@ class Place:
     """Where an answer can be made right.
 
     kind: the kind of the edit, as in `KINDS`; line: its number; shown: the line with a mark below it
-    repair: the line after the edit, "" if it holds code of the right answer
+    repair: the line after the edit, "" if the edit changes other lines too
     also: the Place of a second edit that is needed too, or None
     """
 
@@ -70,7 +69,7 @@ def find_place(trials, answer, found):
                 places = second and [_place(family, edit) for edit in (first, second)]
             finally:
                 first.undo()
-            if places:
+            if places and second.kind != "order of lines":
                 one, other = sorted(places, key=lambda place: place.line)
                 return (one if one.line == other.line else replace(one, also=other)), []
     return None, suspects
@@ -134,26 +133,16 @@ class _Search:
         return sum(array.size for array in arrays_of(self.trials.cases[number])) // LARGE
 
     def _edits(self):
-        """All edits that may be tried: first those of the lines of a crash and of the likely statements, the smallest
-        first; expressions of the right answer come after the small ones."""
-        finding = self.found[self._order[0]]
-        lines, last = _lines_of_crash(finding), max(self.suspects, default=0)
-
-        def level_of(node):
-            """0 in a line whose value is suspicious, 1 before it, 3 after it"""
-            line = getattr(node, "lineno", 0)
-            return 0 if line in self.suspects else 1 if line < last or not last else 3
+        """All edits that may be tried: first those of the lines of a crash, of the suspicious lines and of those before
+        them, the smallest first."""
+        lines, last = _lines_of_crash(self.found[self._order[0]]), max(self.suspects, default=0)
 
         def unlikeliness(edit):
-            level = level_of(edit.node)
-            return getattr(edit.node, "lineno", 0) not in lines, edit.group + (level if level < 3 else 9)
-
-        def may_be_wrong(node):
-            return level_of(node) < 3 or node.lineno in lines
+            line = getattr(edit.node, "lineno", 0)
+            level = 0 if line in self.suspects else 1 if line < last or not last else 9
+            return line not in lines, edit.group + level
 
         edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.given)]
-        any_shape = finding.outcome in ("crashed", "wrong shape")
-        edits = with_borrowed(edits, self.trials, self.family, self._order[0], any_shape, may_be_wrong, self.given)
         for edit in sorted(edits, key=unlikeliness):
             if self.left <= 0:
                 return
@@ -184,7 +173,7 @@ class _Search:
                 self._finding(answer, steps, n) if n in self.numbers else self.found[n] for n in range(len(self.found))
             ]
             right = self._right_in(now)
-            if right > self._before:
+            if right > self._before and edit.kind != "order of lines":
                 self._better.append((len(right), edit, now))
             return False
         finally:
@@ -229,7 +218,9 @@ def _place(family, edit):
     needs_brackets = isinstance(new, ast.BinOp | ast.UnaryOp | ast.Compare) and isinstance(
         edit.parent, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Compare | ast.Subscript
     )
-    if edit.kind == "expression" or GIVEN in text:
-        return Place(edit.kind, node.lineno, shown, "")
+    others = [other.node for other in edit.also if edit.kind != "order of lines" and other.node.lineno != node.lineno]
+    also = Place(edit.kind, others[0].lineno, family.marked(others[0]), "") if others else None
+    if edit.also:
+        return Place(edit.kind, node.lineno, shown, "", also)
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
     return Place(edit.kind, node.lineno, shown, repair.rstrip())

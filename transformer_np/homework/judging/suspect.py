@@ -6,11 +6,14 @@ all that follows is right, so that the mistake is there or in what it is compute
 """
 
 import ast
+from bisect import bisect_left
 from dataclasses import dataclass
+from operator import itemgetter
 from textwrap import fill
 
 import numpy as np
 
+from ..exercise import call
 from .attempt import calls_in
 from .compare import close
 from .describe.draw import listed
@@ -21,27 +24,23 @@ from .traced import Traced, kept, same
 
 MOST_VALUES = 24  # of an expression in a loop
 MOST_SUSPECTS = 2
-MOST_TRIALS, WORK = 120, 100_000  # calls that the interpreter counts, in all of them
+MOST_TRIALS, WORK = 160, 150_000  # calls that the interpreter counts, in all of them
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """node: the expression or statement; inputs: whether what it is computed from does not look wrong
+    """node: the expression or statement; results: the numbers of the results that are right with another value of it
 
-    results: the numbers of the results that are right with another value of it; shown: its line, with a mark below
+    shown: its line, with a mark below
     """
 
     node: ast.AST
-    inputs: bool
     results: list
     shown: str
 
     def text(self, names):
         names, line = listed(names[i] for i in self.results), self.node.lineno
-        said = f"With the right value in line {line}, {names} would be right: look there and at what it uses."
-        if self.inputs:
-            said = f"What line {line} uses does not look wrong, but its value is: with the right one, {names} would be"
-            said += " right."
+        said = f"Look at line {line} and at what it uses: with the right value there, {names} would be right."
         return f"{fill(said, WIDTH, break_on_hyphens=False)}\n{self.shown}"
 
 
@@ -54,7 +53,7 @@ def find_suspects(trials, family, found, numbers):
     for i in range(len(trials.exercise.results)) if search.own.answer is not None and search.right else ():
         if any(found[n].wrong is None or i in found[n].wrong for n in failed) and (suspect := search.suspect(i)):
             suspects.setdefault(suspect, []).append(i)
-    suspects = [Suspect(*suspect, results, family.marked(suspect[0])) for suspect, results in suspects.items()]
+    suspects = [Suspect(node, results, family.marked(node)) for node, results in suspects.items()]
     return sorted(suspects, key=lambda suspect: -len(suspect.results))[:MOST_SUSPECTS]
 
 
@@ -84,19 +83,13 @@ class _Search:
         return self._known[number]
 
     def suspect(self, i):
-        """(node, whether the arrays that it is computed from are right) for a wrong result, or None."""
+        """The node to look at for a wrong result, or None."""
         failed = [n for n in self.failed if self.found[n].wrong is None or i in self.found[n].wrong]
         own, right = self._values(failed[0])
         own = {node: values for node, values in own.items() if all(map(_is_data, values))}
         shape = self.found[failed[0]].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
-        by_size = {}
-        for value in (value for values in right for value in values):
-            by_size.setdefault(_size(value), []).append([_flat(value, shape)])
-
-        def is_known(values):
-            return all(any(same([_flat(v, shape)], others) for others in by_size.get(_size(v), ())) for v in values)
-
-        fine = {node for node, values in own.items() if is_known(values)}
+        known = _Known(_flat(value, shape) for values in right for value in values)
+        fine = {node for node, values in own.items() if all(known.has(_flat(value, shape)) for value in values)}
         used = [
             own[n]
             for node in fine
@@ -105,40 +98,74 @@ class _Search:
         ]
         fine |= {node for node, values in own.items() if node not in fine and any(same(values, u) for u in used)}
         expected = [self.found[failed[0]].expected[i]]
+        fine -= {node for node in self._returned(i) if node in own and not same(own[node][-1:], expected)}
         for node, values in own.items():
-            if node in fine or len(values) == MOST_VALUES or not all(map(_is_array, values)):
+            if node in fine or len(values) == MOST_VALUES or _is_filled(values):
                 continue
             place = self._written_at(node, own, fine)
             inputs = all(n in fine for n in ast.walk(place) if n is not node and n in own and _is_variable(n, own[n]))
-            for others in right:
-                if not _is_alike(values, others) or (not inputs and same(others[-1:], expected)):
+            for others in _alike(values, right, shape):
+                if not inputs and same(others[-1:], expected):
                     continue
                 if self.left <= 0:
                     return None
                 if self._is_right_with(node, others, i, failed[0]) and all(
-                    any(self._is_right_with(node, more, i, n) for more in self._alike(node, n)) for n in failed[1:]
+                    any(self._is_right_with(node, more, i, n) for more in self._alike_in(n, node, shape))
+                    for n in failed[1:]
                 ):
-                    return place, inputs
+                    return place
         return None
+
+    def _returned(self, i):
+        """The expressions that the answer returns as a result: the right value of another step is wrong there."""
+        exercise, family = self.trials.exercise, self.own.family
+        tree = family.trees.get(exercise.name) if exercise.drive is call and exercise.view is None else None
+        for node in ast.walk(tree) if tree else ():
+            if isinstance(node, ast.Return) and node.value:
+                values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+                yield from values[i : i + 1] if len(values) == len(exercise.results) else ()
 
     def _written_at(self, node, own, fine):
         """The statement before a variable's node that computes its value: the first that writes a value that is not
-        fine; the node itself if it is no variable."""
+        fine, or else the last; the node itself if it is no variable."""
         before = [s for s in self.stores.get((self.scope.get(node), ast.unparse(node)), ()) if s.lineno < node.lineno]
-        wrong = [s for s in before if s.value in own and s.value not in fine]
-        return (wrong or before or [node])[0]
+        wrong = [s for s in before if s.value in own and s.value not in fine and not _is_filled(own[s.value])]
+        return (wrong or before[-1:] or [node])[0]
 
-    def _alike(self, node, number):
+    def _alike_in(self, number, node, shape):
         own, right = self._values(number)
-        values = own.get(node, [])
-        if not values or not all(map(_is_array, values)):
-            return []
-        return [others for others in right if _is_alike(values, others)]
+        return _alike(own.get(node, ()), right, shape)
 
     def _is_right_with(self, node, values, i, number):
         self.left -= 1
         results = self.own.results(number, node, map(kept, values))
         return results is not None and close(results[i], self.found[number].expected[i])
+
+
+class _Known:
+    """Values, to be found by their first number and their size."""
+
+    def __init__(self, values):
+        self._by_size = {}
+        for value in values:
+            self._by_size.setdefault(_size(value), []).append((_first(value), value))
+        for group in self._by_size.values():
+            group.sort(key=_place)
+
+    def has(self, value):
+        group, first = self._by_size.get(_size(value), ()), _first(value)
+        near = 2e-4 * (1 + abs(first))  # farther apart than two numbers that are called the same
+        begin, end = (bisect_left(group, first + far, key=_place) for far in (-near, near))
+        return any(same([value], [other]) for _, other in group[begin:end])
+
+
+_place = itemgetter(0)
+
+
+def _first(value):
+    if not _is_array(value) or value.dtype.kind not in "biuf":
+        return float(value) if isinstance(value, int | float) else 0.0
+    return float(value.flat[0]) if value.size and np.isfinite(value.flat[0]) else 0.0
 
 
 def _stores(family):
@@ -173,6 +200,11 @@ def _is_variable(node, values):
     return isinstance(node, ast.Name | ast.Attribute) and all(np.ndim(v) if _is_array(v) else v for v in values)
 
 
+def _is_filled(values):
+    """Whether arrays hold one number only: new ones, which the next lines fill."""
+    return all(_is_array(value) and value.size > 1 and np.all(value == value.flat[0]) for value in values)
+
+
 def _is_array(value):
     return isinstance(value, np.ndarray | np.generic)
 
@@ -181,9 +213,21 @@ def _is_data(value):
     return _is_array(value) or isinstance(value, int | float | str | list | tuple | dict)
 
 
-def _is_alike(values, others):
-    """Whether arrays can be put in place of others."""
-    return len(values) == len(others) and all(
-        _is_array(b) and a.shape == b.shape and (a.dtype == bool) == (b.dtype == bool)
-        for a, b in zip(values, others, strict=True)
-    )
+def _is_number(value):
+    return _is_array(value) or type(value) in (int, float)
+
+
+def _alike(values, right, any_shape):
+    """Those of the right values that can be put in place of others."""
+    if not values or not all(map(_is_number, values)):
+        return []
+    return [
+        others
+        for others in right
+        if len(others) == len(values)
+        and all(map(_is_number, others))
+        and all(
+            (any_shape or np.shape(a) == np.shape(b)) and (np.asarray(a).dtype == bool) == (np.asarray(b).dtype == bool)
+            for a, b in zip(values, others, strict=True)
+        )
+    ]

@@ -114,8 +114,10 @@ def expression(text):
 
 
 def is_named_result(node, parent, names):
-    """Whether a node is a variable that only a return statement reads: its definition is the place of the mistake."""
-    return isinstance(node, ast.Name) and isinstance(parent, ast.Return | ast.Tuple) and node.id in names.once
+    """Whether a node is a computed variable that is returned as it is: its definition is the place of the mistake."""
+    if not isinstance(node, ast.Name) or node.id not in names.computed:
+        return False
+    return isinstance(parent, ast.Return) or (isinstance(parent, ast.Tuple) and node.id in names.once)
 
 
 def is_read(node):
@@ -123,22 +125,13 @@ def is_read(node):
     return isinstance(node, ast.expr) and isinstance(getattr(node, "ctx", ast.Load()), ast.Load)
 
 
-def is_replaceable(node, parent, field):
-    """Whether a node is an expression that another one may stand for."""
-    if not is_read(node):
+def is_value(node, parent, field):
+    """Whether a node is a value that other code computes with."""
+    if not is_read(node) or isinstance(node, ast.Constant) or field in ("func", "slice", "test", "iter"):
         return False
     if isinstance(node, ast.Tuple | ast.Slice | ast.Lambda | ast.List | ast.Dict | ast.Starred | ast.JoinedStr):
         return False
     if isinstance(parent, ast.Attribute | ast.Expr | ast.FormattedValue | ast.Slice | ast.Raise):
-        return False
-    if isinstance(node, ast.Constant):
-        return type(node.value) in (int, float)
-    return not (isinstance(parent, ast.Call) and field == "func") and field != "slice"
-
-
-def is_value(node, parent, field):
-    """Whether a node is a value that other code computes with."""
-    if not is_replaceable(node, parent, field) or isinstance(node, ast.Constant) or field in ("test", "iter"):
         return False
     if isinstance(parent, ast.keyword | ast.Compare | ast.withitem):
         return False

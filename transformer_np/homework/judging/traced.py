@@ -19,7 +19,7 @@ class Traced:
     """
 
     def __init__(self, trials, family, most):
-        self.trials, self.most, self.of, self._instead = trials, most, {}, None
+        self.trials, self.family, self.most, self.of, self._instead = trials, family, most, {}, None
         originals, trees, self._nodes = family.trees, copy.deepcopy(family.trees), []
         for name, tree in trees.items():
             twins = dict(zip(map(id, ast.walk(tree)), ast.walk(originals[name]), strict=True))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from .compare import close
-from .describe import describe_exactly, describe_roughly
+from .describe import describe_roughly
 from .evidence import Evidence
 
 _OF_EVERY_CALL = re.compile(r"\b(always|never|every call|not used|does not use|ignored?|wherever)\b")
@@ -50,10 +50,10 @@ class Gate(Evidence):
         )
         explained = explained or (known and self.trials.compatible(known) and self._is_complete(tuple(known)))
         kept = [s for s in self.said if s not in claims or explained or self._is_complete((s.name,), of_results=True)]
-        if any(said.name for said in kept):
-            kept = [
-                said for said in kept if said.name or said.led or said.sure
-            ]  # "the largest error is at …" adds nothing
+        if any(said.name and said.sure for said in kept):
+            kept = [said for said in kept if said.sure]  # "the largest error is at …" adds nothing
+        elif any(said.name for said in kept):
+            kept = [said for said in kept if said.name or said.led]
         if not any(said.text for said in kept) and self.failing:
             i = min(self.failing)
             description = describe_roughly(self._draws(i, self.failing[i][0]))
@@ -119,12 +119,4 @@ class Gate(Evidence):
             for some in combinations(others, n):
                 if self.trials.compatible((name, *some)) and self._agrees((name, *some), i, number):
                     return True
-        reason = self.reasons.get(i)
-        return bool(reason and reason.description and name in reason.mistakes and self._is_changed(name, i, number))
-
-    def _is_changed(self, name, i, number):
-        """Whether a simple change explains the difference between a result and the one with a mistake."""
-        variant = self._try((name,), number)[0]
-        if not self._changes_numbers(variant, i, number):
-            return False
-        return describe_exactly([self._against(variant, i, number)]) is not None
+        return False

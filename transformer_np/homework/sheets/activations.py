@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -58,11 +58,7 @@ RELU = Exercise(
     results=(Result("y"),),
     cases=relu_cases,
     answer=relu,
-    hints=(
-        "What happens to a positive number, and what happens to a negative one?",
-        "y = max(0, x), element by element",
-        "notebook 04, sections 1 and 3; np.maximum (not np.max), or np.where.",
-    ),
+    hints=hints_of(MISTAKES["relu: hints"]),
     difficulty=1,
     section="§7",
     chapter="Feed-forward network and layer norm",
@@ -93,12 +89,7 @@ RELU_BACKWARD = Exercise(
     results=(Result("dx"),),
     cases=relu_backward_cases,
     answer=relu_backward,
-    hints=(
-        "Move x a little. Where does y follow, and where does it not move at all?",
-        "dx = dy · (x > 0), with 0 at x = 0",
-        "notebook 06, section 10 (the kink) and exercise 3; a comparison gives a Boolean array, which multiplies as 0 "
-        "and 1.",
-    ),
+    hints=hints_of(MISTAKES["relu_backward: hints"]),
     difficulty=1,
     section="behind §7",
     chapter="Backpropagation",
@@ -130,11 +121,7 @@ TANH = Exercise(
     results=(Result("y"),),
     cases=tanh_cases,
     answer=tanh,
-    hints=(
-        "Where does (eˣ − e⁻ˣ)/(eˣ + e⁻ˣ) go for large positive x, for large negative x, and what is it at 0?",
-        "y = (eˣ − e⁻ˣ) / (eˣ + e⁻ˣ)",
-        "notebook 10 (the recurrent layer uses it) and notebook 06, section 1; np.exp, or NumPy's own function.",
-    ),
+    hints=hints_of(MISTAKES["tanh: hints"]),
     difficulty=1,
     section="§2",
     chapter="Feed-forward network and layer norm",
@@ -161,11 +148,7 @@ TANH_BACKWARD = Exercise(
     results=(Result("dx"),),
     cases=tanh_backward_cases,
     answer=tanh_backward,
-    hints=(
-        "Where is tanh steepest, where is it flat, and what is y there?",
-        "dx = dy · (1 − y²), with y = tanh x the forward's output",
-        "notebook 06, section 1: there the slope is written with x. You are given y.",
-    ),
+    hints=hints_of(MISTAKES["tanh_backward: hints"]),
     difficulty=1,
     section="behind §2",
     chapter="Backpropagation",

@@ -6,7 +6,7 @@ from ... import training
 from ...module import Parameter
 from ...training.optim import is_matrix
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -32,15 +32,24 @@ def adam_cases(rng):
     ]
 
 
-def drive_adam(answer, values, gradients, **options):
-    """How far every number has moved after each step, and the gradients after it, (steps, numbers) each."""
+def drive_adam(answer, values, gradients, blocks=False, **options):
+    """How far every number has moved after each step, and the gradients after it, (steps, numbers) each.
+
+    blocks: whether the optimizer updates two blocks in a step, if it can, which part a parameter in the middle
+    """
     parameters = [Parameter(array) for array in values]
     optimizer = answer(parameters, **options)
     moved, left = [], []
     for of_step in gradients:
         for parameter, gradient in zip(parameters, of_step, strict=True):
             parameter.grad[...] = gradient  # in place: an optimizer may hold the gradients in a buffer
-        optimizer.step()
+        if blocks and hasattr(optimizer, "_update_block") and hasattr(optimizer, "steps"):
+            optimizer.steps += 1
+            size = optimizer.data.size
+            for block in (slice(0, size // 2), slice(size // 2, size)):
+                optimizer._update_block(block)
+        else:
+            optimizer.step()
         moved.append(flat([p.data - array for p, array in zip(parameters, values, strict=True)]))
         left.append(flat([p.grad for p in parameters]))
     return np.array(moved), np.array(left)
@@ -76,20 +85,7 @@ ADAM = Exercise(
     results=(Result("change of the parameters", "step number"), Result("gradients after the step", "step number")),
     cases=adam_cases,
     answer=Adam,
-    hints=(
-        (
-            "Both averages start at 0. How much of their final size have they after one step, and what makes up for "
-            "the rest?"
-        ),
-        (
-            "m = β₁ m + (1 − β₁) g,  v = β₂ v + (1 − β₂) g²,  p −= lr · m̂ / (√v̂ + ε),  m̂ = m / (1 − β₁ᵗ),  v̂ = v / "
-            "(1 − β₂ᵗ)"
-        ),
-        (
-            "notebook 07, “Training”; Kingma & Ba 2015, algorithm 1. self.steps is t, 1 at the first step. Write with "
-            "`*=` and `+=`."
-        ),
-    ),
+    hints=hints_of(MISTAKES["Adam: hints"]),
     difficulty=2,
     section="Vaswani et al. 2017, §5.3",
     chapter="Training and decoding",
@@ -107,13 +103,13 @@ def adamw_cases(rng):
     values, gradients = plain.arguments
     values = [10 * array for array in values]  # so that the decay is seen beside the step
     options = {"lr": 0.1, "weight_decay": 0.3}
+    rates = {**options, "rates": half_for_vectors}
     return [
         Case("", (values, gradients), options, plain.sizes),
         Case("only matrices decayed", (values, gradients), {**options, "decays": is_matrix}, plain.sizes),
         Case("weight_decay=0", (values, gradients), {**options, "weight_decay": 0.0}, plain.sizes),
-        extended(
-            Case("a lower rate for vectors", (values, gradients), {**options, "rates": half_for_vectors}, plain.sizes)
-        ),
+        extended(Case("a lower rate for vectors", (values, gradients), rates, plain.sizes)),
+        extended(Case("two blocks, which part a matrix", (values, gradients), {**rates, "blocks": True}, plain.sizes)),
         Case("betas=(0.9, 0.98)", still.arguments, {**still.options, "lr": 0.2, "weight_decay": 0.5}, plain.sizes),
     ]
 
@@ -139,13 +135,7 @@ ADAMW = Exercise(
     results=(Result("change of the parameters", "step number"), Result("gradients after the step", "step number")),
     cases=adamw_cases,
     answer=AdamW,
-    hints=(
-        "If λ p is added to the gradient, Adam divides it by √v̂. What is then left of the decay of a parameter with "
-        "large gradients?",
-        "p −= lr · λ · p, then p −= lr · m̂ / (√v̂ + ε) with m and v of the gradient alone",
-        "Loshchilov & Hutter 2019, algorithm 2. self.data[block] are the parameters; self._decayed is None, or 1 and "
-        "0 for every element. super()._update_block(block) is Adam's step.",
-    ),
+    hints=hints_of(MISTAKES["AdamW: hints"]),
     difficulty=1,
     section="Loshchilov & Hutter 2019",
     chapter="Training and decoding",

@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import amended, sections
+from ..notes import amended, hints_of, sections
 from .softmax import softmax
 
 MISTAKES = sections(__file__)
@@ -133,12 +133,7 @@ ATTENTION_SCORES = Exercise(
     results=(Result("scores", "... T S"),),
     cases=lambda rng: attention_cases(rng, only_scores=True),
     answer=attention_scores,
-    hints=(
-        "A query and a key are two rows. Which operation says how well they fit, and how does its size grow with d_k?",
-        "scores = Q Kᵀ / √d_k, then −∞ where a Boolean mask is True, or + M for a float mask",
-        "notebook 02, step 3, and notebook 05, section 1; np.swapaxes, `@`, np.where, and mask.dtype to tell the masks "
-        "apart.",
-    ),
+    hints=hints_of(MISTAKES["attention_scores: hints"]),
     difficulty=2,
     section="§4 step 3",
     chapter="Self-attention",
@@ -176,13 +171,7 @@ SCALED_DOT_PRODUCT_ATTENTION = Exercise(
     results=(Result("out", "... T K_v"), Result("weights", "... T S")),
     cases=lambda rng: attention_cases(rng, only_scores=False),
     answer=scaled_dot_product_attention,
-    hints=(
-        "How much of each value does a query take, and when must a hidden key drop out so that the rest still adds to "
-        "1?",
-        "out = A V,  A = softmax(Q Kᵀ / √d_k + M), the softmax over the keys; weight 0 in a row hidden whole",
-        "notebook 02, step 3 to step 5, and notebook 05, section 2; attention_scores and softmax are exercises of "
-        "their own.",
-    ),
+    hints=hints_of(MISTAKES["scaled_dot_product_attention: hints"]),
     difficulty=2,
     section="§4 steps 3 to 5",
     chapter="Self-attention",

@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import amended, sections
+from ..notes import amended, hints_of, sections
 from .attention import SCALE_MISTAKES, attention_inputs, some_hidden
 from .softmax import softmax_backward
 
@@ -63,13 +63,7 @@ SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Exercise(
     results=(Result("dq", "... T K"), Result("dk", "... S K"), Result("dv", "... S K_v")),
     cases=attention_backward_cases,
     answer=scaled_dot_product_attention_backward,
-    hints=(
-        "Go through the forward from its end: out = A V is a product, A a softmax, the scores a product with a "
-        "factor. What is the backward of each?",
-        "dV = Aᵀ dout,  dA = dout Vᵀ,  dscores = A · (dA − Σ dA · A) / √d_k,  dQ = dscores K,  dK = dscoresᵀ Q",
-        "notebook 06, section 6; softmax_backward is an exercise of its own, np.swapaxes(x, -1, -2) transposes a "
-        "stack.",
-    ),
+    hints=hints_of(MISTAKES["scaled_dot_product_attention_backward: hints"]),
     difficulty=3,
     section="behind §4 steps 3 to 5",
     chapter="Backpropagation",

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...data import text
 from ..exercise import Case, Exercise, Result
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -77,11 +77,7 @@ WINDOWS = Exercise(
     results=(Result("inputs", "B T"), Result("targets", "B T"), Result("the starts of the windows", "place")),
     cases=windows_cases,
     answer=text_windows,
-    hints=(
-        "The target of the last token of a window is the token after it. Where can the last window start, then?",
-        "inputs[b, t] = ids[s_b + t], targets[b, t] = ids[s_b + t + 1], s_b in 0 … n − T − 1",
-        'notebook 08, "Text"; rng.integers(high, size=B) draws from 0 … high − 1.',
-    ),
+    hints=hints_of(MISTAKES["text_windows: hints"]),
     difficulty=1,
     section="GPT: Radford et al. 2018",
     chapter="Text and batches",

@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import decoding
 from ..exercise import Case, Exercise, Result, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 from ..rewriting import Mistakes
 from .greedy import START_AND_END
 from .scripted import (
@@ -162,13 +162,7 @@ BEAM_SEARCH = Exercise(
     results=(Result("ids", "B T"), Result("hypotheses", "B hypothesis number")),
     cases=beam_cases,
     answer=beam_search,
-    hints=(
-        "If the likeliest first word leads nowhere, what must have been kept to turn back?",
-        "keep the beam_size largest of Σ log p over all (beams · V) extensions; at the end the largest log p / ((5 + "
-        "length)/6)^length_penalty, the end token counted",
-        'notebook 07, "Greedy against beam search" and its exercise 2; np.argsort of the flattened candidates, then '
-        "// V and % V.",
-    ),
+    hints=hints_of(MISTAKES["beam_search: hints"]),
     difficulty=3,
     section="Wu et al. 2016, §7",
     chapter="Training and decoding",

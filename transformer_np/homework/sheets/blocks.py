@@ -11,7 +11,7 @@ from ...masks import causal_mask, padding_mask
 from ...module import Module
 from ..exercise import Case, Exercise, Result, extended
 from ..judging.compare import close
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -247,13 +247,7 @@ ADD_NORM = Exercise(
     ),
     cases=add_norm_cases,
     answer=AddNorm,
-    hints=(
-        "In which two ways does x reach the sum, and where does the LayerNorm stand: behind the sum or before the "
-        "sub-layer?",
-        "post-norm: y = LN(x + s(x)), dsum = LN.backward(dout), dx = dsum + s.backward(dsum);   pre-norm: y = x + "
-        "s(LN(x)), read it backwards in the same way",
-        "notebook 04, steps 5 and 6, and notebook 06, step 9; self.norm and self.dropout have a backward each.",
-    ),
+    hints=hints_of(MISTAKES["AddNorm: hints"]),
     difficulty=2,
     section="§8.1",
     chapter="The blocks",
@@ -293,36 +287,7 @@ def around_the(place, formula, add_norm, forward, backward, more=""):
     """
     x, sublayer = forward.split(", ")
     dout, its_backward = backward.split(", ")
-    return f"""
-- no residual around the {place}:
-    {add_norm}({forward}) -> with_residual(0, {add_norm}, {forward})
-  The residual connection around the {place} is missing: {formula} must add the sub-layer's input to its output, x +
-  sublayer(x).
-- residual added twice around the {place}:
-    {add_norm}({forward}) -> with_residual(2 * {x}, {add_norm}, {forward})
-  The residual is added twice around the {place}, 2x + {place}(x): once here, and once more by hand or inside the
-  sub-layer. {formula} adds it once.
-- no norm around the {place}:
-    {add_norm}({forward}) -> {x} + {add_norm}.dropout({sublayer}({x}))
-  The LayerNorm that belongs to the {place} is missing: each sub-layer has one of its own, {formula}.
-- input overwritten by += around the {place}:
-    {add_norm}({forward}) -> added_in_place({add_norm}, {forward})
-  x += {place}(x) writes the sum into the array that the sub-layer was given and keeps for its backward: y is right, the
-  gradients of its weights are not. Make a new array, x + sublayer(x).
-- no residual around the {place} in backward:
-    {add_norm}.backward({backward}) -> backward_without_residual({add_norm}, {backward})
-  The residual path around the {place} is missing in backward: a sum hands its gradient to both terms, so dx is the
-  gradient of the sum plus what the {place}'s backward returns.
-- no backward of the norm around the {place}:
-    {add_norm}.backward({backward}) ->
-        {dout} + {its_backward}({add_norm}.dropout.backward({dout}))
-  The backward of the LayerNorm that belongs to the {place} is left out: the gradient goes past it, and its γ and β get
-  none.
-- no backward of the {place}:
-    {add_norm}.backward({backward}) -> {add_norm}.backward({dout}, np.zeros_like){more}
-  The {place}'s backward is not run: only the residual path hands the gradient on, and the weights of the {place} get
-  none.
-"""
+    return MISTAKES["around a sub-layer"].format(**locals())
 
 
 # --- EncoderBlock ----------------------------------------------------------------------------------------------------
@@ -407,12 +372,7 @@ ENCODER_BLOCK = Exercise(
     ),
     cases=encoder_cases,
     answer=EncoderBlock,
-    hints=(
-        "Which two sub-layers does an encoder block have, and what is around each of them?",
-        "A = LN(X + MHA(X)), O = LN(A + FFN(A));   dA = dsum₂ + FFN.backward(dsum₂), dsum₂ = LN₂.backward(dout), and "
-        "the same once more for X",
-        "notebook 05, step 5, for forward; notebook 06, step 9, for backward. attention.backward returns a pair.",
-    ),
+    hints=hints_of(MISTAKES["EncoderBlock: hints"]),
     difficulty=2,
     section="§8.1",
     chapter="The blocks",
@@ -548,14 +508,7 @@ DECODER_BLOCK = Exercise(
     ),
     cases=decoder_cases,
     answer=DecoderBlock,
-    hints=(
-        "Which of the three sub-layers reads the encoder's output, and in how many places does a gradient leave the "
-        "block?",
-        "A = LN(Y + MHA(Y)), B = LN(A + MHA(A, C)), O = LN(B + FFN(B));   backward from O to Y: the cross-attention's "
-        "backward gives the gradients of A and of C",
-        "notebook 05, step 6, for forward; notebook 06, step 9, for backward. cross_attention.backward returns dx and "
-        "dmemory.",
-    ),
+    hints=hints_of(MISTAKES["DecoderBlock: hints"]),
     difficulty=3,
     section="§8.2",
     chapter="The blocks",

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...data import bpe
 from ..exercise import Case, Exercise, Result
-from ..notes import amended, sections
+from ..notes import amended, hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -135,13 +135,7 @@ LEARN = Exercise(
     results=(Result("merges", "merge side"),),
     cases=learn_cases,
     answer=learn_merges,
-    hints=(
-        "After the first merge the words have a new token. Which pairs are more frequent now, and which are rarer?",
-        "frequency(l, r) = Σ over the words of (count of the word) · (how often r follows l in it); merge the largest, "
-        "replace it in all words, and count again",
-        "Sennrich et al. 2016, algorithm 1; itertools.pairwise(word) gives the pairs of a word. Counting "
-        "everything again after each merge is slow and right.",
-    ),
+    hints=hints_of(MISTAKES["learn_merges: hints"]),
     difficulty=3,
     section="Sennrich et al. 2016",
     chapter="Text and batches",
@@ -176,7 +170,9 @@ def apply_cases(rng):
     plain = _drawn(rng, drawn("", long_word), APPLY, seen)
     one = Case("a word of one id", ([plain.arguments[0][0]], plain.arguments[1]))
     unknown = Case("a word without a merge", ([7, 8, 9], plain.arguments[1]))
-    return [plain, _drawn(rng, in_a_row, APPLY, ("merged from right to left", "the right token kept")), one, unknown]
+    reversed_ = Case("the merges in another order", (plain.arguments[0], dict(reversed(plain.arguments[1].items()))))
+    in_a_row = _drawn(rng, in_a_row, APPLY, ("merged from right to left", "the right token kept"))
+    return [plain, in_a_row, one, unknown, reversed_]
 
 
 def view_ids(case, output):
@@ -215,12 +211,7 @@ APPLY = Exercise(
     results=(Result("ids", "token"),),
     cases=apply_cases,
     answer=apply_merges,
-    hints=(
-        "Two known pairs overlap in a word. Which of them was merged when the merges were learned?",
-        "while some pair of adjacent ids is in merges: replace the pair with the smallest merges[pair] by "
-        "merges[pair], wherever it stands",
-        "Sennrich et al. 2016; learn_merges has the same loop, but the pair comes from `merges`, not from counting.",
-    ),
+    hints=hints_of(MISTAKES["apply_merges: hints"]),
     difficulty=2,
     section="Sennrich et al. 2016",
     chapter="Text and batches",

@@ -5,7 +5,7 @@ import numpy as np
 from ... import training
 from ...module import Parameter
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 from .adam import flat
 
 MISTAKES = sections(__file__)
@@ -60,14 +60,7 @@ CLIP_GRAD_NORM = Exercise(
     results=(Result("norm", ""), Result("gradients", "number"), Result("data", "number")),
     cases=clip_cases,
     answer=clip_grad_norm,
-    hints=(
-        "What happens to the direction of a step if every parameter is clipped by itself?",
-        (
-            "norm = √(Σ g²) over all parameters; where norm > max_norm: g · max_norm / norm; the norm before it is "
-            "returned"
-        ),
-        "notebook 07, “Training”, step 4; np.sum, and `p.grad *= factor` to write in place.",
-    ),
+    hints=hints_of(MISTAKES["clip_grad_norm: hints"]),
     difficulty=1,
     section="Pascanu et al. 2013",
     chapter="Training and decoding",

@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 from .rnn import products
 
 MISTAKES = sections(__file__)
@@ -60,12 +60,7 @@ CAUSAL_CONV1D = Exercise(
     results=(Result("y", "B T D_out"),),
     cases=conv_cases,
     answer=causal_conv1d,
-    hints=(
-        "Which tokens may token t see, and what stands where there is none?",
-        "y_t = Σ_j x_{t − j·dilation} W_j + b, j = 0 … k − 1, with x = 0 before the start",
-        "notebook 10, “The table, measured”; zeros in front, or the whole sequence shifted by j·dilation once for "
-        "each tap.",
-    ),
+    hints=hints_of(MISTAKES["causal_conv1d: hints"]),
     difficulty=2,
     section="van den Oord et al. 2016, §2.1",
     chapter="Long sequences",
@@ -102,12 +97,7 @@ CAUSAL_CONV1D_BACKWARD = Exercise(
     results=(Result("dx", "B T D_in"), Result("dw", "k D_in D_out"), Result("db", "D_out")),
     cases=conv_backward_cases,
     answer=causal_conv1d_backward,
-    hints=(
-        "Which outputs did x_t reach, and through which matrix each?",
-        "dx_t = Σ_j dy_{t + j·dilation} W_jᵀ,  dW_j = Σ_t x_{t − j·dilation}ᵀ dy_t,  db = Σ_t dy_t, the sums over the "
-        "batch too",
-        "notebook 10, “The table, measured”; what the forward shifted to the right goes back to the left, by as much.",
-    ),
+    hints=hints_of(MISTAKES["causal_conv1d_backward: hints"]),
     difficulty=3,
     section="van den Oord et al. 2016, §2.1",
     chapter="Long sequences",

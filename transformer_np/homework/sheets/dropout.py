@@ -5,7 +5,7 @@ import numpy as np
 from ... import functional as F
 from ...functional.activations import erf
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 from .activations import draw, with_zeros
 
 MISTAKES = sections(__file__)
@@ -160,12 +160,7 @@ DROPOUT = Exercise(
     results=(Result("y"), Result("keep")),
     cases=dropout_cases,
     answer=dropout,
-    hints=(
-        "If an entry is 0 with probability p, by what do the others have to grow for the mean to stay?",
-        "keep with probability 1 − p, each entry for itself; y = x · keep / (1 − p)",
-        "section 3 of the paper on dropout; np.random.default_rng(rng) takes a Generator or an int, .random(shape) is "
-        "uniform in [0, 1).",
-    ),
+    hints=hints_of(MISTAKES["dropout: hints"]),
     difficulty=2,
     section="Srivastava et al. 2014",
     chapter="Feed-forward network and layer norm",
@@ -209,13 +204,7 @@ DROPOUT_BACKWARD = Exercise(
     results=(Result("dx"),),
     cases=dropout_backward_cases,
     answer=dropout_backward,
-    hints=(
-        "The forward multiplied each entry by a number. What are the two values of that number, and what is its "
-        "gradient?",
-        "dx = dy · keep / (1 − p)",
-        "notebook 06, section 1, on what a backward is; y = x · (a constant), entry by entry. keep multiplies as 0 "
-        "and 1.",
-    ),
+    hints=hints_of(MISTAKES["dropout_backward: hints"]),
     difficulty=1,
     section="Srivastava et al. 2014",
     chapter="Backpropagation",

@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -45,11 +45,7 @@ EMBEDDING = Exercise(
     results=(Result("y", "... D"),),
     cases=embedding_cases,
     answer=embedding,
-    hints=(
-        "The one-hot row of an id, times the table: what does it pick, and can you get that without multiplying zeros?",
-        "y[b, t] = table[ids[b, t]], for ids of any shape",
-        "notebook 01, section 1; NumPy indexes an array with an array of whole numbers.",
-    ),
+    hints=hints_of(MISTAKES["embedding: hints"]),
     difficulty=1,
     section="§4 step 1",
     chapter="Embeddings and positions",
@@ -89,11 +85,7 @@ EMBEDDING_BACKWARD = Exercise(
     results=(Result("dtable", "V D"),),
     cases=embedding_backward_cases,
     answer=embedding_backward,
-    hints=(
-        "A word stands at three places. By how many ways did its row of the table reach the loss?",
-        "dtable[v] = Σ dy[b, t] over all places (b, t) with ids[b, t] = v",
-        "notebook 06, section 7; np.add.at, or the one-hot matrix, or a loop. Try it with a repeated id.",
-    ),
+    hints=hints_of(MISTAKES["embedding_backward: hints"]),
     difficulty=2,
     section="behind §4 step 1",
     chapter="Backpropagation",

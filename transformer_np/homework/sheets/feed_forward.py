@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 from .linear import BIAS_MISTAKES, WEIGHT_MISTAKES, gradients, without_heads
 
 MISTAKES = sections(__file__)
@@ -40,12 +40,7 @@ FEED_FORWARD = Exercise(
     results=(Result("y", "... D"), Result("hidden", "... F")),
     cases=feed_forward_cases,
     answer=feed_forward,
-    hints=(
-        "What would two matrices one after the other be worth with nothing between them?",
-        "hidden = max(0, x W₁ + b₁), y = hidden W₂ + b₂",
-        "notebook 04, sections 1 and 3; np.maximum, and your own linear. Return hidden too, as it comes out of the "
-        "ReLU.",
-    ),
+    hints=hints_of(MISTAKES["feed_forward: hints"]),
     difficulty=1,
     section="§7",
     chapter="Feed-forward network and layer norm",
@@ -86,11 +81,7 @@ FEED_FORWARD_BACKWARD = Exercise(
     ),
     cases=feed_forward_backward_cases,
     answer=feed_forward_backward,
-    hints=(
-        "Read the forward from the bottom up: which of its three steps does the gradient meet first?",
-        "dhidden = dy W₂ᵀ, then · (hidden > 0), then dx = dhidden W₁ᵀ; the gradients of W and b as in linear_backward",
-        "notebook 06, section 2 and exercise 3; your own linear_backward, twice, and relu_backward between.",
-    ),
+    hints=hints_of(MISTAKES["feed_forward_backward: hints"]),
     difficulty=2,
     section="behind §7",
     chapter="Backpropagation",

@@ -6,7 +6,7 @@ import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 from .activations import sigmoid  # noqa: F401 - for the mistakes
 from .linear import WEIGHT_MISTAKES, gradients, without_heads
 
@@ -52,11 +52,7 @@ GATED_FEED_FORWARD = Exercise(
     results=(Result("y", "... D"), Result("gate", "... F"), Result("value", "... F")),
     cases=gated_cases,
     answer=gated_feed_forward,
-    hints=(
-        "A ReLU only cuts features off. How can one matrix decide how much of the features of another one passes?",
-        "gate = x W_g, value = x W₁, y = (GELU(gate) · value) W₂",
-        "notebook 13; your own linear and gelu. There are no biases; return gate before the GELU.",
-    ),
+    hints=hints_of(MISTAKES["gated_feed_forward: hints"]),
     difficulty=1,
     section="Shazeer 2020",
     chapter="T5",
@@ -96,12 +92,7 @@ GATED_FEED_FORWARD_BACKWARD = Exercise(
     results=(Result("dx", "... D"), Result("dw_gate", "D F"), Result("dw1", "D F"), Result("dw2", "F D")),
     cases=gated_backward_cases,
     answer=gated_feed_forward_backward,
-    hints=(
-        "Two factors are multiplied, and x is in both. What does each factor get, and how many ways lead back to x?",
-        "dhidden = dy W₂ᵀ, dgate = dhidden · value · GELU′(gate), dvalue = dhidden · GELU(gate), dx = dgate W_gᵀ + "
-        "dvalue W₁ᵀ",
-        "notebook 13; your own linear_backward, three times, and gelu_backward. W₂ was given gelu(gate) · value.",
-    ),
+    hints=hints_of(MISTAKES["gated_feed_forward_backward: hints"]),
     difficulty=3,
     section="Shazeer 2020",
     chapter="T5",

@@ -5,7 +5,7 @@ import numpy as np
 from ... import functional as F
 from ...functional.activations import erf
 from ..exercise import Case, Exercise, Result, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 from .activations import of_every_rank, sigmoid, with_zeros  # noqa: F401 - for the mistakes
 
 MISTAKES = sections(__file__)
@@ -57,13 +57,7 @@ GELU = Exercise(
     results=(Result("y"),),
     cases=gelu_cases,
     answer=gelu,
-    hints=(
-        "x is weighted by the chance that a normally distributed number is smaller than x. What is that for large x, "
-        "at 0, and for very negative x?",
-        'y = x/2 · (1 + g): "tanh" g = tanh(√(2/π) (x + 0.044715 x³)), "none" g = erf(x/√2)',
-        "in GPT and BERT it stands where notebook 04, section 1, has the ReLU; np.tanh, and math.erf with "
-        "np.vectorize.",
-    ),
+    hints=hints_of(MISTAKES["gelu: hints"]),
     difficulty=2,
     section="Hendrycks & Gimpel 2016",
     chapter="Feed-forward network and layer norm",
@@ -85,11 +79,7 @@ GELU_BACKWARD = Exercise(
     results=(Result("dx"),),
     cases=lambda rng: gelu_cases(rng, backward=True),
     answer=gelu_backward,
-    hints=(
-        "y = x/2 · (1 + g(x)) is a product, and x is in both factors. Which two terms does the product rule give?",
-        'dx = dy · (1 + g + x g′)/2: "tanh" g′ = (1 − g²) √(2/π) (1 + 3 · 0.044715 x²), "none" g′ = √(2/π) exp(−x²/2)',
-        "notebook 06, section 1, has the slope of tanh and the check by differences; use the same g as in the forward.",
-    ),
+    hints=hints_of(MISTAKES["gelu_backward: hints"]),
     difficulty=3,
     section="Hendrycks & Gimpel 2016",
     chapter="Backpropagation",

@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import decoding
 from ..exercise import Case, Exercise, Result, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 from .scripted import MARGIN, as_array, log_probs, next_logits, scripted_model, sources  # noqa: F401 - for a mistake
 
 MISTAKES = sections(__file__)
@@ -104,12 +104,7 @@ GREEDY_DECODE = Exercise(
     results=(Result("ids", "B T"), Result("log p of each output", "B")),
     cases=greedy_cases,
     answer=greedy_decode,
-    hints=(
-        "Which place of the decoder's output says what comes next, and when is a row finished?",
-        "y₀ = start token, yₜ₊₁ = argmax p(· | y₀ … yₜ, source), up to the end token or max_len tokens",
-        'notebook 07, "Decoding, one time step after another"; model.encode(src) once, then '
-        "model.decode(tgt_in, memory, src)[:, -1].",
-    ),
+    hints=hints_of(MISTAKES["greedy_decode: hints"]),
     difficulty=2,
     section="§9",
     chapter="Training and decoding",

@@ -4,7 +4,7 @@ import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -35,11 +35,7 @@ REPEAT = Exercise(
     results=(Result("y", "B H S K"),),
     cases=repeat_cases,
     answer=repeat_heads,
-    hints=(
-        "Two heads of queries share a head of keys. Which two: 0 and 1, or 0 and G?",
-        "y[b, h] = x[b, h // repeats]",
-        "Ainslie et al. 2023; np.repeat repeats each entry, np.tile the whole.",
-    ),
+    hints=hints_of(MISTAKES["repeat_heads: hints"]),
     difficulty=1,
     section="Ainslie et al. 2023",
     chapter="Today's Transformers",
@@ -58,11 +54,7 @@ REPEAT_BACKWARD = Exercise(
     results=(Result("dx", "B G S K"),),
     cases=lambda rng: repeat_cases(rng, backward=True),
     answer=repeat_heads_backward,
-    hints=(
-        "Several heads of queries used the same head of keys. What happens to gradients that come from several places?",
-        "dx[b, g] = Σ dy[b, h] over h = g · repeats … (g + 1) · repeats − 1",
-        "Ainslie et al. 2023; reshape the heads to (G, repeats), then sum over the copies.",
-    ),
+    hints=hints_of(MISTAKES["repeat_heads_backward: hints"]),
     difficulty=1,
     section="Ainslie et al. 2023",
     chapter="Today's Transformers",

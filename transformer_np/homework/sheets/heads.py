@@ -2,7 +2,7 @@
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -46,14 +46,7 @@ SPLIT_HEADS = Exercise(
     results=(Result("heads", "B H T K"),),
     cases=split_heads_cases,
     answer=split_heads,
-    hints=(
-        (
-            "Which features belong to head 0, and which to head 1? Does a reshape alone bring all tokens of head 0 "
-            "together?"
-        ),
-        "heads[b, h, t, k] = x[b, t, h·K + k],  K = D / H",
-        "notebook 03, section 5; reshape to (B, T, H, K), then np.swapaxes or transpose.",
-    ),
+    hints=hints_of(MISTAKES["split_heads: hints"]),
     difficulty=1,
     section="§5",
     chapter="Multi-head attention",
@@ -82,11 +75,7 @@ MERGE_HEADS = Exercise(
     results=(Result("x", "B T D"),),
     cases=merge_heads_cases,
     answer=merge_heads,
-    hints=(
-        "A reshape may only join axes that are neighbours. Which two are to be joined, and are they neighbours?",
-        "x[b, t, h·K + k] = heads[b, h, t, k]",
-        "notebook 03, exercise 1; np.swapaxes or transpose first, then reshape.",
-    ),
+    hints=hints_of(MISTAKES["merge_heads: hints"]),
     difficulty=1,
     section="§5 step 6",
     chapter="Multi-head attention",

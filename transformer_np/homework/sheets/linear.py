@@ -4,7 +4,7 @@ import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -50,12 +50,7 @@ LINEAR = Exercise(
     results=(Result("y", "... D_out"),),
     cases=linear_cases,
     answer=linear,
-    hints=(
-        "One row of x, D_in numbers, is to become D_out numbers. On which side of x does a (D_in, D_out) matrix stand?",
-        "y = x W + b, the same W and b for every row",
-        "notebook 04, section 1; @ multiplies the last two axes, and a (D_out,) array broadcasts over all rows. b may "
-        "be None.",
-    ),
+    hints=hints_of(MISTAKES["linear: hints"]),
     difficulty=1,
     section="§4 step 2",
     chapter="Feed-forward network and layer norm",
@@ -111,12 +106,7 @@ LINEAR_BACKWARD = Exercise(
     results=(Result("dx", "... D_in"), Result("dw", "D_in D_out"), Result("db", "D_out")),
     cases=linear_backward_cases,
     answer=linear_backward,
-    hints=(
-        "Which rows did a number of x meet on its way to y, and which rows did a number of W or b meet?",
-        "dx = dy Wᵀ, dW = xᵀ dy, db = Σ dy, the last two summed over all rows",
-        "notebook 06, section 2; reshape(-1, …) makes rows of any leading axes. Each gradient has the shape of its "
-        "array.",
-    ),
+    hints=hints_of(MISTAKES["linear_backward: hints"]),
     difficulty=2,
     section="behind §4 step 2",
     chapter="Backpropagation",

@@ -4,7 +4,7 @@ import numpy as np  # noqa: F401 - for the mistakes
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -43,11 +43,7 @@ LORA = Exercise(
     results=(Result("y", "... D_out"), Result("low", "... R")),
     cases=lora_cases,
     answer=lora,
-    hints=(
-        "A product of two thin matrices stands for a change of W. In which order does a row of x meet them?",
-        "low = x A,  y = s · low B",
-        "notebook 16, section 2; linear of notebook 04, twice. A · B itself is never needed.",
-    ),
+    hints=hints_of(MISTAKES["lora: hints"]),
     difficulty=1,
     section="Hu et al. 2021",
     chapter="Fine-tuning",
@@ -71,11 +67,7 @@ LORA_BACKWARD = Exercise(
     results=(Result("dx", "... D_in"), Result("da", "D_in R"), Result("db", "R D_out")),
     cases=lambda rng: lora_cases(rng, backward=True),
     answer=lora_backward,
-    hints=(
-        "Two linear maps in a row: through which of them does the gradient go first?",
-        "dlow = s · dy Bᵀ,  dx = dlow Aᵀ,  dA = xᵀ dlow,  dB = s · lowᵀ dy",
-        "notebook 16, section 2; linear_backward of notebook 06, twice. Make rows of the leading axes with reshape.",
-    ),
+    hints=hints_of(MISTAKES["lora_backward: hints"]),
     difficulty=2,
     section="Hu et al. 2021",
     chapter="Fine-tuning",

@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -92,11 +92,7 @@ CROSS_ENTROPY = Exercise(
     results=(Result("loss", ""), Result("probs", "... V")),
     cases=cross_entropy_cases,
     answer=cross_entropy,
-    hints=(
-        "How surprised is a model that gave the true word the probability p, and over which words is the mean?",
-        "loss = −Σ q log p / count,  log p = x − log Σ exp(x);  q is 1 − ε + ε/V at the target, ε/V elsewhere",
-        "notebook 06, section 4, and notebook 07, “The loss”; np.take_along_axis. Subtract the largest logit first.",
-    ),
+    hints=hints_of(MISTAKES["cross_entropy: hints"]),
     difficulty=2,
     section="Vaswani et al. 2017, §5.4",
     chapter="Training and decoding",
@@ -143,14 +139,7 @@ CROSS_ENTROPY_BACKWARD = Exercise(
     results=(Result("dlogits", "... V"),),
     cases=cross_entropy_backward_cases,
     answer=cross_entropy_backward,
-    hints=(
-        "What did the model say, what should it have said, and which rows were asked at all?",
-        (
-            "dlogits = dloss · (p − q) / count, 0 in the rows that do not count; q is 1 − ε + ε/V at the target, ε/V "
-            "elsewhere"
-        ),
-        "notebook 06, section 4; np.put_along_axis, or rows and targets as two index arrays. Mind a count of 0.",
-    ),
+    hints=hints_of(MISTAKES["cross_entropy_backward: hints"]),
     difficulty=2,
     section="Vaswani et al. 2017, §5.4",
     chapter="Training and decoding",

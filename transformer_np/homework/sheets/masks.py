@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import masks as M
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -49,11 +49,7 @@ CAUSAL_MASK = Exercise(
     results=(Result("mask", "T S"),),
     cases=causal_mask_cases,
     answer=causal_mask,
-    hints=(
-        "Which keys stand after the query? And where does query t stand if there are more keys than queries?",
-        "True where s > t + (S − T), for the query t = 0 … T − 1 and the key s = 0 … S − 1",
-        "notebook 05, section 1; np.arange with [:, None] gives a column, or np.triu with k.",
-    ),
+    hints=hints_of(MISTAKES["causal_mask: hints"]),
     difficulty=1,
     section="§9",
     chapter="Masks",
@@ -90,11 +86,7 @@ WINDOW_MASK = Exercise(
     results=(Result("mask", "T S"),),
     cases=window_mask_cases,
     answer=window_mask,
-    hints=(
-        "How far is key s from query t, and is that too far?",
-        "True where |s − t − (S − T)| > window",
-        'notebook 05, section 1, "Try it"; np.abs of a difference of two np.arange, one a column.',
-    ),
+    hints=hints_of(MISTAKES["window_mask: hints"]),
     difficulty=1,
     section="Vaswani et al. 2017, §4",
     chapter="Masks",
@@ -145,11 +137,7 @@ PADDING_MASK = Exercise(
     results=(Result("mask", "B 1 1 S"),),
     cases=padding_mask_cases,
     answer=padding_mask,
-    hints=(
-        "Which ids are padding? And which axis of the scores (B, H, T, S) are the keys?",
-        "mask[b, 0, 0, s] is True where ids[b, s] = pad_id",
-        "notebook 05, section 3; `==` compares a whole array, None in an index makes an axis of length 1.",
-    ),
+    hints=hints_of(MISTAKES["padding_mask: hints"]),
     difficulty=1,
     section="behind §9",
     chapter="Masks",
@@ -193,11 +181,7 @@ ADDITIVE = Exercise(
     results=(Result("M"),),
     cases=additive_cases,
     answer=additive,
-    hints=(
-        "Which number leaves a score as it is when added, and which one makes its exponential 0?",
-        "M = 0 where seen, −∞ where hidden; softmax(scores + M) then gives hidden keys the weight e^(−∞) = 0",
-        "notebook 05, section 1 and 2; np.where takes a condition and two values. 0 times −inf is NaN.",
-    ),
+    hints=hints_of(MISTAKES["additive: hints"]),
     difficulty=1,
     section="§9",
     chapter="Masks",

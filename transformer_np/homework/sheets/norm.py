@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -55,11 +55,7 @@ LAYER_NORM = Exercise(
     results=(Result("y", "... D"), Result("x_hat", "... D"), Result("inv_std", "... 1")),
     cases=layer_norm_cases,
     answer=layer_norm,
-    hints=(
-        "Which numbers share a mean: those of one word, or those of one feature?",
-        "y = γ · x̂ + β,  x̂ = (x − μ) / √(σ² + ε),  σ² = 1/D Σ (x − μ)²,  μ and σ² over the last axis",
-        "notebook 04, section 6; ndarray.mean with axis=-1 and keepdims=True. inv_std is 1/√(σ² + ε).",
-    ),
+    hints=hints_of(MISTAKES["layer_norm: hints"]),
     difficulty=1,
     section="§8.1",
     chapter="Feed-forward network and layer norm",
@@ -119,11 +115,7 @@ LAYER_NORM_BACKWARD = Exercise(
     results=(Result("dx", "... D"), Result("dgamma", "D"), Result("dbeta", "D")),
     cases=layer_norm_backward_cases,
     answer=layer_norm_backward,
-    hints=(
-        "x reaches y by itself, through μ and through σ². What does each of the three ways contribute?",
-        ("dx = (dx̂ − mean(dx̂) − x̂ · mean(dx̂ · x̂)) / √(σ² + ε),  dx̂ = dy · γ,  dγ = Σ dy · x̂,  dβ = Σ dy over the rows"),
-        "notebook 06, section 5; means over axis −1 with keepdims=True, sums over all axes but the last.",
-    ),
+    hints=hints_of(MISTAKES["layer_norm_backward: hints"]),
     difficulty=3,
     section="behind §8.1",
     chapter="Backpropagation",

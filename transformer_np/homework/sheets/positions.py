@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -42,12 +42,7 @@ SINUSOIDAL_ENCODING = Exercise(
     results=(Result("encoding", "length d_model"),),
     cases=sinusoidal_encoding_cases,
     answer=sinusoidal_encoding,
-    hints=(
-        "How many different speeds are there for d_model = 4, and which two dimensions share one?",
-        "PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model))",
-        "notebook 01, section 3; np.arange(0, d_model, 2) and the slices [:, 0::2] and [:, 1::2]. An odd d_model ends "
-        "in a sine.",
-    ),
+    hints=hints_of(MISTAKES["sinusoidal_encoding: hints"]),
     difficulty=2,
     section="§6",
     chapter="Embeddings and positions",

@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import amended, sections
+from ..notes import amended, hints_of, sections
 from .attention import masked
 from .draws import far_apart, sizes_without_squares
 from .softmax import softmax, softmax_backward
@@ -63,12 +63,7 @@ RELATIVE_SHIFT = Exercise(
     cases=shift_cases,
     answer=relative_shift,
     view=without_future,
-    hints=(
-        "How far is query t from key s, and in which column of x is that distance?",
-        "y[t, s] = x[t, s + T − 1 − t] for every key that is not in the query's future",
-        "notebook 10, “Transformer-XL”; Dai et al. 2019, appendix B. Row by row, or with one zero in front of each "
-        "row and reshape.",
-    ),
+    hints=hints_of(MISTAKES["relative_shift: hints"]),
     difficulty=2,
     section="Dai et al. 2019, appendix B",
     chapter="Long sequences",
@@ -105,12 +100,7 @@ RELATIVE_SHIFT_BACKWARD = Exercise(
     results=(Result("dx", "... T S"),),
     cases=shift_backward_cases,
     answer=relative_shift_backward,
-    hints=(
-        "Where in x did the number at y[t, s] come from?",
-        "dx[t, s + T − 1 − t] = dy[t, s], and 0 where nothing came from",
-        "notebook 10, “Transformer-XL”; the three steps of the forward in reverse: T zeros in front, cut again, the "
-        "first column left off.",
-    ),
+    hints=hints_of(MISTAKES["relative_shift_backward: hints"]),
     difficulty=2,
     section="Dai et al. 2019, appendix B",
     chapter="Long sequences",
@@ -202,12 +192,7 @@ RELATIVE_ATTENTION = Exercise(
     results=(Result("out", "B H T K_v"), Result("weights", "B H T S")),
     cases=relative_cases,
     answer=relative_attention,
-    hints=(
-        "A score has two parts: what the key says and how far away it is. Which bias belongs to each part?",
-        "scores = ((Q + u) Kᵀ + shift((Q + v) Rᵀ)) / √d_k, −inf in the future and where the mask hides; out = "
-        "softmax(scores) V",
-        "notebook 10, “Transformer-XL”; Dai et al. 2019, §3.3; relative_shift, and causal_mask(T, S) for the future.",
-    ),
+    hints=hints_of(MISTAKES["relative_attention: hints"]),
     difficulty=3,
     section="Dai et al. 2019, §3.3",
     chapter="Long sequences",
@@ -217,7 +202,7 @@ RELATIVE_ATTENTION = Exercise(
     + MISTAKES["relative_attention 2"]
     + _IN_THE_SHIFT
     + MISTAKES["relative_attention 3"]
-    + amended(MASK_MISTAKES, without=["only the first of several masks"])
+    + amended(MASK_MISTAKES, without=["only the first of several masks", "only the last of several masks"])
     + MISTAKES["relative_attention 4"],
 )
 
@@ -267,13 +252,7 @@ RELATIVE_ATTENTION_BACKWARD = Exercise(
     ),
     cases=relative_backward_cases,
     answer=relative_attention_backward,
-    hints=(
-        "q is in two terms of each score. Which gradient comes back through each, and who shares R and the biases?",
-        "ddistances = relative_shift_backward(dscores); dQ = dscores K + ddistances R, dK = dscoresᵀ (Q + u), dR = Σ "
-        "ddistancesᵀ (Q + v), dV = Aᵀ dout; du, dv: the two terms of dQ, summed",
-        "notebook 10, “Transformer-XL”, and 06 for attention's backward; relative_shift_backward. R is shared by the "
-        "batch, the biases by batch and queries.",
-    ),
+    hints=hints_of(MISTAKES["relative_attention_backward: hints"]),
     difficulty=3,
     section="Dai et al. 2019, §3.3",
     chapter="Long sequences",

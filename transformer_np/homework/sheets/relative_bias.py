@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -63,13 +63,7 @@ RELATIVE_POSITION_BUCKETS = Exercise(
     results=(Result("buckets", "T S"),),
     cases=buckets_cases,
     answer=relative_position_buckets,
-    hints=(
-        "Which distances does a model have to tell apart exactly, and for which is a rough idea enough?",
-        "n < N/2: n;  else min(N − 1, N/2 + ⌊log(n / (N/2)) / log(max_distance / (N/2)) · N/2⌋);  N = num_buckets // 2 "
-        "and + N for keys after the query, if bidirectional; N = num_buckets and n = 0 for them, if not",
-        "notebook 13; np.arange with [:, None] for the distances, np.where, np.minimum. log 0 is −inf: take the "
-        "maximum with 1 first.",
-    ),
+    hints=hints_of(MISTAKES["relative_position_buckets: hints"]),
     difficulty=3,
     section="Raffel et al. 2020, §2.1",
     chapter="T5",
@@ -122,11 +116,7 @@ RELATIVE_POSITION_BIAS = Exercise(
     results=(Result("bias", "H T S"),),
     cases=bias_cases,
     answer=relative_position_bias,
-    hints=(
-        "Two keys have the same distance from their queries. Which number do they share in every head?",
-        "bias[h, t, s] = table[buckets[t, s], h]",
-        "notebook 13; your own embedding of notebook 01, and np.moveaxis to bring the heads to the front.",
-    ),
+    hints=hints_of(MISTAKES["relative_position_bias: hints"]),
     difficulty=1,
     section="Raffel et al. 2020, §2.1",
     chapter="T5",
@@ -157,11 +147,7 @@ RELATIVE_POSITION_BIAS_BACKWARD = Exercise(
     results=(Result("dtable", "R H"),),
     cases=bias_backward_cases,
     answer=relative_position_bias_backward,
-    hints=(
-        "To how many scores of a head was one number of the table added?",
-        "dtable[r, h] = Σ dbias[h, t, s] over all pairs (t, s) with buckets[t, s] = r",
-        "notebook 13; your own embedding_backward of notebook 06, section 7, after np.moveaxis.",
-    ),
+    hints=hints_of(MISTAKES["relative_position_bias_backward: hints"]),
     difficulty=2,
     section="Raffel et al. 2020, §2.1",
     chapter="T5",

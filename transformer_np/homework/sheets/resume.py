@@ -5,7 +5,7 @@ import numpy as np
 from ...module import Parameter
 from ...training import optim
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 from .adam import flat
 
 MISTAKES = sections(__file__)
@@ -69,17 +69,19 @@ def drive_resume(answer, values, gradients, of_other=False):
     list(train(parameters, optimizer, gradients[SAVED:]))
     kept = all(np.array_equal(saved[name], state[name]) for name in saved)
     parameters, resumed = made(at_saving)
-    resumed.load_state_dict(saved)
+    given = {name: array.copy() for name, array in saved.items()}
+    resumed.load_state_dict(given)
     moved = np.array(list(train(parameters, resumed, gradients[SAVED:])))
-    return flat([saved.get(name, np.zeros(1)) for name in ("m", "v", "steps")]), moved, kept, len(saved)
+    spared = all(np.array_equal(saved[name], given[name]) for name in saved)
+    return flat([saved.get(name, np.zeros(1)) for name in ("m", "v", "steps")]), moved, kept, spared, len(saved)
 
 
 def view_resume(case, output):
     if len(output) == 2:
         refused, unchanged = output
         return np.array([refused]), np.array([float(unchanged)])
-    state, moved, kept, entries = output
-    return np.array([*state, float(kept), float(entries)]), moved
+    state, moved, *numbers = output
+    return np.array([*state, *map(float, numbers)]), moved
 
 
 class Optimizer:
@@ -120,12 +122,7 @@ OPTIMIZER = Exercise(
     results=(Result("the saved state"), Result("the parameters after the next steps", "step number")),
     cases=resume_cases,
     answer=Optimizer,
-    hints=(
-        "Adam divides by 1 − βᵗ. Which t would it use in the first step after a break, if only m and v were saved?",
-        "the state is {name of a slot: its running average, …} and the number of steps",
-        "self.averages is {slot: array}; the docstring of state_dict says what the state holds. Copy the arrays: "
-        "training goes on after saving.",
-    ),
+    hints=hints_of(MISTAKES["Optimizer: hints"]),
     difficulty=2,
     section="§5.3 of Vaswani et al. 2017, behind Adam",
     chapter="Training and decoding",

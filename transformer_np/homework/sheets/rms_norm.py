@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 from .norm import of_vector, random_rows
 
 MISTAKES = sections(__file__)
@@ -45,11 +45,7 @@ RMS_NORM = Exercise(
     results=(Result("y", "... D"), Result("x_hat", "... D"), Result("inv_rms", "... 1")),
     cases=rms_norm_cases,
     answer=rms_norm,
-    hints=(
-        "Which of the two things that layer norm does to a row is left when nothing is subtracted?",
-        "y = γ · x̂,  x̂ = x / √(mean(x²) + ε), the mean over the last axis",
-        "notebook 13; layer_norm of notebook 04, section 6, has the rest. ndarray.mean with axis=-1 and keepdims=True.",
-    ),
+    hints=hints_of(MISTAKES["rms_norm: hints"]),
     difficulty=1,
     section="Zhang & Sennrich 2019",
     chapter="T5",
@@ -85,11 +81,7 @@ RMS_NORM_BACKWARD = Exercise(
     results=(Result("dx", "... D"), Result("dgamma", "D")),
     cases=rms_norm_backward_cases,
     answer=rms_norm_backward,
-    hints=(
-        "x reaches y by itself and through the mean square of its row. What does each of the two ways contribute?",
-        "dx = (dx̂ − x̂ · mean(dx̂ · x̂)) / √(mean(x²) + ε),  dx̂ = dy · γ,  dγ = Σ dy · x̂ over the rows",
-        "notebook 13; layer norm in notebook 06, section 5; a mean over axis −1 with keepdims=True.",
-    ),
+    hints=hints_of(MISTAKES["rms_norm_backward: hints"]),
     difficulty=3,
     section="Zhang & Sennrich 2019",
     chapter="T5",

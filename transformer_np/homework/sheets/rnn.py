@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 from .activations import relu, sigmoid  # noqa: F401 - for the mistakes
 from .draws import _weights
 
@@ -42,11 +42,7 @@ RNN = Exercise(
     results=(Result("h", "B T D"),),
     cases=rnn_cases,
     answer=rnn,
-    hints=(
-        "At step t, what does the layer know of all tokens before, and in which array is it?",
-        "h_t = tanh(x_t W_x + h_{t−1} W_h + b), with h_{−1} = 0",
-        "notebook 10, “The table, measured”; a loop over t = 0 … T − 1, np.tanh, np.stack(…, axis=1). b may be None.",
-    ),
+    hints=hints_of(MISTAKES["rnn: hints"]),
     difficulty=1,
     section="§2",
     chapter="Long sequences",
@@ -100,12 +96,7 @@ RNN_BACKWARD = Exercise(
     results=(Result("dx", "B T D_in"), Result("dw_x", "D_in D"), Result("dw_h", "D D"), Result("db", "D")),
     cases=rnn_backward_cases,
     answer=rnn_backward,
-    hints=(
-        "On which ways did h_t reach the loss? And which of them is known first?",
-        "da_t = (dh_t + da_{t+1} W_hᵀ) · (1 − h_t²), from the end; dW_h = Σ h_{t−1}ᵀ da_t, dW_x = Σ x_tᵀ da_t, db = Σ "
-        "da_t",
-        "notebook 10, “The table, measured”; Werbos 1990; for t in range(T − 1, −1, −1). h_{−1} is zero.",
-    ),
+    hints=hints_of(MISTAKES["rnn_backward: hints"]),
     difficulty=3,
     section="§2",
     chapter="Long sequences",

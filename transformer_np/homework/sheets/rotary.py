@@ -4,12 +4,13 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import amended, sections
+from ..notes import amended, hints_of, sections
 
 MISTAKES = sections(__file__)
 
 _CHAPTER = "Today's Transformers"
 _LINEAR = {"rope_type": "linear", "factor": 4.0}
+_UNKNOWN = {"rope_type": "turned", "factor": 4.0}
 
 
 def llama3(length):
@@ -31,10 +32,12 @@ def frequencies_cases(rng):
         Case(f"theta={theta:g}", (K,), {"theta": theta}, {"K": K}),
         Case("K = 2", (2,), sizes={"K": 2}),
         extended(Case("linear scaling", (K,), {"scaling": _LINEAR}, {"K": K})),
-        # 8000, 80, 0.8 and 0.008 turns: none between the two factors, where the two are mixed
-        extended(Case("the scaling of Llama 3", (8,), {"scaling": llama3(50_000), "theta": 1e8}, {"K": 8})),
+        # 20, 2, 0.2 and 0.02 turns: the second is between the two factors
+        extended(Case("the scaling of Llama 3", (8,), {"scaling": llama3(125)}, {"K": 8})),
         Case("an odd K", (K + 1,), extended=True, raises="ValueError"),
         Case("theta=0", (K,), {"theta": 0.0}, extended=True, raises="ValueError"),
+        Case("theta=-1", (K,), {"theta": -1.0}, extended=True, raises="ValueError"),
+        Case("an unknown scaling", (K,), {"scaling": _UNKNOWN}, extended=True, raises="ValueError"),
     ]
 
 
@@ -47,6 +50,8 @@ def rotary_frequencies(K, theta=10000.0, scaling=None):
     stretched = frequencies / scaling["factor"]
     if scaling["rope_type"] == "linear":
         return stretched
+    if scaling["rope_type"] != "llama3":
+        raise ValueError("the scaling is not supported")
     turns = scaling["original_max_position_embeddings"] * frequencies / (2 * np.pi)
     low, high = scaling["low_freq_factor"], scaling["high_freq_factor"]
     kept = np.clip((turns - low) / (high - low), 0, 1)
@@ -60,11 +65,7 @@ FREQUENCIES = Exercise(
     results=(Result("frequencies", "pair"),),
     cases=frequencies_cases,
     answer=rotary_frequencies,
-    hints=(
-        "The sinusoids of notebook 01 have the same frequencies. How many are there for K features?",
-        "ωᵢ = θ^(−2i/K), i = 0 … K/2 − 1",
-        "notebook 01, section 6; np.arange(0, K, 2) is 2i.",
-    ),
+    hints=hints_of(MISTAKES["rotary_frequencies: hints"]),
     difficulty=1,
     section="Su et al. 2021",
     chapter=_CHAPTER,
@@ -115,13 +116,7 @@ ROTARY = Exercise(
     results=(Result("y", "... T K"),),
     cases=rotary_cases,
     answer=rotary,
-    hints=(
-        "A rotation of the plane has four entries. Where is its minus, and which two features are a point?",
-        "y₁ = x₁ cos(p ω) − x₂ sin(p ω), y₂ = x₁ sin(p ω) + x₂ cos(p ω); x₁ is the first half of the features, x₂ the "
-        "second",
-        "Su et al. 2021, eq. 34; positions[:, None] * frequencies has the shape (T, K/2). The exercise before this "
-        "one is rotary_frequencies.",
-    ),
+    hints=hints_of(MISTAKES["rotary: hints"]),
     difficulty=2,
     section="Su et al. 2021",
     chapter=_CHAPTER,
@@ -139,11 +134,7 @@ ROTARY_BACKWARD = Exercise(
     results=(Result("dx", "... T K"),),
     cases=rotary_cases,
     answer=rotary_backward,
-    hints=(
-        "The gradient goes through the transpose of the matrix. What is the transpose of a rotation?",
-        "dx₁ = dy₁ cos(p ω) + dy₂ sin(p ω), dx₂ = −dy₁ sin(p ω) + dy₂ cos(p ω)",
-        "your own rotary, with the angles turned back.",
-    ),
+    hints=hints_of(MISTAKES["rotary_backward: hints"]),
     difficulty=1,
     section="Su et al. 2021",
     chapter=_CHAPTER,

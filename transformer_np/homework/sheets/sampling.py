@@ -5,7 +5,7 @@ import numpy as np
 from ... import decoding
 from ...functional import softmax
 from ..exercise import Case, Exercise, Result, draw_sizes
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -92,12 +92,7 @@ SAMPLING_DISTRIBUTION = Exercise(
     results=(Result("probabilities", "... V"), Result("which of them are not 0", "... V")),
     cases=sampling_cases,
     answer=sampling_distribution,
-    hints=(
-        "What do the three options do: to the logits, to the number of tokens, to their sum?",
-        "p = softmax(logits / temperature); keep the k largest, divide by their sum; keep tokens while the sum before "
-        "them is < top_p; divide by the sum",
-        'notebook 08, "One distribution" and exercise 1; np.argsort, np.cumsum, np.put_along_axis.',
-    ),
+    hints=hints_of(MISTAKES["sampling_distribution: hints"]),
     difficulty=2,
     section="notebook 08",
     chapter="Generation",

@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import training
 from ..exercise import Case, Exercise, Result, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -40,11 +40,7 @@ NOAM_SCHEDULE = Exercise(
     results=(Result("lr", "call"),),
     cases=noam_cases,
     answer=noam_schedule,
-    hints=(
-        "Which of two curves is lower before `warmup` steps, and which after?",
-        "lr = d_model^(−1/2) · min(step^(−1/2), step · warmup^(−3/2))",
-        "notebook 07, “The learning rate”; Python's own min and ** are enough.",
-    ),
+    hints=hints_of(MISTAKES["noam_schedule: hints"]),
     difficulty=1,
     section="Vaswani et al. 2017, §5.3",
     chapter="Training and decoding",
@@ -83,17 +79,7 @@ COSINE_SCHEDULE = Exercise(
     results=(Result("lr", "call"),),
     cases=cosine_cases,
     answer=cosine_schedule,
-    hints=(
-        (
-            "Which share of the steps from the end of the warm-up to `total` is done, and what happens to the share "
-            "after `total`?"
-        ),
-        "max_lr · step / warmup up to `warmup`; then min_lr + (max_lr − min_lr) · (1 + cos(π · progress)) / 2",
-        (
-            "Loshchilov & Hutter 2017, equation 5; math.cos and math.pi. progress = (step − warmup) / (total − "
-            "warmup), at most 1."
-        ),
-    ),
+    hints=hints_of(MISTAKES["cosine_schedule: hints"]),
     difficulty=1,
     section="Loshchilov & Hutter 2017",
     chapter="Training and decoding",

@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 from .activations import of_every_rank, with_zeros
 
 MISTAKES = sections(__file__)
@@ -38,11 +38,7 @@ SILU = Exercise(
     results=(Result("y"),),
     cases=silu_cases,
     answer=silu,
-    hints=(
-        "A ReLU multiplies x by 0 or 1. Which smooth function goes from 0 to 1?",
-        "y = x σ(x), σ(x) = 1/(1 + e⁻ˣ)",
-        "Elfwing et al. 2018; SwiGLU is this function in a gated feed-forward network, Shazeer 2020.",
-    ),
+    hints=hints_of(MISTAKES["silu: hints"]),
     difficulty=1,
     section="Elfwing et al. 2018",
     chapter="Today's Transformers",
@@ -62,11 +58,7 @@ SILU_BACKWARD = Exercise(
     results=(Result("dx"),),
     cases=lambda rng: silu_cases(rng, backward=True),
     answer=silu_backward,
-    hints=(
-        "y is a product of x and σ(x), and both depend on x. What does the product rule say?",
-        "dx = dy · (σ(x) + x σ(x) (1 − σ(x)))",
-        "Elfwing et al. 2018; σ′ = σ (1 − σ).",
-    ),
+    hints=hints_of(MISTAKES["silu_backward: hints"]),
     difficulty=1,
     section="Elfwing et al. 2018",
     chapter="Today's Transformers",

@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 
 MISTAKES = sections(__file__)
 
@@ -45,11 +45,7 @@ SOFTMAX = Exercise(
     results=(Result("y"),),
     cases=softmax_cases,
     answer=softmax,
-    hints=(
-        "What makes numbers positive whatever they are, and what makes them add to 1?",
-        "y = exp(x − max x) / Σ exp(x − max x), maximum and sum along `axis`, kept as an axis of length 1",
-        "notebook 02, step 4; np.max and np.sum with keepdims=True. In a row of nothing but −inf the maximum is −inf.",
-    ),
+    hints=hints_of(MISTAKES["softmax: hints"]),
     difficulty=1,
     section="§4 step 4",
     chapter="Self-attention",
@@ -83,11 +79,7 @@ SOFTMAX_BACKWARD = Exercise(
     results=(Result("dx"),),
     cases=softmax_backward_cases,
     answer=softmax_backward,
-    hints=(
-        "If one logit grows, its own weight grows. What happens to all the others, which must still add to 1 with it?",
-        "∂yᵢ/∂xⱼ = yᵢ (δᵢⱼ − yⱼ), so dx = y · (dy − Σ dy · y), the sum along `axis`",
-        "notebook 06, softmax; y is all you need of the forward.",
-    ),
+    hints=hints_of(MISTAKES["softmax_backward: hints"]),
     difficulty=2,
     section="behind §4 step 4",
     chapter="Backpropagation",

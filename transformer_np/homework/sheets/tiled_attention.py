@@ -8,7 +8,7 @@ from ... import functional as F
 from ...functional.tiled import TILE
 from ...masks import causal_mask
 from ..exercise import Case, Exercise, Result, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 from .attention import masked
 from .draws import far_apart, sizes_without_squares
 
@@ -102,13 +102,7 @@ TILED_ATTENTION = Exercise(
     results=(Result("out", "... T K_v"), Result("log_total", "... T")),
     cases=tiled_cases,
     answer=tiled_attention,
-    hints=(
-        "You have the softmax over some keys, and more keys come, one with a larger score. How must the old sums "
-        "change?",
-        "m' = max(m, max s), l' = l exp(m − m') + Σ exp(s − m'), o' = o exp(m − m') + Σ exp(s − m') v; out = o / l, "
-        "log_total = m + log l",
-        "notebook 10, “Tiles”. Right first: without tiles, log_total is the log-sum-exp of a row of scores.",
-    ),
+    hints=hints_of(MISTAKES["tiled_attention: hints"]),
     difficulty=3,
     section="Milakov & Gimelshein 2018; Dao et al. 2022",
     chapter="Long sequences",
@@ -154,13 +148,7 @@ TILED_ATTENTION_BACKWARD = Exercise(
     results=(Result("dq", "... T K"), Result("dk", "... S K"), Result("dv", "... S K_v")),
     cases=tiled_backward_cases,
     answer=tiled_attention_backward,
-    hints=(
-        "Which two numbers for each query have to be known before the first tile, and what gives them?",
-        "A = exp(scores − log_total), dscores = A · (dA − δ) / √d_k with δ = Σ dout · out, dQ = dscores K, dK = "
-        "dscoresᵀ Q, dV = Aᵀ dout",
-        "notebook 10, “Tiles”, and 06 for attention's backward. Right first: without tiles. A row hidden whole has "
-        "log_total −inf.",
-    ),
+    hints=hints_of(MISTAKES["tiled_attention_backward: hints"]),
     difficulty=3,
     section="Dao et al. 2022",
     chapter="Long sequences",

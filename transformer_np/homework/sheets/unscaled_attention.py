@@ -6,7 +6,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result
-from ..notes import amended, sections
+from ..notes import amended, hints_of, sections
 from .attention import ATTENTION_MISTAKES, attention_cases, masked, some_hidden
 from .attention_backward import BACKWARD_MISTAKES
 from .softmax import softmax, softmax_backward
@@ -56,12 +56,7 @@ UNSCALED_ATTENTION = Exercise(
     results=(Result("out", "B H T K_v"), Result("weights", "B H T S")),
     cases=unscaled_cases,
     answer=unscaled_attention,
-    hints=(
-        "Which factor is missing that the original attention has, and what is added to the scores in its place?",
-        "out = A V,  A = softmax(Q Kᵀ + bias + M), the softmax over the keys; weight 0 in a row hidden whole",
-        "notebook 13; your own scaled_dot_product_attention of notebook 02. The bias (H, T, S) broadcasts over the "
-        "batch.",
-    ),
+    hints=hints_of(MISTAKES["unscaled_attention: hints"]),
     difficulty=2,
     section="Raffel et al. 2020, §2.1",
     chapter="T5",
@@ -116,13 +111,7 @@ UNSCALED_ATTENTION_BACKWARD = Exercise(
     ),
     cases=unscaled_backward_cases,
     answer=unscaled_attention_backward,
-    hints=(
-        "The bias was added to the scores of every row of the batch. What is its gradient, and what is gone from the "
-        "other three?",
-        "dV = Aᵀ dout,  dscores = softmax_backward(dout Vᵀ, A),  dQ = dscores K,  dK = dscoresᵀ Q,  dbias = Σ dscores "
-        "over the batch",
-        "notebook 13; your own scaled_dot_product_attention_backward of notebook 06, section 6, without its factor.",
-    ),
+    hints=hints_of(MISTAKES["unscaled_attention_backward: hints"]),
     difficulty=2,
     section="Raffel et al. 2020, §2.1",
     chapter="T5",

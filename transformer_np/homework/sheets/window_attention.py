@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result
-from ..notes import amended, sections
+from ..notes import amended, hints_of, sections
 from .draws import far_apart, sizes_without_squares
 from .relative_attention import DSCORES_SCALE_MISTAKES, SOFTMAX_BACKWARD_MISTAKES
 from .softmax import softmax, softmax_backward
@@ -86,12 +86,7 @@ WINDOW_ATTENTION = Exercise(
     results=(Result("out", "... T K_v"), Result("weights", "... T R")),
     cases=window_cases,
     answer=window_attention,
-    hints=(
-        "Which keys has query t, which column of the weights is which of them, and what is in a column without a key?",
-        "A = softmax(Q Kᵀ / √d_k) over |t − s| ≤ window (and s ≤ t if causal), weights[t, j] = A[t, t − window + j]",
-        "notebook 10, “A window”; scores of −inf where there is no key. Right first: all (T, T) scores, then cut out "
-        "the band.",
-    ),
+    hints=hints_of(MISTAKES["window_attention: hints"]),
     difficulty=3,
     section="Vaswani et al. 2017, §4",
     chapter="Long sequences",
@@ -143,12 +138,7 @@ WINDOW_ATTENTION_BACKWARD = Exercise(
     results=(Result("dq", "... T K"), Result("dk", "... T K"), Result("dv", "... T K_v")),
     cases=window_backward_cases,
     answer=window_attention_backward,
-    hints=(
-        "Which queries saw key s, and in which column of their rows?",
-        "dV = Aᵀ dout, dA = dout Vᵀ, dscores = A · (dA − Σ dA · A) / √d_k, dQ = dscores K, dK = dscoresᵀ Q, in the "
-        "band only",
-        "notebook 10, “A window”, and 06 for attention's backward. weights[t, j] belongs to the key t − window + j.",
-    ),
+    hints=hints_of(MISTAKES["window_attention_backward: hints"]),
     difficulty=3,
     section="Vaswani et al. 2017, §4",
     chapter="Long sequences",

@@ -4,7 +4,7 @@ import numpy as np
 
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
-from ..notes import sections
+from ..notes import hints_of, sections
 from .activations import sigmoid
 from .loss import FLOORS
 
@@ -79,13 +79,7 @@ NEGATIVE_SAMPLING_LOSS = Exercise(
     results=(Result("loss", ""), Result("p_context", "N"), Result("p_negatives", "N K")),
     cases=negative_sampling_loss_cases,
     answer=negative_sampling_loss,
-    hints=(
-        "The model is shown a word that stood near and K drawn ones. What should it say to each, and how surprised is "
-        "it?",
-        "L = −mean over N of [log σ(c · o) + Σ_k log σ(−c · n_k)],  p_context = σ(c · o),  p_negatives = σ(c · n_k)",
-        "notebook 12; einsum or (a * b).sum(axis=-1) for the scores. log σ(s) = min(s, 0) − log(1 + exp(−|s|)), with "
-        "np.log1p.",
-    ),
+    hints=hints_of(MISTAKES["negative_sampling_loss: hints"]),
     difficulty=2,
     section="Mikolov et al. 2013",
     chapter="Word2Vec",
@@ -130,12 +124,7 @@ NEGATIVE_SAMPLING_LOSS_BACKWARD = Exercise(
     results=(Result("dcenter", "N D"), Result("dcontext", "N D"), Result("dnegatives", "N K D")),
     cases=negative_sampling_loss_backward_cases,
     answer=negative_sampling_loss_backward,
-    hints=(
-        "What did the model say about each word, what should it have said, and which scores used each vector?",
-        "ds = dloss · (p − 1) / N, ds_k = dloss · p_k / N; dc = ds o + Σ_k ds_k n_k, do = ds c, dn_k = ds_k c",
-        "notebook 12; it is p − q as in cross_entropy_backward, notebook 06, section 4. [:, None] and [..., None] for "
-        "the axes.",
-    ),
+    hints=hints_of(MISTAKES["negative_sampling_loss_backward: hints"]),
     difficulty=2,
     section="Mikolov et al. 2013",
     chapter="Word2Vec",

@@ -4,10 +4,11 @@ A finder takes one Draw and yields the descriptions that hold for it. The studen
 of a case: sizes and numbers differ between the draws, so little holds three times by chance.
 """
 
+import re
 from dataclasses import replace
 
 from .crashes import about_crash
-from .draw import Description, Draw
+from .draw import Description, Draw, subject
 from .exact import EXACT_FINDERS, an_earlier_result
 from .partial import PARTIAL_FINDERS, worst
 from .shapes import SHAPE_FINDERS, about_shape, axes_of_length_1, is_searchable
@@ -30,7 +31,7 @@ def describe_exactly(draws):
         found = _first_that_holds(SHAPE_FINDERS, draws) if all(map(is_searchable, draws)) else None
     else:
         found = _first_that_holds(EXACT_FINDERS, draws)
-    return found if found and found.exact else None
+    return _in_words(found, draws) if found and found.exact else None
 
 
 def describe_roughly(draws):
@@ -40,8 +41,23 @@ def describe_roughly(draws):
     different = [draw for draw in draws if draw.actual.shape != draw.expected.shape]
     if different:
         known = _first_that_holds([axes_of_length_1], different) if all(map(is_searchable, different)) else None
-        return known or about_shape(different)
-    return _first_that_holds(PARTIAL_FINDERS, draws) or worst(draws[0])
+        return _in_words(known or about_shape(different), draws)
+    return _in_words(_first_that_holds(PARTIAL_FINDERS, draws) or worst(draws[0]), draws)
+
+
+def _in_words(description, draws):
+    """The description with the result as the subject of a sentence: `dx` is, The gradients of norm 1 are."""
+    name = draws[0].name
+    verbs = {"is": "are", "has": "have", "holds": "hold", "lacks": "lack", "repeats": "repeat"}
+
+    def said(match):
+        before, verb = match.groups()
+        who = subject(name)
+        is_plural = who.startswith("The ") and who.split()[1].endswith("s")
+        return f"{before}{who} {verbs.get(verb, verb) if is_plural else verb}"
+
+    pattern = rf"(^|[.:] ){re.escape(name)} ({'|'.join(verbs)}|would)\b" if name else "(?!)"
+    return replace(description, text=re.sub(pattern, said, description.text))
 
 
 def _first_that_holds(finders, draws):

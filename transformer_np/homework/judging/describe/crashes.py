@@ -74,6 +74,13 @@ _KNOWN = (
         "Indices must be integers. Convert them with .astype(int).",
     ),
     (
+        ("ValueError",),
+        r"output has more dimensions than subscripts",
+        "an ellipsis in einsum",
+        "In np.einsum the axes of `...` can only be kept, `...i,...o->...io`. To sum over them, give them letters, or "
+        "first make one axis of them with reshape.",
+    ),
+    (
         ("RecursionError",),
         "",
         "endless recursion",

@@ -119,6 +119,11 @@ def count_of_places(n):
     return "one place" if n == 1 else f"{n} places"
 
 
+def subject(name):
+    """The name of a result at the beginning of a sentence."""
+    return f"`{name}`" if name.isidentifier() else f"The {name.removeprefix('the ')}"
+
+
 def listed(words):
     """ "B", "B and T", "B, T and K"."""
     words = list(words)

@@ -72,7 +72,6 @@ def wrong_in_a_part(draw):
     wrong, letters = draw.wrong, draw.letters
     if wrong.all() or wrong.size < 4:
         return
-    share = f"{wrong.sum()} of {wrong.size} numbers are wrong"
     if wrong.ndim >= 2 and min(wrong.shape[-2:]) > 1 and wrong.shape[-1] > 2:
         yield from _triangle(draw)
     for axis, letter in enumerate(letters):
@@ -111,7 +110,7 @@ def wrong_in_a_part(draw):
                 f"Only the {which} places along {letter} are wrong.",
             )
     if not draw.is_boolean and draw.actual.dtype != bool and not (wrong & (draw.expected != 0)).any():
-        yield _part(draw, "not 0 where it must be", f"{draw.name} is wrong only where it must be 0. {share}.")
+        yield _part(draw, "not 0 where it must be", f"{draw.name} is wrong only where it must be 0.")
     for name, array in draw.inputs.items():
         yield from _where_an_input_says(draw, name, array)
     if wrong.ndim >= 2:
@@ -120,11 +119,12 @@ def wrong_in_a_part(draw):
             all_wrong, any_wrong = wrong.all(others), wrong.any(others)
             if np.array_equal(all_wrong, any_wrong) and any_wrong.any():
                 letter = letters[kept[0]]
-                which = ", ".join(map(str, np.flatnonzero(any_wrong)))
-                text = f"Whole slices are wrong: {letter.lower()} = {which}. The others are right. {share}."
+                at = np.flatnonzero(any_wrong)
+                which = f"{at[0]} … {at[-1]}" if len(at) > 3 and at[-1] - at[0] < len(at) else ", ".join(map(str, at))
+                text = f"Whole slices are wrong: {letter.lower()} = {which}. The others are right."
                 yield _part(draw, f"wrong for some of {letter} only", text)
     if not draw.is_boolean and close(np.abs(draw.actual.astype(float)), np.abs(draw.expected)):
-        yield _part(draw, "some signs wrong", f"Only the sign of some numbers is wrong. {share}.")
+        yield _part(draw, "some signs wrong", "Only the sign of some numbers is wrong.")
 
 
 def _triangle(draw):
@@ -167,7 +167,7 @@ def _where_an_input_says(draw, name, array):
             f"{name} is above 0": array > 0,
         }
     for where, here in groups.items():
-        if here.any() and not here.all() and not wrong[~here].any() and wrong[here].mean() > 0.5:
+        if here.any() and not here.all() and not wrong[~here].any() and wrong[here].mean() > 0.9:
             yield _part(draw, f"wrong only where {where}", f"{draw.name} is wrong only where {where}.")
 
 

@@ -106,7 +106,7 @@ def broadcast(draw):
         text = f"{draw.name} repeats the right numbers along an axis. They must occur once."
         yield Description("repeated along an axis", text)
     elif draw.actual.size < draw.expected.size and _fits(draw.actual, draw.expected):
-        text = f"{draw.name} has the right numbers, but too few of them: they must be repeated to the full shape."
+        text = f"{draw.name} has the right numbers, but too few: {draw.actual.shape}, not {draw.expected.shape}."
         yield Description("not broadcast to the full shape", text)
 
 
