@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from shared import A_STEP_IS_DONE, stderr_until
+from shared import A_STEP_IS_DONE, alive, stderr_until
 
 from transformer_np.data import (
     LabelledBatch,
@@ -863,16 +863,6 @@ def program(text, *arguments, **environment):
         env={**os.environ, **environment},
         start_new_session=True,
     )
-
-
-def alive(pid):
-    """Whether a process is there and has not ended; one that nobody asks how it ended stays in the list."""
-    stat = Path(f"/proc/{pid}/stat")
-    try:
-        os.kill(pid, 0)
-        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
-    except (ProcessLookupError, FileNotFoundError):
-        return False
 
 
 @pytest.mark.long
