@@ -42,7 +42,9 @@ class Parameter:
 
     def bind(self, data, grad):
         """Use these two arrays from now on, without a copy. A frozen parameter takes no gradient."""
-        self._data, self._grad = data, self._grad if self.frozen else grad
+        self._data = data
+        if not self.frozen:
+            self._grad = grad
 
     @property
     def data(self) -> np.ndarray:

@@ -25,7 +25,7 @@ from ..layers import (
 from ..models import Bert, TransformerXL
 from ..models.bert import MaskedTokenHead
 from ..models.decoder_only import DecoderOnly
-from ..support.checks import check_at_least
+from ..support.checks import check_all_at_least
 from .floor import recording
 
 
@@ -62,8 +62,7 @@ def parts(model, length, batch=1):
     Raises TypeError for a model with other layers than those of GPT, Llama, BERT, T5, the Transformer and
     Transformer-XL, whose memory is empty here.
     """
-    check_at_least("length", length, 1)
-    check_at_least("batch", batch, 1)
+    check_all_at_least(1, length=length, batch=batch)
     names = (EMBEDDINGS, PROJECTIONS, SCORES, FEED_FORWARD, NORMS, OUTPUT)
     found = {name: Part(name, quadratic=name == SCORES) for name in names}
     counted, T = set(), batch * length

@@ -65,48 +65,27 @@ def _bias_of(name):
     return f"{module}.{matrix.replace('w', 'b')}"
 
 
-class EncoderDecoder(nn.Module):
-    """nn.Transformer between positional encodings and output. Padding is always masked, as in ours."""
+class EncoderDecoder(torch_train.Translator):
+    """The translator of the script, of any sizes: nn.Transformer between positional encodings and output."""
 
     def __init__(self, config, copy):
-        super().__init__()
-        c = self.config = config
-        self.src = nn.Embedding(c.src_vocab_size, c.d_model)
-        self.tgt = self.src if c.tie_embeddings else nn.Embedding(c.tgt_vocab_size, c.d_model)
-        self.stacks = nn.Transformer(
-            c.d_model, c.num_heads, c.num_encoder_layers, c.num_decoder_layers, c.d_ff, dropout=0.0,
-            activation=c.activation, layer_norm_eps=c.layer_norm_eps, batch_first=True,
-        )  # fmt: skip
-        self.stacks.encoder.norm = self.stacks.decoder.norm = None  # post-norm has none after a stack
+        c = config
+        sizes = c.d_model, c.num_heads, c.num_encoder_layers, c.d_ff
+        super().__init__(c.src_vocab_size, c.tgt_vocab_size, *sizes, dropout=0.0, longest=c.max_len)
+        stacks = self.transformer
+        stacks.encoder.norm = stacks.decoder.norm = None  # post-norm has none after a stack
         self.output = nn.Linear(c.d_model, c.tgt_vocab_size, bias=not c.tie_embeddings)
-        self.register_buffer("positions", torch.from_numpy(sinusoidal_encoding(c.max_len, c.d_model)))
-        copy.table(self.src, "src_input.embedding")
+        copy.table(self.source, "src_input.embedding")
         if c.tie_embeddings:
-            self.output.weight = self.tgt.weight
+            self.target = self.source
+            self.output.weight = self.target.weight
         else:
-            copy.table(self.tgt, "tgt_input.embedding")
+            copy.table(self.target, "tgt_input.embedding")
             copy.linear(self.output, "output.w")
-        for i, layer in enumerate(self.stacks.encoder.layers):
+        for i, layer in enumerate(stacks.encoder.layers):
             copy.layer(layer, f"encoder.{i}", self_attn="attention")
-        for i, layer in enumerate(self.stacks.decoder.layers):
+        for i, layer in enumerate(stacks.decoder.layers):
             copy.layer(layer, f"decoder.{i}", self_attn="self_attention", multihead_attn="cross_attention")
-
-    def forward(self, src, tgt_in):
-        """src (B, S), tgt_in (B, T)  ->  logits (B, T, V)"""
-        T, pad_id = tgt_in.shape[1], self.config.pad_id
-        src_padding = src == pad_id
-        out = self.stacks(
-            self._enter(self.src, src),
-            self._enter(self.tgt, tgt_in),
-            tgt_mask=torch.ones(T, T, dtype=torch.bool).triu(1),
-            src_key_padding_mask=src_padding,
-            tgt_key_padding_mask=tgt_in == pad_id,
-            memory_key_padding_mask=src_padding,
-        )
-        return self.output(out)
-
-    def _enter(self, embedding, ids):
-        return embedding(ids) * self.config.d_model**0.5 + self.positions[: ids.shape[1]]
 
 
 class GPT(torch_train.GPT):

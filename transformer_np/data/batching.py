@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import MOST, as_ids, check_at_least
+from ..support.checks import MOST, as_ids, check_all_at_least, check_at_least
 from .tokenizers import BOS, EOS, PAD
 
 
@@ -43,8 +43,7 @@ def shift_right(ids, bos_id=BOS, eos_id=EOS):
     At every position the decoder sees the correct beginning, not its own predictions, and predicts the next token. So
     one pass trains all positions at once, and the causal mask hides from each the token it should predict.
     """
-    check_at_least("bos_id", bos_id, 0)
-    check_at_least("eos_id", eos_id, 0)
+    check_all_at_least(0, bos_id=bos_id, eos_id=eos_id)
     return [bos_id, *ids], [*ids, eos_id]
 
 
@@ -114,8 +113,7 @@ class Seq2SeqBatches:
 
     def __init__(self, pairs, batch_size, seed=0, pad_id=PAD, bos_id=BOS, eos_id=EOS):
         check_at_least("batch_size", batch_size, 1)
-        for name, value in (("seed", seed), ("bos_id", bos_id), ("eos_id", eos_id)):
-            check_at_least(name, value, 0)
+        check_all_at_least(0, seed=seed, bos_id=bos_id, eos_id=eos_id)
         check_at_least("pad_id", pad_id, -MOST)
         if not len(pairs):
             raise ValueError("there are no pairs to make batches of")

@@ -48,7 +48,7 @@ class BPETokenizer(Tokenizer):
             self._bytes.append(self._bytes[left] + self._bytes[right])
         self._merged = {tuple(pair): FIRST_MERGE + i for i, pair in enumerate(self.merges)}
         self._known = {}  # piece -> its ids
-        self.vocabulary = [
+        self.vocabulary = [  # as printable text: bytes that are not a whole character appear as "\\xe2"
             *SPECIAL_TOKENS,
             *(token.decode("utf-8", "backslashreplace") for token in self._bytes[FIRST_BYTE:]),
         ]
@@ -97,18 +97,9 @@ class BPETokenizer(Tokenizer):
         bytes, but a model may generate them."""
         return b"".join(self._bytes[i] for i in map(self._checked, ids)).decode("utf-8", "replace")
 
-    def token(self, i):
-        """The token of an id as printable text: bytes that are not a whole character appear as "\\xe2"."""
-        return self.vocabulary[self._checked(i)]
-
     def pieces(self, text):
         """One string for each id of `encode`: the tokens."""
         return [self.token(i) for i in self.encode(text)]
-
-    def _checked(self, i):
-        if not 0 <= i < len(self):
-            raise ValueError(f"an id must lie in 0 … {len(self) - 1}, got {i}")
-        return i
 
     def unknown(self, text):
         """The pieces of a text that are not in the vocabulary: always none, as bytes can spell every text."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import as_ids, as_text_ids, check_at_least, check_number
+from ..support.checks import as_ids, as_text_ids, check_all_at_least, check_at_least, check_number
 from .tokenizers import UNK
 
 
@@ -38,8 +38,7 @@ class SkipGrams:
     """
 
     def __init__(self, ids, vocab_size, window=5, negatives=5, batch_size=1000, subsample=1e-3, seed=0):
-        for name, value in (("window", window), ("negatives", negatives), ("batch_size", batch_size)):
-            check_at_least(name, value, 1)
+        check_all_at_least(1, window=window, negatives=negatives, batch_size=batch_size)
         check_at_least("vocab_size", vocab_size, 1)
         check_at_least("seed", seed, 0)
         check_number("subsample", subsample, "[0, ∞)")

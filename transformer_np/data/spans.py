@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from ..support.checks import as_ids, as_rng, as_text_ids, check_at_least, check_number
+from ..support.checks import as_ids, as_rng, as_text_ids, check_all_at_least, check_at_least, check_number
 from .batching import Seq2SeqBatch, pad_batch, shift_right
 from .tokenizers import EOS, PAD, UNK
 
@@ -166,8 +166,7 @@ class SpanBatches:
     def __init__(self, ids, sentinels, block_size, batch_size, seed=0, bos_id=PAD, eos_id=EOS):
         check_at_least("block_size", block_size, 2)
         check_at_least("batch_size", batch_size, 1)
-        for name, value in (("seed", seed), ("bos_id", bos_id), ("eos_id", eos_id)):
-            check_at_least(name, value, 0)
+        check_all_at_least(0, seed=seed, bos_id=bos_id, eos_id=eos_id)
         self.ids = as_text_ids(ids).astype(np.int64, copy=False)
         if len(self.ids) < block_size:
             raise ValueError(

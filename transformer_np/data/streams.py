@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..support.checks import as_text_ids, check_at_least
+from ..support.checks import as_text_ids, check_all_at_least, check_at_least
 from .lazy import Lazy
 
 
@@ -38,8 +38,7 @@ class TextStreams:
     """
 
     def __init__(self, ids, segment_len, batch_size):
-        check_at_least("segment_len", segment_len, 1)
-        check_at_least("batch_size", batch_size, 1)
+        check_all_at_least(1, segment_len=segment_len, batch_size=batch_size)
         ids = as_text_ids(ids)
         length = (len(ids) - 1) // batch_size
         if length < segment_len:

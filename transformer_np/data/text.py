@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..support.checks import as_text_ids, check_at_least, check_number
+from ..support.checks import as_text_ids, check_all_at_least, check_at_least, check_number
 from . import large
 from .files import read_utf8
 from .lazy import Lazy
@@ -142,6 +142,5 @@ def validation_batches(ids, block_size, batch_size):
 
 
 def _checked(ids, block_size, batch_size):
-    check_at_least("block_size", block_size, 1)
-    check_at_least("batch_size", batch_size, 1)
+    check_all_at_least(1, block_size=block_size, batch_size=batch_size)
     return as_text_ids(ids)

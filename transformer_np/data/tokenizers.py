@@ -103,9 +103,12 @@ class Tokenizer:
 
     def token(self, i):
         """The token of an id; ValueError if there is none."""
+        return self.vocabulary[self._checked(i)]
+
+    def _checked(self, i):
         if not 0 <= i < len(self):
             raise ValueError(f"an id must lie in 0 … {len(self) - 1}, got {i}")
-        return self.vocabulary[i]
+        return i
 
     def unknown(self, text):
         """The pieces of a text that are not in the vocabulary: as typed, each once, in order."""

@@ -60,7 +60,8 @@ class Grading:
             self.people = people(folder, roster, assignment)
         self.attempts = [(person, attempt) for person in self.people for attempt in person.attempts]
         self.reports.mkdir(parents=True, exist_ok=True)
-        self.given, self.seed = seed is not None, np.random.SeedSequence().entropy % 2**32 if seed is None else seed
+        self.given = seed is not None
+        self.seed = seed if self.given else np.random.SeedSequence().entropy % 2**32
         self._stop, self._judges = threading.Event(), queue.SimpleQueue()
         self.reused, self.layers = 0, None
 

@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_rng, check_at_least, check_flag, check_heads
+from ..support.checks import as_rng, check_all_at_least, check_at_least, check_flag, check_heads
 from ..support.shapes import shapes
 from .initial import glorot_uniform
 from .places import Weights
@@ -29,8 +29,7 @@ class MultiHeadAttention(Module):
     taps = ("x", "memory", "q", "k", "v", "concat")
 
     def __init__(self, d_model, num_heads, bias=True, rng=None, dtype: DTypeLike = np.float32, d_head=None):
-        check_at_least("d_model", d_model, 1)
-        check_at_least("num_heads", num_heads, 1)
+        check_all_at_least(1, d_model=d_model, num_heads=num_heads)
         check_flag("bias", bias)
         if d_head is None:
             check_heads(num_heads, d_model)

@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least, check_flag
+from ..support.checks import check_all_at_least, check_flag
 from .initial import glorot_uniform
 
 
@@ -15,10 +15,7 @@ class CausalConv1d(Module):
     """
 
     def __init__(self, d_in, d_out, kernel_size, dilation=1, bias=True, rng=None, dtype: DTypeLike = np.float32):
-        check_at_least("d_in", d_in, 1)
-        check_at_least("d_out", d_out, 1)
-        check_at_least("kernel_size", kernel_size, 1)
-        check_at_least("dilation", dilation, 1)
+        check_all_at_least(1, d_in=d_in, d_out=d_out, kernel_size=kernel_size, dilation=dilation)
         check_flag("bias", bias)
         self.dilation = dilation
         w = glorot_uniform(rng, kernel_size * d_in, d_out, dtype)  # y sums over kernel_size · d_in

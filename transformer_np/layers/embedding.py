@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_dout, as_float_array, check_at_least, check_flag, check_kind, check_number
+from ..support.checks import as_dout, as_float_array, check_all_at_least, check_flag, check_kind, check_number
 from .initial import blank, normal
 
 
@@ -18,8 +18,7 @@ class Embedding(Module):
     frozen = False
 
     def __init__(self, num_embeddings, d_model, rng=None, dtype: DTypeLike = np.float32, init_std=None):
-        check_at_least("num_embeddings", num_embeddings, 1)
-        check_at_least("d_model", d_model, 1)
+        check_all_at_least(1, num_embeddings=num_embeddings, d_model=d_model)
         std = d_model**-0.5 if init_std is None else init_std
         self.table = Parameter(normal(rng, (num_embeddings, d_model), std, dtype))
 

@@ -5,7 +5,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_rng, check_at_least, check_choice, check_flag
+from ..support.checks import as_rng, check_all_at_least, check_choice, check_flag
 from .initial import glorot_uniform
 from .places import Hidden
 
@@ -41,8 +41,7 @@ class FeedForward(Module):
         FeedForward.variants.update(dict.fromkeys(activations, cls))
 
     def __init__(self, d_model, d_ff, activation="relu", bias=True, rng=None, dtype: DTypeLike = np.float32):
-        check_at_least("d_model", d_model, 1)
-        check_at_least("d_ff", d_ff, 1)
+        check_all_at_least(1, d_model=d_model, d_ff=d_ff)
         check_flag("bias", bias)
         check_choice("activation", activation, ("relu", *(name for name in self.variants if " " not in name)))
         self.activation, rng = activation, as_rng(rng)

@@ -5,7 +5,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Parameter
-from ..support.checks import as_rng, check_at_least
+from ..support.checks import as_rng, check_all_at_least
 from .feed_forward import FeedForward
 from .initial import glorot_uniform
 
@@ -19,8 +19,7 @@ class GatedFeedForward(FeedForward, activations=GATED):
     may_have_bias = False
 
     def __init__(self, d_model, d_ff, activation="gated_gelu", bias=False, rng=None, dtype: DTypeLike = np.float32):
-        check_at_least("d_model", d_model, 1)
-        check_at_least("d_ff", d_ff, 1)
+        check_all_at_least(1, d_model=d_model, d_ff=d_ff)
         rng = as_rng(rng)
         self.w_gate = Parameter(glorot_uniform(rng, d_model, d_ff, dtype))
         super().__init__(d_model, d_ff, activation, bias, rng, dtype)

@@ -22,7 +22,8 @@ class GroupedQueryAttention(MultiHeadAttention):
         self, d_model, num_heads, bias=True, rng=None, dtype: DTypeLike = np.float32, d_head=None,
         num_kv_heads=None, rotary=None, output_bias=True, norm_eps=None,
     ):  # fmt: skip
-        self.num_kv_heads, self.rotary = num_heads if num_kv_heads is None else num_kv_heads, rotary
+        self.num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        self.rotary = rotary
         check_at_least("num_heads", num_heads, 1)
         check_kv_heads(self.num_kv_heads, num_heads)
         check_flag("output_bias", output_bias)

@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import check_at_least, check_flag
+from ..support.checks import check_all_at_least, check_flag
 from .initial import glorot_uniform, normal
 
 
@@ -14,8 +14,7 @@ class Linear(Module):
     """
 
     def __init__(self, d_in, d_out, bias=True, rng=None, dtype: DTypeLike = np.float32, init_std=None):
-        check_at_least("d_in", d_in, 1)
-        check_at_least("d_out", d_out, 1)
+        check_all_at_least(1, d_in=d_in, d_out=d_out)
         check_flag("bias", bias)
         if init_std is None:
             self.w = Parameter(glorot_uniform(rng, d_in, d_out, dtype))

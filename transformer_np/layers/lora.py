@@ -5,7 +5,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_rng, check_at_least, check_kind, check_number
+from ..support.checks import as_rng, check_all_at_least, check_at_least, check_kind, check_number
 from .activated import ActivatedFeedForward
 from .activations import ACTIVATIONS, activate_backward
 from .attention import MultiHeadAttention
@@ -28,9 +28,7 @@ class LoRA(Module):
     taps = ("x",)
 
     def __init__(self, d_in, d_out, rank=8, alpha=ALPHA, rng=None, dtype: DTypeLike = np.float32):
-        check_at_least("d_in", d_in, 1)
-        check_at_least("d_out", d_out, 1)
-        check_at_least("rank", rank, 1)
+        check_all_at_least(1, d_in=d_in, d_out=d_out, rank=rank)
         check_number("alpha", alpha, "(0, ∞)")
         if rank > min(d_in, d_out):
             raise ValueError(f"rank is {rank}, more than a matrix of shape ({d_in}, {d_out}) has")

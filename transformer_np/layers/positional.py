@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_dout, check_at_least
+from ..support.checks import as_dout, check_all_at_least, check_at_least
 from ..support.shapes import shapes
 from .initial import normal
 
@@ -34,8 +34,7 @@ class LearnedPositionalEmbedding(Module):
     """
 
     def __init__(self, max_len, d_model, rng=None, dtype: DTypeLike = np.float32, init_std=0.02):
-        check_at_least("max_len", max_len, 1)
-        check_at_least("d_model", d_model, 1)
+        check_all_at_least(1, max_len=max_len, d_model=d_model)
         self.table = Parameter(normal(rng, (max_len, d_model), init_std, dtype))
 
     def forward(self, x, start=0):

@@ -3,7 +3,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_rng, check_at_least, check_flag
+from ..support.checks import as_rng, check_all_at_least, check_flag
 from .initial import glorot_uniform
 
 
@@ -14,8 +14,7 @@ class RNN(Module):
     """
 
     def __init__(self, d_in, d_out, bias=True, rng=None, dtype: DTypeLike = np.float32):
-        check_at_least("d_in", d_in, 1)
-        check_at_least("d_out", d_out, 1)
+        check_all_at_least(1, d_in=d_in, d_out=d_out)
         check_flag("bias", bias)
         rng = as_rng(rng)
         self.w_x = Parameter(glorot_uniform(rng, d_in, d_out, dtype))

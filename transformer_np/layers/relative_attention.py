@@ -5,7 +5,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_rng, check_at_least, check_heads
+from ..support.checks import as_rng, check_all_at_least, check_heads
 from ..support.shapes import shapes
 from .initial import glorot_uniform
 from .places import Weights
@@ -26,8 +26,7 @@ class RelativeMultiHeadAttention(Module):
     always_kept = ("weights",)
 
     def __init__(self, d_model, num_heads, rng=None, dtype: DTypeLike = np.float32):
-        check_at_least("d_model", d_model, 1)
-        check_at_least("num_heads", num_heads, 1)
+        check_all_at_least(1, d_model=d_model, num_heads=num_heads)
         check_heads(num_heads, d_model)
         rng = as_rng(rng)
         self.num_heads = num_heads

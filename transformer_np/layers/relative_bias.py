@@ -5,7 +5,7 @@ from numpy.typing import DTypeLike
 
 from .. import functional as F
 from ..module import Module, Parameter
-from ..support.checks import as_dout, check_at_least, check_flag, check_kind
+from ..support.checks import as_dout, check_all_at_least, check_flag, check_kind
 from .attention import MultiHeadAttention
 from .initial import normal
 
@@ -26,9 +26,7 @@ class RelativePositionBias(Module):
         dtype: DTypeLike = np.float32,
         init_std=0.1,
     ):
-        check_at_least("num_heads", num_heads, 1)
-        check_at_least("num_buckets", num_buckets, 1)  # before it becomes part of a cache key
-        check_at_least("max_distance", max_distance, 1)
+        check_all_at_least(1, num_heads=num_heads, num_buckets=num_buckets, max_distance=max_distance)
         check_flag("bidirectional", bidirectional)
         self.num_buckets, self.max_distance, self.bidirectional = num_buckets, max_distance, bidirectional
         self.buckets(1, 1)  # raises here for wrong sizes

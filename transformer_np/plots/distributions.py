@@ -179,7 +179,8 @@ def _in_rows(title, count, left, column, height, above, gap):
     down = math.ceil(count / across)
     across = math.ceil(count / down)
     tall = 2 * EDGE + down * (height + above + gap) - gap
-    figure, panels = Picture.titled(title, left + across * (column + gap) - gap + EDGE, tall), []
+    figure = Picture.titled(title, left + across * (column + gap) - gap + EDGE, tall)
+    panels = []
     for i in range(count):
         row, place = divmod(i, across)
         y = tall - EDGE - row * (height + above + gap) - above - height

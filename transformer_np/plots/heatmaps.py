@@ -95,8 +95,8 @@ def model_view(weights, title=None):
     """
     weights = as_weights(weights, "(L, H, T, S)")
     L, H = weights.shape[:2]
-    width, left = max(THUMBNAIL, min(0.9, (LARGEST_PAGE[0] - 1) / H - PAD)), EDGE + LABEL + PAD
-    pitch = width + PAD
+    width = max(THUMBNAIL, min(0.9, (LARGEST_PAGE[0] - 1) / H - PAD))
+    left, pitch = EDGE + LABEL + PAD, width + PAD
     figure = Picture.titled(title, left + H * pitch + EDGE, EDGE + LABEL + PAD + L * pitch + EDGE)
     for layer, heads in enumerate(weights):
         for head, panel in enumerate(heads):

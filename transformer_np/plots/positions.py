@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import functional as F
 from ..models import T5
-from ..support.checks import check_at_least, check_kind
+from ..support.checks import check_all_at_least, check_at_least, check_kind
 from .style import (
     HATCH,
     HEAD_COLOURS,
@@ -65,8 +65,7 @@ def wavelengths(length=50, d_model=64):
 
     Raises ValueError for a length below 2 or a d_model below 2.
     """
-    check_at_least("length", length, 2)
-    check_at_least("d_model", d_model, 2)
+    check_all_at_least(2, length=length, d_model=d_model)
     even = np.arange(0, d_model, 2)  # 2i
     waves = 2 * np.pi * 10000.0 ** (even / d_model)  # positions
     bending = np.flatnonzero(waves <= 4 * length)  # longer waves look straight here, so one is enough

@@ -101,6 +101,12 @@ def check_at_least(name, value, least):
         raise ValueError(f"{name} must be at most {MOST}, got {short(value)}")
 
 
+def check_all_at_least(least, **values):
+    """`check_at_least` for several values, by name."""
+    for name, value in values.items():
+        check_at_least(name, value, least)
+
+
 INTERVALS = {  # in the notation of mathematics; a number that is not finite lies in none of them
     "(−∞, ∞)": lambda x: True, "[0, ∞)": lambda x: x >= 0, "(0, ∞)": lambda x: x > 0, "[1, ∞)": lambda x: x >= 1,
     "[0, 1)": lambda x: 0 <= x < 1, "(0, 1)": lambda x: 0 < x < 1, "[0, 1]": lambda x: 0 <= x <= 1,

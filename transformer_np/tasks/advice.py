@@ -210,6 +210,7 @@ def _longer_sources(run):
     if longest is None or not sources or not _ours(run):
         return 0, 0
     lengths = [length for source in sources for length in np.count_nonzero(source, axis=1)]
-    tokenizer, ends = next(iter(run.tokenizers.values())), 2 * hasattr(run.setup.validation[0], "labels")
+    tokenizer = next(iter(run.tokenizers.values()))
+    ends = 2 if hasattr(run.setup.validation[0], "labels") else 0
     lengths += [len(tokenizer.encode(text)) + ends for text, _ in run.data.test]  # [CLS] and [SEP] of a labelled text
     return sum(length > longest for length in lengths), longest

@@ -38,7 +38,7 @@ def _defaults(name):
 class ClassifyOptions(TaskOptions):
     """All options of a training run. The defaults learn the built-in sentiment set.
 
-    The metadata of an option has the help text of its flag. Options in mlm.SIZES that are None take the defaults there,
+    Options in mlm.SIZES that are None take the defaults there,
     or the values of the run to fine-tune; those in OWN_DATA and BUILT_IN take the defaults there.
     """
 

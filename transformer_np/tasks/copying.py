@@ -6,7 +6,7 @@ import numpy as np
 
 from ..data.streams import Segment
 from ..models import GPT, GPTConfig, TransformerXL, TransformerXLConfig
-from ..support.checks import check_at_least
+from ..support.checks import check_all_at_least, check_at_least
 from ..training import Adam, NextToken, SegmentRecurrence
 
 IGNORED = -1  # the target at positions that are not predicted
@@ -75,8 +75,7 @@ def copy_experiment(
 
     ->  CopyCurves;  transformer_np.plots.copy_curves draws them
     """
-    check_at_least("steps", steps, 1)
-    check_at_least("every", every, 1)
+    check_all_at_least(1, steps=steps, every=every)
     streams = CopyStreams(symbols, lag, segment_len, segments=4 * lag + 2, seed=seed)
     unseen = CopyStreams(symbols, lag, segment_len, batch_size=64, segments=2 * lag + 2, seed=seed + 1)
     sizes = {"d_model": d_model, "num_heads": num_heads, "num_layers": num_layers, "d_ff": 2 * d_model, "seed": seed}

@@ -18,8 +18,6 @@ SIZES = {"tokens": "word", "layers": 2, "heads": 4, "d_model": 64, "d_ff": 128, 
 class MLMOptions(TaskOptions):
     """All options of a training run. The defaults learn the sentences of the built-in sentiment set without labels,
     except those that `train classify` with the same seed tests on.
-
-    The metadata of an option has the help text of its flag.
     """
 
     text: str | None = option(None, "UTF-8 training texts, one per line (default: built-in sentences)", "FILE")

@@ -31,10 +31,7 @@ LONGEST = 4096  # tokens of an input text, for which the scores of one head take
 
 @dataclass(frozen=True)
 class T5Options(TaskOptions):
-    """All options of a training run. The defaults learn the three built-in tasks with a prefix.
-
-    The metadata of an option has the help text of its flag.
-    """
+    """All options of a training run. The defaults learn the three built-in tasks with a prefix."""
 
     tasks: str = option(",".join(PREFIXES), f"the tasks to learn, separated by commas: {', '.join(TASKS)}", "NAMES")
     text: str | None = option(
@@ -161,7 +158,8 @@ class TextToText(Trained):
 
         max_len: the most tokens of the answer (default: the model's)
         """
-        src, max_len = self.encode(text), self.model.config.max_len if max_len is None else max_len
+        src = self.encode(text)
+        max_len = self.model.config.max_len if max_len is None else max_len
         if beam_size == 1:
             return self.tokenizer.decode(greedy_decode(self._writer, src, max_len)[0])
         return self.tokenizer.decode(beam_search(self._writer, src, beam_size, max_len, length_penalty)[0])

@@ -37,10 +37,7 @@ LR = 2e-3  # the best rate at the default width; GPT-2's and nanoGPT's rates fal
 
 @dataclass(frozen=True)
 class GPTOptions(TaskOptions):
-    """All options of a training run. The defaults are nanoGPT's for a CPU and learn the built-in text.
-
-    The metadata of an option has the help text of its flag.
-    """
+    """All options of a training run. The defaults are nanoGPT's for a CPU and learn the built-in text."""
 
     text: str | None = option(None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE")
     pretrained: str | None = fine_tuning.pretrained("GPT-2, Llama, Mistral or Qwen2")

@@ -24,10 +24,7 @@ UNITS = {"word": "words", "char": "chars", "bpe": "byte pairs"}
 
 @dataclass(frozen=True)
 class TranslationOptions(TaskOptions):
-    """All options of a training run. The defaults learn the built-in English→Portuguese corpus.
-
-    The metadata of an option has the help text of its flag.
-    """
+    """All options of a training run. The defaults learn the built-in English→Portuguese corpus."""
 
     pairs: str | None = option(None, "tab-separated sentence pairs (default: built-in, English-Portuguese)", "FILE")
     tokens: str = option("word", "the unit of text", choices=("word", "char", "bpe"))

@@ -21,8 +21,6 @@ KIND = "word2vec"
 class Word2VecOptions(TaskOptions):
     """All options of a training run. The defaults learn the built-in text, which is small. A larger text needs more
     steps and larger batches, because each step also updates all rows of both tables.
-
-    The metadata of an option has the help text of its flag.
     """
 
     text: str | None = option(None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE")

@@ -16,10 +16,7 @@ KIND = "xl"
 
 @dataclass(frozen=True)
 class XLOptions(TaskOptions):
-    """All options of a training run. The defaults learn the built-in text.
-
-    The metadata of an option has the help text of its flag.
-    """
+    """All options of a training run. The defaults learn the built-in text."""
 
     text: str | None = option(None, "UTF-8 training text (default: Python's built-in help on the language)", "FILE")
     tokens: str = option("char", "the unit of text", choices=CHAR_OR_BPE)

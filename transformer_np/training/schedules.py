@@ -2,7 +2,7 @@
 
 from math import cos, pi
 
-from ..support.checks import check_at_least, check_number
+from ..support.checks import check_all_at_least, check_at_least, check_number
 
 
 def noam_schedule(step, d_model, warmup):
@@ -10,8 +10,7 @@ def noam_schedule(step, d_model, warmup):
 
     lr = d_model^(−1/2) · min(step^(−1/2), step · warmup^(−3/2)),  at most 1/√(d_model · warmup)
     """
-    for name, value in (("step", step), ("d_model", d_model), ("warmup", warmup)):
-        check_at_least(name, value, 1)
+    check_all_at_least(1, step=step, d_model=d_model, warmup=warmup)
     return d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
 
 

@@ -59,10 +59,8 @@ def attention_weights(args):
     from ...tasks import classify, text, translation
 
     if args.pretrained is None:
-        folder, sentence = (
-            args.model or runs.newest_run(translation.KIND),
-            LECTURE_SENTENCE if args.text is None else args.text,
-        )
+        folder = args.model or runs.newest_run(translation.KIND)
+        sentence = LECTURE_SENTENCE if args.text is None else args.text
         of_kind = {translation.KIND: None, text.KIND: text.TextGenerator, classify.KIND: classify.Classifier}
         trained = of_kind[runs.read_run(folder, *of_kind)["kind"]]
         if trained is None:

@@ -80,7 +80,8 @@ def explore_live(model, tokenizers, text, examples=(), formats=None, labels=None
         raise ValueError("the text is empty: the page must begin with one")
     if kind is Transformer and len(ids) > model.config.max_len:
         raise ValueError(f"the text has {len(ids)} tokens, more than max_len = {model.config.max_len}")
-    count, most = len(ids) + 2 * (not isinstance(pair[0], PretrainedTokenizer)), min(model.config.max_len, MOST_TOKENS)
+    count = len(ids) if isinstance(pair[0], PretrainedTokenizer) else len(ids) + 2  # with [CLS] and [SEP]
+    most = min(model.config.max_len, MOST_TOKENS)
     if kind is Bert and count > most:
         raise ValueError(f"the text has {count} tokens, and the page shows {most}")
     if kind is not Transformer and target is not None:

@@ -8,12 +8,14 @@ PREFIX: in a file of a model with a head, the prefix of all tensor names except 
 BUFFERS: a pattern for the standard names of tensors that are not learned; they are ignored
 HEADS: {prefix of the names of a head that the model lacks: its task}; they are ignored with a warning
 
-standard_name(name): a tensor's name without the prefix, in the spelling that the functions below use
 read_config(settings, weights): from config.json, a dict, and the open file to the keyword arguments of the model's
     configuration, all but `dtype`; ValueError for a setting that the model does not support
 write_config(config): from the configuration to config.json
 duplicates(config): names of tensors in the file that repeat another tensor
-prefix(config): the prefix to write, "" or PREFIX
 body(config), heads(config): {standard name: layout.Stored}, inside and outside the prefix
+
+Some layouts also have
+standard_name(name): of a tensor, without the prefix: the spelling that the functions above use
+prefix(config): the prefix to write, "" or PREFIX (otherwise PREFIX)
 writable(model): the model, or an equal one that the layout can represent; ValueError if there is none
 """

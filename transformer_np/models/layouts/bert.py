@@ -34,8 +34,7 @@ POOLER = {
 
 
 def standard_name(name):
-    """The name without the prefix, in its standard spelling."""
-    name = name.removeprefix(PREFIX)
+    """The name of the LayerNorms' tensors in later files."""
     return name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
 
 

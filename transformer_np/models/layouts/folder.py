@@ -99,7 +99,7 @@ def save_pretrained(model, folder, tokenizer=None):
         raise TypeError(f"model must be one of {kinds}, got {type(model).__name__}")
     layout = layouts[0]
     origin = getattr(model, "pretrained_folder", None)
-    model = layout.writable(model)
+    model = layout.writable(model) if hasattr(layout, "writable") else model
     config = replace(model.config, dtype=str(model.parameters()[0].dtype))  # astype may have changed it
     settings = {"model_type": layout.MODEL_TYPES[0], "dtype": config.dtype, **layout.write_config(config)}
     if origin is not None and (origin / CONFIG).is_file():
@@ -107,7 +107,8 @@ def save_pretrained(model, folder, tokenizer=None):
         settings |= {key: before[key] for key in KEPT_SETTINGS if key in before}
 
     parameters = dict(model.named_parameters())
-    names = {layout.prefix(config) + name: stored for name, stored in layout.body(config).items()}
+    prefix = layout.prefix(config) if hasattr(layout, "prefix") else layout.PREFIX
+    names = {prefix + name: stored for name, stored in layout.body(config).items()}
     names |= layout.heads(config)
     tensors = {name: _joined(parameters, stored) for name, stored in names.items()}
 
@@ -191,7 +192,8 @@ class _Weights:
         self.path, tensors = find_tensors(folder)
         self.in_file, self.tensors = {}, {}
         for name, tensor in tensors.items():
-            standard = layout.standard_name(name)
+            standard = name.removeprefix(layout.PREFIX)
+            standard = layout.standard_name(standard) if hasattr(layout, "standard_name") else standard
             if layout.BUFFERS.fullmatch(standard):
                 continue
             if standard in self.in_file:

@@ -14,11 +14,6 @@ BUFFERS = re.compile(r"h\.\d+\.attn\.(bias|masked_bias)")  # the causal mask
 HEADS = {"score.": "classes of texts", "classifier.": "classes of tokens", "multiple_choice_head.": "multiple choice"}
 
 
-def standard_name(name):
-    """The name without the prefix, in its standard spelling."""
-    return name.removeprefix(PREFIX)
-
-
 def read_config(settings, weights):
     """config.json and the tensors of the file  ->  the arguments of GPTConfig
 
@@ -53,11 +48,6 @@ def write_config(config):
         "resid_pdrop": c.dropout, "embd_pdrop": c.dropout, "attn_pdrop": 0.0, "tie_word_embeddings": c.tie_embeddings,
         "bos_token_id": None, "eos_token_id": None,
     }  # fmt: skip
-
-
-def prefix(config):
-    """The prefix of the body's names in a written file."""
-    return PREFIX
 
 
 def body(config):

@@ -22,6 +22,11 @@ class Stored:
     transposed: bool = False
 
 
+def matrix(theirs, ours):
+    """{name in the file: the matrix that it stores, as torch.nn.Linear does}"""
+    return {f"{theirs}.weight": Stored((ours,), transposed=True)}
+
+
 def activation(settings, key, default):
     """Our name of the activation in the setting `key`."""
     name = settings.get(key, default)

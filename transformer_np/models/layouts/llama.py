@@ -8,16 +8,11 @@ rope_parameters; older files have rope_theta and rope_scaling.
 
 import re
 
-from .layout import Stored, is_tied, refuse, required
+from .layout import Stored, is_tied, matrix, refuse, required
 
 MODEL_TYPES, PREFIX = ("llama", "mistral", "qwen2", "qwen3"), "model."
 BUFFERS = re.compile(r"layers\.\d+\.self_attn\.rotary_emb\.inv_freq")  # the frequencies, which follow from the settings
 HEADS = {"score.": "classes of texts", "classifier.": "classes of tokens", "qa_outputs.": "answers"}
-
-
-def standard_name(name):
-    """The name without the prefix, in its standard spelling."""
-    return name.removeprefix(PREFIX)
 
 
 def read_config(settings, weights):
@@ -106,24 +101,19 @@ def write_config(config):
     return settings
 
 
-def prefix(config):
-    """The prefix of the tensors in a file that we write."""
-    return PREFIX
-
-
 def body(config):
     """{name without prefix: Stored} for the tensors inside the prefix"""
     tensors = {"embed_tokens.weight": Stored(("embedding.table",))}
     for i in range(config.num_layers):
         theirs, ours = f"layers.{i}", f"blocks.{i}"
         for x in "qkvo":
-            tensors |= _matrix(f"{theirs}.self_attn.{x}_proj", f"{ours}.attention.w_{x}")
+            tensors |= matrix(f"{theirs}.self_attn.{x}_proj", f"{ours}.attention.w_{x}")
         for x in "qk" if config.norm_heads else "":
             tensors[f"{theirs}.self_attn.{x}_norm.weight"] = Stored((f"{ours}.attention.norm_{x}.gamma",))
         for x in "qkv" * config.qkv_bias + "o" * config.output_bias:
             tensors[f"{theirs}.self_attn.{x}_proj.bias"] = Stored((f"{ours}.attention.b_{x}",))
         for name, w in (("gate", "w_gate"), ("up", "w1"), ("down", "w2")):
-            tensors |= _matrix(f"{theirs}.mlp.{name}_proj", f"{ours}.feed_forward.{w}")
+            tensors |= matrix(f"{theirs}.mlp.{name}_proj", f"{ours}.feed_forward.{w}")
         tensors[f"{theirs}.input_layernorm.weight"] = Stored((f"{ours}.add_norm1.norm.gamma",))
         tensors[f"{theirs}.post_attention_layernorm.weight"] = Stored((f"{ours}.add_norm2.norm.gamma",))
     return {**tensors, "norm.weight": Stored(("norm.gamma",))}
@@ -131,7 +121,7 @@ def body(config):
 
 def heads(config):
     """{name: Stored} for the tensors outside the prefix"""
-    return {} if config.tie_embeddings else _matrix("lm_head", "output.w")
+    return {} if config.tie_embeddings else matrix("lm_head", "output.w")
 
 
 def writable(model):
@@ -146,7 +136,3 @@ def writable(model):
             f"num_heads must divide d_model in Hugging Face's layout, got {c.num_heads} heads for d_model = {c.d_model}"
         )
     return model
-
-
-def _matrix(theirs, ours):
-    return {f"{theirs}.weight": Stored((ours,), transposed=True)}

@@ -6,7 +6,7 @@ separate output projection and does not scale.
 
 import re
 
-from .layout import Stored, given, refuse, required
+from .layout import Stored, given, matrix, refuse, required
 
 MODEL_TYPES, PREFIX = ("t5",), ""
 # unused: old files have this bias, but no version of the model adds it to anything
@@ -16,11 +16,6 @@ HEADS = {"classification_head.": "classes of texts", "classifier.": "classes of 
 ACTIVATIONS = {"relu": "relu", "gated-gelu": "gated_gelu"}
 EMBEDDING, OUTPUT = "shared.weight", "lm_head.weight"
 COPIES = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}
-
-
-def standard_name(name):
-    """The name in its standard spelling."""
-    return name
 
 
 def read_config(settings, weights):
@@ -77,11 +72,6 @@ def write_config(config):
     }  # fmt: skip
 
 
-def prefix(config):
-    """The prefix of the body's names in a written file."""
-    return PREFIX
-
-
 def body(config):
     """{name: Stored} for all tensors but the output projection"""
     tensors = {EMBEDDING: Stored(("src_input.embedding.table",))}
@@ -99,15 +89,15 @@ def body(config):
             theirs, ours = f"{side}.block.{i}.layer", f"{side}.{i}"
             for n, (their_attention, our_attention) in enumerate(attentions.items()):
                 for x in "qkvo":
-                    tensors |= _matrix(f"{theirs}.{n}.{their_attention}.{x}", f"{ours}.{our_attention}.w_{x}")
+                    tensors |= matrix(f"{theirs}.{n}.{their_attention}.{x}", f"{ours}.{our_attention}.w_{x}")
             last = len(attentions)
             network = f"{theirs}.{last}.DenseReluDense"
             if config.activation == "relu":
-                tensors |= _matrix(f"{network}.wi", f"{ours}.feed_forward.w1")
+                tensors |= matrix(f"{network}.wi", f"{ours}.feed_forward.w1")
             else:
-                tensors |= _matrix(f"{network}.wi_0", f"{ours}.feed_forward.w_gate")
-                tensors |= _matrix(f"{network}.wi_1", f"{ours}.feed_forward.w1")
-            tensors |= _matrix(f"{network}.wo", f"{ours}.feed_forward.w2")
+                tensors |= matrix(f"{network}.wi_0", f"{ours}.feed_forward.w_gate")
+                tensors |= matrix(f"{network}.wi_1", f"{ours}.feed_forward.w1")
+            tensors |= matrix(f"{network}.wo", f"{ours}.feed_forward.w2")
             for n in range(last + 1):
                 tensors[f"{theirs}.{n}.layer_norm.weight"] = Stored((f"{ours}.add_norm{n + 1}.norm.gamma",))
         tensors[f"{side}.final_layer_norm.weight"] = Stored((f"{side}_norm.gamma",))
@@ -116,13 +106,4 @@ def body(config):
 
 def heads(config):
     """{name: Stored} for the output projection"""
-    return {} if config.tie_embeddings else _matrix("lm_head", "output.w")
-
-
-def writable(model):
-    """The model: the layout can represent every T5."""
-    return model
-
-
-def _matrix(theirs, ours):
-    return {f"{theirs}.weight": Stored((ours,), transposed=True)}
+    return {} if config.tie_embeddings else matrix("lm_head", "output.w")
