@@ -251,13 +251,6 @@ def test_float32_within_rounding():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("make", [translation, recurrence])
-def test_same_seed_and_workers_same_bits(make):
-    first, second = (values(train(make, 3, steps=10)) for _ in range(2))
-    assert_close(first, second, 0)
-
-
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "stop"),
     [(translation, 4), (translation, 7), (recurrence, 4), (recurrence, 7)],  # step 5 of a translation has two rows
