@@ -68,13 +68,13 @@ EXAMPLE = {"betas": lambda bad: [(bad, 0.9), (0.9, bad), bad]}  # where the numb
 WRONG_NUMBERS = [float("nan"), float("inf"), -float("inf"), np.float32("nan"), 10**400]
 WRONG_KINDS = ["0.1", True, np.True_, [0.1], np.array([0.1, 0.2]), np.array(0.1), 1j, object()]
 POSITIVE = set(
-    "length d_model num_heads num_embeddings d_ff vocab_size src_vocab_size tgt_vocab_size num_blocks max_len d_in "
+    "T length d_model num_heads num_embeddings d_ff vocab_size src_vocab_size tgt_vocab_size num_blocks max_len d_in "
     "d_out kernel_size dilation segment_len block_size batch_size beam_size top_k layers heads steps repeats tile "
     "min_count num_layers".split()
 )
 SIGNED = {"dloss", "scale", "axis", "pad_id"}
 BELOW_1 = {"p", "dropout"}
-SIZES = POSITIVE | set("T S K num_buckets step warmup window pad_id max_new_tokens repeats size".split())
+SIZES = POSITIVE | set("S K num_buckets step warmup window pad_id max_new_tokens repeats size".split())
 NAMES = set("p eps lr momentum weight_decay max_norm max_lr min_lr dloss dropout betas clip_norm".split())
 # not a mathematical argument of the model: recorded results
 RECORDS = {"Hypothesis", "History", "CopyCurves", "Run", "Setup", "short", "GradientReport", "Segment"}

@@ -345,6 +345,7 @@ def test_a_temporary_file_is_of_one_writer_and_removed_after_a_crash(tmp_path):
         names.append(temporary.name)
         if len(names) == 1:  # another writer of the same file, while the first is at it
             files.write_text(path, "second")
+        assert temporary.exists()
         temporary.write_text("first", encoding="utf-8")
 
     files.write_atomically(path, write)
@@ -501,12 +502,16 @@ def test_two_signals_in_a_row(learned, tmp_path, moment):
 
 
 @posix
-def test_a_signal_in_a_callback_of_python_is_not_lost():
+@pytest.mark.parametrize("timer", ["threading.Timer", "Early"], ids=["later", "before the timer has started"])
+def test_a_signal_in_a_callback_of_python_is_not_lost(timer):
     code = (
-        "import signal, sys, time, weakref; from transformer_np import __main__, cli\n"
+        "import signal, sys, threading, time, weakref; from transformer_np import __main__, cli\n"
+        "class Early(threading.Timer):\n    def start(self):\n        threading.Timer = self.usual\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
+        f"Early.usual, threading.Timer = threading.Timer, {timer}\n"
         "def interrupted(_):\n    signal.raise_signal(signal.SIGINT)\n"
         "def run():\n    thing = {1}\n    watch = weakref.ref(thing, interrupted)\n    del thing\n"
-        "    for _ in range(3000):\n        time.sleep(0.01)\n"
+        "    for _ in range(2000):\n        time.sleep(0.01)\n"
         "cli.main = run\nsys.exit(__main__.main())\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)

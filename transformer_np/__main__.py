@@ -33,10 +33,13 @@ class Messages:
 def again_later(ignored):
     """`sys.unraisablehook`: Python prints and forgets a Ctrl-C that meets one of its callbacks, as that of its import
     lock; here it comes again when the callback has returned."""
-    if issubclass(ignored.exc_type, KeyboardInterrupt):
-        threading.Timer(0.01, _thread.interrupt_main).start()
-    else:
+    if not issubclass(ignored.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(ignored)
+        return
+    try:
+        threading.Timer(0.01, _thread.interrupt_main).start()
+    except KeyboardInterrupt:  # on a busy machine it comes before `start` has returned
+        again_later(ignored)
 
 
 def main():

@@ -105,14 +105,18 @@ def test_the_command(capsys):
     counted, measured = (re.search(rf"^{line}(.*)$", out, re.M).group(1).split() for line in ("total", "measured"))
     assert counted[:3] == measured[:3]
     assert "quadratic in the length" in out and "6 · N · tokens" in out
-    assert cli.main(["explain", "--layers", "24", "--d-model", "1024", "--heads", "16", "--length", "1024"]) == 0
+    assert cli.main(["explain", "--layers", "1", "--d-model", "64", "--heads", "2", "--length", "30000"]) == 0
     assert "measured" not in capsys.readouterr().out
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", ["translate", "classify", "xl", "mlm"])
-def test_the_command_with_a_run(kind, tmp_path, capsys):
-    assert cli.main(["train", kind, "--steps", "1", "--workers", "1", "-q", "--out", str(tmp_path / "run")]) == 0
+@pytest.mark.parametrize(
+    ("kind", "data"), [("translate", "pairs"), ("classify", "data"), ("xl", "text"), ("mlm", "text")]
+)
+def test_the_command_with_a_run(kind, data, tmp_path, capsys):
+    (tmp_path / "file").write_text("".join(f"number {i % 5}\tthe word {i % 7}\n" for i in range(600)), encoding="utf-8")
+    command = ["train", kind, "--steps", "1", "--workers", "1", "-q", f"--{data}", str(tmp_path / "file")]
+    assert cli.main([*command, "--out", str(tmp_path / "run")]) == 0
     capsys.readouterr()
     assert cli.main(["explain", "--model", str(tmp_path / "run"), "--length", "16"]) == 0
     out = capsys.readouterr().out

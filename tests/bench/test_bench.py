@@ -398,11 +398,6 @@ def test_what_cannot_be_compared_differs(numbers):
     assert difference == math.inf and where in ("loss", "more")
 
 
-def test_quartiles():
-    assert measure.quartiles([5.0]) == (5.0, 5.0)
-    assert measure.quartiles([4.0, 1.0, 2.0, 3.0, 5.0]) == (2.0, 4.0)
-
-
 @pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/proc/self/smaps_rollup"), reason="needs Linux's /proc")
 def test_memory_of_a_session_counts_what_is_shared_once():

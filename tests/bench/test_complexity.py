@@ -38,11 +38,6 @@ def test_fit_finds_the_exponent(power):
     assert fit_exponent(sizes, noise * sizes**power) == pytest.approx(power, abs=0.1)
 
 
-def test_fit_is_least_squares():
-    sizes, values = [1, 2, 8, 32], [3.0, 5.0, 70.0, 90.0]
-    assert fit_exponent(sizes, values) == pytest.approx(np.polyfit(np.log(sizes), np.log(values), 1)[0])
-
-
 @pytest.mark.parametrize(
     ("sizes", "values", "message"),
     [
@@ -125,14 +120,6 @@ def test_memory_grows_as_the_table_implies(kind):
 
 
 # --- counted ----------------------------------------------------------------------------------------------------------
-
-
-def test_sequential_operations():
-    for n in (5, 8, 33):
-        assert complexity.sequential_operations(ATTENTION, n) == 2
-        assert complexity.sequential_operations(RECURRENT, n) == n
-        assert complexity.sequential_operations(CONVOLUTION, n, k=4) == 4
-        assert complexity.sequential_operations(RESTRICTED, n) == 2
 
 
 def test_path_length():

@@ -116,7 +116,7 @@ def test_a_piece_is_encoded_once(monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("every", [17, 1])
+@pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.release)])
 def test_every_character_there_is_comes_back(every):
     tokenizer = BPETokenizer.train([TEXT, "é e\u0301 ação"])
     text = "".join(chr(i) for i in range(0, 0x110000, every) if not 0xD800 <= i < 0xE000)

@@ -87,11 +87,6 @@ def test_a_mark_is_known_with_all_spaces_around_it():
     assert tokenizer.pieces("U.S. and/or") == [*"U.S.", "and", "/", "or"]
 
 
-def test_words_do_not_keep_the_amount_of_white_space():
-    tokenizer = words("a b")
-    assert tokenizer.decode(tokenizer.encode("  a \n b ")) == "a b"
-
-
 def test_characters_come_back_exactly():
     text = "  Açaí,\tnão?\n"
     tokenizer = CharTokenizer.train([text])

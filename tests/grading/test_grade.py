@@ -14,16 +14,19 @@ import time
 from functools import partial
 from importlib.util import resolve_name
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from transformer_np.commands.homework_grade import EXAMPLE, add_grade_parser
+from transformer_np.grading.report import overview
 from transformer_np.grading.run import Grading
 from transformer_np.grading.sandbox import keeper
 from transformer_np.grading.sandbox.session import Limits
 from transformer_np.grading.submissions import find_submissions, read_submission
 from transformer_np.homework import all_exercises
 from transformer_np.homework.course import CourseError, default_course, parse_course
+from transformer_np.homework.judging.judge import Verdict
 
 TWO = parse_course('exercises = ["softmax", "softmax_backward"]')
 PATIENT = Limits(seconds=60)  # right answers are right on a busy machine too
@@ -223,6 +226,13 @@ def test_the_table_and_the_reports(among):
     assert "Isolation: own process" in report
     overview = (root / "grades_reports" / "overview.md").read_text()
     assert "only the diagonal (1)" in overview
+
+
+def test_an_edit_that_makes_an_answer_right_has_a_text_in_the_overview():
+    verdict = Verdict("softmax", "wrong value", "", misconception="operator")
+    grade = SimpleNamespace(verdicts={"softmax": verdict}, points=lambda rubric: 0)
+    text = overview([grade], SimpleNamespace(points={"softmax": 1}, possible=1), "run")
+    assert "| 1 | softmax | operator | The operator here is wrong. |" in text
 
 
 @pytest.mark.long

@@ -25,17 +25,6 @@ def rewrite(name, *marks):
 # --- linear maps and embeddings --------------------------------------------------------------------------------------
 
 
-@rewrite("linear")
-def by_einsum(x, w, b=None):
-    return np.einsum("...i,io->...o", x, w) + (0 if b is None else b)
-
-
-@rewrite("linear_backward")
-def by_tensordot(dy, x, w):
-    axes = list(range(x.ndim - 1))
-    return np.einsum("...o,io->...i", dy, w), np.tensordot(x, dy, (axes, axes)), dy.sum(axis=tuple(axes))
-
-
 @rewrite("linear_backward")
 def row_by_row(dy, x, w):
     dx, dw, db = np.zeros_like(x), np.zeros_like(w), np.zeros(w.shape[1])
@@ -46,30 +35,9 @@ def row_by_row(dy, x, w):
     return [dx, dw, db]
 
 
-@rewrite("embedding")
-def one_hot(ids, table):
-    return np.eye(len(table))[ids] @ table
-
-
-@rewrite("embedding_backward")
-def add_at(dy, ids, num_embeddings):
-    dtable = np.zeros((num_embeddings, dy.shape[-1]))
-    np.add.at(dtable, ids, dy)
-    return dtable
-
-
 @rewrite("embedding_backward")
 def one_hot_transposed(dy, ids, num_embeddings):
     return np.eye(num_embeddings)[ids.ravel()].T @ dy.reshape(-1, dy.shape[-1])
-
-
-@rewrite("sinusoidal_encoding")
-def number_by_number(length, d_model, dtype=np.float32):
-    rows = [
-        [(math.sin, math.cos)[j % 2](pos * math.exp(-math.log(10000) * (j - j % 2) / d_model)) for j in range(d_model)]
-        for pos in range(length)
-    ]
-    return np.array(rows, dtype)
 
 
 # --- softmax, activations, norm --------------------------------------------------------------------------------------
@@ -82,13 +50,6 @@ def by_logarithms(x, axis=-1):
     return np.exp(x - largest - log_total)
 
 
-@rewrite("softmax")
-def along_the_first_axis(x, axis=-1):
-    x = np.moveaxis(x, axis, 0)
-    e = np.exp(x - np.nan_to_num(x.max(0), neginf=0))
-    return np.moveaxis(np.nan_to_num(e / e.sum(0)), 0, axis)
-
-
 @rewrite("softmax_backward")
 def by_the_jacobian(dy, y, axis=-1):
     dy, y = np.moveaxis(dy, axis, -1), np.moveaxis(y, axis, -1)
@@ -96,24 +57,9 @@ def by_the_jacobian(dy, y, axis=-1):
     return np.moveaxis((jacobian @ dy[..., None])[..., 0], -1, axis)
 
 
-@rewrite("relu")
-def half_of_x_and_its_size(x):
-    return (x + abs(x)) / 2
-
-
-@rewrite("relu_backward")
-def by_where(dy, x):
-    return np.where(x > 0, dy, 0.0)
-
-
 @rewrite("tanh")
 def from_exponentials(x):
     return 1 - 2 / (np.exp(2 * x) + 1)
-
-
-@rewrite("tanh_backward")
-def factored(dy, y):
-    return dy * (1 + y) * (1 - y)
 
 
 @rewrite("gelu")
@@ -121,21 +67,6 @@ def from_math(x, approximate="tanh"):
     if approximate == "none":
         return 0.5 * x * (1 + np.vectorize(math.erf)(x / math.sqrt(2)))
     return x / (1 + np.exp(-2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
-
-
-@rewrite("layer_norm")
-def with_numpys_own_moments(x, gamma, beta, eps=1e-5):
-    inv_std = 1 / np.sqrt(x.var(-1, keepdims=True) + eps)
-    x_hat = (x - x.mean(-1, keepdims=True)) * inv_std
-    return gamma * x_hat + beta, x_hat, inv_std
-
-
-@rewrite("layer_norm_backward")
-def in_one_bracket(dy, x_hat, inv_std, gamma):
-    D, rows = x_hat.shape[-1], tuple(range(x_hat.ndim - 1))
-    g = dy * gamma
-    dx = inv_std / D * (D * g - g.sum(-1, keepdims=True) - x_hat * (g * x_hat).sum(-1, keepdims=True))
-    return dx, (dy * x_hat).sum(rows), dy.sum(rows)
 
 
 @rewrite("dropout")
@@ -172,20 +103,6 @@ def query_by_query(q, k, v, mask=None):
     return out, weights
 
 
-@rewrite("scaled_dot_product_attention")
-def queries_scaled_first(q, k, v, mask=None):
-    scores = np.einsum("...tk,...sk->...ts", q / q.shape[-1] ** 0.5, k)
-    for part in mask if isinstance(mask, tuple) else (mask,):
-        if part is not None and part.dtype == bool:
-            scores = np.where(part, -np.inf, scores)
-        elif part is not None:
-            scores = scores + part
-    powers = np.exp(scores - np.nan_to_num(scores.max(-1, keepdims=True), neginf=0.0))
-    total = powers.sum(-1, keepdims=True)
-    weights = np.divide(powers, total, out=np.zeros_like(powers), where=total > 0)
-    return weights @ v, weights
-
-
 @rewrite("scaled_dot_product_attention_backward")
 def by_einsums(dout, q, k, v, weights):
     dweights = np.einsum("...tv,...sv->...ts", dout, v)
@@ -193,22 +110,6 @@ def by_einsums(dout, q, k, v, weights):
     dq = np.einsum("...ts,...sk->...tk", dscores, k) / np.sqrt(k.shape[-1])
     dk = np.einsum("...ts,...tk->...sk", dscores, q) / np.sqrt(k.shape[-1])
     return dq, dk, np.einsum("...ts,...tv->...sv", weights, dout)
-
-
-@rewrite("merge_heads")
-def concatenated(x):
-    return np.concatenate([x[:, h] for h in range(x.shape[1])], axis=-1)
-
-
-@rewrite("causal_mask")
-def by_triu(T, S=None):
-    S = T if S is None else S
-    return np.triu(np.ones((T, S), bool), k=S - T + 1)
-
-
-@rewrite("padding_mask")
-def with_new_axes(ids, pad_id):
-    return np.equal(ids, pad_id).reshape(len(ids), 1, 1, -1)
 
 
 @rewrite("relative_position_buckets")
@@ -236,14 +137,6 @@ def from_the_scaled_one(dout, q, k, v, weights):
 
 
 # --- feed-forward and loss -------------------------------------------------------------------------------------------
-
-
-@rewrite("feed_forward_backward")
-def read_from_the_bottom(dy, x, hidden, w1, w2):
-    rows = tuple(range(x.ndim - 1))
-    dhidden = (dy @ w2.T) * np.sign(hidden)
-    dw1, dw2 = np.tensordot(x, dhidden, (rows, rows)), np.tensordot(hidden, dy, (rows, rows))
-    return dhidden @ w1.T, dw1, dhidden.sum(rows), dw2, dy.sum(rows)
 
 
 @rewrite("cross_entropy")
@@ -305,11 +198,6 @@ class AsInThePaper:
             self.m[i] = b1 * self.m[i] + (1 - b1) * p.grad
             self.v[i] = b2 * self.v[i] + (1 - b2) * p.grad**2
             p.data = p.data - self.lr * (self.m[i] / (1 - b1**t)) / (np.sqrt(self.v[i] / (1 - b2**t)) + self.eps)
-
-
-@rewrite("noam_schedule")
-def in_two_pieces(step, d_model, warmup):
-    return (step / warmup**1.5 if step < warmup else 1 / math.sqrt(step)) / math.sqrt(d_model)
 
 
 # --- decoding --------------------------------------------------------------------------------------------------------
@@ -460,48 +348,6 @@ def by_complex_numbers(x, positions, theta=10000.0, scaling=None, adjacent=False
         return np.stack([z.real, z.imag], axis=-1).reshape(x.shape)
     z = (x[..., : K // 2] + 1j * x[..., K // 2 :]) * turns
     return np.concatenate([z.real, z.imag], axis=-1)
-
-
-@rewrite("rotary_backward")
-def by_conjugates(dy, positions, theta=10000.0, scaling=None, adjacent=False):
-    return by_complex_numbers(dy, -np.asarray(positions), theta, scaling, adjacent)
-
-
-@rewrite("silu")
-def by_tanh(x):
-    return x * (1 + np.tanh(x / 2)) / 2
-
-
-@rewrite("silu_backward")
-def by_the_output(dy, x):
-    s = (1 + np.tanh(x / 2)) / 2
-    y = x * s
-    return dy * (y + s * (1 - y))
-
-
-@rewrite("repeat_heads")
-def head_by_head(x, repeats):
-    return np.stack([x[:, h // repeats] for h in range(x.shape[1] * repeats)], axis=1)
-
-
-@rewrite("repeat_heads_backward")
-def added_head_by_head(dy, repeats):
-    dx = np.zeros((dy.shape[0], dy.shape[1] // repeats, *dy.shape[2:]))
-    for h in range(dy.shape[1]):
-        dx[:, h // repeats] += dy[:, h]
-    return dx
-
-
-@rewrite("lora")
-def by_the_whole_change(x, a, b, scale=1.0):
-    return np.einsum("...i,io->...o", x, scale * a @ b), np.einsum("...i,ir->...r", x, a)
-
-
-@rewrite("lora_backward")
-def through_the_gradient_of_the_change(dy, x, low, a, b, scale=1.0):
-    rows = tuple(range(x.ndim - 1))
-    dw = scale * np.tensordot(x, dy, (rows, rows))
-    return dy @ (scale * a @ b).T, dw @ b.T, a.T @ dw
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])

@@ -79,7 +79,7 @@ def test_a_llama(browser, random_module, tmp_path):
     assert largest_gradient_difference(browser, model, None, [4, 5, 6, 6, 8, 7], [4, None, 6, 7, 8, 8]) < 1e-5
 
 
-@pytest.mark.long
+@pytest.mark.release
 def test_firefox_computes_the_same_and_draws(firefox, make_translator, make_gpt, tokenizers, tmp_path):
     for model, tokenizer, ids in (
         (make_translator(), tokenizers, ([4, 5, 6], [1, 4, 5, 6])),

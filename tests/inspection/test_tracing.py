@@ -6,7 +6,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-import transformer_np
 from transformer_np import functional as F
 from transformer_np import trace
 from transformer_np.layers import Linear
@@ -32,10 +31,6 @@ def model(random_model):
 @pytest.fixture
 def dlogits(rng):
     return rng.normal(size=(1, 3, 13))
-
-
-def test_it_is_exported():
-    assert transformer_np.trace is trace and "trace" in dir(transformer_np)
 
 
 def test_every_step_of_the_forward_in_order(model):

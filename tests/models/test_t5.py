@@ -63,7 +63,7 @@ def test_relative_position_buckets_of_the_paper():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((0,), "T must be at least 1"), ((3, 2), "S must be at least 3"),
+        ((3, 2), "S must be at least 3"),
         ((3, 3, 3), "num_buckets must be at least 4"), ((3, 3, 1, 128, False), "num_buckets must be at least 2"),
         ((3, 3, 32, 8), "max_distance must be more than 8"),
     ],

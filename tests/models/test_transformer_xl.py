@@ -175,11 +175,8 @@ def test_prompts_of_different_lengths(make, ids):
     ("mems", "message"),
     [
         ([np.ones((B, 4, D))], r"mems must be 2 memories, one per layer, got 1"),
-        ([np.ones((B, 4, D))] * 3, r"mems must be 2 memories, one per layer, got 3"),
         ([np.ones((B + 1, 4, D))] * 2, r"mems\[0\] must have shape \(B, M, D\) = \(2, 4, 12\), got \(3, 4, 12\)"),
         ([np.ones((B, 4, D)), np.ones((B, 3, D))], r"mems\[1\] must have shape .* got \(2, 3, 12\)"),
-        ([np.ones((B, 4, D + 1))] * 2, r"mems\[0\] must have shape .* got \(2, 4, 13\)"),
-        ([np.ones((4, D))] * 2, r"mems\[0\] must have shape .* got \(4, 12\)"),
         ([np.ones(D)] * 2, r"mems\[0\] must have shape .* got \(12,\)"),
         ([np.ones((B, 4, D), np.float32)] * 2, r"memory is float32 but x is float64"),
     ],

@@ -159,6 +159,7 @@ REFUSED = {
         ("a b c", {}, "the text gives no vocabulary: min_count is 2"),
         ("a a b b " * 20 + "x" * 30, {}, "its validation part has no token of the vocabulary"),
     ],
+    "xl": [("a text that is too short " * 9, {"segment_len": 500}, "pass a longer text or smaller sizes")],
     "t5": [
         (
             "a short text",
@@ -302,11 +303,12 @@ def killed_until_done(kind, folder, how, kills, rng, longest):
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @every_task
-def test_killed_at_random_moments_is_uninterrupted(kind, here):
+@pytest.mark.parametrize("kills", [8, pytest.param(20, marks=pytest.mark.release)])
+def test_killed_at_random_moments_is_uninterrupted(kind, here, kills):
     how = {"validate_every": 3, "keep": "best", "save_seconds": 0.0}
     whole = train(kind, here / "whole", how=how, steps=30)
     longest = 2 * whole.trainer.history.seconds + 0.1
-    killed_until_done(kind, here / "killed", how, 20, np.random.default_rng(), longest)
+    killed_until_done(kind, here / "killed", how, kills, np.random.default_rng(), longest)
     assert state(here / "killed") == state(here / "whole")
 
 

@@ -4,11 +4,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from shared import by_differences, flags_of
+from shared import by_differences
 
 from transformer_np import functional as F
 from transformer_np import plots
-from transformer_np.cli import main
 from transformer_np.data import TextStreams
 from transformer_np.models import TransformerXL, TransformerXLConfig
 from transformer_np.tasks.copying import IGNORED, CopyStreams, copy_experiment
@@ -198,17 +197,6 @@ def test_training_learns_and_the_run_can_be_used(file, tmp_path):
     assert written == XLTextGenerator.of(run).generate("the quick ", 60, temperature=0)
     with pytest.raises(ValueError, match="the training text of the model does not have: '§'"):
         generator.generate("§")
-
-
-@pytest.mark.long
-def test_the_command_line(file, tmp_path, capsys):
-    flags = flags_of(TINY)
-    assert main(["train", "xl", f"--text={file}", "--steps=3", "--norm=pre", f"--out={tmp_path / 'run'}", *flags]) == 0
-    assert "steps 3\n" in capsys.readouterr().out
-    assert main(["train", "xl", f"--out={tmp_path / 'run'}", "--resume", "--steps=5"]) == 0
-    assert "validation loss" in capsys.readouterr().out
-    assert main(["train", "xl", f"--text={file}", f"--out={tmp_path / 'other'}", "--segment-len=500"]) == 2
-    assert "pass a longer text or smaller sizes" in capsys.readouterr().err
 
 
 def test_the_lowest_rate_is_not_above_the_highest():

@@ -76,7 +76,8 @@ def test_before_the_first_validation_there_is_nothing_to_put(random_model):
     assert_same(best.put(), before)
     assert_same(model.state_dict(), before)
     best.measure(lambda: pytest.fail("there are no best weights to measure"))
-    assert best.header() == {} and best.loss == float("inf")
+    assert best.header() == {} and best.loss == float("inf") and best.step is None
+    assert best.tensors(0).keys() == {f"model.{name}" for name in before}
 
 
 @pytest.mark.long
@@ -141,14 +142,6 @@ def test_two_processes_keep_the_best():
     assert trainer.best.step == min(losses, key=losses.get) < 8
     trainer.best.put()
     assert trainer.validate(HELD_OUT) == pytest.approx(losses[trainer.best.step], rel=1e-5)
-
-
-def test_nothing_is_kept_before_the_first_validation():
-    best = Best(make_trainer().model)
-    before = best.model.state_dict()
-    assert_same(best.put(), before)
-    assert best.header() == {} and best.step is None
-    assert best.tensors(0).keys() == {f"model.{name}" for name in before}
 
 
 # --- the tasks -------------------------------------------------------------------------------------------------------

@@ -217,13 +217,16 @@ def test_new_arrays_are_not_what_is_wrong_but_what_is_written_into_them(verdict_
         def sinusoidal_encoding(length, d_model, dtype=np.float32):
             pe = np.zeros((length, d_model), dtype=dtype)
             for pos in range(length):
-                angle = pos / 10000 ** (np.arange(d_model) / d_model)
-                pe[pos, 0::2] = np.sin(angle[0::2])
-                pe[pos, 1::2] = np.cos(angle[1::2])
+                for col in range(d_model):
+                    angle = pos / 10000 ** (col / d_model)
+                    if col % 2 == 0:
+                        pe[pos, col] = np.sin(angle)
+                    else:
+                        pe[pos, col] = np.cos(angle)
             return pe
         """,
     )
-    assert verdict.line in (6, 8)
+    assert verdict.line == 7
 
 
 def test_what_is_no_copy_is_not_called_overwritten():
@@ -242,3 +245,23 @@ def test_no_edit_doubles_what_is_returned(verdict_on):
         """,
     )
     assert "return out" not in verdict.message
+
+
+def test_a_mistake_that_nobody_listed_is_named_by_what_it_does(verdict_on):
+    verdict = verdict_on(
+        "gelu_backward",
+        """
+        def gelu_backward(dy, x, approximate="tanh"):
+            c = np.sqrt(2 / np.pi)
+            if approximate == "tanh":
+                g = np.tanh(c * (x + 0.044715 * x**3))
+                dg = (1 - g**2) * c * (1 + 3 * 0.044715 * x**2)
+            else:
+                from math import erf
+
+                g = np.vectorize(erf)(x / np.sqrt(2))
+                dg = c * np.exp(-(x**2) / 2)
+            return 0.5 * dy * (1 + g + dg)
+        """,
+    )
+    assert verdict.misconception == "The factor `x` is missing in `x * slope`"

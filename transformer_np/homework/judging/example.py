@@ -5,6 +5,7 @@ from inspect import signature
 
 import numpy as np
 
+from ..exercise import call
 from .describe.partial import number, place
 
 MOST_NUMBERS = 8  # of an array in a message
@@ -45,16 +46,15 @@ def _own_call(finding, index):
 
 
 def _call(finding):
-    parts = []
+    parts, is_own = [], finding.exercise.drive is call  # or else lists are what the answer's objects are made from
     for name, value in finding.arguments.items():
         if _is_array(value) and np.size(value) > MOST_NUMBERS:
             parts.append(f"{name} of shape {np.shape(value)}")
         elif _is_array(value) or isinstance(value, int | float | str | bool | None):
             parts.append(f"{name}={_written(value)}")
-        elif isinstance(value, list | tuple) and len(value) <= MOST_NUMBERS and len(str(value)) < 60:
-            parts.append(f"{name}={value}")
-        elif isinstance(value, list | tuple | dict):
-            parts.append(f"{name} of {len(value)} entries")
+        elif isinstance(value, list | tuple | dict) and is_own:
+            is_short = not isinstance(value, dict) and len(value) <= MOST_NUMBERS and len(str(value)) < 60
+            parts.append(f"{name}={value}" if is_short else f"{name} of {len(value)} entries")
     label = f" ({finding.case.label})" if finding.case.label else ""
     return f"{finding.exercise.name}({', '.join(parts)}){label}"
 

@@ -34,7 +34,7 @@ from .truth import Gate, Said, cases_of
 MOST_PAIR_TRIALS = 300  # a trial is one variant on one case, and takes 0.1 to 4 ms
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
 ENOUGH, MANY = 125, 600
-WORK = 1_000_000  # calls that the interpreter counts in either of them
+WORK = 1_600_000  # calls that the interpreter counts in either of them
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
 

@@ -216,8 +216,8 @@ def _broken_contracts(failed):
     if any(finding.tried.changed for finding in failed):
         names = list(dict.fromkeys(name for finding in failed for name in finding.tried.changed))
         broken[CHANGED] = (
-            f"It changes {' and '.join(names)}, but the caller still needs the old values. `x -= …`, `x *= …` and "
-            "`x[…] = …` write into the input. Make a new array."
+            f"It changes {' and '.join(names)}, but the caller still needs the old values. `x -= …`, `x *= …`, "
+            "`x[…] = …` and the methods of a list write into the input. Make a new array or list."
         )
     if any(finding.other_dtype for finding in failed):
         said = next(finding.other_dtype for finding in failed if finding.other_dtype)

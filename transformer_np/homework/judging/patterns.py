@@ -1,6 +1,7 @@
 """Mistakes that nobody has listed: single edits of an exercise's readable right answer, with texts from patterns."""
 
 import ast
+import re
 
 from ..rewriting import Mistakes
 from .attempt import attempt
@@ -69,8 +70,6 @@ def patterns_for(trials, found):
 def _text(edit):
     """A sentence on a mistake, the edit of a right answer."""
     old, new = _code(edit.node), _code(edit.new)
-    if "self." in f"{old}{new}":
-        return ""  # the student's attributes have names of their own
     if edit.kind == "extra part" and isinstance(edit.node, ast.BinOp):
         kept_left = edit.new is edit.node.left
         part = _code(edit.node.right if kept_left else edit.node.left)
@@ -85,16 +84,15 @@ def _text(edit):
         return old and f"The step `{old}` is missing."
     if edit.kind == "order of results":
         return "The results are returned in the wrong order."
-    around = edit.parent
-    if isinstance(edit.node, ast.Constant | ast.Name | ast.Attribute) and isinstance(around, ast.expr | ast.keyword):
-        old = _code(around)
+    if isinstance(edit.node, ast.Constant | ast.Name | ast.Attribute):  # which say nothing alone
+        old = _code(edit.parent)
         edit.make()
-        new = _code(around)
+        new = _code(edit.parent)
         edit.undo()
     return old and new and f"Your result is that of `{new}` instead of `{old}`."
 
 
 def _code(node):
-    """A node as one short line, or ""."""
+    """A node as one short line without attributes, whose names are the answer's own, or ""."""
     text = ast.unparse(node)
-    return text if len(text) <= MOST_LETTERS and "\n" not in text and "_step_of" not in text else ""
+    return "" if len(text) > MOST_LETTERS or re.search(r"\n|_step_of|self\.", text) else text

@@ -98,11 +98,12 @@ class _Search:
         ]
         fine |= {node for node, values in own.items() if node not in fine and any(same(values, u) for u in used)}
         expected = [self.found[failed[0]].expected[i]]
-        fine -= {node for node in self._returned(i) if node in own and not same(own[node][-1:], expected)}
+        returned = fine & {n for n in self._returned(i) if n in own and not same(own[n][-1:], expected)}
+        fine -= returned
         for node, values in own.items():
             if node in fine or len(values) == MOST_VALUES or _is_filled(values):
                 continue
-            place = self._written_at(node, own, fine)
+            place = node if node in returned else self._written_at(node, own, fine)
             inputs = all(n in fine for n in ast.walk(place) if n is not node and n in own and _is_variable(n, own[n]))
             for others in _alike(values, right, shape):
                 if not inputs and same(others[-1:], expected):

@@ -50,10 +50,10 @@ class Gate(Evidence):
         )
         explained = explained or (known and self.trials.compatible(known) and self._is_complete(tuple(known)))
         kept = [s for s in self.said if s not in claims or explained or self._is_complete((s.name,), of_results=True)]
-        if any(said.name and said.sure for said in kept):
-            kept = [said for said in kept if said.sure]  # "the largest error is at …" adds nothing
-        elif any(said.name for said in kept):
-            kept = [said for said in kept if said.name or said.led]
+        if any(said.name for said in kept):
+            some = any(said.name and said.sure for said in kept)
+            kept = [said for said in kept if said.name or said.sure or (said.led and not some)]
+            # "the largest error is at …" adds nothing
         if not any(said.text for said in kept) and self.failing:
             i = min(self.failing)
             description = describe_roughly(self._draws(i, self.failing[i][0]))

@@ -109,7 +109,7 @@ def adamw_cases(rng):
         Case("only matrices decayed", (values, gradients), {**options, "decays": is_matrix}, plain.sizes),
         Case("weight_decay=0", (values, gradients), {**options, "weight_decay": 0.0}, plain.sizes),
         extended(Case("a lower rate for vectors", (values, gradients), rates, plain.sizes)),
-        extended(Case("two blocks, which part a matrix", (values, gradients), {**rates, "blocks": True}, plain.sizes)),
+        extended(Case("two blocks, a matrix in both", (values, gradients), {**rates, "blocks": True}, plain.sizes)),
         Case("betas=(0.9, 0.98)", still.arguments, {**still.options, "lr": 0.2, "weight_decay": 0.5}, plain.sizes),
     ]
 

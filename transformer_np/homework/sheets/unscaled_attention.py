@@ -68,6 +68,7 @@ UNSCALED_ATTENTION = Exercise(
         without=(
             "mask added before the scale",
             "only the first of several masks",
+            "only the last of several masks",
             "written for four axes only",
             "written for three axes only",
             "softmax over axis 2",  # the queries: there are always four axes
