@@ -192,6 +192,8 @@ def measure_memory(kind, sizes=MEMORY_SIZES):
     It counts every array, so the result does not depend on the machine.
 
     ->  Curve, in bytes
+
+    Raises ValueError for a size below 1.
     """
     small = {"d": 16, "k": 3, "r": 16}
     peaks = []
@@ -223,7 +225,8 @@ def measure(quick=False):
 
 
 def sequential_operations(kind, n, k=3, r=4):
-    """The number of sequential matrix products in one forward over n positions, counted while it runs."""
+    """The number of sequential matrix products in one forward over n positions, counted while it runs. Raises
+    ValueError for a size below 1."""
     given = {"n": n, "d": 4, "k": k, "r": r}
     products = []
     noting = noting_products(lambda *product: products.append(product))
@@ -356,7 +359,8 @@ def counted(lengths=LENGTHS, k=4, r=4):
 
 
 def counts(lengths=LENGTHS, k=4, r=4):
-    """Sequential operations and maximum path length, counted on the layers and from the table, as text."""
+    """Sequential operations and maximum path length, counted on the layers and from the table, as text. Raises
+    ValueError for a size below 1."""
     heads = "".join(f"{n:>5}" for n in lengths)
     width = len(heads) + 15
     lines = [f"{'':<27}{'sequential operations':<{width}}maximum path length"]

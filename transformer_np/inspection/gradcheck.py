@@ -238,7 +238,7 @@ class OutputOf(Module):
 
 def standard_checks(seed=0):
     """The checks of `transformer-np gradcheck`: {name: a function that returns the report}, for every function pair,
-    every layer and block, and small models."""
+    every layer and block, and small models. Raises ValueError for a seed below 0."""
     from . import samples
 
     check_at_least("seed", seed, 0)

@@ -10,6 +10,8 @@ from . import printed
 from .comparison import differences, is_rounded
 from .steps import block_parts, powers_of_memory
 
+LETTERS = "abcdefgh"  # of the options
+
 
 @dataclass(frozen=True, eq=False)
 class Exercise:
@@ -55,14 +57,12 @@ def scaled_scores():
     """Q Kᵀ/√2 for two 2×2 matrices."""
     q, k = printed.EXERCISE_1_QK.values
     scores = F.attention_scores(q, k)
-    return Exercise(
+    return _exercise(
         1,
-        printed.EXERCISE_1.where,
+        printed.EXERCISE_1,
         "Two tokens have the queries [1 0], [0 1] and the keys [1 1], [1 0], so d_k = 2. What are the scaled scores "
         "Q Kᵀ/√d_k, to two decimals?",
-        _lettered(printed.EXERCISE_1.values),
         scores,
-        printed.EXERCISE_1.digits,
         f"Q is the identity, so Q Kᵀ = Kᵀ, which is symmetric here; its ones become 1/√2 = {scores[0, 0]:.4f}.",
     )
 
@@ -71,16 +71,17 @@ def positional_encoding():
     """PE(pos = 2, i = 1) by the sine formula, d_model = 512."""
     encoding = F.sinusoidal_encoding(3, 512, np.float64)[2]  # (D,) at pos = 2
     true, pair_0, dimension_1 = encoding[2], encoding[0], encoding[1]
-    options = _lettered(printed.EXERCISE_2.values)
-    digits = printed.EXERCISE_2.digits
-    also = [letter for letter, value in options.items() if is_rounded(value, pair_0, digits)]
-    return Exercise(
+    source = printed.EXERCISE_2
+    also = [
+        letter
+        for letter, value in zip(LETTERS, source.values, strict=False)
+        if is_rounded(value, pair_0, source.digits)
+    ]
+    return _exercise(
         2,
-        printed.EXERCISE_2.where,
+        source,
         "A model has d_model = 512. What does PE(pos, 2i) = sin(pos/10000^(2i/d_model)) give at pos = 2, i = 1?",
-        options,
         np.array(true),
-        digits,
         f"sin(2/10000^(2/512)) = {true:.3f}, which is none of the options. "
         f"Option ({', '.join(also)}) is sin(2) = {pair_0:.3f}, the value at i = 0. Taking i for the dimension, as the "
         f"notes do in their table, does not lead there either: dimension 1 holds cos(2) = {dimension_1:.3f}.",
@@ -89,13 +90,11 @@ def positional_encoding():
 
 def mask_of_three():
     """The additive causal mask for three tokens."""
-    return Exercise(
+    return _exercise(
         3,
-        printed.EXERCISE_3.where,
+        printed.EXERCISE_3,
         "A decoder reads 3 tokens. Which M, added to the scores, keeps every token from looking at later ones?",
-        _lettered(printed.EXERCISE_3.values),
         additive(causal_mask(3), np.float64),
-        printed.EXERCISE_3.digits,
         "Row i is the query, column j the key: 0 where j ≤ i, −∞ where j > i. A −∞ becomes weight 0 in the softmax. "
         "(b) shows the future and hides the past, (c) hides only the token itself, (d) all but it.",
     )
@@ -105,30 +104,37 @@ def decoder_only_parts():
     """The parts that only a decoder block has, found by inspecting both blocks."""
     parts = block_parts()
     found = "; ".join(f"{part} {encoder} and {decoder}" for part, (encoder, decoder) in parts.items())
-    return Exercise(
-        4, printed.PARTS_OF_BLOCK.where,
+    return _exercise(
+        4,
+        printed.PARTS_OF_BLOCK,
         "Which parts does a decoder block have that an encoder block does not? More than one may be right.",
-        _lettered(printed.EXERCISE_4),
-        tuple(part for part, (encoder, decoder) in parts.items() if decoder and not encoder), None,
+        tuple(part for part, (encoder, decoder) in parts.items() if decoder and not encoder),
         f"How many there are in an encoder and in a decoder block: {found}.",
-    )  # fmt: skip
+        printed.EXERCISE_4,
+    )
 
 
 def memory_of_scores():
     """The growth of the memory for one layer's attention weights, measured by doubling n and h."""
     n, heads = printed.SCORES_OF_A_LAYER.values
     a, b = powers_of_memory()
-    return Exercise(
+    return _exercise(
         5,
-        printed.EXERCISE_5.where,
+        printed.EXERCISE_5,
         "How does the memory for the attention weights of one layer grow with the sequence length n and the number of "
         f"heads h (say n = {n:.0f}, h = {heads:.0f})?",
-        _lettered([big_o(*powers) for powers in printed.EXERCISE_5.values]),
         (big_o(a, b),),
-        None,
         f"Every head has an n × n matrix of weights. Measured: twice the n takes {2**a:g} times the memory, twice the "
         f"h {2**b:g} times.",
+        [big_o(*powers) for powers in printed.EXERCISE_5.values],
     )
+
+
+def _exercise(number, source, question, computed, explanation, words=None):
+    """An Exercise whose options are the printed ones. words: options in words, in place of the numbers"""
+    options = dict(zip(LETTERS, source.values if words is None else words, strict=False))
+    digits = source.digits if words is None else None
+    return Exercise(number, source.where, question, options, computed, digits, explanation)
 
 
 def big_o(power_of_n, power_of_h):
@@ -140,7 +146,3 @@ def big_o(power_of_n, power_of_h):
 def _power(letter, power):
     power = round(power, 2)
     return {0: "", 1: letter, 2: f"{letter}²"}.get(power, f"{letter}^{power:g}")
-
-
-def _lettered(values):
-    return dict(zip("abcdefgh", values, strict=False))

@@ -63,7 +63,7 @@ def as_text_ids(ids, name="ids"):
     return as_ids(ids, name=name) if ids.size else ids.astype(np.int64)
 
 
-def as_masks(mask, shape, name="mask"):
+def as_masks(mask, shape):
     """A tuple of masks, from one mask, a tuple of several, or None.
 
     Each is Boolean (True hides) or float (added to the scores) and broadcasts to the shape of the scores. Raises
@@ -73,18 +73,16 @@ def as_masks(mask, shape, name="mask"):
         return ()
     masks = mask if isinstance(mask, tuple) else (mask,)
     for i, mask in enumerate(masks):
-        name_here = f"{name}[{i}]" if len(masks) > 1 else name
+        name = f"mask[{i}]" if len(masks) > 1 else "mask"
         if not isinstance(mask, np.ndarray) or mask.dtype.kind not in "bf" or is_masked_array(mask):
             kind = mask.dtype if type(mask) is np.ndarray else type(mask).__name__
-            raise TypeError(f"{name_here} must be a Boolean array (True = hidden) or a float array (added), got {kind}")
+            raise TypeError(f"{name} must be a Boolean array (True = hidden) or a float array (added), got {kind}")
         try:
             fits = np.broadcast_shapes(mask.shape, shape) == tuple(shape)
         except ValueError:
             fits = False
         if not fits:
-            raise ValueError(
-                f"{name_here} of shape {mask.shape} does not broadcast to the scores' shape {tuple(shape)}"
-            )
+            raise ValueError(f"{name} of shape {mask.shape} does not broadcast to the scores' shape {tuple(shape)}")
     return masks
 
 

@@ -11,26 +11,15 @@ def memory_limit():
     """The bytes that this process may use at most: the machine's memory, or less in a container or under `ulimit -v`.
     None if unknown."""
     limits = []
-    for limit in (_of_machine, _of_container, _of_process):
-        with suppress(OSError, ValueError, ModuleNotFoundError):  # unknown, or not permitted
-            limits.append(limit())
+    with suppress(OSError, ValueError, AttributeError):  # Windows has no such function
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    with suppress(OSError, ValueError):  # a number, or "max"
+        limits.append(int(CGROUP.read_text(encoding="ascii")))
+    with suppress(OSError, ValueError, ModuleNotFoundError):
+        import resource
+
+        limits.append(resource.getrlimit(resource.RLIMIT_AS)[0])
     return min((limit for limit in limits if limit > 0), default=None)
-
-
-def _of_machine():
-    if not hasattr(os, "sysconf"):  # Windows
-        raise OSError("unknown")
-    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def _of_container():
-    return int(CGROUP.read_text(encoding="ascii"))  # a number, or "max"
-
-
-def _of_process():
-    import resource
-
-    return resource.getrlimit(resource.RLIMIT_AS)[0]
 
 
 def check_memory(what, needed):

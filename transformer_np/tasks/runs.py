@@ -33,7 +33,7 @@ def create_run(folder, description):
 
 
 def replace_run(folder, description):
-    """Like create_run, but discard an existing run."""
+    """Like create_run, but discard an existing run. Raises OSError if the folder cannot be created or written."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for path in (folder / CHECKPOINT, history_path(folder / CHECKPOINT)):
@@ -42,7 +42,7 @@ def replace_run(folder, description):
 
 
 def write_description(folder, description):
-    """Write the description of a run into its folder, atomically."""
+    """Write the description of a run into its folder, atomically. Raises OSError if it cannot be written."""
     write_text(Path(folder) / DESCRIPTION, json.dumps(description, ensure_ascii=False, indent=1) + "\n")
 
 

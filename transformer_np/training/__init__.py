@@ -9,25 +9,7 @@ from .schedules import cosine_schedule, noam_schedule
 from .trainer import Trainer, TrainingError
 
 __all__ = [
-    "SGD",
-    "Adam",
-    "AdamW",
-    "Classification",
-    "History",
-    "MaskedLanguageModel",
-    "NegativeSampling",
-    "NextToken",
-    "Optimizer",
-    "SegmentRecurrence",
-    "TeacherForcing",
-    "Trainer",
-    "TrainingError",
-    "clip_grad_norm",
-    "cosine_schedule",
-    "is_matrix",
-    "load_checkpoint",
-    "load_model",
-    "noam_schedule",
-    "save_checkpoint",
-    "save_model",
-]
+    "SGD", "Adam", "AdamW", "Classification", "History", "MaskedLanguageModel", "NegativeSampling", "NextToken",
+    "Optimizer", "SegmentRecurrence", "TeacherForcing", "Trainer", "TrainingError", "clip_grad_norm",
+    "cosine_schedule", "is_matrix", "load_checkpoint", "load_model", "noam_schedule", "save_checkpoint", "save_model",
+]  # fmt: skip

@@ -31,19 +31,19 @@ def flag(*names, **settings):
 MOST = 2000  # rows, columns, layers or words of a picture: with more, one is less than a pixel
 
 
-def number(name, text, default=None, shown=None, most=MOST):
+def number(name, text, default=None, shown=None):
     """A flag that takes a whole number. shown: the default in words, where it is not a number."""
     text = f"{text} (default: {shown or default})"
-    return flag(name, type=partial(_at_most, most), default=default, metavar="N", help=text)
+    return flag(name, type=_at_most, default=default, metavar="N", help=text)
 
 
-def _at_most(most, text):
+def _at_most(text):
     try:
         number = int(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"invalid int value: {text!r}") from None
-    if number > most:
-        raise argparse.ArgumentTypeError(f"must be at most {most:,}: no picture can show more; got {text}")
+    if number > MOST:
+        raise argparse.ArgumentTypeError(f"must be at most {MOST:,}: no picture can show more; got {text}")
     return number
 
 
