@@ -18,7 +18,7 @@ from .suspect import find_suspects
 from .syntax import lines_behind
 
 MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
-WORK = 700_000  # calls that the interpreter counts, in all edited answers together
+WORK = 560_000  # calls that the interpreter counts, in all edited answers together
 MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
 LARGE = 5000  # numbers in the arguments of a case
