@@ -577,7 +577,8 @@ def rotary_frequencies(K: int, theta: float = 10000.0, scaling: Mapping[str, str
         {"rope_type": "linear", "factor": f}    ω / f (Chen et al. 2023)
         {"rope_type": "llama3", "factor": f, "low_freq_factor": a, "high_freq_factor": b,
          "original_max_position_embeddings": n}    ω of pairs that turn more than b times within n positions, ω / f of
-                                                   those that turn less than a times, and a mixture in between
+                                                   those that turn less than a times. In between, a pair that turns
+                                                   t times has s ω + (1 − s) ω / f with s = (t − a)/(b − a)
 
     ->  (K/2,) float64
 
