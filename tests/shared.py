@@ -3,6 +3,7 @@
 import os
 import re
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,6 +35,16 @@ def wait_until(condition, seconds=300):
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def alive(pid):
+    """Whether a process is there and has not ended; one that nobody asks how it ended stays in the list."""
+    stat = Path(f"/proc/{pid}/stat")
+    try:
+        os.kill(pid, 0)
+        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
 
 
 def assert_same(model, other):

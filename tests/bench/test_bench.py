@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from shared import fails, wait_until
+from shared import alive, fails, wait_until
 
 from transformer_np import cli
 from transformer_np import functional as F
@@ -235,14 +235,6 @@ def test_every_function_has_a_kind():
 
 
 # --- contestants ------------------------------------------------------------------------------------------------------
-
-
-def alive(pid):
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ import json
 import os
 
 import pytest
+from shared import call
 
 from transformer_np import cli, plots
 from transformer_np import functional as F
@@ -18,11 +19,6 @@ ALL = len(all_exercises())
 def here(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def call(capsys, *args):
-    code = cli.main([*map(str, args)])
-    return code, *capsys.readouterr()
 
 
 def test_a_students_folder(capsys, here):

@@ -10,13 +10,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from functools import partial
 from importlib.util import resolve_name
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from shared import wait_until
 
 from transformer_np.commands.homework_grade import EXAMPLE, add_grade_parser
 from transformer_np.grading.report import overview
@@ -529,13 +529,6 @@ def children_of(pid):
     parents = dict(map(int, line.split()) for line in listed.splitlines())
     found = [child for child, parent in parents.items() if parent == pid]
     return found + [child for child, parent in parents.items() if parent in found]
-
-
-def wait_until(true, seconds=300):
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 # --- the command -----------------------------------------------------------------------------------------------------

@@ -266,6 +266,8 @@ def test_the_ranking_says_how_much_the_loss_rises(page, model):
     for kind, layer, head, rise in found:
         if (kind, layer, head) in rises:
             assert rise == pytest.approx(rises[kind, layer, head], abs=1e-4)
+    shown = [float(re.search(r"[-+−]?[\d.]+", text)[0].replace("−", "-")) for text in page.words_of("#ranking .amount")]
+    assert shown[:5] == sorted(shown[:5], reverse=True) and shown[0] > shown[4]
     page.open("try 0")
     assert len(page.changes) == 1 and page.words_of("#effect dd")
     page.open("try 0")

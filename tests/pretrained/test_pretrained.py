@@ -14,9 +14,8 @@ import pytest
 from reference import make_pretrained as ref
 from safetensors import safe_open
 from safetensors.numpy import load_file
-from shared import assert_same
+from shared import assert_same, call
 
-from transformer_np import cli
 from transformer_np.decoding import generate, greedy_decode
 from transformer_np.inspection.samples import randomised
 from transformer_np.layers import initial
@@ -536,12 +535,6 @@ def test_the_bound_of_the_sentence_settings(text_folder):
     encoder = SentenceEncoder.load(text_folder)
     assert encoder.max_tokens == 6
     np.testing.assert_array_equal(*encoder.encode(["a dog barks the train", "a dog barks"]))
-
-
-def call(capsys, *args):
-    code = cli.main([str(arg) for arg in args])
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 def test_embed(capsys, text_folder):

@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
+from shared import call
 
-from transformer_np import cli
 from transformer_np.inspection.samples import randomised
 from transformer_np.models import GPT, T5, GPTConfig, Llama, LlamaConfig, T5Config
 from transformer_np.tasks.pretrained_text import PretrainedTextGenerator
@@ -112,11 +112,6 @@ def llama():
 
 def gpt():
     return GPT(GPTConfig(270, 16, 16, 4, 2))
-
-
-def call(capsys, *args):
-    code = cli.main([str(arg) for arg in args])
-    return code, *capsys.readouterr()
 
 
 @pytest.mark.long

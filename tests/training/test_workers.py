@@ -17,7 +17,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from shared import A_STEP_IS_DONE, stderr_until
+from shared import A_STEP_IS_DONE, alive, stderr_until
 
 from transformer_np.data import (
     LabelledBatch,
@@ -248,13 +248,6 @@ def test_float32_within_rounding():
 
     one, two = (train(make, workers, steps=15).history.losses for workers in (1, 2))
     assert np.abs(np.subtract(one, two)).max() < 1e-5
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("make", [translation, recurrence])
-def test_same_seed_and_workers_same_bits(make):
-    first, second = (values(train(make, 3, steps=10)) for _ in range(2))
-    assert_close(first, second, 0)
 
 
 @pytest.mark.long
@@ -863,16 +856,6 @@ def program(text, *arguments, **environment):
         env={**os.environ, **environment},
         start_new_session=True,
     )
-
-
-def alive(pid):
-    """Whether a process is there and has not ended; one that nobody asks how it ended stays in the list."""
-    stat = Path(f"/proc/{pid}/stat")
-    try:
-        os.kill(pid, 0)
-        return not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] != "Z"
-    except (ProcessLookupError, FileNotFoundError):
-        return False
 
 
 @pytest.mark.long

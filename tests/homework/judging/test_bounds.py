@@ -142,3 +142,15 @@ def test_a_repeat_is_compared_as_what_it_is():
     first = attempt(exercise, answer, case).output
     kept[:] = 7
     assert np.array_equal(first, np.full(first.shape, 1 / first.shape[-1]))
+
+
+@pytest.mark.parametrize("depth", [60, 200])
+def test_lists_that_hold_the_same_list_twice(depth):
+    """`ids.append(ids_of_word)` in a loop: 2^depth numbers if they were counted out."""
+
+    def answer(ids, merges):
+        for _ in range(depth):
+            ids = [ids, ids]
+        return ids
+
+    assert judged("apply_merges", answer).outcome == "wrong shape"

@@ -3,10 +3,13 @@
 import ast
 from textwrap import dedent
 
+import numpy as np
 import pytest
 
 from transformer_np.homework import checking, load
 from transformer_np.homework.judging.edits import edits_of
+from transformer_np.homework.judging.family import Family
+from transformer_np.homework.judging.syntax import lines_behind
 from transformer_np.homework.submission import Checks
 
 
@@ -265,3 +268,20 @@ def test_a_mistake_that_nobody_listed_is_named_by_what_it_does(verdict_on):
         """,
     )
     assert verdict.misconception == "The factor `x` is missing in `x * slope`"
+
+
+def two_results(x, y, K):
+    a = x + 1
+    b = a / np.sqrt(K)
+    c = a * y
+    return b, c
+
+
+def test_lines_that_only_wrong_results_need_come_first():
+    first = two_results.__code__.co_firstlineno
+    assert lines_behind(Family(two_results), {1}) == {first + 1: 1, first + 2: 9, first + 3: 0}
+
+
+def test_a_factor_of_another_line_may_be_missing():
+    tree = Family(two_results).trees["two_results"]
+    assert "a * y / np.sqrt(K)" in [ast.unparse(edit.new) for edit in edits_of(tree) if edit.kind == "missing factor"]

@@ -291,13 +291,17 @@ def is_students(filename):
 # --- answers that return ----------------------------------------------------------------------------------------------
 
 
-def _as_it_is_now(output):
-    """A copy of the output: the answer may write to its arrays again in the next call."""
+def _as_it_is_now(output, made=None):
+    """A copy of the output: the answer may write to its arrays again in the next call. A list that it holds twice is
+    copied once (made: {its id: its copy}), or lists of lists of themselves would have no end."""
+    made = {} if made is None else made
     if isinstance(output, np.ndarray):
         return _copy(output)
-    if type(output) in (tuple, list):
-        return type(output)(map(_as_it_is_now, output))
-    return output
+    if type(output) not in (tuple, list):
+        return output
+    if id(output) not in made:
+        made[id(output)] = type(output)(_as_it_is_now(item, made) for item in output)
+    return made[id(output)]
 
 
 def _copy(array):

@@ -47,7 +47,7 @@ _SWAPS = {
     ast.Add: (ast.Sub, ast.Mult),
     ast.Sub: (ast.Add,),
     ast.Mult: (ast.Div, ast.Add, ast.MatMult),
-    ast.Div: (ast.Mult, ast.FloorDiv),
+    ast.Div: (ast.Mult, ast.FloorDiv, ast.Sub),
     ast.FloorDiv: (ast.Div, ast.Mod),
     ast.Mod: (ast.FloorDiv,),
     ast.MatMult: (ast.Mult,),
@@ -413,6 +413,8 @@ def _missing(node, parent, field, names):
             new = expression(call.replace("x", name))
             new.args = [node]
             yield "missing part", new
+    for product in names.factors.values() if isinstance(parent, ast.Assign | ast.AugAssign | ast.Return) else ():
+        yield "missing factor", ast.BinOp(node, product.op, product.right)
     inner = isinstance(parent, ast.BinOp) and isinstance(node, ast.Name | ast.Attribute)
     for name in names.at(node):
         if is_name(node, name):  # x + x may only overflow

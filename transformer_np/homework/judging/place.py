@@ -15,9 +15,10 @@ from .family import MOST_NUMBERS, Endless, Family
 from .ignored import arrays_of
 from .judge import NUMBERS_OF_A_CALL, Finding
 from .suspect import find_suspects
+from .syntax import lines_behind
 
 MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
-WORK = 700_000  # calls that the interpreter counts, in all edited answers together
+WORK = 560_000  # calls that the interpreter counts, in all edited answers together
 MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
 LARGE = 5000  # numbers in the arguments of a case
@@ -136,11 +137,13 @@ class _Search:
         """All edits that may be tried: first those of the lines of a crash, of the suspicious lines and of those before
         them, the smallest first."""
         lines, last = _lines_of_crash(self.found[self._order[0]]), max(self.suspects, default=0)
+        wrong = {i for n in self.numbers for i in self.found[n].wrong or ()}
+        others = lines_behind(self.family, wrong) if wrong and not last else {}
 
         def unlikeliness(edit):
             line = getattr(edit.node, "lineno", 0)
             level = 0 if line in self.suspects else 1 if line < last or not last else 9
-            return line not in lines, edit.group + level
+            return line not in lines, edit.group + others.get(line, level)
 
         edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.given)]
         for edit in sorted(edits, key=unlikeliness):

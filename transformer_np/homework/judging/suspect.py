@@ -13,7 +13,6 @@ from textwrap import fill
 
 import numpy as np
 
-from ..exercise import call
 from .attempt import calls_in
 from .compare import close
 from .describe.draw import listed
@@ -98,15 +97,21 @@ class _Search:
         ]
         fine |= {node for node, values in own.items() if node not in fine and any(same(values, u) for u in used)}
         expected = [self.found[failed[0]].expected[i]]
-        returned = fine & {n for n in self._returned(i) if n in own and not same(own[n][-1:], expected)}
+        known = [traced.of[n] for traced in self.right for n in self._returned(traced, i) if n in traced.of]
+        returned = {
+            n for n in fine.intersection(self._returned(self.own, i)) if not any(same(own[n], v) for v in known)
+        }
         fine -= returned
+        candidates = []
         for node, values in own.items():
             if node in fine or len(values) == MOST_VALUES or _is_filled(values):
                 continue
             place = node if node in returned else self._written_at(node, own, fine)
             inputs = all(n in fine for n in ast.walk(place) if n is not node and n in own and _is_variable(n, own[n]))
-            for others in _alike(values, right, shape):
-                if not inputs and same(others[-1:], expected):
+            candidates.append((not inputs, node, place))
+        for late, node, place in sorted(candidates, key=itemgetter(0)):  # the first wrong values come first
+            for others in _alike(own[node], right, shape):
+                if late and same(others[-1:], expected):
                     continue
                 if self.left <= 0:
                     return None
@@ -117,14 +122,14 @@ class _Search:
                     return place
         return None
 
-    def _returned(self, i):
-        """The expressions that the answer returns as a result: the right value of another step is wrong there."""
-        exercise, family = self.trials.exercise, self.own.family
-        tree = family.trees.get(exercise.name) if exercise.drive is call and exercise.view is None else None
-        for node in ast.walk(tree) if tree else ():
+    def _returned(self, traced, i):
+        """The expressions that a function returns as a result."""
+        tree = next(iter(traced.family.trees.values()))
+        for node in ast.walk(tree) if isinstance(tree, ast.FunctionDef) else ():
             if isinstance(node, ast.Return) and node.value:
                 values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-                yield from values[i : i + 1] if len(values) == len(exercise.results) else ()
+                is_each = len(values) == len(self.trials.exercise.results)
+                yield from values[i : i + 1] if is_each else values[len(values) > 1 :]
 
     def _written_at(self, node, own, fine):
         """The statement before a variable's node that computes its value: the first that writes a value that is not
@@ -198,7 +203,9 @@ def _flat(value, shape):
 
 
 def _is_variable(node, values):
-    return isinstance(node, ast.Name | ast.Attribute) and all(np.ndim(v) if _is_array(v) else v for v in values)
+    return isinstance(node, ast.Name | ast.Attribute) and all(
+        _is_number(v) if not isinstance(v, list | tuple | dict) else v for v in values
+    )
 
 
 def _is_filled(values):
@@ -215,20 +222,18 @@ def _is_data(value):
 
 
 def _is_number(value):
-    return _is_array(value) or type(value) in (int, float)
+    return _is_array(value) or type(value) is float
 
 
 def _alike(values, right, any_shape):
-    """Those of the right values that can be put in place of others."""
+    """Those of the right values that can be put in place of others, those that have most in common first."""
     if not values or not all(map(_is_number, values)):
         return []
-    return [
-        others
-        for others in right
-        if len(others) == len(values)
-        and all(map(_is_number, others))
-        and all(
-            (any_shape or np.shape(a) == np.shape(b)) and (np.asarray(a).dtype == bool) == (np.asarray(b).dtype == bool)
-            for a, b in zip(values, others, strict=True)
+
+    def fits(a, b):
+        return (any_shape or np.shape(a) == np.shape(b)) and (np.asarray(a).dtype == bool) == (
+            np.asarray(b).dtype == bool
         )
-    ]
+
+    found = [v for v in right if len(v) == len(values) and all(map(_is_number, v)) and all(map(fits, values, v))]
+    return sorted(found, key=lambda others: -sum(same([a], [b]) for a, b in zip(values, others, strict=True)))

@@ -93,6 +93,8 @@ class Names:
         read = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
         self.once = {name for name in stored if stored.count(name) == read.count(name) == 1}
         self.tests = [node.test for node in ast.walk(tree) if isinstance(node, ast.If)]
+        products = [n for n in ast.walk(tree) if isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mult | ast.Div)]
+        self.factors = {ast.unparse(n.right): n for n in products if isinstance(n.right, ast.Call)}  # such as / sqrt(K)
         every = {name for first in self.first.values() for name in first}
         self.others = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} - every  # not of a function
         self.computed = every - self.parameters
@@ -138,3 +140,32 @@ def is_value(node, parent, field):
     return not (
         is_name(node, "self") or is_name(node, "np") or (isinstance(node, ast.Attribute) and node.attr == "shape")
     )
+
+
+def lines_behind(family, wrong):
+    """{line of an assignment: 0, 1 or 9} for a function that returns several results: whether only results of these
+    numbers are computed from it, some of them, or none."""
+    tree = next(iter(family.trees.values()))
+    returned = [n.value.elts for n in ast.walk(tree) if isinstance(n, ast.Return) and isinstance(n.value, ast.Tuple)]
+    if not isinstance(tree, ast.FunctionDef) or not returned or max(wrong) >= len(returned[0]):
+        return {}
+    lines = [n for n in ast.walk(tree) if isinstance(n, ast.Assign | ast.AugAssign)]
+    written = [(_names_in(n, ast.Store), _names_in(n, ast.Load), n.lineno) for n in lines]
+
+    def behind(numbers):
+        names = set().union(*(_names_in(returned[-1][i], ast.Load) for i in numbers))
+        while more := {name for stored, read, _ in written if stored & names for name in read} - names:
+            names |= more
+        return names
+
+    of_wrong, of_right = behind(wrong), behind(set(range(len(returned[-1]))) - wrong)
+    return {line: 9 if not stored & of_wrong else int(bool(stored & of_right)) for stored, _, line in written}
+
+
+def _names_in(node, kind):
+    """The names that a node reads, or writes; `x[i] = …` writes into x and reads it."""
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, kind)}
+    if kind is ast.Store:
+        parts = {n for n in ast.walk(node) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)}
+        names |= {n.value.id for n in parts if isinstance(n.value, ast.Name)}
+    return names

@@ -45,7 +45,7 @@ def view_windows(case, batches):
     if not isinstance(batches, list) or len(batches) != DRAWN or not all(len(pair) == 2 for pair in batches):
         raise ValueError("no pairs of inputs and targets")
     inputs, targets = (np.array(part) for part in batches[0])
-    starts = [np.atleast_2d(_places(pair[0], ids))[:, 0] for pair in batches]
+    starts = [_places(np.atleast_2d(pair[0])[:, 0], ids) for pair in batches]
     if inputs.ndim == 2:
         begin = _places(inputs, ids)[:, :1]
         inputs = _places(inputs, ids) - begin

@@ -89,7 +89,7 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
 
 SAMPLING_DISTRIBUTION = Exercise(
     decoding.sampling_distribution,
-    results=(Result("probabilities", "... V"), Result("which of them are not 0", "... V")),
+    results=(Result("probabilities", "... V"), Result("tokens that are not 0", "... V")),
     cases=sampling_cases,
     answer=sampling_distribution,
     hints=hints_of(MISTAKES["sampling_distribution: hints"]),

@@ -140,14 +140,14 @@ def an_input_too_much_or_missing(draw):
 
 
 def other_order_of_axes(draw):
+    if draw.actual.ndim != draw.expected.ndim:
+        return
     for order in permutations(range(draw.expected.ndim)):
         moved = draw.expected.transpose(order)
         if moved.shape == draw.actual.shape and same(draw.actual, moved):
-            letters = draw.letters
-            axes = listed(letters[i] for i, j in enumerate(order) if i != j)
-            yield Description(
-                "transposed", f"{draw.name} is transposed: the numbers are right, but the axes {axes} are swapped."
-            )
+            axes = listed(draw.letters[i] for i, j in enumerate(order) if i != j)
+            text = f"{draw.name} is transposed: the numbers are right, but the axes {axes} are in the wrong order."
+            yield Description("transposed", text)
             return
 
 

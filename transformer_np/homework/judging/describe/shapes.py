@@ -6,6 +6,7 @@ import numpy as np
 
 from ..compare import close
 from .draw import Description, listed, same, subsets
+from .exact import other_order_of_axes
 
 MORE_AXES = 3  # of a result with more extra axes, or more entries, only the shape is described
 MOST_ENTRIES = 1_000_000
@@ -14,18 +15,6 @@ MOST_ENTRIES = 1_000_000
 def is_searchable(draw):
     """Whether the axes of a result are few enough to try every set of them."""
     return draw.actual.ndim <= draw.expected.ndim + MORE_AXES and draw.actual.size <= MOST_ENTRIES
-
-
-def axes_in_another_order(draw):
-    if draw.actual.ndim != draw.expected.ndim:
-        return
-    for order in permutations(range(draw.expected.ndim)):
-        moved = draw.expected.transpose(order)
-        if moved.shape == draw.actual.shape and close(draw.actual, moved):
-            axes = listed(draw.letters[i] for i, j in enumerate(order) if i != j)
-            text = f"{draw.name} is transposed: the numbers are right, but the axes {axes} are in the wrong order."
-            yield Description("transposed", text)
-            return
 
 
 def axes_of_length_1(draw):
@@ -158,7 +147,7 @@ def cut_otherwise(draw):
 
 
 SHAPE_FINDERS = (
-    axes_in_another_order,
+    other_order_of_axes,
     axes_of_length_1,
     broadcast,
     not_reduced,
