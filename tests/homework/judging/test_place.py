@@ -38,6 +38,7 @@ PLAIN = """
         (", keepdims=True", "", "np.sum(dy * y, axis=axis)", "keepdims=True"),
         ("np.sum(dy * y,", "np.sum(dy,", "dy", "dy * y"),
         ("y * (dy - s)", "dy - s", "dy - s", ""),
+        ("np.sum(", "np.mean(", "mean", "np.sum("),
     ],
 )
 def test_the_expression_is_marked_and_the_repair_is_not_shown(verdict_on, old, new, marked, repaired):
@@ -276,6 +277,47 @@ def test_new_arrays_are_not_what_is_wrong_but_what_is_written_into_them(verdict_
         """,
     )
     assert verdict.line == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "told", "untrue"),
+    [
+        (
+            "embedding_backward",
+            """
+            def embedding_backward(dy, ids, num_embeddings):
+                grad = np.zeros((num_embeddings, dy.shape[-1]), dtype=ids.dtype)
+                for token, row in zip(ids.reshape(-1), dy.reshape(-1, dy.shape[-1])):
+                    grad[token] = grad[token] + row
+                return grad
+            """,
+            "The dtype here is wrong",
+            "factor",
+        ),
+        (
+            "relu",
+            """
+            def relu(x):
+                x[x < 0] = 0
+                return x
+            """,
+            "relu: The results are right, but",
+            "wrong value",
+        ),
+        (
+            "merge_heads",
+            """
+            def merge_heads(x):
+                return np.concatenate([x[:, h] for h in range(x.shape[1])], axis=1)
+            """,
+            "The returned `x` must have the shape",
+            ". `x` must",
+        ),
+    ],
+)
+def test_only_what_is_true_is_told(verdict_on, name, code, told, untrue):
+    message = verdict_on(name, code).message
+    assert told in message and untrue not in message
 
 
 def test_what_is_no_copy_is_not_called_overwritten():

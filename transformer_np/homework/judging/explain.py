@@ -57,7 +57,7 @@ def explain(trials, found, place=None):
         names, texts = zip(*search.patterns, strict=True)
         return " and ".join(dict.fromkeys(names)), list(texts), where
     if place:  # the line says more than the place of the largest error
-        texts = [str(said) for said in search.said if said.text and said.sure]
+        texts = [search.written(said) for said in search.said if said.text and said.sure]
         return (" and ".join(search.names) if sure else None) or None, texts or [place.about], where
     if not search.names:
         example = smallest_call(found)
@@ -181,7 +181,7 @@ class _Search(Gate):
 
     @property
     def texts(self):
-        return [str(said) for said in self.said if said.text]
+        return [self.written(said) for said in self.said if said.text]
 
     # --- known mistakes -------------------------------------------------------------------------------------------
 

@@ -171,7 +171,7 @@ def judge(trials, attempts, place=None, suspects=()):
     if core:
         lead = f"right for the lecture; still to do: {'; '.join(_labels(failed))}. {summary}"
     else:
-        lead = f"{first.outcome}. {summary}{where}"
+        lead = f"{first.outcome + '. ' if any(finding.wrong != [] for finding in failed) else ''}{summary}{where}"
     message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False)]
     message += [trace] if trace else []
     message += [
@@ -336,6 +336,10 @@ class Finding:
             comma = "," * (len(letters) == 1)
             axes = "" if any(letter.startswith("axis") for letter in letters) else f"({', '.join(letters)}{comma}) = "
             name = subject(self.exercise.results[i].name)
+            if not actual.size and expected.size:
+                return f"{name} is missing or empty.{also}", ""
+            if self.exercise.results[i].name in argument_names(self.exercise):
+                name = f"The returned {name}"
             wanted = f"{axes if letters else ''}{expected.shape}"
             return f"{name} must have the shape {wanted}, got {actual.shape}.{also}", ""
         return f"Wrong: {names}{also}.", ""

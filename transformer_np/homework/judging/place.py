@@ -214,7 +214,9 @@ class _Search:
 
 
 def _place(family, edit):
-    node, new, (shown, before, rest) = edit.node, edit.new, family.parts(edit.node)
+    node, new = edit.node, edit.new
+    is_attribute = edit.kind == "function" and isinstance(node, ast.Attribute) and node.lineno == node.end_lineno
+    shown, before, rest = family.parts(node, is_attribute)
     text = ast.unparse(new)
     if isinstance(new, ast.If) and isinstance(new.test, ast.Constant):  # a copy before the line
         text = "\n    ".join(ast.unparse(part) for part in new.body)
