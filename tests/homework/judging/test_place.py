@@ -320,6 +320,76 @@ def test_only_what_is_true_is_told(verdict_on, name, code, told, untrue):
     assert told in message and untrue not in message
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "told", "untrue"),
+    [
+        (
+            "relu",  # no case asks for the other branch
+            """
+            def relu(x, leaky=False):
+                if leaky:
+                    return np.maximum(x, 0)
+                return np.tanh(x)
+            """,
+            "relu: wrong value",
+            "if leaky",
+        ),
+        (
+            "linear",
+            """
+            def linear(x, w, b=None):
+                return x @ w + (b if b else 0)
+            """,
+            "Here, line 4",
+            "other variable",
+        ),
+        (
+            "scaled_dot_product_attention_backward",  # the names of d_k need not be exchanged
+            """
+            def scaled_dot_product_attention_backward(dout, q, k, v, weights):
+                d_k = q.shape[-1]
+                d_weights = dout @ np.swapaxes(v, -1, -2)
+                d_scores = weights * (d_weights - np.sum(d_weights * weights, axis=-1, keepdims=True))
+                d_scores = d_scores / np.sqrt(d_k).astype(q.dtype)
+                d_q = d_scores @ q
+                d_k = np.swapaxes(d_scores, -1, -2) @ k
+                return d_q, d_k, np.swapaxes(weights, -1, -2) @ dout
+            """,
+            "d_q = d_scores @ q",
+            "d_k = q.shape",
+        ),
+        (
+            "greedy_decode",  # the results are those for max_len = 5 in all cases
+            """
+            def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
+                tokens, total = np.full((len(src), 1), model.config.bos_id), np.zeros(len(src))
+                done = np.zeros(len(src), dtype=bool)
+                with model.evaluating():
+                    memory = model.encode(src)
+                    for _ in range(max_len - 1):
+                        logits = model.decode(tokens, memory, src)[:, -1].astype(float)
+                        log_p = logits - np.logaddexp.reduce(logits, axis=-1)[:, None]
+                        best = np.where(done, model.config.eos_id, log_p.argmax(-1))
+                        total += np.where(done, 0, log_p[range(len(src)), best])
+                        done |= best == model.config.eos_id
+                        tokens = np.column_stack([tokens, best])
+                        if done.all():
+                            break
+                rows = [row[1:] for row in tokens.tolist()]
+                eos = model.config.eos_id
+                rows = [row[: row.index(eos)] if eos in row else row for row in rows]
+                return (rows, total) if return_log_probs else rows
+            """,
+            "range(max_len - 1)",
+            "not used",
+        ),
+    ],
+)
+def test_an_edit_or_a_mistake_that_proves_nothing_is_not_told(verdict_on, name, code, told, untrue):
+    message = verdict_on(name, code).message
+    assert told in message and untrue not in message
+
+
 def test_what_is_no_copy_is_not_called_overwritten():
     kinds = [edit.kind for edit in edits_of(ast.parse("self.m[slot] = state[slot]"))]
     assert kinds.index("not a copy") < kinds.index("overwritten")

@@ -26,6 +26,7 @@ KINDS = {
     "transpose": "A transpose is missing here, or there is one too many.",
     "sign": "The sign here is wrong.",
     "inverted": "The condition here is the wrong way around.",
+    "truth value": "Ask whether this is None, not for its truth value.",
     "overwritten": "What was here before is overwritten: it must be added to (`=` and `+=`).",
     "repeated": "Where an index occurs several times, `x[i] += …` adds only once: use np.add.at.",
     "not a copy": "This is the same array and not a copy: whoever changes the one changes the other.",
@@ -193,6 +194,8 @@ def _small(node, parent, field, names):
         for pair in _ALIKE:
             if node.attr in pair:
                 yield "function", ast.Attribute(node.value, pair[pair[0] == node.attr], node.ctx)
+    elif field == "test" and isinstance(node, ast.Name) and node.id in names.optional:
+        yield "truth value", expression(f"{node.id} is not None")
     elif isinstance(node, ast.IfExp):
         yield "inverted", ast.IfExp(node.test, node.orelse, node.body)
     elif isinstance(node, ast.If) and not isinstance(node.test, ast.Compare):

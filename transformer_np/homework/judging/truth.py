@@ -74,7 +74,8 @@ class Gate(Evidence):
     def _claims_all_calls(self, said):
         if said.name not in self.mistakes:
             return False
-        return said.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(said.text))
+        claims = re.sub(r"\bEither\b[^.]*\.", "", said.text)
+        return said.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(claims))
 
     def _leaves_right(self, mistakes, label):
         """Whether a right answer with these mistakes is right in a case."""
@@ -104,7 +105,12 @@ class Gate(Evidence):
     def contradicted(self):
         """The named mistakes that change numbers in a way that the answer does not show."""
         named = [said.name for said in self.said if said.name in self.mistakes]
-        return {name for name in named if any(self._contradicts(n, name, named) for n in range(len(self.found)))}
+        return {
+            name
+            for name in named
+            if any(self._contradicts(n, name, named) for n in range(len(self.found)))
+            or (name in self.trials.ignored and self._is_used(name))
+        }
 
     def _contradicts(self, number, name, named):
         """Whether an attempt contradicts a mistake: no set of the named ones with it gives the same numbers."""
