@@ -43,7 +43,7 @@ def scores_of(q, k, mask):
     return scores if mask is None else np.where(mask, -np.inf, scores)
 
 
-FLOAT_MASKS = ("a finite float mask", "a float mask, finite and −inf", "a tuple of masks")
+FLOAT_MASKS = ("a finite float mask", "a float mask of numbers and −inf", "a tuple of masks")
 
 
 @lecture("attention_scores", *FLOAT_MASKS, "a row hidden whole by −inf")
@@ -57,12 +57,12 @@ def with_boolean_masks_only(q, k, v, mask=None):
     return weights @ v, weights
 
 
-@lecture("causal_mask", "S > T", "one query, T = 1", "S twice as large as T")
+@lecture("causal_mask", "S > T", "one query for many keys", "S twice as large as T")
 def square(T, S=None):
     return np.triu(np.ones((T, T), bool), k=1)
 
 
-@lecture("gelu", 'approximate="none"', 'approximate="none", x of one axis')
+@lecture("gelu", 'approximate="none"', 'approximate="none" plus x of one axis')
 def by_tanh(x, approximate="tanh"):
     return F.gelu(x)
 

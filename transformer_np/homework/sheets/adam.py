@@ -1,5 +1,7 @@
 """Adam."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ... import training
@@ -26,9 +28,10 @@ def adam_cases(rng):
         of_vector[0] = 0.0
     return [
         Case("", (values, gradients(1.0)), {"lr": 0.1}, sizes),
-        Case("betas=(0.5, 0.8)", (values, gradients(2.0)), {"lr": 0.2, "betas": (0.5, 0.8)}, sizes),
-        Case("eps=0.3", (values, gradients(0.5)), {"lr": 0.1, "betas": (0.8, 0.95), "eps": 0.3}, sizes),
-        Case("a gradient that stays 0", (values, still), {"lr": 0.1, "betas": (0.9, 0.98), "eps": 1e-9}, sizes),
+        Case("lr=0.2", (values, gradients(1.0)), {"lr": 0.2}, sizes),
+        Case("betas=(0.5, 0.8)", (values, gradients(2.0)), {"lr": 0.1, "betas": (0.5, 0.8)}, sizes),
+        Case("eps=0.3", (values, gradients(0.5)), {"lr": 0.1, "eps": 0.3}, sizes),
+        Case("a gradient that stays 0", (values, still), {"lr": 0.1}, sizes),
     ]
 
 
@@ -99,7 +102,7 @@ ADAM = Exercise(
 
 
 def adamw_cases(rng):
-    plain, *_, still = adam_cases(rng)
+    plain, *others, _ = adam_cases(rng)
     values, gradients = plain.arguments
     values = [10 * array for array in values]  # so that the decay is seen beside the step
     options = {"lr": 0.1, "weight_decay": 0.3}
@@ -108,9 +111,10 @@ def adamw_cases(rng):
         Case("", (values, gradients), options, plain.sizes),
         Case("only matrices decayed", (values, gradients), {**options, "decays": is_matrix}, plain.sizes),
         Case("weight_decay=0", (values, gradients), {**options, "weight_decay": 0.0}, plain.sizes),
+        *(replace(case, options={**case.options, "weight_decay": 0.3}) for case in others),
         extended(Case("a lower rate for vectors", (values, gradients), rates, plain.sizes)),
-        extended(Case("two blocks, a matrix in both", (values, gradients), {**rates, "blocks": True}, plain.sizes)),
-        Case("betas=(0.9, 0.98)", still.arguments, {**still.options, "lr": 0.2, "weight_decay": 0.5}, plain.sizes),
+        extended(Case("two blocks", (values, gradients), {**options, "blocks": True}, plain.sizes)),
+        extended(Case("two blocks plus a lower rate for vectors", (values, gradients), {**rates, "blocks": True})),
     ]
 
 

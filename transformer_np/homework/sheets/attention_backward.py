@@ -27,14 +27,14 @@ def attention_backward_cases(rng):
 
     return [
         case(""),
-        case("hidden keys, weight 0", mask=some_hidden(rng, B, 1, 1, S)),
-        case("hidden keys, others for each query", mask=hidden),
+        case("hidden keys (weight 0)", mask=some_hidden(rng, B, 1, 1, S)),
+        case("hidden keys that differ by query", mask=hidden),
         case("a row hidden whole", mask=whole_row),
         case("a finite float mask in the forward", mask=rng.normal(size=(T, S))),
         case("inputs (T, K) and (S, K)", axes=2, sizes=dict(sizes, K=sizes["K"] + 7)),
         case("inputs (B, T, K) and (B, S, K)", axes=3),
         case("all sizes equal", sizes=equal),
-        case("inputs (T, K) and all sizes equal", axes=2, sizes=equal),
+        case("inputs (T, K) with all sizes equal", axes=2, sizes=equal),
     ]
 
 

@@ -8,7 +8,7 @@ from ... import decoding
 from ..exercise import Case, Exercise, Result, extended
 from ..notes import hints_of, sections
 from ..rewriting import Mistakes
-from .greedy import START_AND_END
+from .greedy import START_AND_END, asked
 from .scripted import (
     MARGIN,
     as_array,
@@ -49,22 +49,23 @@ def beam_cases(rng):
     return [
         plain,
         _beam_case(rng, "length_penalty=0", False, 5, 3, 0, (("", "ended hypothesis can be pushed out"),)),
-        _beam_case(rng, "other ids for padding, start and end", True, 4, 4, 0.8, ()),
+        _beam_case(rng, "other special ids plus beam_size=4", True, 4, 4, 2.5, ()),
+        Case("use_cache=False", plain.arguments, {"use_cache": False}, plain.sizes),
         extended(Case("return_hypotheses=True", plain.arguments, {"return_hypotheses": True}, plain.sizes)),
     ]
 
 
-def drive_beam(answer, model, src, beam_size, max_len, length_penalty, return_hypotheses=False):
+def drive_beam(answer, model, src, beam_size, max_len, length_penalty, **options):
     """The output; each Hypothesis as a triple, because only numbers and lists come out of a submission's process."""
-    if not return_hypotheses:
-        return answer(model, src, beam_size, max_len, length_penalty)
-    found = answer(model, src, beam_size, max_len, length_penalty, return_hypotheses=True)
+    found = answer(model, src, beam_size, max_len, length_penalty, **asked(answer, options))
+    if "return_hypotheses" not in options:
+        return found
     return [[(h.ids, h.log_prob, h.score) if hasattr(h, "ids") else h for h in of_row] for of_row in found]
 
 
 def ids_and_hypotheses(case, output):
     """The ids as one array, and log p and score of all hypotheses, (B, beams, 2); 0 where they are not asked for."""
-    if not case.options:
+    if "return_hypotheses" not in case.options:
         return *as_array(case, output), np.zeros(len(output))
     numbers = [[(float(log_p), float(score)) for _, log_p, score in of_row] for of_row in output]
     return *as_array(case, [of_row[0][0] for of_row in output]), np.array(numbers)
@@ -116,7 +117,7 @@ def _push_out(model, src):
         model.write(src, [c.bos_id, *ids], following)
 
 
-def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, return_hypotheses=False):
+def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cache=True, return_hypotheses=False):
     bos_id, eos_id = model.config.bos_id, model.config.eos_id
     outputs = []
     hypotheses = []

@@ -93,10 +93,12 @@ def learn_cases(rng):
 
     def few(rng):
         a, b, c = rng.permutation(np.arange(101, 123))[:3].tolist()
-        return Case("no pair left", ([[a, b], [c], [b, a, b]], [3, 4, 5], 9, FIRST), {"min_count": 1})
+        return Case("no pair left at min_count=1", ([[a, b], [c], [b, a, b]], [3, 4, 5], 9, FIRST), {"min_count": 1})
 
+    usual = _drawn(rng, plain, LEARN, _SEEN_WHERE_PLAIN, _TIES)
     return [
-        _drawn(rng, plain, LEARN, _SEEN_WHERE_PLAIN, _TIES),
+        usual,
+        Case("first_id=300", (*usual.arguments[:3], 300)),
         _drawn(rng, equal, LEARN, _TIES),
         _drawn(rng, rare, LEARN, _SEEN_WHERE_RARE, _TIES),
         _drawn(rng, in_a_row, LEARN, ("the right token kept", "merged from right to left"), _TIES),

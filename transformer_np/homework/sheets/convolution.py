@@ -25,7 +25,7 @@ def conv_cases(rng):
         Case("dilation 3", (x, w, b), {"dilation": 3}, sizes),
         Case("no bias", (x, w), sizes=sizes),
         Case(
-            "taps that lie wholly before the start",
+            "a dilation with taps wholly before the start",
             (x[:, :short], w[:3], b),
             {"dilation": short - 1},
             sizes | {"T": short, "k": 3},

@@ -23,7 +23,7 @@ def feed_forward_cases(rng):
         Case("", (x[:, 0], w1, b1, w2, b2), sizes=sizes),
         Case("x of shape (T, D)", (x[0, 0], w1, b1, w2, b2), sizes=sizes),
         Case("x of four axes", (x, w1, b1, w2, b2), sizes=deep),
-        Case("one row, x of shape (D,)", (x[0, 0, 0], w1, b1, w2, b2), sizes=sizes),
+        Case("x of shape (D,)", (x[0, 0, 0], w1, b1, w2, b2), sizes=sizes),
         Case("d_ff = d_model", (x[:, 0], v1, c1, v2, c2), sizes=sizes | {"F": D}),
     ]
 

@@ -31,7 +31,7 @@ def gated_cases(rng):
         Case("", (x[:, 0], *w), sizes=sizes),
         Case("x of shape (T, D)", (x[0, 0], *w), sizes=sizes),
         Case("x of four axes", (x, *w), sizes=deep),
-        Case("one row, x of shape (D,)", (x[0, 0, 0], *w), sizes=sizes),
+        Case("x of shape (D,)", (x[0, 0, 0], *w), sizes=sizes),
         Case("d_ff = d_model", (x[:, 0], *matrices(D, D)), sizes=sizes | {"F": D}),
         extended(Case('activation="silu"', (x[:, 0], *w), {"activation": "silu"}, sizes)),
     ]

@@ -20,7 +20,7 @@ def gelu_cases(rng, backward=False):
         *cases,
         extended(Case('approximate="none"', arguments(x), {"approximate": "none"}, sizes)),
         Case('approximate="tanh" given', arguments(x), {"approximate": "tanh"}, sizes),
-        extended(Case('approximate="none", x of one axis', arguments(x[0, 0]), {"approximate": "none"}, sizes)),
+        extended(Case('approximate="none" plus x of one axis', arguments(x[0, 0]), {"approximate": "none"}, sizes)),
         Case("x from −2.5 to −1.5", arguments(rng.uniform(-2.5, -1.5, x.shape)), sizes=sizes),
         Case("some x exactly 0", arguments(with_zeros(rng, x)), sizes=sizes),
     ]

@@ -5,6 +5,7 @@ import numpy as np
 from ... import decoding
 from ..exercise import Case, Exercise, Result, extended
 from ..notes import hints_of, sections
+from .blocks import takes
 from .scripted import MARGIN, as_array, log_probs, next_logits, scripted_model, sources  # noqa: F401 - for a mistake
 
 MISTAKES = sections(__file__)
@@ -25,7 +26,7 @@ def _greedy_row(model, src, max_len):
 
 def greedy_cases(rng):
     cases = []
-    for label, other_ids, max_len in (("", False, 6), ("other ids for padding, start and end", True, 5)):
+    for label, other_ids, max_len in (("", False, 6), ("other special ids", True, 5)):
         while True:
             model = scripted_model(rng, other_ids)
             chosen, cut, short, none = [], 0, 0, 0
@@ -47,14 +48,23 @@ def greedy_cases(rng):
         src = np.array([row for _, row in chosen])
         sizes = {"B": len(src), "S": src.shape[1], "V": model.config.tgt_vocab_size}
         cases.append(Case(label, (model, src, max_len), sizes=sizes))
-    asked = {"return_log_probs": True}
-    return [*cases, extended(Case("return_log_probs=True", cases[0].arguments, asked, cases[0].sizes))]
+    plain = cases[0]
+    return [
+        *cases,
+        Case("use_cache=False", plain.arguments, {"use_cache": False}, plain.sizes),
+        extended(Case("return_log_probs=True", plain.arguments, {"return_log_probs": True}, plain.sizes)),
+    ]
 
 
-def drive_greedy(answer, model, src, max_len, return_log_probs=False):
+def asked(answer, options):
+    """These options; without use_cache if the answer does without it, because the results do not depend on it."""
+    return {name: value for name, value in options.items() if name != "use_cache" or takes(answer, name)}
+
+
+def drive_greedy(answer, model, src, max_len, **options):
     """Greedy decoding twice: what is drawn at random is not the same twice, and then comes out as −2."""
-    if return_log_probs:
-        return answer(model, src, max_len, return_log_probs=True)
+    if options:
+        return answer(model, src, max_len, **asked(answer, options))
     first, second = answer(model, src, max_len), answer(model, src, max_len)
     try:
         same = [list(map(int, row)) for row in first] == [list(map(int, row)) for row in second]
@@ -65,7 +75,7 @@ def drive_greedy(answer, model, src, max_len, return_log_probs=False):
 
 def ids_and_log_p(case, output):
     """The ids as one array, and log p of each output; 0 where it is not asked for."""
-    if not case.options:
+    if "return_log_probs" not in case.options:
         return *as_array(case, output), np.zeros(len(output))
     if not isinstance(output, tuple | list) or len(output) != 2:
         raise ValueError("no pair")
@@ -79,7 +89,7 @@ def log_p_of(model, source, output, max_len):
     return sum(log_probs(model, source, [start, *whole[:t]])[token] for t, token in enumerate(whole))
 
 
-def greedy_decode(model, src, max_len=64, return_log_probs=False):
+def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
     bos_id, eos_id = model.config.bos_id, model.config.eos_id
     outputs = []
     for row in src:

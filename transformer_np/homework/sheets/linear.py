@@ -30,7 +30,7 @@ def linear_cases(rng):
         Case("no bias", (x[:, 0], w), sizes=sizes),
         Case("x of shape (T, D_in)", (x[0, 0], w, b), sizes=sizes),
         Case("x of four axes", (x, w, b), sizes=deep),
-        Case("one row, x of shape (D_in,)", (x[0, 0, 0], w, b), sizes=sizes),
+        Case("x of shape (D_in,)", (x[0, 0, 0], w, b), sizes=sizes),
         Case("as many outputs as inputs", (x[:, 0], square, b_square), sizes=sizes | {"D_out": D_in}),
         Case(
             "as many words as inputs and outputs", (words, square, b_square), sizes=sizes | {"D_out": D_in, "T": D_in}
@@ -74,7 +74,7 @@ def linear_backward_cases(rng):
         Case("", (dy[:, 0], x[:, 0], w), sizes=sizes),
         Case("x of shape (T, D_in)", (dy[0, 0], x[0, 0], w), sizes=sizes),
         Case("x of four axes", (dy, x, w), sizes=deep),
-        Case("one row, x of shape (D_in,)", (dy[0, 0, 0], x[0, 0, 0], w), sizes=sizes),
+        Case("x of shape (D_in,)", (dy[0, 0, 0], x[0, 0, 0], w), sizes=sizes),
         Case("as many outputs as inputs", (dy_square, x[:, 0], square), sizes=as_square),
         Case("as many words as inputs and outputs", (dy_words, words, square), sizes=as_square | {"T": D_in}),
     ]

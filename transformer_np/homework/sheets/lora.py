@@ -26,7 +26,7 @@ def lora_cases(rng, backward=False):
         case("the default scale", plain, B, T),
         case("x of shape (T, D_in)", plain, T, scale=scale),
         case("x of four axes", sizes, B, H, T, scale=scale),
-        case("one row, x of shape (D_in,)", plain, scale=scale),
+        case("x of shape (D_in,)", plain, scale=scale),
         case("R = 1", plain, B, T, wide=1, scale=scale),
         case("as many outputs as inputs", plain, B, T, out=D_in, scale=scale),
     ]

@@ -33,7 +33,7 @@ def causal_mask_cases(rng):
         Case("", (S,), sizes={"T": S, "S": S}),
         extended(Case("S > T", (T, S), sizes=sizes)),
         Case("S = T given", (T, T), sizes={"T": T, "S": T}),
-        extended(Case("one query, T = 1", (1, S), sizes={"T": 1, "S": S})),
+        extended(Case("one query for many keys", (1, S), sizes={"T": 1, "S": S})),
         extended(Case("S twice as large as T", (T, 2 * T), sizes={"T": T, "S": 2 * T})),
     ]
 
@@ -70,7 +70,7 @@ def window_mask_cases(rng):
         Case("window 1", (T, 1), sizes=sizes),
         Case("window 3", (T + 1, 3), sizes={"T": T + 1, "S": T + 1}),
         Case("a window that covers all", (T, T + 1), sizes=sizes),
-        extended(Case("one query, T = 1", (1, window, S), sizes={"T": 1, "S": S})),
+        extended(Case("one query for many keys", (1, window, S), sizes={"T": 1, "S": S})),
     ]
 
 

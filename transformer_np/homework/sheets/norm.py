@@ -33,9 +33,9 @@ def layer_norm_cases(rng):
         Case("eps=0.3", (x, gamma, beta), {"eps": 0.3}, plain),
         Case("numbers so small that ε counts", (0.0015 * x, gamma, beta), sizes=plain),
         Case("a row of equal numbers", (level, gamma, beta), sizes=plain),
-        Case("x of shape (T, D)", (x[0], gamma, beta), {"eps": 0.1}, {"T": T, "D": D}),
+        Case("x of shape (T, D)", (x[0], gamma, beta), sizes={"T": T, "D": D}),
         Case("x of shape (B, H, T, D)", (deep, gamma, beta), sizes=sizes),
-        Case("one row, x of shape (D,)", (x[0, 0], gamma, beta), {"eps": 0.2}, {"D": D}),
+        Case("x of shape (D,)", (x[0, 0], gamma, beta), sizes={"D": D}),
     ]
 
 
@@ -83,7 +83,7 @@ def layer_norm_backward_cases(rng):
         case("a forward with eps=0.3", (B, T, D), 0.3),
         case("x of shape (T, D)", (T, D)),
         case("x of shape (B, H, T, D)", (B, H, T, D)),
-        case("one row, x of shape (D,)", (D,), 0.1),
+        case("x of shape (D,)", (D,)),
     ]
 
 

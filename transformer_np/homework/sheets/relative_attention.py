@@ -30,9 +30,9 @@ def shift_cases(rng):
     return [
         Case("", (rng.normal(size=(B, H, T, S)),), sizes=sizes),
         Case("as many keys as queries", (rng.normal(size=(B, H, T, T)),), sizes=sizes | {"S": T}),
-        Case("one query, T = 1", (rng.normal(size=(B, H, 1, S)),), sizes=sizes | {"T": 1}),
-        Case("one batch axis, x of shape (B, T, S)", (rng.normal(size=(B, T, S)),), sizes=sizes),
-        Case("no batch axis, x of shape (T, S)", (rng.normal(size=(T, S)),), sizes=sizes),
+        Case("one query (T = 1)", (rng.normal(size=(B, H, 1, S)),), sizes=sizes | {"T": 1}),
+        Case("x of shape (B, T, S)", (rng.normal(size=(B, T, S)),), sizes=sizes),
+        Case("x of shape (T, S)", (rng.normal(size=(T, S)),), sizes=sizes),
     ]
 
 
@@ -152,7 +152,7 @@ def relative_cases(rng):
     return [
         Case("", plain, sizes=sizes),
         Case("as many keys as queries", square, sizes=square_sizes),
-        Case("one query, T = 1", single, sizes=single_sizes),
+        Case("one query (T = 1)", single, sizes=single_sizes),
         Case("a Boolean mask", plain, {"mask": hidden}, sizes),
         Case("a float mask to be added", plain, {"mask": bias}, sizes),
         Case("keys hidden from everyone", plain, {"mask": padding}, sizes),

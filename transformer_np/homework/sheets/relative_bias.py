@@ -30,13 +30,13 @@ def buckets_cases(rng):
     return [
         Case("", (far,), both, {"T": far, "S": far}),
         Case("S > T", (T, far), both, {"T": T, "S": far}),
-        Case("num_buckets and max_distance not given", (S,), sizes={"T": S, "S": S}),
-        Case("S > T and no options", (T, S), sizes={"T": T, "S": S}),
-        Case("another num_buckets", (S,), {"num_buckets": 16}, {"T": S, "S": S}),
-        Case("bidirectional=False", (S,), {"num_buckets": N, "max_distance": max_distance, **one}, {"T": S, "S": S}),
-        Case("bidirectional=False, all distances", (far,), both | one, {"T": far, "S": far}),
-        Case("bidirectional=False and S > T", (T, far), both | one, {"T": T, "S": far}),
-        Case("one query, the last", (1, far), both | {"bidirectional": True}, {"T": 1, "S": far}),
+        Case("default options", (S,), sizes={"T": S, "S": S}),
+        Case("S > T plus default options", (T, S), sizes={"T": T, "S": S}),
+        Case("num_buckets=16 with max_distance=128", (S,), {"num_buckets": 16}, {"T": S, "S": S}),
+        Case("bidirectional=False with half the buckets", (S,), both | one | {"num_buckets": N}, {"T": S, "S": S}),
+        Case("bidirectional=False", (far,), both | one, {"T": far, "S": far}),
+        Case("bidirectional=False plus S > T", (T, far), both | one, {"T": T, "S": far}),
+        Case("one query (the last)", (1, far), both | {"bidirectional": True}, {"T": 1, "S": far}),
     ]
 
 
@@ -92,7 +92,7 @@ def bias_sizes(rng):
     yield case("as many keys as queries", S=T)
     yield case("as many heads as buckets", H=R)
     yield case("as many heads as queries", H=T)
-    yield case("as many heads, queries and keys", S=T, H=T)
+    yield case("as many heads as queries and keys", S=T, H=T)
     distances = F.relative_position_buckets(T, T + S, 16, 20)
     yield "the buckets of distances", sizes | {"S": T + S, "R": 16}, distances
     yield "one query", sizes | {"T": 1}, F.relative_position_buckets(1, S, R + R % 2, 20, bidirectional=False) % R

@@ -14,21 +14,27 @@ STEPS, SAVED = 6, 3  # in all, and before the state is saved
 
 
 def resume_cases(rng):
-    def case(label, of_other=False):
+    def case(label, **options):
         sizes = draw_sizes(rng, "D_in D_out D")
         shapes = (sizes["D_in"], sizes["D_out"]), (sizes["D"],)
         values = [rng.normal(size=shape) for shape in shapes]
         gradients = [[rng.normal(size=shape) for shape in shapes] for _ in range(STEPS)]
-        return Case(label, (values, gradients), {"of_other": True} if of_other else {}, sizes)
+        return Case(label, (values, gradients), options, sizes)
 
-    return [case(""), case("the state of another optimizer", True)]
+    return [
+        case(""),
+        case("the state of another optimizer", size=2),
+        case("a state with averages of one number", size=1),
+        case("a state without v", without="v"),
+        case("a state without steps", without="steps"),
+    ]
 
 
-def drive_resume(answer, values, gradients, of_other=False):
+def drive_resume(answer, values, gradients, size=None, without=None):
     """Train, save, and go on with a new optimizer.
 
     ->  the state as it was saved, the parameters after each step behind it, and how far saving and loading share
-    memory; or whether the state of another optimizer is refused
+    memory; or whether a state is refused whose averages have another size, or that lacks a name
     """
 
     class Averaging(answer):
@@ -55,8 +61,9 @@ def drive_resume(answer, values, gradients, of_other=False):
     parameters, optimizer = made(values)
     list(train(parameters, optimizer, gradients[:SAVED]))
     state = optimizer.state_dict()
-    if of_other:
-        _, other = made([array[..., :1] for array in values])
+    if size or without:
+        state = {name: array[:size] if np.ndim(array) else array for name, array in state.items() if name != without}
+        _, other = made(values)
         before = flat(other.averages.values())
         try:
             other.load_state_dict(state)

@@ -25,9 +25,9 @@ def rms_norm_cases(rng):
         Case("eps=0.3", (x, gamma), {"eps": 0.3}, plain),
         Case("numbers so small that ε counts", (0.0015 * x, gamma), sizes=plain),
         Case("a row of zeros", (level, gamma), sizes=plain),
-        Case("x of shape (T, D)", (x[0], gamma), {"eps": 0.1}, {"T": T, "D": D}),
+        Case("x of shape (T, D)", (x[0], gamma), sizes={"T": T, "D": D}),
         Case("x of shape (B, H, T, D)", (random_rows(rng, (B, H, T, D), 1.5, 3), gamma), sizes=sizes),
-        Case("one row, x of shape (D,)", (x[0, 0], gamma), {"eps": 0.2}, {"D": D}),
+        Case("x of shape (D,)", (x[0, 0], gamma), sizes={"D": D}),
     ]
 
 

@@ -20,7 +20,7 @@ def rnn_cases(rng):
     return [
         Case("", (x, w_x, w_h, b), sizes=sizes),
         Case("no bias", (x, w_x, w_h), sizes=sizes),
-        Case("a single step, T = 1", (x[:, :1], w_x, w_h, b), sizes=sizes | {"T": 1}),
+        Case("a single step (T = 1)", (x[:, :1], w_x, w_h, b), sizes=sizes | {"T": 1}),
         Case("as many features in as out", square, sizes=sizes | {"D_in": D}),
     ]
 

@@ -46,15 +46,15 @@ def sampling_cases(rng):
         Case("top_k=1", (logits,), {"top_k": 1}, sizes),
         Case("top_p", (logits,), {"top_p": limits[0]}, sizes),
         Case("a top_p below every largest probability", (logits,), {"top_p": 0.2}, sizes),
-        Case("temperature and top_p", (logits,), {"temperature": temperature, "top_p": limits[1]}, sizes),
+        Case("temperature plus top_p", (logits,), {"temperature": temperature, "top_p": limits[1]}, sizes),
         Case(
-            "temperature, top_k and top_p", (logits,),
+            "temperature plus top_k plus top_p", (logits,),
             {"temperature": temperature, "top_k": top_k, "top_p": limits[2]}, sizes,
         ),
-        Case("logits of ±10,000", (large,), {"temperature": 0.5}, sizes),
-        Case("equally likely tokens", (ties,), {"top_k": top_k}, sizes),
-        Case("logits of shape (2, B, V)", (several,), {"top_k": top_k}, sizes),
-        Case("one row, logits of shape (V,)", (logits[0],), {"temperature": temperature, "top_k": top_k}, sizes),
+        Case("logits of ±10,000", (large,), sizes=sizes),
+        Case("top_k among equally likely tokens", (ties,), {"top_k": top_k}, sizes),
+        Case("top_k with logits of shape (2, B, V)", (several,), {"top_k": top_k}, sizes),
+        Case("top_k with logits of shape (V,)", (logits[0],), {"top_k": top_k}, sizes),
     ]  # fmt: skip
 
 

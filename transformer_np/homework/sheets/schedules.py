@@ -25,7 +25,7 @@ def noam_cases(rng):
         Case("", ([(step, d_model, warmup) for step in steps],)),
         Case("steps after the warm-up", ([(step, d_model, warmup) for step in late],)),
         Case("warmup=1", ([(step, d_model, 1) for step in (1, 2, 3, 10)],)),
-        Case("d_model=512, warmup=4000", ([(step, 512, 4000) for step in (1, 100, 3999, 4000, 8000, 100000)],)),
+        Case("d_model=512 with warmup=4000", ([(step, 512, 4000) for step in (1, 100, 3999, 4000, 8000, 100000)],)),
     ]
 
 

@@ -33,7 +33,7 @@ def unscaled_cases(rng):
     return [
         *cases,
         Case("no bias", plain, sizes=sizes),
-        Case("a mask and no bias", plain, {"mask": some_hidden(rng, T, S)}, sizes),
+        Case("a mask (T, S) without a bias", plain, {"mask": some_hidden(rng, T, S)}, sizes),
         Case("as many heads as rows of the batch", (q, k, v), {"bias": bias_for(q, k)}, sizes | {"H": B}),
     ]
 
