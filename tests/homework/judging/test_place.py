@@ -425,7 +425,7 @@ def test_a_mistake_that_nobody_listed_is_named_by_what_it_does(verdict_on):
             return 0.5 * dy * (1 + g + dg)
         """,
     )
-    assert verdict.misconception == "The factor `x` is missing in `x * slope`"
+    assert verdict.misconception == "The factor `x` is missing"
 
 
 def two_results(x, y, K):
