@@ -18,7 +18,6 @@ class InputEmbedding(Module):
     """
 
     def __init__(self, embedding, dropout, rng, position=None, scale=1.0):
-        check_number("dropout", dropout, "[0, 1)")
         check_number("scale", scale)
         self.embedding = embedding
         self.position = position

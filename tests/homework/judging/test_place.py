@@ -213,6 +213,52 @@ def test_where_no_edit_helps_another_value_does(verdict_on):
     assert verdict.line == 9 and not verdict.repair
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "marked"),
+    [
+        (
+            "split_heads",  # not the bare `return heads`
+            """
+            def split_heads(x, num_heads):
+                B, T, D = x.shape
+                heads = x.reshape(B, num_heads, T, -1)
+                return heads
+            """,
+            ["heads = x.reshape(B, num_heads, T, -1)"],
+        ),
+        (
+            "unscaled_attention",  # no right value of the first `weights` helps where a bias is added to it
+            """
+            def unscaled_attention(q, k, v, bias=None, mask=None):
+                scores = q @ k.swapaxes(-1, -2)
+                for m in mask if isinstance(mask, tuple) else (mask,):
+                    if m is not None:
+                        scores = np.where(m, q.dtype.type(-np.inf), scores) if m.dtype == bool else scores + m
+                weights = softmax(scores)
+                if bias is not None:
+                    weights = weights + bias
+                return weights @ v, weights
+            """,
+            ["weights = weights + bias"],
+        ),
+        (
+            "rms_norm",  # y would need one value of `length`, inv_rms another
+            """
+            def rms_norm(x, gamma, eps=1e-6):
+                length = np.sqrt(np.linalg.norm(x, axis=-1, keepdims=True) ** 2 + eps)
+                x_hat = x / length
+                return x_hat * gamma, x_hat, length
+            """,
+            ["length = np.sqrt(np.linalg.norm(x, axis=-1, keepdims=True) ** 2 + eps)"],
+        ),
+    ],
+)
+def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, code, marked):
+    code = "from transformer_np.functional import softmax\n" + dedent(code)
+    lines = verdict_on(name, code).message.splitlines()
+    assert [lines[i + 1].strip() for i, line in enumerate(lines) if line.startswith("Look at line")] == marked
+
+
 def test_new_arrays_are_not_what_is_wrong_but_what_is_written_into_them(verdict_on):
     verdict = verdict_on(
         "sinusoidal_encoding",

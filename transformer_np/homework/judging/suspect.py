@@ -19,6 +19,7 @@ from .describe.draw import listed
 from .family import Family
 from .ignored import arrays_of
 from .judge import NUMBERS_OF_A_CALL, WIDTH
+from .syntax import name_of
 from .traced import Traced, kept, same
 
 MOST_VALUES = 24  # of an expression in a loop
@@ -53,7 +54,10 @@ def find_suspects(trials, family, found, numbers):
         if any(found[n].wrong is None or i in found[n].wrong for n in failed) and (suspect := search.suspect(i)):
             suspects.setdefault(suspect, []).append(i)
     suspects = [Suspect(node, results, family.marked(node)) for node, results in suspects.items()]
-    return sorted(suspects, key=lambda suspect: -len(suspect.results))[:MOST_SUSPECTS]
+    of_line = {}  # two for one line would ask it for two values
+    for suspect in sorted(suspects, key=lambda suspect: -len(suspect.results)):
+        of_line.setdefault(suspect.node.lineno, suspect)
+    return list(of_line.values())[:MOST_SUSPECTS]
 
 
 class _Search:
@@ -87,7 +91,7 @@ class _Search:
         own, right = self._values(failed[0])
         own = {node: values for node, values in own.items() if all(map(_is_data, values))}
         shape = self.found[failed[0]].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
-        known = _Known(_flat(value, shape) for values in right for value in values)
+        known = _known(right, shape)
         fine = {node for node, values in own.items() if all(known.has(_flat(value, shape)) for value in values)}
         used = [
             own[n]
@@ -96,31 +100,77 @@ class _Search:
             if isinstance(n, ast.Name) and n in own and 1 < _size(own[n][0]) <= _size(own[node][0])
         ]
         fine |= {node for node, values in own.items() if node not in fine and any(same(values, u) for u in used)}
-        expected = [self.found[failed[0]].expected[i]]
+        expected = self.found[failed[0]].expected[i]
         known = [traced.of[n] for traced in self.right for n in self._returned(traced, i) if n in traced.of]
         returned = {
             n for n in fine.intersection(self._returned(self.own, i)) if not any(same(own[n], v) for v in known)
         }
         fine -= returned
+        others = [result for result in self.found[failed[0]].expected if result is not expected]
+        elsewhere = {n for n in returned if any(same(own[n], [other]) for other in others)}  # of another result
         candidates = []
         for node, values in own.items():
-            if node in fine or len(values) == MOST_VALUES or _is_filled(values):
+            if node in fine or len(values) == MOST_VALUES or _is_new(node, values):
                 continue
-            place = node if node in returned else self._written_at(node, own, fine)
-            inputs = all(n in fine for n in ast.walk(place) if n is not node and n in own and _is_variable(n, own[n]))
-            candidates.append((not inputs, node, place))
+            place = node if node in elsewhere else self._written_at(node, own, fine)
+            late = not all(n in fine and not self._is_unfilled(n, own) for n in _inputs(place, own))
+            candidates.append((late, node, place))
         for late, node, place in sorted(candidates, key=itemgetter(0)):  # the first wrong values come first
             for others in _alike(own[node], right, shape):
-                if late and same(others[-1:], expected):
+                if late and close(np.asarray(others[-1]), expected):
                     continue
                 if self.left <= 0:
                     return None
+                if not late and close(np.asarray(others[-1]), expected) and not self._is_first(place, failed, shape):
+                    continue
                 if self._is_right_with(node, others, i, failed[0]) and all(
                     any(self._is_right_with(node, more, i, n) for more in self._alike_in(n, node, shape))
                     for n in failed[1:]
                 ):
+                    if place is not node and not self._is_proven(place.value, i, failed, shape):
+                        return self._last_written(node, failed)
                     return place
         return None
+
+    def _is_unfilled(self, node, own):
+        return _is_filled(own[node]) and (self.scope.get(node), ast.unparse(node)) in self.stores
+
+    def _is_first(self, place, failed, shape):
+        """Whether what a place computes the result from is right in most failing cases: it does not only return it."""
+        numbers, right_inputs = {self.found[n].case.label: n for n in failed}.values(), 0
+        for number in numbers:
+            own, right = self._values(number)
+            known, nodes = _known(right, shape), _inputs(place, own)
+            values = [own[node][0] for node in nodes]  # in a loop those of its first step
+            if not any(self._is_unfilled(node, own) for node in nodes):
+                right_inputs += all(_is_data(value) and known.has(_flat(value, shape)) for value in values)
+        return 2 * right_inputs > len(numbers)
+
+    def _is_proven(self, node, i, failed, shape):
+        """Whether some right values of a node make a result right in all failing cases."""
+        return all(
+            any(self._is_right_with(node, values, i, n) for values in self._alike_in(n, node, shape) if self.left > 0)
+            for n in failed
+        )
+
+    def _last_written(self, node, failed):
+        """The last statement before a variable's node that writes what the node reads, in all cases the same one; the
+        node itself if several parts of an array are written."""
+        last = set()
+        for number in failed:
+            own, written = self._values(number)[0], []
+            for s in self._before(node):
+                if any(part in own for part in ast.walk(s)):  # it ran
+                    is_whole = isinstance(s, ast.Assign) and _target(s, node) == ast.unparse(node)
+                    written = [s] if is_whole else [*written, s]
+            parts = [s for s in written if not _is_new(s.value, own.get(s.value, ()))]
+            last.add(parts[-1] if len({_target(s, node) for s in parts}) == 1 else node)
+        return last.pop() if len(last) == 1 else node
+
+    def _before(self, node):
+        """The statements before a variable's node that write into it."""
+        stores = self.stores.get((self.scope.get(node), ast.unparse(node)), ())
+        return sorted((s for s in stores if s.lineno < node.lineno), key=lambda s: s.lineno)
 
     def _returned(self, traced, i):
         """The expressions that a function returns as a result."""
@@ -134,8 +184,8 @@ class _Search:
     def _written_at(self, node, own, fine):
         """The statement before a variable's node that computes its value: the first that writes a value that is not
         fine, or else the last; the node itself if it is no variable."""
-        before = [s for s in self.stores.get((self.scope.get(node), ast.unparse(node)), ()) if s.lineno < node.lineno]
-        wrong = [s for s in before if s.value in own and s.value not in fine and not _is_filled(own[s.value])]
+        before = [s for s in self._before(node) if s.value in own]
+        wrong = [s for s in before if s.value not in fine and not _is_new(s.value, own[s.value])]
         return (wrong or before[-1:] or [node])[0]
 
     def _alike_in(self, number, node, shape):
@@ -174,6 +224,16 @@ def _first(value):
     return float(value.flat[0]) if value.size and np.isfinite(value.flat[0]) else 0.0
 
 
+def _known(right, shape):
+    return _Known(_flat(value, shape) for values in right for value in values)
+
+
+def _inputs(place, own):
+    """The variables that a statement or expression reads."""
+    nodes = ast.walk(place.value if isinstance(place, ast.stmt) else place)
+    return [node for node in nodes if node is not place and node in own and _is_variable(node, own[node])]
+
+
 def _stores(family):
     """{(function, name): statements that write into it}, and {node: its function}"""
     stores, scope = {}, {}
@@ -181,11 +241,26 @@ def _stores(family):
         scope |= dict.fromkeys(ast.walk(function), function)
     for node in scope:
         if isinstance(node, ast.Assign | ast.AugAssign):
-            target = node.targets[0] if isinstance(node, ast.Assign) else node.target
-            while isinstance(target, ast.Subscript):
-                target = target.value
-            stores.setdefault((scope[node], ast.unparse(target)), []).append(node)
+            for name in dict.fromkeys(map(_whole, _targets(node))):
+                stores.setdefault((scope[node], name), []).append(node)
     return stores, scope
+
+
+def _targets(statement):
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    return target.elts if isinstance(target, ast.Tuple) else [target]
+
+
+def _target(statement, variable):
+    """What a statement writes of a variable, such as `x` or `x[:, t]`."""
+    return next(ast.unparse(part) for part in _targets(statement) if _whole(part) == ast.unparse(variable))
+
+
+def _whole(target):
+    """The name of the variable that a target is a part of."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return ast.unparse(target)
 
 
 def _key(value):
@@ -208,9 +283,14 @@ def _is_variable(node, values):
     )
 
 
+def _is_new(node, values):
+    """Whether arrays are new ones, with one number or with anything in them."""
+    return _is_filled(values) or (isinstance(node, ast.Call) and name_of(node.func) in ("empty", "empty_like"))
+
+
 def _is_filled(values):
     """Whether arrays hold one number only: new ones, which the next lines fill."""
-    return all(_is_array(value) and value.size > 1 and np.all(value == value.flat[0]) for value in values)
+    return bool(values) and all(_is_array(v) and v.size > 1 and np.all(v == v.flat[0]) for v in values)
 
 
 def _is_array(value):
