@@ -331,8 +331,10 @@ class _Search(Gate):
         mistakes."""
         labels = [label for label, numbers in self.labels.items() if any(self._is_wrong(n) for n in numbers)]
         right = [label for label in self.labels if label not in labels]
-        covered = {}
+        covered, allowed = {}, len(self.tried) + self.trials.most(MANY, WORK)
         for name in self.mistakes:
+            if len(self.tried) >= allowed:
+                break
             here = [label for label in labels if self._explains((name,), label)]
             if here and all(self._explains((name,), label) for label in right):
                 covered[name] = here

@@ -78,6 +78,13 @@ def find_place(trials, answer, found):
     return None, suspects
 
 
+def _numbers_in(output, depth=2):
+    """How many numbers there are in arrays and lists of arrays; a list may hold itself."""
+    if depth and isinstance(output, list | tuple):
+        return sum(_numbers_in(part, depth - 1) for part in output)
+    return output.size if isinstance(output, np.ndarray) else 1
+
+
 def _bounded(arange):
     def bounded(*args, **options):
         if any(isinstance(number, int | float) and abs(number) > MOST_NUMBERS for number in args):
@@ -238,7 +245,7 @@ class _Search:
         steps.begin()
         tried = attempt(trials.exercise, answer, case)
         results = trials.results(case, tried)
-        self.left -= sum(array.size for array in results or ()) / NUMBERS_OF_A_CALL / self._work
+        self.left -= _numbers_in(tried.output) / NUMBERS_OF_A_CALL / self._work
         return Finding(trials.exercise, case, tried, results, trials.expected[number], trials.shares[number])
 
 
