@@ -319,8 +319,8 @@ def _calls(node, names):
         and isinstance(node.args[0], ast.Name)
     ):
         yield "missing argument", with_keywords(key=ast.Attribute(node.args[0], "get", ast.Load()))
-    for i, j in combinations(range(len(node.args)), 2):
-        parts = list(node.args)
+    for i, j in combinations(range(len(node.args)), 2) if function not in ("tile", "repeat", "full") else ():
+        parts = list(node.args)  # numbers as sizes would make huge arrays
         parts[i], parts[j] = parts[j], parts[i]
         yield "order", ast.Call(node.func, parts, node.keywords)
     if function in ("swapaxes", "transpose") and isinstance(node.func, ast.Attribute):
