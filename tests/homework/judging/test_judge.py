@@ -341,7 +341,7 @@ def test_two_mistakes_are_both_told(names):
 def test_a_second_mistake_in_an_edge_case_is_told_with_the_case():
     found = verdict(EXERCISE.variant(("weights squared", "NaN for rows of zeros")))
     assert found.misconception == "weights squared and NaN for rows of zeros"
-    assert "With a row of zeros: A row of zeros gives NaN." in flat(found)
+    assert "A row of zeros gives NaN. This shows with a row of zeros." in flat(found)
 
 
 def test_a_mistake_that_a_failing_case_contradicts_is_told_of_the_others_alone():
@@ -351,7 +351,7 @@ def test_a_mistake_that_a_failing_case_contradicts_is_told_of_the_others_alone()
 
     found = verdict(answer)
     assert found.misconception == "weights squared"
-    assert "Wrong: y (total right). In the plain case: The weights are squared, W · W." in flat(found)
+    assert "Wrong: y (total right). The weights are squared, W · W. This shows in the plain case." in flat(found)
 
 
 def test_a_mistake_that_a_right_case_contradicts_is_not_named():
@@ -511,7 +511,7 @@ def test_a_crash_in_the_first_case_is_told_beside_the_mistake_in_others():
     assert (found.outcome, found.misconception) == ("crashed", "weights squared")
     assert "ValueError: only for scale 3." in flat(found)
     assert "It was called with x (" in flat(found)
-    assert "With scale=3: The weights are squared, W · W." in flat(found)
+    assert "The weights are squared, W · W. This shows with scale=3." in flat(found)
 
 
 def test_a_result_no_mistake_explains_is_described_beside_one_that_is():

@@ -20,11 +20,13 @@ KINDS = {
     "flag": "This True or False is the wrong way around.",
     "axis": "The axis here is wrong.",
     "lost axis": "This loses an axis that is needed afterwards: see keepdims.",
-    "name": "A different variable belongs here.",
+    "name": "Something else belongs here.",
+    "dtype": "The dtype here is wrong: the numbers do not fit into it.",
     "function": "A different function belongs here.",
     "transpose": "A transpose is missing here, or there is one too many.",
     "sign": "The sign here is wrong.",
     "inverted": "The condition here is the wrong way around.",
+    "truth value": "Ask whether this is None, not for its truth value.",
     "overwritten": "What was here before is overwritten: it must be added to (`=` and `+=`).",
     "repeated": "Where an index occurs several times, `x[i] += …` adds only once: use np.add.at.",
     "not a copy": "This is the same array and not a copy: whoever changes the one changes the other.",
@@ -192,6 +194,8 @@ def _small(node, parent, field, names):
         for pair in _ALIKE:
             if node.attr in pair:
                 yield "function", ast.Attribute(node.value, pair[pair[0] == node.attr], node.ctx)
+    elif field == "test" and isinstance(node, ast.Name) and node.id in names.optional:
+        yield "truth value", expression(f"{node.id} is not None")
     elif isinstance(node, ast.IfExp):
         yield "inverted", ast.IfExp(node.test, node.orelse, node.body)
     elif isinstance(node, ast.If) and not isinstance(node.test, ast.Compare):
@@ -282,6 +286,8 @@ def _calls(node, names):
         return ast.Call(node.func, node.args, kept + new)
 
     true = ast.Constant(True)
+    if "dtype" in given:
+        yield "dtype", with_keywords(dtype=ast.Name("float", ast.Load()))
     if function in _REDUCTIONS:
         if "keepdims" not in given and function not in ("argmax", "cumsum"):
             yield "lost axis", with_keywords(keepdims=true)
@@ -408,6 +414,8 @@ def _missing(node, parent, field, names):
             yield "number", ast.Name(name, ast.Load())
     if not is_value(node, parent, field) or is_named_result(node, parent, names):
         return
+    if isinstance(node, ast.Call) and name_of(node.func) in ("zeros", "zeros_like", "empty", "empty_like"):
+        return  # whatever is done to zeros changes only their dtype
     for name in names.attributes if isinstance(node, ast.Name | ast.Call) else ():  # a part of a block
         for call in ("self.x(y)", "self.x.backward(y)"):
             new = expression(call.replace("x", name))

@@ -55,7 +55,7 @@ def _call(finding):
         elif isinstance(value, list | tuple | dict) and is_own:
             is_short = not isinstance(value, dict) and len(value) <= MOST_NUMBERS and len(str(value)) < 60
             parts.append(f"{name}={value}" if is_short else f"{name} of {len(value)} entries")
-    label = f" ({finding.case.label})" if finding.case.label else ""
+    label = f" ({finding.case.label})" if finding.case.label and finding.case.label not in parts else ""
     return f"{finding.exercise.name}({', '.join(parts)}){label}"
 
 

@@ -39,17 +39,18 @@ MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
 
 
-def explain(trials, found, place=None):
+def explain(trials, found, place=None, answer=None):
     """The misconception (a name or None), the texts for the student, and a sentence on the cases that fail, or "".
 
     found: a Finding for each case, at least one of them not right; place: where one edit makes the answer right
+    answer: to be called again, or None
     """
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # wrong numbers overflow
         warnings.simplefilter("ignore")
-        search = _explained(trials, found, place)
+        search = _explained(trials, found, place, answer)
         search.keep_what_is_true()
         if not (search.names or search.patterns or place or search.first_failed.results is None):
-            whole = _Search(trials, found)  # with the mistakes that some cases contradicted
+            whole = _Search(trials, found, answer=answer)  # with the mistakes that some cases contradicted
             search = whole if whole.explain_some_cases() else search
         where = search.where()
         sure = any(said.name and said.sure for said in search.said)
@@ -57,7 +58,7 @@ def explain(trials, found, place=None):
         names, texts = zip(*search.patterns, strict=True)
         return " and ".join(dict.fromkeys(names)), list(texts), where
     if place:  # the line says more than the place of the largest error
-        texts = [str(said) for said in search.said if said.text and said.sure]
+        texts = [search.written(said) for said in search.said if said.text and said.sure]
         return (" and ".join(search.names) if sure else None) or None, texts or [place.about], where
     if not search.names:
         example = smallest_call(found)
@@ -66,11 +67,11 @@ def explain(trials, found, place=None):
     return " and ".join(search.names) or None, list(search.texts), where
 
 
-def _explained(trials, found, place):
+def _explained(trials, found, place, answer):
     """The search that found an explanation, or the last one."""
     struck_out = set()
     while True:
-        search = _Search(trials, found, struck_out, place)
+        search = _Search(trials, found, struck_out, place, answer)
         if not search.open_results:
             search.explain_crash()
             return search
@@ -79,7 +80,7 @@ def _explained(trials, found, place):
             return search
         contradicted = search.contradicted()
         if not struck_out and search.is_cheap and (contradicted or search.is_incomplete):
-            whole = _Search(trials, found, (), place)
+            whole = _Search(trials, found, (), place, answer)
             if whole.explain_all_cases():
                 return whole
         if not contradicted:
@@ -100,8 +101,8 @@ def _without_numbers(text):
 
 
 class _Search(Gate):
-    def __init__(self, trials, found, without=(), place=None):
-        super().__init__(trials, found, without)
+    def __init__(self, trials, found, without=(), place=None, answer=None):
+        super().__init__(trials, found, without, answer)
         self.place, self.without = place, without
         self.is_cheap = trials.most(MANY, WORK) >= ENOUGH  # to try everything
         self.said = []
@@ -181,7 +182,7 @@ class _Search(Gate):
 
     @property
     def texts(self):
-        return [str(said) for said in self.said if said.text]
+        return [self.written(said) for said in self.said if said.text]
 
     # --- known mistakes -------------------------------------------------------------------------------------------
 
@@ -291,7 +292,8 @@ class _Search(Gate):
             if len(now) > len(covered):
                 best, covered = name, now
         if best and best not in self.names:
-            self._say(best, self.mistakes[best], cases_of(covered), led=True)
+            shown = [label for label in covered if not self._is_all_nan(i, label)]  # NaN may have any cause
+            self._say(best, self.mistakes[best], cases_of(shown or covered), led=True)
         return [label for label in left if label not in covered]
 
     def _crash_comes_first(self):
@@ -348,14 +350,17 @@ class _Search(Gate):
 
     def explain_some_cases(self):
         """Name the mistake that explains most of the failing cases with all their results, if it changes none of those
-        that are right. Returns whether there is one."""
+        that are right, and is no claim about all calls. Returns whether there is one."""
         right = [label for label, numbers in self.labels.items() if all(self.found[n].right for n in numbers)]
         allowed, best, covered = len(self.tried) + self.trials.most(MANY, WORK), None, []
         for name in self.mistakes:
             if len(self.tried) >= allowed:
                 break
+            if self._claims_all_calls(Said(name, self.mistakes[name])):
+                continue
             here = [label for label in self.labels if label not in right and self._explains((name,), label)]
-            if len(here) > len(covered) and all(self._leaves_right((name,), label) for label in right):
+            is_enough = "" in here or 2 * len(here) >= len(self.labels) - len(right) or any(map(self._tells_much, here))
+            if is_enough and len(here) > len(covered) and all(self._leaves_right((name,), label) for label in right):
                 best, covered = name, here
         if best:
             self.said = [Said(best, self.mistakes[best], "" if "" in covered else cases_of(covered), led=True)]

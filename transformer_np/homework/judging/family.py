@@ -75,8 +75,9 @@ class Family:
         """The line of a node with a mark below it."""
         return self.parts(node)[0]
 
-    def parts(self, node):
-        """The line of a node with a mark below it; what the line has before the node, and after it"""
+    def parts(self, node, of_name=False):
+        """The line of a node with a mark below it, or below the name at its end; what the line has before the node,
+        and after it"""
         first = node.value if isinstance(node, ast.keyword) else node
         line = self.lines[first.lineno - 1].rstrip("\n")
         begin, end = node.col_offset, first.end_col_offset
@@ -86,7 +87,8 @@ class Family:
         if node.lineno != first.lineno:
             before, marked = "", line.strip()
         gap = len(line) - len(line.lstrip())
-        shown = f"    {line.strip()}\n    {' ' * (len(before) - gap)}{'^' * max(len(marked), 1)}"
+        skipped = len(marked) - len(node.attr) if of_name else 0
+        shown = f"    {line.strip()}\n    {' ' * (len(before) - gap + skipped)}{'^' * max(len(marked) - skipped, 1)}"
         rest = line.encode()[end:].decode() if first.end_lineno == first.lineno else ""
         return shown, before, rest
 

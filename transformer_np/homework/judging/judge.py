@@ -144,11 +144,11 @@ def findings(trials, attempts):
     return found
 
 
-def judge(trials, attempts, place=None, suspects=()):
+def judge(trials, attempts, place=None, suspects=(), answer=None):
     """The verdict on an answer, from its attempts at all cases of the trials.
 
     place: the Place in the student's code where one edit makes it right, or None
-    suspects: the Suspects to show if there is none
+    suspects: the Suspects to show if there is none; answer: to be called again, or None
     """
     exercise, found = trials.exercise, findings(trials, attempts)
     failed = [finding for finding in found if not finding.right]
@@ -164,14 +164,16 @@ def judge(trials, attempts, place=None, suspects=()):
         summary, trace = "The results are right, but the function breaks a rule.", ""
         where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
     else:
-        misconception, texts, where = explain(trials, [finding for finding in found if not finding.case.raises], place)
+        misconception, texts, where = explain(
+            trials, [finding for finding in found if not finding.case.raises], place, answer
+        )
         texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
         misconception = misconception or " and ".join(broken) or (place.kind if place else None)
         summary, trace = first.fact({i for finding in found for i in finding.wrong or ()})
     if core:
         lead = f"right for the lecture; still to do: {'; '.join(_labels(failed))}. {summary}"
     else:
-        lead = f"{first.outcome}. {summary}{where}"
+        lead = f"{first.outcome + '. ' if any(finding.wrong != [] for finding in failed) else ''}{summary}{where}"
     message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False)]
     message += [trace] if trace else []
     message += [
@@ -336,6 +338,10 @@ class Finding:
             comma = "," * (len(letters) == 1)
             axes = "" if any(letter.startswith("axis") for letter in letters) else f"({', '.join(letters)}{comma}) = "
             name = subject(self.exercise.results[i].name)
+            if not actual.size and expected.size:
+                return f"{name} is missing or empty.{also}", ""
+            if self.exercise.results[i].name in argument_names(self.exercise):
+                name = f"The returned {name}"
             wanted = f"{axes if letters else ''}{expected.shape}"
             return f"{name} must have the shape {wanted}, got {actual.shape}.{also}", ""
         return f"Wrong: {names}{also}.", ""

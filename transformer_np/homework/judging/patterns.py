@@ -8,6 +8,7 @@ from .attempt import attempt
 from .compare import close
 from .edits import edits_of
 from .family import Family
+from .syntax import Names
 
 MOST_EDITS = 500
 WORK = 200_000  # calls that the interpreter counts, in all edited answers together
@@ -45,6 +46,7 @@ def patterns_for(trials, found):
                 return common
         return common
 
+    own = set().union(*(Names(tree).computed for tree in family.trees.values()))  # which the student may not have
     known = {}  # {wrong results: the first (name, text) that explains them}
     edits = (edit for tree in family.trees.values() for edit in edits_of(tree))
     edits = sorted((edit for edit in edits if edit.kind in _KINDS), key=lambda edit: edit.group)
@@ -55,7 +57,7 @@ def patterns_for(trials, found):
             common = frozenset(explained(answer, steps) if answer is not None else ())
         finally:
             edit.undo()
-        if common not in known and (text := common and _text(edit)):
+        if common not in known and (text := common and _text(edit, own)):
             known[common] = text.rstrip("."), text
             if common == wrong:
                 return [known[common]]
@@ -67,27 +69,36 @@ def patterns_for(trials, found):
     return [] if wrong else chosen
 
 
-def _text(edit):
-    """A sentence on a mistake, the edit of a right answer."""
-    old, new = _code(edit.node), _code(edit.new)
+def _text(edit, own):
+    """A sentence on a mistake, the edit of a right answer, without its own variables."""
+
+    def code(node):
+        return "" if own & {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} else _code(node)
+
+    old, new = code(edit.node), code(edit.new)
     if edit.kind == "extra part" and isinstance(edit.node, ast.BinOp):
         kept_left = edit.new is edit.node.left
-        part = _code(edit.node.right if kept_left else edit.node.left)
+        part = code(edit.node.right if kept_left else edit.node.left)
         sign = {ast.Add: "+ ", ast.Sub: "− "}.get(type(edit.node.op), "")
         what = "term" if sign else "factor" if isinstance(edit.node.op, ast.Mult) else "part"
-        return old and part and f"The {what} `{sign if kept_left else ''}{part}` is missing in `{old}`."
+        return part and f"The {what} `{sign if kept_left else ''}{part}` is missing{f' in `{old}`' if old else ''}."
     if edit.kind == "extra part" and isinstance(edit.node, ast.Call) and edit.new in edit.node.args:
-        return old and new and f"`{_code(edit.node.func)}` is missing around `{new}`."
+        return old and new and f"`{code(edit.node.func)}` is missing around `{new}`."
     if edit.kind == "extra part":
         return old and new and f"Your result is that of `{new}`, where `{old}` is needed."
     if edit.kind == "extra line":
         return old and f"The step `{old}` is missing."
     if edit.kind == "order of results":
         return "The results are returned in the wrong order."
+    if edit.kind == "missing factor" and edit.new.left is edit.node and not (old and new):
+        factor = code(edit.new.right)
+        if isinstance(edit.new.op, ast.Div):
+            return factor and f"A factor `{factor}` is missing, or there is a division by it too many."
+        return factor and f"There is a factor `{factor}` too many, or a division by it is missing."
     if isinstance(edit.node, ast.Constant | ast.Name | ast.Attribute):  # which say nothing alone
-        old = _code(edit.parent)
+        old = code(edit.parent)
         edit.make()
-        new = _code(edit.parent)
+        new = code(edit.parent)
         edit.undo()
     return old and new and f"Your result is that of `{new}` instead of `{old}`."
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .attempt import attempt, calls_in, guarded, unheard
+from .compare import close
 from .edits import KINDS, edits_of
 from .family import MOST_NUMBERS, Endless, Family
 from .ignored import arrays_of
 from .judge import NUMBERS_OF_A_CALL, Finding
-from .suspect import find_suspects
+from .suspect import MOST_VALUES, find_suspects
 from .syntax import lines_behind
+from .traced import Traced
 
 MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
 WORK = 560_000  # calls that the interpreter counts, in all edited answers together
@@ -127,7 +129,37 @@ class _Search:
         self.found, self._before = found, self._right_in(found)
         wrong = sorted((n for n in self.numbers if not found[n].right), key=self._size)
         self._order = wrong + [n for n in self.numbers if n not in wrong]
-        return next((edit for edit in self._edits() if self._makes_right(edit)), None)
+        edits = (edit for edit in self._edits() if self._makes_right(edit) and self._is_tried(edit))
+        return next(map(self._smallest, edits), None)
+
+    def _is_tried(self, edit):
+        """Whether a condition that an edit changes is true in some cases and false in others that are right with it: an
+        edit that only avoids what is never asked for is no proof."""
+        test = edit.new if edit.field == "test" and isinstance(edit.parent, ast.If | ast.IfExp) else None
+        if edit.kind == "inverted" and isinstance(edit.new, ast.If | ast.IfExp):
+            test = edit.new.test
+        if test is None:
+            return True
+        edit.make()
+        try:
+            traced, seen = Traced(self.trials, self.family, MOST_VALUES), set()
+            for number in range(len(self.found)):
+                results = traced.results(number)
+                if results is not None and all(map(close, results, self.trials.expected[number])):
+                    seen |= {bool(value) for value in traced.of.get(test, ())}
+            return len(seen) == 2
+        finally:
+            edit.undo()
+
+    def _smallest(self, edit):
+        """An edit of several places without those that need none."""
+        parts = [replace(edit, also=()), *edit.also]
+        for part in parts if edit.kind != "order of lines" else ():
+            first, *others = [other for other in parts if other is not part] or parts
+            fewer = replace(first, also=tuple(others))
+            if len(others) + 1 < len(parts) and self._makes_right(fewer):
+                edit, parts = fewer, [first, *others]
+        return edit
 
     def _size(self, number):
         """What a case costs: cases with a similar number of numbers cost the same."""
@@ -214,7 +246,9 @@ class _Search:
 
 
 def _place(family, edit):
-    node, new, (shown, before, rest) = edit.node, edit.new, family.parts(edit.node)
+    node, new = edit.node, edit.new
+    is_attribute = edit.kind == "function" and isinstance(node, ast.Attribute) and node.lineno == node.end_lineno
+    shown, before, rest = family.parts(node, is_attribute)
     text = ast.unparse(new)
     if isinstance(new, ast.If) and isinstance(new.test, ast.Constant):  # a copy before the line
         text = "\n    ".join(ast.unparse(part) for part in new.body)

@@ -69,6 +69,7 @@ class _Search:
         families = [Family(answer, of_student=False) for answer in right]
         self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
         self.stores, self.scope = _stores(family)
+        self.returned = {n for node in self.scope if isinstance(node, ast.Return) for n in ast.walk(node)}
         self._known = {}
         work = calls_in(lambda: self.own.results(self.failed[0]))
         work += sum(array.size for array in arrays_of(trials.cases[self.failed[0]])) // NUMBERS_OF_A_CALL
@@ -128,7 +129,9 @@ class _Search:
                     for n in failed[1:]
                 ):
                     if place is not node and not self._is_proven(place.value, i, failed, shape):
-                        return self._last_written(node, failed)
+                        place = self._last_written(node, failed)
+                    if place is node and node in self.returned and isinstance(node, ast.Name) and node not in elsewhere:
+                        break  # which says no more than that the result is wrong
                     return place
         return None
 
@@ -163,7 +166,7 @@ class _Search:
                 if any(part in own for part in ast.walk(s)):  # it ran
                     is_whole = isinstance(s, ast.Assign) and _target(s, node) == ast.unparse(node)
                     written = [s] if is_whole else [*written, s]
-            parts = [s for s in written if not _is_new(s.value, own.get(s.value, ()))]
+            parts = [s for s in written if not _is_new(s.value, own.get(s.value, ()))] or written[-1:]
             last.add(parts[-1] if len({_target(s, node) for s in parts}) == 1 else node)
         return last.pop() if len(last) == 1 else node
 

@@ -22,7 +22,7 @@ def cases_of(labels):
 class Said:
     """One text for the student, and the name of its mistake or None.
 
-    label: of its case; led: whether the text begins with the label; sure: whether it explains every number
+    label: of its case; led: whether the text is told with the label; sure: whether it explains every number
     """
 
     name: str | None
@@ -31,15 +31,26 @@ class Said:
     led: bool = False
     sure: bool = True
 
-    def __str__(self):
-        lead = f"With {self.label}: " if self.label else "In the plain case: "
-        return f"{lead if self.led else ''}{self.text}".strip()
-
 
 class Gate(Evidence):
     """The evidence, with the texts `said`, the `reasons` by result, and the questions whether they hold."""
 
     # --- only what is true of this run --------------------------------------------------------------------------------
+
+    def written(self, said):
+        """A text with its case: a mistake is in the code, and a case only shows it; a description is of one case."""
+        where = f"with {said.label}" if said.label else "in the plain case"
+        if not said.led or not said.text:
+            return said.text
+        if said.name not in self.trials.exercise.mistakes and said.name not in self.trials.ignored:
+            return f"{where[0].upper()}{where[1:]}: {said.text}"
+        plain = (
+            said.label
+            and "" in self.labels
+            and any(map(self._is_wrong, self.labels[""]))
+            and self._explains((said.name,), "")
+        )
+        return said.text if plain else f"{said.text} This shows {where}."
 
     def keep_what_is_true(self):
         """Drop each text that claims something of every call and is not true of all calls at hand."""
@@ -63,7 +74,8 @@ class Gate(Evidence):
     def _claims_all_calls(self, said):
         if said.name not in self.mistakes:
             return False
-        return said.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(said.text))
+        claims = re.sub(r"\bEither\b[^.]*\.", "", said.text)
+        return said.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(claims))
 
     def _leaves_right(self, mistakes, label):
         """Whether a right answer with these mistakes is right in a case."""
@@ -93,7 +105,12 @@ class Gate(Evidence):
     def contradicted(self):
         """The named mistakes that change numbers in a way that the answer does not show."""
         named = [said.name for said in self.said if said.name in self.mistakes]
-        return {name for name in named if any(self._contradicts(n, name, named) for n in range(len(self.found)))}
+        return {
+            name
+            for name in named
+            if any(self._contradicts(n, name, named) for n in range(len(self.found)))
+            or (name in self.trials.ignored and self._is_used(name))
+        }
 
     def _contradicts(self, number, name, named):
         """Whether an attempt contradicts a mistake: no set of the named ones with it gives the same numbers."""
