@@ -178,6 +178,7 @@ def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False
 
     src (B, S)  ->  one list of ids per row, without start and end tokens; with return_log_probs also log p of each
     whole output in nats, including the end token, (B,)
+    use_cache=False gives the decoder the whole target again at every step; the results are the same
     """
     check_flag("return_log_probs", return_log_probs)
     outputs = []
@@ -213,6 +214,7 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
 
     src (B, S)  ->  one list of ids per row; with return_hypotheses a list of Hypothesis(ids, log_prob, score) per row:
     all in the beam at the end, best first. `from transformer_np.decoding import Hypothesis`
+    use_cache=False gives the decoder the whole target again at every step; the results are the same
     """
     src = _check(model, src, max_len)
     check_flag("use_cache", use_cache)

@@ -98,3 +98,9 @@ def test_every_argument_is_tried_with_two_values(name):
         with pytest.raises(ValueError) if case.raises else nullcontext():
             exercise.drive(answer, *case.arguments, **case.options)
     assert {a for a, values in seen.items() if len(values) < 2} - {"self"} == HANDED_ON.get(name, set())
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_an_error_that_the_docstring_promises_has_a_case(name):
+    promised = set(re.findall(r"Raises (\w+)", EXERCISES[name].reference.__doc__))
+    assert promised <= {case.raises for case in cases_of(name)}

@@ -48,15 +48,10 @@ def scaled_dot_product_attention_backward(dout, q, k, v, weights):
     return dq, dk, dv
 
 
-_SCALES = (
-    amended(
-        SCALE_MISTAKES,
-        instead=MISTAKES["scales instead"],
-    )
-    + MISTAKES["scales"]
-)
+BACKWARD_SCALES = MISTAKES["scales"]
 
-BACKWARD_MISTAKES = MISTAKES["backward mistakes"]
+SOFTMAX_BACKWARD_MISTAKES = MISTAKES["softmax backward"]
+BACKWARD_MISTAKES = MISTAKES["backward mistakes"] + SOFTMAX_BACKWARD_MISTAKES + MISTAKES["backward mistakes 2"]
 
 SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Exercise(
     F.scaled_dot_product_attention_backward,
@@ -68,7 +63,7 @@ SCALED_DOT_PRODUCT_ATTENTION_BACKWARD = Exercise(
     section="behind §4 steps 3 to 5",
     chapter="Backpropagation",
     place=10,
-    mistakes=_SCALES + BACKWARD_MISTAKES,
+    mistakes=amended(SCALE_MISTAKES, instead=MISTAKES["scales instead"]) + BACKWARD_SCALES + BACKWARD_MISTAKES,
 )
 
 

@@ -41,7 +41,10 @@ def gate(x, approximate):
 
 
 # the mistakes in `gate` that show in the forward too
-GATE_MISTAKES = MISTAKES["gate mistakes"]
+GATE_MISTAKES = MISTAKES["gate mistakes"] + "".join(
+    MISTAKES["cut off or miscopied"].format(number=number)
+    for number in (0.04, 0.044, 0.0447, 0.045, 0.047715, 0.04715, 0.044175)
+)
 
 
 # --- gelu -------------------------------------------------------------------------------------------------------------

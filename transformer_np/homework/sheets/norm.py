@@ -98,6 +98,9 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
     return dx, dgamma, dbeta
 
 
+AXES_OF_THE_MEANS = MISTAKES["axes of the means"]
+
+
 def of_vector(name, summand, formula, letter):
     """The mistakes that the gradients of γ and β share."""
     return f"""
@@ -121,6 +124,7 @@ LAYER_NORM_BACKWARD = Exercise(
     chapter="Backpropagation",
     place=9,
     mistakes=MISTAKES["layer_norm_backward"]
+    + AXES_OF_THE_MEANS
     + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ")
     + MISTAKES["layer_norm_backward 2"]
     + of_vector("dbeta", "dy", "dy", "β"),

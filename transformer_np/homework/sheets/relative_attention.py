@@ -8,6 +8,7 @@ from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from ..notes import amended, hints_of, sections
 from .attention import masked
+from .attention_backward import BACKWARD_SCALES, SOFTMAX_BACKWARD_MISTAKES
 from .draws import far_apart, sizes_without_squares
 from .softmax import softmax, softmax_backward
 from .tiled_attention import MASK_MISTAKES, SCALE_MISTAKES
@@ -236,10 +237,6 @@ def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, w
     return dq, dk, dv, dr, dcontent_bias, dposition_bias
 
 
-DSCORES_SCALE_MISTAKES = MISTAKES["dscores scale mistakes"]
-
-SOFTMAX_BACKWARD_MISTAKES = MISTAKES["softmax backward mistakes"]
-
 RELATIVE_ATTENTION_BACKWARD = Exercise(
     F.relative_attention_backward,
     results=(
@@ -258,7 +255,7 @@ RELATIVE_ATTENTION_BACKWARD = Exercise(
     chapter="Long sequences",
     place=12,
     mistakes=MISTAKES["relative_attention_backward"]
-    + DSCORES_SCALE_MISTAKES
+    + amended(BACKWARD_SCALES, without=["1/√d_k on dQ only", "1/√d_k on dK only"])
     + SOFTMAX_BACKWARD_MISTAKES
     + MISTAKES["relative_attention_backward 2"],
 )

@@ -31,11 +31,11 @@ def buckets_cases(rng):
         Case("", (far,), both, {"T": far, "S": far}),
         Case("S > T", (T, far), both, {"T": T, "S": far}),
         Case("default options", (S,), sizes={"T": S, "S": S}),
-        Case("S > T plus default options", (T, S), sizes={"T": T, "S": S}),
+        Case("default options (S > T)", (T, S), sizes={"T": T, "S": S}),
         Case("num_buckets=16 with max_distance=128", (S,), {"num_buckets": 16}, {"T": S, "S": S}),
-        Case("bidirectional=False with half the buckets", (S,), both | one | {"num_buckets": N}, {"T": S, "S": S}),
+        Case("bidirectional=False (half the buckets)", (S,), both | one | {"num_buckets": N}, {"T": S, "S": S}),
         Case("bidirectional=False", (far,), both | one, {"T": far, "S": far}),
-        Case("bidirectional=False plus S > T", (T, far), both | one, {"T": T, "S": far}),
+        Case("bidirectional=False (S > T)", (T, far), both | one, {"T": T, "S": far}),
         Case("one query (the last)", (1, far), both | {"bidirectional": True}, {"T": 1, "S": far}),
     ]
 

@@ -5,7 +5,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
 from ..notes import hints_of, sections
-from .norm import of_vector, random_rows
+from .norm import AXES_OF_THE_MEANS, of_vector, random_rows
 
 MISTAKES = sections(__file__)
 
@@ -87,6 +87,7 @@ RMS_NORM_BACKWARD = Exercise(
     chapter="T5",
     place=2,
     mistakes=MISTAKES["rms_norm_backward"]
+    + AXES_OF_THE_MEANS.replace("every ", "")
     + of_vector("dgamma", "(dy * x_hat)", "dy · x̂", "γ")
     + MISTAKES["rms_norm_backward 2"],
 )

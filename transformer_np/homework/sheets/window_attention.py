@@ -5,8 +5,8 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, Exercise, Result
 from ..notes import amended, hints_of, sections
+from .attention_backward import BACKWARD_SCALES, SOFTMAX_BACKWARD_MISTAKES
 from .draws import far_apart, sizes_without_squares
-from .relative_attention import DSCORES_SCALE_MISTAKES, SOFTMAX_BACKWARD_MISTAKES
 from .softmax import softmax, softmax_backward
 from .tiled_attention import SCALE_MISTAKES
 
@@ -144,7 +144,7 @@ WINDOW_ATTENTION_BACKWARD = Exercise(
     chapter="Long sequences",
     place=6,
     mistakes=MISTAKES["window_attention_backward"]
-    + DSCORES_SCALE_MISTAKES
+    + BACKWARD_SCALES
     + amended(
         SOFTMAX_BACKWARD_MISTAKES,
         instead=MISTAKES["window_attention_backward instead"],
