@@ -71,7 +71,9 @@ def test_the_search_ends_after_so_many_trials(monkeypatch):
     exercise = all_exercises()["scaled_dot_product_attention_backward"]
     trials, rng = Trials(exercise, 0), np.random.default_rng(0)
     searches, search = [], explain._Search
-    monkeypatch.setattr(explain, "_Search", lambda *args: searches.append(search(*args)) or searches[-1])
+    monkeypatch.setattr(
+        explain, "_Search", lambda *args, **options: searches.append(search(*args, **options)) or searches[-1]
+    )
 
     def unknown(*args, **options):
         return [rng.normal(size=result.shape) for result in exercise.reference(*args, **options)]

@@ -386,7 +386,8 @@ def test_several_mistakes_that_explain_all_cases_are_told_with_their_cases():
         "top_p not used",
         "temperature 0 is not the likeliest token",
     }
-    assert "With temperature=0: temperature 0 gives NaN" in flat(found)
+    assert "temperature 0 gives NaN" in flat(found)
+    assert "This shows with temperature=0." in flat(found)
 
     found = check(
         "sampling_distribution", lambda x, temperature=1.0, **_: F.softmax(x * temperature), seed=5, quiet=True

@@ -219,22 +219,34 @@ class _Search(Gate):
 
         Each mistake on its own tells which results it changes in the first draw with a wrong result. A pair must not
         change the student's right results. Likelier are pairs with a mistake that was already found, pairs whose
-        mistakes both change an open result, and pairs that together change exactly the wrong results.
+        mistakes both change an open result, pairs that together change exactly the wrong results, and of these the ones
+        that together change most of the wrong numbers and fewest of the right ones.
         """
         number = min(n for i in self._open() for n in self._wrong_draws(i, self.failing[i][0]))
         wrong, still_open = set(self.found[number].wrong), set(self._open())
         changes = {name: self._changed_by(name, number) for name in self.mistakes}
         possible = [name for name in self.mistakes if changes[name] and changes[name] <= wrong]
+        places = {name: self._wrong_numbers(self._try((name,), number)[0], number) for name in possible}
+        here = self._wrong_numbers(self.found[number].results, number)
 
         def unlikeliness(pair):
             a, b = (changes[name] for name in pair)
-            return not set(pair) & set(self.names), not a & b & still_open, a | b != wrong
+            differs = np.mean((places[pair[0]] | places[pair[1]]) != here)
+            return not set(pair) & set(self.names), not a & b & still_open, a | b != wrong, differs
 
         allowed = len(self.tried) + self.trials.most(MOST_PAIR_TRIALS, WORK)
         for pair in sorted(combinations(possible, 2), key=unlikeliness):
             if len(self.tried) >= allowed:
                 return
             yield pair
+
+    def _wrong_numbers(self, results, number):
+        """Which numbers of all results of a case are wrong; all of a result that is missing or has another shape."""
+        wrong = []
+        for i, expected in enumerate(self.found[number].expected):
+            fits = results is not None and results[i].shape == expected.shape
+            wrong.append(~np.isclose(results[i], expected, equal_nan=True) if fits else np.ones(expected.shape, bool))
+        return np.concatenate([part.ravel() for part in wrong])
 
     # --- the cases that remain ----------------------------------------------------------------------------------------
 
