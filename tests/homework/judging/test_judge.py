@@ -511,7 +511,7 @@ def test_a_crash_in_the_first_case_is_told_beside_the_mistake_in_others():
     found = verdict(answer)
     assert (found.outcome, found.misconception) == ("crashed", "weights squared")
     assert "ValueError: only for scale 3." in flat(found)
-    assert "It was called with x (" in flat(found)
+    assert "The arrays of this case are x (" in flat(found)
     assert "The weights are squared, W · W. This shows with scale=3." in flat(found)
 
 

@@ -111,8 +111,8 @@ def _sizes_in(text, case):
 
 
 def _arguments(case, inputs):
-    """A sentence with the shapes of the array arguments."""
+    """A sentence with the shapes of the case's arrays, of which a call may get a part, such as one token."""
     shapes = [f"{name} {value.shape}" for name, value in inputs.items() if isinstance(value, np.ndarray)]
     sizes = ", ".join(f"{letter} = {size}" for letter, size in case.sizes.items())
-    given = [f"It was called with {', '.join(shapes)}{f'; {sizes}' if sizes else ''}."] if shapes else []
+    given = [f"The arrays of this case are {', '.join(shapes)}{f'; {sizes}' if sizes else ''}."] if shapes else []
     return given or ([f"The sizes in this case are {sizes}."] if sizes else [])
