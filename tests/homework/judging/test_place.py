@@ -10,6 +10,7 @@ from transformer_np.homework import checking, load
 from transformer_np.homework.judging.edits import edits_of
 from transformer_np.homework.judging.family import Family
 from transformer_np.homework.judging.syntax import lines_behind
+from transformer_np.homework.judging.traced import kept, same
 from transformer_np.homework.submission import Checks
 
 
@@ -184,6 +185,14 @@ def test_an_edit_that_doubles_a_list_in_every_step_is_given_up(verdict_on):
         """,
     )
     assert verdict.misconception == "merged from right to left"
+
+
+def test_lists_that_hold_the_same_list_twice_are_kept_to_a_depth():
+    value = [1, [2.0, (3, [4])]]
+    assert same([kept(value)], [value])
+    for _ in range(60):  # 2^60 items
+        value = [value, value]
+    assert not same([kept(value)], [kept(value)])
 
 
 def test_an_error_in_the_search_for_a_line_costs_the_line_alone(verdict_on, monkeypatch):

@@ -13,8 +13,6 @@ from .syntax import STEP
 
 MOST_NUMBERS, MOST_ITEMS = 3_000_000, 100_000  # in a variable of a loop
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
-
-
 OF_AN_EDIT = 400  # calls that take as long as compiling an edited answer, beside one for each node of its code
 
 
@@ -57,7 +55,7 @@ class Family:
     def compiled(self, more=()):
         """The answer with the trees as they are now, and its _Steps; (None, None) if they cannot be compiled.
 
-        more: further names, as `given`
+        more: {name: value} that the trees use besides the names of their file
         """
         space = dict(self.space) | dict(more)
         space[STEP] = _Steps(self.most_steps)

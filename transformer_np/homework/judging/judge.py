@@ -159,7 +159,8 @@ def judge(trials, attempts, place=None, suspects=(), answer=None):
     if first is found[0] and first.tried.crash and first.tried.crash.not_started:
         return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
     broken = _broken_contracts([finding for finding in failed if not (finding.case.raises and first.tried.crash)])
-    if all(finding.wrong == [] for finding in failed):  # the numbers are right
+    only_rules = all(finding.wrong == [] for finding in failed)  # the numbers are right
+    if only_rules:
         misconception, texts = " and ".join(broken), list(broken.values())
         summary, trace = "The results are right, but the function breaks a rule.", ""
         where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
@@ -173,7 +174,7 @@ def judge(trials, attempts, place=None, suspects=(), answer=None):
     if core:
         lead = f"right for the lecture; still to do: {'; '.join(_labels(failed))}. {summary}"
     else:
-        lead = f"{first.outcome + '. ' if any(finding.wrong != [] for finding in failed) else ''}{summary}{where}"
+        lead = f"{'' if only_rules else first.outcome + '. '}{summary}{where}"
     message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False)]
     message += [trace] if trace else []
     message += [

@@ -8,7 +8,8 @@ import numpy as np
 from .attempt import attempt
 from .syntax import is_read
 
-_TAP, MOST_ITEMS = "_tapped", 200
+_TAP = "_tapped"
+MOST_ITEMS, MOST_DEPTH = 200, 5  # of a list, and of lists in lists
 
 
 class Traced:
@@ -49,12 +50,15 @@ class Traced:
         return value
 
 
-def kept(value):
-    """A value as it is now."""
+def kept(value, depth=MOST_DEPTH):
+    """A value as it is now; `...`, which equals nothing, for what lies too deep: lists that hold each other twice have
+    2^depth items."""
     if type(value) is np.ndarray:
         return value.copy()
+    if type(value) in (list, tuple) and not depth:
+        return ...
     if type(value) in (list, tuple) and len(value) <= MOST_ITEMS:
-        return type(value)(map(kept, value))
+        return type(value)(kept(item, depth - 1) for item in value)
     return dict(value) if type(value) is dict and len(value) <= MOST_ITEMS else value
 
 
