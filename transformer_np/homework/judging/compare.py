@@ -68,6 +68,18 @@ def close(actual, expected):
         return bool((np.abs(actual - expected) <= TOLERANCE * scale).all())
 
 
+def wrong_entries(actual, expected):
+    """Boolean array of the entries that differ by more than rounding, of two arrays of the same shape."""
+    if expected.dtype == bool or actual.dtype == bool:
+        return actual != expected
+    scale = np.abs(expected[np.isfinite(expected)]).max(initial=FLOOR)
+    with np.errstate(all="ignore"):
+        apart = np.abs(actual.astype(float) - expected) > TOLERANCE * scale
+    odd = ~np.isfinite(expected) | ~np.isfinite(actual)
+    same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+    return np.where(odd, ~same, apart)
+
+
 def _array(value):
     try:
         return np.asarray(value)

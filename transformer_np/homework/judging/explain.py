@@ -25,7 +25,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .compare import close, wrong_structure
+from .compare import close, wrong_entries, wrong_structure
 from .describe import describe_exactly, describe_roughly
 from .example import smallest_call
 from .patterns import patterns_for
@@ -245,7 +245,7 @@ class _Search(Gate):
         wrong = []
         for i, expected in enumerate(self.found[number].expected):
             fits = results is not None and results[i].shape == expected.shape
-            wrong.append(~np.isclose(results[i], expected, equal_nan=True) if fits else np.ones(expected.shape, bool))
+            wrong.append(wrong_entries(results[i], expected) if fits else np.ones(expected.shape, bool))
         return np.concatenate([part.ravel() for part in wrong])
 
     # --- the cases that remain ----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 
-from ..compare import close
+from ..compare import close, wrong_entries
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,7 @@ class Draw:
     @property
     def wrong(self):
         """Boolean array of the wrong entries; only for a result of the right shape."""
-        if self.is_boolean or self.actual.dtype == bool:
-            return self.actual != self.expected
-        scale = np.abs(self.expected[np.isfinite(self.expected)]).max(initial=1e-3)
-        with np.errstate(all="ignore"):
-            apart = np.abs(self.actual.astype(float) - self.expected) > 1e-5 * scale
-        odd = ~np.isfinite(self.expected) | ~np.isfinite(self.actual)
-        same = (self.actual == self.expected) | (np.isnan(self.actual) & np.isnan(self.expected))
-        return np.where(odd, ~same, apart)
+        return wrong_entries(self.actual, self.expected)
 
 
 @dataclass(frozen=True)
