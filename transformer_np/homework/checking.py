@@ -60,7 +60,7 @@ def verdict_on(exercise, answer, seed, limit):
         place, suspects = _place_of(trials, answer, attempts, limit)
         try:
             with limit(exercise.name):
-                return judge(trials, attempts, place, suspects, answer)
+                return judge(trials, attempts, place, suspects)
         except Stopped as stopped:  # the exercise's own code, with a mistake made in it
             return _crashed(exercise, seed, _about_exercise(stopped), TOO_LONG)
     except Stopped as stopped:

@@ -4,7 +4,6 @@ from itertools import combinations
 
 import numpy as np
 
-from .attempt import attempt, unheard
 from .compare import close
 
 MANY_NUMBERS = 30
@@ -13,8 +12,8 @@ MANY_NUMBERS = 30
 class Evidence:
     """The findings of an answer's cases, and the trials of mistakes on the same cases."""
 
-    def __init__(self, trials, found, without=(), answer=None):
-        self.trials, self.found, self.answer = trials, found, answer
+    def __init__(self, trials, found, without=()):
+        self.trials, self.found = trials, found
         texts = dict(trials.exercise.mistakes) | {name: ignored.text for name, ignored in trials.ignored.items()}
         self.mistakes = {name: text for name, text in texts.items() if name not in without}
         self.tried = set()  # the trials so far; cached ones count too, so that an earlier answer changes nothing
@@ -118,19 +117,6 @@ class Evidence:
         found = [self.found[n] for n in self.labels[label]]
         wrong = [f.results[i] for f in found for i in f.wrong or ()]
         return sum(result.size for result in wrong if result.dtype.kind == "f") >= MANY_NUMBERS
-
-    def _is_used(self, argument):
-        """Whether the answer returns something else if the argument has the value that it is said to have always."""
-        numbers = [n for n, f in enumerate(self.found) if f.results is not None] if self.answer is not None else ()
-        for number in numbers:
-            case = self.found[number].case
-            called = self.trials.ignored[argument].applied(case)
-            with unheard():
-                tried = attempt(self.trials.exercise, self.answer, called)
-            results = self.trials.results(case, tried)
-            if results is None or not all(map(close, results, self.found[number].results)):
-                return True
-        return False
 
     def _follows(self, i, finding):
         """Whether a result is a gradient of a wrong forward pass, which proves nothing."""

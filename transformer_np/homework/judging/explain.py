@@ -39,18 +39,17 @@ MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
 
 
-def explain(trials, found, place=None, answer=None):
+def explain(trials, found, place=None):
     """The misconception (a name or None), the texts for the student, and a sentence on the cases that fail, or "".
 
     found: a Finding for each case, at least one of them not right; place: where one edit makes the answer right
-    answer: to be called again, or None
     """
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # wrong numbers overflow
         warnings.simplefilter("ignore")
-        search = _explained(trials, found, place, answer)
+        search = _explained(trials, found, place)
         search.keep_what_is_true()
         if not (search.names or search.patterns or place or search.first_failed.results is None):
-            whole = _Search(trials, found, answer=answer)  # with the mistakes that some cases contradicted
+            whole = _Search(trials, found)  # with the mistakes that some cases contradicted
             search = whole if whole.explain_some_cases() else search
         where = search.where()
         sure = any(said.name and said.sure for said in search.said)
@@ -67,11 +66,11 @@ def explain(trials, found, place=None, answer=None):
     return " and ".join(search.names) or None, list(search.texts), where
 
 
-def _explained(trials, found, place, answer):
+def _explained(trials, found, place):
     """The search that found an explanation, or the last one."""
     struck_out = set()
     while True:
-        search = _Search(trials, found, struck_out, place, answer)
+        search = _Search(trials, found, struck_out, place)
         if not search.open_results:
             search.explain_crash()
             return search
@@ -80,7 +79,7 @@ def _explained(trials, found, place, answer):
             return search
         contradicted = search.contradicted()
         if not struck_out and search.is_cheap and (contradicted or search.is_incomplete):
-            whole = _Search(trials, found, (), place, answer)
+            whole = _Search(trials, found, (), place)
             if whole.explain_all_cases():
                 return whole
         if not contradicted:
@@ -101,8 +100,8 @@ def _without_numbers(text):
 
 
 class _Search(Gate):
-    def __init__(self, trials, found, without=(), place=None, answer=None):
-        super().__init__(trials, found, without, answer)
+    def __init__(self, trials, found, without=(), place=None):
+        super().__init__(trials, found, without)
         self.place, self.without = place, without
         self.is_cheap = trials.most(MANY, WORK) >= ENOUGH  # to try everything
         self.said = []

@@ -18,7 +18,11 @@ class Ignored:
     argument: str
     position: int | None
     value: object
-    text: str
+
+    @property
+    def text(self):
+        value = self.value.__name__ if isinstance(self.value, type) else repr(self.value)
+        return f"The results are as if `{self.argument}` were {value} in every call: is it used?"
 
     def applied(self, case):
         """The case as a right answer sees it if it does not use the argument."""
@@ -46,15 +50,16 @@ def ignored_arguments(exercise, cases):
         position = names.index(name) if name in names else None
         default = _default(exercise, name)
         if default is not Parameter.empty:
-            text = f"`{name}` is not used: the results are those for {name}={_written(default)} in every call."
-            found[f"{name} not used"] = Ignored(name, position, default, text)
-        elif position and any(_is_number(value) for value in _values(cases, name, position)):
+            found[f"{name} not used"] = Ignored(name, position, default)
+        elif position:
             values = list(_values(cases, name, position))
-            is_array = any(isinstance(value, np.ndarray) for value in values)
-            # a number outside the cases may be none that the function is made for
-            for value in (0, 1) if is_array else sorted({value for value in values if _is_number(value)})[:2]:
-                text = f"`{name}` is not used: the results are those for {name} = {value} in every call."
-                found[f"{name} taken for {value}"] = Ignored(name, position, value, text)
+            numbers = sorted({value for value in values if type(value) in (int, float)})
+            if any(isinstance(value, np.ndarray) and value.dtype.kind == "f" for value in values):
+                numbers = [0, 1]
+            elif len(numbers) == 2 and numbers[1] - numbers[0] <= 1:
+                numbers = []  # one for the other may as well be an argument that is counted wrong
+            for value in numbers[:2]:  # a number outside the cases may be none that the function is made for
+                found[f"{name} taken for {value}"] = Ignored(name, position, value)
     return {name: ignored for name, ignored in found.items() if name not in exercise.mistakes}
 
 
@@ -66,22 +71,12 @@ def _default(exercise, name):
     return Parameter.empty
 
 
-def _written(value):
-    return value.__name__ if isinstance(value, type) else repr(value)
-
-
 def _values(cases, name, position):
     for case in cases:
         if name in case.options:
             yield case.options[name]
         elif position < len(case.arguments):
             yield case.arguments[position]
-
-
-def _is_number(value):
-    if isinstance(value, np.ndarray):
-        return value.dtype.kind == "f"
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def arrays_of(case):

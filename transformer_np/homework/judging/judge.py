@@ -144,11 +144,11 @@ def findings(trials, attempts):
     return found
 
 
-def judge(trials, attempts, place=None, suspects=(), answer=None):
+def judge(trials, attempts, place=None, suspects=()):
     """The verdict on an answer, from its attempts at all cases of the trials.
 
     place: the Place in the student's code where one edit makes it right, or None
-    suspects: the Suspects to show if there is none; answer: to be called again, or None
+    suspects: the Suspects to show if there is none
     """
     exercise, found = trials.exercise, findings(trials, attempts)
     failed = [finding for finding in found if not finding.right]
@@ -165,9 +165,8 @@ def judge(trials, attempts, place=None, suspects=(), answer=None):
         summary, trace = "The results are right, but the function breaks a rule.", ""
         where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
     else:
-        misconception, texts, where = explain(
-            trials, [finding for finding in found if not finding.case.raises], place, answer
-        )
+        explained = [finding for finding in found if not finding.case.raises]
+        misconception, texts, where = explain(trials, explained, place)
         texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
         misconception = misconception or " and ".join(broken) or (place.kind if place else None)
         summary, trace = first.fact({i for finding in found for i in finding.wrong or ()})

@@ -105,12 +105,7 @@ class Gate(Evidence):
     def contradicted(self):
         """The named mistakes that change numbers in a way that the answer does not show."""
         named = [said.name for said in self.said if said.name in self.mistakes]
-        return {
-            name
-            for name in named
-            if any(self._contradicts(n, name, named) for n in range(len(self.found)))
-            or (name in self.trials.ignored and self._is_used(name))
-        }
+        return {name for name in named if any(self._contradicts(n, name, named) for n in range(len(self.found)))}
 
     def _contradicts(self, number, name, named):
         """Whether an attempt contradicts a mistake: no set of the named ones with it gives the same numbers."""
