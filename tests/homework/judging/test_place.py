@@ -266,7 +266,68 @@ def test_where_no_edit_helps_another_value_does(verdict_on):
 def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, code, marked):
     code = "from transformer_np.functional import softmax\n" + dedent(code)
     lines = verdict_on(name, code).message.splitlines()
-    assert [lines[i + 1].strip() for i, line in enumerate(lines) if line.startswith("Look at line")] == marked
+    assert [lines[i + 1].strip() for i, line in enumerate(lines) if line.startswith(("Look at", "It goes"))] == marked
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        (
+            "silu_backward",
+            """
+            def silu_backward(dy, x):
+                slope = x * (1 - x)
+                return dy * slope
+            """,
+            "It goes wrong in line 4: with the right value there, dx would be right.",
+        ),
+        (
+            "layer_norm",  # `variance` could have eps in it too: line 6 alone is no proof
+            """
+            def layer_norm(x, gamma, beta, eps=1e-5):
+                deviation = x - np.mean(x, axis=-1, keepdims=True)
+                square = np.einsum("...d,...d->...", deviation, deviation)
+                variance = square[..., None] / x.shape[-1]
+                inv_std = (variance + 1e-5) ** -0.5
+                normed = deviation * inv_std
+                return normed * gamma + beta, normed, inv_std
+            """,
+            "Look at lines 6 to 7: with the right value in line 7, y, x_hat and inv_std would be right.",
+        ),
+        (
+            "relative_shift",
+            """
+            def relative_shift(x):
+                T, S = x.shape[-2:]
+                y = np.zeros_like(x)
+                for t in range(T):
+                    n = t
+                    y[..., t, : S - n] = x[..., t, n:]
+                return y
+            """,
+            "Look at line 8, which writes the returned `y`.",
+        ),
+        (
+            "window_attention_backward",
+            """
+            from transformer_np.functional import scaled_dot_product_attention_backward
+
+            def window_attention_backward(dout, q, k, v, weights, window, causal=False):
+                T = q.shape[-2]
+                full = np.zeros(weights.shape[:-1] + (T,), weights.dtype)
+                for t in range(T):
+                    for j in range(weights.shape[-1]):
+                        s = (t if causal else t - min(window, T - 1)) + j
+                        if 0 <= s < T:
+                            full[..., t, s] = weights[..., t, j]
+                return scaled_dot_product_attention_backward(dout, q, k, v, full)
+            """,
+            "Look at `full`, which line 12 writes and line 13 reads: with the right value of it, dq, dk and dv would",
+        ),
+    ],
+)
+def test_of_the_line_to_look_at_no_more_is_said_than_is_known(verdict_on, name, code, said):
+    assert said in " ".join(verdict_on(name, code).message.split())
 
 
 def test_new_arrays_are_not_what_is_wrong_but_what_is_written_into_them(verdict_on):

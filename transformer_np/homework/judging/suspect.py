@@ -29,19 +29,36 @@ MOST_TRIALS, WORK = 160, 150_000  # calls that the interpreter counts, in all of
 
 @dataclass(frozen=True)
 class Suspect:
-    """node: the expression or statement; results: the numbers of the results that are right with another value of it
-
-    shown: its line, with a mark below
+    """node: the expression or statement to look at; shown: its line, with a mark below
+    results: the numbers of the results that are right with another value of it, or of the variable that it writes
+    reads: where this variable is read; returned: whether it is a result
+    since: where it goes wrong at the earliest: the node itself if all that it uses is right, or None
     """
 
     node: ast.AST
     results: list
     shown: str
+    reads: list
+    returned: bool
+    since: ast.AST | None
 
     def text(self, names):
-        names, line = listed(names[i] for i in self.results), self.node.lineno
-        said = f"Look at line {line} and at what it uses: with the right value there, {names} would be right."
-        return f"{fill(said, WIDTH, break_on_hyphens=False)}\n{self.shown}"
+        line, lines = self.node.lineno, sorted({str(read.lineno) for read in self.reads})
+        with_value = "with the right value there"
+        if self.returned:  # then it says no more than that the result is wrong
+            place = f"Look at line {line}, which writes the returned `{ast.unparse(self.reads[0])}`"
+        elif self.reads:
+            read = f"lines {listed(lines)} read" if len(lines) > 1 else f"line {lines[0]} reads"
+            place = f"Look at `{ast.unparse(self.reads[0])}`, which line {line} writes and {read}"
+            with_value = "with the right value of it"
+        elif self.since is None:
+            place = f"Look at line {line} and at what it uses"
+        elif self.since.lineno < line:
+            place, with_value = f"Look at lines {self.since.lineno} to {line}", f"with the right value in line {line}"
+        else:
+            place = f"It goes wrong in line {line}"
+        end = "" if self.returned else f": {with_value}, {listed(names[i] for i in self.results)} would be right"
+        return f"{fill(f'{place}{end}.', WIDTH, break_on_hyphens=False)}\n{self.shown}"
 
 
 def find_suspects(trials, family, found, numbers):
@@ -51,11 +68,15 @@ def find_suspects(trials, family, found, numbers):
         return []
     search, suspects = _Search(trials, family, found, failed), {}
     for i in range(len(trials.exercise.results)) if search.own.answer is not None and search.right else ():
-        if any(found[n].wrong is None or i in found[n].wrong for n in failed) and (suspect := search.suspect(i)):
-            suspects.setdefault(suspect, []).append(i)
-    suspects = [Suspect(node, results, family.marked(node)) for node, results in suspects.items()]
+        if any(found[n].wrong is None or i in found[n].wrong for n in failed) and (place := search.suspect(i)):
+            node, read, since = place
+            returned = read in search.returned_as(search.own, i)
+            new = Suspect(node, [], family.marked(node), [], returned, since)
+            suspect = suspects.setdefault((node, read and ast.unparse(read)), new)
+            suspect.results.append(i)
+            suspect.reads.extend([read] if read else [])
     of_line = {}  # two for one line would ask it for two values
-    for suspect in sorted(suspects, key=lambda suspect: -len(suspect.results)):
+    for suspect in sorted(suspects.values(), key=lambda suspect: -len(suspect.results)):
         of_line.setdefault(suspect.node.lineno, suspect)
     return list(of_line.values())[:MOST_SUSPECTS]
 
@@ -76,18 +97,23 @@ class _Search:
         self.left = min(MOST_TRIALS, max(20, WORK // work))
 
     def _values(self, number):
-        """{node: values} of the answer in a case, and the different values of the right answers."""
+        """{node: values} of the answer in a case, and the different values of the right answers, each with the set of
+        its nodes there."""
         if number not in self._known:
             self.own.results(number)
-            own, right = dict(self.own.of), [[value] for value in arrays_of(self.trials.cases[number])]
+            own, right = dict(self.own.of), {}
+            of_right = [(i, [value]) for i, value in enumerate(arrays_of(self.trials.cases[number]))]
             for traced in self.right:
                 traced.results(number)
-                right += [values for values in traced.of.values() if all(map(_is_data, values))]
-            self._known[number] = own, list({_key(values): values for values in right}.values())
+                of_right += [item for item in traced.of.items() if all(map(_is_data, item[1]))]
+            for node, values in of_right:
+                right.setdefault(_key(values), (values, set()))[1].add(node)
+            self._known[number] = own, list(right.values())
         return self._known[number]
 
     def suspect(self, i):
-        """The node to look at for a wrong result, or None."""
+        """(The node to look at for a wrong result, where the variable that it writes is read or None, and where it goes
+        wrong at the earliest or None), or None."""
         failed = [n for n in self.failed if self.found[n].wrong is None or i in self.found[n].wrong]
         own, right = self._values(failed[0])
         own = {node: values for node, values in own.items() if all(map(_is_data, values))}
@@ -102,9 +128,9 @@ class _Search:
         ]
         fine |= {node for node, values in own.items() if node not in fine and any(same(values, u) for u in used)}
         expected = self.found[failed[0]].expected[i]
-        known = [traced.of[n] for traced in self.right for n in self._returned(traced, i) if n in traced.of]
+        known = [traced.of[n] for traced in self.right for n in self.returned_as(traced, i) if n in traced.of]
         returned = {
-            n for n in fine.intersection(self._returned(self.own, i)) if not any(same(own[n], v) for v in known)
+            n for n in fine.intersection(self.returned_as(self.own, i)) if not any(same(own[n], v) for v in known)
         }
         fine -= returned
         others = [result for result in self.found[failed[0]].expected if result is not expected]
@@ -117,29 +143,57 @@ class _Search:
             late = not all(n in fine and not self._is_unfilled(n, own) for n in _inputs(place, own))
             candidates.append((late, node, place))
         for late, node, place in sorted(candidates, key=itemgetter(0)):  # the first wrong values come first
-            for others in _alike(own[node], right, shape):
+            for others, origins in _alike(own[node], right, shape):
                 if late and close(np.asarray(others[-1]), expected):
                     continue
                 if self.left <= 0:
                     return None
-                if not late and close(np.asarray(others[-1]), expected) and not self._is_first(place, failed, shape):
-                    continue
-                if self._is_right_with(node, others, i, failed[0]) and all(
-                    any(self._is_right_with(node, more, i, n) for more in self._alike_in(n, node, shape))
-                    for n in failed[1:]
+                if (
+                    not late
+                    and close(np.asarray(others[-1]), expected)
+                    and self._right_inputs(place, failed, shape) <= 0.5
                 ):
-                    if place is not node and not self._is_proven(place.value, i, failed, shape):
-                        place = self._last_written(node, failed)
+                    continue
+                if self._is_right_with(node, others, i, failed[0]) and self._is_proven(
+                    node, i, failed[1:], shape, origins=origins
+                ):
+                    place, read, since = node, None, None
+                    if node not in elsewhere:
+                        place, read, since = self._origin(node, i, failed, fine, shape)
                     if place is node and node in self.returned and isinstance(node, ast.Name) and node not in elsewhere:
                         break  # which says no more than that the result is wrong
-                    return place
+                    return place, read, since
         return None
+
+    def _origin(self, node, i, failed, fine, shape):
+        """The first place from which a right value comes to a node, as `suspect` returns it."""
+        own, _ = self._values(failed[0])
+        place = node
+        if isinstance(node, ast.Name | ast.Attribute):
+            place = self._written_at(node, own, fine)
+            if place is node or not self._is_proven(place.value, i, failed, shape, True):
+                place = self._last_written(node, failed)
+                return place, None if place is node else node, None
+            if place.value in fine:
+                return place, node, None
+        while True:
+            inside = place.value if isinstance(place, ast.stmt) else place
+            known = [n for n in _inputs(inside, own) if self._before(n)]
+            wrong = next((n for n in known if self._is_proven(n, i, failed, shape, True)), None)
+            if wrong is None:
+                is_first = self.left > 0 and self._right_inputs(inside, failed, shape) == 1
+                return place, None, place if is_first else None
+            before = self._written_at(wrong, own, fine)
+            if before is wrong or before.value in fine or not self._is_proven(before.value, i, failed, shape, True):
+                return place, None, before
+            place = before
 
     def _is_unfilled(self, node, own):
         return _is_filled(own[node]) and (self.scope.get(node), ast.unparse(node)) in self.stores
 
-    def _is_first(self, place, failed, shape):
-        """Whether what a place computes the result from is right in most failing cases: it does not only return it."""
+    def _right_inputs(self, place, failed, shape):
+        """The share of the failing cases in which a place computes its value from right ones: it does not only return
+        what is wrong before."""
         numbers, right_inputs = {self.found[n].case.label: n for n in failed}.values(), 0
         for number in numbers:
             own, right = self._values(number)
@@ -147,14 +201,22 @@ class _Search:
             values = [own[node][0] for node in nodes]  # in a loop those of its first step
             if not any(self._is_unfilled(node, own) for node in nodes):
                 right_inputs += all(_is_data(value) and known.has(_flat(value, shape)) for value in values)
-        return 2 * right_inputs > len(numbers)
+        return right_inputs / len(numbers)
 
-    def _is_proven(self, node, i, failed, shape):
-        """Whether some right values of a node make a result right in all failing cases."""
-        return all(
-            any(self._is_right_with(node, values, i, n) for values in self._alike_in(n, node, shape) if self.left > 0)
-            for n in failed
-        )
+    def _is_proven(self, node, i, failed, shape, spared=False, origins=frozenset()):
+        """Whether some right values of a node make a result right in all failing cases.
+
+        spared: and the right results stay so; origins: the nodes of a right answer whose values are tried first
+        """
+        for number in failed:
+            own, right = self._values(number)
+            for values, nodes in _alike(own.get(node, ()), right, shape, origins):
+                if (self.left > 0 or not spared) and self._is_right_with(node, values, i, number, spared):
+                    origins = origins & nodes or nodes
+                    break
+            else:
+                return False
+        return True
 
     def _last_written(self, node, failed):
         """The last statement before a variable's node that writes what the node reads, in all cases the same one; the
@@ -175,7 +237,7 @@ class _Search:
         stores = self.stores.get((self.scope.get(node), ast.unparse(node)), ())
         return sorted((s for s in stores if s.lineno < node.lineno), key=lambda s: s.lineno)
 
-    def _returned(self, traced, i):
+    def returned_as(self, traced, i):
         """The expressions that a function returns as a result."""
         tree = next(iter(traced.family.trees.values()))
         for node in ast.walk(tree) if isinstance(tree, ast.FunctionDef) else ():
@@ -191,14 +253,11 @@ class _Search:
         wrong = [s for s in before if s.value not in fine and not _is_new(s.value, own[s.value])]
         return (wrong or before[-1:] or [node])[0]
 
-    def _alike_in(self, number, node, shape):
-        own, right = self._values(number)
-        return _alike(own.get(node, ()), right, shape)
-
-    def _is_right_with(self, node, values, i, number):
+    def _is_right_with(self, node, values, i, number, spared=False):
         self.left -= 1
-        results = self.own.results(number, node, map(kept, values))
-        return results is not None and close(results[i], self.found[number].expected[i])
+        results, finding = self.own.results(number, node, map(kept, values)), self.found[number]
+        wanted = [j for j in range(len(finding.expected)) if j == i or (spared and j not in (finding.wrong or [j]))]
+        return results is not None and all(close(results[j], finding.expected[j]) for j in wanted)
 
 
 class _Known:
@@ -228,7 +287,7 @@ def _first(value):
 
 
 def _known(right, shape):
-    return _Known(_flat(value, shape) for values in right for value in values)
+    return _Known(_flat(value, shape) for values, _ in right for value in values)
 
 
 def _inputs(place, own):
@@ -308,15 +367,23 @@ def _is_number(value):
     return _is_array(value) or type(value) is float
 
 
-def _alike(values, right, any_shape):
-    """Those of the right values that can be put in place of others, those that have most in common first."""
+def _alike(values, right, any_shape, origins=frozenset()):
+    """Those of the right values, with their nodes, that can be put in place of others: those of `origins` first, then
+    those that have most in common."""
     if not values or not all(map(_is_number, values)):
         return []
 
-    def fits(a, b):
-        return (any_shape or np.shape(a) == np.shape(b)) and (np.asarray(a).dtype == bool) == (
-            np.asarray(b).dtype == bool
-        )
+    def fitted(value, own):
+        """The value in the shape of the answer's, which may have joined axes, or None."""
+        if (np.asarray(value).dtype == bool) != (np.asarray(own).dtype == bool):
+            return None
+        if any_shape or np.shape(value) == np.shape(own):
+            return value
+        return np.reshape(value, np.shape(own)) if np.size(value) == np.size(own) else None
 
-    found = [v for v in right if len(v) == len(values) and all(map(_is_number, v)) and all(map(fits, values, v))]
-    return sorted(found, key=lambda others: -sum(same([a], [b]) for a, b in zip(values, others, strict=True)))
+    def unlikeliness(item):
+        return not item[1] & origins, -sum(same([a], [b]) for a, b in zip(values, item[0], strict=True))
+
+    found = [item for item in right if len(item[0]) == len(values) and all(map(_is_number, item[0]))]
+    found = [(list(map(fitted, others, values)), nodes) for others, nodes in found]
+    return sorted((item for item in found if not any(value is None for value in item[0])), key=unlikeliness)
