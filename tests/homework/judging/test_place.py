@@ -51,6 +51,76 @@ def test_the_expression_is_marked_and_the_repair_is_not_shown(verdict_on, old, n
     assert not repaired or verdict.repair.strip() not in verdict.message
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        (
+            "dropout_backward",
+            """
+            def dropout_backward(dy, keep, p):
+                with np.errstate(all="ignore"):
+                    return np.where(keep, dy / p, 0).astype(dy.dtype)
+            """,
+            "Not `p` itself belongs here, but something computed from it.",
+        ),
+        (
+            "softmax_backward",
+            """
+            def softmax_backward(dy, y, axis=-1):
+                weighted = dy * y
+                return weighted - y * (dy * y).mean(axis=axis, keepdims=True)
+            """,
+            "`mean` is not the function that belongs here.",
+        ),
+        (
+            "layer_norm_backward",
+            """
+            def layer_norm_backward(dy, x_hat, inv_std, gamma):
+                d = dy.shape[-1]
+                dxhat = dy * gamma
+                mean1 = np.mean(dxhat, axis=-1, keepdims=True)
+                mean2 = np.mean(dy * x_hat, axis=-1, keepdims=True)
+                dx = (dxhat - mean1 - x_hat * mean2) * inv_std
+                dgamma = np.einsum("nd,nd->d", dy.reshape(-1, d), x_hat.reshape(-1, d))
+                dbeta = np.einsum("nd->d", dy.reshape(-1, d))
+                return dx, dgamma, dbeta
+            """,
+            "`dy` is not what belongs here.",
+        ),
+        (
+            "gated_feed_forward",
+            """
+            def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
+                act = silu if activation == "silu" else gelu
+                gate, value = x @ w_gate, x @ w1
+                h = act(gate) + value
+                return h @ w2, gate, value
+            """,
+            "`+` is the wrong operator here.",
+        ),
+        (
+            "scaled_dot_product_attention_backward",
+            """
+            def scaled_dot_product_attention_backward(dout, q, k, v, weights):
+                d_k = q.shape[-1]
+                d_weights = dout @ np.swapaxes(v, -1, -2)
+                d_values = np.swapaxes(weights, -1, -2) @ dout
+                summed = np.sum(d_weights * weights, axis=-1, keepdims=True)
+                d_scores = weights * (d_weights - summed)
+                d_scores = d_scores / np.sqrt(d_k).astype(q.dtype)
+                d_queries = d_scores @ q
+                d_keys = np.swapaxes(d_scores, -1, -2) @ k
+                return d_queries, d_keys, d_values
+            """,
+            "`q` and `k` are in each other's place.",
+        ),
+    ],
+)
+def test_the_sentence_of_an_edit_names_the_code(verdict_on, name, code, said):
+    code = "from transformer_np.functional import gelu, silu\n" + dedent(code)
+    assert said in verdict_on(name, code).message
+
+
 def test_a_helper_is_searched_too(verdict_on):
     verdict = verdict_on(
         "softmax",

@@ -58,7 +58,9 @@ def explain(trials, found, place=None):
         return " and ".join(dict.fromkeys(names)), list(texts), where
     if place:  # the line says more than the place of the largest error
         texts = [search.written(said) for said in search.said if said.text and said.sure]
-        return (" and ".join(search.names) if sure else None) or None, texts or [place.about], where
+        named = any(said.name in search.mistakes for said in search.said)
+        about = [place.about] if not texts or (search.first_failed.tried.crash and not named) else []
+        return (" and ".join(search.names) if sure else None) or None, texts + about, where
     if not search.names:
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):

@@ -23,6 +23,7 @@ MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
 WORK = 560_000  # calls that the interpreter counts, in all edited answers together
 MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
+MOST_LETTERS = 60  # of code in a sentence
 LARGE = 5000  # numbers in the arguments of a case
 
 
@@ -30,20 +31,17 @@ LARGE = 5000  # numbers in the arguments of a case
 class Place:
     """Where an answer can be made right.
 
-    kind: the kind of the edit, as in `KINDS`; line: its number; shown: the line with a mark below it
+    kind: the kind of the edit, as in `KINDS`; about: a sentence on it; line: its number; shown: with a mark below
     repair: the line after the edit, "" if the edit changes other lines too
     also: the Place of a second edit that is needed too, or None
     """
 
     kind: str
+    about: str
     line: int
     shown: str
     repair: str
     also: "Place | None" = None
-
-    @property
-    def about(self):
-        return KINDS[self.kind]
 
 
 def find_place(trials, answer, found):
@@ -263,8 +261,30 @@ def _place(family, edit):
         edit.parent, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Compare | ast.Subscript
     )
     others = [other.node for other in edit.also if edit.kind != "order of lines" and other.node.lineno != node.lineno]
-    also = Place(edit.kind, others[0].lineno, family.marked(others[0]), "") if others else None
+    also = Place(edit.kind, "", others[0].lineno, family.marked(others[0]), "") if others else None
     if edit.also:
-        return Place(edit.kind, node.lineno, shown, "", also)
+        return Place(edit.kind, _about(edit), node.lineno, shown, "", also)
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
-    return Place(edit.kind, node.lineno, shown, repair.rstrip())
+    return Place(edit.kind, _about(edit), node.lineno, shown, repair.rstrip())
+
+
+def _about(edit):
+    """The sentence of a kind of edit, about the code that is edited."""
+    code, new = ast.unparse(edit.node), ast.unparse(edit.new)
+    if edit.kind == "name" and any((ast.unparse(o.node), ast.unparse(o.new)) == (new, code) for o in edit.also):
+        return f"`{code}` and `{new}` are in each other's place."
+    if edit.kind == "name" and isinstance(edit.node, ast.Assign):
+        return f"This gives the name `{edit.node.targets[0].id}` to something new; the array itself stays as it was."
+    if len(code) > MOST_LETTERS:
+        return KINDS[edit.kind]
+    if edit.kind == "name":
+        return f"`{code}` is not what belongs here."
+    if edit.kind == "function":
+        return f"`{code.rpartition('.')[2]}` is not the function that belongs here."
+    if edit.kind == "missing function":
+        return f"Not `{code}` itself belongs here, but something computed from it."
+    if edit.kind == "operator" and isinstance(edit.node, ast.BinOp):
+        return (
+            f"`{ast.unparse(ast.BinOp(ast.Name('a'), edit.node.op, ast.Name('b')))[2:-2]}` is the wrong operator here."
+        )
+    return KINDS[edit.kind]
