@@ -120,21 +120,14 @@ class _Search:
         shape = self.found[failed[0]].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
         known = _known(right, shape)
         fine = {node for node, values in own.items() if all(known.has(_flat(value, shape)) for value in values)}
-        used = [
-            own[n]
-            for node in fine
-            for n in ast.walk(node)
-            if isinstance(n, ast.Name) and n in own and 1 < _size(own[n][0]) <= _size(own[node][0])
-        ]
-        fine |= {node for node, values in own.items() if node not in fine and any(same(values, u) for u in used)}
         expected = self.found[failed[0]].expected[i]
         known = [traced.of[n] for traced in self.right for n in self.returned_as(traced, i) if n in traced.of]
         returned = {
             n for n in fine.intersection(self.returned_as(self.own, i)) if not any(same(own[n], v) for v in known)
         }
         fine -= returned
-        others = [result for result in self.found[failed[0]].expected if result is not expected]
-        elsewhere = {n for n in returned if any(same(own[n], [other]) for other in others)}  # of another result
+        others = [[result] for result in self.found[failed[0]].expected if result is not expected]
+        elsewhere = {n for n in returned if any(same(own[n], other) for other in others)}  # of another result
         candidates = []
         for node, values in own.items():
             if node in fine or len(values) == MOST_VALUES or _is_new(node, values):
@@ -144,15 +137,10 @@ class _Search:
             candidates.append((late, node, place))
         for late, node, place in sorted(candidates, key=itemgetter(0)):  # the first wrong values come first
             for others, origins in _alike(own[node], right, shape):
-                if late and close(np.asarray(others[-1]), expected):
-                    continue
                 if self.left <= 0:
                     return None
-                if (
-                    not late
-                    and close(np.asarray(others[-1]), expected)
-                    and self._right_inputs(place, failed, shape) <= 0.5
-                ):
+                is_result = close(np.asarray(others[-1]), expected)
+                if is_result and (late or self._right_inputs(place, failed, shape) <= 0.5):
                     continue
                 if self._is_right_with(node, others, i, failed[0]) and self._is_proven(
                     node, i, failed[1:], shape, origins=origins
