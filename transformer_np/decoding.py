@@ -179,6 +179,10 @@ def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False
     src (B, S)  ->  one list of ids per row, without start and end tokens; with return_log_probs also log p of each
     whole output in nats, including the end token, (B,)
     use_cache=False gives the decoder the whole target again at every step; the results are the same
+
+    The model is called inside `with model.evaluating():`, without dropout: memory = model.encode(src), and then
+    model.decode(ids, memory, src) gives the logits of each next token, ids (B, T) -> (B, T, V). A target starts with
+    model.config.bos_id and ends with model.config.eos_id.
     """
     check_flag("return_log_probs", return_log_probs)
     outputs = []
@@ -215,6 +219,8 @@ def beam_search(model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cac
     src (B, S)  ->  one list of ids per row; with return_hypotheses a list of Hypothesis(ids, log_prob, score) per row:
     all in the beam at the end, best first. `from transformer_np.decoding import Hypothesis`
     use_cache=False gives the decoder the whole target again at every step; the results are the same
+
+    The model is called as by greedy_decode.
     """
     src = _check(model, src, max_len)
     check_flag("use_cache", use_cache)
@@ -281,7 +287,8 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
     top_k: keep only the k most likely tokens (Fan et al. 2018)
     top_p: keep only the most likely tokens that together just reach probability p (Holtzman et al. 2020)
 
-    Top-k is applied before top-p. Of equally likely tokens, the one with the smaller id ranks first.
+    Top-k is applied before top-p: p is reached by the probabilities that top-k leaves, divided by their sum. Of equally
+    likely tokens, the one with the smaller id ranks first.
 
     logits (..., V)  ->  probabilities (..., V), each row adds to 1
     """

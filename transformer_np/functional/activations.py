@@ -11,7 +11,7 @@ from .special import erf
 def tanh(x):
     """(eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), between −1 and 1, element by element.
 
-    x (...)  ->  y (...)
+    x (...), of any size: no overflow  ->  y (...)
     """
     return np.tanh(x)
 

@@ -53,6 +53,8 @@ class EncoderBlock(Module):
 
     x (B, T, D), mask broadcastable to (B, H, T, T), or a tuple of such masks  ->  (B, T, D)
     With a causal mask this is the block of a decoder-only model; cache: its key/value cache during decoding.
+    An attention is called with (x, memory=None, mask=None, cache=None); its backward returns dx and dmemory, None for
+    self-attention.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class DecoderBlock(Module):
 
     x (B, T, D), memory (B, S, D), mask to (B, H, T, T), memory_mask to (B, H, T, S), or tuples  ->  (B, T, D)
     cache: the pair of key/value caches of the two attentions during decoding
+    An attention is called as in EncoderBlock; its backward returns dx and dmemory.
     """
 
     def __init__(

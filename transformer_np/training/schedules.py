@@ -15,8 +15,8 @@ def noam_schedule(step, d_model, warmup):
 
 
 def cosine_schedule(step, max_lr, min_lr, warmup, total):
-    """Rises linearly to max_lr in `warmup` steps, then falls along half a cosine to min_lr at step `total` and stays
-    there (Loshchilov & Hutter 2017)."""
+    """Rises linearly from 0 at step 0 to max_lr at step `warmup`, then falls along half a cosine to min_lr at step
+    `total` and stays there (Loshchilov & Hutter 2017)."""
     for name, value, least in (("step", step, 1), ("warmup", warmup, 0), ("total", total, 1)):
         check_at_least(name, value, least)
     if warmup >= total:
