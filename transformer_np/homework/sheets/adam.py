@@ -17,14 +17,14 @@ _STEPS = 5
 
 def adam_cases(rng):
     sizes = draw_sizes(rng, "D_in D_out D")
-    shapes = (sizes["D_in"], sizes["D_out"]), (sizes["D"],)
+    shapes = (sizes["D_in"], sizes["D_out"]), (sizes["D"],), (2, 2)
     values = [rng.normal(size=shape) for shape in shapes]
 
     def gradients(scale):
         return [[scale * rng.normal(size=shape) for shape in shapes] for _ in range(_STEPS)]
 
     still = gradients(1.0)
-    for _, of_vector in still:
+    for _, of_vector, _ in still:
         of_vector[0] = 0.0
     return [
         Case("", (values, gradients(1.0)), {"lr": 0.1}, sizes),

@@ -1,5 +1,6 @@
 """Add & Norm, the encoder block and the decoder block: classes of which the student writes forward and backward."""
 
+from functools import lru_cache
 from inspect import Parameter as Argument
 from inspect import signature
 
@@ -65,10 +66,7 @@ def _eps(rng):
 
 def _make(answer, sizes, options):
     """The answer's block. An own class may do without an option: it is made without."""
-    arguments = signature(answer).parameters.values()
-    if not any(argument.kind is Argument.VAR_KEYWORD for argument in arguments):
-        known = {argument.name for argument in arguments}
-        options = {name: value for name, value in options.items() if name in known}
+    options = {name: value for name, value in options.items() if takes(answer, name)}
     block = answer(*sizes, **options)
     if "dtype" not in options:
         block.astype(np.float64)
@@ -89,6 +87,7 @@ def _view(drive, reference):
     return view
 
 
+@lru_cache(256)  # reading a signature takes as long as a small block
 def takes(answer, option):
     return any(a.name == option or a.kind is Argument.VAR_KEYWORD for a in signature(answer).parameters.values())
 
@@ -322,10 +321,10 @@ def drive_encoder(
 
     def forward(block):
         steps, cache = [], KeyValueCache()
-        for t in range(x.shape[1] if cached else 0):
+        for t in range(min(3, x.shape[1]) if cached else 0):
             steps.append(block.forward(x[:, t : t + 1], cache=cache))
         y = block.forward(x, *masks)  # the backward pass needs all tokens at once
-        return np.concatenate(steps, axis=1) if cached else y
+        return np.concatenate([*steps, y[:, len(steps) :]], axis=1)
 
     options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     y, dx, gradients = _run(
@@ -437,10 +436,10 @@ def drive_decoder(
 
     def forward(block):
         steps, caches = [], (KeyValueCache(), KeyValueCache())
-        for t in range(x.shape[1] if cached else 0):
+        for t in range(min(3, x.shape[1]) if cached else 0):
             steps.append(block.forward(x[:, t : t + 1], memory, memory_mask=memory_mask, cache=caches))
         y = block.forward(x, memory, *masks)  # the backward pass needs all tokens at once
-        return np.concatenate(steps, axis=1) if cached else y
+        return np.concatenate([*steps, y[:, len(steps) :]], axis=1)
 
     options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     y, back, gradients = _run(

@@ -34,7 +34,6 @@ def buckets_cases(rng):
         Case("default options (S > T)", (T, S), sizes={"T": T, "S": S}),
         Case("num_buckets=16 with max_distance=128", (S,), {"num_buckets": 16}, {"T": S, "S": S}),
         Case("bidirectional=False (half the buckets)", (S,), both | one | {"num_buckets": N}, {"T": S, "S": S}),
-        Case("bidirectional=False", (far,), both | one, {"T": far, "S": far}),
         Case("bidirectional=False (S > T)", (T, far), both | one, {"T": T, "S": far}),
         Case("one query (the last)", (1, far), both | {"bidirectional": True}, {"T": 1, "S": far}),
     ]
