@@ -174,9 +174,9 @@ class Mistakes(Mapping):
     # --- making the answer --------------------------------------------------------------------------------------------
 
     def _make(self, names):
-        return self._compiled(self._rewritten(names)) if names else self.answer
+        return self._compiled(self.rewritten(names)) if names else self.answer
 
-    def _rewritten(self, names):
+    def rewritten(self, names):
         """The new text of all code that these mistakes change."""
         texts = {}
         for code, edits in self._edits(names).items():

@@ -1,5 +1,6 @@
 """The judging of answers: outcomes, findings about any wrong array, explanations, attempts."""
 
+import math
 import re
 import sys
 from dataclasses import replace
@@ -523,6 +524,58 @@ def test_a_result_no_mistake_explains_is_described_beside_one_that_is():
     found = verdict(answer)
     assert found.misconception == "weights squared and wrong sign"
     assert "`total` has the wrong sign" in flat(found)
+
+
+def test_a_mistake_that_explains_a_special_case_alone_is_not_named():
+    def answer(x, w, scale=1.0):
+        if (x == 0).all(-1).any():
+            return wrong({"NaN for rows of zeros"}.__contains__, x, w, scale)
+        return np.cbrt(x) @ np.cbrt(w), x.sum((0, 1))
+
+    assert verdict(answer).misconception is None
+
+
+def test_a_result_that_nothing_explains_is_not_left_without_a_word():
+    def answer(x, w, scale=1.0):
+        y, _ = wrong({"weights squared"}.__contains__, x, w, scale)
+        return y, np.cbrt(x).sum((0, 1))
+
+    assert "The weights are squared, W · W. This alone does not explain `total`." in flat(verdict(answer))
+
+
+def test_a_mistake_in_each_branch():
+    """Neither of them is listed; the second is looked for in the answer that has the first."""
+
+    def gelu_backward(dy, x, approximate="tanh"):
+        if approximate == "none":
+            g, slope = np.vectorize(math.erf)(x / 2**0.5), np.exp(-x * x / 2) / (2 * np.pi) ** 0.5
+        else:
+            g = np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3))
+            slope = (1 - g**2) * (2 / np.pi) ** 0.5
+        return dy * (1 + g + x * slope) / 2
+
+    message = flat(check("gelu_backward", gelu_backward, seed=1, quiet=True))
+    assert "The factor `1 + 3 * 0.044715 * x ** 2` is missing." in message
+    assert 'as if a constant in it were 1/2 times what it must be. This shows with approximate="none"' in message
+
+
+def test_an_unlisted_mistake_beside_a_listed_one():
+    def layer_norm_backward(dy, x_hat, inv_std, gamma):
+        rows, d = tuple(range(dy.ndim - 1)), dy * gamma
+        second = x_hat * (dy * x_hat).mean(axis=-1, keepdims=True)
+        return inv_std * (d - d.mean(axis=-1, keepdims=True) - second), dy * x_hat, dy.sum(axis=rows)
+
+    message = flat(check("layer_norm_backward", layer_norm_backward, seed=1, quiet=True))
+    assert "In one place `gamma` is missing: your result is that of `dy * x_hat` there." in message
+    assert "dgamma is not summed over the rows" in message and "explain" not in message
+
+
+def test_nobody_computes_with_an_axis():
+    def softmax(x, axis=-1):
+        e = np.exp(x - axis * x.max(axis=axis, keepdims=True))
+        return e / (axis + e.sum(axis=axis, keepdims=True))
+
+    assert not re.search(r"`[^`]*[-+*/] axis\b", check("softmax", softmax, seed=1, quiet=True).message)
 
 
 @pytest.mark.long

@@ -4,9 +4,9 @@ from itertools import combinations
 
 import numpy as np
 
-from .compare import close
+from .compare import close, wrong_entries
 
-MANY_NUMBERS = 30
+MANY_NUMBERS, FEW_NUMBERS = 30, 10
 
 
 class Evidence:
@@ -112,11 +112,14 @@ class Evidence:
             f.results is not None and np.isnan(f.results[i]).all() for f in (self.found[n] for n in self.labels[label])
         )
 
-    def _tells_much(self, label):
-        """Whether the wrong results of a case are so many numbers that no other mistake has the same by chance."""
-        found = [self.found[n] for n in self.labels[label]]
-        wrong = [f.results[i] for f in found for i in f.wrong or ()]
-        return sum(result.size for result in wrong if result.dtype.kind == "f") >= MANY_NUMBERS
+    def _tells_much(self, label, i):
+        """Whether so many numbers of a result are wrong in a case that no other mistake has the same by chance."""
+        found = [self.found[n] for n in self.labels[label] if i in (self.found[n].wrong or ())]
+        pairs = [(f.results[i], f.expected[i]) for f in found]
+        return (
+            any(a.shape != b.shape for a, b in pairs)
+            or sum(wrong_entries(*pair).sum() for pair in pairs) >= FEW_NUMBERS
+        )
 
     def _follows(self, i, finding):
         """Whether a result is a gradient of a wrong forward pass, which proves nothing."""

@@ -27,6 +27,7 @@ import numpy as np
 
 from .compare import close, wrong_entries, wrong_structure
 from .describe import describe_exactly, describe_roughly
+from .describe.draw import listed, subject
 from .example import smallest_call
 from .patterns import patterns_for
 from .truth import Gate, Said, cases_of
@@ -47,41 +48,41 @@ def explain(trials, found, place=None):
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # wrong numbers overflow
         warnings.simplefilter("ignore")
         search = _explained(trials, found, place)
-        search.keep_what_is_true()
-        if not (search.names or search.patterns or place or search.first_failed.results is None):
+        search.add_patterns()
+        if not search.patterns:
+            search.keep_what_is_true()
+        if not (search.names or place or search.first_failed.results is None):
             whole = _Search(trials, found)  # with the mistakes that some cases contradicted
             search = whole if whole.explain_some_cases() else search
         where = search.where()
         sure = any(said.name and said.sure for said in search.said)
-    if search.patterns:
-        names, texts = zip(*search.patterns, strict=True)
-        return " and ".join(dict.fromkeys(names)), list(texts), where
+        rest = search.rest() if not place or place.also else []
     if place:  # the line says more than the place of the largest error
         texts = [search.written(said) for said in search.said if said.text and said.sure]
         named = any(said.name in search.mistakes for said in search.said)
         about = [place.about] if not texts or (search.first_failed.tried.crash and not named) else []
-        return (" and ".join(search.names) if sure else None) or None, texts + about, where
+        return (" and ".join(search.names) if sure else None) or None, texts + about + rest, where
     if not search.names:
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):
             return None, [example], where
-    return " and ".join(search.names) or None, list(search.texts), where
+    return " and ".join(search.names) or None, search.texts + rest, where
 
 
 def _explained(trials, found, place):
     """The search that found an explanation, or the last one."""
-    struck_out = set()
+    struck_out, patterns = set(), {}
     while True:
-        search = _Search(trials, found, struck_out, place)
+        search = _Search(trials, found, struck_out, place, patterns)
         if not search.open_results:
             search.explain_crash()
             return search
         search.explain_results()
         if search.patterns:
             return search
-        contradicted = search.contradicted()
+        contradicted = search.contradicted() | search.found_beside()
         if not struck_out and search.is_cheap and (contradicted or search.is_incomplete):
-            whole = _Search(trials, found, (), place)
+            whole = _Search(trials, found, (), place, patterns)
             if whole.explain_all_cases():
                 return whole
         if not contradicted:
@@ -97,19 +98,27 @@ class _Reason:
     description: str | None = None
 
 
+def _object(name):
+    """The name of a result inside a sentence."""
+    return subject(name).replace("The ", "the ")
+
+
 def _without_numbers(text):
     return re.sub(r"[\d(), ]+", " ", text)
 
 
 class _Search(Gate):
-    def __init__(self, trials, found, without=(), place=None):
+    def __init__(self, trials, found, without=(), place=None, patterns=None):
         super().__init__(trials, found, without)
+        self.tried_patterns = {} if patterns is None else patterns  # {listed mistakes: what patterns_for returns}
         self.place, self.without = place, without
         self.is_cheap = trials.most(MANY, WORK) >= ENOUGH  # to try everything
         self.said = []
         self.open_results = sorted(self.failing)
         self.reasons = {}  # {result: _Reason}
-        self.patterns = []  # (name, text) of mistakes that nobody has listed
+        self.explained_exactly = set()  # results
+        self.patterns = []  # the Patterns of mistakes that nobody has listed
+        self.left = set()  # wrong cells, (result, label of a case), that they leave
 
     def explain_results(self):
         self._explain_open()
@@ -149,21 +158,77 @@ class _Search(Gate):
             description = describe_exactly(self._draws(i, self.failing[i][0]))
             if description:
                 self._give(i, _Reason(description=description.name), description.text)
-        if self._open() and not self.place and not self.without:
-            self.patterns = self.patterns or patterns_for(self.trials, self.found)
-            if self.patterns:
-                return
+        if self._open() and not self.without and self._by_patterns():
+            return
         if self._open() and (not self.place or self.place.also):  # one edit is enough: there are no two mistakes
             self._by_known_mistakes(self._pairs())
         for i in self._open():
             description = describe_roughly(self._draws(i, self.failing[i][0]))
             self._give(i, _Reason(description=description.name), description.text, sure=False)
 
+    def _by_patterns(self, whole=True):
+        """Explain everything by edits of the right answer with the mistakes named so far, or of the right answer. Not
+        whole: or all of the first failing case. Returns whether it is explained."""
+        if self.place or self.patterns:
+            return bool(self.patterns)
+        known = tuple(name for name in self.names if name in self.mistakes)
+        first = self.first_failed.case.label
+        is_open = self._open() or not known or any(label == first for _, label in self._unexplained())
+        for names in dict.fromkeys([known, ()] if is_open else [known]):
+            if names not in self.tried_patterns and self.trials.compatible(names):
+                self.tried_patterns[names] = patterns_for(self.trials, self.found, names)
+            patterns, left = self.tried_patterns.get(names, ([], set()))
+            if patterns and not (whole and left):
+                self.said = [said for said in self.said if said.name in names]
+                for pattern in patterns:
+                    shown = f" This shows with {cases_of(pattern.labels)}." if pattern.labels else ""
+                    self._say(pattern.name, pattern.text + shown)
+                self.patterns, self.left = patterns, left
+                return True
+        return False
+
+    def add_patterns(self):
+        """Explain by edits what the named mistakes leave, or else all of the first failing case."""
+        if self.first_failed.results is not None and not self.patterns and (self.is_incomplete or self._unexplained()):
+            self._by_patterns(whole=False)
+
+    def _unexplained(self):
+        """The wrong cells, (result, label of a case), that neither a description nor some of the named mistakes
+        explain; [] if nothing is named."""
+        if self.patterns:
+            return self.left
+        known = [name for name in self.names if name in self.mistakes]
+        some = [some for n in range(1, len(known) + 1) for some in combinations(known, n)]
+        described = {i for i, reason in self.reasons.items() if reason.description and i in self.explained_exactly}
+        return [
+            (i, label)
+            for label, numbers in self.labels.items()
+            for i in sorted({i for n in numbers for i in self.found[n].wrong or ()} - described)
+            if self.names and not any(self._fits(names, i, label) for names in some)
+        ]
+
+    def rest(self):
+        """[a sentence on what the texts do not explain], or []"""
+        left = self._unexplained()
+        if not left or not any(said.name and said.sure for said in self.said):
+            return []
+        first = self.first_failed.case.label
+        names = [self.trials.exercise.results[i].name for i, label in left if label == first]
+        if names and len(names) == len(self.first_failed.wrong or ()):
+            return []  # the texts say in which case a mistake shows
+        if names:
+            alone = "These alone do" if len(self.names) > 1 else "This alone does"
+            return [f"{alone} not explain {listed(map(_object, names))}."]
+        labels = [label for label in self.labels if any(cell[1] == label for cell in left)]
+        return [f"Something else may be wrong with {cases_of(labels)}."] if self.patterns else []
+
     def _open(self):
         return [i for i in self.open_results if i not in self.reasons]
 
     def _give(self, i, reason, text="", sure=True):
         self.reasons[i] = reason
+        if sure:
+            self.explained_exactly.add(i)
         label = self.failing[i][0]
         for name in reason.mistakes:
             self._say(name, self.mistakes[name], label)
@@ -283,6 +348,16 @@ class _Search(Gate):
                     # no more than the fact: another branch of the code may have the same mistake
                     self._say(None, description.text, label, led=True, sure=False)
 
+    def found_beside(self):
+        """The named mistakes that explain too little of the first failing case while a result there stays
+        unexplained."""
+        label = self.first_failed.case.label
+        here = [i for i in self.reasons if label in self.failing[i]]
+        if all(i in self.explained_exactly for i in here):
+            return set()
+        main = [i for i in here if self._tells_much(label, i)]
+        return {name for i, reason in self.reasons.items() if i not in main for name in reason.mistakes}
+
     def _is_exact(self, i, label, reason):
         description = describe_exactly(self._draws(i, label))
         return description is not None and description.name.split()[:2] == reason.description.split()[:2]
@@ -367,6 +442,7 @@ class _Search(Gate):
         """Name the mistake that explains most of the failing cases with all their results, if it changes none of those
         that are right, and is no claim about all calls. Returns whether there is one."""
         right = [label for label, numbers in self.labels.items() if all(self.found[n].right for n in numbers)]
+        first = self.first_failed.case.label
         allowed, best, covered = len(self.tried) + self.trials.most(MANY, WORK), None, []
         for name in self.mistakes:
             if len(self.tried) >= allowed:
@@ -374,7 +450,7 @@ class _Search(Gate):
             if self._claims_all_calls(Said(name, self.mistakes[name])):
                 continue
             here = [label for label in self.labels if label not in right and self._explains((name,), label)]
-            is_enough = "" in here or 2 * len(here) >= len(self.labels) - len(right) or any(map(self._tells_much, here))
+            is_enough = first in here or 2 * len(here) >= len(self.labels) - len(right)
             if is_enough and len(here) > len(covered) and all(self._leaves_right((name,), label) for label in right):
                 best, covered = name, here
         if best:

@@ -46,7 +46,7 @@ class Family:
                 self.trees[name] = known[name]
                 left += [n.id for n in ast.walk(known[name]) if isinstance(n, ast.Name) and n.id in known]
         for tree in self.trees.values():
-            _count_steps(tree)
+            count_steps(tree)
 
     @property
     def work_of_edit(self):
@@ -168,7 +168,7 @@ def _is_at(tree, thing, file):
     return code.co_firstlineno == first and code.co_name == getattr(tree, "name", "<lambda>")
 
 
-def _count_steps(tree):
+def count_steps(tree):
     """Insert a call that counts into every loop."""
     for node in ast.walk(tree):
         if isinstance(node, ast.For | ast.While):

@@ -108,13 +108,17 @@ class Trials:
         """The results of a wrong variant on one case, or None, and its attempt."""
         key = frozenset(mistakes), number
         if key not in self._of_variant:
-            case = called = self.cases[number]
-            for name in mistakes:
-                called = self.ignored[name].applied(called) if name in self.ignored else called
             answer = self.exercise.variant([name for name in mistakes if name not in self.ignored])
-            tried = attempt(self.exercise, answer, called)
-            self._of_variant[key] = self.results(case, tried), tried
+            self._of_variant[key] = self.results_of(answer, number, mistakes)
         return self._of_variant[key]
+
+    def results_of(self, answer, number, mistakes=()):
+        """An answer's results on one case, or None, and its attempt, without the arguments that mistakes ignore."""
+        case = called = self.cases[number]
+        for name in mistakes:
+            called = self.ignored[name].applied(called) if name in self.ignored else called
+        tried = attempt(self.exercise, answer, called)
+        return self.results(case, tried), tried
 
     def results(self, case, tried):
         """The attempt's output as one array for each result, or None if it has no such output."""

@@ -1,13 +1,20 @@
-"""Mistakes that nobody has listed: single edits of an exercise's readable right answer, with texts from patterns."""
+"""Mistakes that nobody has listed: edits of an exercise's readable right answer, with texts from patterns."""
 
 import ast
 import re
+from contextlib import ExitStack
+from copy import deepcopy
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
 
 from ..rewriting import Mistakes
-from .attempt import attempt
+from .attempt import argument_names
 from .compare import close
-from .edits import edits_of
-from .family import Family
+from .edits import Edit, edits_of
+from .evidence import MANY_NUMBERS
+from .family import Family, count_steps
 from .syntax import Names
 
 MOST_EDITS = 500
@@ -16,64 +23,206 @@ _KINDS = ("operator", "comparison", "order", "brackets", "number", "flag", "axis
           "sign", "inverted", "overwritten", "extra part", "extra line", "order of results", "missing index",
           "missing function", "missing factor", "missing term")  # fmt: skip
 MOST_LETTERS = 60  # of a piece of code in a text
+MOST_TOGETHER = 3  # edits that explain the first failing case, each of them some of its results
 
 
-def patterns_for(trials, found):
-    """[(name, text)] of edits that make the right answer return what the student's returns: of one edit for all wrong
-    results, or of one for each; [] if those tried do not explain every number."""
-    mistakes = trials.exercise.mistakes
-    family = Family(mistakes.answer, of_student=False) if isinstance(mistakes, Mistakes) else None
-    wrong = {i for finding in found for i in finding.wrong or ()}
-    if family is None or not family.trees or not wrong or any(finding.results is None for finding in found):
-        return []
-    order = sorted(range(len(found)), key=lambda n: not found[n].wrong)
+@dataclass
+class Pattern:
+    """An edit with its text; same, other: the wrong cells, (result, label of a case), in which the right answer with
+    this edit has the student's numbers, and numbers of its own; labels: of the cases that it adds to other Patterns"""
 
-    def explained(answer, steps):
-        """The wrong results that an answer has in common with the student's, {} if it changes others."""
-        common = set(wrong)
-        for number in order:
+    edit: Edit
+    text: str
+    same: set
+    other: set
+    labels: list = field(default_factory=list)
+
+    @property
+    def name(self):
+        return self.text.rstrip(".")
+
+
+def patterns_for(trials, found, listed=()):
+    """The Patterns that turn the right answer with these listed mistakes into one with the student's results, and the
+    wrong cells that they leave right; ([], …) if there are none for the first failing case.
+
+    Each explains some results of the first failing case; one more may explain the rest of the other cases.
+    """
+    search = _Patterns(trials, found, listed)
+    return search.found() if search.is_possible else ([], set())
+
+
+class _Patterns:
+    def __init__(self, trials, found, listed):
+        self.trials, self.cases, self.listed = trials, found, listed
+        self.labels = list(dict.fromkeys(finding.case.label for finding in found))
+        self.wrong = {(i, finding.case.label) for finding in found for i in finding.wrong or ()}
+        self.is_possible = bool(self.wrong) and all(f.results is not None for f in found) and self._prepare()
+
+    def _prepare(self):
+        """Make the trees of the right answer with the listed mistakes. Returns whether they can be edited."""
+        mistakes = self.trials.exercise.mistakes
+        if not isinstance(mistakes, Mistakes):
+            return False
+        self.family = Family(mistakes.answer, of_student=False)
+        for code, text in mistakes.rewritten([name for name in self.listed if name in mistakes]).items():
+            tree = ast.parse(text).body[0]
+            if tree.name not in self.family.trees:
+                return False
+            self.family.trees[tree.name] = ast.increment_lineno(tree, code.line - 1)
+            count_steps(tree)
+        given = argument_names(self.trials.exercise)
+        arguments = {name: [finding.arguments.get(name) for finding in self.cases] for name in given}
+        self.no_numbers = {name for name, values in arguments.items() if not any(map(_is_number, values))}
+        self.whole = {name for name, values in arguments.items() if any(type(value) is int for value in values)}
+        return bool(self.family.trees)
+
+    def found(self):
+        """The Patterns, and the wrong cells that they leave."""
+        before, other = self._cells_of_trees() if self.listed else (set(), set())
+        if (self.listed and not before) or before == self.wrong:
+            return [], self.wrong - before
+        first = self._first_of(self.wrong - before)
+        chosen, explained = self._of_first(first, before)
+        with ExitStack() as made:
+            for pattern in chosen:
+                pattern.edit.make()
+                made.callback(pattern.edit.undo)
+            if len(chosen) > 1:
+                explained, other = self._cells_of_trees(first, before)
+            else:
+                other = chosen[0].other if chosen else set()
+            if not explained >= {cell for cell in self.wrong if cell[1] == first}:
+                return [], self.wrong
+            if left := self.wrong - explained:
+                label = self._first_of(left)
+                more = [pattern for pattern in self._sweep(label, explained) if not pattern.other]
+                if more:
+                    best = max(more, key=lambda pattern: len(pattern.same))
+                    best.labels = [label for label in self.labels if any(c[1] == label for c in best.same - explained)]
+                    chosen, explained, other = [*chosen, best], best.same, set()
+        if other or (explained != self.wrong and not self._tells_much(explained)):
+            return [], self.wrong
+        return chosen, self.wrong - explained
+
+    def _first_of(self, cells):
+        """The first label of some cells."""
+        return next(label for label in self.labels if any(cell[1] == label for cell in cells))
+
+    def _tells_much(self, cells):
+        """Whether the student's results in some cells are so many numbers that nobody has them by chance."""
+        return sum(f.results[i].size for f in self.cases for i in f.wrong if (i, f.case.label) in cells) >= MANY_NUMBERS
+
+    def _of_first(self, label, before):
+        """The Patterns that together explain the results of a case, and the cells they explain.
+
+        before: the cells that are explained without them
+        """
+        found = self._sweep(label, before)
+        chosen, explained = [], set(before)
+        wanted = {cell for cell in self.wrong - before if cell[1] == label}
+        for pattern in sorted(found, key=lambda p: (len(p.same & wanted), len(p.same), -len(p.other)), reverse=True):
+            if (
+                not pattern.same & wanted & explained - before
+                and len(chosen) < MOST_TOGETHER
+                and not wanted <= explained
+            ):
+                chosen.append(pattern)
+                explained |= pattern.same
+        return chosen, explained
+
+    def _sweep(self, label, wanted=frozenset()):
+        """The Patterns that explain some of the wrong results of a case, and all wanted cells; no two of them the same
+        cells."""
+        trees = self.family.trees.values()
+        found, seen = [], set()
+        edits = sorted((e for t in trees for e in edits_of(t) if self._is_pattern(e)), key=lambda edit: edit.group)
+        for edit in edits[: min(self.trials.most(MOST_EDITS, WORK), WORK // self.family.work_of_edit)]:
+            edit.make()
+            try:
+                same, other = self._cells_of_trees(label, wanted)
+            finally:
+                edit.undo()
+            key = frozenset(same), frozenset(other)
+            if same and key not in seen and (text := self._text(edit)):
+                seen.add(key)
+                found.append(Pattern(edit, text, same, other))
+                if same == self.wrong:
+                    return found[-1:]
+        return found
+
+    def _cells_of_trees(self, first=None, wanted=frozenset()):
+        """The wrong cells in which the trees as they are now give the student's numbers, and those in which they give
+        neither these nor the right ones; none if they are wrong where the student is right, give other numbers in the
+        first case, or do not have the student's in all wanted cells."""
+        answer, steps = self.family.compiled()
+        same, other = set(self.wrong), set()
+        if answer is None:
+            return set(), other
+        order = sorted(
+            range(len(self.cases)), key=lambda n: (self.cases[n].case.label != first, not self.cases[n].wrong)
+        )
+        for n in order:
+            finding, label = self.cases[n], self.cases[n].case.label
             steps.begin()
-            results = trials.results(trials.cases[number], attempt(trials.exercise, answer, trials.cases[number]))
+            results = self.trials.results_of(answer, n, self.listed)[0]
             if results is None:
-                return set()
-            finding = found[number]
+                return set(), other
             for i, result in enumerate(results):
-                if not close(result, finding.results[i]):
-                    common.discard(i)
-                    if not close(result, finding.expected[i]):
-                        return set()
-            if not common:
-                return common
-        return common
+                if close(result, finding.results[i]):
+                    continue
+                cell = i, label
+                same.discard(cell)
+                if cell in wanted:
+                    return set(), other
+                if not close(result, finding.expected[i]):
+                    if cell not in self.wrong or label == first:
+                        return set(), other
+                    other.add(cell)
+            if first is not None and not any(cell[1] == first for cell in same - wanted):
+                return set(), other
+        return same, other
 
-    own = set().union(*(Names(tree).computed for tree in family.trees.values()))  # which the student may not have
-    known = {}  # {wrong results: the first (name, text) that explains them}
-    edits = (edit for tree in family.trees.values() for edit in edits_of(tree))
-    edits = sorted((edit for edit in edits if edit.kind in _KINDS), key=lambda edit: edit.group)
-    for edit in edits[: min(trials.most(MOST_EDITS, WORK), WORK // family.work_of_edit)]:
-        edit.make()
-        try:
-            answer, steps = family.compiled()
-            common = frozenset(explained(answer, steps) if answer is not None else ())
-        finally:
-            edit.undo()
-        if common not in known and (text := common and _text(edit, own)):
-            known[common] = text.rstrip("."), text
-            if common == wrong:
-                return [known[common]]
-    chosen = []
-    for common in sorted(known, key=len, reverse=True):
-        if common <= wrong:
-            chosen.append(known[common])
-            wrong -= common
-    return [] if wrong else chosen
+    def _text(self, edit):
+        tree = next(tree for tree in self.family.trees.values() if any(node is edit.parent for node in ast.walk(tree)))
+        own = Names(tree).computed  # which the student may not have
+        if tree is not next(iter(self.family.trees.values())):
+            own |= Names(tree).parameters - set(argument_names(self.trials.exercise))
+        stored = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        once = {n.id for n in stored if sum(n.id == other.id for other in stored) == 1} & own
+        lines = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
+        return _text(edit, own, {n.targets[0].id: n.value for n in lines if n.targets[0].id in once})
+
+    def _is_pattern(self, edit):
+        """Whether an edit is a mistake that people make: no arithmetic with an axis, an option or ids, no function of
+        what may be a size, which makes huge arrays."""
+        if edit.kind not in _KINDS:
+            return False
+        if edit.kind == "missing function" and isinstance(edit.node, ast.Name) and edit.node.id in self.whole:
+            return False
+        around = edit.new if isinstance(edit.new, ast.BinOp) else edit.parent
+        names = [edit.new] if around is edit.parent else [edit.new.left, edit.new.right]
+        old = {n.id for n in ast.walk(edit.node) if isinstance(n, ast.Name)}
+        return not (
+            isinstance(around, ast.BinOp)
+            and any(isinstance(n, ast.Name) and n.id in self.no_numbers - old for n in names)
+        )
 
 
-def _text(edit, own):
-    """A sentence on a mistake, the edit of a right answer, without its own variables."""
+def _is_number(value):
+    """Whether an argument is one that people compute with."""
+    return (type(value) in (int, float) and value > 0) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
+
+
+def _text(edit, own, definitions):
+    """A sentence on a mistake, the edit of a right answer, without its own variables.
+
+    definitions: {own variable: the expression that it stands for}
+    """
 
     def code(node):
-        return "" if own & {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} else _code(node)
+        node = _spelled_out(node, own, definitions)
+        return "" if own & _names_in(node) else _code(node)
 
     old, new = code(edit.node), code(edit.new)
     if edit.kind == "extra part" and isinstance(edit.node, ast.BinOp):
@@ -90,20 +239,55 @@ def _text(edit, own):
         return old and f"The step `{old}` is missing."
     if edit.kind == "order of results":
         return "The results are returned in the wrong order."
-    if edit.kind == "missing factor" and edit.new.left is edit.node and not (old and new):
-        factor = code(edit.new.right)
+    if edit.kind == "missing factor" and edit.new.left is edit.node:
+        factor, shown = code(edit.new.right), f" Your result is that of `{new}`." if old and new else ""
         if isinstance(edit.new.op, ast.Div):
-            return factor and f"A factor `{factor}` is missing, or there is a division by it too many."
-        return factor and f"There is a factor `{factor}` too many, or a division by it is missing."
+            return factor and f"A factor `{factor}` is missing, or there is a division by it too many.{shown}"
+        return factor and f"There is a factor `{factor}` too many, or a division by it is missing.{shown}"
     if isinstance(edit.node, ast.Constant | ast.Name | ast.Attribute):  # which say nothing alone
         old = code(edit.parent)
         edit.make()
         new = code(edit.parent)
         edit.undo()
+    if edit.kind == "number" and old and new and (times := _ratio(old, new)):
+        return f"The results are as if a constant in it were {times} times what it must be."
+    if edit.kind == "name" and not edit.also:
+        lost = _names_in(ast.parse(old)) - _names_in(ast.parse(new))
+        if new and len(lost) == 1 and len(new) < len(old) and _names_in(ast.parse(new)) < _names_in(ast.parse(old)):
+            return f"In one place `{lost.pop()}` is missing: your result is that of `{new}` there."
     return old and new and f"Your result is that of `{new}` instead of `{old}`."
+
+
+def _ratio(old, new):
+    """The quotient of two expressions without variables, as text, or ""."""
+    if (_names_in(ast.parse(old)) | _names_in(ast.parse(new))) - {"np"}:
+        return ""
+    try:
+        return str(Fraction(eval(new, {"np": np}) / eval(old, {"np": np})).limit_denominator(100))
+    except Exception:  # it needs more than NumPy
+        return ""
+
+
+def _spelled_out(node, own, definitions):
+    """A copy of an expression with the definitions of its own variables in their place."""
+
+    class Spelled(ast.NodeTransformer):
+        def visit_Name(self, name):
+            known = definitions.get(name.id) if isinstance(name.ctx, ast.Load) else None
+            return (
+                name
+                if known is None
+                else _spelled_out(known, own, {k: v for k, v in definitions.items() if k != name.id})
+            )
+
+    return Spelled().visit(deepcopy(node))
+
+
+def _names_in(node):
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _code(node):
     """A node as one short line without attributes, whose names are the answer's own, or ""."""
-    text = ast.unparse(node)
+    text = re.sub(r"\bF\.", "", ast.unparse(node))
     return "" if len(text) > MOST_LETTERS or re.search(r"\n|_step_of|self\.", text) else text
