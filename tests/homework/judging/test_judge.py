@@ -559,6 +559,20 @@ def test_a_mistake_in_each_branch():
     assert 'as if a constant in it were 1/2 times what it must be. This shows with approximate="none"' in message
 
 
+def test_a_mistake_in_one_branch_beside_one_in_all():
+    def gelu_backward(dy, x, approximate="tanh"):
+        if approximate == "none":
+            g, slope = np.vectorize(math.erf)(x / 2**0.5), np.exp(-x * x / 2) * (2 / np.pi) ** 0.5
+        else:
+            g = np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3))
+            slope = (1 - g**2) * (2 / np.pi) ** 0.5 * (1 + 3 * 0.044715 * x)
+        return dy * (1 + g) / 2 + x * slope / 2
+
+    message = flat(check("gelu_backward", gelu_backward, seed=1, quiet=True))
+    assert "as if `dy` were a factor of one term alone, not of the whole sum." in message
+    assert "Your result is that of `x` instead of `x ** 2`." in message and "shows" not in message
+
+
 def test_an_unlisted_mistake_beside_a_listed_one():
     def layer_norm_backward(dy, x_hat, inv_std, gamma):
         rows, d = tuple(range(dy.ndim - 1)), dy * gamma

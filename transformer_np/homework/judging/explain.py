@@ -181,7 +181,11 @@ class _Search(Gate):
             if patterns and not (whole and left):
                 self.said = [said for said in self.said if said.name in names]
                 for pattern in patterns:
-                    shown = f" This shows with {cases_of(pattern.labels)}." if pattern.labels else ""
+                    shown = (
+                        f" This shows with {cases_of(pattern.labels)}."
+                        if pattern.labels and "" not in pattern.labels
+                        else ""
+                    )
                     self._say(pattern.name, pattern.text + shown)
                 self.patterns, self.left = patterns, left
                 return True
@@ -298,7 +302,8 @@ class _Search(Gate):
         def unlikeliness(pair):
             a, b = (changes[name] for name in pair)
             differs = np.mean((places[pair[0]] | places[pair[1]]) != here)
-            return not set(pair) & set(self.names), not a & b & still_open, a | b != wrong, differs
+            late = sum(possible.index(name) for name in pair)  # else all are tried with the first few alone
+            return not set(pair) & set(self.names), not a & b & still_open, a | b != wrong, differs, late
 
         allowed = len(self.tried) + self.trials.most(MOST_PAIR_TRIALS, WORK)
         for pair in sorted(combinations(possible, 2), key=unlikeliness):

@@ -82,17 +82,20 @@ class _Patterns:
         before, other = self._cells_of_trees() if self.listed else (set(), set())
         if (self.listed and not before) or before == self.wrong:
             return [], self.wrong - before
-        first = self._first_of(self.wrong - before)
+        first = label = self._first_of(self.wrong - before)
         chosen, explained = self._of_first(first, before)
+        if not chosen and (others := self._other_branch(first, before)):
+            label = self._first_of(others)
+            chosen, explained = self._of_first(label, before)
         with ExitStack() as made:
             for pattern in chosen:
                 pattern.edit.make()
                 made.callback(pattern.edit.undo)
             if len(chosen) > 1:
-                explained, other = self._cells_of_trees(first, before)
+                explained, other = self._cells_of_trees(label, before)
             else:
                 other = chosen[0].other if chosen else set()
-            if not explained >= {cell for cell in self.wrong if cell[1] == first}:
+            if not chosen:
                 return [], self.wrong
             if left := self.wrong - explained:
                 label = self._first_of(left)
@@ -101,9 +104,15 @@ class _Patterns:
                     best = max(more, key=lambda pattern: len(pattern.same))
                     best.labels = [label for label in self.labels if any(c[1] == label for c in best.same - explained)]
                     chosen, explained, other = [*chosen, best], best.same, set()
-        if other or (explained != self.wrong and not self._tells_much(explained)):
+        is_whole = explained >= {cell for cell in self.wrong if cell[1] == first}
+        if other or not is_whole or (explained != self.wrong and not self._tells_much(explained)):
             return [], self.wrong
         return chosen, self.wrong - explained
+
+    def _other_branch(self, first, before):
+        """The unexplained cells of cases with other options than the first."""
+        options = {finding.case.label: finding.case.options for finding in self.cases}
+        return {cell for cell in self.wrong - before if options[cell[1]].keys() - options[first].keys()}
 
     def _first_of(self, cells):
         """The first label of some cells."""
@@ -235,6 +244,9 @@ def _text(edit, own, definitions):
         return old and new and f"`{code(edit.node.func)}` is missing around `{new}`."
     if edit.kind == "extra part":
         return old and new and f"Your result is that of `{new}`, where `{old}` is needed."
+    if edit.kind == "brackets" and not (old and new) and isinstance(getattr(edit.node, "op", None), ast.Mult):
+        factor = code(edit.node.left)
+        return factor and f"The results are as if `{factor}` were a factor of one term alone, not of the whole sum."
     if edit.kind == "extra line":
         return old and f"The step `{old}` is missing."
     if edit.kind == "order of results":
@@ -289,5 +301,5 @@ def _names_in(node):
 
 def _code(node):
     """A node as one short line without attributes, whose names are the answer's own, or ""."""
-    text = re.sub(r"\bF\.", "", ast.unparse(node))
+    text = re.sub(r"\bF\.| \*\* 1$", "", ast.unparse(node))
     return "" if len(text) > MOST_LETTERS or re.search(r"\n|_step_of|self\.", text) else text
