@@ -1,5 +1,6 @@
 """The judging of answers: outcomes, findings about any wrong array, explanations, attempts."""
 
+import ast
 import math
 import re
 import sys
@@ -14,7 +15,9 @@ from transformer_np.homework import all_exercises, check
 from transformer_np.homework.exercise import Case, Exercise, Result, call, draw_sizes
 from transformer_np.homework.judging.attempt import attempt, guarded, unwritten
 from transformer_np.homework.judging.describe import Draw, describe_exactly, describe_roughly
-from transformer_np.homework.judging.judge import CHANGED, OTHER_DTYPE, OUTCOMES, WIDTH, Trials, judge
+from transformer_np.homework.judging.edits import edits_of
+from transformer_np.homework.judging.judge import CHANGED, OTHER_DTYPE, OUTCOMES, WIDTH, Trials, findings, judge
+from transformer_np.homework.judging.patterns import _Patterns
 
 # --- an exercise of our own ------------------------------------------------------------------------------------------
 
@@ -584,12 +587,29 @@ def test_an_unlisted_mistake_beside_a_listed_one():
     assert "dgamma is not summed over the rows" in message and "explain" not in message
 
 
-def test_nobody_computes_with_an_axis():
-    def softmax(x, axis=-1):
-        e = np.exp(x - axis * x.max(axis=axis, keepdims=True))
-        return e / (axis + e.sum(axis=axis, keepdims=True))
+@pytest.mark.parametrize(("name", "code"), [("softmax", "x * axis"), ("window_mask", "np.exp(T)")])
+def test_nobody_computes_with_an_axis_or_takes_a_function_of_a_size(name, code):
+    exercise = all_exercises()[name]
+    trials = Trials(exercise, 0)
 
-    assert not re.search(r"`[^`]*[-+*/] axis\b", check("softmax", softmax, seed=1, quiet=True).message)
+    def nan(*args, **options):
+        return exercise.reference(*args, **options) * np.nan
+
+    search = _Patterns(trials, findings(trials, [attempt(exercise, nan, case) for case in trials.cases]), ())
+    edits = [edit for tree in search.family.trees.values() for edit in edits_of(tree) if isinstance(edit.new, ast.expr)]
+    assert code in [ast.unparse(edit.new) for edit in edits]
+    assert code not in [ast.unparse(edit.new) for edit in edits if search._is_pattern(edit)]
+
+
+def test_few_numbers_beside_a_wrong_shape_name_no_mistake():
+    """A row of random numbers for all rows leaves about the right share, but not nearly enough."""
+
+    def dropout(x, p, rng):
+        rng = rng if isinstance(rng, np.random.Generator) else np.random.default_rng(rng)
+        keep = rng.random(x.shape[-1]) >= p
+        return np.where(keep, x / (1 - p), 0).astype(x.dtype), keep
+
+    assert "probability" not in check("dropout", dropout, seed=1, quiet=True).message
 
 
 @pytest.mark.long

@@ -72,8 +72,10 @@ class _Patterns:
             self.family.trees[tree.name] = ast.increment_lineno(tree, code.line - 1)
             count_steps(tree)
         given = argument_names(self.trials.exercise)
-        arguments = {name: [finding.arguments.get(name) for finding in self.cases] for name in given}
-        self.no_numbers = {name for name, values in arguments.items() if not any(map(_is_number, values))}
+        usual = {ignored.argument: ignored.value for name, ignored in self.trials.ignored.items() if "not used" in name}
+        arguments = {name: [f.arguments.get(name, usual.get(name)) for f in self.cases] for name in given}
+        arguments = {name: [value for value in values if value is not None] for name, values in arguments.items()}
+        self.no_numbers = {name for name, values in arguments.items() if not (values and all(map(_is_number, values)))}
         self.whole = {name for name, values in arguments.items() if any(type(value) is int for value in values)}
         return bool(self.family.trees)
 
@@ -220,7 +222,9 @@ class _Patterns:
 
 def _is_number(value):
     """Whether an argument is one that people compute with."""
-    return (type(value) in (int, float) and value > 0) or (isinstance(value, np.ndarray) and value.dtype.kind == "f")
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind == "f"
+    return isinstance(value, float | np.floating) or (type(value) is int and value >= 0)
 
 
 def _text(edit, own, definitions):
