@@ -288,7 +288,7 @@ class _Known:
 
     def __init__(self, values):
         self._by_size = {}
-        for value in values:
+        for value in {_key(value): value for value in values}.values():
             self._by_size.setdefault(_size(value), []).append((_first(value), value))
         for group in self._by_size.values():
             group.sort(key=_place)
@@ -379,7 +379,9 @@ def _key(value):
 
 
 def _size(value):
-    return value.size if _is_array(value) else isinstance(value, int | float)
+    if isinstance(value, list | tuple | dict):
+        return "items", len(value)
+    return value.size if _is_array(value) else isinstance(value, int | float) or value
 
 
 def _flat(value, shape):
@@ -426,6 +428,9 @@ def _alike(values, right, any_shape, origins=frozenset()):
     if not values or not all(map(_is_number, values)):
         return []
 
+    def is_as_large(value):
+        return getattr(value, "size", 1) == getattr(values[0], "size", 1)
+
     def fitted(value, own):
         """The value in the shape of the answer's, which may have joined axes, or None."""
         if (np.asarray(value).dtype == bool) != (np.asarray(own).dtype == bool):
@@ -437,6 +442,7 @@ def _alike(values, right, any_shape, origins=frozenset()):
     def unlikeliness(item):
         return not item[1] & origins, -sum(same([a], [b]) for a, b in zip(values, item[0], strict=True))
 
-    found = [item for item in right if len(item[0]) == len(values) and all(map(_is_number, item[0]))]
+    found = [item for item in right if len(item[0]) == len(values) and (any_shape or is_as_large(item[0][0]))]
+    found = [item for item in found if all(map(_is_number, item[0]))]
     found = [(list(map(fitted, others, values)), nodes) for others, nodes in found]
     return sorted((item for item in found if not any(value is None for value in item[0])), key=unlikeliness)

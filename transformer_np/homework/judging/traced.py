@@ -84,7 +84,8 @@ def _equal(a, b):
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape or (a.dtype == bool) != (b.dtype == bool) or {a.dtype.kind, b.dtype.kind} - set("biuf"):
             return False
-        if a.size and abs(float(a.flat[0]) - float(b.flat[0])) > 1e-4 * (1 + abs(float(b.flat[0]))):
+        ends = [(float(a.flat[i]), float(b.flat[i])) for i in (0, -1) if a.size]  # np.allclose is slow
+        if any(abs(one - other) > 1e-4 * (1 + abs(other)) for one, other in ends):
             return False
         return bool(np.allclose(a, b, rtol=1e-5, atol=1e-7, equal_nan=True))
     if isinstance(a, int | float) and isinstance(b, int | float):
