@@ -42,6 +42,7 @@ def sampling_cases(rng):
         Case("", (logits,), sizes=sizes),
         Case("a temperature above 1", (logits,), {"temperature": temperature}, sizes),
         Case("temperature=0", (logits,), {"temperature": 0}, sizes),
+        Case("temperature=0 among equally likely tokens", (ties,), {"temperature": 0}, sizes),
         Case("top_k", (logits,), {"top_k": top_k}, sizes),
         Case("top_k=1", (logits,), {"top_k": 1}, sizes),
         Case("top_p", (logits,), {"top_p": limits[0]}, sizes),
