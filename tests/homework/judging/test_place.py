@@ -552,3 +552,19 @@ def test_lines_that_only_wrong_results_need_come_first():
 def test_a_factor_of_another_line_may_be_missing():
     tree = Family(two_results).trees["two_results"]
     assert "a * y / np.sqrt(K)" in [ast.unparse(edit.new) for edit in edits_of(tree) if edit.kind == "missing factor"]
+
+
+def test_a_comparison_that_never_holds_any_more_is_no_repair(verdict_on):
+    verdict = verdict_on(
+        "linear_backward",
+        """
+        def linear_backward(dy, x, w):
+            dw = x.reshape(-1, x.shape[-1]).T @ dy.reshape(-1, dy.shape[-1])
+            if dy.ndim == 3:
+                db = dy.sum(axis=1)
+            else:
+                db = dy.reshape(-1, dy.shape[-1]).sum(axis=0)
+            return dy @ w.T, dw, db
+        """,
+    )
+    assert verdict.line == 6
