@@ -312,6 +312,7 @@ def encoder_cases(rng):
         case("a larger eps", padding, eps=_eps(rng)),
         case("no mask"),
         case("a second forward and backward", padding, second=True),
+        extended(case("a tuple of masks", (causal_mask(sizes["T"]), padding))),
         extended(case("a dropout that drops nearly all", padding, dropout=ALL_DROPPED)),
         extended(case("a key/value cache", causal_mask(sizes["T"]), cached=True)),
     ]
@@ -413,6 +414,7 @@ def decoder_cases(rng):
     memory = rng.normal(size=(sizes["B"], sizes["S"], sizes["D"]))
     masks = causal_mask(sizes["T"]), _padding(rng, sizes["B"], sizes["S"])
     square = rng.normal(size=x.shape), (masks[0], _padding(rng, sizes["B"], sizes["T"]))
+    tuples = (masks[0], square[1][1]), (masks[1], _padding(rng, sizes["B"], sizes["S"]))
 
     def case(label, memory=memory, masks=(), **options):
         now = sizes | {"S": memory.shape[1]}
@@ -425,6 +427,7 @@ def decoder_cases(rng):
         case("a larger eps", masks=masks, eps=_eps(rng)),
         case("no masks"),
         case("a second forward and backward", masks=masks, second=True),
+        extended(case("tuples of masks", masks=tuples)),
         extended(case("a dropout that drops nearly all", masks=masks, dropout=ALL_DROPPED)),
         extended(case("key/value caches", masks=masks, cached=True)),
     ]

@@ -1,5 +1,7 @@
 """Dropout and its backward."""
 
+import copy  # noqa: F401 - for the mistakes
+
 import numpy as np
 
 from ... import functional as F
