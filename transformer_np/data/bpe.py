@@ -113,6 +113,7 @@ def learn_merges(words, counts, num_merges, first_id, min_count=2):
         merge i:    (left, right)  ->  first_id + i,    in all words, from left to right
 
     words: lists of ids below first_id, each word once; counts: how often each word occurs in the text
+    A pair counts at every place of a word: (1, 1) twice in 1 1 1.
     num_merges: the most merges; fewer if no pair is left that occurs at least min_count times
 
     ->  a list of pairs (left, right), in the order in which they were learned
