@@ -99,6 +99,21 @@ def _lines_of_crash(finding):
     return {int(part.split(",")[0]) for part in crash.trace.split(", line ")[1:] if part.split(",")[0].isdigit()}
 
 
+def _conditions(tree):
+    """The conditions of `if` and the comparisons in a tree, the outer ones first."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If | ast.IfExp):
+            yield node.test
+        elif isinstance(node, ast.Compare):
+            yield node
+
+
+def _holds(condition, edit):
+    """Whether an edit that is made changes a condition."""
+    changed = edit.new.test if edit.kind == "inverted" and isinstance(edit.new, ast.If | ast.IfExp) else edit.new
+    return any(part is changed for part in ast.walk(condition))
+
+
 class _Search:
     """numbers: of the cases that must become right"""
 
@@ -138,20 +153,20 @@ class _Search:
         return next(map(self._smallest, edits), None)
 
     def _is_tried(self, edit):
-        """Whether a condition that an edit changes is true in some cases and false in others that are right with it: an
-        edit that only avoids what is never asked for is no proof."""
-        test = edit.new if edit.field == "test" and isinstance(edit.parent, ast.If | ast.IfExp) else None
-        if edit.kind == "inverted" and isinstance(edit.new, ast.If | ast.IfExp):
-            test = edit.new.test
-        if test is None:
+        """Whether a condition that an edit changes is true in some places and false in others of the cases that are
+        right with it: an edit that only avoids what is never asked for is no proof."""
+        if edit.kind == "function" and edit.field != "test":  # any or all
             return True
         edit.make()
         try:
+            test = next((n for tree in self.family.trees.values() for n in _conditions(tree) if _holds(n, edit)), None)
+            if test is None:
+                return True
             traced, seen = Traced(self.trials, self.family, MOST_VALUES), set()
             for number in range(len(self.found)):
                 results = traced.results(number)
                 if results is not None and all(map(close, results, self.trials.expected[number])):
-                    seen |= {bool(value) for value in traced.of.get(test, ())}
+                    seen |= {bool(part) for value in traced.of.get(test, ()) for part in np.ravel(value)[:MOST_VALUES]}
             return len(seen) == 2
         finally:
             edit.undo()
