@@ -663,7 +663,7 @@ def split_heads(x: ArrayLike, num_heads: int) -> np.ndarray:
 def tanh(x: ArrayLike) -> np.ndarray:
     r"""(eˣ − e⁻ˣ) / (eˣ + e⁻ˣ), between −1 and 1, element by element.
 
-    x (...)  ->  y (...)
+    x (...), of any size: no overflow  ->  y (...)
     """
 
 def tanh_backward(dy: ArrayLike, y: ArrayLike) -> np.ndarray:
@@ -718,6 +718,7 @@ def tiled_attention_backward(
     One extra column in the matrix products gives both differences: [Q, −log_total] [K, 1]ᵀ and [dout, −δ] [V, 1]ᵀ.
 
     dout (..., T, K_v), out and log_total from the forward, and the forward's mask
+    A query that sees nothing has no gradient.
     ->  dq (..., T, K), dk (..., S, K), dv (..., S, K_v)
     """
 

@@ -101,7 +101,8 @@ def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE
 
     One extra column in the matrix products gives both differences: [Q, −log_total] [K, 1]ᵀ and [dout, −δ] [V, 1]ᵀ.
 
-    dout (..., T, K_v), out and log_total from the forward, and the forward's mask; a query that sees nothing has no gradient
+    dout (..., T, K_v), out and log_total from the forward, and the forward's mask
+    A query that sees nothing has no gradient.
     ->  dq (..., T, K), dk (..., S, K), dv (..., S, K_v)
     """
     check_at_least("tile", tile, 1)

@@ -16,6 +16,7 @@ from transformer_np.homework.exercise import Case, Exercise, Result, call, draw_
 from transformer_np.homework.judging.attempt import attempt, guarded, unwritten
 from transformer_np.homework.judging.describe import Draw, describe_exactly, describe_roughly
 from transformer_np.homework.judging.edits import edits_of
+from transformer_np.homework.judging.example import smallest_call
 from transformer_np.homework.judging.judge import CHANGED, OTHER_DTYPE, OUTCOMES, WIDTH, Trials, findings, judge
 from transformer_np.homework.judging.patterns import _Patterns
 
@@ -662,6 +663,7 @@ def test_shapes_in_a_crash_are_put_in_letters():
     ("answer", "name"),
     [
         (lambda x, w, scale=1.0: x[..., 0, 0, 0, 0, 0], "a fixed number of axes"),
+        (lambda x, w, scale=1.0: np.einsum("btdx,dk->btk", x, w), "a fixed number of axes"),
         (lambda x, w, scale=1.0: x if x else w, "an array as a condition"),
         (lambda x, w, scale=1.0: x[w], "floats as indices"),
         (lambda x, w, scale=1.0: [1][5], None),
@@ -810,6 +812,41 @@ def test_permuted_heads_are_named():
     found = describe_exactly(draws(lambda y, n: y[[1, 0, *range(2, n["H"])]], "H T", sizes=sizes))
     assert found.name == "heads permuted"
     assert "[1, 0, 2, 3]" in found.text
+
+
+def test_right_rows_in_other_places_are_named():
+    def made(rng, shape):
+        y = rng.normal(size=shape)
+        y[1] = y[4] = 0
+        return y
+
+    def packed(y, n):
+        rows = y[y.any(1)]
+        return np.concatenate([rows, np.zeros((len(y) - len(rows), n["D"]))])
+
+    found = describe_exactly(draws(packed, "V D", make=made, sizes=[{"V": 6, "D": 3}, {"V": 6, "D": 2}]))
+    assert found.name == "other places along V"
+    assert "that of v = 2 is at 1, that of v = 3 is at 2 and that of v = 5 is at 3" in found.text
+
+
+def test_numbers_that_a_view_has_made_are_not_described():
+    rolled = draws(lambda y, n: np.roll(y, 1), "T", make=lambda rng, shape: rng.permutation(*shape))
+    assert describe_exactly(rolled).name == "rolled forward along T by one place"
+    ids = [replace(draw, of_view=True) for draw in rolled]
+    assert (describe_exactly(ids), describe_roughly(ids).text) == (None, "")
+
+
+@pytest.mark.parametrize("wrong", [lambda y: y + (np.arange(20) > 15), lambda y: y + 3e-4 * (np.arange(20) > 18)])
+def test_an_example_shows_a_wrong_number(wrong):
+    def long_rows(x, w):
+        return x * w
+
+    made = [Case("", (np.ones((3, 20)), np.arange(1.0, 21)))]
+    exercise = Exercise(long_rows, (Result("y", "B K"),), lambda rng: made, {}, None, ("",), difficulty=1, section="§0")
+    trials = Trials(exercise, 0)
+    found = findings(trials, [attempt(exercise, lambda x, w: wrong(x * w), case) for case in trials.cases])
+    _, expected, got = smallest_call(found).splitlines()
+    assert expected.partition("must be ")[2] != got.partition("yours is ")[2]
 
 
 SQUARE = [{"T": 4, "S": 4}, {"T": 5, "S": 5}, {"T": 6, "S": 6}]

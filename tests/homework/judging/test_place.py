@@ -332,7 +332,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                 s = 0.5 * (1 + np.tanh(0.5 * x))
                 return dy * s
             """,
-            "Look at lines 4 to 5: with the right value in line 5, dx would be right.",
+            "Look at line 5 and at what it uses: with the right value there, dx would be right.",
         ),
         (
             "window_mask",
@@ -362,6 +362,59 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                 return scaled_dot_product_attention_backward(dout, q, k, v, full)
             """,
             "Look at `full`, which line 12 writes and line 13 reads: with the right value of it, dq, dk and dv would",
+        ),
+        (
+            "rnn",  # in a loop the value comes from the step before, not from the line above
+            """
+            def rnn(x, w_x, w_h, b=None):
+                state, drive, outputs = np.zeros((len(x), len(w_h)), x.dtype), x @ w_x, []
+                for t in range(x.shape[1]):
+                    state = drive[:, t] + state @ w_h
+                    if b is not None:
+                        state = state + b
+                    outputs.append(np.tanh(state))
+                return np.stack(outputs, axis=1)
+            """,
+            "Look at `state`, which lines 6 and 8 write and line 6 reads: with the right value of it, h would be",
+        ),
+        (
+            "cross_entropy",  # line 9 is right
+            """
+            def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
+                logp = logits - np.logaddexp.reduce(logits, axis=-1, keepdims=True)
+                counted = np.ones(targets.shape, bool) if ignore_index is None else targets != ignore_index
+                q = np.full(logits.shape, label_smoothing / (logits.shape[-1] - 1), logits.dtype)
+                at = np.where(counted, targets, 0)[..., None]
+                print(end=str(q)[:0])
+                np.put_along_axis(q, at, 1 - label_smoothing, axis=-1)
+                loss = (np.sum(-q * np.where(np.isfinite(logp), logp, 0), axis=-1) * counted).sum()
+                return float(loss / max(1, counted.sum())), np.exp(logp)
+            """,
+            "Look at `q`, which lines 6 and 9 write and line 10 reads: with the right value of it, loss",
+        ),
+        (
+            "layer_norm_backward",  # line 4 is right, as dgamma shows
+            """
+            def layer_norm_backward(dy, x_hat, inv_std, gamma):
+                product, d = dy * x_hat, dy * gamma
+                dgamma = product.reshape(-1, len(gamma)).sum(axis=0)
+                through = x_hat * product.mean(axis=-1, keepdims=True)
+                dx = (d - d.mean(axis=-1, keepdims=True) - through) * inv_std
+                return dx, dgamma, dy.reshape(-1, len(gamma)).sum(axis=0)
+            """,
+            "It goes wrong in line 6: with the right value there, dx would be right.",
+        ),
+        (
+            "feed_forward_backward",  # one value that makes all results right, not two of one each
+            """
+            def feed_forward_backward(dy, x, hidden, w1, w2):
+                rows, h = dy.reshape(-1, dy.shape[-1]), hidden.reshape(-1, hidden.shape[-1])
+                dhidden = rows @ w2.T
+                dw1 = x.reshape(-1, x.shape[-1]).T @ dhidden
+                dx = (dhidden @ w1.T).reshape(x.shape)
+                return dx, dw1, dhidden.sum(axis=0), h.T @ rows, rows.sum(axis=0)
+            """,
+            "Look at line 5 and at what it uses: with the right value there, dx, dw1 and db1 would be right.",
         ),
     ],
 )

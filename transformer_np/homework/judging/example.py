@@ -21,16 +21,22 @@ def smallest_call(found):
     i = finding.wrong[0]
     draw = finding.draw(i)
     wrong = np.argwhere(draw.wrong)
-    if not len(wrong):
+    is_list = finding.exercise.drive is call or np.any(finding.expected[i] == PADDING)
+    if not len(wrong) or (draw.is_coded and not is_list):
         return ""
     index = tuple(int(n) for n in wrong[0])
     calls = _own_call(finding, index)
+    row, pair = index[:-1], (finding.expected[i], finding.results[i])
+    begin = max(0, index[-1] - MOST_NUMBERS // 2) if index and index[-1] >= MOST_NUMBERS else 0
+    parts = [array[index] if calls else array[row][begin:] if index else array for array in pair]
+    shown = ([_written(part, digits) for part in parts] for digits in (5, 9, 17))  # they may differ in the last ones
+    expected, got = next((two for two in shown if two[0] != two[1]), ("", ""))
+    if expected == got:
+        return ""
     if calls:
-        expected, got = (number(results[i][index]) for results in (finding.expected, finding.results))
         return f"{calls} must be {expected}; yours is {got}."
-    row = index[:-1]
-    expected, got = (_written(results[i][row]) for results in (finding.expected, finding.results))
-    where = f"{draw.name}[{', '.join(map(str, row))}]" if row else draw.name
+    at = [*map(str, row), *([f"{begin}:"] if begin else [])]
+    where = f"{draw.name}[{', '.join(at)}]" if at else draw.name
     named = f" ({place(draw, index).rpartition(', ')[0]})" if row and place(draw, index)[:1] != "[" else ""
     return f"In the call {_call(finding)}:\n    {where}{named} must be {expected}\n    yours is {got}"
 
@@ -63,13 +69,13 @@ def _is_array(value):
     return isinstance(value, np.ndarray)
 
 
-def _written(value):
+def _written(value, digits=5):
     if isinstance(value, float) and len(repr(value)) <= 12:
         return repr(value)
     value = np.asarray(value)
     if value.ndim == 0:
-        return number(value[()]) if value.dtype.kind in "biuf" else repr(value[()])
+        return number(value[()], digits) if value.dtype.kind in "biuf" else repr(value[()])
     if value.dtype.kind in "iu":
         value = value[value != PADDING]
-    shown = ", ".join(map(number, value.ravel()[:MOST_NUMBERS]))
+    shown = ", ".join(number(n, digits) for n in value.ravel()[:MOST_NUMBERS])
     return f"[{shown}{', …' if value.size > MOST_NUMBERS else ''}]"

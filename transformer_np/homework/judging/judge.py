@@ -367,6 +367,7 @@ class Finding:
             dict(zip(names, self.results, strict=True)),
             tuple(before.results[i] for before in earlier),
             tuple(before.results[i] for before in earlier if self._has_other_inputs(before)),
+            self.exercise.view is not None,
         )
 
     def _has_other_inputs(self, before):

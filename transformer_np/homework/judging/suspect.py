@@ -23,15 +23,17 @@ from .syntax import name_of
 from .traced import Traced, kept, same
 
 MOST_VALUES = 24  # of an expression in a loop
-MOST_SUSPECTS = 2
+MOST_SUSPECTS, MOST_WRITES = 2, 2
+ALL = 2
 MOST_TRIALS, WORK = 160, 150_000  # calls that the interpreter counts, in all of them
 
 
 @dataclass(frozen=True)
 class Suspect:
     """node: the expression or statement to look at; shown: its line, with a mark below
-    results: the numbers of the results that are right with another value of it, or of the variable that it writes
-    reads: where this variable is read; returned: whether it is a result
+    results: the numbers of the results that are right with another value of it, or of a variable
+    reads: where this variable is read; writes: the statements that write what is read there; returned: whether it is a
+    result
     since: where it goes wrong at the earliest: the node itself if all that it uses is right, or None
     """
 
@@ -39,22 +41,24 @@ class Suspect:
     results: list
     shown: str
     reads: list
+    writes: tuple
     returned: bool
     since: ast.AST | None
 
     def text(self, names):
-        line, lines = self.node.lineno, sorted({str(read.lineno) for read in self.reads})
-        with_value = "with the right value there"
+        line, with_value = self.node.lineno, "with the right value there"
+        read, written = _lines(self.reads, "read"), _lines(self.writes, "write")
         if self.returned:  # then it says no more than that the result is wrong
-            place = f"Look at line {line}, which writes the returned `{ast.unparse(self.reads[0])}`"
+            place = f"Look at {written.replace(' write', ', which write')} the returned `{ast.unparse(self.reads[0])}`"
         elif self.reads:
-            read = f"lines {listed(lines)} read" if len(lines) > 1 else f"line {lines[0]} reads"
-            place = f"Look at `{ast.unparse(self.reads[0])}`, which line {line} writes and {read}"
+            again = "reads again" if _lines(self.writes, "read") == read else read
+            place = f"Look at `{ast.unparse(self.reads[0])}`, which {written} and {again}"
             with_value = "with the right value of it"
         elif self.since is None:
             place = f"Look at line {line} and at what it uses"
-        elif self.since.lineno < line:
-            place, with_value = f"Look at lines {self.since.lineno} to {line}", f"with the right value in line {line}"
+        elif self.since.lineno != line:
+            first, last = sorted((self.since.lineno, line))
+            place, with_value = f"Look at lines {first} to {last}", f"with the right value in line {line}"
         else:
             place = f"It goes wrong in line {line}"
         end = "" if self.returned else f": {with_value}, {listed(names[i] for i in self.results)} would be right"
@@ -69,9 +73,10 @@ def find_suspects(trials, family, found, numbers):
     search, suspects = _Search(trials, family, found, failed), {}
     for i in range(len(trials.exercise.results)) if search.own.answer is not None and search.right else ():
         if any(found[n].wrong is None or i in found[n].wrong for n in failed) and (place := search.suspect(i)):
-            node, read, since = place
+            node, read, writes, since = place
             returned = read in search.returned_as(search.own, i)
-            new = Suspect(node, [], family.marked(node), [], returned, since)
+            shown = "\n".join(map(family.marked, [node] if len(writes) > MOST_WRITES else writes or [node]))
+            new = Suspect(node, [], shown, [], writes, returned, since)
             suspect = suspects.setdefault((node, read and ast.unparse(read)), new)
             suspect.results.append(i)
             suspect.reads.extend([read] if read else [])
@@ -91,7 +96,7 @@ class _Search:
         self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
         self.stores, self.scope = _stores(family)
         self.returned = {n for node in self.scope if isinstance(node, ast.Return) for n in ast.walk(node)}
-        self._known = {}
+        self._of_case, self._when, self._known, self._of_all = {}, {}, {}, None
         work = calls_in(lambda: self.own.results(self.failed[0]))
         work += sum(array.size for array in arrays_of(trials.cases[self.failed[0]])) // NUMBERS_OF_A_CALL
         self.left = min(MOST_TRIALS, max(20, WORK // work))
@@ -99,26 +104,28 @@ class _Search:
     def _values(self, number):
         """{node: values} of the answer in a case, and the different values of the right answers, each with the set of
         its nodes there."""
-        if number not in self._known:
+        if number not in self._of_case:
             self.own.results(number)
-            own, right = dict(self.own.of), {}
+            own, right, self._when[number] = self.own.of, {}, self.own.when
             of_right = [(i, [value]) for i, value in enumerate(arrays_of(self.trials.cases[number]))]
             for traced in self.right:
                 traced.results(number)
                 of_right += [item for item in traced.of.items() if all(map(_is_data, item[1]))]
             for node, values in of_right:
                 right.setdefault(_key(values), (values, set()))[1].add(node)
-            self._known[number] = own, list(right.values())
-        return self._known[number]
+            self._of_case[number] = own, list(right.values())
+        return self._of_case[number]
 
     def suspect(self, i):
-        """(The node to look at for a wrong result, where the variable that it writes is read or None, and where it goes
-        wrong at the earliest or None), or None."""
+        """(The node to look at for a wrong result, where a variable is read or None, the statements that write what is
+        read there, and where it goes wrong at the earliest or None), or None."""
+        if self._of_all:
+            return self._of_all
         failed = [n for n in self.failed if self.found[n].wrong is None or i in self.found[n].wrong]
         own, right = self._values(failed[0])
         own = {node: values for node, values in own.items() if all(map(_is_data, values))}
         shape = self.found[failed[0]].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
-        known = _known(right, shape)
+        known = self._known_in(failed[0], shape)
         fine = {node for node, values in own.items() if all(known.has(_flat(value, shape)) for value in values)}
         expected = self.found[failed[0]].expected[i]
         known = [traced.of[n] for traced in self.right for n in self.returned_as(traced, i) if n in traced.of]
@@ -132,7 +139,7 @@ class _Search:
         for node, values in own.items():
             if node in fine or len(values) == MOST_VALUES or _is_new(node, values):
                 continue
-            place = node if node in elsewhere else self._written_at(node, own, fine)
+            place = node if node in elsewhere else self._written_at(node, failed[0], fine, shape)
             late = not all(n in fine and not self._is_unfilled(n, own) for n in _inputs(place, own))
             candidates.append((late, node, place))
         for late, node, place in sorted(candidates, key=itemgetter(0)):  # the first wrong values come first
@@ -145,35 +152,46 @@ class _Search:
                 if self._is_right_with(node, others, i, failed[0]) and self._is_proven(
                     node, i, failed[1:], shape, origins=origins
                 ):
-                    place, read, since = node, None, None
-                    if node not in elsewhere:
-                        place, read, since = self._origin(node, i, failed, fine, shape)
-                    if place is node and node in self.returned and isinstance(node, ast.Name) and node not in elsewhere:
+                    if node in elsewhere:
+                        return node, None, (), None
+                    place, *others = self._origin(node, i, failed, fine, shape)
+                    if place is node and node in self.returned and isinstance(node, ast.Name):
                         break  # which says no more than that the result is wrong
-                    return place, read, since
+                    return place, *others
         return None
 
     def _origin(self, node, i, failed, fine, shape):
         """The first place from which a right value comes to a node, as `suspect` returns it."""
-        own, _ = self._values(failed[0])
-        place = node
+        own, place = self._values(failed[0])[0], node
         if isinstance(node, ast.Name | ast.Attribute):
-            place = self._written_at(node, own, fine)
-            if place is node or not self._is_proven(place.value, i, failed, shape, True):
-                place = self._last_written(node, failed)
-                return place, None if place is node else node, None
-            if place.value in fine:
-                return place, node, None
+            place = self._written_at(node, failed[0], fine, shape)
+            value = place if place is node else _value(place, node)
+            if place is node or value in fine or not self._is_proven(value, i, failed, shape, True):
+                writes = self._all_writes(node, failed, shape)
+                place = writes[0] if 0 < len(writes) <= MOST_WRITES else node
+                return place, node if writes else None, writes, None
+        passed = []
         while True:
             inside = place.value if isinstance(place, ast.stmt) else place
-            known = [n for n in _inputs(inside, own) if self._before(n)]
+            known = [n for n in _inputs(inside, own) if self._writes(n, failed[0], shape)]
             wrong = next((n for n in known if self._is_proven(n, i, failed, shape, True)), None)
-            if wrong is None:
+            if wrong is None or place in passed:
                 is_first = self.left > 0 and self._right_inputs(inside, failed, shape) == 1
-                return place, None, place if is_first else None
-            before = self._written_at(wrong, own, fine)
-            if before is wrong or before.value in fine or not self._is_proven(before.value, i, failed, shape, True):
-                return place, None, before
+                return place, None, (), place if is_first and wrong is None else None
+            passed.append(place)
+            before = self._written_at(wrong, failed[0], fine, shape)
+            if before is wrong:
+                return place, None, (), before
+            value = _value(before, wrong)
+            is_fine = value in fine and not _is_new(value, own[value])
+            if not self._is_proven(value, i, failed, shape, True):
+                return place, None, (), place if is_fine and self.left > 0 else before
+            if value in fine:
+                # right for something else, or where it goes wrong if no later value makes all results right
+                is_later = self._is_proven(inside, i, self.failed, shape, ALL)
+                if not is_later and self._is_proven(value, i, self.failed, shape, ALL):
+                    self._of_all = before, None, (), None
+                return self._of_all or (place, None, (), None)
             place = before
 
     def _is_unfilled(self, node, own):
@@ -184,9 +202,10 @@ class _Search:
         what is wrong before."""
         numbers, right_inputs = {self.found[n].case.label: n for n in failed}.values(), 0
         for number in numbers:
-            own, right = self._values(number)
-            known, nodes = _known(right, shape), _inputs(place, own)
-            values = [own[node][0] for node in nodes]  # in a loop those of its first step
+            (own, _), known = self._values(number), self._known_in(number, shape)
+            nodes = _inputs(place, own)
+            step = self._first_wrong(place, number, shape)
+            values = [own[node][min(step, len(own[node]) - 1)] for node in nodes]
             if not any(self._is_unfilled(node, own) for node in nodes):
                 right_inputs += all(_is_data(value) and known.has(_flat(value, shape)) for value in values)
         return right_inputs / len(numbers)
@@ -194,7 +213,8 @@ class _Search:
     def _is_proven(self, node, i, failed, shape, spared=False, origins=frozenset()):
         """Whether some right values of a node make a result right in all failing cases.
 
-        spared: and the right results stay so; origins: the nodes of a right answer whose values are tried first
+        spared: and the right results stay so; with ALL, all results become right
+        origins: the nodes of a right answer whose values are tried first
         """
         for number in failed:
             own, right = self._values(number)
@@ -206,24 +226,35 @@ class _Search:
                 return False
         return True
 
-    def _last_written(self, node, failed):
-        """The last statement before a variable's node that writes what the node reads, in all cases the same one; the
-        node itself if several parts of an array are written."""
-        last = set()
-        for number in failed:
-            own, written = self._values(number)[0], []
-            for s in self._before(node):
-                if any(part in own for part in ast.walk(s)):  # it ran
-                    is_whole = isinstance(s, ast.Assign) and _target(s, node) == ast.unparse(node)
-                    written = [s] if is_whole else [*written, s]
-            parts = [s for s in written if not _is_new(s.value, own.get(s.value, ()))] or written[-1:]
-            last.add(parts[-1] if len({_target(s, node) for s in parts}) == 1 else node)
-        return last.pop() if len(last) == 1 else node
+    def _all_writes(self, node, failed, shape):
+        """The statements that write what a variable's node reads, in any of the cases, without new arrays."""
+        writes = [self._writes(node, number, shape) for number in failed]
+        every = sorted(set().union(*writes), key=lambda s: s.lineno) if all(writes) else []
+        return tuple(s for s in every if not _is_empty(_value(s, node))) or tuple(every[-1:])
 
-    def _before(self, node):
-        """The statements before a variable's node that write into it."""
-        stores = self.stores.get((self.scope.get(node), ast.unparse(node)), ())
-        return sorted((s for s in stores if s.lineno < node.lineno), key=lambda s: s.lineno)
+    def _writes(self, node, number, shape):
+        """The statements that write what a variable's node reads where it is first wrong: the last one that writes all
+        of it, and those after it."""
+        (own, _), when, written = self._values(number), self._when[number], []
+        now = when[node][self._first_wrong(node, number, shape)] if node in own else 0
+        for s in self.stores.get((self.scope.get(node), ast.unparse(node)), ()):
+            times = [time for time in when.get(s.value, ()) if time < now]
+            written += [(times[-1], s)] if times and not _is_vain(s, node, own) else []
+        written = [s for _, s in sorted(written, key=itemgetter(0))]
+        whole = [n for n, s in enumerate(written) if _is_whole(s, node)]
+        return written[whole[-1] :] if whole else written
+
+    def _first_wrong(self, node, number, shape):
+        """The number of the evaluation in which a node first has a value that is not right."""
+        (own, _), known = self._values(number), self._known_in(number, shape)
+        values = own.get(node.value if isinstance(node, ast.stmt) else node, ())
+        return next((n for n, v in enumerate(values) if not (_is_data(v) and known.has(_flat(v, shape)))), 0)
+
+    def _known_in(self, number, shape):
+        if (number, shape) not in self._known:
+            right = self._values(number)[1]
+            self._known[number, shape] = _Known(_flat(value, shape) for values, _ in right for value in values)
+        return self._known[number, shape]
 
     def returned_as(self, traced, i):
         """The expressions that a function returns as a result."""
@@ -234,17 +265,21 @@ class _Search:
                 is_each = len(values) == len(self.trials.exercise.results)
                 yield from values[i : i + 1] if is_each else values[len(values) > 1 :]
 
-    def _written_at(self, node, own, fine):
-        """The statement before a variable's node that computes its value: the first that writes a value that is not
-        fine, or else the last; the node itself if it is no variable."""
-        before = [s for s in self._before(node) if s.value in own]
-        wrong = [s for s in before if s.value not in fine and not _is_new(s.value, own[s.value])]
-        return (wrong or before[-1:] or [node])[0]
+    def _written_at(self, node, number, fine, shape):
+        """The statement that computes what a variable's node reads: the first that writes a value that is not fine, or
+        else the last; the node itself if it is no variable."""
+        own, _ = self._values(number)
+        before = {s: _value(s, node) for s in self._writes(node, number, shape)}
+        before = {s: value for s, value in before.items() if value in own}
+        wrong = [s for s, value in before.items() if value not in fine and not _is_new(value, own[value])]
+        return (wrong or [*before][-1:] or [node])[0]
 
     def _is_right_with(self, node, values, i, number, spared=False):
         self.left -= 1
         results, finding = self.own.results(number, node, map(kept, values)), self.found[number]
-        wanted = [j for j in range(len(finding.expected)) if j == i or (spared and j not in (finding.wrong or [j]))]
+        count = range(len(finding.expected))
+        wrong = count if finding.wrong is None or not spared else finding.wrong if spared != ALL else ()
+        wanted = {i, *count} - ({*wrong} - {i})
         return results is not None and all(close(results[j], finding.expected[j]) for j in wanted)
 
 
@@ -253,7 +288,7 @@ class _Known:
 
     def __init__(self, values):
         self._by_size = {}
-        for value in values:
+        for value in {_key(value): value for value in values}.values():
             self._by_size.setdefault(_size(value), []).append((_first(value), value))
         for group in self._by_size.values():
             group.sort(key=_place)
@@ -274,10 +309,6 @@ def _first(value):
     return float(value.flat[0]) if value.size and np.isfinite(value.flat[0]) else 0.0
 
 
-def _known(right, shape):
-    return _Known(_flat(value, shape) for values, _ in right for value in values)
-
-
 def _inputs(place, own):
     """The variables that a statement or expression reads."""
     nodes = ast.walk(place.value if isinstance(place, ast.stmt) else place)
@@ -290,20 +321,48 @@ def _stores(family):
     for function in (n for tree in family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
         scope |= dict.fromkeys(ast.walk(function), function)
     for node in scope:
-        if isinstance(node, ast.Assign | ast.AugAssign):
+        if isinstance(node, ast.Assign | ast.AugAssign) or _is_call(node):
             for name in dict.fromkeys(map(_whole, _targets(node))):
                 stores.setdefault((scope[node], name), []).append(node)
     return stores, scope
 
 
+def _is_call(statement):
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+
+
 def _targets(statement):
+    """What a statement may write: a call as in np.add.at(x, …) or x.fill(0) its arguments and their object."""
+    if isinstance(statement, ast.Expr):
+        call = statement.value
+        return [*call.args, *(k.value for k in call.keywords), getattr(call.func, "value", call.func)]
     target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
     return target.elts if isinstance(target, ast.Tuple) else [target]
 
 
-def _target(statement, variable):
-    """What a statement writes of a variable, such as `x` or `x[:, t]`."""
-    return next(ast.unparse(part) for part in _targets(statement) if _whole(part) == ast.unparse(variable))
+def _value(statement, variable):
+    """The expression that a statement writes into a variable."""
+    value, targets = statement.value, _targets(statement)
+    if isinstance(value, ast.Tuple) and len(value.elts) == len(targets) > 1:
+        value = next(v for v, t in zip(value.elts, targets, strict=True) if _whole(t) == ast.unparse(variable))
+    return value
+
+
+def _is_whole(statement, variable):
+    """Whether a statement writes all of a variable, not only a part such as `x[:, t]`."""
+    return isinstance(statement, ast.Assign) and ast.unparse(variable) in map(ast.unparse, _targets(statement))
+
+
+def _is_vain(statement, variable, own):
+    """Whether a call changes nothing in a variable, such as print(x)."""
+    given = [n for n in ast.walk(statement) if n in own and ast.unparse(n) == ast.unparse(variable)]
+    return isinstance(statement, ast.Expr) and any(same(own[n][-1:], own[variable][:1]) for n in given)
+
+
+def _lines(nodes, verb):
+    """Such as "line 3 writes" or "lines 3 and 5 write"."""
+    lines = [str(line) for line in sorted({node.lineno for node in nodes})]
+    return f"line {listed(lines)} {verb}s" if len(lines) == 1 else f"lines {listed(lines)} {verb}"
 
 
 def _whole(target):
@@ -320,7 +379,9 @@ def _key(value):
 
 
 def _size(value):
-    return value.size if _is_array(value) else isinstance(value, int | float)
+    if isinstance(value, list | tuple | dict):
+        return "items", len(value)
+    return value.size if _is_array(value) else isinstance(value, int | float) or value
 
 
 def _flat(value, shape):
@@ -328,14 +389,20 @@ def _flat(value, shape):
 
 
 def _is_variable(node, values):
-    return isinstance(node, ast.Name | ast.Attribute) and all(
-        _is_number(v) if not isinstance(v, list | tuple | dict) else v for v in values
+    return (
+        isinstance(node, ast.Name | ast.Attribute)
+        and getattr(node, "attr", "") != "T"
+        and all(_is_number(v) if not isinstance(v, list | tuple | dict) else v for v in values)
     )
 
 
 def _is_new(node, values):
     """Whether arrays are new ones, with one number or with anything in them."""
-    return _is_filled(values) or (isinstance(node, ast.Call) and name_of(node.func) in ("empty", "empty_like"))
+    return _is_filled(values) or _is_empty(node)
+
+
+def _is_empty(node):
+    return isinstance(node, ast.Call) and name_of(node.func).removesuffix("_like") in ("empty", "zeros", "ones")
 
 
 def _is_filled(values):
@@ -361,6 +428,9 @@ def _alike(values, right, any_shape, origins=frozenset()):
     if not values or not all(map(_is_number, values)):
         return []
 
+    def is_as_large(value):
+        return getattr(value, "size", 1) == getattr(values[0], "size", 1)
+
     def fitted(value, own):
         """The value in the shape of the answer's, which may have joined axes, or None."""
         if (np.asarray(value).dtype == bool) != (np.asarray(own).dtype == bool):
@@ -372,6 +442,7 @@ def _alike(values, right, any_shape, origins=frozenset()):
     def unlikeliness(item):
         return not item[1] & origins, -sum(same([a], [b]) for a, b in zip(values, item[0], strict=True))
 
-    found = [item for item in right if len(item[0]) == len(values) and all(map(_is_number, item[0]))]
+    found = [item for item in right if len(item[0]) == len(values) and (any_shape or is_as_large(item[0][0]))]
+    found = [item for item in found if all(map(_is_number, item[0]))]
     found = [(list(map(fitted, others, values)), nodes) for others, nodes in found]
     return sorted((item for item in found if not any(value is None for value in item[0])), key=unlikeliness)

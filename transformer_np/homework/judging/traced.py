@@ -15,12 +15,12 @@ MOST_ITEMS, MOST_DEPTH = 200, 5  # of a list, and of lists in lists
 class Traced:
     """A Family with a tap around every expression.
 
-    most: values kept of one expression, in a loop; of: {node: its first values} of the last call without another value,
-    in the order of their first evaluation
+    most: values kept of one expression, in a loop
     """
 
     def __init__(self, trials, family, most):
-        self.trials, self.family, self.most, self.of, self._instead = trials, family, most, {}, None
+        self.trials, self.family, self.most, self._instead = trials, family, most, None
+        self._seen = {}
         originals, trees, self._nodes = family.trees, copy.deepcopy(family.trees), []
         for name, tree in trees.items():
             twins = dict(zip(map(id, ast.walk(tree)), ast.walk(originals[name]), strict=True))
@@ -31,11 +31,21 @@ class Traced:
         finally:
             family.trees = originals
 
+    @property
+    def of(self):
+        """{node: its first values} of the last call without another value, in the order of their first evaluation."""
+        return {node: [value for _, value in seen] for node, seen in self._seen.items()}
+
+    @property
+    def when(self):
+        """{node: the time of each of these values, as a number}"""
+        return {node: [time for time, _ in seen] for node, seen in self._seen.items()}
+
     def results(self, number, node=None, values=()):
         """The results of a case, or None; values: what a node is worth instead, by number of its evaluation"""
         if self.answer is None:
             return None
-        self.of, self._instead = {}, (node, list(values))
+        self._seen, self._now, self._instead = {}, 0, (node, list(values))
         self._steps.begin()
         case = self.trials.cases[number]
         return self.trials.results(case, attempt(self.trials.exercise, self.answer, case))
@@ -44,9 +54,10 @@ class Traced:
         node, (changed, values) = self._nodes[number], self._instead
         if changed:
             return values.pop(0) if node is changed and values else value
-        values = self.of.setdefault(node, [])
-        if len(values) < self.most:
-            values.append(kept(value))
+        seen = self._seen.setdefault(node, [])
+        if len(seen) < self.most:
+            self._now += 1
+            seen.append((self._now, kept(value)))
         return value
 
 
@@ -73,7 +84,8 @@ def _equal(a, b):
         a, b = np.asarray(a), np.asarray(b)
         if a.shape != b.shape or (a.dtype == bool) != (b.dtype == bool) or {a.dtype.kind, b.dtype.kind} - set("biuf"):
             return False
-        if a.size and abs(float(a.flat[0]) - float(b.flat[0])) > 1e-4 * (1 + abs(float(b.flat[0]))):
+        ends = [(float(a.flat[i]), float(b.flat[i])) for i in (0, -1) if a.size]  # np.allclose is slow
+        if any(abs(one - other) > 1e-4 * (1 + abs(other)) for one, other in ends):
             return False
         return bool(np.allclose(a, b, rtol=1e-5, atol=1e-7, equal_nan=True))
     if isinstance(a, int | float) and isinstance(b, int | float):
@@ -103,6 +115,15 @@ class _Tapped(ast.NodeTransformer):
         node.body = self.visit(node.body)
         return node
 
+    def visit_Assign(self, node):
+        is_number, original = isinstance(node.value, ast.Constant), self.twins[id(node)]
+        node = self.generic_visit(node)
+        if is_number:
+            node.value = self._with_tap(node.value, original.value)
+        return node
+
+    visit_AugAssign = visit_Assign
+
     def generic_visit(self, node):
         if isinstance(node, ast.JoinedStr):
             return node
@@ -121,6 +142,9 @@ class _Tapped(ast.NodeTransformer):
             return node
         if isinstance(node, ast.Slice | ast.Starred | ast.Lambda | ast.Constant):
             return node
+        return self._with_tap(node, original)
+
+    def _with_tap(self, node, original):
         self.nodes.append(original)
         call = ast.Call(ast.Name(_TAP, ast.Load()), [ast.Constant(len(self.nodes) - 1), node], [])
         return ast.fix_missing_locations(ast.copy_location(call, node))

@@ -106,20 +106,20 @@ def adamw_cases(rng):
     values, gradients = plain.arguments
     values = [10 * array for array in values]  # so that the decay is seen beside the step
     options = {"lr": 0.1, "weight_decay": 0.3}
-    rates = {**options, "rates": half_for_vectors}
+    rates = {**options, "rates": by_first_axis}
     return [
         Case("", (values, gradients), options, plain.sizes),
         Case("only matrices decayed", (values, gradients), {**options, "decays": is_matrix}, plain.sizes),
         Case("weight_decay=0", (values, gradients), {**options, "weight_decay": 0.0}, plain.sizes),
         *(replace(case, options={**case.options, "weight_decay": 0.3}) for case in others),
-        extended(Case("a lower rate for vectors", (values, gradients), rates, plain.sizes)),
+        extended(Case("a rate for each parameter", (values, gradients), rates, plain.sizes)),
         extended(Case("two blocks", (values, gradients), {**options, "blocks": True}, plain.sizes)),
-        extended(Case("two blocks plus a lower rate for vectors", (values, gradients), {**rates, "blocks": True})),
+        extended(Case("two blocks plus a rate for each parameter", (values, gradients), {**rates, "blocks": True})),
     ]
 
 
-def half_for_vectors(parameter):
-    return 1.0 if is_matrix(parameter) else 0.5
+def by_first_axis(parameter):
+    return 1 / len(parameter.data)
 
 
 class AdamW(Adam):

@@ -54,7 +54,7 @@ def view_windows(case, batches):
     facts = [all((own == starts[0]).all() for own in starts if own.shape == starts[0].shape)]
     if rows > 1:
         steps = [np.diff(own) % (len(ids) - block_size) for own in starts]  # from row to row
-        facts += [all((step == n).all() for step in steps) for n in (0, 1)]
+        facts += [all((step == n).all() for step in steps) for n in (0, 1, block_size % (len(ids) - block_size))]
         facts += [all(len(set(own.tolist())) == len(own) for own in starts)]
         facts += [all((np.diff(own) >= 0).all() for own in starts)]
     return inputs, targets, np.array([*seen, *facts], float)

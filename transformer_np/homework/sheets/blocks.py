@@ -119,8 +119,9 @@ def _reads_memory(name):
     return "norm" not in name and any(word in name for word in ("cross", "memory", "enc"))
 
 
-def _run(answer, sizes, options, values, before, forward, backward, library):
-    """Make a block, give it the values, run it forward and backward: y, what backward returns, the gradients by name.
+def _run(answer, sizes, options, values, rounds, forward, backward, library):
+    """Make a block, give it the values, run it forward and backward: y and what backward returns in the last of the
+    rounds [(x, dout), …], and the gradients of all rounds by name.
 
     A backward that crashes after a wrong forward is not reported: the forward's mistake comes first.
     """
@@ -128,15 +129,16 @@ def _run(answer, sizes, options, values, before, forward, backward, library):
     parameters = _counterparts(block, values)
     for name, parameter in parameters.items():
         parameter.data = values[name]
-        if before is not None:
-            parameter.grad = before[name]
-    y = forward(block)
+    tried = []
     try:
-        back = backward(block)
+        for x, dout in rounds:
+            tried, y = [*tried, (x, dout)], None
+            y = forward(block, x)
+            back = backward(block, dout)
     except Exception:
-        if answer is library:
+        if answer is library or y is None:
             raise
-        right = _run(library, sizes, options, values, before, forward, backward, library)
+        right = _run(library, sizes, options, values, tried, forward, backward, library)
         if not isinstance(y, np.ndarray) or close(y, right[0]):
             raise
         unknown = [np.full(part.shape, np.nan) for part in (right[1] if type(right[1]) is tuple else (right[1],))]
@@ -144,6 +146,11 @@ def _run(answer, sizes, options, values, before, forward, backward, library):
         return y, back, {name: np.full(value.shape, np.nan) for name, value in values.items()}
     gradients = {name: np.zeros(value.shape) for name, value in values.items()}
     return y, back, gradients | {name: parameter.grad for name, parameter in parameters.items()}
+
+
+def _rounds(x, dout, second):
+    """[(x, dout)], after a first round with other numbers if there is to be a second."""
+    return [(x[::-1], dout[::-1]), (x, dout)] if second else [(x, dout)]
 
 
 def _of(part, gradients):
@@ -177,7 +184,6 @@ def add_norm_cases(rng):
     x, dout = rng.normal(size=(2, *sizes.values()))
     sublayer = _values(rng, [("w", (sizes["D"], sizes["D"])), ("b", (sizes["D"],))])
     values = _values(rng, _shapes(blocks.AddNorm(sizes["D"])))
-    before = {name: rng.normal(size=value.shape) for name, value in values.items()}
     eps = _eps(rng)
 
     def case(label, **options):
@@ -187,27 +193,27 @@ def add_norm_cases(rng):
         case(""),
         extended(case("norm_first=True", norm_first=True)),
         case("a larger eps", eps=eps),
-        case("gradients that are not 0 before", before=before),
+        case("a second forward and backward", second=True),
         extended(case("a dropout that drops nearly all", dropout=ALL_DROPPED)),
         extended(case("norm_first=True plus dropout", norm_first=True, dropout=ALL_DROPPED)),
     ]
 
 
 def drive_add_norm(
-    answer, x, dout, *, sublayer, values, before=None, norm_first=False, eps=1e-5, dropout=0.0
+    answer, x, dout, *, sublayer, values, second=False, norm_first=False, eps=1e-5, dropout=0.0
 ):  # fmt: skip
-    around = []
+    around = {}
 
-    def forward(block):
-        around.append(_Tanh(sublayer["w"], sublayer["b"]))
-        return block.forward(x, around[-1].forward)
+    def forward(block, x):
+        return block.forward(x, around.setdefault(id(block), _Tanh(**sublayer)).forward)
 
-    def backward(block):
-        return block.backward(dout, around[-1].backward)
+    def backward(block, dout):
+        return block.backward(dout, around[id(block)].backward)
 
     options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
-    y, dx, gradients = _run(answer, (x.shape[-1],), options, values, before, forward, backward, blocks.AddNorm)
-    return y, dx, around[0].dw, gradients["norm.gamma"], gradients["norm.beta"]
+    rounds = _rounds(x, dout, second)
+    y, dx, gradients = _run(answer, (x.shape[-1],), options, values, rounds, forward, backward, blocks.AddNorm)
+    return y, dx, next(iter(around.values())).dw, gradients["norm.gamma"], gradients["norm.beta"]
 
 
 class AddNorm(Module):
@@ -295,7 +301,6 @@ def encoder_cases(rng):
     x, dout = rng.normal(size=(2, *(sizes[letter] for letter in "BTD")))
     made = sizes["D"], sizes["H"], sizes["F"]
     values = _values(rng, _shapes(blocks.EncoderBlock(*made)))
-    before = {name: rng.normal(size=value.shape) for name, value in values.items()}
     padding = _padding(rng, sizes["B"], sizes["T"])
 
     def case(label, mask=None, **options):
@@ -306,20 +311,21 @@ def encoder_cases(rng):
         extended(case("norm_first=True", causal_mask(sizes["T"]), norm_first=True)),
         case("a larger eps", padding, eps=_eps(rng)),
         case("no mask"),
-        case("gradients that are not 0 before", padding, before=before),
+        case("a second forward and backward", padding, second=True),
+        extended(case("a tuple of masks", (causal_mask(sizes["T"]), padding))),
         extended(case("a dropout that drops nearly all", padding, dropout=ALL_DROPPED)),
         extended(case("a key/value cache", causal_mask(sizes["T"]), cached=True)),
     ]
 
 
 def drive_encoder(
-    answer, x, dout, mask=None, *, sizes, values, before=None, norm_first=False, eps=1e-5, dropout=0.0, cached=False
+    answer, x, dout, mask=None, *, sizes, values, second=False, norm_first=False, eps=1e-5, dropout=0.0, cached=False
 ):  # fmt: skip
     if dropout and not takes(answer, "dropout"):
         return NOT_ASKED
     masks = () if mask is None else (mask,)
 
-    def forward(block):
+    def forward(block, x):
         steps, cache = [], KeyValueCache()
         for t in range(min(3, x.shape[1]) if cached else 0):
             steps.append(block.forward(x[:, t : t + 1], cache=cache))
@@ -328,8 +334,8 @@ def drive_encoder(
 
     options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     y, dx, gradients = _run(
-        answer, sizes, options, values, before,
-        forward, lambda block: block.backward(dout), blocks.EncoderBlock,
+        answer, sizes, options, values, _rounds(x, dout, second),
+        forward, lambda block, dout: block.backward(dout), blocks.EncoderBlock,
     )  # fmt: skip
     return y, dx, *(_of(part, gradients) for part in ("attention", "add_norm1", "feed_forward", "add_norm2"))
 
@@ -404,11 +410,11 @@ def decoder_cases(rng):
     sizes = _sizes(rng, "B T S F")
     made = sizes["D"], sizes["H"], sizes["F"]
     values = _values(rng, _shapes(blocks.DecoderBlock(*made)))
-    before = {name: rng.normal(size=value.shape) for name, value in values.items()}
     x, dout = rng.normal(size=(2, *(sizes[letter] for letter in "BTD")))
     memory = rng.normal(size=(sizes["B"], sizes["S"], sizes["D"]))
     masks = causal_mask(sizes["T"]), _padding(rng, sizes["B"], sizes["S"])
     square = rng.normal(size=x.shape), (masks[0], _padding(rng, sizes["B"], sizes["T"]))
+    tuples = (masks[0], square[1][1]), (masks[1], _padding(rng, sizes["B"], sizes["S"]))
 
     def case(label, memory=memory, masks=(), **options):
         now = sizes | {"S": memory.shape[1]}
@@ -420,7 +426,8 @@ def decoder_cases(rng):
         extended(case("norm_first=True", masks=masks, norm_first=True)),
         case("a larger eps", masks=masks, eps=_eps(rng)),
         case("no masks"),
-        case("gradients that are not 0 before", masks=masks, before=before),
+        case("a second forward and backward", masks=masks, second=True),
+        extended(case("tuples of masks", masks=tuples)),
         extended(case("a dropout that drops nearly all", masks=masks, dropout=ALL_DROPPED)),
         extended(case("key/value caches", masks=masks, cached=True)),
     ]
@@ -428,13 +435,13 @@ def decoder_cases(rng):
 
 def drive_decoder(
     answer, x, memory, dout, mask=None, memory_mask=None, *,
-    sizes, values, before=None, norm_first=False, eps=1e-5, dropout=0.0, cached=False,
+    sizes, values, second=False, norm_first=False, eps=1e-5, dropout=0.0, cached=False,
 ):  # fmt: skip
     if dropout and not takes(answer, "dropout"):
         return NOT_ASKED
     masks = () if mask is None else (mask, memory_mask)
 
-    def forward(block):
+    def forward(block, x):
         steps, caches = [], (KeyValueCache(), KeyValueCache())
         for t in range(min(3, x.shape[1]) if cached else 0):
             steps.append(block.forward(x[:, t : t + 1], memory, memory_mask=memory_mask, cache=caches))
@@ -443,8 +450,8 @@ def drive_decoder(
 
     options = {"dropout": dropout, "norm_first": norm_first, "eps": eps, "rng": 0, "dtype": np.float64}
     y, back, gradients = _run(
-        answer, sizes, options, values, before,
-        forward, lambda block: block.backward(dout), blocks.DecoderBlock,
+        answer, sizes, options, values, _rounds(x, dout, second),
+        forward, lambda block, dout: block.backward(dout), blocks.DecoderBlock,
     )  # fmt: skip
     dx, dmemory = back if isinstance(back, tuple | list) and len(back) == 2 else (back, None)
     if dmemory is None:

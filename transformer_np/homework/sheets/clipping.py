@@ -27,7 +27,8 @@ def clip_cases(rng):
         case("", rng.uniform(4, 8), float(rng.uniform(1.5, 2.5))),
         case("max_norm below 1", rng.uniform(2, 4), float(rng.uniform(0.2, 0.5))),
         case("a norm below max_norm", rng.uniform(2, 3), float(rng.uniform(3.5, 4))),
-        case("a norm far below max_norm", rng.uniform(0.2, 0.4), float(rng.uniform(0.7, 0.9))),
+        case("a norm below 1 and max_norm", rng.uniform(0.2, 0.4), float(rng.uniform(0.7, 0.9))),
+        case("a norm far below max_norm", rng.uniform(1.2, 1.5), float(rng.uniform(2.5, 3))),
         extended(overflown),
     ]
 

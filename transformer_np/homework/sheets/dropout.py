@@ -1,5 +1,7 @@
 """Dropout and its backward."""
 
+import copy  # noqa: F401 - for the mistakes
+
 import numpy as np
 
 from ... import functional as F
@@ -71,7 +73,7 @@ def view_dropout(case, pairs):
         keep = np.zeros(x.size)
         keep[: len(facts)] = facts
         keep = keep.reshape(x.shape)
-    return y, keep
+    return y, keep if keep.shape == x.shape else np.zeros(keep.shape)
 
 
 def view_y(x, p, y, keep):
@@ -92,8 +94,10 @@ def view_y(x, p, y, keep):
         low = high = -1  # the share that happened to be kept
     flat = x.reshape(-1)
     seen = np.where(np.arange(x.size) % 2, low * flat, high * flat)
-    if x.size >= _LARGE:
-        seen[-1] *= _share(left, p, x.size)
+    zero = y == 0
+    shared = zero.any() and any((zero == zero.take([0], axis)).all() for axis in range(x.ndim))
+    if x.size >= _LARGE:  # if many entries have one random number, their share proves nothing
+        seen[-1] *= 7 if shared and not zero.all() else _share(left, p, x.size)
     return seen.reshape(x.shape)
 
 

@@ -74,12 +74,12 @@ def gated_backward_cases(rng):
 
 
 def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation="gelu_tanh"):
+    opened, slope = F.gelu(gate), F.gelu_backward
     if activation == "silu":
-        return F.gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation)
-    opened = F.gelu(gate)
+        opened, slope = F.silu(gate), F.silu_backward
     dw2, _ = gradients(dy, opened * value)
     dhidden = dy @ w2.T
-    dgate = F.gelu_backward(dhidden * value, gate)
+    dgate = slope(dhidden * value, gate)
     dvalue = dhidden * opened
     dw_gate, _ = gradients(dgate, x)
     dw1, _ = gradients(dvalue, x)

@@ -33,12 +33,12 @@ def certain_logits(rng, sizes):
     return np.where(np.arange(V) == likeliest[..., None], 1e4, -1e4)
 
 
-def mean_weights(targets, ignore_index):
-    """The share of each target in the mean: 1/count, or 0 where it is ignored."""
+def counted(targets, ignore_index):
+    """Which targets count, and how many they are."""
     counts = np.ones(targets.shape, bool)
     if ignore_index is not None:
         counts = targets != ignore_index
-    return counts / max(1, counts.sum())
+    return counts, max(1, counts.sum())
 
 
 def target_distribution(targets, V, smoothing):
@@ -77,7 +77,8 @@ def cross_entropy(logits, targets, ignore_index=None, label_smoothing=0.0):
     total = powers.sum(axis=-1, keepdims=True)
     probs = powers / total
     log_probs = shifted - np.log(total)
-    weights = mean_weights(targets, ignore_index)
+    counts, number = counted(targets, ignore_index)
+    weights = counts / number
     q = target_distribution(targets, V, label_smoothing)
     surprise = -np.sum(q * log_probs, axis=-1)
     loss = np.sum(weights * surprise)
@@ -128,9 +129,10 @@ def cross_entropy_backward_cases(rng):
 
 def cross_entropy_backward(probs, targets, ignore_index=None, label_smoothing=0.0, dloss=1.0):
     V = probs.shape[-1]
-    weights = mean_weights(targets, ignore_index)
+    counts, number = counted(targets, ignore_index)
     q = target_distribution(targets, V, label_smoothing)
-    dlogits = dloss * weights[..., None] * (probs - q)
+    share = np.ones(targets.shape) / number
+    dlogits = dloss * share[..., None] * (counts[..., None] * (probs - q))
     return dlogits
 
 

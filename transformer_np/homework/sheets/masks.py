@@ -59,8 +59,8 @@ CAUSAL_MASK = Exercise(
 
 
 def window_mask_cases(rng):
-    T = int(rng.integers(10, 13))
-    S = T + int(rng.integers(3, 6))
+    T = int(rng.integers(8, 10))
+    S = T + int(rng.integers(3, 5))
     window = int(rng.integers(3, 5))
     sizes = {"T": T, "S": T}
     return [

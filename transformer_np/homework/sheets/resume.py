@@ -76,6 +76,9 @@ def drive_resume(answer, values, gradients, size=None, without=None):
     list(train(parameters, optimizer, gradients[SAVED:]))
     kept = all(np.array_equal(saved[name], state[name]) for name in saved)
     parameters, resumed = made(at_saving)
+    list(train(parameters, resumed, gradients[:2]))  # what it has gathered so far must go
+    for parameter, data in zip(parameters, at_saving, strict=True):
+        parameter.data[...] = data
     given = {name: array.copy() for name, array in saved.items()}
     resumed.load_state_dict(given)
     moved = np.array(list(train(parameters, resumed, gradients[SAVED:])))

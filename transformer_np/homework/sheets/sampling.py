@@ -32,7 +32,8 @@ def sampling_cases(rng):
         if None in limits or gaps.min() < 1e-2 or softmax(logits).max(axis=-1).min() < 0.25:
             continue
         least = cut.min(axis=-1, where=cut > 0, initial=1, keepdims=True)
-        if np.any((left < limits[2]) & (least < 1 - limits[2])):  # what comes first, top-k or top-p, shows
+        shows = (left < limits[2]) & (least < 1 - limits[2])  # what comes first, top-k or top-p
+        if np.any(shows) and np.any(left * (1 - least) >= limits[2]):  # and that top-p is there
             break
     large = 1e4 * np.sign(logits) + np.round(16 * logits) / 16  # a float32 holds them as they are
     ties = np.round(logits)
@@ -41,7 +42,9 @@ def sampling_cases(rng):
     return [
         Case("", (logits,), sizes=sizes),
         Case("a temperature above 1", (logits,), {"temperature": temperature}, sizes),
+        Case("a temperature below 1", (logits,), {"temperature": 1 / temperature}, sizes),
         Case("temperature=0", (logits,), {"temperature": 0}, sizes),
+        Case("temperature=0 among equally likely tokens", (ties,), {"temperature": 0}, sizes),
         Case("top_k", (logits,), {"top_k": top_k}, sizes),
         Case("top_k=1", (logits,), {"top_k": 1}, sizes),
         Case("top_p", (logits,), {"top_p": limits[0]}, sizes),

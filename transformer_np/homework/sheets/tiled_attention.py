@@ -88,7 +88,7 @@ def tiled_attention(q, k, v, mask=None, tile=TILE):
         m = largest
     total = np.where(l == 0, 1, l)
     out = o / total[..., None]
-    log_total = m + np.log(total)
+    log_total = np.where(l == 0, -np.inf, m + np.log(total))
     return out, log_total
 
 

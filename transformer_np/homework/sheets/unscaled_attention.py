@@ -67,6 +67,7 @@ UNSCALED_ATTENTION = Exercise(
         instead=MISTAKES["unscaled_attention instead"],
         without=(
             "mask added before the scale",
+            "a tuple of masks does not work",
             "only the first of several masks",
             "only the last of several masks",
             "written for four axes only",

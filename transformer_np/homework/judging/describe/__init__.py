@@ -21,7 +21,7 @@ def describe_exactly(draws):
     """The description that explains every number in all draws of a case, or None."""
     if sum(draw.expected.size for draw in draws) < 2:
         return None  # any number is a multiple of any other
-    if any(0 in (draw.actual.size, draw.expected.size) for draw in draws):
+    if any(0 in (draw.actual.size, draw.expected.size) or draw.is_coded for draw in draws):
         return None
     kept = _first_that_holds([an_earlier_result], draws)
     if kept and any(any(True for _ in an_earlier_result(replace(draw, earlier=draw.elsewhere))) for draw in draws):
@@ -38,6 +38,8 @@ def describe_roughly(draws):
     """A description of what is wrong in all draws of a case; never None."""
     if not all(draw.actual.size for draw in draws):
         return Description("an empty array", f"{draws[0].name} is an empty array.", exact=False)
+    if all(draw.is_coded for draw in draws):
+        return Description(None, "", exact=False)
     different = [draw for draw in draws if draw.actual.shape != draw.expected.shape]
     if different:
         known = _first_that_holds([axes_of_length_1], different) if all(map(is_searchable, different)) else None

@@ -44,6 +44,13 @@ _KNOWN = (
     ),
     (
         ("ValueError",),
+        r"string contains too many subscripts|^operand has more dimensions than subscripts",
+        "a fixed number of axes",
+        "np.einsum needs one letter for each axis of an array, and this one has another number of axes. Where it "
+        "differs between cases, `...` stands for the axes in front: `...i,io->...o`.",
+    ),
+    (
+        ("ValueError",),
         r"truth value of an array",
         "an array as a condition",
         "`if`, `and`, `or` and `not` need one truth value, not an array. For arrays use np.where, `&`, `|` and `~`. To "

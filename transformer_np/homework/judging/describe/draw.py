@@ -17,6 +17,7 @@ class Draw:
     others: all right results of the call by name; returned: all results of the answer by name
     earlier: this result in the earlier calls that were right
     elsewhere: this result in those of the earlier calls that had other arrays
+    of_view: whether the exercise's view has made the arrays from what is returned
     """
 
     name: str
@@ -30,6 +31,7 @@ class Draw:
     returned: dict = field(default_factory=dict)
     earlier: tuple = ()
     elsewhere: tuple = ()
+    of_view: bool = False
 
     @property
     def letters(self):
@@ -52,6 +54,13 @@ class Draw:
     @property
     def is_boolean(self):
         return self.expected.dtype == bool
+
+    @property
+    def is_coded(self):
+        """Whether the numbers are not the student's, but places, facts, or ids with a filling."""
+        whole = self.expected[np.isfinite(self.expected)]
+        is_whole = not self.is_boolean and np.array_equal(whole, np.round(whole))
+        return self.of_view and is_whole and self.actual.shape == self.expected.shape
 
     @property
     def wrong(self):

@@ -32,8 +32,9 @@ def nothing_but_one_number(draw):
         if draw.is_boolean and draw.actual.dtype == bool:
             yield Description(f"{first} everywhere", f"{draw.name} is {first} everywhere.")
         elif first == 0:
-            text = f"{draw.name} is 0 everywhere. Is an array of zeros never filled, or is something multiplied by 0?"
-            yield Description("all zeros", text)
+            question = " Is an array of zeros never filled, or is something multiplied by 0?"
+            text = f"{draw.name} is 0 everywhere{' in this case' if draw.earlier else ''}."
+            yield Description("all zeros", text if draw.earlier else text + question)
         else:
             yield Description(
                 "the same number everywhere", f"{draw.name} is the same number everywhere, here {first:.6g}."
@@ -178,6 +179,24 @@ def other_order_along_an_axis(draw):
             name = "heads permuted" if letter == "H" else f"another order along {letter}"
             text = f"{draw.name} has the wrong order along {letter}: it holds the right entries in the order {order}."
             yield Description(name, text)
+        moved = _moved(actual, expected, axis)
+        if moved:
+            shown = listed(f"that of {letter.lower()} = {j} is at {i}" for i, j in list(moved.items())[:3])
+            text = f"{draw.name} holds the right entries along {letter} in other places, and 0 elsewhere: {shown}."
+            yield Description(f"other places along {letter}", text)
+
+
+def _moved(actual, expected, axis):
+    """{place: that where the right result has the same entries} of those that are in another place, if all others are
+    0 in both; {} if there are no such ones."""
+    if actual.dtype == bool or actual.ndim < 2:
+        return {}
+    actual, expected = np.moveaxis(actual, axis, 0), np.moveaxis(expected, axis, 0)
+    own, right = ([i for i, part in enumerate(array) if np.any(part)] for array in (actual, expected))
+    found = {i: [j for j in right if close(actual[i], expected[j])] for i in own}
+    if len(own) != len(right) or len(own) < 2 or sorted(j for places in found.values() for j in places) != right:
+        return {}
+    return {i: places[0] for i, places in found.items() if places != [i]}
 
 
 def _shifted(array, k, axis, fill):

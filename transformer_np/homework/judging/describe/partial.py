@@ -236,8 +236,8 @@ def place(draw, index):
     return ", ".join(f"{letter.lower()} = {int(i)}" for letter, i in named if letter != "1")
 
 
-def number(value):
-    return str(value) if isinstance(value, bool | np.bool_) else f"{value:.5g}"
+def number(value, digits=5):
+    return str(value) if isinstance(value, bool | np.bool_) else f"{value:.{digits}g}"
 
 
 PARTIAL_FINDERS = (
