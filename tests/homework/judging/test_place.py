@@ -263,7 +263,7 @@ def test_where_no_edit_helps_another_value_does(verdict_on):
             return (gate * active) @ w2, gate, value
         """,
     )
-    assert "Look at line 9 and at what it uses: with the right value there, y would be right." in verdict.message
+    assert "Look at line 9:" in verdict.message
     assert verdict.line == 9 and not verdict.repair
 
 
@@ -323,7 +323,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                 slope = x * (1 - x)
                 return dy * slope
             """,
-            "It goes wrong in line 4: with the right value there, dx would be right.",
+            "It goes wrong in line 4:",
         ),
         (
             "silu_backward",  # with another `s` it would be right, too
@@ -332,7 +332,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                 s = 0.5 * (1 + np.tanh(0.5 * x))
                 return dy * s
             """,
-            "Look at line 5 and at what it uses: with the right value there, dx would be right.",
+            "Look at line 5:",
         ),
         (
             "window_mask",
@@ -344,7 +344,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                     mask[t, max(0, t - window) : t + window + 1] = False
                 return mask
             """,
-            "Look at line 7, which writes the returned `mask`.",
+            "Look at line 7:",
         ),
         (
             "window_attention_backward",
@@ -361,7 +361,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                             full[..., t, s] = weights[..., t, j]
                 return scaled_dot_product_attention_backward(dout, q, k, v, full)
             """,
-            "Look at `full`, which line 12 writes and line 13 reads: with the right value of it, dq, dk and dv would",
+            "Look at line 12:",
         ),
         (
             "rnn",  # in a loop the value comes from the step before, not from the line above
@@ -375,7 +375,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                     outputs.append(np.tanh(state))
                 return np.stack(outputs, axis=1)
             """,
-            "Look at `state`, which lines 6 and 8 write and line 6 reads: with the right value of it, h would be",
+            "Look at lines 6 and 8:",
         ),
         (
             "cross_entropy",  # line 9 is right
@@ -390,7 +390,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                 loss = (np.sum(-q * np.where(np.isfinite(logp), logp, 0), axis=-1) * counted).sum()
                 return float(loss / max(1, counted.sum())), np.exp(logp)
             """,
-            "Look at `q`, which lines 6 and 9 write and line 10 reads: with the right value of it, loss",
+            "Look at lines 6 and 9:",
         ),
         (
             "layer_norm_backward",  # line 4 is right, as dgamma shows
@@ -402,7 +402,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                 dx = (d - d.mean(axis=-1, keepdims=True) - through) * inv_std
                 return dx, dgamma, dy.reshape(-1, len(gamma)).sum(axis=0)
             """,
-            "It goes wrong in line 6: with the right value there, dx would be right.",
+            "It goes wrong in line 6:",
         ),
         (
             "feed_forward_backward",  # one value that makes all results right, not two of one each
@@ -414,7 +414,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                 dx = (dhidden @ w1.T).reshape(x.shape)
                 return dx, dw1, dhidden.sum(axis=0), h.T @ rows, rows.sum(axis=0)
             """,
-            "Look at line 5 and at what it uses: with the right value there, dx, dw1 and db1 would be right.",
+            "Look at line 5:",
         ),
     ],
 )

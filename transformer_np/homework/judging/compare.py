@@ -62,9 +62,9 @@ def close(actual, expected):
         if not np.array_equal(actual[~finite], expected[~finite], equal_nan=True):
             return False
         actual, expected = actual[finite], expected[finite]
-    actual, expected = actual.astype(float, copy=False), expected.astype(float, copy=False)
     scale = np.abs(expected).max(initial=FLOOR)
     with np.errstate(all="ignore"):
+        actual, expected = actual.astype(float, copy=False), expected.astype(float, copy=False)
         return bool((np.abs(actual - expected) <= TOLERANCE * scale).all())
 
 

@@ -188,7 +188,7 @@ def judge(trials, attempts, place=None, suspects=()):
     if place:
         message += [f"Here, line {place.line}:", place.shown]
         message += [f"And here, line {place.also.line}:", place.also.shown] if place.also else []
-    message += [suspect.text([result.name for result in exercise.results]) for suspect in suspects]
+    message += [suspect.text(is_only=sum(map(bool, texts)) < 2) for suspect in suspects]
     line = place.line if place else suspects[0].node.lineno if suspects else None
     share = 1 - len(_labels(failed)) / len(_labels(found))
     return Verdict(
@@ -332,7 +332,9 @@ class Finding:
         if not self.wrong:
             return self.other_dtype, ""
         i = self._worst
-        names = listed(self.exercise.results[i].name for i in self.wrong)
+        given = argument_names(self.exercise)
+        names = [self.exercise.results[i].name for i in self.wrong]
+        names = listed(f"the returned {name}" if name in given else name for name in names)
         compared = [i for i, value in enumerate(self.expected) if value.size and np.any(value)]
         right = [self.exercise.results[i].name for i in compared if i not in {*self.wrong, *wrong_somewhere}]
         also = f" ({', '.join(right)} right)" if right else ""
@@ -348,7 +350,11 @@ class Finding:
                 name = f"The returned {name}"
             wanted = f"{axes if letters else ''}{expected.shape}"
             return f"{name} must have the shape {wanted}, got {actual.shape}.{also}", ""
-        return f"Wrong: {names}{also}.", ""
+        elsewhere = listed(
+            self.exercise.results[i].name for i in sorted(wrong_somewhere) if i not in self.wrong and i in compared
+        )
+        elsewhere = f", and in other cases {elsewhere}" if elsewhere else ""
+        return f"Wrong: {names}{elsewhere}{also}.", ""
 
     def draw(self, i):
         """Result i next to the right one, for a description."""

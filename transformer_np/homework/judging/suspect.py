@@ -9,7 +9,6 @@ import ast
 from bisect import bisect_left
 from dataclasses import dataclass
 from operator import itemgetter
-from textwrap import fill
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from .compare import close
 from .describe.draw import listed
 from .family import Family
 from .ignored import arrays_of
-from .judge import NUMBERS_OF_A_CALL, WIDTH
+from .judge import NUMBERS_OF_A_CALL
 from .syntax import name_of
 from .traced import Traced, kept, same
 
@@ -32,37 +31,23 @@ MOST_TRIALS, WORK = 160, 150_000  # calls that the interpreter counts, in all of
 class Suspect:
     """node: the expression or statement to look at; shown: its line, with a mark below
     results: the numbers of the results that are right with another value of it, or of a variable
-    reads: where this variable is read; writes: the statements that write what is read there; returned: whether it is a
-    result
+    writes: the statements that write this variable
     since: where it goes wrong at the earliest: the node itself if all that it uses is right, or None
     """
 
     node: ast.AST
     results: list
     shown: str
-    reads: list
     writes: tuple
-    returned: bool
     since: ast.AST | None
 
-    def text(self, names):
-        line, with_value = self.node.lineno, "with the right value there"
-        read, written = _lines(self.reads, "read"), _lines(self.writes, "write")
-        if self.returned:  # then it says no more than that the result is wrong
-            place = f"Look at {written.replace(' write', ', which write')} the returned `{ast.unparse(self.reads[0])}`"
-        elif self.reads:
-            again = "reads again" if _lines(self.writes, "read") == read else read
-            place = f"Look at `{ast.unparse(self.reads[0])}`, which {written} and {again}"
-            with_value = "with the right value of it"
-        elif self.since is None:
-            place = f"Look at line {line} and at what it uses"
-        elif self.since.lineno != line:
-            first, last = sorted((self.since.lineno, line))
-            place, with_value = f"Look at lines {first} to {last}", f"with the right value in line {line}"
-        else:
-            place = f"It goes wrong in line {line}"
-        end = "" if self.returned else f": {with_value}, {listed(names[i] for i in self.results)} would be right"
-        return f"{fill(f'{place}{end}.', WIDTH, break_on_hyphens=False)}\n{self.shown}"
+    def text(self, is_only):
+        """is_only: whether one mistake is told, so that nothing else is known to be wrong"""
+        lines = sorted({node.lineno for node in self.writes or [self.node]})
+        if self.since is not None and self.since.lineno != lines[0]:
+            return f"Look at lines {' to '.join(map(str, sorted((self.since.lineno, lines[0]))))}:\n{self.shown}"
+        where = f"line {lines[0]}" if len(lines) == 1 else f"lines {listed(map(str, lines))}"
+        return f"{'It goes wrong in' if self.since is not None and is_only else 'Look at'} {where}:\n{self.shown}"
 
 
 def find_suspects(trials, family, found, numbers):
@@ -73,13 +58,10 @@ def find_suspects(trials, family, found, numbers):
     search, suspects = _Search(trials, family, found, failed), {}
     for i in range(len(trials.exercise.results)) if search.own.answer is not None and search.right else ():
         if any(found[n].wrong is None or i in found[n].wrong for n in failed) and (place := search.suspect(i)):
-            node, read, writes, since = place
-            returned = read in search.returned_as(search.own, i)
-            shown = "\n".join(map(family.marked, [node] if len(writes) > MOST_WRITES else writes or [node]))
-            new = Suspect(node, [], shown, [], writes, returned, since)
-            suspect = suspects.setdefault((node, read and ast.unparse(read)), new)
-            suspect.results.append(i)
-            suspect.reads.extend([read] if read else [])
+            node, writes, since = place
+            writes = () if len(writes) > MOST_WRITES else writes
+            shown = "\n".join(map(family.marked, writes or [node]))
+            suspects.setdefault(node, Suspect(node, [], shown, writes, since)).results.append(i)
     of_line = {}  # two for one line would ask it for two values
     for suspect in sorted(suspects.values(), key=lambda suspect: -len(suspect.results)):
         of_line.setdefault(suspect.node.lineno, suspect)
@@ -117,8 +99,8 @@ class _Search:
         return self._of_case[number]
 
     def suspect(self, i):
-        """(The node to look at for a wrong result, where a variable is read or None, the statements that write what is
-        read there, and where it goes wrong at the earliest or None), or None."""
+        """(The node to look at for a wrong result, the statements that write what is read there, and where it goes
+        wrong at the earliest or None), or None."""
         if self._of_all:
             return self._of_all
         failed = [n for n in self.failed if self.found[n].wrong is None or i in self.found[n].wrong]
@@ -153,7 +135,7 @@ class _Search:
                     node, i, failed[1:], shape, origins=origins
                 ):
                     if node in elsewhere:
-                        return node, None, (), None
+                        return node, (), None
                     place, *others = self._origin(node, i, failed, fine, shape)
                     if place is node and node in self.returned and isinstance(node, ast.Name):
                         break  # which says no more than that the result is wrong
@@ -169,7 +151,7 @@ class _Search:
             if place is node or value in fine or not self._is_proven(value, i, failed, shape, True):
                 writes = self._all_writes(node, failed, shape)
                 place = writes[0] if 0 < len(writes) <= MOST_WRITES else node
-                return place, node if writes else None, writes, None
+                return place, writes, None
         passed = []
         while True:
             inside = place.value if isinstance(place, ast.stmt) else place
@@ -177,21 +159,21 @@ class _Search:
             wrong = next((n for n in known if self._is_proven(n, i, failed, shape, True)), None)
             if wrong is None or place in passed:
                 is_first = self.left > 0 and self._right_inputs(inside, failed, shape) == 1
-                return place, None, (), place if is_first and wrong is None else None
+                return place, (), place if is_first and wrong is None else None
             passed.append(place)
             before = self._written_at(wrong, failed[0], fine, shape)
             if before is wrong:
-                return place, None, (), before
+                return place, (), before
             value = _value(before, wrong)
             is_fine = value in fine and not _is_new(value, own[value])
             if not self._is_proven(value, i, failed, shape, True):
-                return place, None, (), place if is_fine and self.left > 0 else before
+                return place, (), place if is_fine and self.left > 0 else before
             if value in fine:
                 # right for something else, or where it goes wrong if no later value makes all results right
                 is_later = self._is_proven(inside, i, self.failed, shape, ALL)
                 if not is_later and self._is_proven(value, i, self.failed, shape, ALL):
-                    self._of_all = before, None, (), None
-                return self._of_all or (place, None, (), None)
+                    self._of_all = before, (), None
+                return self._of_all or (place, (), None)
             place = before
 
     def _is_unfilled(self, node, own):
@@ -357,12 +339,6 @@ def _is_vain(statement, variable, own):
     """Whether a call changes nothing in a variable, such as print(x)."""
     given = [n for n in ast.walk(statement) if n in own and ast.unparse(n) == ast.unparse(variable)]
     return isinstance(statement, ast.Expr) and any(same(own[n][-1:], own[variable][:1]) for n in given)
-
-
-def _lines(nodes, verb):
-    """Such as "line 3 writes" or "lines 3 and 5 write"."""
-    lines = [str(line) for line in sorted({node.lineno for node in nodes})]
-    return f"line {listed(lines)} {verb}s" if len(lines) == 1 else f"lines {listed(lines)} {verb}"
 
 
 def _whole(target):

@@ -32,9 +32,7 @@ def nothing_but_one_number(draw):
         if draw.is_boolean and draw.actual.dtype == bool:
             yield Description(f"{first} everywhere", f"{draw.name} is {first} everywhere.")
         elif first == 0:
-            question = " Is an array of zeros never filled, or is something multiplied by 0?"
-            text = f"{draw.name} is 0 everywhere{' in this case' if draw.earlier else ''}."
-            yield Description("all zeros", text if draw.earlier else text + question)
+            yield Description("all zeros", f"{draw.name} is 0 everywhere{' in this case' if draw.earlier else ''}.")
         else:
             yield Description(
                 "the same number everywhere", f"{draw.name} is the same number everywhere, here {first:.6g}."

@@ -186,8 +186,7 @@ def factor_or_offset_of_each_row(draw):
         if close(actual, ratio * expected) and f"{ratio.min():.3g}" != f"{ratio.max():.3g}":
             text = (
                 f"{draw.name} is the right result times a factor. The factor is constant along {along} and "
-                f"differs along {each}, here from {ratio.min():.3g} to {ratio.max():.3g}. Is a factor missing, or is "
-                "there an extra one?"
+                f"differs along {each}, here from {ratio.min():.3g} to {ratio.max():.3g}."
             )
             yield Description(f"a different factor for each {each}", text, exact=False)
             return
@@ -195,8 +194,7 @@ def factor_or_offset_of_each_row(draw):
         if close(actual, expected + offset) and f"{offset.min():.3g}" != f"{offset.max():.3g}":
             text = (
                 f"{draw.name} is the right result plus a term. The term is constant along {along} and differs along "
-                f"{each}, here from {offset.min():.3g} to {offset.max():.3g}. Is a term missing, or is there an extra "
-                "one?"
+                f"{each}, here from {offset.min():.3g} to {offset.max():.3g}."
             )
             yield Description(f"a different offset for each {each}", text, exact=False)
             return

@@ -25,7 +25,7 @@ def axes_of_length_1(draw):
     advice = ""
     if more > 0:
         name, text = "extra axis of length 1", f"has {_of_length_1(more, 'an extra', 'extra ')}."
-        advice = " Does it come from keepdims=True or None?"
+        advice = " keepdims=True, None and reshape can make such an axis."
     elif more < 0:
         name, text = "missing axis of length 1", f"lacks {_of_length_1(-more, 'an', '')}."
         advice = "" if draw.is_boolean else " Is keepdims=True missing?"
