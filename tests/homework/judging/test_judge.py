@@ -647,7 +647,7 @@ def test_a_crash_is_explained_by_the_mistake_that_crashes_alike():
 
 def test_a_crash_of_another_kind_is_not():
     found = verdict(lambda x, w, scale=1.0: undefined)  # noqa: F821
-    assert (found.outcome, found.misconception) == ("crashed", None)
+    assert (found.outcome, found.misconception) == ("crashed", "a name without a value")
     assert MISTAKES["weights transposed"] not in flat(found)
 
 
@@ -666,6 +666,8 @@ def test_shapes_in_a_crash_are_put_in_letters():
         (lambda x, w, scale=1.0: np.einsum("btdx,dk->btk", x, w), "a fixed number of axes"),
         (lambda x, w, scale=1.0: x if x else w, "an array as a condition"),
         (lambda x, w, scale=1.0: x[w], "floats as indices"),
+        (lambda x, w, scale=1.0: nothing_at_all * x, "a name without a value"),  # noqa: F821
+        (lambda x, w, scale=1.0: np.zeros((len(x) / 1, 2)), "a float as a size or index"),
         (lambda x, w, scale=1.0: [1][5], None),
     ],
 )

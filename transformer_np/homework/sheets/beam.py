@@ -12,6 +12,7 @@ from .greedy import START_AND_END, asked
 from .scripted import (
     MARGIN,
     as_array,
+    in_training,
     log_probs,
     next_logits,  # noqa: F401 - for the mistakes
     scripted_model,
@@ -48,11 +49,13 @@ def beam_cases(rng):
     plain = _beam_case(rng, "", False, 5, 3, 2.5, _SELDOM_SEEN)
     model, src, *numbers = plain.arguments
     few, sizes = (model, src[:3], *numbers), {**plain.sizes, "B": 3}
+    trained = in_training(model), *few[1:]
     return [
         plain,
         _beam_case(rng, "length_penalty=0", False, 5, 3, 0, (("", "ended hypothesis can be pushed out"),)),
         _beam_case(rng, "other special ids plus beam_size=4", True, 4, 4, 2.5, ()),
         Case("use_cache=False", few, {"use_cache": False}, sizes),
+        extended(Case("a model in training mode", trained, {}, sizes)),
         extended(Case("return_hypotheses=True", few, {"return_hypotheses": True}, sizes)),
     ]
 

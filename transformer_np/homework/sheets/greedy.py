@@ -6,7 +6,15 @@ from ... import decoding
 from ..exercise import Case, Exercise, Result, extended
 from ..notes import hints_of, sections
 from .blocks import takes
-from .scripted import MARGIN, as_array, log_probs, next_logits, scripted_model, sources  # noqa: F401 - for a mistake
+from .scripted import (
+    MARGIN,
+    as_array,
+    in_training,
+    log_probs,
+    next_logits,  # noqa: F401 - for a mistake
+    scripted_model,
+    sources,
+)
 
 MISTAKES = sections(__file__)
 
@@ -52,6 +60,9 @@ def greedy_cases(rng):
     return [
         *cases,
         Case("use_cache=False", plain.arguments, {"use_cache": False}, plain.sizes),
+        extended(
+            Case("a model in training mode", (in_training(plain.arguments[0]), *plain.arguments[1:]), {}, plain.sizes)
+        ),
         extended(Case("return_log_probs=True", plain.arguments, {"return_log_probs": True}, plain.sizes)),
     ]
 

@@ -1,5 +1,8 @@
 """A model to decode with."""
 
+from contextlib import nullcontext
+from copy import copy
+
 import numpy as np
 
 from ...models import Transformer, TransformerConfig
@@ -11,7 +14,8 @@ class ScriptedTransformer(Transformer):
     """Looks like a Transformer from outside and answers at once: the logits of the next token are drawn for every
     source and every beginning of the target. Padding and the start token never are likely.
 
-    It is never changed, so that a copy of it is the model itself.
+    It is never changed, so that a copy of it is the model itself. In training mode the tokens have each other's logits:
+    as with dropout the numbers are wrong, but not at random.
     """
 
     STATES = 997
@@ -53,6 +57,8 @@ class ScriptedTransformer(Transformer):
         if cache is not None:
             cache.extend(new)
         logits = self.script[states]  # (B, T, V)
+        if self.training:
+            logits = np.roll(logits, 1, axis=-1)
         logits[..., self.config.eos_id] += self.end[np.minimum(np.arange(ids.shape[1]), len(self.end) - 1)]
         return logits[:, -new.shape[1] :]
 
@@ -94,16 +100,24 @@ def sources(rng, model, rows):
     return src
 
 
-def next_logits(model, src, ids):
+def in_training(model):
+    """The model in training mode."""
+    model = copy(model)
+    model.training = True
+    return model
+
+
+def next_logits(model, src, ids, evaluating=True):
     """The logits of the token after the beginning `ids`, for one source sentence."""
-    return model(src[None], np.array([ids]))[0, -1]
+    with model.evaluating() if evaluating else nullcontext():
+        return model(src[None], np.array([ids]))[0, -1]
 
 
-def log_probs(model, src, ids):
+def log_probs(model, src, ids, evaluating=True):
     """log p of the token after the beginning `ids`, for one source sentence: a list."""
-    key = src.tobytes(), tuple(ids)
+    key = src.tobytes(), tuple(ids), evaluating or not model.training
     if key not in model.known:
-        logits = next_logits(model, src, ids)
+        logits = next_logits(model, src, ids, evaluating)
         shifted = logits - logits.max()
         model.known[key] = (shifted - np.log(np.exp(shifted).sum())).tolist()
     return model.known[key]

@@ -88,6 +88,24 @@ _KNOWN = (
         "first make one axis of them with reshape.",
     ),
     (
+        ("NameError",),
+        r"is not defined",
+        "a name without a value",
+        "Nothing has this name: it is misspelt, or no line gives it a value.",
+    ),
+    (
+        ("UnboundLocalError",),
+        "",
+        "a variable without a value",
+        "In this call no line has given the variable a value before: look at the branches and loops that could.",
+    ),
+    (
+        ("TypeError",),
+        r"'float' object cannot be interpreted as an integer|expected a sequence of integers|slice indices must be integers",
+        "a float as a size or index",
+        "A size, an index or a number of steps must be an int. `/` gives a float, `//` an int.",
+    ),
+    (
         ("RecursionError",),
         "",
         "endless recursion",
