@@ -53,7 +53,7 @@ def judge(trials, attempts):
     return known(trials, attempts)
 module.judge = judge
 from transformer_np.grading import judges
-judges.SECONDS = 0.5
+judges.SECONDS = 1
 """
     monkeypatch.setattr(judges, "_CHILD", judges._CHILD.replace("main()", f"{slow}\nmain()"))
 
@@ -83,7 +83,7 @@ def run_until_stopped(grading):
 @pytest.mark.long
 @pytest.mark.usefixtures("slow_judge")
 def test_judging_holds_up_neither_the_others_nor_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(judges, "_CHILD", judges._CHILD.replace("SECONDS = 0.5", "SECONDS = 1000"))
+    monkeypatch.setattr(judges, "_CHILD", judges._CHILD.replace("SECONDS = 1", "SECONDS = 1000"))
     wrong = "def softmax_backward(dy, y, axis=-1):\n    return y\n"
     folder = hand_in(tmp_path / "in", {"ada": SOFTMAX, "zoe": wrong})
     grading = Grading(folder, tmp_path / "grades.csv", TWO, limits=PATIENT, workers=2, trust=True)

@@ -16,7 +16,7 @@ from transformer_np.homework.judging.judge import Trials, judge
 
 PAIRS = {
     "layer_norm_backward": ("dgamma of x − μ", "mean(dx̂) missing"),
-    "feed_forward_backward": ("mask from the gradient", "bias gradient of zeros"),
+    "feed_forward_backward": ("mask from the gradient", "the mask for hidden in dw2"),
     "gated_feed_forward": ("gate after the GELU", "W₁ᵀ for W₂"),
 }
 

@@ -323,7 +323,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                 slope = x * (1 - x)
                 return dy * slope
             """,
-            "It goes wrong in line 4:",
+            "Look at line 4:",
         ),
         (
             "silu_backward",  # with another `s` it would be right, too
@@ -402,7 +402,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                 dx = (d - d.mean(axis=-1, keepdims=True) - through) * inv_std
                 return dx, dgamma, dy.reshape(-1, len(gamma)).sum(axis=0)
             """,
-            "It goes wrong in line 6:",
+            "Look at line 6:",
         ),
         (
             "feed_forward_backward",  # one value that makes all results right, not two of one each

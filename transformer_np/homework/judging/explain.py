@@ -34,7 +34,7 @@ from .truth import Gate, Said, cases_of
 
 MOST_PAIR_TRIALS = 300  # a trial is one variant on one case, and takes 0.1 to 4 ms
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
-ENOUGH, MANY = 125, 600
+ENOUGH, MANY = 125, 1000
 WORK = 1_600_000  # calls that the interpreter counts in either of them
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 MOST_TEXTS = 4  # readers stop after about four
@@ -217,6 +217,7 @@ class _Search(Gate):
         if not left or not any(said.name and said.sure for said in self.said):
             return []
         first = self.first_failed.case.label
+        left = [(i, label) for i, label in left if label not in self.following.get(i, ())]
         names = [self.trials.exercise.results[i].name for i, label in left if label == first]
         if names and len(names) == len(self.first_failed.wrong or ()):
             return []  # the texts say in which case a mistake shows

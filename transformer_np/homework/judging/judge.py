@@ -188,7 +188,7 @@ def judge(trials, attempts, place=None, suspects=()):
     if place:
         message += [f"Here, line {place.line}:", place.shown]
         message += [f"And here, line {place.also.line}:", place.also.shown] if place.also else []
-    message += [suspect.text(is_only=sum(map(bool, texts)) < 2) for suspect in suspects]
+    message += [suspect.text for suspect in suspects]
     line = place.line if place else suspects[0].node.lineno if suspects else None
     share = 1 - len(_labels(failed)) / len(_labels(found))
     return Verdict(

@@ -32,22 +32,17 @@ class Suspect:
     """node: the expression or statement to look at; shown: its line, with a mark below
     results: the numbers of the results that are right with another value of it, or of a variable
     writes: the statements that write this variable
-    since: where it goes wrong at the earliest: the node itself if all that it uses is right, or None
     """
 
     node: ast.AST
     results: list
     shown: str
     writes: tuple
-    since: ast.AST | None
 
-    def text(self, is_only):
-        """is_only: whether one mistake is told, so that nothing else is known to be wrong"""
+    @property
+    def text(self):
         lines = sorted({node.lineno for node in self.writes or [self.node]})
-        if self.since is not None and self.since.lineno != lines[0]:
-            return f"Look at lines {' to '.join(map(str, sorted((self.since.lineno, lines[0]))))}:\n{self.shown}"
-        where = f"line {lines[0]}" if len(lines) == 1 else f"lines {listed(map(str, lines))}"
-        return f"{'It goes wrong in' if self.since is not None and is_only else 'Look at'} {where}:\n{self.shown}"
+        return f"Look at line{'s' * (len(lines) > 1)} {listed(map(str, lines))}:\n{self.shown}"
 
 
 def find_suspects(trials, family, found, numbers):
@@ -58,10 +53,10 @@ def find_suspects(trials, family, found, numbers):
     search, suspects = _Search(trials, family, found, failed), {}
     for i in range(len(trials.exercise.results)) if search.own.answer is not None and search.right else ():
         if any(found[n].wrong is None or i in found[n].wrong for n in failed) and (place := search.suspect(i)):
-            node, writes, since = place
+            node, writes = place
             writes = () if len(writes) > MOST_WRITES else writes
             shown = "\n".join(map(family.marked, writes or [node]))
-            suspects.setdefault(node, Suspect(node, [], shown, writes, since)).results.append(i)
+            suspects.setdefault(node, Suspect(node, [], shown, writes)).results.append(i)
     of_line = {}  # two for one line would ask it for two values
     for suspect in sorted(suspects.values(), key=lambda suspect: -len(suspect.results)):
         of_line.setdefault(suspect.node.lineno, suspect)
@@ -99,8 +94,7 @@ class _Search:
         return self._of_case[number]
 
     def suspect(self, i):
-        """(The node to look at for a wrong result, the statements that write what is read there, and where it goes
-        wrong at the earliest or None), or None."""
+        """(The node to look at for a wrong result, the statements that write what is read there), or None."""
         if self._of_all:
             return self._of_all
         failed = [n for n in self.failed if self.found[n].wrong is None or i in self.found[n].wrong]
@@ -135,7 +129,7 @@ class _Search:
                     node, i, failed[1:], shape, origins=origins
                 ):
                     if node in elsewhere:
-                        return node, (), None
+                        return node, ()
                     place, *others = self._origin(node, i, failed, fine, shape)
                     if place is node and node in self.returned and isinstance(node, ast.Name):
                         break  # which says no more than that the result is wrong
@@ -151,29 +145,25 @@ class _Search:
             if place is node or value in fine or not self._is_proven(value, i, failed, shape, True):
                 writes = self._all_writes(node, failed, shape)
                 place = writes[0] if 0 < len(writes) <= MOST_WRITES else node
-                return place, writes, None
+                return place, writes
         passed = []
         while True:
             inside = place.value if isinstance(place, ast.stmt) else place
             known = [n for n in _inputs(inside, own) if self._writes(n, failed[0], shape)]
             wrong = next((n for n in known if self._is_proven(n, i, failed, shape, True)), None)
             if wrong is None or place in passed:
-                is_first = self.left > 0 and self._right_inputs(inside, failed, shape) == 1
-                return place, (), place if is_first and wrong is None else None
+                return place, ()
             passed.append(place)
             before = self._written_at(wrong, failed[0], fine, shape)
-            if before is wrong:
-                return place, (), before
-            value = _value(before, wrong)
-            is_fine = value in fine and not _is_new(value, own[value])
-            if not self._is_proven(value, i, failed, shape, True):
-                return place, (), place if is_fine and self.left > 0 else before
+            value = _value(before, wrong) if before is not wrong else None
+            if value is None or not self._is_proven(value, i, failed, shape, True):
+                return place, ()
             if value in fine:
                 # right for something else, or where it goes wrong if no later value makes all results right
                 is_later = self._is_proven(inside, i, self.failed, shape, ALL)
                 if not is_later and self._is_proven(value, i, self.failed, shape, ALL):
-                    self._of_all = before, (), None
-                return self._of_all or (place, (), None)
+                    self._of_all = before, ()
+                return self._of_all or (place, ())
             place = before
 
     def _is_unfilled(self, node, own):

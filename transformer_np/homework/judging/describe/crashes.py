@@ -101,7 +101,7 @@ _KNOWN = (
     ),
     (
         ("TypeError",),
-        r"'float' object cannot be interpreted as an integer|expected a sequence of integers|slice indices must be integers",
+        r"cannot be interpreted as an integer|expected a sequence of integers|slice indices must be integers",
         "a float as a size or index",
         "A size, an index or a number of steps must be an int. `/` gives a float, `//` an int.",
     ),

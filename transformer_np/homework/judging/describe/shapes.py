@@ -133,7 +133,7 @@ def cut_otherwise(draw):
     if actual.size != expected.size or actual.size < 2:
         return
     if close(actual.reshape(-1), expected.reshape(-1)):
-        text = f"{draw.name} has the right numbers in the right order, but the wrong shape. Is a reshape missing?"
+        text = f"{draw.name} has the right numbers in the right order, but the wrong shape."
         yield Description("not reshaped", text)
         return
     for order in permutations(range(expected.ndim)):
@@ -180,7 +180,7 @@ def about_shape(draws):
                     if removed is got:
                         text = f"{draw.name} has the extra {axis}. Is a sum missing? The numbers are also wrong."
                     else:
-                        text = f"{draw.name} lacks the {axis}. Is there a sum too many? The numbers are also wrong."
+                        text = f"{draw.name} lacks the {axis}. The numbers are also wrong."
                     return Description(f"{kind} {axis}", text, exact=False)
     if exchanged:
         other = [f"{w} along {x} (got {g})" for w, g, x in zip(wanted, got, letters, strict=True) if w != g]
