@@ -214,8 +214,8 @@ class _Search(Gate):
     def rest(self):
         """[a sentence on what the texts do not explain], or []"""
         left = self._unexplained()
-        if not left or not any(said.name and said.sure for said in self.said):
-            return []
+        if not left or not self.names or not all(name in self.mistakes for name in self.names):
+            return []  # a description is of one result
         first = self.first_failed.case.label
         left = [(i, label) for i, label in left if label not in self.following.get(i, ())]
         names = [self.trials.exercise.results[i].name for i, label in left if label == first]

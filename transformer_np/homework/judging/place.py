@@ -292,7 +292,7 @@ def _about(edit):
         return f"This gives the name `{edit.node.targets[0].id}` to something new; the array itself stays as it was."
     if len(code) > MOST_LETTERS:
         return KINDS[edit.kind]
-    if edit.kind == "name":
+    if edit.kind == "name" or (edit.kind == "number" and isinstance(edit.new, ast.Name)):
         return f"`{code}` is not what belongs here."
     if edit.kind == "function":
         return f"`{code.rpartition('.')[2]}` is not the function that belongs here."

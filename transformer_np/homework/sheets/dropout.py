@@ -47,7 +47,7 @@ def drive_dropout(answer, x, p, rng):
     pairs = []
     for seed in seeds:
         output = answer(x, p, seed)
-        if not isinstance(output, tuple | list) or len(output) != 2:
+        if not isinstance(output, tuple | list) or len(output) != 2 or any(part is None for part in output):
             return output
         pairs.append([np.array(part) for part in output])  # copies: the next call may write into x
     return pairs
@@ -63,6 +63,8 @@ def view_dropout(case, pairs):
     right share of entries is left. keep: its first entries are facts about the mask, the others are 0.
     """
     x, p, _ = case.arguments
+    if isinstance(pairs, tuple) and len(pairs) == 2:  # one of them is None
+        return pairs
     if not isinstance(pairs, list) or len(pairs) != 4 or not all(isinstance(pair, list) for pair in pairs):
         raise ValueError("no pairs of y and keep")
     y, keep = pairs[0]
