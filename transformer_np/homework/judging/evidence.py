@@ -6,7 +6,7 @@ import numpy as np
 
 from .compare import close, wrong_entries
 
-MANY_NUMBERS, FEW_NUMBERS = 30, 10
+FEW_NUMBERS = 10
 
 
 class Evidence:

@@ -346,7 +346,7 @@ class Finding:
             name = subject(self.exercise.results[i].name)
             if not actual.size and expected.size:
                 return f"{name} is missing or empty.{also}", ""
-            if self.exercise.results[i].name in argument_names(self.exercise):
+            if self.exercise.results[i].name in given:
                 name = f"The returned {name}"
             wanted = f"{axes if letters else ''}{expected.shape}"
             return f"{name} must have the shape {wanted}, got {actual.shape}.{also}", ""

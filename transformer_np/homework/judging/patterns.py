@@ -13,7 +13,6 @@ from ..rewriting import Mistakes
 from .attempt import argument_names
 from .compare import close
 from .edits import Edit, edits_of
-from .evidence import MANY_NUMBERS
 from .family import Family, count_steps
 from .syntax import Names
 
@@ -22,6 +21,7 @@ WORK = 200_000  # calls that the interpreter counts, in all edited answers toget
 _KINDS = ("operator", "comparison", "order", "brackets", "number", "flag", "axis", "name", "function", "transpose",
           "sign", "inverted", "overwritten", "extra part", "extra line", "order of results", "missing index",
           "missing function", "missing factor", "missing term")  # fmt: skip
+MANY_NUMBERS = 30  # in results: nobody has them by chance
 MOST_LETTERS = 60  # of a piece of code in a text
 MOST_TOGETHER = 3  # edits that explain the first failing case, each of them some of its results
 

@@ -23,7 +23,7 @@ from .traced import Traced, kept, same
 
 MOST_VALUES = 24  # of an expression in a loop
 MOST_SUSPECTS, MOST_WRITES = 2, 2
-ALL = 2
+RIGHT, ALL = "those that are right", "all"  # of the other results, which have to be right too
 MOST_TRIALS, WORK = 160, 150_000  # calls that the interpreter counts, in all of them
 
 
@@ -142,7 +142,7 @@ class _Search:
         if isinstance(node, ast.Name | ast.Attribute):
             place = self._written_at(node, failed[0], fine, shape)
             value = place if place is node else _value(place, node)
-            if place is node or value in fine or not self._is_proven(value, i, failed, shape, True):
+            if place is node or value in fine or not self._is_proven(value, i, failed, shape, RIGHT):
                 writes = self._all_writes(node, failed, shape)
                 place = writes[0] if 0 < len(writes) <= MOST_WRITES else node
                 return place, writes
@@ -150,13 +150,13 @@ class _Search:
         while True:
             inside = place.value if isinstance(place, ast.stmt) else place
             known = [n for n in _inputs(inside, own) if self._writes(n, failed[0], shape)]
-            wrong = next((n for n in known if self._is_proven(n, i, failed, shape, True)), None)
+            wrong = next((n for n in known if self._is_proven(n, i, failed, shape, RIGHT)), None)
             if wrong is None or place in passed:
                 return place, ()
             passed.append(place)
             before = self._written_at(wrong, failed[0], fine, shape)
             value = _value(before, wrong) if before is not wrong else None
-            if value is None or not self._is_proven(value, i, failed, shape, True):
+            if value is None or not self._is_proven(value, i, failed, shape, RIGHT):
                 return place, ()
             if value in fine:
                 # right for something else, or where it goes wrong if no later value makes all results right
@@ -182,16 +182,16 @@ class _Search:
                 right_inputs += all(_is_data(value) and known.has(_flat(value, shape)) for value in values)
         return right_inputs / len(numbers)
 
-    def _is_proven(self, node, i, failed, shape, spared=False, origins=frozenset()):
+    def _is_proven(self, node, i, failed, shape, others=None, origins=frozenset()):
         """Whether some right values of a node make a result right in all failing cases.
 
-        spared: and the right results stay so; with ALL, all results become right
+        others: the other results that must be right with them, RIGHT or ALL, or None
         origins: the nodes of a right answer whose values are tried first
         """
         for number in failed:
             own, right = self._values(number)
             for values, nodes in _alike(own.get(node, ()), right, shape, origins):
-                if (self.left > 0 or not spared) and self._is_right_with(node, values, i, number, spared):
+                if (self.left > 0 or not others) and self._is_right_with(node, values, i, number, others):
                     origins = origins & nodes or nodes
                     break
             else:
@@ -246,12 +246,14 @@ class _Search:
         wrong = [s for s, value in before.items() if value not in fine and not _is_new(value, own[value])]
         return (wrong or [*before][-1:] or [node])[0]
 
-    def _is_right_with(self, node, values, i, number, spared=False):
+    def _is_right_with(self, node, values, i, number, others=None):
         self.left -= 1
         results, finding = self.own.results(number, node, map(kept, values)), self.found[number]
-        count = range(len(finding.expected))
-        wrong = count if finding.wrong is None or not spared else finding.wrong if spared != ALL else ()
-        wanted = {i, *count} - ({*wrong} - {i})
+        wanted = {i}
+        if others == ALL:
+            wanted = range(len(finding.expected))
+        elif others == RIGHT and finding.wrong is not None:
+            wanted |= {*range(len(finding.expected))} - {*finding.wrong}
         return results is not None and all(close(results[j], finding.expected[j]) for j in wanted)
 
 

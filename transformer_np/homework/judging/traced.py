@@ -15,12 +15,12 @@ MOST_ITEMS, MOST_DEPTH = 200, 5  # of a list, and of lists in lists
 class Traced:
     """A Family with a tap around every expression.
 
-    most: values kept of one expression, in a loop
+    most: values kept of one expression, in a loop; of: {node: its first values} of the last call without another value,
+    in the order of their first evaluation; when: {node: the time of each of these values, as a number}
     """
 
     def __init__(self, trials, family, most):
-        self.trials, self.family, self.most, self._instead = trials, family, most, None
-        self._seen = {}
+        self.trials, self.family, self.most, self.of, self.when, self._instead = trials, family, most, {}, {}, None
         originals, trees, self._nodes = family.trees, copy.deepcopy(family.trees), []
         for name, tree in trees.items():
             twins = dict(zip(map(id, ast.walk(tree)), ast.walk(originals[name]), strict=True))
@@ -31,21 +31,11 @@ class Traced:
         finally:
             family.trees = originals
 
-    @property
-    def of(self):
-        """{node: its first values} of the last call without another value, in the order of their first evaluation."""
-        return {node: [value for _, value in seen] for node, seen in self._seen.items()}
-
-    @property
-    def when(self):
-        """{node: the time of each of these values, as a number}"""
-        return {node: [time for time, _ in seen] for node, seen in self._seen.items()}
-
     def results(self, number, node=None, values=()):
         """The results of a case, or None; values: what a node is worth instead, by number of its evaluation"""
         if self.answer is None:
             return None
-        self._seen, self._now, self._instead = {}, 0, (node, list(values))
+        self.of, self.when, self._now, self._instead = {}, {}, 0, (node, list(values))
         self._steps.begin()
         case = self.trials.cases[number]
         return self.trials.results(case, attempt(self.trials.exercise, self.answer, case))
@@ -54,10 +44,12 @@ class Traced:
         node, (changed, values) = self._nodes[number], self._instead
         if changed:
             return values.pop(0) if node is changed and values else value
-        seen = self._seen.setdefault(node, [])
-        if len(seen) < self.most:
+        if node not in self.of:
+            self.of[node], self.when[node] = [], []
+        if len(self.of[node]) < self.most:
             self._now += 1
-            seen.append((self._now, kept(value)))
+            self.of[node].append(kept(value))
+            self.when[node].append(self._now)
         return value
 
 
