@@ -90,35 +90,32 @@ class ByResult(Gate):
 
         Each mistake on its own tells which results it changes in the first draw with a wrong result. A pair must not
         change the student's right results. Likelier are pairs with a mistake that was already found, pairs whose
-        mistakes both change an open result, pairs that together change exactly the wrong results, and of these the ones
-        that together change most of the wrong numbers and fewest of the right ones.
+        mistakes both change an open result, pairs that together change exactly the wrong results, of these the ones
+        of which one or the other gives most of the student's wrong numbers, and then the ones that together change
+        most of the wrong numbers and fewest of the right ones.
         """
         number = min(n for i in self._open() for n in self._wrong_draws(i, self.failing[i][0]))
         wrong, still_open = set(self.found[number].wrong), set(self._open())
         changes = {name: self._changed_by(name, number) for name in self.mistakes}
         possible = [name for name in self.mistakes if changes[name] and changes[name] <= wrong]
-        places = {name: self._wrong_numbers(self._try((name,), number)[0], number) for name in possible}
-        here = self._wrong_numbers(self.found[number].results, number)
+        expected, results = self.found[number].expected, self.found[number].results
+        variants = {name: self._try((name,), number)[0] for name in possible}
+        here = _apart(results, expected, expected)
+        places = {name: _apart(variant, expected, expected) for name, variant in variants.items()}
+        same = {name: here & ~_apart(variant, results, expected) for name, variant in variants.items()}
 
         def unlikeliness(pair):
             a, b = (changes[name] for name in pair)
             differs = np.mean((places[pair[0]] | places[pair[1]]) != here)
+            new = 1 - np.mean(same[pair[0]] | same[pair[1]])
             late = sum(possible.index(name) for name in pair)  # else all are tried with the first few alone
-            return not set(pair) & set(self.names), not a & b & still_open, a | b != wrong, differs, late
+            return not set(pair) & set(self.names), not a & b & still_open, a | b != wrong, new, differs, late
 
         allowed = len(self.tried) + self.trials.most(MOST_PAIR_TRIALS, WORK)
         for pair in sorted(combinations(possible, 2), key=unlikeliness):
             if len(self.tried) >= allowed:
                 return
             yield pair
-
-    def _wrong_numbers(self, results, number):
-        """Which numbers of all results of a case are wrong; all of a result that is missing or has another shape."""
-        wrong = []
-        for i, expected in enumerate(self.found[number].expected):
-            fits = results is not None and results[i].shape == expected.shape
-            wrong.append(wrong_entries(results[i], expected) if fits else np.ones(expected.shape, bool))
-        return np.concatenate([part.ravel() for part in wrong])
 
     def _open_independent(self):
         """Add the gradients that the mistakes found in the forward pass do not change."""
@@ -196,3 +193,13 @@ class ByResult(Gate):
             shown = [label for label in covered if not self._is_all_nan(i, label)]  # NaN may have any cause
             self._say(best, self.mistakes[best], cases_of(shown or covered), led=True)
         return [label for label in left if label not in covered]
+
+
+def _apart(results, others, expected):
+    """Which numbers of all results two answers have otherwise; all of a result that is missing or of a wrong shape."""
+    if results is None:
+        results = [np.empty(0)] * len(expected)
+    return np.concatenate([
+        (wrong_entries(a, b) if a.shape == b.shape == right.shape else np.ones(right.shape, bool)).ravel()
+        for a, b, right in zip(results, others, expected, strict=True)
+    ])  # fmt: skip

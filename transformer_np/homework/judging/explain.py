@@ -56,7 +56,7 @@ def explain(trials, found, place=None):
         sure = any(said.name and said.sure for said in search.said)
         rest = search.rest() if not place or place.also else []
     if place:  # the line says more than the place of the largest error
-        texts = [search.written(said) for said in search.said if said.text and said.sure]
+        texts = [search.written(said) for said in search.said if said.text and said.sure][:MOST_TEXTS]
         named = any(said.name in search.mistakes for said in search.said)
         about = [place.about] if not texts or (search.first_failed.tried.crash and not named) else []
         return (" and ".join(search.names) if sure else None) or None, texts + about + rest, where
@@ -64,7 +64,7 @@ def explain(trials, found, place=None):
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):
             return None, [example], where
-    return " and ".join(search.names) or None, search.texts + rest, where
+    return " and ".join(search.names) or None, search.texts[:MOST_TEXTS] + rest, where
 
 
 def _explained(trials, found, place):
@@ -130,9 +130,19 @@ class _Search(ByResult):
             return
         if self._open() and (not self.place or self.place.also):  # one edit is enough: there are no two mistakes
             self._by_known_mistakes(self._pairs())
+            self._drop_explained_descriptions()
         for i in self._open():
             description = describe_roughly(self._draws(i, self.failing[i][0]))
             self._give(i, Reason(description=description.name), description.text, sure=False)
+
+    def _drop_explained_descriptions(self):
+        """Forget the descriptions of numbers that mistakes found for another result explain."""
+        for i, reason in self.reasons.items():
+            found = [other.mistakes for other in self.reasons.values() if other.mistakes]
+            fits = [names for names in found if self._fits(names, i, self.failing[i][0])] if reason.description else []
+            if fits:
+                self.reasons[i] = Reason(fits[0])
+                self.said = [said for said in self.said if said.name != reason.description]
 
     def _by_patterns(self, whole=True):
         """Explain everything by edits of the right answer with the mistakes named so far, or of the right answer. Not
@@ -167,30 +177,41 @@ class _Search(ByResult):
         if self.patterns:
             return self.left
         known = [name for name in self.names if name in self.mistakes]
-        some = [some for n in range(1, len(known) + 1) for some in combinations(known, n)]
         described = {i for i, reason in self.reasons.items() if reason.description and i in self.explained_exactly}
         return [
             (i, label)
-            for label, numbers in self.labels.items()
-            for i in sorted({i for n in numbers for i in self.found[n].wrong or ()} - described)
-            if self.names and not any(self._fits(names, i, label) for names in some)
+            for label in self.labels
+            for i in self._wrong_in(label)
+            if self.names and i not in described and not self._some_fit(known, i, label)
         ]
 
     def rest(self):
-        """[a sentence on what the texts do not explain], or []"""
-        left = self._unexplained()
-        if not left or not self.names or not all(name in self.mistakes for name in self.names):
-            return []  # a description is of one result
-        first = self.first_failed.case.label
-        left = [(i, label) for i, label in left if label not in self.following.get(i, ())]
-        names = [self.trials.exercise.results[i].name for i, label in left if label == first]
-        if names and len(names) == len(self.first_failed.wrong or ()):
-            return []  # the texts say in which case a mistake shows
-        if names:
-            alone = "These alone do" if len(self.names) > 1 else "This alone does"
-            return [f"{alone} not explain {listed(map(_object, names))}."]
-        labels = [label for label in self.labels if any(cell[1] == label for cell in left)]
-        return [f"Something else may be wrong with {cases_of(labels)}."] if self.patterns else []
+        """[a sentence on what the named mistakes do not explain], or []"""
+        known = [name for name in self.names if name in self.mistakes]
+        if not known or self.patterns:
+            return []  # a description claims no cause
+        left = {}  # {label: results}
+        for i, label in self._unexplained():
+            if label not in self.following.get(i, ()):
+                left.setdefault(label, []).append(i)
+        first, one = self.first_failed.case.label, len(self.names) == 1
+        in_part = [x for x in left if any(i not in left[x] and self._some_fit(known, i, x) for i in self._wrong_in(x))]
+        told = {"", *(said.label for said in self.said if said.led)}
+        free = [x for x in left if x not in told and all(self._leaves_right((name,), x) for name in known)]
+        if free and first not in in_part:
+            this = "this also explains" if one else "these also explain"
+            return [f"Whether {this} the results with {cases_of(free)} is open: there may be another mistake."]
+        for label in in_part[:1]:
+            names = listed(_object(self.trials.exercise.results[i].name) for i in left[label])
+            where = f" with {label}" if label != first else ""
+            return [f"{'This alone does' if one else 'These alone do'} not explain {names}{where}."]
+        return []
+
+    def _wrong_in(self, label):
+        return sorted({i for number in self.labels[label] for i in self.found[number].wrong or ()})
+
+    def _some_fit(self, names, i, label):
+        return any(self._fits(some, i, label) for n in range(1, len(names) + 1) for some in combinations(names, n))
 
     @property
     def texts(self):
