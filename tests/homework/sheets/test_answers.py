@@ -67,7 +67,7 @@ def by_tanh(x, approximate="tanh"):
     return F.gelu(x)
 
 
-@lecture("negative_sampling_loss", "scores of ±60", "scores of ±10,000", "scores of −10,000 for the contexts")
+@lecture("negative_sampling_loss", "scores of ±60", "scores of ±10,000")
 def as_the_formula_stands(center, context, negatives):
     p_context, p_negatives = (
         1 / (1 + np.exp(-scores)) for scores in ((center * context).sum(-1), (center[:, None] * negatives).sum(-1))
