@@ -166,6 +166,15 @@ def test_a_branch_that_is_not_written_is_not_an_answer_that_is_not_started():
     assert found.share == pytest.approx(2 / 3)
 
 
+def test_an_answer_whose_plain_case_alone_is_not_written_is_started():
+    def answer(x, w, scale=1.0):
+        if scale == 1:
+            raise NotImplementedError
+        return scaled_sums(x, w, scale)
+
+    assert verdict(answer).outcome == "crashed"
+
+
 def test_endless_recursion_is_a_crash():
     def answer(x, w, scale=1.0):
         return answer(x, w, scale)
@@ -598,6 +607,18 @@ def test_an_unlisted_mistake_beside_a_listed_one():
     assert "dgamma is not summed over the rows" in message and "explain" not in message
 
 
+def test_another_mistake_where_the_named_one_makes_no_difference_is_not_hidden():
+    reference = all_exercises()["sampling_distribution"].reference
+
+    def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
+        right = reference(logits, 1 / temperature if temperature else 0, top_k, top_p)
+        return right if top_k is None else right * np.array(0.9, right.dtype)
+
+    message = flat(check("sampling_distribution", sampling_distribution, seed=1, quiet=True))
+    assert "The logits are multiplied by the temperature." in message
+    assert "Whether this also explains the results with top_k" in message
+
+
 @pytest.mark.parametrize(("name", "code"), [("softmax", "x * axis"), ("window_mask", "np.exp(T)")])
 def test_nobody_computes_with_an_axis_or_takes_a_function_of_a_size(name, code):
     exercise = all_exercises()[name]
@@ -678,6 +699,8 @@ def test_shapes_in_a_crash_are_put_in_letters():
         (lambda x, w, scale=1.0: x[w], "floats as indices"),
         (lambda x, w, scale=1.0: nothing_at_all * x, "a name without a value"),  # noqa: F821
         (lambda x, w, scale=1.0: np.zeros((len(x) / 1, 2)), "a float as a size or index"),
+        (lambda x, w, scale=1.0: x + x.T, "`.T` of more than two axes"),
+        (lambda x, w, scale=1.0: x + w.T, None),
         (lambda x, w, scale=1.0: [1][5], None),
     ],
 )
