@@ -444,6 +444,8 @@ def drive_decoder(
     def forward(block, x):
         steps, caches = [], (KeyValueCache(), KeyValueCache())
         for t in range(min(3, x.shape[1]) if cached else 0):
+            if t == 1:
+                caches = caches[0], KeyValueCache()  # only the first holds the target
             steps.append(block.forward(x[:, t : t + 1], memory, memory_mask=memory_mask, cache=caches))
         y = block.forward(x, memory, *masks)  # the backward pass needs all tokens at once
         return np.concatenate([*steps, y[:, len(steps) :]], axis=1)

@@ -71,6 +71,10 @@ def drive_resume(answer, values, gradients, size=None, without=None):
         except ValueError:
             refused = 1.0
         return refused, np.array_equal(flat(other.averages.values()), before) and other.steps == 0
+    nested = any(isinstance(array, dict) for array in state.values())
+    if nested or len(state) > 3 or np.ndim(state.get("steps")):  # check_state refuses it
+        return np.zeros(1), np.zeros((1, 1)), nested, False, False, len(state)
+    arrays = all(isinstance(array, np.ndarray | np.generic) for array in state.values())
     saved = {name: np.array(array, float) for name, array in state.items()}
     at_saving = [np.array(p.data) for p in parameters]
     list(train(parameters, optimizer, gradients[SAVED:]))
@@ -83,7 +87,7 @@ def drive_resume(answer, values, gradients, size=None, without=None):
     resumed.load_state_dict(given)
     moved = np.array(list(train(parameters, resumed, gradients[SAVED:])))
     spared = all(np.array_equal(saved[name], given[name]) for name in saved)
-    return flat([saved.get(name, np.zeros(1)) for name in ("m", "v", "steps")]), moved, kept, spared, len(saved)
+    return flat([saved.get(name, np.zeros(1)) for name in ("m", "v", "steps")]), moved, kept, spared, arrays, len(saved)
 
 
 def view_resume(case, output):
