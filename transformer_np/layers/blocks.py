@@ -85,7 +85,7 @@ class DecoderBlock(Module):
         O = LayerNorm(B + FFN(B))
 
     x (B, T, D), memory (B, S, D), mask to (B, H, T, T), memory_mask to (B, H, T, S), or tuples  ->  (B, T, D)
-    cache: the pair of key/value caches of the two attentions during decoding
+    cache: the key/value caches of self-attention and cross-attention, in this order, during decoding
     An attention is called as in EncoderBlock; its backward returns dx and dmemory.
     """
 
