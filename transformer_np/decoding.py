@@ -174,7 +174,8 @@ def greedy_steps(model, src, max_len=64, use_cache=True):
 
 
 def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
-    """Translate by choosing the most likely token at every step, until the end token or max_len tokens, itself included.
+    """Translate by choosing the most likely token at every step, until the end token or max_len tokens, counted with
+    the end token, without the start token.
 
     src (B, S)  ->  one list of ids per row, without start and end tokens; with return_log_probs also log p of each
     whole output in nats, including the end token, (B,)

@@ -118,7 +118,7 @@ class Optimizer:
         raise NotImplementedError
 
     def state_dict(self):
-        """Copies of the running averages, and the number of steps as an array of shape (): later steps do not change them."""
+        """Copies of the running averages, and the number of steps as an array (): later steps do not change them."""
         return {**{slot: average.copy() for slot, average in self.averages.items()}, "steps": np.array(self.steps)}
 
     def check_state(self, state):
