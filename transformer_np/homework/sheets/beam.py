@@ -175,7 +175,7 @@ BEAM_SEARCH = Exercise(
     place=8,
     drive=drive_beam,
     view=ids_and_hypotheses,
-    mistakes=MISTAKES["beam_search"] + START_AND_END,
+    mistakes=MISTAKES["beam_search"] + START_AND_END.replace("every log_probs", "log_probs"),
 )
 
 

@@ -94,10 +94,14 @@ def ids_and_log_p(case, output):
     return *as_array(case, outputs), np.asarray(totals)
 
 
-def log_p_of(model, source, output, max_len):
+def log_p_of(model, row, output, max_len):
     """log p of an output and of the end token after it, unless it was cut off before."""
     start, whole = model.config.bos_id, output + [model.config.eos_id] * (len(output) < max_len)
-    return sum(log_probs(model, source, [start, *whole[:t]])[token] for t, token in enumerate(whole))
+    total = 0.0
+    for t, token in enumerate(whole):
+        ids = [start, *whole[:t]]
+        total += log_probs(model, row, ids)[token]
+    return total
 
 
 def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):

@@ -73,7 +73,8 @@ def drive_resume(answer, values, gradients, size=None, without=None):
         return refused, np.array_equal(flat(other.averages.values()), before) and other.steps == 0
     nested = any(isinstance(array, dict) for array in state.values())
     if nested or len(state) > 3 or np.ndim(state.get("steps")):  # check_state refuses it
-        return np.zeros(1), np.zeros((1, 1)), nested, False, False, len(state)
+        size = flat(values).size
+        return np.zeros(2 * size + 1), np.zeros((STEPS - SAVED, size)), nested, False, False, len(state)
     arrays = all(isinstance(array, np.ndarray | np.generic) for array in state.values())
     saved = {name: np.array(array, float) for name, array in state.items()}
     at_saving = [np.array(p.data) for p in parameters]
