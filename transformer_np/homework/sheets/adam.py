@@ -127,6 +127,7 @@ class AdamW(Adam):
     def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None, rates=None):
         super().__init__(parameters, lr, betas, eps)
         self.weight_decay, self.decays, self.rates, self.rate = weight_decay, decays, rates or (lambda _: 1.0), lr
+        self.rated = rates is not None  # for a mistake
 
     def update(self, p, g, m, v):
         self.lr = self.rate * self.rates(p)

@@ -61,7 +61,7 @@ def drive_resume(answer, values, gradients, size=None, without=None):
     parameters, optimizer = made(values)
     list(train(parameters, optimizer, gradients[:SAVED]))
     state = optimizer.state_dict()
-    if size or without:
+    if (size or without) and isinstance(state, dict):
         state = {name: array[:size] if np.ndim(array) else array for name, array in state.items() if name != without}
         _, other = made(values)
         before = flat(other.averages.values())
@@ -71,10 +71,11 @@ def drive_resume(answer, values, gradients, size=None, without=None):
         except ValueError:
             refused = 1.0
         return refused, np.array_equal(flat(other.averages.values()), before) and other.steps == 0
-    nested = any(isinstance(array, dict) for array in state.values())
-    if nested or len(state) > 3 or np.ndim(state.get("steps")):  # check_state refuses it
+    expected, found = {"m", "v", "steps"}, set(state) if isinstance(state, dict) else set()
+    if found != expected or np.ndim(state["steps"]):  # check_state refuses it
         size = flat(values).size
-        return np.zeros(2 * size + 1), np.zeros((STEPS - SAVED, size)), nested, False, False, len(state)
+        told = found >= {"m", "v"}, "steps" in found, len(found) - 3, bool(found)
+        return np.zeros(2 * size + 1), np.zeros((STEPS - SAVED, size)), *map(float, told)
     arrays = all(isinstance(array, np.ndarray | np.generic) for array in state.values())
     saved = {name: np.array(array, float) for name, array in state.items()}
     at_saving = [np.array(p.data) for p in parameters]
