@@ -92,7 +92,7 @@ def _explained(trials, found, place):
 
 def _left_by(place, trials, search):
     """The names of the mistakes that stay in the answer after the edits of a Place, and the texts about them."""
-    left = _explained(trials, [finding for finding in place.after if not finding.case.raises], None)
+    left = _explained(trials, [finding for finding in place.after if not finding.case.raises], place)
     left.keep_what_is_true()
     listed_ones = [replace(said, led=False) for said in left.said if said.name in left.mistakes and said.sure]
     new = [said for said in listed_ones if said.name not in search.names]
@@ -212,7 +212,7 @@ class _Search(ByResult):
         in_part = [x for x in left if any(i not in left[x] and self._some_fit(known, i, x) for i in self._wrong_in(x))]
         told = {"", *(said.label for said in self.said if said.led)}
         free = [x for x in left if x not in told and all(self._leaves_right((name,), x) for name in known)]
-        if free and first not in in_part:
+        if len(free) > 1 and first not in in_part:  # one may be a branch with the same mistake
             this = "this also explains" if one else "these also explain"
             return [f"Whether {this} the results with {cases_of(free)} is open: there may be another mistake."]
         for label in in_part[:1]:
