@@ -10,7 +10,7 @@ from .describe import describe_exactly, describe_roughly
 from .truth import Gate, Said, cases_of
 
 MOST_PAIR_TRIALS = 300  # a trial is one variant on one case, and takes 0.1 to 4 ms
-WORK = 1_600_000  # calls that the interpreter counts in a search
+WORK = 800_000  # calls that the interpreter counts in a search
 MOST_TEXTS = 4  # readers stop after about four
 
 

@@ -34,7 +34,7 @@ from .patterns import patterns_for
 from .truth import Said, cases_of, with_cases
 
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
-ENOUGH, MANY = 125, 1000
+ENOUGH, MANY = 62, 1000
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 
 
