@@ -67,6 +67,8 @@ class ByResult(Gate):
             }
             if covered:
                 fits[mistakes] = covered
+                if len(mistakes) > 1 and self._is_complete(mistakes):
+                    break
         while self._open():
 
             def value(mistakes):

@@ -145,7 +145,7 @@ class _Search(ByResult):
             description = describe_exactly(self._draws(i, self.failing[i][0]))
             if description:
                 self._give(i, Reason(description=description.name), description.text)
-        if self._open() and self._by_patterns():
+        if self._open() and not self.without and self._by_patterns():  # once: it is slow
             return
         if self._open() and (not self.place or self.place.also):  # one edit is enough: there are no two mistakes
             self._by_known_mistakes(self._pairs())
@@ -169,7 +169,9 @@ class _Search(ByResult):
         if self.place or self.patterns:
             return bool(self.patterns)
         known = tuple(name for name in self.names if name in self.mistakes)
-        for names in dict.fromkeys([known, ()]):
+        first = self.first_failed.case.label
+        is_open = self._open() or not known or any(label == first for _, label in self._unexplained())
+        for names in dict.fromkeys([known, ()] if is_open else [known]):
             if names not in self.tried_patterns and self.trials.compatible(names):
                 self.tried_patterns[names] = patterns_for(self.trials, self.found, names)
             patterns, left = self.tried_patterns.get(names, ([], set()))
