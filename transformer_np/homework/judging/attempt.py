@@ -66,10 +66,11 @@ class Attempt:
     shares: bool | None = None
 
 
-def attempt(exercise, answer, case):
-    """Call an answer with copies of a case's arguments."""
+def attempt(exercise, answer, case, is_trial=False):
+    """Call an answer with copies of a case's arguments. In a trial, of a changed answer, neither the rules nor the lines
+    of a traceback matter; both take time."""
     arguments, options = copies(case.arguments, case.options)
-    tried = attempt_with(exercise, answer, arguments, options)
+    tried = attempt_with(exercise, answer, arguments, options, is_trial)
     return tried if tried.crash else replace(tried, changed=changed(exercise, case, (*arguments, *options.values())))
 
 
@@ -93,12 +94,12 @@ RULES = {
 }
 
 
-def attempt_with(exercise, answer, arguments, options):
+def attempt_with(exercise, answer, arguments, options, is_trial=False):
     """Call an answer, which may change its arguments. NumPy's warnings are hidden: only the result counts."""
     missing = unwritten(answer, exercise.parts)
     if missing is not None:
         return Attempt(crash=Crash("NotImplementedError", "", missing if missing in exercise.parts else "", ""))
-    before, rng = _global_state(), _state_of_generator(arguments, options)
+    before, rng = (None, None) if is_trial else (_global_state(), _state_of_generator(arguments, options))
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -108,7 +109,9 @@ def attempt_with(exercise, answer, arguments, options):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit, or one of the student's own
-        return Attempt(crash=crash_of(error, exercise, answer))
+        return Attempt(crash=Crash(*_kind_and_text(error), "", "") if is_trial else crash_of(error, exercise, answer))
+    if is_trial:
+        return Attempt(output, shares=shares)
     broken = ["global random numbers"] if _global_state() != before else []
     if rng is not None and rng == _state_of_generator(arguments, options):
         broken.append("rng not used")
@@ -231,12 +234,7 @@ def crash_of(error, exercise=None, answer=None):
     """An exception as a Crash, with only the student's lines."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_students(frame.filename)]
     lines = "".join(traceback.format_list(frames[-8:]))  # an endless recursion repeats itself
-    kind = type(error).__name__
-    text = _text_of(error)
-    if isinstance(error, SystemExit):
-        text = "it ended the program (exit, quit or sys.exit)"
-    elif isinstance(error, KeyError):
-        text = f"there is no {text}"
+    kind, text = _kind_and_text(error)
     if isinstance(error, SyntaxError) and error.filename and is_students(error.filename):
         lines = "".join(traceback.format_exception_only(error)[:-1])
         text = error.msg
@@ -248,11 +246,15 @@ def crash_of(error, exercise=None, answer=None):
     return Crash(kind, text[:MOST_TEXT], where, lines[:MOST_TEXT].rstrip(), advice)
 
 
-def _text_of(error):
+def _kind_and_text(error):
+    kind = type(error).__name__
+    if isinstance(error, SystemExit):
+        return kind, "it ended the program (exit, quit or sys.exit)"
     try:
-        return str(error)[:MOST_TEXT].strip()
+        text = str(error)[:MOST_TEXT].strip()
     except Exception as second:
-        return f"its text cannot be shown: str() of it raises {type(second).__name__}"
+        text = f"its text cannot be shown: str() of it raises {type(second).__name__}"
+    return kind, f"there is no {text}" if isinstance(error, KeyError) else text
 
 
 def _parameters_that_do_not_fit(exercise, answer):

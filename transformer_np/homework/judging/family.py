@@ -13,6 +13,7 @@ from .syntax import STEP
 
 MOST_NUMBERS, MOST_ITEMS = 3_000_000, 100_000  # in a variable of a loop
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
+_GROWING = (list, str, tuple)
 OF_AN_EDIT = 400  # calls that take as long as compiling an edited answer, beside one for each node of its code
 
 
@@ -107,15 +108,18 @@ class _Steps:
 
     def __call__(self):
         self.left -= 1
-        if self.left < 0 or (self.left % 4 == 0 and any(map(_is_large, sys._getframe(1).f_locals.values()))):
+        if self.left < 0 or (self.left % 4 == 0 and _is_large(sys._getframe(1).f_locals.values())):
             raise Endless
 
 
-def _is_large(value):
+def _is_large(values):
     """Whether a variable of a loop has grown beyond measure, such as a list that doubles in every step."""
-    if isinstance(value, np.ndarray):
-        return value.size > MOST_NUMBERS
-    return isinstance(value, list | str | tuple) and len(value) > MOST_ITEMS
+    for value in values:
+        if type(value) in _GROWING and len(value) > MOST_ITEMS:
+            return True
+        if type(value) is np.ndarray and value.size > MOST_NUMBERS:
+            return True
+    return False
 
 
 def _file_of(answer, of_student):

@@ -59,7 +59,7 @@ def find_place(trials, answer, found):
     with unheard(), guarded():  # which gives back the true arange
         np.arange = _bounded(np.arange)
         suspects = find_suspects(trials, family, found, wanted)
-        search = _Search(trials, family, wanted, suspects)
+        search = _Search(trials, family, found, wanted, suspects)
         edit = search.one_edit(found)
         if edit:
             return _place(family, edit), []
@@ -117,8 +117,9 @@ def _holds(condition, edit):
 class _Search:
     """numbers: of the cases that must become right"""
 
-    def __init__(self, trials, family, numbers, suspects):
+    def __init__(self, trials, family, found, numbers, suspects):
         self.trials, self.family, self.numbers = trials, family, numbers
+        self._has_broken_rules = any(finding.tried.broken for finding in found)
         self.suspects = {line for s in suspects for line in range(s.node.lineno, s.node.end_lineno + 1)}
         reference, parts = trials.exercise.reference, trials.exercise.parts
         self.given = set(vars(reference)) - set(parts) if parts else ()  # methods that the student does not write
@@ -256,7 +257,7 @@ class _Search:
     def _finding(self, answer, steps, number):
         trials, case = self.trials, self.trials.cases[number]
         steps.begin()
-        tried = attempt(trials.exercise, answer, case)
+        tried = attempt(trials.exercise, answer, case, is_trial=not self._has_broken_rules)
         results = trials.results(case, tried)
         self.left -= _numbers_in(tried.output) / NUMBERS_OF_A_CALL / self._work
         return Finding(trials.exercise, case, tried, results, trials.expected[number], trials.shares[number])
