@@ -14,7 +14,7 @@ from .syntax import STEP
 MOST_NUMBERS, MOST_ITEMS = 3_000_000, 100_000  # in a variable of a loop
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
 _GROWING = (list, str, tuple)
-OF_AN_EDIT = 400  # calls that take as long as compiling an edited answer, beside one for each node of its code
+OF_AN_EDIT, OF_A_NODE = 400, 9  # the work of compiling an edited answer
 
 
 class Endless(Exception):
@@ -51,7 +51,7 @@ class Family:
 
     @property
     def work_of_edit(self):
-        return OF_AN_EDIT + sum(1 for tree in self.trees.values() for _ in ast.walk(tree))
+        return OF_AN_EDIT + OF_A_NODE * sum(1 for tree in self.trees.values() for _ in ast.walk(tree))
 
     def compiled(self, more=()):
         """The answer with the trees as they are now, and its _Steps; (None, None) if they cannot be compiled.

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from .family import Family, count_steps
 from .syntax import Names
 
 MOST_EDITS = 500
-WORK = 200_000  # calls that the interpreter counts, in all edited answers together
 _KINDS = ("operator", "comparison", "order", "brackets", "number", "flag", "axis", "name", "function", "transpose",
           "sign", "inverted", "overwritten", "extra part", "extra line", "order of results", "missing index",
           "missing function", "missing factor", "missing term")  # fmt: skip
@@ -93,6 +93,7 @@ class _Patterns:
             for pattern in chosen:
                 pattern.edit.make()
                 made.callback(pattern.edit.undo)
+                vars(self).pop("_edits", None)
             if len(chosen) > 1:
                 explained, other = self._cells_of_trees(label, before)
             else:
@@ -145,10 +146,14 @@ class _Patterns:
     def _sweep(self, label, wanted=frozenset()):
         """The Patterns that explain some of the wrong results of a case, and all wanted cells; no two of them the same
         cells."""
-        trees = self.family.trees.values()
+        if self.trials.left <= 0:
+            return []
         found, seen = [], set()
-        edits = sorted((e for t in trees for e in edits_of(t) if self._is_pattern(e)), key=lambda edit: edit.group)
-        for edit in edits[: min(self.trials.most(MOST_EDITS, WORK), WORK // self.family.work_of_edit)]:
+        work, least = self.family.work_of_edit, self.trials.left // 2
+        for edit in self._edits:
+            if self.trials.left <= least:
+                break
+            self.trials.left -= work
             edit.make()
             try:
                 same, other = self._cells_of_trees(label, wanted)
@@ -161,6 +166,12 @@ class _Patterns:
                 if same == self.wrong:
                     return found[-1:]
         return found
+
+    @cached_property
+    def _edits(self):
+        """The edits to try, the smallest ones first."""
+        edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree) if self._is_pattern(edit)]
+        return sorted(edits, key=lambda edit: edit.group)[:MOST_EDITS]
 
     def _cells_of_trees(self, first=None, wanted=frozenset()):
         """The wrong cells in which the trees as they are now give the student's numbers, and those in which they give
@@ -212,12 +223,11 @@ class _Patterns:
         if edit.kind == "missing function" and isinstance(edit.node, ast.Name) and edit.node.id in self.whole:
             return False
         around = edit.new if isinstance(edit.new, ast.BinOp) else edit.parent
+        if not isinstance(around, ast.BinOp):
+            return True
         names = [edit.new] if around is edit.parent else [edit.new.left, edit.new.right]
-        old = {n.id for n in ast.walk(edit.node) if isinstance(n, ast.Name)}
-        return not (
-            isinstance(around, ast.BinOp)
-            and any(isinstance(n, ast.Name) and n.id in self.no_numbers - old for n in names)
-        )
+        names = [n for n in names if isinstance(n, ast.Name) and n.id in self.no_numbers]
+        return not names or all(n.id in _names_in(edit.node) for n in names)
 
 
 def _is_number(value):

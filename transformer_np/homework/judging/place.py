@@ -9,18 +9,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .attempt import attempt, calls_in, guarded, unheard
+from .attempt import arrays_of, attempt, guarded, unheard, work_of
 from .compare import close
 from .edits import KINDS, edits_of
 from .family import MOST_NUMBERS, Endless, Family
-from .ignored import arrays_of
-from .judge import NUMBERS_OF_A_CALL, Finding
+from .judge import Finding
 from .suspect import MOST_VALUES, find_suspects
 from .syntax import lines_behind
 from .traced import Traced
 
 MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
-WORK = 560_000  # calls that the interpreter counts, in all edited answers together
+WORK = 1_200_000  # of all edited answers together, in units of `work_of`
 MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
 MOST_LETTERS = 60  # of code in a sentence
@@ -129,12 +128,15 @@ class _Search:
         case = trials.cases[self.numbers[0]]
         self._usual = self._steps()  # of all loops in a case
         family.most_steps = 2 * self._usual + MORE_STEPS
-        work = calls_in(lambda: attempt(trials.exercise, family.answer, case))
-        work += sum(array.size for array in arrays_of(case)) // NUMBERS_OF_A_CALL
+        work = work_of(lambda: attempt(trials.exercise, family.answer, case, is_trial=True), case)
         of_edit = family.work_of_edit
-        self._most = min(MOST_BESIDE if suspects else MOST_EDITS, max(20, WORK // (work + of_edit)))
+        self._most = min(MOST_BESIDE if suspects else MOST_EDITS, max(20, min(WORK, trials.left) // (work + of_edit)))
         self.left, self._work = self._most, work + of_edit  # edits that may be tried
         self._of_a_case = work / (work + of_edit)  # the share of one case in the work for an edit
+
+    def _spend(self, edits):
+        self.left -= edits
+        self.trials.left -= int(edits * self._work)
 
     def _steps(self):
         """The most steps that the loops of the answer take in a case."""
@@ -202,7 +204,7 @@ class _Search:
         for edit in sorted(edits, key=unlikeliness):
             if self.left <= 0:
                 return
-            self.left -= 1
+            self._spend(1)
             yield edit
 
     def _makes_right(self, edit):
@@ -214,17 +216,17 @@ class _Search:
             if answer is None:
                 return False
             first = self._finding(answer, steps, self._order[0])
-            self.left -= self._of_a_case * max(0, steps.taken / max(1, self._usual) - 1)
+            self._spend(self._of_a_case * max(0, steps.taken / max(1, self._usual) - 1))
             if not first.right and not self._is_better(first, self.found[self._order[0]]):
                 return False
             for number in self._order[1:] if first.right else ():
-                self.left -= self._of_a_case
+                self._spend(self._of_a_case)
                 if not self._finding(answer, steps, number).right:
                     break
             else:
                 if first.right:
                     return True
-            self.left -= self._of_a_case * len(self.numbers)
+            self._spend(self._of_a_case * len(self.numbers))
             now = [
                 self._finding(answer, steps, n) if n in self.numbers else self.found[n] for n in range(len(self.found))
             ]
@@ -259,7 +261,7 @@ class _Search:
         steps.begin()
         tried = attempt(trials.exercise, answer, case, is_trial=not self._has_broken_rules)
         results = trials.results(case, tried)
-        self.left -= _numbers_in(tried.output) / NUMBERS_OF_A_CALL / self._work
+        self._spend(_numbers_in(tried.output) / 10 / self._work)
         return Finding(trials.exercise, case, tried, results, trials.expected[number], trials.shares[number])
 
 
