@@ -598,6 +598,18 @@ def test_an_unlisted_mistake_beside_a_listed_one():
     assert "dgamma is not summed over the rows" in message and "explain" not in message
 
 
+def test_another_mistake_where_the_named_one_makes_no_difference_is_not_hidden():
+    reference = all_exercises()["sampling_distribution"].reference
+
+    def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
+        right = reference(logits, 1 / temperature if temperature else 0, top_k, top_p)
+        return right if top_k is None else right * np.array(0.9, right.dtype)
+
+    message = flat(check("sampling_distribution", sampling_distribution, seed=1, quiet=True))
+    assert "The logits are multiplied by the temperature." in message
+    assert "Whether this also explains the results with top_k" in message
+
+
 @pytest.mark.parametrize(("name", "code"), [("softmax", "x * axis"), ("window_mask", "np.exp(T)")])
 def test_nobody_computes_with_an_axis_or_takes_a_function_of_a_size(name, code):
     exercise = all_exercises()[name]

@@ -48,36 +48,27 @@ def _must_return(wanted, output):
 
 
 def close(actual, expected):
-    """Whether two arrays are equal up to rounding.
-
-    They have the same shape, are both Boolean or both not, and have NaN and infinities in the same places; no number
-    differs by more than TOLERANCE times the largest one.
-    """
+    """Whether two arrays are equal up to rounding: they have the same shape, are both Boolean or both not, and
+    wrong_entries has none."""
     if actual.shape != expected.shape or (actual.dtype == bool) != (expected.dtype == bool):
         return False
-    if expected.dtype == bool:
-        return np.array_equal(actual, expected)
-    finite = np.isfinite(expected)
-    if not finite.all():
-        if not np.array_equal(actual[~finite], expected[~finite], equal_nan=True):
-            return False
-        actual, expected = actual[finite], expected[finite]
-    scale = np.abs(expected).max(initial=FLOOR)
-    with np.errstate(all="ignore"):
-        actual, expected = actual.astype(float, copy=False), expected.astype(float, copy=False)
-        return bool((np.abs(actual - expected) <= TOLERANCE * scale).all())
+    return not wrong_entries(actual, expected).any()
 
 
 def wrong_entries(actual, expected):
-    """Boolean array of the entries that differ by more than rounding, of two arrays of the same shape."""
+    """Boolean array of the entries that differ by more than rounding, of two arrays of the same shape: by more than
+    TOLERANCE times the largest number, or at all where NaN or infinity is expected."""
     if expected.dtype == bool or actual.dtype == bool:
         return actual != expected
-    scale = np.abs(expected[np.isfinite(expected)]).max(initial=FLOOR)
+    actual, expected = actual.astype(float, copy=False), expected.astype(float, copy=False)
     with np.errstate(all="ignore"):
-        apart = np.abs(actual.astype(float) - expected) > TOLERANCE * scale
-    odd = ~np.isfinite(expected) | ~np.isfinite(actual)
-    same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
-    return np.where(odd, ~same, apart)
+        scale = np.abs(expected).max(initial=FLOOR)
+        if np.isfinite(scale):
+            return ~(np.abs(actual - expected) <= TOLERANCE * scale)
+        finite = np.isfinite(expected)
+        scale = np.abs(expected[finite]).max(initial=FLOOR)
+        same = (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+        return np.where(finite, ~(np.abs(actual - expected) <= TOLERANCE * scale), ~same)
 
 
 def _array(value):

@@ -11,10 +11,11 @@ from .attempt import RULES, argument_names, arrays_of, attempt, work_of
 from .compare import close, results_and_problem, wrong_structure
 from .describe import Draw, about_crash, about_structure
 from .describe.draw import listed, subject
-from .explain import MOST_TEXTS, explain
+from .explain import explain
 from .ignored import ignored_arguments
 from .truth import cases_of
 
+FEWEST = 20  # trials of a search
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
 CHANGED = "changes its input"
 OTHER_DTYPE = "another dtype"
@@ -92,9 +93,14 @@ class Trials:
         """Before another verdict."""
         self.left, self._paid = self.WORK, set()
 
-    def most(self, trials, _=None):
+    def most(self, trials):
         """At most this number of trials, fewer if a call of the exercise is so long that little work is left."""
-        return min(trials, max(20, self.left // self._work))
+        return min(trials, max(FEWEST, self.left // self._work))
+
+    @property
+    def least(self):
+        """The work that one more search must leave; any may make a few trials."""
+        return min(0, self.left - FEWEST * self._work)
 
     @cached_property
     def _work(self):
@@ -175,7 +181,9 @@ def judge(trials, attempts, place=None, suspects=()):
     first = failed[0] if core else next(finding for finding in failed if not finding.case.extended)
     if first is found[0] and first.tried.crash and first.tried.crash.not_started:
         return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
-    broken = _broken_contracts([finding for finding in failed if not (finding.case.raises and first.tried.crash)])
+    broken = _broken_contracts(
+        [f for f in failed if not (f.case.raises and f.tried.crash and first.tried.crash)]  # it may be the same crash
+    )
     only_rules = all(finding.wrong == [] for finding in failed)  # the numbers are right
     if only_rules:
         misconception, texts = " and ".join(broken), list(broken.values())
@@ -196,7 +204,7 @@ def judge(trials, attempts, place=None, suspects=()):
     message += [trace] if trace else []
     message += [
         text if "\n" in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-        for text in texts[:MOST_TEXTS]
+        for text in texts
         if text
     ]
     if place:
@@ -248,8 +256,13 @@ def _broken_contracts(failed):
     shared = [finding.memory for finding in failed if finding.memory]
     if shared and CHANGED not in broken:
         broken[SHARED] = shared[0]
-    if refused := [finding.not_refused for finding in failed if finding.not_refused]:
-        broken[NOT_REFUSED] = refused[0]
+    refused = {}
+    for finding in failed:
+        if finding.not_refused:
+            refused.setdefault(finding.not_refused, []).extend(_labels([finding]))
+    if refused:
+        said = (f"With {cases_of(list(dict.fromkeys(labels)))}: {text}" for text, labels in refused.items())
+        broken[NOT_REFUSED] = " ".join(said)
     return broken
 
 
@@ -269,7 +282,7 @@ class Finding:
         if not self.case.raises or (self.tried.crash and self.tried.crash.kind == self.case.raises):
             return ""
         got = f"raised {self.tried.crash.kind}" if self.tried.crash else "returned a result"
-        return f"With {self.case.label}: it must raise {self.case.raises}, as its docstring says, but it {got}."
+        return f"it must raise {self.case.raises}, as its docstring says, but it {got}."
 
     @cached_property
     def wrong(self):
@@ -347,8 +360,11 @@ class Finding:
             return self.other_dtype, ""
         i = self._worst
         given = argument_names(self.exercise)
-        names = [self.exercise.results[i].name for i in self.wrong]
-        names = listed(f"the returned {name}" if name in given else name for name in names)
+
+        def named(wrong):
+            names = [self.exercise.results[j].name for j in wrong]
+            return listed(f"the returned {name}" if name in given else name for name in names)
+
         compared = [i for i, value in enumerate(self.expected) if value.size and np.any(value)]
         right = [self.exercise.results[i].name for i in compared if i not in {*self.wrong, *wrong_somewhere}]
         also = f" ({', '.join(right)} right)" if right else ""
@@ -363,12 +379,14 @@ class Finding:
             if self.exercise.results[i].name in given:
                 name = f"The returned {name}"
             wanted = f"{axes if letters else ''}{expected.shape}"
+            others = [j for j in self.wrong if j != i]
+            also += f" Also wrong: {named(others)}." if others else ""
             return f"{name} must have the shape {wanted}, got {actual.shape}.{also}", ""
         elsewhere = listed(
             self.exercise.results[i].name for i in sorted(wrong_somewhere) if i not in self.wrong and i in compared
         )
         elsewhere = f", and in other cases {elsewhere}" if elsewhere else ""
-        return f"Wrong: {names}{elsewhere}{also}.", ""
+        return f"Wrong: {named(self.wrong)}{elsewhere}{also}.", ""
 
     def draw(self, i):
         """Result i next to the right one, for a description."""

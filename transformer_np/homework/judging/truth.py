@@ -18,6 +18,11 @@ def cases_of(labels):
     return " and with ".join([", with ".join(labels[:-1]), labels[-1]] if len(labels) > 1 else labels)
 
 
+def with_cases(text, cases):
+    """The text of a mistake with the cases that show it: a mistake is in the code, and a case only shows it."""
+    return f"{text} This shows {f'with {cases}' if cases else 'in the plain case'}."
+
+
 @dataclass(frozen=True)
 class Said:
     """One text for the student, and the name of its mistake or None.
@@ -38,19 +43,18 @@ class Gate(Evidence):
     # --- only what is true of this run --------------------------------------------------------------------------------
 
     def written(self, said):
-        """A text with its case: a mistake is in the code, and a case only shows it; a description is of one case."""
-        where = f"with {said.label}" if said.label else "in the plain case"
+        """A text with its case."""
         if not said.led or not said.text:
             return said.text
         if said.name not in self.trials.exercise.mistakes and said.name not in self.trials.ignored:
-            return f"{where[0].upper()}{where[1:]}: {said.text}"
+            return f"{f'With {said.label}' if said.label else 'In the plain case'}: {said.text}"  # it is of one case
         plain = (
             said.label
             and "" in self.labels
             and any(map(self._is_wrong, self.labels[""]))
             and self._explains((said.name,), "")
         )
-        return said.text if plain else f"{said.text} This shows {where}."
+        return said.text if plain else with_cases(said.text, said.label)
 
     def keep_what_is_true(self):
         """Drop each text that claims something of every call and is not true of all calls at hand."""

@@ -182,6 +182,10 @@ def about_shape(draws):
                     else:
                         text = f"{draw.name} lacks the {axis}. The numbers are also wrong."
                     return Description(f"{kind} {axis}", text, exact=False)
+    axes = {tuple(d.letters_of(d.actual.shape)) for d in draws}
+    if exchanged and len(axes) == 1 and not any(name.startswith("axis") for name in came):
+        text = f"{draw.name} has the shape ({', '.join(came)}), not ({', '.join(letters)})."
+        return Description(f"shape ({', '.join(came)})", text, exact=False)
     if exchanged:
         other = [f"{w} along {x} (got {g})" for w, g, x in zip(wanted, got, letters, strict=True) if w != g]
         return Description(None, f"Its length must be {listed(other)}.", exact=False)

@@ -1,0 +1,204 @@
+"""Known mistakes and descriptions that explain one result of a wrong answer, and then its other cases."""
+
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from .compare import close, wrong_entries
+from .describe import describe_exactly, describe_roughly
+from .truth import Gate, Said, cases_of
+
+MOST_PAIR_TRIALS = 300  # a trial is one variant on one case, and takes 0.1 to 4 ms
+MOST_TEXTS = 4  # readers stop after about four
+
+
+@dataclass(frozen=True)
+class Reason:
+    """The explanation of a result: known mistakes, the name of a description, or neither."""
+
+    mistakes: tuple[str, ...] = ()
+    description: str | None = None
+
+
+class ByResult(Gate):
+    """The reasons of the wrong results, and the texts about them."""
+
+    def __init__(self, trials, found, without=()):
+        super().__init__(trials, found, without)
+        self.said = []
+        self.reasons = {}  # {result: Reason}
+        self.explained_exactly = set()  # results
+
+    @property
+    def names(self):
+        sure = any(said.name and said.sure for said in self.said)
+        return list(dict.fromkeys(said.name for said in self.said if said.name and (said.sure or not sure)))
+
+    def _open(self):
+        return [i for i in sorted(self.failing) if i not in self.reasons]
+
+    def _give(self, i, reason, text="", sure=True):
+        self.reasons[i] = reason
+        if sure:
+            self.explained_exactly.add(i)
+        label = self.failing[i][0]
+        for name in reason.mistakes:
+            self._say(name, self.mistakes[name], label)
+        if text:
+            self._say(reason.description, text, label, sure=sure)
+
+    def _say(self, name, text, label="", led=False, sure=True):
+        if led and not sure and any(said.led and not said.sure for said in self.said):
+            return  # once is enough
+        if not any(said.name == name and said.text == text for said in self.said):
+            self.said.append(Said(name, text, label, led, sure))
+
+    # --- known mistakes -------------------------------------------------------------------------------------------
+
+    def _by_known_mistakes(self, candidates):
+        """Explain as many results as possible by one candidate, then the remaining ones by another."""
+        fits = {}
+        for mistakes in candidates:
+            covered = {
+                i: self._covered(mistakes, i)
+                for i in self._open()
+                if self._fits(mistakes, i, self.failing[i][0])
+                and (len(mistakes) == 1 or self._spares(mistakes, self.failing[i][0]))
+            }
+            if covered:
+                fits[mistakes] = covered
+                if len(mistakes) > 1 and self._is_complete(mistakes):
+                    break
+        while self._open():
+
+            def value(mistakes):
+                here = [fits[mistakes][i] for i in self._open() if i in fits[mistakes]]
+                known = sum(name in self.names for name in mistakes)
+                return len(here), known, sum(map(len, here)), self._agreement(mistakes)
+
+            best = max(fits, key=value, default=None)
+            here = [i for i in self._open() if best and i in fits[best]]
+            if not here:
+                return
+            for i in here:
+                self._give(i, Reason(best))
+
+    def _pairs(self):
+        """Pairs of mistakes for the open results, the likeliest first, until MOST_PAIR_TRIALS are used.
+
+        Each mistake on its own tells which results it changes in the first draw with a wrong result. A pair must not
+        change the student's right results. Likelier are pairs with a mistake that was already found, pairs whose
+        mistakes both change an open result, pairs that together change exactly the wrong results, of these the ones
+        of which one or the other gives most of the student's wrong numbers, and then the ones that together change
+        most of the wrong numbers and fewest of the right ones.
+        """
+        number = min(n for i in self._open() for n in self._wrong_draws(i, self.failing[i][0]))
+        wrong, still_open = set(self.found[number].wrong), set(self._open())
+        changes = {name: self._changed_by(name, number) for name in self.mistakes}
+        possible = [name for name in self.mistakes if changes[name] and changes[name] <= wrong]
+        expected, results = self.found[number].expected, self.found[number].results
+        variants = {name: self._try((name,), number)[0] for name in possible}
+        here = _apart(results, expected, expected)
+        places = {name: _apart(variant, expected, expected) for name, variant in variants.items()}
+        same = {name: here & ~_apart(variant, results, expected) for name, variant in variants.items()}
+
+        def unlikeliness(pair):
+            a, b = (changes[name] for name in pair)
+            differs = np.mean((places[pair[0]] | places[pair[1]]) != here)
+            new = 1 - np.mean(same[pair[0]] | same[pair[1]])
+            late = sum(possible.index(name) for name in pair)  # else all are tried with the first few alone
+            return not set(pair) & set(self.names), not a & b & still_open, a | b != wrong, new, differs, late
+
+        allowed = len(self.tried) + self.trials.most(MOST_PAIR_TRIALS)
+        for pair in sorted(combinations(possible, 2), key=unlikeliness):
+            if len(self.tried) >= allowed:
+                return
+            yield pair
+
+    def _open_independent(self):
+        """Add the gradients that the mistakes found in the forward pass do not change."""
+        for i, labels in self.following.items():
+            for label in labels:
+                mistakes = {name for j in self.astray[label] for name in self.reasons[j].mistakes}
+                fits = mistakes and all(self._fits(mistakes, j, label) for j in self.astray[label])
+                if fits and not any(self._unclear(mistakes, i, number) for number in self.labels[label]):
+                    self.failing.setdefault(i, []).append(label)
+
+    def _unclear(self, mistakes, i, number):
+        """Whether a wrong gradient may follow from mistakes in the forward pass: they change it, or it is missing or
+        all NaN."""
+        finding, (variant, _) = self.found[number], self._try(mistakes, number)
+        if finding.results is None or variant is None or not close(variant[i], finding.expected[i]):
+            return True
+        return bool(np.isnan(finding.results[i]).all())
+
+    # --- the cases that remain ----------------------------------------------------------------------------------------
+
+    def _other_cases(self, i, allowed):
+        """Explain the other failing cases of result i, until the student has enough to read or `allowed` trials are
+        used."""
+        reason = self.reasons[i]
+        first, *labels = self.failing[i]
+        if not reason.mistakes and not reason.description:
+            return
+        if not reason.mistakes:
+            left = labels if self._is_exact(i, first, reason) else []
+            left = [label for label in left if not self._is_exact(i, label, reason)]
+            if left:  # the description holds for this case, but not for all
+                self.said = [replace(s, led=True) if s.name == reason.description else s for s in self.said]
+        else:
+            left = [label for label in labels if not self._fits(reason.mistakes, i, label)]
+            left = self._one_more_mistake(i, reason, left, allowed)
+        for label in left:
+            if len(self.said) >= MOST_TEXTS or len(self.tried) >= allowed:
+                return
+            fits = (name for name in self.mistakes if self._fits((name,), i, label) and self._spares((name,), label))
+            single = next(fits, None)
+            if single:
+                if single not in self.names:
+                    self._say(single, self.mistakes[single], label, led=True)
+            elif reason.mistakes and self._leaves_right(reason.mistakes, label):  # or it may follow from them
+                description = describe_exactly(self._draws(i, label))
+                if description:
+                    self._say(description.name, description.text, label, led=True)
+                else:
+                    description = describe_roughly(self._draws(i, label))
+                    # no more than the fact: another branch of the code may have the same mistake
+                    self._say(None, description.text, label, led=True, sure=False)
+
+    def _is_exact(self, i, label, reason):
+        description = describe_exactly(self._draws(i, label))
+        return description is not None and description.name.split()[:2] == reason.description.split()[:2]
+
+    def _one_more_mistake(self, i, reason, left, allowed):
+        """Name the additional mistake that explains most of the remaining cases; returns the cases that remain then."""
+        if not left or len(reason.mistakes) > 1:
+            return left
+        best, covered = None, []
+        for name in self.mistakes:
+            both = (*reason.mistakes, name)
+            if len(self.tried) >= allowed:
+                break
+            if name in reason.mistakes or not self._fits(both, i, self.failing[i][0]):
+                continue
+            now = [
+                label for label in left
+                if self._fits(both, i, label) and self._spares(both, label) and self._has_shapes(both, label)
+            ]  # fmt: skip
+            if len(now) > len(covered):
+                best, covered = name, now
+        if best and best not in self.names:
+            shown = [label for label in covered if not self._is_all_nan(i, label)]  # NaN may have any cause
+            self._say(best, self.mistakes[best], cases_of(shown or covered), led=True)
+        return [label for label in left if label not in covered]
+
+
+def _apart(results, others, expected):
+    """Which numbers of all results two answers have otherwise; all of a result that is missing or of a wrong shape."""
+    if results is None:
+        results = [np.empty(0)] * len(expected)
+    return np.concatenate([
+        (wrong_entries(a, b) if a.shape == b.shape == right.shape else np.ones(right.shape, bool)).ravel()
+        for a, b, right in zip(results, others, expected, strict=True)
+    ])  # fmt: skip
