@@ -95,7 +95,12 @@ class Trials:
 
     def most(self, trials):
         """At most this number of trials, fewer if a call of the exercise is so long that little work is left."""
-        return min(trials, max(FEWEST, self.left // self._work))
+        return min(trials, max(FEWEST, self.left // (self._work + self.OF_A_VARIANT)))
+
+    @property
+    def beside(self):
+        """The work that may be done beside trying every known mistake, in two calls each."""
+        return max(0, self.left - len(self.exercise.mistakes) * (2 * self._work + self.OF_A_VARIANT))
 
     @property
     def least(self):

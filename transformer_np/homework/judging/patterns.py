@@ -48,6 +48,8 @@ def patterns_for(trials, found, listed=()):
 
     Each explains some results of the first failing case; one more may explain the rest of the other cases.
     """
+    if trials.left <= 0:
+        return [], set()
     search = _Patterns(trials, found, listed)
     return search.found() if search.is_possible else ([], set())
 
@@ -55,6 +57,7 @@ def patterns_for(trials, found, listed=()):
 class _Patterns:
     def __init__(self, trials, found, listed):
         self.trials, self.cases, self.listed = trials, found, listed
+        self.least = trials.left // 2  # for the searches after this one
         self.labels = list(dict.fromkeys(finding.case.label for finding in found))
         self.wrong = {(i, finding.case.label) for finding in found for i in finding.wrong or ()}
         self.is_possible = bool(self.wrong) and all(f.results is not None for f in found) and self._prepare()
@@ -146,12 +149,10 @@ class _Patterns:
     def _sweep(self, label, wanted=frozenset()):
         """The Patterns that explain some of the wrong results of a case, and all wanted cells; no two of them the same
         cells."""
-        if self.trials.left <= 0:
-            return []
         found, seen = [], set()
-        work, least = self.family.work_of_edit, self.trials.left // 2
+        work = self.family.work_of_edit
         for edit in self._edits:
-            if self.trials.left <= least:
+            if self.trials.left <= self.least:
                 break
             self.trials.left -= work
             edit.make()

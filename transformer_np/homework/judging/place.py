@@ -130,7 +130,9 @@ class _Search:
         family.most_steps = 2 * self._usual + MORE_STEPS
         work = work_of(lambda: attempt(trials.exercise, family.answer, case, is_trial=True), case)
         of_edit = family.work_of_edit
-        self._most = min(MOST_BESIDE if suspects else MOST_EDITS, max(20, min(WORK, trials.left) // (work + of_edit)))
+        self._most = min(
+            MOST_BESIDE if suspects else MOST_EDITS, max(20, min(WORK, trials.beside // 2) // (work + of_edit))
+        )
         self.left, self._work = self._most, work + of_edit  # edits that may be tried
         self._of_a_case = work / (work + of_edit)  # the share of one case in the work for an edit
 
