@@ -343,6 +343,24 @@ def test_two_mistakes_are_both_told(names):
     assert [text in flat(found) for text in MISTAKES.values()] == [name in names for name in MISTAKES]
 
 
+def test_all_calls_that_must_raise_are_told_beside_a_mistake():
+    reference = all_exercises()["rotary_frequencies"].reference
+
+    def rotary_frequencies(K, theta=10000.0, scaling=None):
+        known = scaling is None or scaling["rope_type"] in ("linear", "llama3")
+        return 2 * reference(K, abs(theta) or 1.0, scaling if known else None)
+
+    message = flat(check("rotary_frequencies", rotary_frequencies, seed=1, quiet=True))
+    assert "Also: With theta=0, with theta=-1 and with an unknown scaling: it must raise ValueError" in message
+    assert "constant factor" in message or "2 times" in message
+
+
+def test_of_many_pairs_those_with_some_of_the_numbers_come_first():
+    exercise, pair = all_exercises()["Adam"], {"averages not kept", "β₁ in the correction of v"}
+    found = check("Adam", exercise.variant(pair), seed=1, quiet=True)
+    assert set(found.misconception.split(" and ")) == pair
+
+
 def test_a_second_mistake_in_an_edge_case_is_told_with_the_case():
     found = verdict(EXERCISE.variant(("weights squared", "NaN for rows of zeros")))
     assert found.misconception == "weights squared and NaN for rows of zeros"
@@ -963,6 +981,8 @@ def test_a_wrong_shape_with_wrong_numbers_is_described_by_its_letters():
     assert found.name == "extra axis B"
     found = describe_roughly(draws(lambda y, n: np.sin(y[:, 0])))
     assert found.name == "missing axis T"
+    found = describe_roughly(draws(lambda y, n: np.ones((n["B"], n["K"], n["K"]))))
+    assert found.text == "`y` has the shape (B, K, K), not (B, T, K)."
 
 
 # in part only

@@ -186,6 +186,26 @@ def test_two_edits_show_two_lines(verdict_on):
     assert "And here, line 6:" in verdict.message
 
 
+@pytest.mark.parametrize(
+    ("in_erf", "said"),
+    [
+        ("z", "In the exact form √2 is missing inside erf"),
+        ("z**3 + 0.1", 'With the right code there, the results are still wrong with approximate="none"'),
+    ],
+)
+def test_what_a_repair_leaves_wrong_is_told_too(verdict_on, in_erf, said):
+    code = f"""
+    from math import erf
+    def gelu(x, approximate="tanh"):
+        c = float(np.sqrt(2) / np.pi)
+        if approximate == "tanh":
+            return x * 0.5 * (1 + np.tanh(c * (x + 0.044715 * x**3)))
+        return x * 0.5 * (1 + np.array([erf({in_erf}) for z in x.ravel()], dtype=x.dtype).reshape(x.shape))
+    """
+    verdict = verdict_on("gelu", code)
+    assert verdict.line == 5 and said in " ".join(verdict.message.split())
+
+
 def test_a_rotation_turned_back_has_no_wrong_line(verdict_on):
     verdict = verdict_on(
         "rotary_backward",

@@ -59,7 +59,9 @@ def explain(trials, found, place=None):
         texts = [search.written(said) for said in search.said if said.text and said.sure][:MOST_TEXTS]
         named = any(said.name in search.mistakes for said in search.said)
         about = [place.about] if not texts or (search.first_failed.tried.crash and not named) else []
-        return (" and ".join(search.names) if sure else None) or None, texts + about + rest, where
+        names, more = _left_by(place, trials, search) if place.after else ([], [])
+        names = (search.names if sure else []) + (names if sure else [place.kind, *names] if names else [])
+        return " and ".join(names) or None, texts + about + rest + more, where
     if not search.names:
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):
@@ -86,6 +88,18 @@ def _explained(trials, found, place):
         if not contradicted:
             return search
         struck_out |= contradicted if len(struck_out) < MOST_STRUCK_OUT else set(search.mistakes)
+
+
+def _left_by(place, trials, search):
+    """The names of the mistakes that stay in the answer after the edits of a Place, and the texts about them."""
+    left = _explained(trials, [finding for finding in place.after if not finding.case.raises], place)
+    left.keep_what_is_true()
+    listed_ones = [replace(said, led=False) for said in left.said if said.name in left.mistakes and said.sure]
+    new = [said for said in listed_ones if said.name not in search.names]
+    if listed_ones:
+        return [said.name for said in new], [left.written(said) for said in new]
+    labels = [label for label, numbers in left.labels.items() if any(left.found[n].wrong != [] for n in numbers)]
+    return [], [f"With the right code there, the results are still wrong with {cases_of(labels)}."]
 
 
 def _object(name):
@@ -198,7 +212,7 @@ class _Search(ByResult):
         in_part = [x for x in left if any(i not in left[x] and self._some_fit(known, i, x) for i in self._wrong_in(x))]
         told = {"", *(said.label for said in self.said if said.led)}
         free = [x for x in left if x not in told and all(self._leaves_right((name,), x) for name in known)]
-        if free and first not in in_part:
+        if len(free) > 1 and first not in in_part:  # one may be a branch with the same mistake
             this = "this also explains" if one else "these also explain"
             return [f"Whether {this} the results with {cases_of(free)} is open: there may be another mistake."]
         for label in in_part[:1]:

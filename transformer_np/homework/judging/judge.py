@@ -205,7 +205,7 @@ def judge(trials, attempts, place=None, suspects=()):
         lead = f"right for the lecture; still to do: {'; '.join(_labels(failed))}. {summary}"
     else:
         lead = f"{'' if only_rules else first.outcome + '. '}{summary}{where}"
-    message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False)]
+    message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False, break_on_hyphens=False)]
     message += [trace] if trace else []
     message += [
         text if "\n" in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)

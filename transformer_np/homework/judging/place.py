@@ -12,7 +12,7 @@ import numpy as np
 from .attempt import arrays_of, attempt, guarded, unheard, work_of
 from .compare import close
 from .edits import KINDS, edits_of
-from .family import MOST_NUMBERS, Endless, Family
+from .family import MOST_NUMBERS, MOST_STEPS, Endless, Family
 from .judge import Finding
 from .suspect import MOST_VALUES, find_suspects
 from .syntax import lines_behind
@@ -32,7 +32,7 @@ class Place:
 
     kind: the kind of the edit, as in `KINDS`; about: a sentence on it; line: its number; shown: with a mark below
     repair: the line after the edit, "" if the edit changes other lines too
-    also: the Place of a second edit that is needed too, or None
+    also: the Place of a second edit that is needed too, or None; after: the Findings with the edits, if some are wrong
     """
 
     kind: str
@@ -41,6 +41,7 @@ class Place:
     shown: str
     repair: str
     also: "Place | None" = None
+    after: tuple = ()
 
 
 def find_place(trials, answer, found):
@@ -61,12 +62,14 @@ def find_place(trials, answer, found):
         search = _Search(trials, family, found, wanted, suspects)
         edit = search.one_edit(found)
         if edit:
-            return _place(family, edit), []
+            return replace(_place(family, edit), after=search.after(edit)), []
         for first, better in search.partly_right():
             first.make()
             try:
                 second = search.one_edit(better)
-                places = second and [_place(family, edit) for edit in (first, second)]
+                places = second and [
+                    replace(_place(family, edit), after=search.after(second)) for edit in (first, second)
+                ]
             finally:
                 first.undo()
             if places and second.kind != "order of lines":
@@ -238,6 +241,19 @@ class _Search:
             return False
         finally:
             edit.undo()
+
+    def after(self, edit):
+        """The Findings of all cases with an edit, if it leaves some wrong that need not become right; ()."""
+        if all(finding.right for n, finding in enumerate(self.found) if n not in self.numbers):
+            return ()
+        edit.make()
+        self.family.most_steps = MOST_STEPS
+        try:
+            answer, steps = self.family.compiled()
+            found = tuple(self._finding(answer, steps, number) for number in range(len(self.found)))
+        finally:
+            edit.undo()
+        return found if any(finding.wrong != [] for finding in found) else ()
 
     @staticmethod
     def _is_better(now, before):
