@@ -213,7 +213,7 @@ def judge(trials, attempts, place=None, suspects=()):
         if text
     ]
     if place:
-        message += [f"Here, line {place.line}:", place.shown]
+        message += [f"{'Look at' if place.adds else 'Here,'} line {place.line}:", place.shown]
         message += [f"And here, line {place.also.line}:", place.also.shown] if place.also else []
     message += [suspect.text for suspect in suspects]
     line = place.line if place else suspects[0].node.lineno if suspects else None

@@ -31,6 +31,7 @@ class Place:
     """Where an answer can be made right.
 
     kind: the kind of the edit, as in `KINDS`; about: a sentence on it; line: its number; shown: with a mark below
+    adds: whether the edit adds something to a value that may be right, so that a later line may have the mistake
     repair: the line after the edit, "" if the edit changes other lines too
     also: the Place of a second edit that is needed too, or None; after: the Findings with the edits, if some are wrong
     """
@@ -42,6 +43,7 @@ class Place:
     repair: str
     also: "Place | None" = None
     after: tuple = ()
+    adds: bool = False
 
 
 def find_place(trials, answer, found):
@@ -299,9 +301,9 @@ def _place(family, edit):
     others = [other.node for other in edit.also if edit.kind != "order of lines" and other.node.lineno != node.lineno]
     also = Place(edit.kind, "", others[0].lineno, family.marked(others[0]), "") if others else None
     if edit.also:
-        return Place(edit.kind, _about(edit), node.lineno, shown, "", also)
+        return Place(edit.kind, _about(edit), node.lineno, shown, "", also, adds=edit.adds)
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
-    return Place(edit.kind, _about(edit), node.lineno, shown, repair.rstrip())
+    return Place(edit.kind, _about(edit), node.lineno, shown, repair.rstrip(), adds=edit.adds)
 
 
 def _about(edit):
@@ -314,11 +316,13 @@ def _about(edit):
     if len(code) > MOST_LETTERS:
         return KINDS[edit.kind]
     if edit.kind == "name" or (edit.kind == "number" and isinstance(edit.new, ast.Name)):
-        return f"`{code}` is not what belongs here."
+        return f"The results are right with something else in place of `{code}`."
+    if edit.kind == "missing factor":
+        return f"The results are right if `{code}` is multiplied or divided by the right value."
+    if edit.kind == "missing function":
+        return f"The results are right with something computed from `{code}` instead: a square, a root or `1 − …`?"
     if edit.kind == "function":
         return f"`{code.rpartition('.')[2]}` is not the function that belongs here."
-    if edit.kind == "missing function":
-        return f"Not `{code}` itself belongs here, but something computed from it."
     if edit.kind == "operator" and isinstance(edit.node, ast.BinOp):
         return (
             f"`{ast.unparse(ast.BinOp(ast.Name('a'), edit.node.op, ast.Name('b')))[2:-2]}` is the wrong operator here."
