@@ -4,6 +4,7 @@ import ast
 import linecache
 import sys
 import warnings
+from contextlib import contextmanager
 from types import CodeType, FunctionType
 
 import numpy as np
@@ -18,7 +19,24 @@ OF_AN_EDIT, OF_A_NODE = 400, 9  # the work of compiling an edited answer
 
 
 class Endless(Exception):
-    """A loop of an edited answer took more than MOST_STEPS steps."""
+    """A loop of an edited answer took more than MOST_STEPS steps, or an array would be huge."""
+
+
+@contextmanager
+def without_huge_arrays():
+    """Inside the block, np.arange refuses the sizes that an edit of a number may ask for."""
+    arange = np.arange
+
+    def bounded(*args, **options):
+        if any(isinstance(number, int | float) and abs(number) > MOST_NUMBERS for number in args):
+            raise Endless
+        return arange(*args, **options)
+
+    np.arange = bounded
+    try:
+        yield
+    finally:
+        np.arange = arange
 
 
 class Family:

@@ -14,7 +14,7 @@ from ..rewriting import Mistakes
 from .attempt import argument_names
 from .compare import close
 from .edits import Edit, edits_of
-from .family import Family, count_steps
+from .family import Family, count_steps, without_huge_arrays
 from .syntax import Names
 
 MOST_EDITS = 500
@@ -51,13 +51,14 @@ def patterns_for(trials, found, listed=()):
     if trials.left <= 0:
         return [], set()
     search = _Patterns(trials, found, listed)
-    return search.found() if search.is_possible else ([], set())
+    with without_huge_arrays():
+        return search.found() if search.is_possible else ([], set())
 
 
 class _Patterns:
     def __init__(self, trials, found, listed):
         self.trials, self.cases, self.listed = trials, found, listed
-        self.least = trials.left // 2  # for the searches after this one
+        self.least = trials.left // 4  # for the searches after this one
         self.labels = list(dict.fromkeys(finding.case.label for finding in found))
         self.wrong = {(i, finding.case.label) for finding in found for i in finding.wrong or ()}
         self.is_possible = bool(self.wrong) and all(f.results is not None for f in found) and self._prepare()
@@ -79,7 +80,6 @@ class _Patterns:
         arguments = {name: [f.arguments.get(name, usual.get(name)) for f in self.cases] for name in given}
         arguments = {name: [value for value in values if value is not None] for name, values in arguments.items()}
         self.no_numbers = {name for name, values in arguments.items() if not (values and all(map(_is_number, values)))}
-        self.whole = {name for name, values in arguments.items() if any(type(value) is int for value in values)}
         return bool(self.family.trees)
 
     def found(self):
@@ -217,11 +217,8 @@ class _Patterns:
         return _text(edit, own, {n.targets[0].id: n.value for n in lines if n.targets[0].id in once})
 
     def _is_pattern(self, edit):
-        """Whether an edit is a mistake that people make: no arithmetic with an axis, an option or ids, no function of
-        what may be a size, which makes huge arrays."""
+        """Whether an edit is a mistake that people make: no arithmetic with an axis, an option or ids."""
         if edit.kind not in _KINDS:
-            return False
-        if edit.kind == "missing function" and isinstance(edit.node, ast.Name) and edit.node.id in self.whole:
             return False
         around = edit.new if isinstance(edit.new, ast.BinOp) else edit.parent
         if not isinstance(around, ast.BinOp):

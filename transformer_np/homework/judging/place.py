@@ -12,7 +12,7 @@ import numpy as np
 from .attempt import arrays_of, attempt, guarded, unheard, work_of
 from .compare import close
 from .edits import KINDS, edits_of
-from .family import MOST_NUMBERS, MOST_STEPS, Endless, Family
+from .family import MOST_STEPS, Family, without_huge_arrays
 from .judge import Finding
 from .suspect import MOST_VALUES, find_suspects
 from .syntax import lines_behind
@@ -58,8 +58,7 @@ def find_place(trials, answer, found):
     wanted = core if set(core) & set(failed) else list(range(len(found)))
     if not family.trees or not failed:
         return None, []
-    with unheard(), guarded():  # which gives back the true arange
-        np.arange = _bounded(np.arange)
+    with unheard(), guarded(), without_huge_arrays():
         suspects = find_suspects(trials, family, found, wanted)
         search = _Search(trials, family, found, wanted, suspects)
         edit = search.one_edit(found)
@@ -85,15 +84,6 @@ def _numbers_in(output, depth=2):
     if depth and isinstance(output, list | tuple):
         return sum(_numbers_in(part, depth - 1) for part in output)
     return output.size if isinstance(output, np.ndarray) else 1
-
-
-def _bounded(arange):
-    def bounded(*args, **options):
-        if any(isinstance(number, int | float) and abs(number) > MOST_NUMBERS for number in args):
-            raise Endless  # an edit asks for a huge array
-        return arange(*args, **options)
-
-    return bounded
 
 
 def _lines_of_crash(finding):
