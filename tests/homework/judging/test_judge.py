@@ -167,6 +167,15 @@ def test_a_branch_that_is_not_written_is_not_an_answer_that_is_not_started():
     assert found.share == pytest.approx(2 / 3)
 
 
+def test_an_answer_whose_plain_case_alone_is_not_written_is_started():
+    def answer(x, w, scale=1.0):
+        if scale == 1:
+            raise NotImplementedError
+        return scaled_sums(x, w, scale)
+
+    assert verdict(answer).outcome == "crashed"
+
+
 def test_endless_recursion_is_a_crash():
     def answer(x, w, scale=1.0):
         return answer(x, w, scale)
@@ -714,6 +723,8 @@ def test_shapes_in_a_crash_are_put_in_letters():
         (lambda x, w, scale=1.0: x[w], "floats as indices"),
         (lambda x, w, scale=1.0: nothing_at_all * x, "a name without a value"),  # noqa: F821
         (lambda x, w, scale=1.0: np.zeros((len(x) / 1, 2)), "a float as a size or index"),
+        (lambda x, w, scale=1.0: x + x.T, "`.T` of more than two axes"),
+        (lambda x, w, scale=1.0: x + w.T, None),
         (lambda x, w, scale=1.0: [1][5], None),
     ],
 )

@@ -184,10 +184,11 @@ def judge(trials, attempts, place=None, suspects=()):
         return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed, core=True)
     core = all(finding.case.extended for finding in failed)
     first = failed[0] if core else next(finding for finding in failed if not finding.case.extended)
-    if first is found[0] and first.tried.crash and first.tried.crash.not_started:
-        return Verdict(exercise.name, "not started", _not_started(exercise, first.tried.crash), seed=trials.seed)
+    crash = first.tried.crash
+    if crash and crash.not_started and first is found[0] and all(finding.results is None for finding in found):
+        return Verdict(exercise.name, "not started", _not_started(exercise, crash), seed=trials.seed)
     broken = _broken_contracts(
-        [f for f in failed if not (f.case.raises and f.tried.crash and first.tried.crash)]  # it may be the same crash
+        [f for f in failed if not (f.case.raises and f.tried.crash and crash)]  # it may be the same crash
     )
     only_rules = all(finding.wrong == [] for finding in failed)  # the numbers are right
     if only_rules:

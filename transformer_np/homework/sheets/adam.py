@@ -42,6 +42,7 @@ def drive_adam(answer, values, gradients, blocks=False, **options):
     """
     parameters = [Parameter(array) for array in values]
     optimizer = answer(parameters, **options)
+    optimizer.blocks = blocks  # for a mistake
     moved, left = [], []
     for of_step in gradients:
         for parameter, gradient in zip(parameters, of_step, strict=True):

@@ -174,11 +174,17 @@ def apply_cases(rng):
     unknown = Case("a word without a merge", ([7, 8, 9], plain.arguments[1]))
     reversed_ = Case("the merges in another order", (plain.arguments[0], dict(reversed(plain.arguments[1].items()))))
     in_a_row = _drawn(rng, in_a_row, APPLY, ("merged from right to left", "the right token kept"))
-    return [plain, in_a_row, one, unknown, reversed_]
+    chain = Case(
+        "merges that build on each other",
+        ([5, 6, 7, 8], {(5, 6): FIRST, (FIRST, 7): FIRST + 1, (FIRST + 1, 8): FIRST + 2}),
+    )
+    return [plain, in_a_row, one, unknown, reversed_, chain]
 
 
 def view_ids(case, output):
     """The ids as one array, filled up with −1, as long as the word and two more."""
+    if isinstance(output, tuple):
+        raise TypeError("the ids are a list")
     width = len(case.arguments[0]) + 2
     ids = [int(i) for i in output][:width]
     return (np.array(ids + [-1] * (width - len(ids))),)

@@ -20,7 +20,7 @@ def draw_targets(rng):
     targets[0, :2] = 1  # an id that occurs twice
     targets[0, 2], targets[1, 0] = 2, V - 1
     padded = targets.copy()
-    padded[0, -1:] = padded[1, -2:] = 0  # at least one target is left in every sentence
+    padded[0, -1:] = padded[1, -2:] = padded[2, 1] = 0  # at least one target is left in every sentence
     return logits, targets, padded, sizes
 
 
@@ -121,6 +121,7 @@ def cross_entropy_backward_cases(rng):
         Case("label_smoothing=0.3", (probs, with_zero), {"label_smoothing": 0.3}, sizes),
         Case("label_smoothing plus ignored ids", (probs, padded), {"ignore_index": 0, "label_smoothing": 0.2}, sizes),
         Case("dloss=-0.7", (probs, with_zero), {"dloss": -0.7}, sizes),
+        Case("label_smoothing plus dloss", (probs, with_zero), {"label_smoothing": 0.2, "dloss": 1.7}, sizes),
         Case("probs of shape (T, V)", (probs[0], targets[0]), sizes=rows),
         Case("some probabilities exactly 0", (certain, targets), sizes=sizes),
         extended(Case("all targets ignored", (probs[0], np.full_like(targets[0], 2)), {"ignore_index": 2}, rows)),

@@ -22,7 +22,9 @@ def about_crash(crash, case, inputs):
             text = f"In this case {listed(nothing)} is None. The answer must also work without it."
             return Description(f"{listed(nothing)} may be None", text)
     if crash.kind in _OF_SHAPES:
-        return Description(None, " ".join([*_sizes_in(crash.text, case), *_arguments(case, inputs)]))
+        transposed = _transposed(crash, inputs)
+        name = "`.T` of more than two axes" if transposed else None
+        return Description(name, " ".join([*transposed, *_sizes_in(crash.text, case), *_arguments(case, inputs)]))
     return Description(None, "")
 
 
@@ -91,7 +93,8 @@ _KNOWN = (
         ("NameError",),
         r"is not defined",
         "a name without a value",
-        "Nothing has this name: it is misspelt, or no line gives it a value.",
+        "Nothing has this name here: it is misspelt, no line gives it a value, or only another function does so, for "
+        "itself.",
     ),
     (
         ("UnboundLocalError",),
@@ -133,6 +136,18 @@ def _sizes_in(text, case):
         if not letter.startswith("axis"):
             found[str(number)] = letter
     return [f"In this case {listed(f'{number} is {letter}' for number, letter in found.items())}."] if found else []
+
+
+def _transposed(crash, inputs):
+    """[a sentence on `.T` of an argument of more than two axes], if it stands in a student's line."""
+    for name in re.findall(r"\b(\w+)\.T\b", crash.trace):
+        array = inputs.get(name)
+        if isinstance(array, np.ndarray) and array.ndim > 2:
+            return [
+                f"`.T` reverses all axes: of {name} {array.shape} it makes {array.T.shape}. np.swapaxes(…, -1, -2) "
+                "exchanges the last two; for a sum over all rows, first make rows of the leading axes with reshape."
+            ]
+    return []
 
 
 def _arguments(case, inputs):
