@@ -15,7 +15,7 @@ from .explain import explain
 from .ignored import ignored_arguments
 from .truth import cases_of
 
-FEWEST = 20  # trials of a search
+FEWEST = 40  # trials of a search
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
 CHANGED = "changes its input"
 OTHER_DTYPE = "another dtype"

@@ -58,7 +58,7 @@ def patterns_for(trials, found, listed=()):
 class _Patterns:
     def __init__(self, trials, found, listed):
         self.trials, self.cases, self.listed = trials, found, listed
-        self.least = trials.left // 4  # for the searches after this one
+        self.least = trials.left // 2  # for the searches after this one
         self.labels = list(dict.fromkeys(finding.case.label for finding in found))
         self.wrong = {(i, finding.case.label) for finding in found for i in finding.wrong or ()}
         self.is_possible = bool(self.wrong) and all(f.results is not None for f in found) and self._prepare()

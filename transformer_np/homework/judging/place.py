@@ -19,7 +19,7 @@ from .syntax import lines_behind
 from .traced import Traced
 
 MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
-WORK = 1_200_000  # of all edited answers together, in units of `work_of`
+WORK = 1_500_000  # of all edited answers together, in units of `work_of`
 MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
 MOST_LETTERS = 60  # of code in a sentence
