@@ -365,6 +365,19 @@ def test_all_calls_that_must_raise_are_told_beside_a_mistake():
     assert "constant factor" in message or "2 times" in message
 
 
+def test_a_right_extended_case_contradicts_no_mistake_of_the_core():
+    def clip_grad_norm(parameters, max_norm):
+        norms = [float(np.sqrt((p.grad**2).sum())) for p in parameters]
+        total = float(np.hypot.reduce(norms))
+        for p, norm in zip(parameters, norms, strict=True):
+            if np.isfinite(total) and norm > max_norm:
+                p.grad *= max_norm / norm
+        return total
+
+    found = check("clip_grad_norm", clip_grad_norm, seed=1, quiet=True)
+    assert found.misconception == "each parameter by itself"
+
+
 def test_of_many_pairs_those_with_some_of_the_numbers_come_first():
     exercise, pair = all_exercises()["Adam"], {"averages not kept", "β₁ in the correction of v"}
     found = check("Adam", exercise.variant(pair), seed=1, quiet=True)

@@ -34,7 +34,6 @@ from .patterns import patterns_for
 from .truth import Said, cases_of, with_cases
 
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
-ENOUGH, MANY = 125, 1000
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 
 
@@ -59,14 +58,15 @@ def explain(trials, found, place=None):
         texts = [search.written(said) for said in search.said if said.text and said.sure][:MOST_TEXTS]
         named = any(said.name in search.mistakes for said in search.said)
         about = [place.about] if not texts or (search.first_failed.tried.crash and not named) else []
-        names, more = _left_by(place, trials, search) if place.after else ([], [])
+        names, more = _left_by(place, trials, found, search.names) if place.after else ([], [])
         names = (search.names if sure else []) + (names if sure else [place.kind, *names] if names else [])
         return " and ".join(names) or None, texts + about + rest + more, where
+    texts = [search.written(said) for said in search.said if said.text]
     if not search.names:
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):
             return None, [example], where
-    return " and ".join(search.names) or None, search.texts[:MOST_TEXTS] + rest, where
+    return " and ".join(search.names) or None, texts[:MOST_TEXTS] + rest, where
 
 
 def _explained(trials, found, place):
@@ -81,7 +81,7 @@ def _explained(trials, found, place):
         if search.patterns:
             return search
         contradicted = search.contradicted() | search.found_beside()
-        if not struck_out and search.is_cheap and (contradicted or search.is_incomplete):
+        if not struck_out and (contradicted or search.is_incomplete):
             whole = _Search(trials, found, (), place, patterns)
             if whole.explain_all_cases():
                 return whole
@@ -90,21 +90,26 @@ def _explained(trials, found, place):
         struck_out |= contradicted if len(struck_out) < MOST_STRUCK_OUT else set(search.mistakes)
 
 
-def _left_by(place, trials, search):
-    """The names of the mistakes that stay in the answer after the edits of a Place, and the texts about them."""
-    left = _explained(trials, [finding for finding in place.after if not finding.case.raises], place)
-    left.keep_what_is_true()
-    listed_ones = [replace(said, led=False) for said in left.said if said.name in left.mistakes and said.sure]
-    new = [said for said in listed_ones if said.name not in search.names]
-    if listed_ones:
-        return [said.name for said in new], [left.written(said) for said in new]
-    labels = [label for label, numbers in left.labels.items() if any(left.found[n].wrong != [] for n in numbers)]
-    return [], [f"With the right code there, the results are still wrong with {cases_of(labels)}."]
+def _left_by(place, trials, found, named):
+    """The names of the mistakes that stay in an answer after the edits of a Place, and the texts about them; none if
+    the edits change what is wrong there: they may be more than the repair."""
+    after = [finding for finding in place.after if not finding.case.raises]
+    left = [(now, before) for now, before in zip(after, found, strict=True) if now.wrong != []]
+    if not left or not all(_is_same(now, before) for now, before in left):
+        return [], []
+    search = _explained(trials, after, place)
+    search.keep_what_is_true()
+    said = {said.name: said.text for said in search.said if said.name in search.mistakes and said.sure}
+    new = [name for name in said if name not in named]
+    labels = list(dict.fromkeys(now.case.label for now, _ in left))
+    still = [] if said else [f"With the right code there, the results are still wrong with {cases_of(labels)}."]
+    return new, [said[name] for name in new] + still
 
 
-def _object(name):
-    """The name of a result inside a sentence."""
-    return subject(name).replace("The ", "the ")
+def _is_same(now, before):
+    if now.results is None or before.results is None:
+        return bool(now.tried.crash and before.tried.crash and now.tried.crash.text == before.tried.crash.text)
+    return all(map(close, now.results, before.results))
 
 
 def _without_numbers(text):
@@ -116,7 +121,6 @@ class _Search(ByResult):
         super().__init__(trials, found, without)
         self.tried_patterns = {} if patterns is None else patterns  # {listed mistakes: what patterns_for returns}
         self.place, self.without = place, without
-        self.is_cheap = trials.most(MANY) >= ENOUGH  # to try everything
         self.patterns = []  # the Patterns of mistakes that nobody has listed
         self.left = set()  # wrong cells, (result, label of a case), that they leave
 
@@ -140,7 +144,7 @@ class _Search(ByResult):
             description = describe_exactly(self._draws(i, self.failing[i][0]))
             if description:
                 self._give(i, Reason(description=description.name), description.text)
-        if self._open() and not self.without and self._by_patterns():
+        if self._open() and self._by_patterns():
             return
         if self._open() and (not self.place or self.place.also):  # one edit is enough: there are no two mistakes
             self._by_known_mistakes(self._pairs())
@@ -164,9 +168,7 @@ class _Search(ByResult):
         if self.place or self.patterns:
             return bool(self.patterns)
         known = tuple(name for name in self.names if name in self.mistakes)
-        first = self.first_failed.case.label
-        is_open = self._open() or not known or any(label == first for _, label in self._unexplained())
-        for names in dict.fromkeys([known, ()] if is_open else [known]):
+        for names in dict.fromkeys([known, ()]):
             if names not in self.tried_patterns and self.trials.compatible(names):
                 self.tried_patterns[names] = patterns_for(self.trials, self.found, names)
             patterns, left = self.tried_patterns.get(names, ([], set()))
@@ -182,7 +184,7 @@ class _Search(ByResult):
 
     def add_patterns(self):
         """Explain by edits what the named mistakes leave, or else all of the first failing case."""
-        if self.first_failed.results is not None and not self.patterns and (self.is_incomplete or self._unexplained()):
+        if not self.patterns and (self.is_incomplete or self._unexplained()):
             self._by_patterns(whole=False)
 
     def _unexplained(self):
@@ -216,20 +218,13 @@ class _Search(ByResult):
             this = "this also explains" if one else "these also explain"
             return [f"Whether {this} the results with {cases_of(free)} is open: there may be another mistake."]
         for label in in_part[:1]:
-            names = listed(_object(self.trials.exercise.results[i].name) for i in left[label])
+            names = listed(subject(self.trials.exercise.results[i].name) for i in left[label]).replace("The ", "the ")
             where = f" with {label}" if label != first else ""
             return [f"{'This alone does' if one else 'These alone do'} not explain {names}{where}."]
         return []
 
-    def _wrong_in(self, label):
-        return sorted({i for number in self.labels[label] for i in self.found[number].wrong or ()})
-
     def _some_fit(self, names, i, label):
         return any(self._fits(some, i, label) for n in range(1, len(names) + 1) for some in combinations(names, n))
-
-    @property
-    def texts(self):
-        return [self.written(said) for said in self.said if said.text]
 
     def found_beside(self):
         """The named mistakes that explain too little of the first failing case while a result there stays
@@ -251,7 +246,7 @@ class _Search(ByResult):
     def explain_all_cases(self):
         """Name a few mistakes, some of which explain each case with all its results. Returns whether there are such
         mistakes."""
-        labels = [label for label, numbers in self.labels.items() if any(self._is_wrong(n) for n in numbers)]
+        labels = list(filter(self._wrong_in, self.labels))
         right = [label for label in self.labels if label not in labels]
         covered, least = {}, self.trials.least
         for name in self.mistakes:
@@ -270,7 +265,7 @@ class _Search(ByResult):
             led = here if len(here) < len(labels) else [""]
             self._say(best, self.mistakes[best], cases_of(led), led=all(led))
             left = [label for label in left if not self._is_explained_by_some(chosen, label)]
-        return not left and not self.contradicted()
+        return not left
 
     def explain_some_cases(self):
         """Name the mistake that explains most of the failing cases with all their results, if it changes none of those
@@ -295,11 +290,9 @@ class _Search(ByResult):
 
     def explain_crash(self):
         """Name the one mistake that fails in the same cases in the same way, or else describe the exception."""
-        own = self.trials.exercise.mistakes
-        fits = [name for name in own if self._fails_alike(name)]
-        fits = fits or [name for name in self.mistakes if name not in own and self._fails_alike(name)]
-        if len(fits) == 1:
-            self._say(fits[0], self.mistakes[fits[0]])
+        fits = next((name for name in self.mistakes if self._fails_alike(name)), None)
+        if fits:
+            self._say(fits, self.mistakes[fits])
         else:
             self._say_about_crash_or_structure(self.first_failed)
 
