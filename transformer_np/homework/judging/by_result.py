@@ -10,7 +10,6 @@ from .describe import describe_exactly, describe_roughly
 from .truth import Gate, Said, cases_of
 
 MOST_PAIR_TRIALS = 300  # a trial is one variant on one case, and takes 0.1 to 4 ms
-WORK = 1_600_000  # calls that the interpreter counts in a search
 MOST_TEXTS = 4  # readers stop after about four
 
 
@@ -106,7 +105,7 @@ class ByResult(Gate):
             late = sum(possible.index(name) for name in pair)  # else all are tried with the first few alone
             return not set(pair) & set(self.names), new, differs, late
 
-        allowed = len(self.tried) + self.trials.most(MOST_PAIR_TRIALS, WORK)
+        allowed = len(self.tried) + self.trials.most(MOST_PAIR_TRIALS)
         for pair in sorted(combinations(possible, 2), key=unlikeliness):
             if len(self.tried) >= allowed:
                 return

@@ -25,7 +25,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .by_result import MOST_TEXTS, WORK, ByResult, Reason
+from .by_result import MOST_TEXTS, ByResult, Reason
 from .compare import close, wrong_structure
 from .describe import describe_exactly, describe_roughly
 from .describe.draw import listed, subject
@@ -34,7 +34,6 @@ from .patterns import patterns_for
 from .truth import Said, cases_of, with_cases
 
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
-MANY = 1000
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 
 
@@ -131,7 +130,7 @@ class _Search(ByResult):
         self._explain_open()
         if self.patterns:
             return
-        allowed = len(self.tried) + self.trials.most(MOST_CASE_TRIALS, WORK)
+        allowed = len(self.tried) + self.trials.most(MOST_CASE_TRIALS)
         for i in self.failing:
             self._other_cases(i, allowed)
         if self.first_failed.results is None:
@@ -251,9 +250,9 @@ class _Search(ByResult):
         mistakes."""
         labels = list(filter(self._wrong_in, self.labels))
         right = [label for label in self.labels if label not in labels]
-        covered, allowed = {}, len(self.tried) + self.trials.most(MANY, WORK)
+        covered, least = {}, self.trials.least
         for name in self.mistakes:
-            if len(self.tried) >= allowed:
+            if self.trials.left <= least:
                 break
             here = [label for label in labels if self._explains((name,), label)]
             if here and all(self._explains((name,), label) for label in right):
@@ -275,9 +274,9 @@ class _Search(ByResult):
         that are right, and is no claim about all calls. Returns whether there is one."""
         right = [label for label, numbers in self.labels.items() if all(self.found[n].right for n in numbers)]
         first = self.first_failed.case.label
-        allowed, best, covered = len(self.tried) + self.trials.most(MANY, WORK), None, []
+        least, best, covered = self.trials.least, None, []
         for name in self.mistakes:
-            if len(self.tried) >= allowed:
+            if self.trials.left <= least:
                 break
             if self._claims_all_calls(Said(name, self.mistakes[name])):
                 continue
