@@ -37,8 +37,8 @@ class ScriptedTransformer(Transformer):
     def __deepcopy__(self, memo):
         return self
 
-    def children(self):
-        return iter(())  # its layers never run, so that they have no mode to set
+    def named_modules(self, prefix=""):
+        yield prefix, self  # its layers never run, so that they have no mode to set
 
     def encode(self, src):
         src = np.asarray(src)
