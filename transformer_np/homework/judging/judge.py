@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from inspect import signature
 from textwrap import fill
 
 import numpy as np
@@ -187,9 +188,8 @@ def judge(trials, attempts, place=None, suspects=()):
     crash = first.tried.crash
     if crash and crash.not_started and first is found[0] and all(finding.results is None for finding in found):
         return Verdict(exercise.name, "not started", _not_started(exercise, crash), seed=trials.seed)
-    broken = _broken_contracts(
-        [f for f in failed if not (f.case.raises and f.tried.crash and crash)]  # it may be the same crash
-    )
+    crashes = crash and not first.case.raises  # a call that must raise may crash in the same way
+    broken = _broken_contracts([f for f in failed if not (crashes and f.case.raises and f.tried.crash)])
     only_rules = all(finding.wrong == [] for finding in failed)  # the numbers are right
     if only_rules:
         misconception, texts = " and ".join(broken), list(broken.values())
@@ -244,6 +244,9 @@ def _labels(findings):
     return list(dict.fromkeys(finding.case.label for finding in findings))
 
 
+_FROM_RNG = " Draw from `rng` alone."
+
+
 def _broken_contracts(failed):
     """{name: text} of the rules that an answer breaks although its numbers may be right."""
     broken = {}
@@ -258,7 +261,7 @@ def _broken_contracts(failed):
         broken[OTHER_DTYPE] = f"{said} The numbers lose digits, or do not fit to those of the caller."
     for name, text in RULES.items():
         if any(name in finding.tried.broken for finding in failed):
-            broken[name] = text
+            broken[name] = text if "rng" in signature(failed[0].exercise.reference).parameters else text.replace(_FROM_RNG, "")
     shared = [finding.memory for finding in failed if finding.memory]
     if shared and CHANGED not in broken:
         broken[SHARED] = shared[0]
