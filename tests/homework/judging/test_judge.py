@@ -481,7 +481,7 @@ def test_every_call_that_must_raise_and_does_not_is_told():
 
 def test_rng_is_not_spoken_of_where_there_is_none():
     def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
-        np.random.random()
+        np.random.random()  # noqa: NPY002
         return decoding.greedy_decode(model, src, max_len, use_cache, return_log_probs)
 
     message = flat(check("greedy_decode", greedy_decode, seed=1, quiet=True))

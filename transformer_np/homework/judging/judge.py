@@ -261,7 +261,8 @@ def _broken_contracts(failed):
         broken[OTHER_DTYPE] = f"{said} The numbers lose digits, or do not fit to those of the caller."
     for name, text in RULES.items():
         if any(name in finding.tried.broken for finding in failed):
-            broken[name] = text if "rng" in signature(failed[0].exercise.reference).parameters else text.replace(_FROM_RNG, "")
+            has_rng = "rng" in signature(failed[0].exercise.reference).parameters
+            broken[name] = text if has_rng else text.replace(_FROM_RNG, "")
     shared = [finding.memory for finding in failed if finding.memory]
     if shared and CHANGED not in broken:
         broken[SHARED] = shared[0]
