@@ -192,12 +192,12 @@ def judge(trials, attempts, place=None, suspects=()):
     broken = _broken_contracts([f for f in failed if not (crashes and f.case.raises and f.tried.crash)])
     only_rules = all(finding.wrong == [] for finding in failed)  # the numbers are right
     if only_rules:
-        misconception, texts = " and ".join(broken), list(broken.values())
+        misconception, texts, behind = " and ".join(broken), list(broken.values()), []
         summary, trace = "The results are right, but the function breaks a rule.", ""
         where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
     else:
         explained = [finding for finding in found if not finding.case.raises]
-        misconception, texts, where = explain(trials, explained, place)
+        misconception, texts, behind, where = explain(trials, explained, place)
         trials.begin()
         texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
         misconception = misconception or " and ".join(broken) or (place.kind if place else None)
@@ -206,23 +206,23 @@ def judge(trials, attempts, place=None, suspects=()):
         lead = f"right for the lecture; still to do: {'; '.join(_labels(failed))}. {summary}"
     else:
         lead = f"{'' if only_rules else first.outcome + '. '}{summary}{where}"
-    message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False, break_on_hyphens=False)]
+    message = [_filled(f"{exercise.name}: {lead}")]
     message += [trace] if trace else []
-    message += [
-        text if "\n" in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-        for text in texts
-        if text
-    ]
+    message += [_filled(text) for text in texts if text]
     if place:
         message += [f"{'Look at' if place.adds else 'Here,'} line {place.line}:", place.shown]
         message += [f"And here, line {place.also.line}:", place.also.shown] if place.also else []
-    message += [suspect.text for suspect in suspects]
+    message += [_filled(text) for text in behind] + [suspect.text for suspect in suspects]
     line = place.line if place else suspects[0].node.lineno if suspects else None
     share = 1 - len(_labels(failed)) / len(_labels(found))
     return Verdict(
         exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core,
         line, place.repair if place else "",
     )  # fmt: skip
+
+
+def _filled(text):
+    return text if "\n" in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _with_rules_of_all_calls(attempts):
