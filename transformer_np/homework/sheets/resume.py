@@ -74,7 +74,7 @@ def drive_resume(answer, values, gradients, size=None, without=None):
     expected, found = {"m", "v", "steps"}, set(state) if isinstance(state, dict) else set()
     if found != expected or np.ndim(state["steps"]):  # check_state refuses it
         size = flat(values).size
-        told = found >= {"m", "v"}, "steps" in found, len(found) - 3, bool(found)
+        told = found >= {"m", "v"}, "steps" in found, len(found) > 3, bool(found)
         return np.zeros(2 * size + 1), np.zeros((STEPS - SAVED, size)), *map(float, told)
     arrays = all(isinstance(array, np.ndarray | np.generic) for array in state.values())
     saved = {name: np.array(array, float) for name, array in state.items()}
