@@ -753,6 +753,7 @@ def test_shapes_in_a_crash_are_put_in_letters():
     ("answer", "name"),
     [
         (lambda x, w, scale=1.0: x[..., 0, 0, 0, 0, 0], "a fixed number of axes"),
+        (lambda x, w, scale=1.0: x.sum(axis=-4), "a fixed number of axes"),
         (lambda x, w, scale=1.0: np.einsum("btdx,dk->btk", x, w), "a fixed number of axes"),
         (lambda x, w, scale=1.0: x if x else w, "an array as a condition"),
         (lambda x, w, scale=1.0: x[w], "floats as indices"),
