@@ -136,7 +136,7 @@ GREEDY_DECODE = Exercise(
     place=7,
     drive=drive_greedy,
     view=ids_and_log_p,
-    mistakes=MISTAKES["greedy_decode"] + START_AND_END,
+    mistakes=MISTAKES["greedy_decode"] + START_AND_END + MISTAKES["greedy_decode at max_len"],
 )
 
 
