@@ -17,6 +17,7 @@ from transformer_np.homework.judging.attempt import attempt, guarded, unwritten
 from transformer_np.homework.judging.describe import Draw, describe_exactly, describe_roughly
 from transformer_np.homework.judging.edits import edits_of
 from transformer_np.homework.judging.example import smallest_call
+from transformer_np.homework.judging.family import Endless, without_huge_arrays
 from transformer_np.homework.judging.judge import CHANGED, OTHER_DTYPE, OUTCOMES, WIDTH, Trials, findings, judge
 from transformer_np.homework.judging.patterns import _Patterns
 
@@ -352,6 +353,37 @@ def test_two_mistakes_are_both_told(names):
     assert [text in flat(found) for text in MISTAKES.values()] == [name in names for name in MISTAKES]
 
 
+def test_all_calls_that_must_raise_are_told_beside_a_mistake():
+    reference = all_exercises()["rotary_frequencies"].reference
+
+    def rotary_frequencies(K, theta=10000.0, scaling=None):
+        known = scaling is None or scaling["rope_type"] in ("linear", "llama3")
+        return 2 * reference(K, abs(theta) or 1.0, scaling if known else None)
+
+    message = flat(check("rotary_frequencies", rotary_frequencies, seed=1, quiet=True))
+    assert "Also: With theta=0, with theta=-1 and with an unknown scaling: it must raise ValueError" in message
+    assert "constant factor" in message or "2 times" in message
+
+
+def test_a_right_extended_case_contradicts_no_mistake_of_the_core():
+    def clip_grad_norm(parameters, max_norm):
+        norms = [float(np.sqrt((p.grad**2).sum())) for p in parameters]
+        total = float(np.hypot.reduce(norms))
+        for p, norm in zip(parameters, norms, strict=True):
+            if np.isfinite(total) and norm > max_norm:
+                p.grad *= max_norm / norm
+        return total
+
+    found = check("clip_grad_norm", clip_grad_norm, seed=1, quiet=True)
+    assert found.misconception == "each parameter by itself"
+
+
+def test_of_many_pairs_those_with_some_of_the_numbers_come_first():
+    exercise, pair = all_exercises()["Adam"], {"averages not kept", "β₁ in the correction of v"}
+    found = check("Adam", exercise.variant(pair), seed=1, quiet=True)
+    assert set(found.misconception.split(" and ")) == pair
+
+
 def test_a_second_mistake_in_an_edge_case_is_told_with_the_case():
     found = verdict(EXERCISE.variant(("weights squared", "NaN for rows of zeros")))
     assert found.misconception == "weights squared and NaN for rows of zeros"
@@ -432,7 +464,7 @@ def test_greedy_decoding_that_keeps_the_end_token_and_counts_the_start_token():
         return [row[: row.index(config.eos_id) + 1] if config.eos_id in row else row for row in rows]
 
     found = check("greedy_decode", answer, seed=5, quiet=True)
-    assert found.misconception == "end token kept and one token too few"
+    assert found.misconception == "end token kept and one token too few and dropout left on"
 
 
 # --- arguments that are not used --------------------------------------------------------------------------------------
@@ -592,8 +624,8 @@ def test_a_mistake_in_one_branch_beside_one_in_all():
         return dy * (1 + g) / 2 + x * slope / 2
 
     message = flat(check("gelu_backward", gelu_backward, seed=1, quiet=True))
-    assert "as if `dy` were a factor of one term alone, not of the whole sum." in message
-    assert "Your result is that of `x` instead of `x ** 2`." in message and "shows" not in message
+    assert "dy is before 1 + g only: a bracket is missing" in message
+    assert "In g′ there is x where it is x²" in message and "shows" not in message
 
 
 def test_an_unlisted_mistake_beside_a_listed_one():
@@ -619,9 +651,14 @@ def test_another_mistake_where_the_named_one_makes_no_difference_is_not_hidden()
     assert "Whether this also explains the results with top_k" in message
 
 
-@pytest.mark.parametrize(("name", "code"), [("softmax", "x * axis"), ("window_mask", "np.exp(T)")])
-def test_nobody_computes_with_an_axis_or_takes_a_function_of_a_size(name, code):
-    exercise = all_exercises()[name]
+def test_no_edit_makes_a_huge_array():
+    with without_huge_arrays(), pytest.raises(Endless):
+        np.arange(np.exp(20))
+    assert np.arange(4_000_000).size == 4_000_000
+
+
+def test_nobody_computes_with_an_axis():
+    exercise, code = all_exercises()["softmax"], "x * axis"
     trials = Trials(exercise, 0)
 
     def nan(*args, **options):
@@ -700,7 +737,7 @@ def test_shapes_in_a_crash_are_put_in_letters():
         (lambda x, w, scale=1.0: nothing_at_all * x, "a name without a value"),  # noqa: F821
         (lambda x, w, scale=1.0: np.zeros((len(x) / 1, 2)), "a float as a size or index"),
         (lambda x, w, scale=1.0: x + x.T, "`.T` of more than two axes"),
-        (lambda x, w, scale=1.0: x + w.T, None),
+        (lambda x, w, scale=1.0: x @ x @ w.T, None),  # no "weights transposed", which crashes at other sizes
         (lambda x, w, scale=1.0: [1][5], None),
     ],
 )
@@ -974,6 +1011,8 @@ def test_a_wrong_shape_with_wrong_numbers_is_described_by_its_letters():
     assert found.name == "extra axis B"
     found = describe_roughly(draws(lambda y, n: np.sin(y[:, 0])))
     assert found.name == "missing axis T"
+    found = describe_roughly(draws(lambda y, n: np.ones((n["B"], n["K"], n["K"]))))
+    assert found.text == "`y` has the shape (B, K, K), not (B, T, K)."
 
 
 # in part only

@@ -11,6 +11,7 @@ from transformer_np.homework.judging.edits import edits_of
 from transformer_np.homework.judging.family import Family
 from transformer_np.homework.judging.syntax import lines_behind
 from transformer_np.homework.judging.traced import kept, same
+from transformer_np.homework.limit import TimeLimit
 from transformer_np.homework.submission import Checks
 
 
@@ -19,7 +20,7 @@ def verdict_on(tmp_path):
     def verdict_on(name, code):
         file = tmp_path / "homework.py"
         file.write_text("import numpy as np\n" + dedent(code), encoding="utf-8")
-        return Checks(load(file), seed=0).of(name).verdict
+        return Checks(load(file), seed=0, limit=TimeLimit(120)).of(name).verdict  # whatever else the machine does
 
     return verdict_on
 
@@ -32,20 +33,20 @@ PLAIN = """
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "marked", "repaired"),
+    ("old", "new", "lead", "marked", "repaired"),
     [
-        ("dy - s", "dy + s", "dy + s", "dy - s"),
-        ("axis=axis, keep", "axis=-1, keep", "np.sum(dy * y, axis=-1, keepdims=True)", "axis=axis"),
-        (", keepdims=True", "", "np.sum(dy * y, axis=axis)", "keepdims=True"),
-        ("np.sum(dy * y,", "np.sum(dy,", "dy", "dy * y"),
-        ("y * (dy - s)", "dy - s", "dy - s", ""),
-        ("np.sum(", "np.mean(", "mean", "np.sum("),
+        ("dy - s", "dy + s", "Here,", "dy + s", "dy - s"),
+        ("axis=axis, keep", "axis=-1, keep", "Here,", "np.sum(dy * y, axis=-1, keepdims=True)", "axis=axis"),
+        (", keepdims=True", "", "Here,", "np.sum(dy * y, axis=axis)", "keepdims=True"),
+        ("np.sum(dy * y,", "np.sum(dy,", "Look at", "dy", "dy * y"),
+        ("y * (dy - s)", "dy - s", "Look at", "dy - s", ""),
+        ("np.sum(", "np.mean(", "Here,", "mean", "np.sum("),
     ],
 )
-def test_the_expression_is_marked_and_the_repair_is_not_shown(verdict_on, old, new, marked, repaired):
+def test_the_expression_is_marked_and_the_repair_is_not_shown(verdict_on, old, new, lead, marked, repaired):
     verdict = verdict_on("softmax_backward", PLAIN.replace(old, new))
     *_, here, line, marks = verdict.message.splitlines()
-    assert here == f"Here, line {verdict.line}:"
+    assert here == f"{lead} line {verdict.line}:"
     assert line[marks.index("^") : len(marks)] == marked
     assert repaired in verdict.repair
     assert not repaired or verdict.repair.strip() not in verdict.message
@@ -61,7 +62,7 @@ def test_the_expression_is_marked_and_the_repair_is_not_shown(verdict_on, old, n
                 with np.errstate(all="ignore"):
                     return np.where(keep, dy / p, 0).astype(dy.dtype)
             """,
-            "Not `p` itself belongs here, but something computed from it.",
+            "The results are right with something computed from `p` instead",
         ),
         (
             "softmax_backward",

@@ -22,9 +22,10 @@ from ..exercise import call
 
 _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
+_NUMPY = str(Path(np.__file__).parent)
 _NOT_THE_STUDENT = tuple(f"{folder}{os.sep}" for folder in (_LIBRARY, *_PACKAGES, sysconfig.get_path("stdlib")))
 _NOT_THE_STUDENT += ("<frozen ", "<__array_function__", "<shapes of ")
-USUAL_CALLS = 400
+USUAL_WORK, OF_A_CALL = 1000, 60
 MOST_TEXT = 10_000  # characters of an exception's message, and of its lines
 files_of_the_teacher = set()  # with exercises
 
@@ -66,10 +67,11 @@ class Attempt:
     shares: bool | None = None
 
 
-def attempt(exercise, answer, case):
-    """Call an answer with copies of a case's arguments."""
+def attempt(exercise, answer, case, is_trial=False):
+    """Call an answer with copies of a case's arguments. In a trial, of a changed answer, the rules and the lines of a
+    traceback do not matter; both take time."""
     arguments, options = copies(case.arguments, case.options)
-    tried = attempt_with(exercise, answer, arguments, options)
+    tried = attempt_with(exercise, answer, arguments, options, is_trial)
     return tried if tried.crash else replace(tried, changed=changed(exercise, case, (*arguments, *options.values())))
 
 
@@ -93,12 +95,12 @@ RULES = {
 }
 
 
-def attempt_with(exercise, answer, arguments, options):
+def attempt_with(exercise, answer, arguments, options, is_trial=False):
     """Call an answer, which may change its arguments. NumPy's warnings are hidden: only the result counts."""
     missing = unwritten(answer, exercise.parts)
     if missing is not None:
         return Attempt(crash=Crash("NotImplementedError", "", missing if missing in exercise.parts else "", ""))
-    before, rng = _global_state(), _state_of_generator(arguments, options)
+    before, rng = (None, None) if is_trial else (_global_state(), _state_of_generator(arguments, options))
     try:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
@@ -108,7 +110,9 @@ def attempt_with(exercise, answer, arguments, options):
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # SystemExit, or one of the student's own
-        return Attempt(crash=crash_of(error, exercise, answer))
+        return Attempt(crash=Crash(*_kind_and_text(error), "", "") if is_trial else crash_of(error, exercise, answer))
+    if is_trial:
+        return Attempt(output, shares=shares)
     broken = ["global random numbers"] if _global_state() != before else []
     if rng is not None and rng == _state_of_generator(arguments, options):
         broken.append("rng not used")
@@ -136,23 +140,32 @@ def _state_of_generator(arguments, options):
     return None
 
 
-def calls_in(function):
-    """How many calls the interpreter counts in a function, a measure of its work; USUAL_CALLS if something else, such
-    as a debugger, counts already."""
-    if sys.getprofile() is not None:
-        return USUAL_CALLS
-    count = 0
+def arrays_of(case):
+    """The arrays among the arguments of a case."""
+    given = (*case.arguments, *case.options.values())
+    return [value for value in given if isinstance(value, np.ndarray)]
 
-    def on_event(*_):
-        nonlocal count
-        count += 1
+
+def work_of(function, case):
+    """A measure of the work in a function that is called with a case: the calls that the interpreter counts, in units
+    of about 0.1 µs, never a time; USUAL_WORK if something else, such as a debugger, counts already."""
+    if sys.getprofile() is not None:
+        return USUAL_WORK
+    work = OF_A_CALL + sum(array.size for array in arrays_of(case)) // 10
+
+    def on_event(frame, event, _):
+        nonlocal work
+        if event == "call":  # a function of NumPy does more than others do, one written in C less
+            work += 15 if frame.f_code.co_filename.startswith(_NUMPY) else 3
+        elif event == "c_call":
+            work += 1
 
     sys.setprofile(on_event)
     try:
         function()
     finally:
         sys.setprofile(None)
-    return max(count, 1)
+    return work
 
 
 def changed(exercise, case, after):
@@ -231,12 +244,7 @@ def crash_of(error, exercise=None, answer=None):
     """An exception as a Crash, with only the student's lines."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_students(frame.filename)]
     lines = "".join(traceback.format_list(frames[-8:]))  # an endless recursion repeats itself
-    kind = type(error).__name__
-    text = _text_of(error)
-    if isinstance(error, SystemExit):
-        text = "it ended the program (exit, quit or sys.exit)"
-    elif isinstance(error, KeyError):
-        text = f"there is no {text}"
+    kind, text = _kind_and_text(error)
     if isinstance(error, SyntaxError) and error.filename and is_students(error.filename):
         lines = "".join(traceback.format_exception_only(error)[:-1])
         text = error.msg
@@ -248,11 +256,15 @@ def crash_of(error, exercise=None, answer=None):
     return Crash(kind, text[:MOST_TEXT], where, lines[:MOST_TEXT].rstrip(), advice)
 
 
-def _text_of(error):
+def _kind_and_text(error):
+    kind = type(error).__name__
+    if isinstance(error, SystemExit):
+        return kind, "it ended the program (exit, quit or sys.exit)"
     try:
-        return str(error)[:MOST_TEXT].strip()
+        text = str(error)[:MOST_TEXT].strip()
     except Exception as second:
-        return f"its text cannot be shown: str() of it raises {type(second).__name__}"
+        text = f"its text cannot be shown: str() of it raises {type(second).__name__}"
+    return kind, f"there is no {text}" if isinstance(error, KeyError) else text
 
 
 def _parameters_that_do_not_fit(exercise, answer):

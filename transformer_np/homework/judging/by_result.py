@@ -10,7 +10,6 @@ from .describe import describe_exactly, describe_roughly
 from .truth import Gate, Said, cases_of
 
 MOST_PAIR_TRIALS = 300  # a trial is one variant on one case, and takes 0.1 to 4 ms
-WORK = 1_600_000  # calls that the interpreter counts in a search
 MOST_TEXTS = 4  # readers stop after about four
 
 
@@ -50,8 +49,6 @@ class ByResult(Gate):
             self._say(reason.description, text, label, sure=sure)
 
     def _say(self, name, text, label="", led=False, sure=True):
-        if led and not sure and any(said.led and not said.sure for said in self.said):
-            return  # once is enough
         if not any(said.name == name and said.text == text for said in self.said):
             self.said.append(Said(name, text, label, led, sure))
 
@@ -75,8 +72,7 @@ class ByResult(Gate):
 
             def value(mistakes):
                 here = [fits[mistakes][i] for i in self._open() if i in fits[mistakes]]
-                known = sum(name in self.names for name in mistakes)
-                return len(here), known, sum(map(len, here)), self._agreement(mistakes)
+                return len(here), sum(map(len, here)), self._agreement(mistakes)
 
             best = max(fits, key=value, default=None)
             here = [i for i in self._open() if best and i in fits[best]]
@@ -89,13 +85,12 @@ class ByResult(Gate):
         """Pairs of mistakes for the open results, the likeliest first, until MOST_PAIR_TRIALS are used.
 
         Each mistake on its own tells which results it changes in the first draw with a wrong result. A pair must not
-        change the student's right results. Likelier are pairs with a mistake that was already found, pairs whose
-        mistakes both change an open result, pairs that together change exactly the wrong results, of these the ones
+        change the student's right results. Likelier are pairs with a mistake that was already found, of these the ones
         of which one or the other gives most of the student's wrong numbers, and then the ones that together change
         most of the wrong numbers and fewest of the right ones.
         """
         number = min(n for i in self._open() for n in self._wrong_draws(i, self.failing[i][0]))
-        wrong, still_open = set(self.found[number].wrong), set(self._open())
+        wrong = set(self.found[number].wrong)
         changes = {name: self._changed_by(name, number) for name in self.mistakes}
         possible = [name for name in self.mistakes if changes[name] and changes[name] <= wrong]
         expected, results = self.found[number].expected, self.found[number].results
@@ -105,13 +100,12 @@ class ByResult(Gate):
         same = {name: here & ~_apart(variant, results, expected) for name, variant in variants.items()}
 
         def unlikeliness(pair):
-            a, b = (changes[name] for name in pair)
             differs = np.mean((places[pair[0]] | places[pair[1]]) != here)
             new = 1 - np.mean(same[pair[0]] | same[pair[1]])
             late = sum(possible.index(name) for name in pair)  # else all are tried with the first few alone
-            return not set(pair) & set(self.names), not a & b & still_open, a | b != wrong, new, differs, late
+            return not set(pair) & set(self.names), new, differs, late
 
-        allowed = len(self.tried) + self.trials.most(MOST_PAIR_TRIALS, WORK)
+        allowed = len(self.tried) + self.trials.most(MOST_PAIR_TRIALS)
         for pair in sorted(combinations(possible, 2), key=unlikeliness):
             if len(self.tried) >= allowed:
                 return
@@ -130,9 +124,7 @@ class ByResult(Gate):
         """Whether a wrong gradient may follow from mistakes in the forward pass: they change it, or it is missing or
         all NaN."""
         finding, (variant, _) = self.found[number], self._try(mistakes, number)
-        if finding.results is None or variant is None or not close(variant[i], finding.expected[i]):
-            return True
-        return bool(np.isnan(finding.results[i]).all())
+        return finding.results is None or variant is None or not close(variant[i], finding.expected[i])
 
     # --- the cases that remain ----------------------------------------------------------------------------------------
 
@@ -174,7 +166,7 @@ class ByResult(Gate):
 
     def _one_more_mistake(self, i, reason, left, allowed):
         """Name the additional mistake that explains most of the remaining cases; returns the cases that remain then."""
-        if not left or len(reason.mistakes) > 1:
+        if not left:
             return left
         best, covered = None, []
         for name in self.mistakes:
@@ -185,13 +177,12 @@ class ByResult(Gate):
                 continue
             now = [
                 label for label in left
-                if self._fits(both, i, label) and self._spares(both, label) and self._has_shapes(both, label)
+                if self._fits(both, i, label)
             ]  # fmt: skip
             if len(now) > len(covered):
                 best, covered = name, now
         if best and best not in self.names:
-            shown = [label for label in covered if not self._is_all_nan(i, label)]  # NaN may have any cause
-            self._say(best, self.mistakes[best], cases_of(shown or covered), led=True)
+            self._say(best, self.mistakes[best], cases_of(covered), led=True)
         return [label for label in left if label not in covered]
 
 

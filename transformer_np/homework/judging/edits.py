@@ -16,11 +16,11 @@ KINDS = {
     "comparison": "The comparison here is wrong.",
     "order": "The order of the parts is wrong here.",
     "brackets": "The brackets are in the wrong place here.",
-    "number": "This number is wrong.",
+    "number": "The results are right with a different number here.",
     "flag": "This True or False is the wrong way around.",
     "axis": "The axis here is wrong.",
     "lost axis": "This loses an axis that is needed afterwards: see keepdims.",
-    "name": "Something else belongs here.",
+    "name": "The results are right with something else here.",
     "dtype": "The dtype here is wrong: the numbers do not fit into it.",
     "function": "A different function belongs here.",
     "transpose": "A transpose is missing here, or there is one too many.",
@@ -32,17 +32,17 @@ KINDS = {
     "not a copy": "This is the same array and not a copy: whoever changes the one changes the other.",
     "added": "This adds to what was here before: it must be overwritten (`=` and `+=`).",
     "writes into its input": "This writes into an array that the caller still needs.",
-    "extra part": "There is a part too many here: a term, a factor or a function.",
+    "extra part": "The results are right without a part of this: a term, a factor or a function.",
     "extra line": "This line is one too many.",
-    "missing function": "Something is missing around this, such as a square, a root or `1 − …`.",
-    "missing factor": "A factor is missing here, or a division.",
-    "missing term": "A term is missing here: something must be added or subtracted.",
+    "missing function": "The results are right with a function of this, such as a square, a root or `1 − …`.",
+    "missing factor": "The results are right if this is multiplied or divided by the right value.",
+    "missing term": "The results are right if the right value is added to this or subtracted from it.",
     "missing argument": "An argument is missing in this call.",
     "missing part": "A part of the block is left out here.",
     "order of results": "The results are returned in the wrong order.",
     "order of lines": "The lines are in the wrong order here.",
     "missing condition": "This line must not run every time.",
-    "missing index": "This must not be the whole array, or not this part of it.",
+    "missing index": "The results are right with all of the array, not only this part.",
 }
 
 _SWAPS = {
@@ -94,6 +94,13 @@ class Edit:
     index: int | None
     new: object
     also: tuple = ()  # Edits of the same expression elsewhere, made together with this one
+
+    @property
+    def adds(self):
+        """Whether it adds something to a value that may be right: a later mistake can be made good that way."""
+        is_around = any(part is self.node for part in ast.walk(self.new))
+        is_value = self.kind in ("missing factor", "missing term", "missing function", "transpose")
+        return (is_around and is_value) or (self.kind == "number" and isinstance(self.new, ast.Name))
 
     def make(self):
         for edit in self.also:

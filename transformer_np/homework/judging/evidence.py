@@ -2,8 +2,6 @@
 
 from itertools import combinations
 
-import numpy as np
-
 from .compare import close, wrong_entries
 
 FEW_NUMBERS = 10
@@ -74,11 +72,6 @@ class Evidence:
             if self.found[number].wrong is not None and i not in self.found[number].wrong
         )
 
-    def _has_shapes(self, mistakes, label):
-        """Whether mistakes give results of the student's shapes in a case."""
-        pairs = [(self._try(mistakes, n)[0], self.found[n].results) for n in self.labels[label]]
-        return all([a.shape for a in ours] == [b.shape for b in theirs] for ours, theirs in pairs if ours and theirs)
-
     def _covered(self, mistakes, i):
         """The labels of the failing cases in which the mistakes explain result i."""
         return [label for label in self.failing[i] if self._fits(mistakes, i, label)]
@@ -107,11 +100,6 @@ class Evidence:
     def _is_explained_by_some(self, names, label):
         return any(self._explains(some, label) for n in range(1, len(names) + 1) for some in combinations(names, n))
 
-    def _is_all_nan(self, i, label):
-        return all(
-            f.results is not None and np.isnan(f.results[i]).all() for f in (self.found[n] for n in self.labels[label])
-        )
-
     def _tells_much(self, label, i):
         """Whether so many numbers of a result are wrong in a case that no other mistake has the same by chance."""
         found = [self.found[n] for n in self.labels[label] if i in (self.found[n].wrong or ())]
@@ -125,8 +113,8 @@ class Evidence:
         """Whether a result is a gradient of a wrong forward pass, which proves nothing."""
         return i in self.following and bool(self.astray[finding.case.label]) and finding.case.label in self.following[i]
 
-    def _is_wrong(self, number):
-        return bool(self.found[number].wrong)
+    def _wrong_in(self, label):
+        return sorted({i for number in self.labels[label] for i in self.found[number].wrong or ()})
 
     def _draws(self, i, label):
         """The draws of a case in which result i is wrong."""

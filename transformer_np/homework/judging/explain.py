@@ -25,7 +25,7 @@ from itertools import combinations
 
 import numpy as np
 
-from .by_result import MOST_TEXTS, WORK, ByResult, Reason
+from .by_result import MOST_TEXTS, ByResult, Reason
 from .compare import close, wrong_structure
 from .describe import describe_exactly, describe_roughly
 from .describe.draw import listed, subject
@@ -34,7 +34,6 @@ from .patterns import patterns_for
 from .truth import Said, cases_of, with_cases
 
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
-ENOUGH, MANY = 125, 1000
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 
 
@@ -59,14 +58,15 @@ def explain(trials, found, place=None):
         texts = [search.written(said) for said in search.said if said.text and said.sure][:MOST_TEXTS]
         named = any(said.name in search.mistakes for said in search.said)
         about = [place.about] if not texts or (search.first_failed.tried.crash and not named) else []
-        names, more = _left_by(place, trials, search) if place.after else ([], [])
+        names, more = _left_by(place, trials, found, search.names) if place.after else ([], [])
         names = (search.names if sure else []) + (names if sure else [place.kind, *names] if names else [])
         return " and ".join(names) or None, texts + about + rest + more, where
+    texts = [search.written(said) for said in search.said if said.text]
     if not search.names:
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):
             return None, [example], where
-    return " and ".join(search.names) or None, search.texts[:MOST_TEXTS] + rest, where
+    return " and ".join(search.names) or None, texts[:MOST_TEXTS] + rest, where
 
 
 def _explained(trials, found, place):
@@ -81,7 +81,7 @@ def _explained(trials, found, place):
         if search.patterns:
             return search
         contradicted = search.contradicted() | search.found_beside()
-        if not struck_out and search.is_cheap and (contradicted or search.is_incomplete):
+        if not struck_out and (contradicted or search.is_incomplete):
             whole = _Search(trials, found, (), place, patterns)
             if whole.explain_all_cases():
                 return whole
@@ -90,25 +90,34 @@ def _explained(trials, found, place):
         struck_out |= contradicted if len(struck_out) < MOST_STRUCK_OUT else set(search.mistakes)
 
 
-def _left_by(place, trials, search):
-    """The names of the mistakes that stay in the answer after the edits of a Place, and the texts about them."""
-    left = _explained(trials, [finding for finding in place.after if not finding.case.raises], None)
-    left.keep_what_is_true()
-    listed_ones = [replace(said, led=False) for said in left.said if said.name in left.mistakes and said.sure]
-    new = [said for said in listed_ones if said.name not in search.names]
-    if listed_ones:
-        return [said.name for said in new], [left.written(said) for said in new]
-    labels = [label for label, numbers in left.labels.items() if any(left.found[n].wrong != [] for n in numbers)]
-    return [], [f"With the right code there, the results are still wrong with {cases_of(labels)}."]
+def _left_by(place, trials, found, named):
+    """The names of the mistakes that stay in an answer after the edits of a Place, and the texts about them; none if
+    the edits change what is wrong there: they may be more than the repair."""
+    after = [finding for finding in place.after if not finding.case.raises]
+    left = [(now, before) for now, before in zip(after, found, strict=True) if now.wrong != []]
+    if not left or not all(_is_same(now, before) for now, before in left):
+        return [], []
+    search = _explained(trials, after, place)
+    search.keep_what_is_true()
+    said = {said.name: said.text for said in search.said if said.name in search.mistakes and said.sure}
+    new = [name for name in said if name not in named]
+    labels = list(dict.fromkeys(now.case.label for now, _ in left))
+    still = [] if said else [f"With the right code there, the results are still wrong with {cases_of(labels)}."]
+    return new, [said[name] for name in new] + still
 
 
-def _object(name):
-    """The name of a result inside a sentence."""
-    return subject(name).replace("The ", "the ")
+def _is_same(now, before):
+    if now.results is None or before.results is None:
+        return bool(now.tried.crash and before.tried.crash and now.tried.crash.text == before.tried.crash.text)
+    return all(map(close, now.results, before.results))
 
 
 def _without_numbers(text):
     return re.sub(r"[\d(), ]+", " ", text)
+
+
+def _numbers_in(text):
+    return sorted(re.findall(r"\d+", text))
 
 
 class _Search(ByResult):
@@ -116,7 +125,6 @@ class _Search(ByResult):
         super().__init__(trials, found, without)
         self.tried_patterns = {} if patterns is None else patterns  # {listed mistakes: what patterns_for returns}
         self.place, self.without = place, without
-        self.is_cheap = trials.most(MANY, WORK) >= ENOUGH  # to try everything
         self.patterns = []  # the Patterns of mistakes that nobody has listed
         self.left = set()  # wrong cells, (result, label of a case), that they leave
 
@@ -126,7 +134,7 @@ class _Search(ByResult):
         self._explain_open()
         if self.patterns:
             return
-        allowed = len(self.tried) + self.trials.most(MOST_CASE_TRIALS, WORK)
+        allowed = len(self.tried) + self.trials.most(MOST_CASE_TRIALS)
         for i in self.failing:
             self._other_cases(i, allowed)
         if self.first_failed.results is None:
@@ -140,7 +148,7 @@ class _Search(ByResult):
             description = describe_exactly(self._draws(i, self.failing[i][0]))
             if description:
                 self._give(i, Reason(description=description.name), description.text)
-        if self._open() and not self.without and self._by_patterns():
+        if self._open() and not self.without and self._by_patterns():  # once: it is slow
             return
         if self._open() and (not self.place or self.place.also):  # one edit is enough: there are no two mistakes
             self._by_known_mistakes(self._pairs())
@@ -182,7 +190,7 @@ class _Search(ByResult):
 
     def add_patterns(self):
         """Explain by edits what the named mistakes leave, or else all of the first failing case."""
-        if self.first_failed.results is not None and not self.patterns and (self.is_incomplete or self._unexplained()):
+        if not self.patterns and (self.is_incomplete or self._unexplained()):
             self._by_patterns(whole=False)
 
     def _unexplained(self):
@@ -212,24 +220,17 @@ class _Search(ByResult):
         in_part = [x for x in left if any(i not in left[x] and self._some_fit(known, i, x) for i in self._wrong_in(x))]
         told = {"", *(said.label for said in self.said if said.led)}
         free = [x for x in left if x not in told and all(self._leaves_right((name,), x) for name in known)]
-        if free and first not in in_part:
+        if len(free) > 1 and first not in in_part:  # one may be a branch with the same mistake
             this = "this also explains" if one else "these also explain"
             return [f"Whether {this} the results with {cases_of(free)} is open: there may be another mistake."]
         for label in in_part[:1]:
-            names = listed(_object(self.trials.exercise.results[i].name) for i in left[label])
+            names = listed(subject(self.trials.exercise.results[i].name) for i in left[label]).replace("The ", "the ")
             where = f" with {label}" if label != first else ""
             return [f"{'This alone does' if one else 'These alone do'} not explain {names}{where}."]
         return []
 
-    def _wrong_in(self, label):
-        return sorted({i for number in self.labels[label] for i in self.found[number].wrong or ()})
-
     def _some_fit(self, names, i, label):
         return any(self._fits(some, i, label) for n in range(1, len(names) + 1) for some in combinations(names, n))
-
-    @property
-    def texts(self):
-        return [self.written(said) for said in self.said if said.text]
 
     def found_beside(self):
         """The named mistakes that explain too little of the first failing case while a result there stays
@@ -251,11 +252,11 @@ class _Search(ByResult):
     def explain_all_cases(self):
         """Name a few mistakes, some of which explain each case with all its results. Returns whether there are such
         mistakes."""
-        labels = [label for label, numbers in self.labels.items() if any(self._is_wrong(n) for n in numbers)]
+        labels = list(filter(self._wrong_in, self.labels))
         right = [label for label in self.labels if label not in labels]
-        covered, allowed = {}, len(self.tried) + self.trials.most(MANY, WORK)
+        covered, least = {}, self.trials.least
         for name in self.mistakes:
-            if len(self.tried) >= allowed:
+            if self.trials.left <= least:
                 break
             here = [label for label in labels if self._explains((name,), label)]
             if here and all(self._explains((name,), label) for label in right):
@@ -270,16 +271,16 @@ class _Search(ByResult):
             led = here if len(here) < len(labels) else [""]
             self._say(best, self.mistakes[best], cases_of(led), led=all(led))
             left = [label for label in left if not self._is_explained_by_some(chosen, label)]
-        return not left and not self.contradicted()
+        return not left
 
     def explain_some_cases(self):
         """Name the mistake that explains most of the failing cases with all their results, if it changes none of those
         that are right, and is no claim about all calls. Returns whether there is one."""
         right = [label for label, numbers in self.labels.items() if all(self.found[n].right for n in numbers)]
         first = self.first_failed.case.label
-        allowed, best, covered = len(self.tried) + self.trials.most(MANY, WORK), None, []
+        least, best, covered = self.trials.least, None, []
         for name in self.mistakes:
-            if len(self.tried) >= allowed:
+            if self.trials.left <= least:
                 break
             if self._claims_all_calls(Said(name, self.mistakes[name])):
                 continue
@@ -295,11 +296,9 @@ class _Search(ByResult):
 
     def explain_crash(self):
         """Name the one mistake that fails in the same cases in the same way, or else describe the exception."""
-        own = self.trials.exercise.mistakes
-        fits = [name for name in own if self._fails_alike(name)]
-        fits = fits or [name for name in self.mistakes if name not in own and self._fails_alike(name)]
-        if len(fits) == 1:
-            self._say(fits[0], self.mistakes[fits[0]])
+        fits = next((name for name in self.mistakes if self._fails_alike(name)), None)
+        if fits:
+            self._say(fits, self.mistakes[fits])
         else:
             self._say_about_crash_or_structure(self.first_failed)
 
@@ -327,8 +326,8 @@ class _Search(ByResult):
                 return False
             else:
                 alike.append(_without_numbers(ours.text) == _without_numbers(theirs.text))
-                if not alike[-1] and ours.kind == "ValueError":  # NumPy raises it for any two shapes
-                    return False
+                if ours.kind == "ValueError" and not (alike[-1] and _numbers_in(ours.text) == _numbers_in(theirs.text)):
+                    return False  # NumPy raises it for any two shapes
         return all(alike) or (len(alike) < len(self.found) and self.first_failed.tried.crash is not None)
 
     def _crash_comes_first(self):

@@ -4,6 +4,7 @@ import ast
 import linecache
 import sys
 import warnings
+from contextlib import contextmanager
 from types import CodeType, FunctionType
 
 import numpy as np
@@ -13,11 +14,29 @@ from .syntax import STEP
 
 MOST_NUMBERS, MOST_ITEMS = 3_000_000, 100_000  # in a variable of a loop
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
-OF_AN_EDIT = 400  # calls that take as long as compiling an edited answer, beside one for each node of its code
+_GROWING = (list, str, tuple)
+OF_AN_EDIT, OF_A_NODE = 400, 9  # the work of compiling an edited answer
 
 
 class Endless(Exception):
-    """A loop of an edited answer took more than MOST_STEPS steps."""
+    """A loop of an edited answer took more than MOST_STEPS steps, or an array would be huge."""
+
+
+@contextmanager
+def without_huge_arrays():
+    """Inside the block, np.arange refuses the sizes that an edit of a number may ask for."""
+    arange = np.arange
+
+    def bounded(*args, **options):
+        if any(isinstance(number, int | float) and abs(number) > MOST_NUMBERS for number in args):
+            raise Endless
+        return arange(*args, **options)
+
+    np.arange = bounded
+    try:
+        yield
+    finally:
+        np.arange = arange
 
 
 class Family:
@@ -50,7 +69,7 @@ class Family:
 
     @property
     def work_of_edit(self):
-        return OF_AN_EDIT + sum(1 for tree in self.trees.values() for _ in ast.walk(tree))
+        return OF_AN_EDIT + OF_A_NODE * sum(1 for tree in self.trees.values() for _ in ast.walk(tree))
 
     def compiled(self, more=()):
         """The answer with the trees as they are now, and its _Steps; (None, None) if they cannot be compiled.
@@ -107,15 +126,18 @@ class _Steps:
 
     def __call__(self):
         self.left -= 1
-        if self.left < 0 or (self.left % 4 == 0 and any(map(_is_large, sys._getframe(1).f_locals.values()))):
+        if self.left < 0 or (self.left % 4 == 0 and _is_large(sys._getframe(1).f_locals.values())):
             raise Endless
 
 
-def _is_large(value):
+def _is_large(values):
     """Whether a variable of a loop has grown beyond measure, such as a list that doubles in every step."""
-    if isinstance(value, np.ndarray):
-        return value.size > MOST_NUMBERS
-    return isinstance(value, list | str | tuple) and len(value) > MOST_ITEMS
+    for value in values:
+        if type(value) in _GROWING and len(value) > MOST_ITEMS:
+            return True
+        if type(value) is np.ndarray and value.size > MOST_NUMBERS:
+            return True
+    return False
 
 
 def _file_of(answer, of_student):

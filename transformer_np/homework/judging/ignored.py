@@ -77,9 +77,3 @@ def _values(cases, name, position):
             yield case.options[name]
         elif position < len(case.arguments):
             yield case.arguments[position]
-
-
-def arrays_of(case):
-    """The arrays among the arguments of a case."""
-    given = (*case.arguments, *case.options.values())
-    return [value for value in given if isinstance(value, np.ndarray)]

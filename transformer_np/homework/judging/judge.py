@@ -7,20 +7,20 @@ from textwrap import fill
 import numpy as np
 
 from ..exercise import call
-from .attempt import RULES, argument_names, attempt, calls_in
+from .attempt import RULES, argument_names, arrays_of, attempt, work_of
 from .compare import close, results_and_problem, wrong_structure
 from .describe import Draw, about_crash, about_structure
 from .describe.draw import listed, subject
 from .explain import explain
-from .ignored import arrays_of, ignored_arguments
+from .ignored import ignored_arguments
 from .truth import cases_of
 
+FEWEST = 40  # trials of a search
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
 CHANGED = "changes its input"
 OTHER_DTYPE = "another dtype"
 SHARED = "copy or view"
 NOT_REFUSED = "does not raise the exception"
-NUMBERS_OF_A_CALL = 10  # as many numbers in the arguments take as long as a call
 WIDTH = 100  # of a message; the student's own lines are not wrapped
 
 
@@ -55,13 +55,19 @@ class Verdict:
 
 
 class Trials:
-    """The cases of an exercise, drawn from a seed, with the results of the reference and of the wrong variants."""
+    """The cases of an exercise, drawn from a seed, with the results of the reference and of the wrong variants.
+
+    left: the work that may still be done for a verdict, by all searches together, in units of `work_of`; an answer that
+    was judged before changes nothing: what it made known is paid for again
+    """
 
     DRAWS = 3  # of every case, with different sizes and numbers
+    WORK, OF_A_VARIANT = 4_000_000, 5_000
 
     def __init__(self, exercise, seed):
         self.exercise, self.seed = exercise, seed
         self._of_variant = {}
+        self.begin()
         self.cases = [
             case for child in np.random.SeedSequence(seed).spawn(self.DRAWS)
             for case in exercise.cases(np.random.default_rng(child))
@@ -83,17 +89,29 @@ class Trials:
     def _of_reference(self):
         return [attempt(self.exercise, self.exercise.reference, case) for case in self.cases]
 
-    def most(self, trials, work):
-        """At most this number of trials, fewer if a call of the exercise is so long that they exceed the work, which
-        is counted in calls of the interpreter."""
-        return min(trials, max(20, work // self._calls))
+    def begin(self):
+        """Before another verdict."""
+        self.left, self._paid = self.WORK, set()
+
+    def most(self, trials):
+        """At most this number of trials, fewer if a call of the exercise is so long that little work is left."""
+        return min(trials, max(FEWEST, self.left // (self._work + self.OF_A_VARIANT)))
+
+    @property
+    def beside(self):
+        """The work that may be done beside trying every known mistake, in two calls each."""
+        return max(0, self.left - len(self.exercise.mistakes) * (2 * self._work + self.OF_A_VARIANT))
+
+    @property
+    def least(self):
+        """The work that one more search must leave; any may make a few trials."""
+        return min(0, self.left - FEWEST * self._work)
 
     @cached_property
-    def _calls(self):
-        case = self.cases[0]
-        numbers = sum(array.size for array in arrays_of(case))
-        one = calls_in(lambda: self.results(case, attempt(self.exercise, self.exercise.reference, case)))
-        return one + numbers // NUMBERS_OF_A_CALL
+    def _work(self):
+        case, answer = self.cases[0], self.exercise.variant()
+        attempt(self.exercise, answer, case, is_trial=True)  # what it remembers for the next time
+        return work_of(lambda: self.results(case, attempt(self.exercise, answer, case, is_trial=True)), case)
 
     @cached_property
     def ignored(self):
@@ -106,10 +124,15 @@ class Trials:
 
     def variant_on(self, mistakes, number):
         """The results of a wrong variant on one case, or None, and its attempt."""
-        key = frozenset(mistakes), number
+        key = mistakes, number = frozenset(mistakes), number
+        left = self.left
         if key not in self._of_variant:
             answer = self.exercise.variant([name for name in mistakes if name not in self.ignored])
             self._of_variant[key] = self.results_of(answer, number, mistakes)
+        self.left = left
+        if key not in self._paid:
+            self.left -= self._work + self.OF_A_VARIANT * (mistakes not in self._paid)
+            self._paid |= {key, mistakes}
         return self._of_variant[key]
 
     def results_of(self, answer, number, mistakes=()):
@@ -117,7 +140,8 @@ class Trials:
         case = called = self.cases[number]
         for name in mistakes:
             called = self.ignored[name].applied(called) if name in self.ignored else called
-        tried = attempt(self.exercise, answer, called)
+        self.left -= self._work
+        tried = attempt(self.exercise, answer, called, is_trial=True)
         return self.results(case, tried), tried
 
     def results(self, case, tried):
@@ -174,6 +198,7 @@ def judge(trials, attempts, place=None, suspects=()):
     else:
         explained = [finding for finding in found if not finding.case.raises]
         misconception, texts, where = explain(trials, explained, place)
+        trials.begin()
         texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
         misconception = misconception or " and ".join(broken) or (place.kind if place else None)
         summary, trace = first.fact({i for finding in found for i in finding.wrong or ()})
@@ -181,7 +206,7 @@ def judge(trials, attempts, place=None, suspects=()):
         lead = f"right for the lecture; still to do: {'; '.join(_labels(failed))}. {summary}"
     else:
         lead = f"{'' if only_rules else first.outcome + '. '}{summary}{where}"
-    message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False)]
+    message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False, break_on_hyphens=False)]
     message += [trace] if trace else []
     message += [
         text if "\n" in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
@@ -189,7 +214,7 @@ def judge(trials, attempts, place=None, suspects=()):
         if text
     ]
     if place:
-        message += [f"Here, line {place.line}:", place.shown]
+        message += [f"{'Look at' if place.adds else 'Here,'} line {place.line}:", place.shown]
         message += [f"And here, line {place.also.line}:", place.also.shown] if place.also else []
     message += [suspect.text for suspect in suspects]
     line = place.line if place else suspects[0].node.lineno if suspects else None

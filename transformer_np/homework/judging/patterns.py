@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -13,11 +14,10 @@ from ..rewriting import Mistakes
 from .attempt import argument_names
 from .compare import close
 from .edits import Edit, edits_of
-from .family import Family, count_steps
+from .family import Family, count_steps, without_huge_arrays
 from .syntax import Names
 
 MOST_EDITS = 500
-WORK = 200_000  # calls that the interpreter counts, in all edited answers together
 _KINDS = ("operator", "comparison", "order", "brackets", "number", "flag", "axis", "name", "function", "transpose",
           "sign", "inverted", "overwritten", "extra part", "extra line", "order of results", "missing index",
           "missing function", "missing factor", "missing term")  # fmt: skip
@@ -48,13 +48,17 @@ def patterns_for(trials, found, listed=()):
 
     Each explains some results of the first failing case; one more may explain the rest of the other cases.
     """
+    if trials.left <= 0:
+        return [], set()
     search = _Patterns(trials, found, listed)
-    return search.found() if search.is_possible else ([], set())
+    with without_huge_arrays():
+        return search.found() if search.is_possible else ([], set())
 
 
 class _Patterns:
     def __init__(self, trials, found, listed):
         self.trials, self.cases, self.listed = trials, found, listed
+        self.least = trials.left // 2  # for the searches after this one
         self.labels = list(dict.fromkeys(finding.case.label for finding in found))
         self.wrong = {(i, finding.case.label) for finding in found for i in finding.wrong or ()}
         self.is_possible = bool(self.wrong) and all(f.results is not None for f in found) and self._prepare()
@@ -76,7 +80,6 @@ class _Patterns:
         arguments = {name: [f.arguments.get(name, usual.get(name)) for f in self.cases] for name in given}
         arguments = {name: [value for value in values if value is not None] for name, values in arguments.items()}
         self.no_numbers = {name for name, values in arguments.items() if not (values and all(map(_is_number, values)))}
-        self.whole = {name for name, values in arguments.items() if any(type(value) is int for value in values)}
         return bool(self.family.trees)
 
     def found(self):
@@ -93,6 +96,7 @@ class _Patterns:
             for pattern in chosen:
                 pattern.edit.make()
                 made.callback(pattern.edit.undo)
+                vars(self).pop("_edits", None)
             if len(chosen) > 1:
                 explained, other = self._cells_of_trees(label, before)
             else:
@@ -145,10 +149,12 @@ class _Patterns:
     def _sweep(self, label, wanted=frozenset()):
         """The Patterns that explain some of the wrong results of a case, and all wanted cells; no two of them the same
         cells."""
-        trees = self.family.trees.values()
         found, seen = [], set()
-        edits = sorted((e for t in trees for e in edits_of(t) if self._is_pattern(e)), key=lambda edit: edit.group)
-        for edit in edits[: min(self.trials.most(MOST_EDITS, WORK), WORK // self.family.work_of_edit)]:
+        work = self.family.work_of_edit
+        for edit in self._edits:
+            if self.trials.left <= self.least:
+                break
+            self.trials.left -= work
             edit.make()
             try:
                 same, other = self._cells_of_trees(label, wanted)
@@ -161,6 +167,12 @@ class _Patterns:
                 if same == self.wrong:
                     return found[-1:]
         return found
+
+    @cached_property
+    def _edits(self):
+        """The edits to try, the smallest ones first."""
+        edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree) if self._is_pattern(edit)]
+        return sorted(edits, key=lambda edit: edit.group)[:MOST_EDITS]
 
     def _cells_of_trees(self, first=None, wanted=frozenset()):
         """The wrong cells in which the trees as they are now give the student's numbers, and those in which they give
@@ -205,19 +217,15 @@ class _Patterns:
         return _text(edit, own, {n.targets[0].id: n.value for n in lines if n.targets[0].id in once})
 
     def _is_pattern(self, edit):
-        """Whether an edit is a mistake that people make: no arithmetic with an axis, an option or ids, no function of
-        what may be a size, which makes huge arrays."""
+        """Whether an edit is a mistake that people make: no arithmetic with an axis, an option or ids."""
         if edit.kind not in _KINDS:
             return False
-        if edit.kind == "missing function" and isinstance(edit.node, ast.Name) and edit.node.id in self.whole:
-            return False
         around = edit.new if isinstance(edit.new, ast.BinOp) else edit.parent
+        if not isinstance(around, ast.BinOp):
+            return True
         names = [edit.new] if around is edit.parent else [edit.new.left, edit.new.right]
-        old = {n.id for n in ast.walk(edit.node) if isinstance(n, ast.Name)}
-        return not (
-            isinstance(around, ast.BinOp)
-            and any(isinstance(n, ast.Name) and n.id in self.no_numbers - old for n in names)
-        )
+        names = [n for n in names if isinstance(n, ast.Name) and n.id in self.no_numbers]
+        return not names or all(n.id in _names_in(edit.node) for n in names)
 
 
 def _is_number(value):

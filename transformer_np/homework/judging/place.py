@@ -9,18 +9,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .attempt import attempt, calls_in, guarded, unheard
+from .attempt import arrays_of, attempt, guarded, unheard, work_of
 from .compare import close
 from .edits import KINDS, edits_of
-from .family import MOST_NUMBERS, MOST_STEPS, Endless, Family
-from .ignored import arrays_of
-from .judge import NUMBERS_OF_A_CALL, Finding
+from .family import MOST_STEPS, Family, without_huge_arrays
+from .judge import Finding
 from .suspect import MOST_VALUES, find_suspects
 from .syntax import lines_behind
 from .traced import Traced
 
 MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
-WORK = 560_000  # calls that the interpreter counts, in all edited answers together
+WORK = 1_500_000  # of all edited answers together, in units of `work_of`
 MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
 MOST_LETTERS = 60  # of code in a sentence
@@ -32,6 +31,7 @@ class Place:
     """Where an answer can be made right.
 
     kind: the kind of the edit, as in `KINDS`; about: a sentence on it; line: its number; shown: with a mark below
+    adds: whether the edit adds something to a value that may be right, so that a later line may have the mistake
     repair: the line after the edit, "" if the edit changes other lines too
     also: the Place of a second edit that is needed too, or None; after: the Findings with the edits, if some are wrong
     """
@@ -43,6 +43,7 @@ class Place:
     repair: str
     also: "Place | None" = None
     after: tuple = ()
+    adds: bool = False
 
 
 def find_place(trials, answer, found):
@@ -57,10 +58,9 @@ def find_place(trials, answer, found):
     wanted = core if set(core) & set(failed) else list(range(len(found)))
     if not family.trees or not failed:
         return None, []
-    with unheard(), guarded():  # which gives back the true arange
-        np.arange = _bounded(np.arange)
+    with unheard(), guarded(), without_huge_arrays():
         suspects = find_suspects(trials, family, found, wanted)
-        search = _Search(trials, family, wanted, suspects)
+        search = _Search(trials, family, found, wanted, suspects)
         edit = search.one_edit(found)
         if edit:
             return replace(_place(family, edit), after=search.after(edit)), []
@@ -84,15 +84,6 @@ def _numbers_in(output, depth=2):
     if depth and isinstance(output, list | tuple):
         return sum(_numbers_in(part, depth - 1) for part in output)
     return output.size if isinstance(output, np.ndarray) else 1
-
-
-def _bounded(arange):
-    def bounded(*args, **options):
-        if any(isinstance(number, int | float) and abs(number) > MOST_NUMBERS for number in args):
-            raise Endless  # an edit asks for a huge array
-        return arange(*args, **options)
-
-    return bounded
 
 
 def _lines_of_crash(finding):
@@ -120,8 +111,9 @@ def _holds(condition, edit):
 class _Search:
     """numbers: of the cases that must become right"""
 
-    def __init__(self, trials, family, numbers, suspects):
+    def __init__(self, trials, family, found, numbers, suspects):
         self.trials, self.family, self.numbers = trials, family, numbers
+        self._has_broken_rules = any(finding.tried.broken for finding in found)
         self.suspects = {line for s in suspects for line in range(s.node.lineno, s.node.end_lineno + 1)}
         reference, parts = trials.exercise.reference, trials.exercise.parts
         self.given = set(vars(reference)) - set(parts) if parts else ()  # methods that the student does not write
@@ -131,12 +123,17 @@ class _Search:
         case = trials.cases[self.numbers[0]]
         self._usual = self._steps()  # of all loops in a case
         family.most_steps = 2 * self._usual + MORE_STEPS
-        work = calls_in(lambda: attempt(trials.exercise, family.answer, case))
-        work += sum(array.size for array in arrays_of(case)) // NUMBERS_OF_A_CALL
+        work = work_of(lambda: attempt(trials.exercise, family.answer, case, is_trial=True), case)
         of_edit = family.work_of_edit
-        self._most = min(MOST_BESIDE if suspects else MOST_EDITS, max(20, WORK // (work + of_edit)))
+        self._most = min(
+            MOST_BESIDE if suspects else MOST_EDITS, max(20, min(WORK, trials.beside // 2) // (work + of_edit))
+        )
         self.left, self._work = self._most, work + of_edit  # edits that may be tried
         self._of_a_case = work / (work + of_edit)  # the share of one case in the work for an edit
+
+    def _spend(self, edits):
+        self.left -= edits
+        self.trials.left -= int(edits * self._work)
 
     def _steps(self):
         """The most steps that the loops of the answer take in a case."""
@@ -204,7 +201,7 @@ class _Search:
         for edit in sorted(edits, key=unlikeliness):
             if self.left <= 0:
                 return
-            self.left -= 1
+            self._spend(1)
             yield edit
 
     def _makes_right(self, edit):
@@ -216,17 +213,17 @@ class _Search:
             if answer is None:
                 return False
             first = self._finding(answer, steps, self._order[0])
-            self.left -= self._of_a_case * max(0, steps.taken / max(1, self._usual) - 1)
+            self._spend(self._of_a_case * max(0, steps.taken / max(1, self._usual) - 1))
             if not first.right and not self._is_better(first, self.found[self._order[0]]):
                 return False
             for number in self._order[1:] if first.right else ():
-                self.left -= self._of_a_case
+                self._spend(self._of_a_case)
                 if not self._finding(answer, steps, number).right:
                     break
             else:
                 if first.right:
                     return True
-            self.left -= self._of_a_case * len(self.numbers)
+            self._spend(self._of_a_case * len(self.numbers))
             now = [
                 self._finding(answer, steps, n) if n in self.numbers else self.found[n] for n in range(len(self.found))
             ]
@@ -272,9 +269,9 @@ class _Search:
     def _finding(self, answer, steps, number):
         trials, case = self.trials, self.trials.cases[number]
         steps.begin()
-        tried = attempt(trials.exercise, answer, case)
+        tried = attempt(trials.exercise, answer, case, is_trial=not self._has_broken_rules)
         results = trials.results(case, tried)
-        self.left -= _numbers_in(tried.output) / NUMBERS_OF_A_CALL / self._work
+        self._spend(_numbers_in(tried.output) / 10 / self._work)
         return Finding(trials.exercise, case, tried, results, trials.expected[number], trials.shares[number])
 
 
@@ -294,9 +291,9 @@ def _place(family, edit):
     others = [other.node for other in edit.also if edit.kind != "order of lines" and other.node.lineno != node.lineno]
     also = Place(edit.kind, "", others[0].lineno, family.marked(others[0]), "") if others else None
     if edit.also:
-        return Place(edit.kind, _about(edit), node.lineno, shown, "", also)
+        return Place(edit.kind, _about(edit), node.lineno, shown, "", also, adds=edit.adds)
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
-    return Place(edit.kind, _about(edit), node.lineno, shown, repair.rstrip())
+    return Place(edit.kind, _about(edit), node.lineno, shown, repair.rstrip(), adds=edit.adds)
 
 
 def _about(edit):
@@ -309,11 +306,13 @@ def _about(edit):
     if len(code) > MOST_LETTERS:
         return KINDS[edit.kind]
     if edit.kind == "name" or (edit.kind == "number" and isinstance(edit.new, ast.Name)):
-        return f"`{code}` is not what belongs here."
+        return f"The results are right with something else in place of `{code}`."
+    if edit.kind == "missing factor":
+        return f"The results are right if `{code}` is multiplied or divided by the right value."
+    if edit.kind == "missing function":
+        return f"The results are right with something computed from `{code}` instead: a square, a root or `1 − …`?"
     if edit.kind == "function":
         return f"`{code.rpartition('.')[2]}` is not the function that belongs here."
-    if edit.kind == "missing function":
-        return f"Not `{code}` itself belongs here, but something computed from it."
     if edit.kind == "operator" and isinstance(edit.node, ast.BinOp):
         return (
             f"`{ast.unparse(ast.BinOp(ast.Name('a'), edit.node.op, ast.Name('b')))[2:-2]}` is the wrong operator here."

@@ -12,19 +12,17 @@ from operator import itemgetter
 
 import numpy as np
 
-from .attempt import calls_in
+from .attempt import arrays_of, work_of
 from .compare import close
 from .describe.draw import listed
 from .family import Family
-from .ignored import arrays_of
-from .judge import NUMBERS_OF_A_CALL
 from .syntax import name_of
 from .traced import Traced, kept, same
 
 MOST_VALUES = 24  # of an expression in a loop
 MOST_SUSPECTS, MOST_WRITES = 2, 2
 RIGHT, ALL = "those that are right", "all"  # of the other results, which have to be right too
-MOST_TRIALS, WORK = 160, 150_000  # calls that the interpreter counts, in all of them
+MOST_TRIALS, WORK = 160, 500_000  # of all, in units of `work_of`
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ def find_suspects(trials, family, found, numbers):
 class _Search:
     def __init__(self, trials, family, found, failed):
         self.trials, self.found = trials, found
-        self.failed = sorted(failed, key=lambda n: sum(array.size for array in arrays_of(trials.cases[n])))
+        failed = sorted(failed, key=lambda n: sum(array.size for array in arrays_of(trials.cases[n])))
         self.own = Traced(trials, family, MOST_VALUES)
         right = dict.fromkeys((trials.exercise.variant(), trials.exercise.reference))
         families = [Family(answer, of_student=False) for answer in right]
@@ -74,9 +72,11 @@ class _Search:
         self.stores, self.scope = _stores(family)
         self.returned = {n for node in self.scope if isinstance(node, ast.Return) for n in ast.walk(node)}
         self._of_case, self._when, self._known, self._of_all = {}, {}, {}, None
-        work = calls_in(lambda: self.own.results(self.failed[0]))
-        work += sum(array.size for array in arrays_of(trials.cases[self.failed[0]])) // NUMBERS_OF_A_CALL
-        self.left = min(MOST_TRIALS, max(20, WORK // work))
+        self.work = work_of(lambda: self.own.results(failed[0]), trials.cases[failed[0]])
+        self.left = min(MOST_TRIALS, max(20, WORK // self.work))
+        first = {found[n].case.label: n for n in reversed(failed)}.values()  # one of each label, the small ones first
+        failed = sorted(failed, key=lambda n: n not in first)
+        self.failed = failed[: max(3, WORK // (self.work * (1 + len(self.right))))]
 
     def _values(self, number):
         """{node: values} of the answer in a case, and the different values of the right answers, each with the set of
@@ -84,6 +84,7 @@ class _Search:
         if number not in self._of_case:
             self.own.results(number)
             own, right, self._when[number] = self.own.of, {}, self.own.when
+            self.trials.left -= self.work * (1 + len(self.right))
             of_right = [(i, [value]) for i, value in enumerate(arrays_of(self.trials.cases[number]))]
             for traced in self.right:
                 traced.results(number)
@@ -248,6 +249,7 @@ class _Search:
 
     def _is_right_with(self, node, values, i, number, others=None):
         self.left -= 1
+        self.trials.left -= self.work
         results, finding = self.own.results(number, node, map(kept, values)), self.found[number]
         wanted = {i}
         if others == ALL:

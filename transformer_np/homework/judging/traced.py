@@ -38,7 +38,7 @@ class Traced:
         self.of, self.when, self._now, self._instead = {}, {}, 0, (node, list(values))
         self._steps.begin()
         case = self.trials.cases[number]
-        return self.trials.results(case, attempt(self.trials.exercise, self.answer, case))
+        return self.trials.results(case, attempt(self.trials.exercise, self.answer, case, is_trial=True))
 
     def _tapped(self, number, value):
         node, (changed, values) = self._nodes[number], self._instead

@@ -48,12 +48,7 @@ class Gate(Evidence):
             return said.text
         if said.name not in self.trials.exercise.mistakes and said.name not in self.trials.ignored:
             return f"{f'With {said.label}' if said.label else 'In the plain case'}: {said.text}"  # it is of one case
-        plain = (
-            said.label
-            and "" in self.labels
-            and any(map(self._is_wrong, self.labels[""]))
-            and self._explains((said.name,), "")
-        )
+        plain = said.label and "" in self.labels and self._wrong_in("") and self._explains((said.name,), "")
         return said.text if plain else with_cases(said.text, said.label)
 
     def keep_what_is_true(self):
@@ -78,8 +73,7 @@ class Gate(Evidence):
     def _claims_all_calls(self, said):
         if said.name not in self.mistakes:
             return False
-        claims = re.sub(r"\bEither\b[^.]*\.", "", said.text)
-        return said.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(claims))
+        return said.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(said.text))
 
     def _leaves_right(self, mistakes, label):
         """Whether a right answer with these mistakes is right in a case."""
@@ -99,7 +93,7 @@ class Gate(Evidence):
             return f" The plain case is right; it fails with {cases_of(failed)}."
         if not self.first_failed.tried.crash:  # a crash happens in each case that has its cause
             known = tuple(name for name in self.names if name in self.mistakes)
-            if not known or len(known) < len(self.names) or not self.trials.compatible(known):
+            if not known or not self.trials.compatible(known):
                 return ""
             right = [label for label in right if all(self._changes(known, n) for n in self.labels[label])]
         return f" It is right with {cases_of(right)}." if right else ""
@@ -122,9 +116,6 @@ class Gate(Evidence):
                 continue
             if finding.case.extended and (i in finding.wrong or not self.first_failed.case.extended):
                 continue  # another branch of the code, in which more may be missing than this mistake, or less
-            shape = finding.results[i].shape
-            if i in finding.wrong and alone is not None and shape not in (alone[i].shape, right.shape):
-                continue  # the wrong shape is another mistake, which may hide this one
             if not self._is_explained_with(name, named, i, number):
                 return True
         return False
