@@ -10,6 +10,7 @@ from inspect import Parameter, signature
 import numpy as np
 import pytest
 
+from transformer_np import decoding
 from transformer_np import functional as F
 from transformer_np.homework import all_exercises, check
 from transformer_np.homework.exercise import Case, Exercise, Result, call, draw_sizes
@@ -467,6 +468,27 @@ def test_greedy_decoding_that_keeps_the_end_token_and_counts_the_start_token():
     assert found.misconception == "end token kept and one token too few and dropout left on"
 
 
+def test_every_call_that_must_raise_and_does_not_is_told():
+    def rotary_frequencies(K, theta=10000.0, scaling=None):
+        if theta == 0:
+            return 1 / theta
+        return F.rotary_frequencies(K, abs(theta), scaling)
+
+    message = flat(check("rotary_frequencies", rotary_frequencies, seed=1, quiet=True))
+    assert "With theta=0: it must raise ValueError, as its docstring says, but it raised ZeroDivisionError." in message
+    assert "With theta=-1: it must raise ValueError, as its docstring says, but it returned a result." in message
+
+
+def test_rng_is_not_spoken_of_where_there_is_none():
+    def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
+        np.random.random()  # noqa: NPY002
+        return decoding.greedy_decode(model, src, max_len, use_cache, return_log_probs)
+
+    message = flat(check("greedy_decode", greedy_decode, seed=1, quiet=True))
+    assert "It draws from the global random numbers" in message
+    assert "rng" not in message
+
+
 # --- arguments that are not used --------------------------------------------------------------------------------------
 
 
@@ -731,6 +753,7 @@ def test_shapes_in_a_crash_are_put_in_letters():
     ("answer", "name"),
     [
         (lambda x, w, scale=1.0: x[..., 0, 0, 0, 0, 0], "a fixed number of axes"),
+        (lambda x, w, scale=1.0: x.sum(axis=-4), "a fixed number of axes"),
         (lambda x, w, scale=1.0: np.einsum("btdx,dk->btk", x, w), "a fixed number of axes"),
         (lambda x, w, scale=1.0: x if x else w, "an array as a condition"),
         (lambda x, w, scale=1.0: x[w], "floats as indices"),

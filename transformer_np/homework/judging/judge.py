@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from inspect import signature
 from textwrap import fill
 
 import numpy as np
@@ -187,17 +188,16 @@ def judge(trials, attempts, place=None, suspects=()):
     crash = first.tried.crash
     if crash and crash.not_started and first is found[0] and all(finding.results is None for finding in found):
         return Verdict(exercise.name, "not started", _not_started(exercise, crash), seed=trials.seed)
-    broken = _broken_contracts(
-        [f for f in failed if not (f.case.raises and f.tried.crash and crash)]  # it may be the same crash
-    )
+    crashes = crash and not first.case.raises  # a call that must raise may crash in the same way
+    broken = _broken_contracts([f for f in failed if not (crashes and f.case.raises and f.tried.crash)])
     only_rules = all(finding.wrong == [] for finding in failed)  # the numbers are right
     if only_rules:
-        misconception, texts = " and ".join(broken), list(broken.values())
+        misconception, texts, behind = " and ".join(broken), list(broken.values()), []
         summary, trace = "The results are right, but the function breaks a rule.", ""
         where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
     else:
         explained = [finding for finding in found if not finding.case.raises]
-        misconception, texts, where = explain(trials, explained, place)
+        misconception, texts, behind, where = explain(trials, explained, place)
         trials.begin()
         texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
         misconception = misconception or " and ".join(broken) or (place.kind if place else None)
@@ -206,23 +206,23 @@ def judge(trials, attempts, place=None, suspects=()):
         lead = f"right for the lecture; still to do: {'; '.join(_labels(failed))}. {summary}"
     else:
         lead = f"{'' if only_rules else first.outcome + '. '}{summary}{where}"
-    message = [fill(f"{exercise.name}: {lead}", WIDTH, break_long_words=False, break_on_hyphens=False)]
+    message = [_filled(f"{exercise.name}: {lead}")]
     message += [trace] if trace else []
-    message += [
-        text if "\n" in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
-        for text in texts
-        if text
-    ]
+    message += [_filled(text) for text in texts if text]
     if place:
         message += [f"{'Look at' if place.adds else 'Here,'} line {place.line}:", place.shown]
         message += [f"And here, line {place.also.line}:", place.also.shown] if place.also else []
-    message += [suspect.text for suspect in suspects]
+    message += [_filled(text) for text in behind] + [suspect.text for suspect in suspects]
     line = place.line if place else suspects[0].node.lineno if suspects else None
     share = 1 - len(_labels(failed)) / len(_labels(found))
     return Verdict(
         exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core,
         line, place.repair if place else "",
     )  # fmt: skip
+
+
+def _filled(text):
+    return text if "\n" in text else fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _with_rules_of_all_calls(attempts):
@@ -244,6 +244,9 @@ def _labels(findings):
     return list(dict.fromkeys(finding.case.label for finding in findings))
 
 
+_FROM_RNG = " Draw from `rng` alone."
+
+
 def _broken_contracts(failed):
     """{name: text} of the rules that an answer breaks although its numbers may be right."""
     broken = {}
@@ -258,7 +261,8 @@ def _broken_contracts(failed):
         broken[OTHER_DTYPE] = f"{said} The numbers lose digits, or do not fit to those of the caller."
     for name, text in RULES.items():
         if any(name in finding.tried.broken for finding in failed):
-            broken[name] = text
+            has_rng = "rng" in signature(failed[0].exercise.reference).parameters
+            broken[name] = text if has_rng else text.replace(_FROM_RNG, "")
     shared = [finding.memory for finding in failed if finding.memory]
     if shared and CHANGED not in broken:
         broken[SHARED] = shared[0]

@@ -217,8 +217,9 @@ class _Patterns:
         return _text(edit, own, {n.targets[0].id: n.value for n in lines if n.targets[0].id in once})
 
     def _is_pattern(self, edit):
-        """Whether an edit is a mistake that people make: no arithmetic with an axis, an option or ids."""
-        if edit.kind not in _KINDS:
+        """Whether an edit is a mistake that people make: no arithmetic with an axis, an option or ids, no function of a
+        comparison."""
+        if edit.kind not in _KINDS or (edit.kind == "missing function" and isinstance(edit.node, ast.Compare)):
             return False
         around = edit.new if isinstance(edit.new, ast.BinOp) else edit.parent
         if not isinstance(around, ast.BinOp):

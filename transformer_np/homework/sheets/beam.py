@@ -69,11 +69,15 @@ def drive_beam(answer, model, src, beam_size, max_len, length_penalty, **options
 
 
 def ids_and_hypotheses(case, output):
-    """The ids as one array, and log p and score of all hypotheses, (B, beams, 2); 0 where they are not asked for."""
+    """The ids as one array, and log p and score of all hypotheses, (B, beam_size, 2); 0 where a row has fewer, or where
+    they are not asked for."""
     if "return_hypotheses" not in case.options:
         return *as_array(case, output), np.zeros(len(output))
     numbers = [[(float(log_p), float(score)) for _, log_p, score in of_row] for of_row in output]
-    return *as_array(case, [of_row[0][0] for of_row in output]), np.array(numbers)
+    filled = np.zeros((len(numbers), max(case.arguments[2], *map(len, numbers)), 2))
+    for row, of_row in zip(filled, numbers, strict=True):
+        row[: len(of_row)] = of_row
+    return *as_array(case, [of_row[0][0] for of_row in output]), filled
 
 
 def _beam_case(rng, label, other_ids, max_len, beam_size, length_penalty, to_show, rows=4):

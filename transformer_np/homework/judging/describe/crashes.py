@@ -38,6 +38,12 @@ _KNOWN = (
         "x.shape[-1], axis=-1.",
     ),
     (
+        ("AxisError",),
+        r"axis -\d+ is out of bounds",
+        "a fixed number of axes",
+        "The array has fewer axes than that: their number differs between cases, and a row alone has one.",
+    ),
+    (
         ("AxisError", "IndexError"),
         r"axis .* out of bounds|too many indices",
         "a fixed number of axes",

@@ -61,8 +61,8 @@ def nearly_right(draw):
     if (np.abs(actual - expected) <= 3e-3 * np.maximum(np.abs(expected), 1e-2 * np.abs(expected).max(initial=0))).all():
         error = np.abs(actual - expected).max(initial=0) / np.abs(expected).max(initial=1e-30)
         text = (
-            f"{draw.name} is nearly right: the error is {error:.1g} times the largest number. Look for low precision "
-            "(float16), a rounded constant, or a small term such as eps that is missing or in the wrong place."
+            f"{draw.name} is nearly right: the error is {error:.1g} times the largest number. Low precision (float16), "
+            "a rounded constant, or a small term such as eps that is missing or in the wrong place can do that."
         )
         yield Description("nearly right", text, exact=False)
 
