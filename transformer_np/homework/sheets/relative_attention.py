@@ -93,6 +93,8 @@ def relative_shift_backward(dy):
             column = s + T - 1 - t
             if 0 <= column < S:
                 dx[..., t, column] = dy[..., t, s]
+            if s > S - T + t + 1:  # behind the zero: a number of the next row
+                dx[..., t + 1, s - S + T - t - 2] = dy[..., t, s]
     return dx
 
 

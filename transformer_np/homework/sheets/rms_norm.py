@@ -22,7 +22,7 @@ def rms_norm_cases(rng):
     plain = {"B": B, "T": T, "D": D}
     return [
         Case("", (x, gamma), sizes=plain),
-        Case("eps=0.3", (x, gamma), {"eps": 0.3}, plain),
+        Case("eps=0.3", (0.3 * x, gamma), {"eps": 0.3}, plain),
         Case("numbers so small that ε counts", (0.0015 * x, gamma), sizes=plain),
         Case("a row of zeros", (level, gamma), sizes=plain),
         Case("x of shape (T, D)", (x[0], gamma), sizes={"T": T, "D": D}),
