@@ -129,6 +129,11 @@ class AdamW(Adam):
         self.weight_decay, self.decays, self.rates, self.rate = weight_decay, decays, rates or (lambda _: 1.0), lr
         self.rated = rates is not None  # for a mistake
 
+    def in_first_block(self, p):
+        """How many elements of a parameter are in the first block. Used by mistakes only."""
+        first = sum(q.data.size for q in self.parameters) // 2 if self.blocks else np.inf
+        return first - sum(q.data.size for q in self.parameters[: [q is p for q in self.parameters].index(True)])
+
     def update(self, p, g, m, v):
         self.lr = self.rate * self.rates(p)
         if self.decays is None or self.decays(p):

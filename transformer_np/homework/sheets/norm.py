@@ -50,6 +50,12 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     return y, x_hat, inv_std
 
 
+def of_other_defaults(eps, small):
+    """The mistakes of another default ε."""
+    others = [other for other in (1e-3, 1e-5, 1e-6, 1e-8, 1e-12) if other != float(eps)]
+    return "".join(MISTAKES["another default ε"].format(eps=eps, other=other, small=small) for other in others)
+
+
 LAYER_NORM = Exercise(
     F.layer_norm,
     results=(Result("y", "... D"), Result("x_hat", "... D"), Result("inv_std", "... 1")),
@@ -60,7 +66,7 @@ LAYER_NORM = Exercise(
     section="§8.1",
     chapter="Feed-forward network and layer norm",
     place=6,
-    mistakes=MISTAKES["layer_norm"],
+    mistakes=MISTAKES["layer_norm"] + of_other_defaults("1e-5", "a variance"),
 )
 
 

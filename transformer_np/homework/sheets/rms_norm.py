@@ -5,7 +5,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
 from ..notes import hints_of, sections
-from .norm import AXES_OF_THE_MEANS, of_vector, random_rows
+from .norm import AXES_OF_THE_MEANS, of_other_defaults, of_vector, random_rows
 
 MISTAKES = sections(__file__)
 
@@ -50,7 +50,7 @@ RMS_NORM = Exercise(
     section="Zhang & Sennrich 2019",
     chapter="T5",
     place=1,
-    mistakes=MISTAKES["rms_norm"],
+    mistakes=MISTAKES["rms_norm"] + of_other_defaults("1e-6", "the mean square"),
 )
 
 
