@@ -210,7 +210,7 @@ def judge(trials, attempts, place=None, suspects=()):
     message += [trace] if trace else []
     message += [_filled(text) for text in texts if text]
     if place:
-        message += _shown(place)
+        message += _shown(place, "the results" if broken and not only_rules else "it")
     message += [_filled(text) for text in behind] + [suspect.text for suspect in suspects]
     line = place.line if place else suspects[0].node.lineno if suspects else None
     share = 1 - len(_labels(failed)) / len(_labels(found))
@@ -220,9 +220,9 @@ def judge(trials, attempts, place=None, suspects=()):
     )  # fmt: skip
 
 
-def _shown(place):
+def _shown(place, what):
     """The lines of a Place, with what is proved of them."""
-    right = f"it right{' for the lecture' if place.after else ''}"
+    right = f"{what} right{' for the lecture' if place.after else ''}"
     if not place.also:
         return [f"One change in line {place.line} makes {right}:", place.shown]
     one, other = f"Two changes make {right}, one in line {place.line}:", f"and one in line {place.also.line}:"
