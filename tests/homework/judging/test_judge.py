@@ -168,6 +168,16 @@ def test_a_branch_that_is_not_written_is_not_an_answer_that_is_not_started():
     assert found.share == pytest.approx(2 / 3)
 
 
+def test_an_answer_that_is_begun_is_not_called_not_started():
+    def answer(x, w, scale=1.0):
+        _ = scale * (x @ w)
+        raise NotImplementedError("the total")
+
+    found = verdict(answer)
+    assert (found.outcome, found.misconception) == ("crashed", "not finished")
+    assert "a part of it is not written yet" in flat(found)
+
+
 def test_an_answer_whose_plain_case_alone_is_not_written_is_started():
     def answer(x, w, scale=1.0):
         if scale == 1:

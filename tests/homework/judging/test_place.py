@@ -33,20 +33,20 @@ PLAIN = """
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "lead", "marked", "repaired"),
+    ("old", "new", "marked", "repaired"),
     [
-        ("dy - s", "dy + s", "Here,", "dy + s", "dy - s"),
-        ("axis=axis, keep", "axis=-1, keep", "Here,", "np.sum(dy * y, axis=-1, keepdims=True)", "axis=axis"),
-        (", keepdims=True", "", "Here,", "np.sum(dy * y, axis=axis)", "keepdims=True"),
-        ("np.sum(dy * y,", "np.sum(dy,", "Look at", "dy", "dy * y"),
-        ("y * (dy - s)", "dy - s", "Look at", "dy - s", ""),
-        ("np.sum(", "np.mean(", "Here,", "mean", "np.sum("),
+        ("dy - s", "dy + s", "dy + s", "dy - s"),
+        ("axis=axis, keep", "axis=-1, keep", "np.sum(dy * y, axis=-1, keepdims=True)", "axis=axis"),
+        (", keepdims=True", "", "np.sum(dy * y, axis=axis)", "keepdims=True"),
+        ("np.sum(dy * y,", "np.sum(dy,", "dy", "dy * y"),
+        ("y * (dy - s)", "dy - s", "dy - s", ""),
+        ("np.sum(", "np.mean(", "mean", "np.sum("),
     ],
 )
-def test_the_expression_is_marked_and_the_repair_is_not_shown(verdict_on, old, new, lead, marked, repaired):
+def test_the_expression_is_marked_and_the_repair_is_not_shown(verdict_on, old, new, marked, repaired):
     verdict = verdict_on("softmax_backward", PLAIN.replace(old, new))
     *_, here, line, marks = verdict.message.splitlines()
-    assert here == f"{lead} line {verdict.line}:"
+    assert here == f"One change in line {verdict.line} makes it right:"
     assert line[marks.index("^") : len(marks)] == marked
     assert repaired in verdict.repair
     assert not repaired or verdict.repair.strip() not in verdict.message
@@ -184,14 +184,15 @@ def test_two_edits_show_two_lines(verdict_on):
         """,
     )
     assert verdict.line == 4
-    assert "And here, line 6:" in verdict.message
+    assert "Two changes make it right, one in line 4:" in verdict.message
+    assert "and one in line 6:" in verdict.message
 
 
 @pytest.mark.parametrize(
     ("in_erf", "said"),
     [
         ("z", "In the exact form √2 is missing inside erf"),
-        ("z**3 + 0.1", 'With the right code there, the results are still wrong with approximate="none"'),
+        ("z**3 + 0.1", 'With that mended, the results are still wrong with approximate="none"'),
     ],
 )
 def test_what_a_repair_leaves_wrong_is_told_too(verdict_on, in_erf, said):
@@ -231,7 +232,7 @@ def test_what_is_all_wrong_has_no_line(verdict_on):
         """
     verdict = verdict_on("layer_norm_backward", code)
     assert verdict.line is None
-    assert "Here, line" not in verdict.message
+    assert "line" not in verdict.message
 
 
 def test_an_edit_that_doubles_a_list_in_every_step_is_given_up(verdict_on):
@@ -444,9 +445,7 @@ def test_of_the_line_to_look_at_no_more_is_said_than_is_known(verdict_on, name, 
 
 
 def test_new_arrays_are_not_what_is_wrong_but_what_is_written_into_them(verdict_on):
-    verdict = verdict_on(
-        "sinusoidal_encoding",
-        """
+    code = """
         def sinusoidal_encoding(length, d_model, dtype=np.float32):
             pe = np.zeros((length, d_model), dtype=dtype)
             for pos in range(length):
@@ -457,9 +456,9 @@ def test_new_arrays_are_not_what_is_wrong_but_what_is_written_into_them(verdict_
                     else:
                         pe[pos, col] = np.cos(angle)
             return pe
-        """,
-    )
-    assert verdict.line == 7
+        """
+    lines = [verdict_on("sinusoidal_encoding", code).line for _ in range(8)]
+    assert lines == [7] * 8  # whatever np.empty finds in the memory
 
 
 @pytest.mark.parametrize(
@@ -523,7 +522,7 @@ def test_only_what_is_true_is_told(verdict_on, name, code, told, untrue):
             def linear(x, w, b=None):
                 return x @ w + (b if b else 0)
             """,
-            "Here, line 4",
+            "One change in line 4 makes it right:",
             "other variable",
         ),
         (

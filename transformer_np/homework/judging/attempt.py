@@ -37,7 +37,7 @@ class Crash:
     kind: its class, "ValueError"; text: its message
     where: the student's innermost function, "" for the answer itself
     trace: the student's lines of the traceback, as Python prints them
-    advice: a sentence on parameters that do not fit the call, or ""
+    advice: a sentence on parameters that do not fit the call, or on an answer that is begun, or ""
     """
 
     kind: str
@@ -48,7 +48,7 @@ class Crash:
 
     @property
     def not_started(self):
-        return self.kind == "NotImplementedError"
+        return self.kind == "NotImplementedError" and not self.advice
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,8 @@ def copies(arguments, options):
 
 
 RULES = {
-    "global random numbers": "It draws from the global random numbers (random, np.random), which change with all other "
-    "code. Draw from `rng` alone.",
+    "global random numbers": "It draws from the global random numbers (random, np.random), which all code "
+    "shares. Draw from `rng` alone.",
     "rng not used": "The random numbers do not come from `rng`: the call leaves it as it was. Draw from `rng`.",
 }
 
@@ -251,9 +251,22 @@ def crash_of(error, exercise=None, answer=None):
     advice = ""
     if isinstance(error, TypeError) and not frames and exercise is not None:
         advice = _parameters_that_do_not_fit(exercise, answer)
+    if isinstance(error, NotImplementedError) and _is_begun(error):
+        advice = "The answer is begun, but this line says that a part of it is not written yet."
     where = frames[-1].name if frames else ""
     where = "" if where == getattr(answer, "__name__", None) else where
     return Crash(kind, text[:MOST_TEXT], where, lines[:MOST_TEXT].rstrip(), advice)
+
+
+def _is_begun(error):
+    """Whether the student's function that raises does anything else."""
+    codes = [
+        frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__) if is_students(frame.f_code.co_filename)
+    ]
+    code = codes[-1] if codes else None
+    return bool(code) and (
+        set(code.co_names) > {"NotImplementedError"} or code.co_nlocals > code.co_argcount + code.co_kwonlyargcount
+    )
 
 
 def _kind_and_text(error):

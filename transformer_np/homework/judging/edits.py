@@ -95,13 +95,6 @@ class Edit:
     new: object
     also: tuple = ()  # Edits of the same expression elsewhere, made together with this one
 
-    @property
-    def adds(self):
-        """Whether it adds something to a value that may be right: a later mistake can be made good that way."""
-        is_around = any(part is self.node for part in ast.walk(self.new))
-        is_value = self.kind in ("missing factor", "missing term", "missing function", "transpose")
-        return (is_around and is_value) or (self.kind == "number" and isinstance(self.new, ast.Name))
-
     def make(self):
         for edit in self.also:
             edit.make()

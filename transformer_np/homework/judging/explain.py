@@ -103,8 +103,8 @@ def _left_by(place, trials, found, named):
     said = {said.name: said.text for said in search.said if said.name in search.mistakes and said.sure}
     new = [name for name in said if name not in named]
     labels = list(dict.fromkeys(now.case.label for now, _ in left))
-    still = [] if said else [f"With the right code there, the results are still wrong with {cases_of(labels)}."]
-    return new, [said[name] for name in new] + still
+    still = [] if said else [f"With that mended, the results are still wrong with {cases_of(labels)}."]
+    return new, [f"With that mended, this is left: {said[name]}" for name in new] + still
 
 
 def _is_same(now, before):

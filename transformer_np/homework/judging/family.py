@@ -12,7 +12,7 @@ import numpy as np
 from .attempt import is_students
 from .syntax import STEP
 
-MOST_NUMBERS, MOST_ITEMS = 3_000_000, 100_000  # in a variable of a loop
+MOST_NUMBERS, MOST_ITEMS, MOST_DEPTH = 3_000_000, 100_000, 5  # in a variable of a loop
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
 _GROWING = (list, str, tuple)
 OF_AN_EDIT, OF_A_NODE = 400, 9  # the work of compiling an edited answer
@@ -131,13 +131,22 @@ class _Steps:
 
 
 def _is_large(values):
-    """Whether a variable of a loop has grown beyond measure, such as a list that doubles in every step."""
+    """Whether a variable of a loop has grown beyond measure, such as a list that doubles in every step, or one that
+    holds itself several times: comparing it takes 2^depth steps."""
     for value in values:
-        if type(value) in _GROWING and len(value) > MOST_ITEMS:
+        if type(value) in _GROWING and (len(value) > MOST_ITEMS or _depth(value) > MOST_DEPTH):
             return True
         if type(value) is np.ndarray and value.size > MOST_NUMBERS:
             return True
     return False
+
+
+def _depth(value):
+    """How deep the first item lies in lists and tuples."""
+    depth = 0
+    while type(value) in (list, tuple) and value and depth <= MOST_DEPTH:
+        value, depth = value[0], depth + 1
+    return depth
 
 
 def _file_of(answer, of_student):

@@ -186,7 +186,7 @@ def judge(trials, attempts, place=None, suspects=()):
     core = all(finding.case.extended for finding in failed)
     first = failed[0] if core else next(finding for finding in failed if not finding.case.extended)
     crash = first.tried.crash
-    if crash and crash.not_started and first is found[0] and all(finding.results is None for finding in found):
+    if crash and crash.not_started and first is found[0]:
         return Verdict(exercise.name, "not started", _not_started(exercise, crash), seed=trials.seed)
     crashes = crash and not first.case.raises  # a call that must raise may crash in the same way
     broken = _broken_contracts([f for f in failed if not (crashes and f.case.raises and f.tried.crash)])
@@ -210,8 +210,7 @@ def judge(trials, attempts, place=None, suspects=()):
     message += [trace] if trace else []
     message += [_filled(text) for text in texts if text]
     if place:
-        message += [f"{'Look at' if place.adds else 'Here,'} line {place.line}:", place.shown]
-        message += [f"And here, line {place.also.line}:", place.also.shown] if place.also else []
+        message += _shown(place, "the results" if broken and not only_rules else "it")
     message += [_filled(text) for text in behind] + [suspect.text for suspect in suspects]
     line = place.line if place else suspects[0].node.lineno if suspects else None
     share = 1 - len(_labels(failed)) / len(_labels(found))
@@ -219,6 +218,15 @@ def judge(trials, attempts, place=None, suspects=()):
         exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core,
         line, place.repair if place else "",
     )  # fmt: skip
+
+
+def _shown(place, what):
+    """The lines of a Place, with what is proved of them."""
+    right = f"{what} right{' for the lecture' if place.after else ''}"
+    if not place.also:
+        return [f"One change in line {place.line} makes {right}:", place.shown]
+    one, other = f"Two changes make {right}, one in line {place.line}:", f"and one in line {place.also.line}:"
+    return [one, place.shown, other, place.also.shown]
 
 
 def _filled(text):
@@ -369,7 +377,7 @@ class Finding:
         if not self.wrong:
             return self.other_dtype, ""
         i = self._worst
-        given = argument_names(self.exercise)
+        given = argument_names(self.exercise) if self.exercise.drive is call else ()
 
         def named(wrong):
             names = [self.exercise.results[j].name for j in wrong]

@@ -31,7 +31,6 @@ class Place:
     """Where an answer can be made right.
 
     kind: the kind of the edit, as in `KINDS`; about: a sentence on it; line: its number; shown: with a mark below
-    adds: whether the edit adds something to a value that may be right, so that a later line may have the mistake
     repair: the line after the edit, "" if the edit changes other lines too
     also: the Place of a second edit that is needed too, or None; after: the Findings with the edits, if some are wrong
     """
@@ -43,7 +42,6 @@ class Place:
     repair: str
     also: "Place | None" = None
     after: tuple = ()
-    adds: bool = False
 
 
 def find_place(trials, answer, found):
@@ -291,9 +289,9 @@ def _place(family, edit):
     others = [other.node for other in edit.also if edit.kind != "order of lines" and other.node.lineno != node.lineno]
     also = Place(edit.kind, "", others[0].lineno, family.marked(others[0]), "") if others else None
     if edit.also:
-        return Place(edit.kind, _about(edit), node.lineno, shown, "", also, adds=edit.adds)
+        return Place(edit.kind, _about(edit), node.lineno, shown, "", also)
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
-    return Place(edit.kind, _about(edit), node.lineno, shown, repair.rstrip(), adds=edit.adds)
+    return Place(edit.kind, _about(edit), node.lineno, shown, repair.rstrip())
 
 
 def _about(edit):

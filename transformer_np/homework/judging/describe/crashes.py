@@ -9,6 +9,8 @@ from .draw import Description, Draw, listed
 
 def about_crash(crash, case, inputs):
     """The description of a crash in a case, given its arguments by name."""
+    if crash.advice and crash.kind == "NotImplementedError":
+        return Description("not finished", crash.advice)
     if crash.advice:
         optional = crash.advice.startswith("The answer has no optional")
         name = f"no parameter {' and '.join(_quoted(crash.advice))}" if optional else "other parameters"
