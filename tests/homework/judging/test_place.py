@@ -1,12 +1,13 @@
 """The line of a mistake: one edit of the student's code makes the answer right."""
 
 import ast
+from dataclasses import replace
 from textwrap import dedent
 
 import numpy as np
 import pytest
 
-from transformer_np.homework import checking, load
+from transformer_np.homework import all_exercises, checking, load, submission
 from transformer_np.homework.judging.edits import edits_of
 from transformer_np.homework.judging.family import Family
 from transformer_np.homework.judging.syntax import lines_behind
@@ -590,7 +591,9 @@ def test_no_edit_doubles_what_is_returned(verdict_on):
     assert "return out" not in verdict.message
 
 
-def test_a_mistake_that_nobody_listed_is_named_by_what_it_does(verdict_on):
+def test_a_mistake_that_nobody_listed_is_named_by_what_it_does(verdict_on, monkeypatch):
+    unlisted = replace(all_exercises()["gelu_backward"], mistakes="")
+    monkeypatch.setattr(submission, "all_exercises", lambda: {"gelu_backward": unlisted})
     verdict = verdict_on(
         "gelu_backward",
         """
