@@ -196,6 +196,26 @@ def test_endless_recursion_is_a_crash():
     assert len(found.message.splitlines()) < 40
 
 
+def test_a_slice_that_ends_at_minus_0_is_told():
+    def answer(x, w, scale=1.0):
+        y = np.zeros(x.shape[:-1] + w.shape[1:])
+        for shift in (1, 0):
+            y += x[:, :-shift] @ w if shift == 0 else 0
+        return y, x.sum((0, 1))
+
+    found = verdict(answer)
+    assert (found.outcome, found.misconception) == ("crashed", "a slice to -0")
+    assert "`x[:, :-shift]` is empty in this call: shift is 0" in flat(found)
+
+
+@pytest.mark.parametrize("shift", [1, -1])
+def test_a_slice_that_does_not_is_not(shift):
+    def answer(x, w, scale=1.0):
+        return x[:, :-shift] @ w + np.zeros((1, 99, 1)), x.sum((0, 1))
+
+    assert "-0" not in flat(verdict(answer))
+
+
 def test_a_keyboard_interrupt_passes():
     def answer(x, w, scale=1.0):
         raise KeyboardInterrupt

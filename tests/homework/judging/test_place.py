@@ -644,3 +644,124 @@ def test_a_comparison_that_never_holds_any_more_is_no_repair(verdict_on):
         """,
     )
     assert verdict.line == 6
+
+
+def test_no_text_names_a_function_that_only_the_right_answer_has(verdict_on, monkeypatch):
+    unlisted = replace(all_exercises()["rnn_backward"], mistakes="")
+    monkeypatch.setattr(submission, "all_exercises", lambda: {"rnn_backward": unlisted})
+    verdict = verdict_on(
+        "rnn_backward",
+        """
+        def rnn_backward(dh, x, h, w_x, w_h):
+            da, later = np.zeros_like(h), np.zeros_like(h[:, 0])
+            for t in reversed(range(h.shape[1])):
+                later = da[:, t] = (dh[:, t] + later @ w_h.T) * (1 - h[:, t] ** 2)
+            dw_x = np.einsum("bti,btd->id", x, da)
+            dw_h = np.einsum("bti,btd->id", h, da)
+            return da @ w_x.T, dw_x, dw_h, da.sum((0, 1))
+        """,
+    )
+    assert "Wrong: dw_h" in verdict.message
+    assert "`before`" not in verdict.message
+
+
+def test_a_condition_is_shown_as_a_whole_and_a_copy_not_at_all(verdict_on):
+    verdict = verdict_on(
+        "clip_grad_norm",
+        """
+        def clip_grad_norm(parameters, max_norm):
+            grads = [p.grad for p in parameters]
+            norm = float(np.sqrt(np.sum([np.vdot(g, g) for g in grads])))
+            if not np.isfinite(norm) or norm == 0:
+                return norm
+            for g in grads:
+                g *= max_norm / norm
+            return norm
+        """,
+    )
+    assert "^" * len("not np.isfinite(norm) or norm == 0") in verdict.message
+    verdict = verdict_on(
+        "sampling_distribution",
+        """
+        def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
+            rows = logits.reshape(-1, logits.shape[-1])
+            out = np.zeros_like(rows)
+            for i, row in enumerate(rows):
+                order = np.argsort(-row, kind="stable")
+                if temperature == 0:
+                    out[i, order[0]] = 1
+                    continue
+                z = np.exp((row - row.max()) / temperature)
+                p = (z / z.sum())[order]
+                if top_k is not None:
+                    p[top_k:] = 0
+                    p = p / p.sum()
+                if top_p is not None:
+                    inside = np.cumsum(p) <= top_p
+                    inside[0] = True
+                    p = np.where(inside, p, 0)
+                    p = p / p.sum()
+                out[i, order] = p
+            return out.reshape(logits.shape)
+        """,
+    )
+    assert verdict.misconception == "token that reaches top_p left out, except the first"
+    assert "out[i, order] = p" not in verdict.message
+
+
+def test_of_the_lines_that_write_a_variable_the_right_first_one_is_not_shown(verdict_on):
+    verdict = verdict_on(
+        "attention_scores",
+        """
+        def attention_scores(q, k, mask=None):
+            scores = np.einsum("...tk,...sk->...ts", q, k) * q.dtype.type(q.shape[-1] ** -0.5)
+            if mask is None:
+                return scores
+            if isinstance(mask, tuple):
+                mask = mask[0]
+            if mask.dtype == np.bool_:
+                scores[np.broadcast_to(mask, scores.shape)] = -np.inf
+                return scores
+            return scores + mask.astype(scores.dtype)
+        """,
+    )
+    assert "Look at line 10:" in verdict.message
+
+
+BY_HAND = """
+    from transformer_np.layers import Dropout, FeedForward, LayerNorm, MultiHeadAttention
+    from transformer_np.layers.blocks import AddNorm
+    from transformer_np.module import Module
+
+    class EncoderBlock(Module):
+        def __init__(
+            self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
+            rng=None, dtype=np.float32,
+        ):
+            rng = np.random.default_rng(rng)
+            self.kept = WITH_DROPOUT
+            self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
+            self.add_norm1 = AddNorm(d_model, dropout, norm_first, eps, bias, rng, dtype)
+            self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
+            self.add_norm2 = AddNorm(d_model, dropout, norm_first, eps, bias, rng, dtype)
+
+        def forward(self, x, mask=None, cache=None):
+            a = self.add_norm1.norm(x + self.kept * self.attention(x, mask=mask, cache=cache))
+            return self.add_norm2.norm(a + self.kept * self.feed_forward(a))
+
+        def backward(self, dout):
+            d = self.add_norm2.norm.backward(dout)
+            d = self.add_norm1.norm.backward(d + self.feed_forward.backward(self.kept * d))
+            return d + self.attention.backward(self.kept * d)[0]
+"""
+
+
+def test_an_option_that_only_a_later_case_sets_is_found(verdict_on):
+    verdict = verdict_on("EncoderBlock", BY_HAND.replace("WITH_DROPOUT", "1"))
+    assert verdict.misconception == "norm_first ignored and dropout not used"
+
+
+def test_an_option_that_is_not_used_is_told_though_another_one_is_used_wrongly(verdict_on):
+    verdict = verdict_on("EncoderBlock", BY_HAND.replace("WITH_DROPOUT", "0.7 if dropout else 1"))
+    assert "norm_first is not used" in verdict.message
+    assert "`dropout` were 0" not in verdict.message

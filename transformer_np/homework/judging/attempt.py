@@ -19,6 +19,7 @@ from types import NoneType
 import numpy as np
 
 from ..exercise import call
+from .syntax import empty_slice
 
 _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
@@ -38,6 +39,7 @@ class Crash:
     where: the student's innermost function, "" for the answer itself
     trace: the student's lines of the traceback, as Python prints them
     advice: a sentence on parameters that do not fit the call, or on an answer that is begun, or ""
+    empty: a sentence on a slice of the student's such as `x[:-n]` with n = 0, or ""
     """
 
     kind: str
@@ -45,6 +47,7 @@ class Crash:
     where: str
     trace: str
     advice: str = ""
+    empty: str = ""
 
     @property
     def not_started(self):
@@ -255,15 +258,23 @@ def crash_of(error, exercise=None, answer=None):
         advice = "The answer is begun, but this line says that a part of it is not written yet."
     where = frames[-1].name if frames else ""
     where = "" if where == getattr(answer, "__name__", None) else where
-    return Crash(kind, text[:MOST_TEXT], where, lines[:MOST_TEXT].rstrip(), advice)
+    empty = next((empty_slice(frame, line) for frame, line in _running(error)), None)
+    if empty:
+        empty = (
+            f"`{empty[0]}` is empty in this call: {empty[1]} is 0, and `:-0` means `:0`. Count the end from the front."
+        )
+    return Crash(kind, text[:MOST_TEXT], where, lines[:MOST_TEXT].rstrip(), advice, empty or "")
+
+
+def _running(error):
+    """The student's functions in which an exception was raised, (frame, line), the innermost first."""
+    frames = [*traceback.walk_tb(error.__traceback__)][::-1]
+    return [(frame, line) for frame, line in frames if is_students(frame.f_code.co_filename)]
 
 
 def _is_begun(error):
     """Whether the student's function that raises does anything else."""
-    codes = [
-        frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__) if is_students(frame.f_code.co_filename)
-    ]
-    code = codes[-1] if codes else None
+    code = next((frame.f_code for frame, _ in _running(error)), None)
     return bool(code) and (
         set(code.co_names) > {"NotImplementedError"} or code.co_nlocals > code.co_argcount + code.co_kwonlyargcount
     )

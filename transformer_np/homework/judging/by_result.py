@@ -146,7 +146,8 @@ class ByResult(Gate):
         for label in left:
             if len(self.said) >= MOST_TEXTS or len(self.tried) >= allowed:
                 return
-            fits = (name for name in self.mistakes if self._fits((name,), i, label) and self._spares((name,), label))
+            likely = self._likely_in([label])
+            fits = (name for name in likely if self._fits((name,), i, label) and self._spares((name,), label))
             single = next(fits, None)
             if single:
                 if single not in self.names:
@@ -160,6 +161,12 @@ class ByResult(Gate):
                     # no more than the fact: another branch of the code may have the same mistake
                     self._say(None, description.text, label, led=True, sure=False)
 
+    def _likely_in(self, labels):
+        """The mistakes, first those that speak of an option that only these cases set, not the plain one."""
+        options = [self.found[self.labels[label][0]].case.options for label in labels]
+        options = set().union(*options) - self.found[0].case.options.keys()
+        return sorted(self.mistakes, key=lambda name: not any(option in self.mistakes[name] for option in options))
+
     def _is_exact(self, i, label, reason):
         description = describe_exactly(self._draws(i, label))
         return description is not None and description.name.split()[:2] == reason.description.split()[:2]
@@ -169,7 +176,7 @@ class ByResult(Gate):
         if not left:
             return left
         best, covered = None, []
-        for name in self.mistakes:
+        for name in self._likely_in(left):
             both = (*reason.mistakes, name)
             if len(self.tried) >= allowed:
                 break

@@ -76,14 +76,10 @@ class Evidence:
         """The labels of the failing cases in which the mistakes explain result i."""
         return [label for label in self.failing[i] if self._fits(mistakes, i, label)]
 
-    def _is_complete(self, mistakes, of_results=False):
-        """Whether the mistakes give the same results as the answer, in every case.
-
-        of_results: in every case in which the answer returns some
-        """
-        numbers = [n for n, finding in enumerate(self.found) if finding.results is not None or not of_results]
+    def _is_complete(self, mistakes):
+        """Whether the mistakes give the same results as the answer, in every case."""
         results = range(len(self.found[0].expected))
-        return bool(numbers) and all(self._agrees(mistakes, i, number) for number in numbers for i in results)
+        return all(self._agrees(mistakes, i, n) for n in range(len(self.found)) for i in results)
 
     def _agreement(self, mistakes):
         results = range(len(self.found[0].expected))

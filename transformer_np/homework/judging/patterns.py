@@ -2,6 +2,7 @@
 
 import ast
 import re
+import sys
 from contextlib import ExitStack
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -208,13 +209,21 @@ class _Patterns:
 
     def _text(self, edit):
         tree = next(tree for tree in self.family.trees.values() if any(node is edit.parent for node in ast.walk(tree)))
-        own = Names(tree).computed  # which the student may not have
+        names = Names(tree)
+        own = names.computed | set(filter(self._is_helper, names.others))  # which the student may not have
         if tree is not next(iter(self.family.trees.values())):
-            own |= Names(tree).parameters - set(argument_names(self.trials.exercise))
+            own |= names.parameters - set(argument_names(self.trials.exercise))
         stored = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         once = {n.id for n in stored if sum(n.id == other.id for other in stored) == 1} & own
         lines = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
         return _text(edit, own, {n.targets[0].id: n.value for n in lines if n.targets[0].id in once})
+
+    def _is_helper(self, name):
+        """Whether a name is that of a function beside the right answer which the library's own code does not know."""
+        function, answer = self.family.space.get(name), self.family.answer
+        module = getattr(function, "__module__", None) or ""
+        library = sys.modules.get(self.trials.exercise.reference.__module__)
+        return module.rpartition(".")[0] == answer.__module__.rpartition(".")[0] and not hasattr(library, name)
 
     def _is_pattern(self, edit):
         """Whether an edit is a mistake that people make: no arithmetic with an axis, an option or ids, no function of a

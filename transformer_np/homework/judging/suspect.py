@@ -51,7 +51,7 @@ def find_suspects(trials, family, found, numbers):
     search, suspects = _Search(trials, family, found, failed), {}
     for i in range(len(trials.exercise.results)) if search.own.answer is not None and search.right else ():
         if any(found[n].wrong is None or i in found[n].wrong for n in failed) and (place := search.suspect(i)):
-            node, writes = place
+            node, writes = search.whole_test(place[0]), place[1]
             writes = () if len(writes) > MOST_WRITES else writes
             shown = "\n".join(map(family.marked, writes or [node]))
             suspects.setdefault(node, Suspect(node, [], shown, writes)).results.append(i)
@@ -77,6 +77,14 @@ class _Search:
         first = {found[n].case.label: n for n in reversed(failed)}.values()  # one of each label, the small ones first
         failed = sorted(failed, key=lambda n: n not in first)
         self.failed = failed[: max(3, WORK // (self.work * (1 + len(self.right))))]
+
+    def whole_test(self, node):
+        """The whole condition of an `if` or a loop, if a node is a part of it that is true or false."""
+        for around in self.scope:
+            test = getattr(around, "test", None)
+            if test is not None and node is not test and any(n is node for n in _conditions(test)):
+                return test
+        return node
 
     def _values(self, number):
         """{node: values} of the answer in a case, and the different values of the right answers, each with the set of
@@ -134,6 +142,8 @@ class _Search:
                     place, *others = self._origin(node, i, failed, fine, shape)
                     if place is node and node in self.returned and isinstance(node, ast.Name):
                         break  # which says no more than that the result is wrong
+                    if self._is_passed_on(place, failed[0], shape):
+                        return None
                     return place, *others
         return None
 
@@ -145,6 +155,8 @@ class _Search:
             value = place if place is node else _value(place, node)
             if place is node or value in fine or not self._is_proven(value, i, failed, shape, RIGHT):
                 writes = self._all_writes(node, failed, shape)
+                if len(writes) > 1 and self._is_right_start(writes[0], node, fine):
+                    writes = writes[1:]
                 place = writes[0] if 0 < len(writes) <= MOST_WRITES else node
                 return place, writes
         passed = []
@@ -166,6 +178,20 @@ class _Search:
                     self._of_all = before, ()
                 return self._of_all or (place, ())
             place = before
+
+    def _is_right_start(self, write, node, fine):
+        """Whether a statement, in no loop, gives a variable a right value that later ones change."""
+        loops = (loop for loop in self.scope if isinstance(loop, ast.For | ast.While))
+        in_loop = any(inner is write for loop in loops for inner in ast.walk(loop))
+        return _is_whole(write, node) and _value(write, node) in fine and not in_loop
+
+    def _is_passed_on(self, place, number, shape):
+        """Whether a statement only copies a variable that is wrong from the first time on."""
+        variable = getattr(place, "value", None)
+        values = self._values(number)[0].get(variable, ())
+        if not (isinstance(place, ast.stmt) and isinstance(variable, ast.Name) and values and _is_data(values[0])):
+            return False
+        return not self._known_in(number, shape).has(_flat(values[0], shape))
 
     def _is_unfilled(self, node, own):
         return _is_filled(own[node]) and (self.scope.get(node), ast.unparse(node)) in self.stores
@@ -283,6 +309,13 @@ def _first(value):
     if not _is_array(value) or value.dtype.kind not in "biuf":
         return float(value) if isinstance(value, int | float) else 0.0
     return float(value.flat[0]) if value.size and np.isfinite(value.flat[0]) else 0.0
+
+
+def _conditions(test):
+    """The parts of a condition that `and`, `or` and `not` join."""
+    parts = getattr(test, "values", []) if isinstance(test, ast.BoolOp) else []
+    parts = [test.operand] if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else parts
+    return [test, *(inner for part in parts for inner in _conditions(part))]
 
 
 def _inputs(place, own):

@@ -1,6 +1,9 @@
 """Reading a syntax tree: where an edit may be made, and which names it may use."""
 
 import ast
+from inspect import getsource
+from numbers import Integral
+from textwrap import dedent
 
 STEP = "_step_of_a_loop"  # the call that counts the steps of a loop, which no edit may change
 
@@ -169,3 +172,33 @@ def _names_in(node, kind):
         parts = {n for n in ast.walk(node) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)}
         names |= {n.value.id for n in parts if isinstance(n.value, ast.Name)}
     return names
+
+
+def empty_slice(frame, line):
+    """(a slice such as `x[:-n]` of a running function, not after a line of it, n) if n is 0 there, or None."""
+    try:
+        tree = ast.parse(dedent(getsource(frame.f_code)))
+    except (OSError, SyntaxError):
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript) and node.lineno <= line - frame.f_code.co_firstlineno + 1:
+            for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+                end = part.upper if isinstance(part, ast.Slice) and part.lower is None else None
+                if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub) and _is_0(end.operand, frame):
+                    return ast.unparse(node), ast.unparse(end.operand)
+    return None
+
+
+def _is_0(node, frame):
+    """Whether a sum or product of variables is 0 in a running function."""
+    space = {name: value for name, value in frame.f_locals.items() if isinstance(value, Integral)}
+    known = (ast.BinOp, ast.Constant, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Load)
+    parts = [*ast.walk(node)]
+    if isinstance(node, ast.Constant) or not all(
+        isinstance(n, known) or getattr(n, "id", None) in space for n in parts
+    ):
+        return False
+    try:
+        return eval(ast.unparse(node), {"__builtins__": {}}, space) == 0
+    except (ArithmeticError, TypeError):
+        return False

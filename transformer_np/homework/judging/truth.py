@@ -59,7 +59,7 @@ class Gate(Evidence):
             self._is_explained_by_some(known, label) for label in self.labels
         )
         explained = explained or (known and self.trials.compatible(known) and self._is_complete(tuple(known)))
-        kept = [s for s in self.said if s not in claims or explained or self._is_complete((s.name,), of_results=True)]
+        kept = [s for s in self.said if s not in claims or explained or self._is_shown_by_all(s)]
         if any(said.name for said in kept):
             some = any(said.name and said.sure for said in kept)
             kept = [said for said in kept if said.name or said.sure or (said.led and not some)]
@@ -74,6 +74,22 @@ class Gate(Evidence):
         if said.name not in self.mistakes:
             return False
         return said.name in self.trials.ignored or bool(_OF_EVERY_CALL.search(said.text))
+
+    def _is_shown_by_all(self, said):
+        """Whether the answer has the results of a mistake in every case that the mistake changes, and is right in the
+        others, but for those that set an option of which its text does not speak."""
+        numbers = [n for n, finding in enumerate(self.found) if finding.results is not None]
+        changed = [n for n in numbers if self._changes((said.name,), n)]
+        plain, results = self.found[0].case.options, range(len(self.found[0].expected))
+        return (
+            bool(changed)
+            and all(self._agrees((said.name,), i, n) for n in changed for i in results)
+            and all(
+                any(option not in said.text for option in self.found[n].case.options.keys() - plain.keys())
+                for n in {*numbers} - {*changed}
+                if self.found[n].wrong
+            )
+        )
 
     def _leaves_right(self, mistakes, label):
         """Whether a right answer with these mistakes is right in a case."""

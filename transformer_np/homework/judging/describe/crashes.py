@@ -23,6 +23,8 @@ def about_crash(crash, case, inputs):
         if nothing:
             text = f"In this case {listed(nothing)} is None. The answer must also work without it."
             return Description(f"{listed(nothing)} may be None", text)
+    if crash.kind in _OF_SHAPES and crash.empty:
+        return Description("a slice to -0", " ".join([crash.empty, *_arguments(case, inputs)]))
     if crash.kind in _OF_SHAPES:
         transposed = _transposed(crash, inputs)
         name = "`.T` of more than two axes" if transposed else None
