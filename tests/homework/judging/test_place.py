@@ -728,6 +728,31 @@ def test_of_the_lines_that_write_a_variable_the_right_first_one_is_not_shown(ver
     assert "Look at line 10:" in verdict.message
 
 
+def test_where_a_sum_of_each_round_begins_is_not_shown(verdict_on):
+    verdict = verdict_on(
+        "greedy_decode",
+        """
+        def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
+            outs, log_probs = [], []
+            with model.evaluating():
+                for b in range(len(src)):
+                    memory, ids, lp = model.encode(src[b : b + 1]), [model.config.bos_id], 0.0
+                    for _ in range(max_len):
+                        row = model.decode(np.array([ids]), memory, src[b : b + 1])[0, -1]
+                        token = int(np.argmax(row))
+                        if token == model.config.eos_id:
+                            break
+                        lp += float(row[token] - row.max() - np.log(np.exp(row - row.max()).sum()))
+                        ids.append(token)
+                    outs.append(ids[1:])
+                    log_probs.append(lp)
+            return (outs, np.array(log_probs)) if return_log_probs else outs
+        """,
+    )
+    assert verdict.misconception == "log p without the end token"
+    assert "Look at line 13:" in verdict.message
+
+
 BY_HAND = """
     from transformer_np.layers import Dropout, FeedForward, LayerNorm, MultiHeadAttention
     from transformer_np.layers.blocks import AddNorm

@@ -155,7 +155,7 @@ class _Search:
             value = place if place is node else _value(place, node)
             if place is node or value in fine or not self._is_proven(value, i, failed, shape, RIGHT):
                 writes = self._all_writes(node, failed, shape)
-                if len(writes) > 1 and self._is_right_start(writes[0], node, fine):
+                if len(writes) > 1 and self._is_right_start(writes[0], writes[1:], node, fine):
                     writes = writes[1:]
                 place = writes[0] if 0 < len(writes) <= MOST_WRITES else node
                 return place, writes
@@ -179,11 +179,26 @@ class _Search:
                 return self._of_all or (place, ())
             place = before
 
-    def _is_right_start(self, write, node, fine):
-        """Whether a statement, in no loop, gives a variable a right value that later ones change."""
-        loops = (loop for loop in self.scope if isinstance(loop, ast.For | ast.While))
-        in_loop = any(inner is write for loop in loops for inner in ast.walk(loop))
-        return _is_whole(write, node) and _value(write, node) in fine and not in_loop
+    def _is_right_start(self, write, others, node, fine):
+        """Whether a statement gives a variable a right value that others change later: it is in no loop, or they are in
+        an inner one, and the variable is not read outside of the loop, so that each round has a value of its own."""
+        value = _value(write, node)
+        if not _is_whole(write, node) or not (value in fine or isinstance(value, ast.Constant)):
+            return False
+        around = self._loops_around(write)
+        reads = (n for n in self.scope if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load))
+        used = [*others, *(n for n in reads if ast.unparse(n) == ast.unparse(node))]
+        return not around or (
+            all(around[-1] in self._loops_around(n) for n in used)
+            and all(self._loops_around(other) != around for other in others)
+        )
+
+    def _loops_around(self, node):
+        """The loops that a node is in, from the outside to the inside."""
+        return [
+            loop for loop in self.scope
+            if isinstance(loop, ast.For | ast.While) and loop is not node and node in ast.walk(loop)
+        ]  # fmt: skip
 
     def _is_passed_on(self, place, number, shape):
         """Whether a statement only copies a variable that is wrong from the first time on."""
