@@ -2,7 +2,6 @@
 
 import ast
 from inspect import getsource
-from numbers import Integral
 from textwrap import dedent
 
 STEP = "_step_of_a_loop"  # the call that counts the steps of a loop, which no edit may change
@@ -191,7 +190,7 @@ def empty_slice(frame, line):
 
 def _is_0(node, frame):
     """Whether a sum or product of variables is 0 in a running function."""
-    space = {name: value for name, value in frame.f_locals.items() if isinstance(value, Integral)}
+    space = {name: value for name, value in frame.f_locals.items() if type(value) is int}
     known = (ast.BinOp, ast.Constant, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Load)
     parts = [*ast.walk(node)]
     if isinstance(node, ast.Constant) or not all(
@@ -200,5 +199,5 @@ def _is_0(node, frame):
         return False
     try:
         return eval(ast.unparse(node), {"__builtins__": {}}, space) == 0
-    except (ArithmeticError, TypeError):
+    except (ArithmeticError, TypeError):  # such as n // 0, or a text in it
         return False
