@@ -6,7 +6,7 @@ from ... import functional as F
 from ..exercise import Case, Exercise, Result
 from ..notes import amended, hints_of, sections
 from .attention_backward import BACKWARD_SCALES, SOFTMAX_BACKWARD_MISTAKES
-from .draws import far_apart, sizes_without_squares
+from .draws import far_apart, only, sizes_without_squares
 from .softmax import softmax, softmax_backward
 from .tiled_attention import SCALE_MISTAKES
 
@@ -16,9 +16,11 @@ MISTAKES = sections(__file__)
 def window_cases(rng):
     sizes = sizes_without_squares(rng, "B H K K_v")
     B, H, K, K_v = sizes.values()
-    T = int(rng.integers(7, 10))
+    T = int(rng.integers(8, 10))  # no other size
     w = int(rng.integers(2, 4))
-    sizes |= {"T": T}
+    of_heads = sizes | {"T": T}
+    sizes = only(of_heads, "B T K K_v")
+    of_matrices = only(of_heads, "T K K_v")
 
     def qkv(*lead, T=T, K_v=K_v):
         return tuple(rng.normal(size=(*lead, T, width)) for width in (K, K, K_v))
@@ -32,10 +34,10 @@ def window_cases(rng):
         Case("a window larger than the sequence", (*plain, T + 2), sizes=sizes),
         Case("a causal window larger than the sequence", (*plain, T + 1), {"causal": True}, sizes),
         Case("a window as wide as the sequence", (*square, w), sizes=sizes | {"T": 2 * w + 1}),
-        Case("q of shape (B, H, T, K)", (*qkv(B, H), w), sizes=sizes),
-        Case("q of shape (T, K)", (*qkv(), w), sizes=sizes),
+        Case("q of shape (B, H, T, K)", (*qkv(B, H), w), sizes=of_heads),
+        Case("q of shape (T, K)", (*qkv(), w), sizes=of_matrices),
         Case("scores of ±10,000", (*far_apart(rng, q, k), v, w), sizes=sizes),
-        Case("a longer sequence", (*qkv(T=23), w), sizes=sizes | {"T": 23}),
+        Case("a longer sequence", (*qkv(T=23), w), sizes=of_matrices | {"T": 23}),
         Case("K_v = K", (*qkv(B, K_v=K), w), sizes=sizes | {"K_v": K}),
         Case("a window below 0", (*plain, -1), sizes=sizes, extended=True, raises="ValueError"),
     ]
