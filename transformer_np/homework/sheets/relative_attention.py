@@ -205,7 +205,10 @@ RELATIVE_ATTENTION = Exercise(
     + MISTAKES["relative_attention 2"]
     + _IN_THE_SHIFT
     + MISTAKES["relative_attention 3"]
-    + amended(MASK_MISTAKES, without=["only the first of several masks", "only the last of several masks"])
+    + amended(
+        MASK_MISTAKES,
+        without=["masks of a tuple added up", "only the first of several masks", "only the last of several masks"],
+    )
     + MISTAKES["relative_attention 4"],
 )
 

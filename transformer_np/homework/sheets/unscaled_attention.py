@@ -68,6 +68,8 @@ UNSCALED_ATTENTION = Exercise(
         without=(
             "mask added before the scale",
             "a tuple of masks does not work",
+            "masks of a tuple added up",
+            "masks of a tuple joined as Boolean ones",
             "only the first of several masks",
             "only the last of several masks",
             "written for four axes only",

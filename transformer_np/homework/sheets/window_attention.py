@@ -71,14 +71,17 @@ def band(full, behind, ahead):
     return columns
 
 
-def padded_window_attention(q, k, v, window, causal, mode):
-    """Before the start and after the end there are zeros, or other keys: mode as in np.pad."""
+def padded_window_attention(q, k, v, window, causal, mode, hidden=""):
+    """Before the start and after the end there are zeros, or other keys: mode as in np.pad. hidden: the end where they
+    are hidden, "start" or "end"."""
     behind = min(window, q.shape[-2] - 1)
     ahead = 0 if causal else behind
     around = [(0, 0)] * (q.ndim - 2) + [(behind, ahead), (0, 0)]
     k, v = np.pad(k, around, mode), np.pad(v, around, mode)
     keys = np.arange(q.shape[-2])[:, None] + np.arange(behind + 1 + ahead)  # (T, R)
     scores = np.einsum("...tk,...trk->...tr", q, k[..., keys, :]) / np.sqrt(q.shape[-1])
+    outside = {"start": keys < behind, "end": keys >= behind + q.shape[-2]}
+    scores = np.where(outside.get(hidden, False), -np.inf, scores)
     weights = softmax(scores)
     return np.einsum("...tr,...trk->...tk", weights, v[..., keys, :]), weights
 
