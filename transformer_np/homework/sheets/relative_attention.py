@@ -207,7 +207,13 @@ RELATIVE_ATTENTION = Exercise(
     + MISTAKES["relative_attention 3"]
     + amended(
         MASK_MISTAKES,
-        without=["masks of a tuple added up", "only the first of several masks", "only the last of several masks"],
+        without=(
+            "a tuple of masks does not work",
+            "a tuple of masks cut like an array",
+            "masks of a tuple added up",
+            "only the first of several masks",
+            "only the last of several masks",
+        ),
     )
     + MISTAKES["relative_attention 4"],
 )

@@ -40,6 +40,7 @@ def tiled_cases(rng):
     far_below = *far_apart(rng, q, k, signs=(-1,)), v
     square = qkv(B, T=S)
     small = {"tile": 2}
+    of_long = of_matrices | {"T": 3, "S": 300}
     return [
         Case("", plain, small, sizes),
         Case("tiles of one", plain, {"tile": 1}, sizes),
@@ -56,7 +57,7 @@ def tiled_cases(rng):
         Case("all scores near −10,000", far_below, small, sizes),
         Case("q of shape (B, H, T, K)", qkv(B, H), small, of_heads),
         Case("q of shape (T, K)", qkv(), small, of_matrices),
-        Case("a long sequence in tiles of 64", _growing(*qkv(T=3, S=300)), {"tile": 64}, of_matrices | {"T": 3, "S": 300}),
+        Case("a long sequence in tiles of 64", _growing(*qkv(T=3, S=300)), {"tile": 64}, of_long),
     ]
 
 
