@@ -209,7 +209,7 @@ RELATIVE_ATTENTION = Exercise(
         MASK_MISTAKES,
         without=(
             "a tuple of masks does not work",
-            "a tuple of masks cut like an array",
+            "a tuple of masks used like one array",
             "masks of a tuple added up",
             "only the first of several masks",
             "only the last of several masks",

@@ -34,7 +34,7 @@ def tiled_cases(rng):
     start = hidden.copy()
     start[:, ::2, :2] = True  # the first tile of keys, for some queries
     padding = np.zeros((B, 1, S), bool)
-    padding[0, :, 4:] = padding[1, :, -1:] = True
+    padding[0, :, 4:] = padding[1, :, -1:] = padding[..., 2:4] = True  # the second tile from every query
     bias = rng.normal(size=(T, S))
     large = *far_apart(rng, q, k), v
     far_below = *far_apart(rng, q, k, signs=(-1,)), v
