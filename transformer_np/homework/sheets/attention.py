@@ -5,6 +5,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from ..notes import amended, hints_of, sections
+from .draws import only
 from .softmax import softmax
 
 MISTAKES = sections(__file__)
@@ -12,9 +13,12 @@ MISTAKES = sections(__file__)
 # --- scores and masks, as attention_scores and scaled_dot_product_attention share them -------------------------------
 
 
+LEADING = {2: "", 3: "B ", 4: "B H "}  # the leading axes of arrays with so many axes
+
+
 def attention_inputs(rng, sizes, axes=4):
     """q, k and v of these sizes, with the leading axes B and H, B alone, or none."""
-    lead = [sizes["B"], sizes["H"]][: axes - 2]
+    lead = only(sizes, LEADING[axes]).values()
     T, S, K, K_v = (sizes[letter] for letter in ("T", "S", "K", "K_v"))
     return rng.normal(size=(*lead, T, K)), rng.normal(size=(*lead, S, K)), rng.normal(size=(*lead, S, K_v))
 
@@ -38,7 +42,8 @@ def attention_cases(rng, only_scores):
     wide = dict(sizes, K=K + 7)
 
     def call(label, q, k, v, mask=None, sizes=sizes):
-        return Case(label, (q, k) if only_scores else (q, k, v), {} if mask is None else {"mask": mask}, sizes)
+        arrays, options = (q, k) if only_scores else (q, k, v), {} if mask is None else {"mask": mask}
+        return Case(label, arrays, options, only(sizes, LEADING[q.ndim] + ("T S K" if only_scores else "T S K K_v")))
 
     def case(label, mask=None, axes=4, sizes=sizes):
         return call(label, *attention_inputs(rng, sizes, axes), mask, sizes)

@@ -5,7 +5,8 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
 from ..notes import amended, hints_of, sections
-from .attention import SCALE_MISTAKES, attention_inputs, some_hidden
+from .attention import LEADING, SCALE_MISTAKES, attention_inputs, some_hidden
+from .draws import only
 from .softmax import softmax_backward
 
 MISTAKES = sections(__file__)
@@ -23,6 +24,7 @@ def attention_backward_cases(rng):
     def case(label, axes=4, mask=None, sizes=sizes):
         q, k, v = attention_inputs(rng, sizes, axes)
         out, weights = F.scaled_dot_product_attention(q, k, v, mask)
+        sizes = only(sizes, LEADING[axes] + "T S K K_v")
         return Case(label, (rng.normal(size=out.shape), q, k, v, weights), sizes=sizes)
 
     return [

@@ -57,6 +57,9 @@ def view_windows(case, batches):
         facts += [all((step == n).all() for step in steps) for n in (0, 1, block_size % (len(ids) - block_size))]
         facts += [all(len(set(own.tolist())) == len(own) for own in starts)]
         facts += [all((np.diff(own) >= 0).all() for own in starts)]
+    if 1 < len(ids) - block_size < rows:  # then the starts occur often enough to tell
+        often = np.bincount(np.concatenate(starts).clip(0), minlength=len(ids))[: len(ids) - block_size]
+        facts += [((often - often.mean()) ** 2).sum() > 40 * often.mean()]  # χ², by chance once in 10⁸
     return inputs, targets, np.array([*seen, *facts], float)
 
 

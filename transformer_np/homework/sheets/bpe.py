@@ -62,14 +62,21 @@ _MERGING = MISTAKES["merging"]
 
 # --- learning the merges ----------------------------------------------------------------------------------------------
 
-_TIES = ("the larger ids among equals", "the first found among equals")
+_TIES = (
+    "the larger ids among equals", "the first found among equals", "the larger right id among equals",
+    "the larger left id among equals",
+)  # fmt: skip
 _SEEN_WHERE_PLAIN = (
     "counts not used", "a pair counts once per word", "the rarest pair", "words not changed",
     "all merges from one count", "one merge too few",
     "one merge too many", "ids one too large", "frequencies not reset", "the order in a pair ignored",
+    "broken pairs stay counted",
 )  # fmt: skip
 
-_SEEN_WHERE_RARE = ("never too rare", "min_count itself too rare", "only the first place in a word")
+_SEEN_WHERE_RARE = (
+    "never too rare", "min_count itself too rare", "only the first place in a word", "rare words left out",
+    "min_count compared with the number of words",
+)  # fmt: skip
 
 
 def learn_cases(rng):
@@ -79,11 +86,11 @@ def learn_cases(rng):
 
     def equal(rng):
         words = _words(rng, words=9)
-        return Case("equally frequent pairs", (words, [1] * len(words), 5, FIRST))
+        return Case("equally frequent pairs", (words, [3] * len(words), 5, FIRST))
 
     def rare(rng):
         words = _words(rng)
-        counts = rng.integers(1, 9, size=len(words)).tolist()
+        counts = rng.integers(1, 16, size=len(words)).tolist()
         return Case("min_count=12", (words, counts, 60, FIRST), {"min_count": 12})
 
     def in_a_row(rng):
@@ -95,6 +102,10 @@ def learn_cases(rng):
         a, b, c = rng.permutation(np.arange(101, 123))[:3].tolist()
         return Case("no pair left at min_count=1", ([[a, b], [c], [b, a, b]], [3, 4, 5], 9, FIRST), {"min_count": 1})
 
+    def digits(rng):
+        words = [[12, 1, 12], [11, 12, 1, 2], [1, 12, 11, 12]]
+        return Case("ids of one and two digits", (words, rng.integers(1, 60, size=3).tolist(), 2, FIRST))
+
     usual = _drawn(rng, plain, LEARN, _SEEN_WHERE_PLAIN, _TIES)
     return [
         usual,
@@ -103,6 +114,7 @@ def learn_cases(rng):
         _drawn(rng, rare, LEARN, _SEEN_WHERE_RARE, _TIES),
         _drawn(rng, in_a_row, LEARN, ("the right token kept", "merged from right to left"), _TIES),
         few(rng),
+        _drawn(rng, digits, LEARN, ("digits of other ids replaced",), _TIES),
     ]
 
 
@@ -111,8 +123,8 @@ def view_merges(case, output):
     if not isinstance(output, list | tuple):
         raise TypeError("the merges are a list")
     most = case.arguments[2] + 2
-    rows = [[int(left), int(right)] for left, right in output][:most]
-    return (np.array(rows + [[-1, -1]] * (most - len(rows))),)
+    rows = [list(map(int, pair)) for pair in output][:most]
+    return (np.array(rows + [[-1] * len(rows[0] if rows else "lr")] * (most - len(rows))),)
 
 
 def learn_merges(words, counts, num_merges, first_id, min_count=2):
@@ -178,7 +190,8 @@ def apply_cases(rng):
         "merges that build on each other",
         ([5, 6, 7, 8], {(5, 6): FIRST, (FIRST, 7): FIRST + 1, (FIRST + 1, 8): FIRST + 2}),
     )
-    return [plain, in_a_row, one, unknown, reversed_, chain]
+    digits = Case("ids of one and two digits", ([11, 12, 1, 12], {(1, 12): FIRST, (11, 12): FIRST + 1}))
+    return [plain, in_a_row, one, unknown, reversed_, chain, digits]
 
 
 def view_ids(case, output):

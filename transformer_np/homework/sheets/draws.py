@@ -5,6 +5,11 @@ import numpy as np
 from ..exercise import draw_sizes
 
 
+def only(sizes, letters):
+    """The sizes of these letters alone: those that the arrays of a case have."""
+    return {letter: sizes[letter] for letter in letters.split()}
+
+
 def sizes_without_squares(rng, letters):
     """Sizes without a square for K: 1/√4 would pass for a mean over two."""
     while True:

@@ -37,21 +37,16 @@ def greedy_cases(rng):
     for label, other_ids, max_len in (("", False, 6), ("other special ids", True, 5)):
         while True:
             model = scripted_model(rng, other_ids)
-            chosen, cut, short, none = [], 0, 0, 0
+            chosen = {}  # by length: none, two that end early, one with the end token in the last step, one cut off
             for row in sources(rng, model, 40):
                 ids, margin = _greedy_row(model, row, max_len)
-                kinds = len(ids) == max_len, 0 < len(ids) < max_len - 1, not ids
-                if margin < MARGIN or len(ids) == max_len - 1:
-                    continue
-                if (kinds[0] and cut == 2) or (kinds[1] and short == 2) or (kinds[2] and none == 1):
-                    continue
-                cut, short, none = cut + kinds[0], short + kinds[1], none + kinds[2]
-                chosen.append((ids, row))
-            lengths = {len(ids) for ids, _ in chosen}
-            if (cut, short, none) == (2, 2, 1) and len(lengths) == 4:
+                short = [n for n in chosen if 0 < n < max_len - 1]
+                if margin >= MARGIN and (len(ids) in (0, max_len - 1, max_len) or len(short) < 2):
+                    chosen.setdefault(len(ids), (ids, row))
+            if len(chosen) == 5:
                 break
-        chosen = [chosen[i] for i in rng.permutation(5)]
-        while len(chosen[0][0]) in (0, max_len):  # the first row is neither the first to end nor the last
+        chosen = [list(chosen.values())[i] for i in rng.permutation(5)]
+        while len(chosen[0][0]) in (0, max_len - 1, max_len):  # the first row is not the first to end, nor the last
             chosen = chosen[1:] + chosen[:1]
         src = np.array([row for _, row in chosen])
         sizes = {"B": len(src), "S": src.shape[1], "V": model.config.tgt_vocab_size}

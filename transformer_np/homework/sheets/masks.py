@@ -5,6 +5,7 @@ import numpy as np
 from ... import masks as M
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from ..notes import hints_of, sections
+from .draws import only
 
 MISTAKES = sections(__file__)
 
@@ -158,14 +159,15 @@ def additive_cases(rng):
         mask[..., 0, :2], mask[..., -1, -2:] = (True, False), (False, True)
         return mask
 
+    of_matrix = only(sizes, "T S")
     return [
-        Case("", (draw(T, S),), sizes=sizes),
-        extended(Case("dtype=np.float64", (draw(T, S),), {"dtype": np.float64}, sizes)),
-        extended(Case("dtype=np.float32", (draw(T, S),), {"dtype": np.float32}, sizes)),
-        Case("a mask of shape (B, 1, 1, S)", (draw(B, 1, 1, S),), sizes=sizes),
+        Case("", (draw(T, S),), sizes=of_matrix),
+        extended(Case("dtype=np.float64", (draw(T, S),), {"dtype": np.float64}, of_matrix)),
+        extended(Case("dtype=np.float32", (draw(T, S),), {"dtype": np.float32}, of_matrix)),
+        Case("a mask of shape (B, 1, 1, S)", (draw(B, 1, 1, S),), sizes=only(sizes, "B S")),
         Case("a mask of shape (B, H, T, S)", (draw(B, H, T, S),), sizes=sizes),
-        Case("a row hidden whole", (draw(T, S) | (np.arange(T) == 1)[:, None],), sizes=sizes),
-        Case("nothing hidden", (np.zeros((T, S), bool),), sizes=sizes),
+        Case("a row hidden whole", (draw(T, S) | (np.arange(T) == 1)[:, None],), sizes=of_matrix),
+        Case("nothing hidden", (np.zeros((T, S), bool),), sizes=of_matrix),
     ]
 
 

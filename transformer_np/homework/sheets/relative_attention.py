@@ -9,7 +9,7 @@ from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from ..notes import amended, hints_of, sections
 from .attention import masked
 from .attention_backward import BACKWARD_SCALES, SOFTMAX_BACKWARD_MISTAKES
-from .draws import far_apart, sizes_without_squares
+from .draws import far_apart, only, sizes_without_squares
 from .softmax import softmax, softmax_backward
 from .tiled_attention import MASK_MISTAKES, SCALE_MISTAKES
 
@@ -32,8 +32,8 @@ def shift_cases(rng):
         Case("", (rng.normal(size=(B, H, T, S)),), sizes=sizes),
         Case("as many keys as queries", (rng.normal(size=(B, H, T, T)),), sizes=sizes | {"S": T}),
         Case("one query (T = 1)", (rng.normal(size=(B, H, 1, S)),), sizes=sizes | {"T": 1}),
-        Case("x of shape (B, T, S)", (rng.normal(size=(B, T, S)),), sizes=sizes),
-        Case("x of shape (T, S)", (rng.normal(size=(T, S)),), sizes=sizes),
+        Case("x of shape (B, T, S)", (rng.normal(size=(B, T, S)),), sizes=only(sizes, "B T S")),
+        Case("x of shape (T, S)", (rng.normal(size=(T, S)),), sizes=only(sizes, "T S")),
     ]
 
 
@@ -205,7 +205,16 @@ RELATIVE_ATTENTION = Exercise(
     + MISTAKES["relative_attention 2"]
     + _IN_THE_SHIFT
     + MISTAKES["relative_attention 3"]
-    + amended(MASK_MISTAKES, without=["only the first of several masks", "only the last of several masks"])
+    + amended(
+        MASK_MISTAKES,
+        without=(
+            "a tuple of masks does not work",
+            "a tuple of masks used like one array",
+            "masks of a tuple added up",
+            "only the first of several masks",
+            "only the last of several masks",
+        ),
+    )
     + MISTAKES["relative_attention 4"],
 )
 

@@ -5,6 +5,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from ..notes import amended, hints_of, sections
+from .draws import only
 
 MISTAKES = sections(__file__)
 
@@ -86,7 +87,7 @@ def rotary_cases(rng):
         Case("positions from 7 on", (x, places + 7), sizes=sizes),
         Case("positions in any order", (x, rng.permutation(5 * T)[:T]), sizes=sizes),
         Case("theta=500", (x, places), {"theta": 500.0}, sizes),
-        Case("x of shape (T, K)", (x[0, 0], places), sizes=sizes),
+        Case("x of shape (T, K)", (x[0, 0], places), sizes=only(sizes, "T K")),
         extended(Case("adjacent=True", (x, places), {"adjacent": True}, sizes)),
         extended(Case("one position for all rows", (x, np.array(5)), sizes=sizes)),
         extended(Case("linear scaling", (x, places), {"scaling": _LINEAR}, sizes)),

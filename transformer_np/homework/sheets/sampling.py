@@ -6,6 +6,7 @@ from ... import decoding
 from ...functional import softmax
 from ..exercise import Case, Exercise, Result, draw_sizes
 from ..notes import hints_of, sections
+from .draws import only
 
 MISTAKES = sections(__file__)
 
@@ -15,6 +16,19 @@ def _top_p(rng, probabilities):
     sums = np.cumsum(-np.sort(-probabilities, axis=-1), axis=-1)
     choices = [p for p in rng.uniform(0.6, 0.85, size=200) if np.abs(sums - p).min() > 3e-3]
     return float(round(choices[0], 4)) if choices else None
+
+
+_RANKED = ("ranked without a stable sort", "larger ids first", "larger ids first, not stable")
+
+
+def _ties(rng, rows, top_k):
+    """Logits (rows, 40) with more than top_k equal ones at the top: enough for a sort that is not stable to show."""
+    while True:
+        ties = np.round(rng.normal(size=(rows, 40)))
+        ties[:, rng.permutation(40)[:20]] = 3.0
+        ranked = [SAMPLING_DISTRIBUTION.variant(name)(ties, top_k=top_k).tobytes() for name in ((), *zip(_RANKED))]
+        if len(set(ranked)) == len(ranked):
+            return ties
 
 
 def sampling_cases(rng):
@@ -36,15 +50,14 @@ def sampling_cases(rng):
         if np.any(shows) and np.any(left * (1 - least) >= limits[2]):  # and that top-p is there
             break
     large = 1e4 * np.sign(logits) + np.round(16 * logits) / 16  # a float32 holds them as they are
-    ties = np.round(logits)
-    ties[:, rng.permutation(sizes["V"])[: sizes["V"] // 2]] = 3.0  # more than top_k of them
+    ties, of_ties = _ties(rng, sizes["B"], top_k), sizes | {"V": 40}
     several = np.stack([logits, logits[::-1, ::-1]])
     return [
         Case("", (logits,), sizes=sizes),
         Case("a temperature above 1", (logits,), {"temperature": temperature}, sizes),
         Case("a temperature below 1", (logits,), {"temperature": 1 / temperature}, sizes),
         Case("temperature=0", (logits,), {"temperature": 0}, sizes),
-        Case("temperature=0 among equally likely tokens", (ties,), {"temperature": 0}, sizes),
+        Case("temperature=0 among equally likely tokens", (ties,), {"temperature": 0}, of_ties),
         Case("top_k", (logits,), {"top_k": top_k}, sizes),
         Case("top_k=1", (logits,), {"top_k": 1}, sizes),
         Case("top_p", (logits,), {"top_p": limits[0]}, sizes),
@@ -55,9 +68,9 @@ def sampling_cases(rng):
             {"temperature": temperature, "top_k": top_k, "top_p": limits[2]}, sizes,
         ),
         Case("logits of ±10,000", (large,), sizes=sizes),
-        Case("top_k among equally likely tokens", (ties,), {"top_k": top_k}, sizes),
+        Case("top_k among equally likely tokens", (ties,), {"top_k": top_k}, of_ties),
         Case("top_k with logits of shape (2, B, V)", (several,), {"top_k": top_k}, sizes),
-        Case("top_k with logits of shape (V,)", (logits[0],), {"top_k": top_k}, sizes),
+        Case("top_k with logits of shape (V,)", (logits[0],), {"top_k": top_k}, only(sizes, "V")),
     ]  # fmt: skip
 
 

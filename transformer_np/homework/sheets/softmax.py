@@ -5,6 +5,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from ..notes import hints_of, sections
+from .draws import only
 
 MISTAKES = sections(__file__)
 
@@ -28,7 +29,7 @@ def softmax_cases(rng):
         Case("logits of ±10,000", (large,), sizes=sizes),
         Case("some logits −inf", (hidden,), sizes=sizes),
         extended(Case("a row of nothing but −inf", (empty,), sizes=sizes)),
-        Case("x of shape (S,)", (x[0, 0],), sizes=sizes),
+        Case("x of shape (S,)", (x[0, 0],), sizes=only(sizes, "S")),
     ]
 
 
@@ -65,7 +66,7 @@ def softmax_backward_cases(rng):
         Case("", (dy, F.softmax(x)), sizes=sizes),
         Case("axis=0", (dy, F.softmax(x, axis=0)), {"axis": 0}, sizes),
         Case("some weights 0", (dy, hidden), sizes=sizes),
-        Case("y of shape (S,)", (dy[0, 0], F.softmax(x[0, 0])), sizes=sizes),
+        Case("y of shape (S,)", (dy[0, 0], F.softmax(x[0, 0])), sizes=only(sizes, "S")),
     ]
 
 

@@ -10,7 +10,7 @@ from ...masks import causal_mask
 from ..exercise import Case, Exercise, Result, extended
 from ..notes import hints_of, sections
 from .attention import masked
-from .draws import far_apart, sizes_without_squares
+from .draws import far_apart, only, sizes_without_squares
 
 MISTAKES = sections(__file__)
 
@@ -18,8 +18,10 @@ MISTAKES = sections(__file__)
 def tiled_cases(rng):
     sizes = sizes_without_squares(rng, "B H K K_v")
     B, H, K, K_v = sizes.values()
-    T, S = 6, 7 + 2 * int(rng.integers(2))  # odd: the last of the tiles of 2 is smaller
-    sizes |= {"T": T, "S": S}
+    T, S = 8, 9 + 2 * int(rng.integers(2))  # no other sizes; odd: the last of the tiles of 2 is smaller
+    of_heads = sizes | {"T": T, "S": S}
+    sizes = only(of_heads, "B T S K K_v")
+    of_matrices = only(of_heads, "T S K K_v")
 
     def qkv(*lead, T=T, S=S):
         return tuple(rng.normal(size=(*lead, *shape)) for shape in ((T, K), (S, K), (S, K_v)))
@@ -32,12 +34,13 @@ def tiled_cases(rng):
     start = hidden.copy()
     start[:, ::2, :2] = True  # the first tile of keys, for some queries
     padding = np.zeros((B, 1, S), bool)
-    padding[0, :, 4:] = padding[1, :, -1:] = True
+    padding[0, :, 4:] = padding[1, :, -1:] = padding[..., 2:4] = True  # the second tile from every query
     bias = rng.normal(size=(T, S))
     large = *far_apart(rng, q, k), v
     far_below = *far_apart(rng, q, k, signs=(-1,)), v
     square = qkv(B, T=S)
     small = {"tile": 2}
+    of_long = of_matrices | {"T": 3, "S": 300}
     return [
         Case("", plain, small, sizes),
         Case("tiles of one", plain, {"tile": 1}, sizes),
@@ -52,9 +55,9 @@ def tiled_cases(rng):
         extended(Case("a first tile that is hidden whole", plain, {"mask": start, **small}, sizes)),
         Case("scores of ±10,000", large, small, sizes),
         Case("all scores near −10,000", far_below, small, sizes),
-        Case("q of shape (B, H, T, K)", qkv(B, H), small, sizes),
-        Case("q of shape (T, K)", qkv(), small, sizes),
-        Case("a long sequence in tiles of 64", _growing(*qkv(T=3, S=300)), {"tile": 64}, sizes | {"T": 3, "S": 300}),
+        Case("q of shape (B, H, T, K)", qkv(B, H), small, of_heads),
+        Case("q of shape (T, K)", qkv(), small, of_matrices),
+        Case("a long sequence in tiles of 64", _growing(*qkv(T=3, S=300)), {"tile": 64}, of_long),
     ]
 
 

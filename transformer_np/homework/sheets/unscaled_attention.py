@@ -68,6 +68,9 @@ UNSCALED_ATTENTION = Exercise(
         without=(
             "mask added before the scale",
             "a tuple of masks does not work",
+            "a tuple of masks used like one array",
+            "masks of a tuple added up",
+            "masks of a tuple joined as Boolean ones",
             "only the first of several masks",
             "only the last of several masks",
             "written for four axes only",

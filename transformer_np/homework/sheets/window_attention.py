@@ -6,7 +6,7 @@ from ... import functional as F
 from ..exercise import Case, Exercise, Result
 from ..notes import amended, hints_of, sections
 from .attention_backward import BACKWARD_SCALES, SOFTMAX_BACKWARD_MISTAKES
-from .draws import far_apart, sizes_without_squares
+from .draws import far_apart, only, sizes_without_squares
 from .softmax import softmax, softmax_backward
 from .tiled_attention import SCALE_MISTAKES
 
@@ -16,9 +16,11 @@ MISTAKES = sections(__file__)
 def window_cases(rng):
     sizes = sizes_without_squares(rng, "B H K K_v")
     B, H, K, K_v = sizes.values()
-    T = int(rng.integers(7, 10))
+    T = int(rng.integers(8, 10))  # no other size
     w = int(rng.integers(2, 4))
-    sizes |= {"T": T}
+    of_heads = sizes | {"T": T}
+    sizes = only(of_heads, "B T K K_v")
+    of_matrices = only(of_heads, "T K K_v")
 
     def qkv(*lead, T=T, K_v=K_v):
         return tuple(rng.normal(size=(*lead, T, width)) for width in (K, K, K_v))
@@ -32,10 +34,10 @@ def window_cases(rng):
         Case("a window larger than the sequence", (*plain, T + 2), sizes=sizes),
         Case("a causal window larger than the sequence", (*plain, T + 1), {"causal": True}, sizes),
         Case("a window as wide as the sequence", (*square, w), sizes=sizes | {"T": 2 * w + 1}),
-        Case("q of shape (B, H, T, K)", (*qkv(B, H), w), sizes=sizes),
-        Case("q of shape (T, K)", (*qkv(), w), sizes=sizes),
+        Case("q of shape (B, H, T, K)", (*qkv(B, H), w), sizes=of_heads),
+        Case("q of shape (T, K)", (*qkv(), w), sizes=of_matrices),
         Case("scores of ±10,000", (*far_apart(rng, q, k), v, w), sizes=sizes),
-        Case("a longer sequence", (*qkv(T=23), w), sizes=sizes | {"T": 23}),
+        Case("a longer sequence", (*qkv(T=23), w), sizes=of_matrices | {"T": 23}),
         Case("K_v = K", (*qkv(B, K_v=K), w), sizes=sizes | {"K_v": K}),
         Case("a window below 0", (*plain, -1), sizes=sizes, extended=True, raises="ValueError"),
     ]
@@ -69,14 +71,17 @@ def band(full, behind, ahead):
     return columns
 
 
-def padded_window_attention(q, k, v, window, causal, mode):
-    """Before the start and after the end there are zeros, or other keys: mode as in np.pad."""
+def padded_window_attention(q, k, v, window, causal, mode, hidden=""):
+    """Before the start and after the end there are zeros, or other keys: mode as in np.pad. hidden: the end where they
+    are hidden, "start" or "end"."""
     behind = min(window, q.shape[-2] - 1)
     ahead = 0 if causal else behind
     around = [(0, 0)] * (q.ndim - 2) + [(behind, ahead), (0, 0)]
     k, v = np.pad(k, around, mode), np.pad(v, around, mode)
     keys = np.arange(q.shape[-2])[:, None] + np.arange(behind + 1 + ahead)  # (T, R)
     scores = np.einsum("...tk,...trk->...tr", q, k[..., keys, :]) / np.sqrt(q.shape[-1])
+    outside = {"start": keys < behind, "end": keys >= behind + q.shape[-2]}
+    scores = np.where(outside.get(hidden, False), -np.inf, scores)
     weights = softmax(scores)
     return np.einsum("...tr,...trk->...tk", weights, v[..., keys, :]), weights
 
