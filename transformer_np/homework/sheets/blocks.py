@@ -194,7 +194,7 @@ def add_norm_cases(rng):
         extended(case("norm_first=True", norm_first=True)),
         case("a larger eps", eps=eps),
         case("a second forward and backward", second=True),
-        extended(case("a dropout that drops nearly all", dropout=ALL_DROPPED)),
+        extended(case("dropout", dropout=ALL_DROPPED)),
         extended(case("norm_first=True plus dropout", norm_first=True, dropout=ALL_DROPPED)),
     ]
 
@@ -282,6 +282,12 @@ def backward_without_residual(add_norm, dout, sublayer_backward):
     return sublayer_backward(add_norm.dropout.backward(add_norm.norm.backward(dout)))
 
 
+def backward_of_post_norm(add_norm, dout, sublayer_backward):
+    """The backward of LayerNorm(x + sublayer(x)), whatever the options are."""
+    dsum = add_norm.norm.backward(dout)
+    return dsum + sublayer_backward(dsum)
+
+
 def around_the(place, formula, add_norm, forward, backward, more=""):
     """The mistakes around one sub-layer of a block, by its name.
 
@@ -313,7 +319,8 @@ def encoder_cases(rng):
         case("no mask"),
         case("a second forward and backward", padding, second=True),
         extended(case("a tuple of masks", (causal_mask(sizes["T"]), padding))),
-        extended(case("a dropout that drops nearly all", padding, dropout=ALL_DROPPED)),
+        extended(case("dropout", padding, dropout=ALL_DROPPED)),
+        extended(case("norm_first=True plus dropout", padding, norm_first=True, dropout=ALL_DROPPED)),
         extended(case("a key/value cache", causal_mask(sizes["T"]), cached=True)),
     ]
 
@@ -428,7 +435,8 @@ def decoder_cases(rng):
         case("no masks"),
         case("a second forward and backward", masks=masks, second=True),
         extended(case("tuples of masks", masks=tuples)),
-        extended(case("a dropout that drops nearly all", masks=masks, dropout=ALL_DROPPED)),
+        extended(case("dropout", masks=masks, dropout=ALL_DROPPED)),
+        extended(case("norm_first=True plus dropout", masks=masks, norm_first=True, dropout=ALL_DROPPED)),
         extended(case("key/value caches", masks=masks, cached=True)),
     ]
 

@@ -1,5 +1,7 @@
 """GELU and its backward."""
 
+import math  # noqa: F401 - for a mistake
+
 import numpy as np
 
 from ... import functional as F
