@@ -15,6 +15,7 @@ from transformer_np import functional as F
 from transformer_np.homework import all_exercises, check
 from transformer_np.homework.exercise import Case, Exercise, Result, call, draw_sizes
 from transformer_np.homework.judging.attempt import attempt, guarded, unwritten
+from transformer_np.homework.judging.by_result import ByResult
 from transformer_np.homework.judging.describe import Draw, describe_exactly, describe_roughly
 from transformer_np.homework.judging.edits import edits_of
 from transformer_np.homework.judging.example import smallest_call
@@ -194,6 +195,45 @@ def test_endless_recursion_is_a_crash():
     found = verdict(answer)
     assert (found.outcome, found.misconception) == ("crashed", "endless recursion")
     assert len(found.message.splitlines()) < 40
+
+
+def shifted_sums(x, w, scale=1.0, shift=0.0):
+    y, total = scaled_sums(x, w, scale)
+    return y + shift, total
+
+
+def shifted_cases(rng):
+    plain, *others = cases(rng)
+    options = {"shift=2": {"shift": 2.0}, "scale=5": {"scale": 5.0}}
+    return [plain, *others, *(replace(plain, label=label, options=given) for label, given in options.items())]
+
+
+def wrong_shifted(made, x, w, scale=1.0, shift=0.0):
+    y, total = wrong(made, x, w, scale)
+    return y + shift, total
+
+
+SHIFTED = replace(EXERCISE, reference=shifted_sums, cases=shifted_cases, answer=wrong_shifted)
+
+
+def test_an_option_that_is_not_used_is_told_though_another_one_is_used_wrongly():
+    found = verdict(lambda x, w, scale=1.0, shift=0.0: (x @ w + np.cos(x.sum()) * shift, x.sum((0, 1))), SHIFTED)
+    assert "The scale is not used at all here." in flat(found)
+
+
+def test_an_option_that_one_case_uses_is_not_called_unused():
+    found = verdict(
+        lambda x, w, scale=1.0, shift=0.0: ((scale if scale > 4 else 1) * (x @ w) + shift, x.sum((0, 1))), SHIFTED
+    )
+    assert "Wrong: y" in flat(found)
+    assert "not used" not in flat(found)
+
+
+def test_what_speaks_of_an_option_is_tried_first_in_the_cases_that_set_it():
+    trials = Trials(SHIFTED, 0)
+    found = findings(trials, [attempt(SHIFTED, lambda x, w, scale=1.0, shift=0.0: -x, case) for case in trials.cases])
+    assert ByResult(trials, found)._likely_in(["shift=2"])[0] == "shift not used"
+    assert ByResult(trials, found)._likely_in(["scale=3"])[0] == "no scale"
 
 
 def test_a_slice_that_ends_at_minus_0_is_told():
