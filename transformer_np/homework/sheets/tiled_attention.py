@@ -28,7 +28,7 @@ def tiled_cases(rng):
 
     q, k, v = plain = qkv(B)
     hidden = rng.random((B, T, S)) < 0.3
-    hidden[..., 3] = False  # something to see in every row
+    hidden[..., [1, 3]] = False  # something to see in every row, with each of the masks below
     empty = hidden.copy()
     empty[:, 1] = empty[-1, 4] = True
     start = hidden.copy()
