@@ -805,6 +805,31 @@ def test_a_crash_is_explained_by_the_mistake_that_crashes_alike():
     assert (found.outcome, found.misconception) == ("crashed", "weights transposed")
 
 
+def test_a_crash_beside_another_mistake_is_explained_by_the_mistake_that_crashes_alike():
+    def answer(x, w, scale=1.0):
+        y = x @ w.T if (x == 0).any() else scale * (x @ w)
+        return y, (x * x).sum((0, 1))
+
+    mistakes = MISTAKES | {"zeros transposed": "Where a number is 0 the weights are transposed."}
+
+    def variant(made, x, w, scale=1.0):
+        return wrong(made, x, w.T if made("zeros transposed") and (x == 0).any() else w, scale)
+
+    def by_matmul(made, x, w, scale=1.0):
+        if made("zeros transposed") and (x == 0).any():
+            return x @ w.T, None
+        return wrong(made, x, w, scale)
+
+    for right, name in (by_matmul, "total of squares and zeros transposed"), (variant, "total of squares"):
+        found = verdict(answer, replace(EXERCISE, mistakes=mistakes, answer=right))
+        assert found.misconception == name  # np.einsum has another text than matmul
+
+
+def test_an_index_behind_the_axes_of_a_shape_is_a_fixed_number_of_axes():
+    found = verdict(lambda x, w, scale=1.0: (np.zeros(x.shape[3]), x.sum((0, 1))))
+    assert found.misconception == "a fixed number of axes"
+
+
 def test_a_crash_of_another_kind_is_not():
     found = verdict(lambda x, w, scale=1.0: undefined)  # noqa: F821
     assert (found.outcome, found.misconception) == ("crashed", "a name without a value")

@@ -338,8 +338,25 @@ class _Search(ByResult):
         if any(self._try((name,), number)[0] is None for name in mistakes):
             return
         said, self.said = self.said, []
-        self._say_about_crash_or_structure(self.first_failed)
+        name = self._crashes_like(number)
+        if name:
+            self._say(name, self.mistakes[name])
+        else:
+            self._say_about_crash_or_structure(self.first_failed)
         self.said += [replace(text, led=True) for text in said if text.sure]
+
+    def _crashes_like(self, number):
+        """A mistake that raises the same exception in a case, and leaves right what the answer has right, or None."""
+        ours = self.found[number].tried.crash
+        right = [n for n, finding in enumerate(self.found) if finding.right]
+        for name in self._likely_in([self.found[number].case.label]) if ours else ():
+            theirs = self._try((name,), number)[1].crash
+            if self.trials.left <= self.trials.least:
+                return None
+            if theirs and (theirs.kind, theirs.text) == (ours.kind, ours.text):
+                if not any(self._changes((name,), n) for n in right):
+                    return name
+        return None
 
     def _other_crashes(self):
         """Report crashes in later cases that no mistake found so far explains."""
@@ -351,5 +368,6 @@ class _Search(ByResult):
             told.add(finding.case.label)
             if any(self._try((name,), number)[0] is None for name in mistakes):
                 continue
-            fact = finding.fact()[0]
-            self._say(None, f"{fact} {finding.description().text}", finding.case.label, led=True)
+            fact, name = finding.fact()[0], self._crashes_like(number)
+            text = self.mistakes[name] if name else finding.description().text
+            self._say(name, f"{fact} {text}", finding.case.label, led=True)

@@ -15,8 +15,9 @@ def about_crash(crash, case, inputs):
         optional = crash.advice.startswith("The answer has no optional")
         name = f"no parameter {' and '.join(_quoted(crash.advice))}" if optional else "other parameters"
         return Description(name, crash.advice)
+    raised = f"{crash.text} of a shape" if ".shape[" in crash.trace else crash.text
     for kinds, pattern, name, text in _KNOWN:
-        if crash.kind in kinds and re.search(pattern, crash.text):
+        if crash.kind in kinds and re.search(pattern, raised):
             return Description(name, " ".join([text, *_arguments(case, inputs)]))
     if crash.kind == "TypeError" and "NoneType" in crash.text:
         nothing = [name for name, value in inputs.items() if value is None]
@@ -49,7 +50,7 @@ _KNOWN = (
     ),
     (
         ("AxisError", "IndexError"),
-        r"axis .* out of bounds|too many indices",
+        r"axis .* out of bounds|too many indices|tuple index out of range of a shape",
         "a fixed number of axes",
         "The array has no such axis: the number of axes differs between cases. Count axes from the end: axis=-1, "
         "x[..., 0].",
