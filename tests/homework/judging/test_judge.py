@@ -830,6 +830,24 @@ def test_an_index_behind_the_axes_of_a_shape_is_a_fixed_number_of_axes():
     assert found.misconception == "a fixed number of axes"
 
 
+@pytest.mark.parametrize(
+    ("broken", "name"),
+    [
+        (lambda x, w: x @ w - x.sum(-1) * np.ones((2, 1)), None),
+        (lambda x, w: (x @ w)[..., :1] + np.zeros(x.shape[:-1]), "missing last axis"),
+        (lambda x, w: math.log(-1 - np.abs(x).max()), "outside of the function's domain"),
+    ],
+)
+def test_what_a_crash_tells_of_its_cause(broken, name):
+    found = verdict(lambda x, w, scale=1.0: (broken(x, w), x.sum((0, 1))))
+    assert (found.outcome, found.misconception) == ("crashed", name)
+
+
+def test_a_result_in_the_place_of_another_shape_is_named():
+    found = verdict(lambda x, w, scale=1.0: (x.sum((0, 1)), np.cos(x[0, 0])))
+    assert "The array returned as y is total." in flat(found)
+
+
 def test_a_crash_of_another_kind_is_not():
     found = verdict(lambda x, w, scale=1.0: undefined)  # noqa: F821
     assert (found.outcome, found.misconception) == ("crashed", "a name without a value")

@@ -398,7 +398,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                     outputs.append(np.tanh(state))
                 return np.stack(outputs, axis=1)
             """,
-            "Look at lines 6 and 8:",
+            "Look at line 6: state = drive[:, t] + state @ w_h",
         ),
         (
             "cross_entropy",  # line 9 is right
@@ -751,3 +751,29 @@ def test_where_a_sum_of_each_round_begins_is_not_shown(verdict_on):
     )
     assert verdict.misconception == "log p without the end token"
     assert "Look at line 13:" in verdict.message
+
+
+def test_brackets_around_a_sum_before_a_quotient_are_missing(verdict_on):
+    verdict = verdict_on("relu", "def relu(x):\n    return x + np.abs(x) / 2\n")
+    assert (verdict.misconception, verdict.repair) == ("brackets", "    return (x + np.abs(x)) / 2")
+
+
+def test_the_place_that_needs_another_value_is_shown_not_where_it_is_right_for_others(verdict_on):
+    verdict = verdict_on(
+        "rotary_backward",
+        """
+        def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
+            K = dy.shape[-1]
+            angle = np.asarray(positions)[:, None] * rotary_frequencies(K, theta, scaling)
+            cos, sin = np.cos(angle), np.sin(angle)
+            first, second = (slice(0, K, 2), slice(1, K, 2)) if adjacent else (slice(K // 2), slice(K // 2, K))
+            dx = np.zeros_like(dy)
+            dx[..., first] = dy[..., first] * cos + dy[..., second] * sin
+            dx[..., second] = dy[..., first] * sin + dy[..., second] * cos
+            return dx
+
+        from transformer_np.functional import rotary_frequencies
+        """,
+    )
+    assert "dx[..., second] = dy[..., first] * sin + dy[..., second] * cos" in verdict.message
+    assert "np.sin(angle)" not in verdict.message

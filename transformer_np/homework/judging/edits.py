@@ -230,12 +230,19 @@ def _exchanged(tree):
 
 
 def _rebracketed(node):
-    """a · b − c as a · (b − c) and back, f(a) + b as f(a + b)."""
+    """a · b − c as a · (b − c) and back, a + b / c as (a + b) / c, f(a) + b as f(a + b)."""
     a, c = node.left, node.right
     if isinstance(a, ast.Call) and len(a.args) == 1:
         yield "brackets", ast.Call(a.func, [ast.BinOp(a.args[0], node.op, c)], a.keywords)
     if isinstance(node.op, ast.Add | ast.Sub) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult | ast.Div):
         yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
+    if isinstance(node.op, ast.Add | ast.Sub) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Add | ast.Sub):
+        b = a.right  # a + b · c − d as a + b · (c − d)
+        if isinstance(b, ast.BinOp) and isinstance(b.op, ast.Mult | ast.Div):
+            new = ast.BinOp(b.left, b.op, ast.BinOp(b.right, node.op, c))
+            yield "brackets", ast.BinOp(a.left, a.op, new)
+    if isinstance(node.op, ast.Add | ast.Sub) and isinstance(c, ast.BinOp) and isinstance(c.op, ast.Div):
+        yield "brackets", ast.BinOp(ast.BinOp(a, node.op, c.left), c.op, c.right)
     if isinstance(node.op, ast.Mult | ast.Div) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Add | ast.Sub):
         yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
     if isinstance(node.op, ast.Mult) and isinstance(c, ast.BinOp) and isinstance(c.op, ast.Add | ast.Sub):

@@ -153,7 +153,10 @@ class _Search:
         if isinstance(node, ast.Name | ast.Attribute):
             place = self._written_at(node, failed[0], fine, shape)
             value = place if place is node else _value(place, node)
-            if place is node or value in fine or not self._is_proven(value, i, failed, shape, RIGHT):
+            is_proven = place is not node and self._is_proven(value, i, failed, shape, RIGHT)
+            if not is_proven and self._writes(node, failed[0], shape) == [place] and self._is_read_elsewhere(node):
+                return node, ()  # another place needs the value as it is
+            if value in fine or not is_proven:
                 writes = self._all_writes(node, failed, shape)
                 if len(writes) > 1 and self._is_right_start(writes[0], writes[1:], node, fine):
                     writes = writes[1:]
@@ -192,6 +195,11 @@ class _Search:
             all(around[-1] in self._loops_around(n) for n in used)
             and all(self._loops_around(other) != around for other in others)
         )
+
+    def _is_read_elsewhere(self, node):
+        """Whether a variable's node is not returned, and the variable is read in another place too."""
+        reads = [n for n in self.scope if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        return node not in self.returned and sum(ast.unparse(n) == ast.unparse(node) for n in reads) > 1
 
     def _loops_around(self, node):
         """The loops that a node is in, from the outside to the inside."""

@@ -5,6 +5,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
 from ..notes import hints_of, sections
+from .draws import only
 
 MISTAKES = sections(__file__)
 
@@ -30,7 +31,7 @@ def embedding_cases(rng):
         Case("", (ids, table), sizes=sizes),
         Case("the last id not in use", (np.minimum(ids, V - 2), table), sizes=sizes),
         Case("as many dimensions as embeddings", (ids, square), sizes=sizes | {"D": V}),
-        Case("ids of shape (T,)", (ids[0], table), sizes=sizes),
+        Case("ids of shape (T,)", (ids[0], table), sizes=only(sizes, "T V D")),
         Case("ids of three axes", (rng.integers(V, size=(2, B, T)), table), sizes=sizes),
     ]
 
@@ -68,7 +69,7 @@ def embedding_backward_cases(rng):
         Case("", (dy, ids, V), sizes=sizes),
         Case("ids that never occur", (dy, some, V + 1), sizes=sizes | {"V": V + 1}),
         Case("as many ids as embeddings", (dy, ids, B * T), sizes=sizes | {"V": B * T}),
-        Case("ids of shape (T,)", (dy[0], ids[0], V), sizes=sizes),
+        Case("ids of shape (T,)", (dy[0], ids[0], V), sizes=only(sizes, "T V D")),
         Case("ids of three axes", (rng.normal(size=(2, B, T, D)), deep, V), sizes=sizes),
     ]
 

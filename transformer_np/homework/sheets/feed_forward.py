@@ -5,6 +5,7 @@ import numpy as np
 from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes
 from ..notes import hints_of, sections
+from .draws import only
 from .linear import BIAS_MISTAKES, WEIGHT_MISTAKES, gradients, without_heads
 
 MISTAKES = sections(__file__)
@@ -21,9 +22,9 @@ def feed_forward_cases(rng):
     v1, c1, v2, c2 = rng.normal(size=(D, D)), rng.normal(size=D), rng.normal(size=(D, D)), rng.normal(size=D)
     return [
         Case("", (x[:, 0], w1, b1, w2, b2), sizes=sizes),
-        Case("x of shape (T, D)", (x[0, 0], w1, b1, w2, b2), sizes=sizes),
+        Case("x of shape (T, D)", (x[0, 0], w1, b1, w2, b2), sizes=only(sizes, "T D F")),
         Case("x of four axes", (x, w1, b1, w2, b2), sizes=deep),
-        Case("x of shape (D,)", (x[0, 0, 0], w1, b1, w2, b2), sizes=sizes),
+        Case("x of shape (D,)", (x[0, 0, 0], w1, b1, w2, b2), sizes=only(sizes, "D F")),
         Case("d_ff = d_model", (x[:, 0], v1, c1, v2, c2), sizes=sizes | {"F": D}),
     ]
 

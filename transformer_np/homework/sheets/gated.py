@@ -8,6 +8,7 @@ from ... import functional as F
 from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from ..notes import hints_of, sections
 from .activations import sigmoid  # noqa: F401 - for the mistakes
+from .draws import only
 from .linear import WEIGHT_MISTAKES, gradients, without_heads
 
 MISTAKES = sections(__file__)
@@ -31,7 +32,7 @@ def gated_cases(rng):
         Case("", (x[:, 0], *w), sizes=sizes),
         Case("x of shape (T, D)", (x[0, 0], *w), sizes=sizes),
         Case("x of four axes", (x, *w), sizes=deep),
-        Case("x of shape (D,)", (x[0, 0, 0], *w), sizes=sizes),
+        Case("x of shape (D,)", (x[0, 0, 0], *w), sizes=only(sizes, "D F")),
         Case("d_ff = d_model", (x[:, 0], *matrices(D, D)), sizes=sizes | {"F": D}),
         extended(Case('activation="silu"', (x[:, 0], *w), {"activation": "silu"}, sizes)),
     ]

@@ -1,6 +1,7 @@
 """Advice on an exception, in addition to Python's own message."""
 
 import re
+from itertools import permutations
 
 import numpy as np
 
@@ -27,9 +28,12 @@ def about_crash(crash, case, inputs):
     if crash.kind in _OF_SHAPES and crash.empty:
         return Description("a slice to -0", " ".join([crash.empty, *_arguments(case, inputs)]))
     if crash.kind in _OF_SHAPES:
-        transposed = _transposed(crash, inputs)
-        name = "`.T` of more than two axes" if transposed else None
-        return Description(name, " ".join([*transposed, *_sizes_in(crash.text, case), *_arguments(case, inputs)]))
+        advice, name = _transposed(crash, inputs), "`.T` of more than two axes"
+        if not advice:
+            advice, name = _without_last_axis(crash.text), "missing last axis"
+        return Description(
+            name if advice else None, " ".join([*advice, *_sizes_in(crash.text, case), *_arguments(case, inputs)])
+        )
     return Description(None, "")
 
 
@@ -61,6 +65,12 @@ _KNOWN = (
         "a fixed number of axes",
         "np.einsum needs one letter for each axis of an array, and this one has another number of axes. Where it "
         "differs between cases, `...` stands for the axes in front: `...i,io->...o`.",
+    ),
+    (
+        ("ValueError",),
+        r"math domain error|expected a (positive|nonnegative) (input|number)",
+        "outside of the function's domain",
+        "math.log needs a number above 0, math.sqrt one that is not below 0. Compute it only where it is needed.",
     ),
     (
         ("ValueError",),
@@ -157,6 +167,18 @@ def _transposed(crash, inputs):
             return [
                 f"`.T` reverses all axes: of {name} {array.shape} it makes {array.T.shape}. np.swapaxes(…, -1, -2) "
                 "exchanges the last two; for a sum over all rows, first make rows of the leading axes with reshape."
+            ]
+    return []
+
+
+def _without_last_axis(text):
+    """[a sentence on two shapes of NumPy's message of which one lacks the last axis of the other]"""
+    shapes = [tuple(map(int, re.findall(r"\d+", s))) for s in re.findall(r"\((\d+(?:,\d*)*)\)", text)]
+    for short, long in permutations(shapes, 2) if "broadcast" in text else ():
+        if short and short == long[:-1]:
+            return [
+                f"{short} is {long} without the last axis, but NumPy aligns shapes from the right. keepdims=True keeps "
+                "the axis of a sum or mean; x[..., None] adds one at the end."
             ]
     return []
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..compare import close
 from .draw import Description, listed, same, subsets
-from .exact import other_order_of_axes
+from .exact import another_array, other_order_of_axes
 
 MORE_AXES = 3  # of a result with more extra axes, or more entries, only the shape is described
 MOST_ENTRIES = 1_000_000
@@ -147,6 +147,7 @@ def cut_otherwise(draw):
 
 
 SHAPE_FINDERS = (
+    another_array,
     other_order_of_axes,
     axes_of_length_1,
     broadcast,
