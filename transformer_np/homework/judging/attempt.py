@@ -258,12 +258,16 @@ def crash_of(error, exercise=None, answer=None):
         advice = "The answer is begun, but this line says that a part of it is not written yet."
     where = frames[-1].name if frames else ""
     where = "" if where == getattr(answer, "__name__", None) else where
-    empty = next((empty_slice(frame, line) for frame, line in _running(error)), None)
-    if empty:
-        empty = (
-            f"`{empty[0]}` is empty in this call: {empty[1]} is 0, and `:-0` means `:0`. Count the end from the front."
-        )
-    return Crash(kind, text[:MOST_TEXT], where, lines[:MOST_TEXT].rstrip(), advice, empty or "")
+    empty = ""
+    if isinstance(error, ValueError | IndexError | TypeError | ZeroDivisionError):  # of shapes; else nothing is parsed
+        empty = next((_about_slice(*running) for running in _running(error)), "")
+    return Crash(kind, text[:MOST_TEXT], where, lines[:MOST_TEXT].rstrip(), advice, empty)
+
+
+def _about_slice(frame, line):
+    """A sentence on a slice such as `x[:-n]` with n = 0 in a running function, or ""."""
+    piece, n = empty_slice(frame, line) or ("", "")
+    return piece and f"`{piece}` is empty in this call: {n} is 0, and `:-0` means `:0`. Count the end from the front."
 
 
 def _running(error):
