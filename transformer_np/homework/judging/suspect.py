@@ -6,7 +6,6 @@ all that follows is right, so that the mistake is there or in what it is compute
 """
 
 import ast
-from bisect import bisect_left
 from dataclasses import dataclass
 from operator import itemgetter
 
@@ -18,6 +17,7 @@ from .describe.draw import listed
 from .family import Family
 from .syntax import name_of
 from .traced import Traced, kept, same
+from .values import Known, alike, flat, is_data, is_filled, is_number, key
 
 MOST_VALUES = 24  # of an expression in a loop
 MOST_SUSPECTS, MOST_WRITES = 2, 2
@@ -96,9 +96,9 @@ class _Search:
             of_right = [(i, [value]) for i, value in enumerate(arrays_of(self.trials.cases[number]))]
             for traced in self.right:
                 traced.results(number)
-                of_right += [item for item in traced.of.items() if all(map(_is_data, item[1]))]
+                of_right += [item for item in traced.of.items() if all(map(is_data, item[1]))]
             for node, values in of_right:
-                right.setdefault(_key(values), (values, set()))[1].add(node)
+                right.setdefault(key(values), (values, set()))[1].add(node)
             self._of_case[number] = own, list(right.values())
         return self._of_case[number]
 
@@ -108,10 +108,10 @@ class _Search:
             return self._of_all
         failed = [n for n in self.failed if self.found[n].wrong is None or i in self.found[n].wrong]
         own, right = self._values(failed[0])
-        own = {node: values for node, values in own.items() if all(map(_is_data, values))}
+        own = {node: values for node, values in own.items() if all(map(is_data, values))}
         shape = self.found[failed[0]].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
         known = self._known_in(failed[0], shape)
-        fine = {node for node, values in own.items() if all(known.has(_flat(value, shape)) for value in values)}
+        fine = {node for node, values in own.items() if all(known.has(flat(value, shape)) for value in values)}
         expected = self.found[failed[0]].expected[i]
         known = [traced.of[n] for traced in self.right for n in self.returned_as(traced, i) if n in traced.of]
         returned = {
@@ -128,7 +128,7 @@ class _Search:
             late = not all(n in fine and not self._is_unfilled(n, own) for n in _inputs(place, own))
             candidates.append((late, node, place))
         for late, node, place in sorted(candidates, key=itemgetter(0)):  # the first wrong values come first
-            for others, origins in _alike(own[node], right, shape):
+            for others, origins in alike(own[node], right, shape):
                 if self.left <= 0:
                     return None
                 is_result = close(np.asarray(others[-1]), expected)
@@ -212,12 +212,12 @@ class _Search:
         """Whether a statement only copies a variable that is wrong from the first time on."""
         variable = getattr(place, "value", None)
         values = self._values(number)[0].get(variable, ())
-        if not (isinstance(place, ast.stmt) and isinstance(variable, ast.Name) and values and _is_data(values[0])):
+        if not (isinstance(place, ast.stmt) and isinstance(variable, ast.Name) and values and is_data(values[0])):
             return False
-        return not self._known_in(number, shape).has(_flat(values[0], shape))
+        return not self._known_in(number, shape).has(flat(values[0], shape))
 
     def _is_unfilled(self, node, own):
-        return _is_filled(own[node]) and (self.scope.get(node), ast.unparse(node)) in self.stores
+        return is_filled(own[node]) and (self.scope.get(node), ast.unparse(node)) in self.stores
 
     def _right_inputs(self, place, failed, shape):
         """The share of the failing cases in which a place computes its value from right ones: it does not only return
@@ -229,7 +229,7 @@ class _Search:
             step = self._first_wrong(place, number, shape)
             values = [own[node][min(step, len(own[node]) - 1)] for node in nodes]
             if not any(self._is_unfilled(node, own) for node in nodes):
-                right_inputs += all(_is_data(value) and known.has(_flat(value, shape)) for value in values)
+                right_inputs += all(is_data(value) and known.has(flat(value, shape)) for value in values)
         return right_inputs / len(numbers)
 
     def _is_proven(self, node, i, failed, shape, others=None, origins=frozenset()):
@@ -240,7 +240,7 @@ class _Search:
         """
         for number in failed:
             own, right = self._values(number)
-            for values, nodes in _alike(own.get(node, ()), right, shape, origins):
+            for values, nodes in alike(own.get(node, ()), right, shape, origins):
                 if (self.left > 0 or not others) and self._is_right_with(node, values, i, number, others):
                     origins = origins & nodes or nodes
                     break
@@ -270,12 +270,12 @@ class _Search:
         """The number of the evaluation in which a node first has a value that is not right."""
         (own, _), known = self._values(number), self._known_in(number, shape)
         values = own.get(node.value if isinstance(node, ast.stmt) else node, ())
-        return next((n for n, v in enumerate(values) if not (_is_data(v) and known.has(_flat(v, shape)))), 0)
+        return next((n for n, v in enumerate(values) if not (is_data(v) and known.has(flat(v, shape)))), 0)
 
     def _known_in(self, number, shape):
         if (number, shape) not in self._known:
             right = self._values(number)[1]
-            self._known[number, shape] = _Known(_flat(value, shape) for values, _ in right for value in values)
+            self._known[number, shape] = Known(flat(value, shape) for values, _ in right for value in values)
         return self._known[number, shape]
 
     def returned_as(self, traced, i):
@@ -306,32 +306,6 @@ class _Search:
         elif others == RIGHT and finding.wrong is not None:
             wanted |= {*range(len(finding.expected))} - {*finding.wrong}
         return results is not None and all(close(results[j], finding.expected[j]) for j in wanted)
-
-
-class _Known:
-    """Values, to be found by their first number and their size."""
-
-    def __init__(self, values):
-        self._by_size = {}
-        for value in {_key(value): value for value in values}.values():
-            self._by_size.setdefault(_size(value), []).append((_first(value), value))
-        for group in self._by_size.values():
-            group.sort(key=_place)
-
-    def has(self, value):
-        group, first = self._by_size.get(_size(value), ()), _first(value)
-        near = 2e-4 * (1 + abs(first))  # farther apart than two numbers that are called the same
-        begin, end = (bisect_left(group, first + far, key=_place) for far in (-near, near))
-        return any(same([value], [other]) for _, other in group[begin:end])
-
-
-_place = itemgetter(0)
-
-
-def _first(value):
-    if not _is_array(value) or value.dtype.kind not in "biuf":
-        return float(value) if isinstance(value, int | float) else 0.0
-    return float(value.flat[0]) if value.size and np.isfinite(value.flat[0]) else 0.0
 
 
 def _conditions(test):
@@ -398,77 +372,18 @@ def _whole(target):
     return ast.unparse(target)
 
 
-def _key(value):
-    if isinstance(value, list | tuple):
-        return tuple(map(_key, value))
-    return (value.shape, value.tobytes()) if _is_array(value) else str(value)
-
-
-def _size(value):
-    if isinstance(value, list | tuple | dict):
-        return "items", len(value)
-    return value.size if _is_array(value) else isinstance(value, int | float) or value
-
-
-def _flat(value, shape):
-    return np.ravel(value) if _is_array(value) and not shape else value
-
-
 def _is_variable(node, values):
     return (
         isinstance(node, ast.Name | ast.Attribute)
         and getattr(node, "attr", "") != "T"
-        and all(_is_number(v) if not isinstance(v, list | tuple | dict) else v for v in values)
+        and all(is_number(v) if not isinstance(v, list | tuple | dict) else v for v in values)
     )
 
 
 def _is_new(node, values):
     """Whether arrays are new ones, with one number or with anything in them."""
-    return _is_filled(values) or _is_empty(node)
+    return is_filled(values) or _is_empty(node)
 
 
 def _is_empty(node):
     return isinstance(node, ast.Call) and name_of(node.func).removesuffix("_like") in ("empty", "zeros", "ones")
-
-
-def _is_filled(values):
-    """Whether arrays hold one number only: new ones, which the next lines fill."""
-    return bool(values) and all(_is_array(v) and v.size > 1 and np.all(v == v.flat[0]) for v in values)
-
-
-def _is_array(value):
-    return isinstance(value, np.ndarray | np.generic)
-
-
-def _is_data(value):
-    return _is_array(value) or isinstance(value, int | float | str | list | tuple | dict)
-
-
-def _is_number(value):
-    return _is_array(value) or type(value) is float
-
-
-def _alike(values, right, any_shape, origins=frozenset()):
-    """Those of the right values, with their nodes, that can be put in place of others: those of `origins` first, then
-    those that have most in common."""
-    if not values or not all(map(_is_number, values)):
-        return []
-
-    def is_as_large(value):
-        return getattr(value, "size", 1) == getattr(values[0], "size", 1)
-
-    def fitted(value, own):
-        """The value in the shape of the answer's, which may have joined axes, or None."""
-        if (np.asarray(value).dtype == bool) != (np.asarray(own).dtype == bool):
-            return None
-        if any_shape or np.shape(value) == np.shape(own):
-            return value
-        return np.reshape(value, np.shape(own)) if np.size(value) == np.size(own) else None
-
-    def unlikeliness(item):
-        return not item[1] & origins, -sum(same([a], [b]) for a, b in zip(values, item[0], strict=True))
-
-    found = [item for item in right if len(item[0]) == len(values) and (any_shape or is_as_large(item[0][0]))]
-    found = [item for item in found if all(map(_is_number, item[0]))]
-    found = [(list(map(fitted, others, values)), nodes) for others, nodes in found]
-    return sorted((item for item in found if not any(value is None for value in item[0])), key=unlikeliness)
