@@ -57,10 +57,10 @@ def verdict_on(exercise, answer, seed, limit):
                     attempts.append(attempt(exercise, answer, running))
                 if over():  # and the answer went on
                     break
-        place, suspects = _place_of(trials, answer, attempts, limit)
+        pointed = _pointed(trials, answer, attempts, limit)
         try:
             with limit(exercise.name):
-                return judge(trials, attempts, place, suspects)
+                return judge(trials, attempts, pointed)
         except Stopped as stopped:  # the exercise's own code, with a mistake made in it
             return _crashed(exercise, seed, _about_exercise(stopped), TOO_LONG)
     except Stopped as stopped:
@@ -69,17 +69,17 @@ def verdict_on(exercise, answer, seed, limit):
         return _crashed(exercise, seed, f"It returned an object that cannot be read: {crash_of(error).kind}.")
 
 
-def _place_of(trials, answer, attempts, limit):
-    """Where one edit makes the answer right, or None, and then the Suspects."""
+def _pointed(trials, answer, attempts, limit):
+    """What is known about the lines of the answer, a Pointed or None."""
     found = findings(trials, attempts)
     crash = found[0].tried.crash
     if all(finding.right for finding in found) or (crash and crash.not_started):
-        return None, []
+        return None
     try:
         with limit(trials.exercise.name):
             return find_place(trials, answer, found)
     except Exception:  # a changed answer does not end (Stopped), or its results raise when they are read
-        return None, []
+        return None
 
 
 def _crashed(exercise, seed, text, misconception=None):

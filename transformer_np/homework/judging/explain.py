@@ -38,8 +38,8 @@ MOST_STRUCK_OUT = 12  # then no mistake is named at all
 
 
 def explain(trials, found, place=None):
-    """The misconception (a name or None), the texts for the student, those to show behind the line, and a sentence on
-    the cases that fail, or "".
+    """The names of the mistakes, the texts for the student, those to show behind the line, and a sentence on the cases
+    that fail, or "".
 
     found: a Finding for each case, at least one of them not right; place: where one edit makes the answer right
     """
@@ -61,13 +61,13 @@ def explain(trials, found, place=None):
         about = [place.about] if not texts or (search.first_failed.tried.crash and not named) else []
         names, more = _left_by(place, trials, found, search.names) if place.after else ([], [])
         names = (search.names if sure else []) + (names if sure else [place.kind, *names] if names else [])
-        return " and ".join(names) or None, texts + rest + about, more, where
+        return names, texts + rest + about, more, where
     texts = [search.written(said) for said in search.said if said.text]
     if not search.names:
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):
-            return None, [example], [], where
-    return " and ".join(search.names) or None, texts[:MOST_TEXTS] + rest, [], where
+            return [], [example], [], where
+    return search.names, texts[:MOST_TEXTS] + rest, [], where
 
 
 def _explained(trials, found, place):

@@ -9,6 +9,7 @@ from types import CodeType, FunctionType
 
 import numpy as np
 
+from ..rewriting import Mistakes
 from .attempt import is_students
 from .syntax import STEP
 
@@ -108,6 +109,21 @@ class Family:
         shown = f"    {line.strip()}\n    {' ' * (len(before) - gap + skipped)}{'^' * max(len(marked) - skipped, 1)}"
         rest = line.encode()[end:].decode() if first.end_lineno == first.lineno else ""
         return shown, before, rest
+
+
+def family_with(exercise, names):
+    """The Family of an exercise's right answer with these listed mistakes made, or None if it cannot be made."""
+    mistakes = exercise.mistakes
+    if not isinstance(mistakes, Mistakes):
+        return None
+    family = Family(mistakes.answer, of_student=False)
+    for code, text in mistakes.rewritten([name for name in names if name in mistakes]).items():
+        tree = ast.parse(text).body[0]
+        if tree.name not in family.trees:
+            return None
+        family.trees[tree.name] = ast.increment_lineno(tree, code.line - 1)
+        count_steps(tree)
+    return family if family.trees else None
 
 
 class _Steps:

@@ -8,12 +8,15 @@ from textwrap import fill
 import numpy as np
 
 from ..exercise import call
-from .attempt import RULES, argument_names, arrays_of, attempt, work_of
+from .attempt import RULES, argument_names, arrays_of, attempt, guarded, unheard, work_of
 from .compare import close, results_and_problem, wrong_structure
 from .describe import Draw, about_crash, about_structure
 from .describe.draw import listed, subject
 from .explain import explain
+from .family import without_huge_arrays
 from .ignored import ignored_arguments
+from .seen import first_seen
+from .suspect import MOST_SUSPECTS
 from .truth import cases_of
 
 FEWEST = 40  # trials of a search
@@ -173,13 +176,11 @@ def findings(trials, attempts):
     return found
 
 
-def judge(trials, attempts, place=None, suspects=()):
-    """The verdict on an answer, from its attempts at all cases of the trials.
-
-    place: the Place in the student's code where one edit makes it right, or None
-    suspects: the Suspects to show if there is none
-    """
+def judge(trials, attempts, pointed=None):
+    """The verdict on an answer, from its attempts at all cases of the trials, and what is known about its lines, a
+    Pointed or None."""
     exercise, found = trials.exercise, findings(trials, attempts)
+    place, suspects = (pointed.place, pointed.suspects) if pointed else (None, ())
     failed = [finding for finding in found if not finding.right]
     if not failed:
         return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed, core=True)
@@ -197,10 +198,11 @@ def judge(trials, attempts, place=None, suspects=()):
         where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
     else:
         explained = [finding for finding in found if not finding.case.raises]
-        misconception, texts, behind, where = explain(trials, explained, place)
+        names, texts, behind, where = explain(trials, explained, place)
+        suspects = _lines_of(names, pointed) if pointed and not place else ()
         trials.begin()
         texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
-        misconception = misconception or " and ".join(broken) or (place.kind if place else None)
+        misconception = " and ".join(names) or " and ".join(broken) or (place.kind if place else None)
         summary, trace = first.fact({i for finding in found for i in finding.wrong or ()})
     if core:
         lead = f"right for the lecture; still to do: {'; '.join(_labels(failed))}. {summary}"
@@ -218,6 +220,24 @@ def judge(trials, attempts, place=None, suspects=()):
         exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core,
         line, place.repair if place else "",
     )  # fmt: skip
+
+
+def _lines_of(names, pointed):
+    """The Suspects to show beside the texts of mistakes: those where the values of these mistakes first occur."""
+    listed = [name for name in names if name in pointed.sides.trials.exercise.mistakes] if pointed.sides else []
+    if not listed:
+        return pointed.suspects
+    try:
+        with unheard(), guarded(), without_huge_arrays(), np.errstate(all="ignore"):
+            seen = first_seen(pointed.sides, listed)
+    except Exception:  # what is read raises
+        return pointed.suspects
+    if seen is None:
+        return pointed.suspects
+    same = [suspect for suspect in pointed.suspects if seen.node.lineno in suspect.lines]
+    if len(listed) > 1:
+        return [*([] if same else [seen]), *pointed.suspects][:MOST_SUSPECTS]
+    return same or [seen]
 
 
 def _shown(place, what):

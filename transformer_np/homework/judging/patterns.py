@@ -11,11 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ..rewriting import Mistakes
 from .attempt import argument_names
 from .compare import close
 from .edits import Edit, edits_of
-from .family import Family, count_steps, without_huge_arrays
+from .family import family_with, without_huge_arrays
 from .syntax import Names
 
 MOST_EDITS = 500
@@ -66,22 +65,15 @@ class _Patterns:
 
     def _prepare(self):
         """Make the trees of the right answer with the listed mistakes. Returns whether they can be edited."""
-        mistakes = self.trials.exercise.mistakes
-        if not isinstance(mistakes, Mistakes):
+        self.family = family_with(self.trials.exercise, self.listed)
+        if self.family is None:
             return False
-        self.family = Family(mistakes.answer, of_student=False)
-        for code, text in mistakes.rewritten([name for name in self.listed if name in mistakes]).items():
-            tree = ast.parse(text).body[0]
-            if tree.name not in self.family.trees:
-                return False
-            self.family.trees[tree.name] = ast.increment_lineno(tree, code.line - 1)
-            count_steps(tree)
         given = argument_names(self.trials.exercise)
         usual = {ignored.argument: ignored.value for name, ignored in self.trials.ignored.items() if "not used" in name}
         arguments = {name: [f.arguments.get(name, usual.get(name)) for f in self.cases] for name in given}
         arguments = {name: [value for value in values if value is not None] for name, values in arguments.items()}
         self.no_numbers = {name for name, values in arguments.items() if not (values and all(map(_is_number, values)))}
-        return bool(self.family.trees)
+        return True
 
     def found(self):
         """The Patterns, and the wrong cells that they leave."""

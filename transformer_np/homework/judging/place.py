@@ -14,7 +14,8 @@ from .compare import close
 from .edits import KINDS, edits_of
 from .family import MOST_STEPS, Family, without_huge_arrays
 from .judge import Finding
-from .suspect import MOST_VALUES, find_suspects
+from .sides import MOST_VALUES, Sides
+from .suspect import find_suspects
 from .syntax import lines_behind
 from .traced import Traced
 
@@ -44,9 +45,18 @@ class Place:
     after: tuple = ()
 
 
+@dataclass(frozen=True)
+class Pointed:
+    """What is known about the lines of a wrong answer: its Place, or else Suspects, with the Sides to look further."""
+
+    place: Place | None = None
+    suspects: tuple = ()
+    sides: Sides | None = None
+
+
 def find_place(trials, answer, found):
     """The Place where one edit makes a wrong answer right in all core cases, or in all cases if it is right in those,
-    or the two places of two edits; None if none of the edits tried does. And the Suspects, if it is None.
+    or the two places of two edits, as a Pointed; one with the Suspects if none of the edits tried does.
 
     found: the Findings of the answer's attempts
     """
@@ -55,13 +65,15 @@ def find_place(trials, answer, found):
     core = [n for n, finding in enumerate(found) if not finding.case.extended]
     wanted = core if set(core) & set(failed) else list(range(len(found)))
     if not family.trees or not failed:
-        return None, []
+        return Pointed()
     with unheard(), guarded(), without_huge_arrays():
-        suspects = find_suspects(trials, family, found, wanted)
+        wrong = [n for n in wanted if found[n].wrong != [] and not found[n].case.raises]
+        sides = Sides(trials, family, found, wrong) if wrong else None
+        suspects = find_suspects(sides) if sides else []
         search = _Search(trials, family, found, wanted, suspects)
         edit = search.one_edit(found)
         if edit:
-            return replace(_place(family, edit), after=search.after(edit)), []
+            return Pointed(replace(_place(family, edit), after=search.after(edit)))
         for first, better in search.partly_right():
             first.make()
             try:
@@ -73,8 +85,8 @@ def find_place(trials, answer, found):
                 first.undo()
             if places and second.kind != "order of lines":
                 one, other = sorted(places, key=lambda place: place.line)
-                return (one if one.line == other.line else replace(one, also=other)), []
-    return None, suspects
+                return Pointed(one if one.line == other.line else replace(one, also=other))
+    return Pointed(suspects=tuple(suspects), sides=sides)
 
 
 def _numbers_in(output, depth=2):

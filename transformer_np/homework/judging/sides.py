@@ -1,0 +1,191 @@
+"""A wrong answer and the right ones, run side by side in the same cases with the values of all their expressions."""
+
+import ast
+from operator import itemgetter
+
+from .attempt import arrays_of, work_of
+from .family import Family
+from .syntax import name_of
+from .traced import Traced, same
+from .values import Known, flat, is_data, is_filled, is_number, key
+
+MOST_VALUES = 24  # of an expression in a loop
+
+
+class Sides:
+    """failed: the numbers of the cases to look at, the small ones first
+    own, right: the Traced answer, and those of the right answers
+    stores: {(function, name): statements that write into it}; scope: {node: its function}
+    work: of one call of the answer, in units of `work_of`
+    """
+
+    def __init__(self, trials, family, found, failed):
+        self.trials, self.family, self.found = trials, family, found
+        self.failed = sorted(failed, key=lambda n: sum(array.size for array in arrays_of(trials.cases[n])))
+        self.own = Traced(trials, family, MOST_VALUES)
+        right = dict.fromkeys((trials.exercise.variant(), trials.exercise.reference))
+        families = [Family(answer, of_student=False) for answer in right]
+        self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
+        self.stores, self.scope = _stores(family)
+        self._of_case, self._when, self._known = {}, {}, {}
+        first = self.failed[0]
+        self.work = work_of(lambda: self.own.results(first), trials.cases[first])
+
+    @property
+    def is_possible(self):
+        return self.own.answer is not None and bool(self.right)
+
+    def whole_test(self, node):
+        """The whole condition of an `if` or a loop, if a node is a part of it that is true or false."""
+        for around in self.scope:
+            test = getattr(around, "test", None)
+            if test is not None and node is not test and any(n is node for n in _conditions(test)):
+                return test
+        return node
+
+    def values(self, number):
+        """{node: values} of the answer in a case, and the different values of the right answers, each with the set of
+        its nodes there."""
+        if number not in self._of_case:
+            self.own.results(number)
+            own, right, self._when[number] = self.own.of, {}, self.own.when
+            self.trials.left -= self.work * (1 + len(self.right))
+            of_right = [(i, [value]) for i, value in enumerate(arrays_of(self.trials.cases[number]))]
+            for traced in self.right:
+                traced.results(number)
+                of_right += [item for item in traced.of.items() if all(map(is_data, item[1]))]
+            for node, values in of_right:
+                right.setdefault(key(values), (values, set()))[1].add(node)
+            self._of_case[number] = own, list(right.values())
+        return self._of_case[number]
+
+    def when(self, number):
+        """{node: the times of its values}"""
+        self.values(number)
+        return self._when[number]
+
+    def fine_in(self, number, shape):
+        """The nodes of the answer with values of the right ones only."""
+        own, known = self.values(number)[0], self.known_in(number, shape)
+        return {n for n, values in own.items() if all(is_data(v) and known.has(flat(v, shape)) for v in values)}
+
+    def known_in(self, number, shape):
+        """The values of the right answers in a case; shape: whether an array's shape counts, not only its numbers"""
+        if (number, shape) not in self._known:
+            right = self.values(number)[1]
+            self._known[number, shape] = Known(flat(value, shape) for values, _ in right for value in values)
+        return self._known[number, shape]
+
+    def first_wrong(self, node, number, shape):
+        """The number of the evaluation in which a node first has a value that is not right."""
+        (own, _), known = self.values(number), self.known_in(number, shape)
+        values = own.get(node.value if isinstance(node, ast.stmt) else node, ())
+        return next((n for n, v in enumerate(values) if not (is_data(v) and known.has(flat(v, shape)))), 0)
+
+    def writes(self, node, number, shape):
+        """The statements that write what a variable's node reads where it is first wrong: the last one that writes all
+        of it, and those after it."""
+        (own, _), when, written = self.values(number), self._when[number], []
+        now = when[node][self.first_wrong(node, number, shape)] if node in own else 0
+        for s in self.stores.get((self.scope.get(node), ast.unparse(node)), ()):
+            times = [time for time in when.get(s.value, ()) if time < now]
+            written += [(times[-1], s)] if times and not _is_vain(s, node, own) else []
+        written = [s for _, s in sorted(written, key=itemgetter(0))]
+        whole = [n for n, s in enumerate(written) if is_whole(s, node)]
+        return written[whole[-1] :] if whole else written
+
+    def all_writes(self, node, failed, shape):
+        """The statements that write what a variable's node reads, in any of the cases, without new arrays."""
+        writes = [self.writes(node, number, shape) for number in failed]
+        every = sorted(set().union(*writes), key=lambda s: s.lineno) if all(writes) else []
+        return tuple(s for s in every if not is_empty(value_for(s, node))) or tuple(every[-1:])
+
+    def written_at(self, node, number, fine, shape):
+        """The statement that computes what a variable's node reads: the first that writes a value that is not fine, or
+        else the last; the node itself if it is no variable."""
+        own, _ = self.values(number)
+        before = {s: value_for(s, node) for s in self.writes(node, number, shape)}
+        before = {s: value for s, value in before.items() if value in own}
+        wrong = [s for s, value in before.items() if value not in fine and not is_new(value, own[value])]
+        return (wrong or [*before][-1:] or [node])[0]
+
+
+def _conditions(test):
+    """The parts of a condition that `and`, `or` and `not` join."""
+    parts = getattr(test, "values", []) if isinstance(test, ast.BoolOp) else []
+    parts = [test.operand] if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else parts
+    return [test, *(inner for part in parts for inner in _conditions(part))]
+
+
+def inputs_of(place, own):
+    """The variables that a statement or expression reads."""
+    nodes = ast.walk(place.value if isinstance(place, ast.stmt) else place)
+    return [node for node in nodes if node is not place and node in own and _is_variable(node, own[node])]
+
+
+def _is_variable(node, values):
+    return (
+        isinstance(node, ast.Name | ast.Attribute)
+        and getattr(node, "attr", "") != "T"
+        and all(is_number(v) if not isinstance(v, list | tuple | dict) else v for v in values)
+    )
+
+
+def _stores(family):
+    """{(function, name): statements that write into it}, and {node: its function}"""
+    stores, scope = {}, {}
+    for function in (n for tree in family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)):
+        scope |= dict.fromkeys(ast.walk(function), function)
+    for node in scope:
+        if isinstance(node, ast.Assign | ast.AugAssign) or _is_call(node):
+            for name in dict.fromkeys(map(_whole, _targets(node))):
+                stores.setdefault((scope[node], name), []).append(node)
+    return stores, scope
+
+
+def _is_call(statement):
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+
+
+def _targets(statement):
+    """What a statement may write: a call as in np.add.at(x, …) or x.fill(0) its arguments and their object."""
+    if isinstance(statement, ast.Expr):
+        call = statement.value
+        return [*call.args, *(k.value for k in call.keywords), getattr(call.func, "value", call.func)]
+    target = statement.targets[0] if isinstance(statement, ast.Assign) else statement.target
+    return target.elts if isinstance(target, ast.Tuple) else [target]
+
+
+def value_for(statement, variable):
+    """The expression that a statement writes into a variable."""
+    value, targets = statement.value, _targets(statement)
+    if isinstance(value, ast.Tuple) and len(value.elts) == len(targets) > 1:
+        value = next(v for v, t in zip(value.elts, targets, strict=True) if _whole(t) == ast.unparse(variable))
+    return value
+
+
+def is_whole(statement, variable):
+    """Whether a statement writes all of a variable, not only a part such as `x[:, t]`."""
+    return isinstance(statement, ast.Assign) and ast.unparse(variable) in map(ast.unparse, _targets(statement))
+
+
+def _is_vain(statement, variable, own):
+    """Whether a call changes nothing in a variable, such as print(x)."""
+    given = [n for n in ast.walk(statement) if n in own and ast.unparse(n) == ast.unparse(variable)]
+    return isinstance(statement, ast.Expr) and any(same(own[n][-1:], own[variable][:1]) for n in given)
+
+
+def _whole(target):
+    """The name of the variable that a target is a part of."""
+    while isinstance(target, ast.Subscript):
+        target = target.value
+    return ast.unparse(target)
+
+
+def is_new(node, values):
+    """Whether arrays are new ones, with one number or with anything in them."""
+    return is_filled(values) or is_empty(node)
+
+
+def is_empty(node):
+    return isinstance(node, ast.Call) and name_of(node.func).removesuffix("_like") in ("empty", "zeros", "ones")
