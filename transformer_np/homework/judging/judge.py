@@ -15,8 +15,7 @@ from .describe.draw import listed, subject
 from .explain import explain
 from .family import without_huge_arrays
 from .ignored import ignored_arguments
-from .seen import first_seen
-from .suspect import MOST_SUSPECTS
+from .seen import suspects_of
 from .truth import cases_of
 
 FEWEST = 40  # trials of a search
@@ -229,15 +228,9 @@ def _lines_of(names, pointed):
         return pointed.suspects
     try:
         with unheard(), guarded(), without_huge_arrays(), np.errstate(all="ignore"):
-            seen = first_seen(pointed.sides, listed)
+            return suspects_of(pointed.sides, listed, pointed.suspects)
     except Exception:  # what is read raises
         return pointed.suspects
-    if seen is None:
-        return pointed.suspects
-    same = [suspect for suspect in pointed.suspects if seen.node.lineno in suspect.lines]
-    if len(listed) > 1:
-        return [*([] if same else [seen]), *pointed.suspects][:MOST_SUSPECTS]
-    return same or [seen]
 
 
 def _shown(place, what):

@@ -9,21 +9,38 @@ import ast
 
 from .family import family_with
 from .sides import MOST_VALUES, inputs_of, is_new
-from .suspect import Suspect
+from .suspect import MOST_SUSPECTS, Suspect
 from .traced import Traced
 from .values import Known, flat, is_array, is_data
 
 MOST_CASES = 4
+MANY = 12  # expressions
 
 
-def first_seen(sides, names):
-    """A Suspect for the place where listed mistakes are made in the answer, or None."""
+def suspects_of(sides, names, suspects):
+    """Those of the Suspects that are places where listed mistakes are made in the answer, or else the first such place;
+    the Suspects if there is none."""
+    seen = _places_of(sides, names)
+    lines = {suspect.node.lineno for suspect in seen}
+    same = [suspect for suspect in suspects if lines & {*suspect.lines}]
+    if len(names) > 1:
+        return [*([] if same else seen[:1]), *suspects][:MOST_SUSPECTS]
+    return same or seen[:1] or suspects
+
+
+def _places_of(sides, names):
+    """Suspects for the places where listed mistakes are made in the answer, the first one first."""
     family = family_with(sides.trials.exercise, names)
     if family is None or not sides.failed:
-        return None
+        return []
     mistaken = Traced(sides.trials, family, MOST_VALUES)
     usual = {ast.unparse(node) for node in _expressions(family_with(sides.trials.exercise, ()))}
-    changed = {node for node in _expressions(family) if ast.unparse(node) not in usual}
+    expressions = _expressions(family)
+    changed = {node for node in expressions if ast.unparse(node) not in usual}
+    if len(changed) > max(
+        MANY, len(expressions) // 2
+    ):  # it is written otherwise, and has right values that nobody else has
+        return []
     first = {sides.found[n].case.label: n for n in reversed(sides.failed)}.values()  # one of each label
     cases, of_mistake = [n for n in sides.failed if n in first][:MOST_CASES], {}
     for number in cases:
@@ -32,10 +49,10 @@ def first_seen(sides, names):
         of_mistake[number] = mistaken.of
     for shape in (True, False):
         for number in cases:
-            node = _first_in(sides, of_mistake[number], changed, number, shape)
-            if node is not None:
-                return Suspect(node, [], sides.family.marked(node), ())
-    return None
+            nodes = _nodes_in(sides, of_mistake[number], changed, number, shape)
+            if nodes:
+                return [Suspect(node, [], sides.family.marked(node), ()) for node in nodes]
+    return []
 
 
 def _expressions(family):
@@ -43,8 +60,8 @@ def _expressions(family):
     return [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.expr) and not _is_read(n)]
 
 
-def _first_in(sides, of_mistake, changed, number, shape):
-    """The first node of the answer in a case that computes a value of the mistakes from right ones."""
+def _nodes_in(sides, of_mistake, changed, number, shape):
+    """The nodes of the answer that compute a value of the mistakes in a case from right ones."""
     known, fine = sides.known_in(number, shape), sides.fine_in(number, shape)
 
     def is_right(value):
@@ -61,11 +78,10 @@ def _first_in(sides, of_mistake, changed, number, shape):
         n = next(has, None)
         if n is not None:
             times[node] = when[node][n]
-    for node in sorted(times, key=times.get):
-        place = sides.written_at(node, number, fine, shape) if _is_read(node) else node
-        if not _is_read(place) and is_made_from_right(place, own):
-            return place
-    return None
+    places = (
+        sides.written_at(node, number, fine, shape) if _is_read(node) else node for node in sorted(times, key=times.get)
+    )
+    return [place for place in places if not _is_read(place) and is_made_from_right(place, own)]
 
 
 def _is_read(node):
