@@ -36,6 +36,7 @@ class Case:
     sizes: the letters of the shapes, {"B": 2, "T": 3}, in which a message names shapes and factors
     extended: more than the lecture teaches; an answer that is right in all other cases is right for the lecture
     raises: the class of the exception that the docstring promises, "ValueError"; "" for a call that returns
+    is_narrow: whether it tells so little that an answer which is right in it is not told so
     """
 
     label: str
@@ -44,6 +45,7 @@ class Case:
     sizes: dict = field(default_factory=dict)
     extended: bool = False
     raises: str = ""
+    is_narrow: bool = False
 
 
 def extended(case):

@@ -288,7 +288,7 @@ def test_a_masked_array_is_told_how_to_become_an_array():
 
 def test_an_answer_without_return_is_asked_for_it():
     assert flat(verdict(lambda x, w, scale=1.0: print(end=""))).endswith(
-        "It must return 2 values (y, total), but it returned None. Is there a `return`?"
+        "It must return 2 values (y, total), but it returned None. Is there a `return` on every way through it?"
     )
 
 

@@ -63,7 +63,7 @@ def test_the_expression_is_marked_and_the_repair_is_not_shown(verdict_on, old, n
                 with np.errstate(all="ignore"):
                     return np.where(keep, dy / p, 0).astype(dy.dtype)
             """,
-            "The results are right with something computed from `p` instead",
+            "`p` is 0.3; the results are right with 0.7 in its place.",
         ),
         (
             "softmax_backward",

@@ -140,6 +140,10 @@ class ByResult(Gate):
             left = [label for label in left if not self._is_exact(i, label, reason)]
             if left:  # the description holds for this case, but not for all
                 self.said = [replace(s, led=True) if s.name == reason.description else s for s in self.said]
+            if first not in self._of_wrong_shape(i):
+                for label in [label for label in left if label in self._of_wrong_shape(i)][:1]:
+                    wrong = next(self.found[n] for n in self._wrong_draws(i, label))
+                    self._say(None, wrong.fact()[0], label, led=True)
         else:
             left = [label for label in labels if not self._fits(reason.mistakes, i, label)]
             left = self._one_more_mistake(i, reason, left, allowed)
@@ -160,6 +164,10 @@ class ByResult(Gate):
                     description = describe_roughly(self._draws(i, label))
                     # no more than the fact: another branch of the code may have the same mistake
                     self._say(None, description.text, label, led=True, sure=False)
+
+    def _of_wrong_shape(self, i):
+        """The labels of the cases in which a result has a wrong shape."""
+        return [x for x in self.failing[i] if any(d.actual.shape != d.expected.shape for d in self._draws(i, x))]
 
     def _likely_in(self, labels):
         """The mistakes, first those that speak of an option that only these cases set, not the plain one."""

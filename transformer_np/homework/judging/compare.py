@@ -3,6 +3,7 @@
 import numpy as np
 
 TOLERANCE = 1e-5  # relative to the array's largest number: an answer may use float32 and any order of operations
+NOTHING = "It returned None. Is there a `return` on every way through it?"
 FLOOR = 1e-3  # stands for the largest number of an array of zeros
 
 
@@ -14,7 +15,7 @@ def results_and_problem(exercise, case, output):
         try:
             values = tuple(exercise.view(case, output))
         except (TypeError, ValueError, IndexError, KeyError, AttributeError):
-            return None, _must_return(names, output)
+            return None, _must_return(names, output) if output is not None else NOTHING
     elif len(results) == 1:
         values = (output,)
     elif not isinstance(output, tuple | list) or len(output) != len(results):
@@ -43,7 +44,7 @@ def as_results(exercise, case, output):
 
 def _must_return(wanted, output):
     if output is None:
-        return f"It must return {wanted}, but it returned None. Is there a `return`?"
+        return f"It must return {wanted}, but it returned None. Is there a `return` on every way through it?"
     return f"It must return {wanted}, got {_kind(output)}."
 
 

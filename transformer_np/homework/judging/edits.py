@@ -230,8 +230,14 @@ def _exchanged(tree):
 
 
 def _rebracketed(node):
-    """a · b − c as a · (b − c) and back, a + b / c as (a + b) / c, f(a) + b as f(a + b)."""
+    """a · b − c as a · (b − c) and back, a + b / c as (a + b) / c, f(a) + b as f(a + b), a ** b / c as a ** (b / c)."""
     a, c = node.left, node.right
+    if isinstance(node.op, ast.Mult | ast.Div) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Pow):
+        yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
+    if isinstance(node.op, ast.Div) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult):
+        b = a.right  # s · a ** b / c as s · a ** (b / c)
+        if isinstance(b, ast.BinOp) and isinstance(b.op, ast.Pow):
+            yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(b.left, b.op, ast.BinOp(b.right, node.op, c)))
     if isinstance(a, ast.Call) and len(a.args) == 1:
         yield "brackets", ast.Call(a.func, [ast.BinOp(a.args[0], node.op, c)], a.keywords)
     if isinstance(node.op, ast.Add | ast.Sub) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult | ast.Div):

@@ -25,6 +25,8 @@ MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
 MOST_LETTERS = 60  # of code in a sentence
 LARGE = 5000  # numbers in the arguments of a case
+MOST_SIZES, MOST_CALLS = 5, 4  # that a sentence names; in which a number is looked for
+_OF_NUMBERS = ("name", "number", "missing factor", "missing term", "missing function")
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,8 @@ def find_place(trials, answer, found):
         search = _Search(trials, family, found, wanted, suspects)
         edit = search.one_edit(found)
         if edit:
-            return Pointed(replace(_place(family, edit), after=search.after(edit)))
+            about = search.about_numbers(edit, sides) or _about(edit)
+            return Pointed(replace(_place(family, edit), about=about, after=search.after(edit)))
         for first, better in search.partly_right():
             first.make()
             try:
@@ -94,6 +97,13 @@ def _numbers_in(output, depth=2):
     if depth and isinstance(output, list | tuple):
         return sum(_numbers_in(part, depth - 1) for part in output)
     return output.size if isinstance(output, np.ndarray) else 1
+
+
+def _number_of(node, values):
+    """The single number that a node is worth first, or None."""
+    value = values[node][0] if node in values else getattr(node, "value", None)
+    value = value.item() if isinstance(value, np.generic) else value
+    return value if type(value) in (int, float) else None
 
 
 def _lines_of_crash(finding):
@@ -244,6 +254,37 @@ class _Search:
         finally:
             edit.undo()
 
+    def about_numbers(self, edit, sides):
+        """A sentence on the single number that an edit changes, in the first case that shows it, or ""."""
+        if edit.kind not in _OF_NUMBERS or edit.also or sides is None:
+            return ""
+        tree = next(tree for tree in self.family.trees.values() if any(n is edit.parent for n in ast.walk(tree)))
+        around = [n for n in ast.walk(tree) if isinstance(n, ast.expr) and edit.node in ast.walk(n)]
+        around = [n for n in around if not isinstance(n, ast.Constant | ast.UnaryOp)]
+        nodes = {n: edit.new if n is edit.node else n for n in sorted(around, key=lambda n: len(ast.unparse(n)))}
+        before = {number: sides.values(number)[0] for number in sides.failed[:MOST_CALLS]}
+        edit.make()
+        try:
+            after = {number: sides.with_edit().values(number)[0] for number in before}
+        finally:
+            edit.undo()
+        for node, now in nodes.items():
+            code = ast.unparse(node)
+            for number in before if len(code) <= MOST_LETTERS else ():
+                old, new = _number_of(node, before[number]), _number_of(now, after[number])
+                if old is not None and new is not None and old != new:
+                    where = self._sizes_in(number, code)
+                    return f"{where}, `{code}` is {old:.5g}; the results are right with {new:.5g} in its place."
+        return ""
+
+    def _sizes_in(self, number, code):
+        """ "With T = 5, step = 1": the first sizes and numbers of a case, without the one that is the code itself."""
+        sizes = dict(self.found[number].case.sizes)
+        sizes |= {name: value for name, value in self.found[number].arguments.items() if type(value) in (int, float)}
+        sizes.pop(code, None)
+        said = ", ".join(f"{name} = {value:.5g}" for name, value in list(sizes.items())[:MOST_SIZES])
+        return f"With {said}" if said else "In a call that fails"
+
     def after(self, edit):
         """The Findings of all cases with an edit, if it leaves some wrong that need not become right; ()."""
         if all(finding.right for n, finding in enumerate(self.found) if n not in self.numbers):
@@ -319,8 +360,12 @@ def _about(edit):
         return f"The results are right with something else in place of `{code}`."
     if edit.kind == "missing factor":
         return f"The results are right if `{code}` is multiplied or divided by the right value."
+    if edit.kind == "missing function" and "nan_to_num" in new:
+        return f"`{code}` is NaN where it must be a number: is there 0/0 or ∞ − ∞ in it, or in what it uses?"
     if edit.kind == "missing function":
-        return f"The results are right with something computed from `{code}` instead: a square, a root or `1 − …`?"
+        usual = any(function in new for function in ("np.sqrt(", "np.square(", "1 - "))
+        which = "a square, a root or `1 − …`?" if usual else "an exponential, a logarithm or an absolute value?"
+        return f"The results are right with something computed from `{code}` instead: {which}"
     if edit.kind == "function":
         return f"`{code.rpartition('.')[2]}` is not the function that belongs here."
     if edit.kind == "operator" and isinstance(edit.node, ast.BinOp):

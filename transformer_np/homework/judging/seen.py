@@ -37,9 +37,7 @@ def _places_of(sides, names):
     usual = {ast.unparse(node) for node in _expressions(family_with(sides.trials.exercise, ()))}
     expressions = _expressions(family)
     changed = {node for node in expressions if ast.unparse(node) not in usual}
-    if len(changed) > max(
-        MANY, len(expressions) // 2
-    ):  # it is written otherwise, and has right values that nobody else has
+    if len(changed) > max(MANY, len(expressions) // 2):  # written otherwise, with right values of its own
         return []
     first = {sides.found[n].case.label: n for n in reversed(sides.failed)}.values()  # one of each label
     cases, of_mistake = [n for n in sides.failed if n in first][:MOST_CASES], {}

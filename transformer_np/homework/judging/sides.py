@@ -1,6 +1,7 @@
 """A wrong answer and the right ones, run side by side in the same cases with the values of all their expressions."""
 
 import ast
+import copy
 from operator import itemgetter
 
 from .attempt import arrays_of, work_of
@@ -30,6 +31,12 @@ class Sides:
         self._of_case, self._when, self._known = {}, {}, {}
         first = self.failed[0]
         self.work = work_of(lambda: self.own.results(first), trials.cases[first])
+
+    def with_edit(self):
+        """The same with the trees of the answer as they are now."""
+        sides = copy.copy(self)
+        sides.own, sides._of_case, sides._when = Traced(self.trials, self.family, MOST_VALUES), {}, {}
+        return sides
 
     @property
     def is_possible(self):

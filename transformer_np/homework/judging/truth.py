@@ -102,7 +102,7 @@ class Gate(Evidence):
     def where(self):
         """The cases that fail, or those that are right although the named mistakes are wrong in them."""
         failed = [label for label, numbers in self.labels.items() if not all(self.found[n].right for n in numbers)]
-        right = [label for label in self.labels if label not in failed]
+        right = [label for label in self.labels if label not in failed and not self._is_narrow(label)]
         if not right:
             return ""
         if "" in right:
@@ -113,6 +113,9 @@ class Gate(Evidence):
                 return ""
             right = [label for label in right if all(self._changes(known, n) for n in self.labels[label])]
         return f" It is right with {cases_of(right)}." if right else ""
+
+    def _is_narrow(self, label):
+        return all(self.found[n].case.is_narrow for n in self.labels[label])
 
     # --- mistakes that something contradicts --------------------------------------------------------------------------
 

@@ -187,7 +187,8 @@ def add_norm_cases(rng):
     eps = _eps(rng)
 
     def case(label, **options):
-        return Case(label, (x, dout), {"sublayer": sublayer, "values": values, **options}, sizes)
+        options = {"sublayer": sublayer, "values": values, **options}
+        return Case(label, (x, dout), options, sizes, is_narrow="dropout" in options)
 
     return [
         case(""),
@@ -310,7 +311,8 @@ def encoder_cases(rng):
     padding = _padding(rng, sizes["B"], sizes["T"])
 
     def case(label, mask=None, **options):
-        return Case(label, (x, dout, mask), {"sizes": made, "values": values, **options}, sizes)
+        options = {"sizes": made, "values": values, **options}
+        return Case(label, (x, dout, mask), options, sizes, is_narrow="dropout" in options)
 
     return [
         case("", padding),
@@ -425,7 +427,8 @@ def decoder_cases(rng):
 
     def case(label, memory=memory, masks=(), **options):
         now = sizes | {"S": memory.shape[1]}
-        return Case(label, (x, memory, dout, *masks), {"sizes": made, "values": values, **options}, now)
+        options = {"sizes": made, "values": values, **options}
+        return Case(label, (x, memory, dout, *masks), options, now, is_narrow="dropout" in options)
 
     return [
         case("", masks=masks),

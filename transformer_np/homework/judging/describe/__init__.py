@@ -54,8 +54,8 @@ def _in_words(description, draws):
 
     def said(match):
         before, verb = match.groups()
-        who = subject(name)
-        is_plural = who.startswith("The ") and who.split()[1].endswith("s")
+        who = f"The returned `{name}`" if name in draws[0].inputs else subject(name)
+        is_plural = name not in draws[0].inputs and who.startswith("The ") and who.split()[1].endswith("s")
         return f"{before}{who} {verbs.get(verb, verb) if is_plural else verb}"
 
     pattern = rf"(^|[.:] ){re.escape(name)} ({'|'.join(verbs)}|would)\b" if name else "(?!)"

@@ -42,7 +42,7 @@ def nothing_but_one_number(draw):
 def another_array(draw):
     for name, array in draw.inputs.items():
         if same(draw.actual, array):
-            yield Description(f"returns {name}", f"The answer returns {name} unchanged as {draw.name}.")
+            yield Description(f"returns {name}", f"{draw.name} has the numbers of {name}, unchanged.")
     for name, array in draw.others.items():
         if name == draw.name or not same(draw.actual, array):
             continue

@@ -107,7 +107,7 @@ def wrong_in_a_part(draw):
             yield _part(
                 draw,
                 f"only the {which} places along {letter} are wrong",
-                f"Only the {which} places along {letter} are wrong.",
+                f"{draw.name} is wrong only at the {which} places along {letter}.",
             )
     if not draw.is_boolean and draw.actual.dtype != bool and not (wrong & (draw.expected != 0)).any():
         yield _part(draw, "not 0 where it must be", f"{draw.name} is wrong only where it must be 0.")
@@ -121,10 +121,10 @@ def wrong_in_a_part(draw):
                 letter = letters[kept[0]]
                 at = np.flatnonzero(any_wrong)
                 which = f"{at[0]} … {at[-1]}" if len(at) > 3 and at[-1] - at[0] < len(at) else ", ".join(map(str, at))
-                text = f"Whole slices are wrong: {letter.lower()} = {which}. The others are right."
+                text = f"{draw.name} is wrong in whole slices, {letter.lower()} = {which}. The others are right."
                 yield _part(draw, f"wrong for some of {letter} only", text)
     if not draw.is_boolean and close(np.abs(draw.actual.astype(float)), np.abs(draw.expected)):
-        yield _part(draw, "some signs wrong", "Only the sign of some numbers is wrong.")
+        yield _part(draw, "some signs wrong", f"{draw.name} is right but for the sign of some numbers.")
 
 
 def _triangle(draw):
@@ -147,10 +147,11 @@ def _where_an_input_says(draw, name, array):
         if wrong.ndim == 2 and array.max(initial=0) < len(wrong) and array.min(initial=0) >= 0:
             rows, counts = wrong.any(1), np.bincount(array.ravel(), minlength=len(wrong))
             if rows.any() and not rows[counts < 2].any():
-                text = f"Only the rows of repeated {name} are wrong. The parts of a repeated row must be added."
+                text = f"{draw.name} is wrong only in the rows of repeated {name}. Their parts must be added."
                 yield _part(draw, f"wrong for repeated {name}", text)
             elif rows.any() and not rows[counts > 0].any():
-                yield _part(draw, f"wrong for absent {name}", f"Only the rows that do not occur in {name} are wrong.")
+                text = f"{draw.name} is wrong only in the rows that do not occur in {name}."
+                yield _part(draw, f"wrong for absent {name}", text)
         return
     if array.ndim > wrong.ndim or array.ndim == 0:
         return
