@@ -85,7 +85,8 @@ class ByResult(Gate):
         """Pairs of mistakes for the open results, the likeliest first, until MOST_PAIR_TRIALS are used.
 
         Each mistake on its own tells which results it changes in the first draw with a wrong result. A pair must not
-        change the student's right results. Likelier are pairs with a mistake that was already found, of these the ones
+        change the student's right results. Likelier are pairs with a mistake that was already found, or that gives a
+        wrong result but for a factor, of these the ones
         of which one or the other gives most of the student's wrong numbers, and then the ones that together change
         most of the wrong numbers and fewest of the right ones.
         """
@@ -99,11 +100,16 @@ class ByResult(Gate):
         places = {name: _apart(variant, expected, expected) for name, variant in variants.items()}
         same = {name: here & ~_apart(variant, results, expected) for name, variant in variants.items()}
 
+        beside = {
+            name for name, variant in variants.items()
+            if any(_is_times(results[i], variant[i], expected[i]) for i in wrong if variant is not None)
+        }  # fmt: skip
+
         def unlikeliness(pair):
             differs = np.mean((places[pair[0]] | places[pair[1]]) != here)
             new = 1 - np.mean(same[pair[0]] | same[pair[1]])
             late = sum(possible.index(name) for name in pair)  # else all are tried with the first few alone
-            return not set(pair) & set(self.names), new, differs, late
+            return not set(pair) & {*self.names, *beside}, new, differs, late
 
         allowed = len(self.tried) + self.trials.most(MOST_PAIR_TRIALS)
         for pair in sorted(combinations(possible, 2), key=unlikeliness):
@@ -199,6 +205,15 @@ class ByResult(Gate):
         if best and best not in self.names:
             self._say(best, self.mistakes[best], cases_of(covered), led=True)
         return [label for label in left if label not in covered]
+
+
+def _is_times(actual, variant, right):
+    """Whether a wrong result is a number times the one of a variant that is wrong too."""
+    if not (actual.shape == variant.shape == right.shape and actual.size > 2) or close(variant, right):
+        return False
+    largest = np.argmax(np.abs(variant))
+    factor = actual.flat[largest] / (variant.flat[largest] or 1)
+    return bool(np.isfinite(factor)) and factor != 0 and close(actual, factor * variant)
 
 
 def _apart(results, others, expected):

@@ -24,9 +24,10 @@ def results_and_problem(exercise, case, output):
         values = output
     if len(values) != len(results) or output is None:
         return None, _must_return(names, output)
+    nothing = [result.name for result, value in zip(results, values, strict=True) if value is None or value is ...]
+    if nothing:
+        return None, f"It must return {names}, but {_all(nothing)} None."
     for result, value in zip(results, values, strict=True):
-        if value is None or value is ...:
-            return None, f"It must return {names}, but {result.name} is {value}."
         if isinstance(value, tuple | list) or np.ma.is_masked(value) or _array(value).dtype.kind not in "biuf":
             return None, f"{result.name} must be an array of numbers, got {_kind(value)}."
     return [_array(value) for value in values], None
@@ -40,6 +41,10 @@ def wrong_structure(exercise, case, output):
 def as_results(exercise, case, output):
     """The output as one array for each result; only for an output without wrong_structure."""
     return results_and_problem(exercise, case, output)[0]
+
+
+def _all(names):
+    return f"{', '.join(names[:-1])} and {names[-1]} are" if len(names) > 1 else f"{names[0]} is"
 
 
 def _must_return(wanted, output):

@@ -59,7 +59,8 @@ def explain(trials, found, place=None):
         texts = [search.written(said) for said in search.said if said.text and said.sure][:MOST_TEXTS]
         named = any(said.name in search.mistakes for said in search.said)
         about = [place.about] if not texts or (search.first_failed.tried.crash and not named) else []
-        names, more = _left_by(place, trials, found, search.names) if place.after else ([], [])
+        is_open = search.is_incomplete or search.patterns or not search.names or bool(search.left_open())
+        names, more = _left_by(place, trials, found, search.names) if place.after and is_open else ([], [])
         names = (search.names if sure else []) + (names if sure else [place.kind, *names] if names else [])
         return names, texts + rest + about, more, where
     texts = [search.written(said) for said in search.said if said.text]
@@ -174,7 +175,7 @@ class _Search(ByResult):
             return bool(self.patterns)
         known = tuple(name for name in self.names if name in self.mistakes)
         first = self.first_failed.case.label
-        is_open = self._open() or not known or any(label == first for _, label in self._unexplained())
+        is_open = self._open() or not known or any(label == first for _, label in self.left_open())
         for names in dict.fromkeys([known, ()] if is_open else [known]):
             if names not in self.tried_patterns and self.trials.compatible(names):
                 self.tried_patterns[names] = patterns_for(self.trials, self.found, names)
@@ -191,10 +192,10 @@ class _Search(ByResult):
 
     def add_patterns(self):
         """Explain by edits what the named mistakes leave, or else all of the first failing case."""
-        if not self.patterns and (self.is_incomplete or self._unexplained()):
+        if not self.patterns and (self.is_incomplete or self.left_open()):
             self._by_patterns(whole=False)
 
-    def _unexplained(self):
+    def left_open(self):
         """The wrong cells, (result, label of a case), that neither a description nor some of the named mistakes
         explain; [] if nothing is named."""
         if self.patterns:
@@ -214,7 +215,7 @@ class _Search(ByResult):
         if not known or self.patterns:
             return []  # a description claims no cause
         left = {}  # {label: results}
-        for i, label in self._unexplained():
+        for i, label in self.left_open():
             if label not in self.following.get(i, ()):
                 left.setdefault(label, []).append(i)
         first, one = self.first_failed.case.label, len(self.names) == 1

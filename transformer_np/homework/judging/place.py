@@ -357,7 +357,8 @@ def _about(edit):
     if len(code) > MOST_LETTERS:
         return KINDS[edit.kind]
     if edit.kind == "name" or (edit.kind == "number" and isinstance(edit.new, ast.Name)):
-        return f"The results are right with something else in place of `{code}`."
+        what = "another of your variables or arguments" if isinstance(edit.new, ast.Name) else "something else"
+        return f"The results are right with {what} in place of `{code}`."
     if edit.kind == "missing factor":
         return f"The results are right if `{code}` is multiplied or divided by the right value."
     if edit.kind == "missing function" and "nan_to_num" in new:

@@ -67,6 +67,13 @@ _KNOWN = (
         "differs between cases, `...` stands for the axes in front: `...i,io->...o`.",
     ),
     (
+        ("TypeError",),
+        r"'(numpy\.\w+|int|float)' object is not (iterable|subscriptable)|iteration over a 0-d array",
+        "a fixed number of axes",
+        "This is a single number, no row of numbers: the number of axes differs between cases. Work on whole arrays, "
+        "or on the rows of reshape(-1, …).",
+    ),
+    (
         ("ValueError",),
         r"math domain error|expected a (positive|nonnegative) (input|number)",
         "outside of the function's domain",

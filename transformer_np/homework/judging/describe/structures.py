@@ -36,6 +36,15 @@ def about_structure(exercise, output, expected):
             return Description("returns too little", text if right else "")
         text = f"It returns {listed(names)}, and more." if not missing else ""
         return Description("returns too much", text)
+    nothing = [name for name, value in zip(names, output, strict=True) if value is None or value is ...]
+    if nothing:
+        right = [name for name in found if name]
+        wrong = [name for name in names if name not in (*nothing, *right)]
+        said = [
+            f"{listed(some)} {'is' if len(some) == 1 else 'are'} {how}"
+            for some, how in ((right, "right"), (wrong, "wrong")) if some
+        ]  # fmt: skip
+        return Description("returns None for a result", f"Of the rest, {', '.join(said)}." if said else "")
     lists = [name for name, value in zip(names, output, strict=True) if isinstance(value, list | tuple)]
     if lists:
         kind = type(output[names.index(lists[0])]).__name__
