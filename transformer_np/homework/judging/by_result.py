@@ -158,7 +158,7 @@ class ByResult(Gate):
                 return
             likely = self._likely_in([label])
             fits = (name for name in likely if self._fits((name,), i, label) and self._spares((name,), label))
-            single = next(fits, None)
+            single = next(fits, None) if self._is_not_zero(i, label) else None
             if single:
                 if single not in self.names:
                     self._say(single, self.mistakes[single], label, led=True)
@@ -170,6 +170,10 @@ class ByResult(Gate):
                     description = describe_roughly(self._draws(i, label))
                     # no more than the fact: another branch of the code may have the same mistake
                     self._say(None, description.text, label, led=True, sure=False)
+
+    def _is_not_zero(self, i, label):
+        """Whether a wrong result is not 0 everywhere in a case, as many mistakes make it by chance."""
+        return any(np.any(draw.actual) for draw in self._draws(i, label))
 
     def _of_wrong_shape(self, i):
         """The labels of the cases in which a result has a wrong shape."""

@@ -34,6 +34,7 @@ from .patterns import patterns_for
 from .truth import Said, cases_of, with_cases
 
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
+AXES = "a fixed number of axes"
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 
 
@@ -64,11 +65,28 @@ def explain(trials, found, place=None):
         names = (search.names if sure else []) + (names if sure else [place.kind, *names] if names else [])
         return names, texts + rest + about, more, where
     texts = [search.written(said) for said in search.said if said.text]
+    if not any(name in search.mistakes for name in search.names) and (axes := _fixed_axes(found)):
+        return [AXES], [axes], [], where
     if not search.names:
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):
             return [], [example], [], where
     return search.names, texts[:MOST_TEXTS] + rest, [], where
+
+
+def _fixed_axes(found):
+    """A sentence on an array whose number of axes decides whether a call is right, or ""."""
+    for name in found[0].arguments:
+        given = [(f.arguments.get(name), f.right) for f in found]
+        given = [(array.ndim, is_right) for array, is_right in given if isinstance(array, np.ndarray)]
+        right, wrong = (sorted({n for n, is_right in given if is_right == kind}) for kind in (True, False))
+        if right and wrong and not {*right} & {*wrong}:
+            right, wrong = (" or ".join(map(str, numbers)) for numbers in (right, wrong))
+            return (
+                f"All calls in which {name} has {right} axes are right, and all in which it has {wrong} are wrong: a "
+                "line depends on their number. x.shape[-1], axis=-1, `...` and reshape(-1, x.shape[-1]) do not."
+            )
+    return ""
 
 
 def _explained(trials, found, place):
@@ -344,7 +362,8 @@ class _Search(ByResult):
             self._say(name, self.mistakes[name])
         else:
             self._say_about_crash_or_structure(self.first_failed)
-        self.said += [replace(text, led=True) for text in said if text.sure]
+        zero = {s.label for s in said if not any(self._is_not_zero(i, s.label) for i in self._wrong_in(s.label))}
+        self.said += [replace(text, led=True) for text in said if text.sure and text.label not in zero]
 
     def _crashes_like(self, number):
         """A mistake that raises the same exception in a case, and leaves right what the answer has right, or None."""

@@ -398,7 +398,7 @@ class Finding:
 
         compared = [i for i, value in enumerate(self.expected) if value.size and np.any(value)]
         right = [self.exercise.results[i].name for i in compared if i not in {*self.wrong, *wrong_somewhere}]
-        also = f" ({', '.join(right)} right)" if right else ""
+        also = f" ({', '.join(right)} right)" if right and not self.case.is_narrow else ""
         actual, expected = self.results[i], self.expected[i]
         if actual.shape != expected.shape:
             letters = self.draw(i).letters

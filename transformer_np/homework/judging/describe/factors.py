@@ -1,7 +1,7 @@
 """Numbers as expressions in a case's sizes: 0.1667 is 1/(B·T)."""
 
 from itertools import chain, combinations, permutations
-from math import e, log, pi
+from math import e, log, pi, prod
 
 PRECISION = 1e-4  # relative; a factor is found from many numbers, in single precision at worst
 
@@ -51,6 +51,11 @@ def _candidates(sizes, numbers):
         found |= {f"{a}/{b}": sizes[a] / sizes[b], f"√({a}/{b})": (sizes[a] / sizes[b]) ** 0.5}
     for name, value in numbers.items():
         found |= _powers(name, value)
+        for letters in chain(combinations(sizes, 1), combinations(sizes, 2)):  # such as a mean without the scale
+            product, size = "·".join(letters), prod(sizes[letter] for letter in letters)
+            if value not in (0, 1, -1):
+                bracket = f"({product})" if len(letters) > 1 else product
+                found |= {f"1/({product}·{name})": 1 / (size * value), f"{name}/{bracket}": value / size}
         if 0 < value < 1:
             found |= _powers(f"(1 − {name})", 1 - value)
     return found
