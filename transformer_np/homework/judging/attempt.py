@@ -4,6 +4,7 @@ import builtins
 import copy
 import os
 import random
+import re
 import sys
 import sysconfig
 import traceback
@@ -19,7 +20,7 @@ from types import NoneType
 import numpy as np
 
 from ..exercise import call
-from .syntax import empty_slice
+from .syntax import empty_slice, misplaced
 
 _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
@@ -40,6 +41,7 @@ class Crash:
     trace: the student's lines of the traceback, as Python prints them
     advice: a sentence on parameters that do not fit the call, or on an answer that is begun, or ""
     empty: a sentence on a slice of the student's such as `x[:-n]` with n = 0, or ""
+    misplaced: a sentence on an argument that the student hands over in the place of another, or ""
     """
 
     kind: str
@@ -48,6 +50,7 @@ class Crash:
     trace: str
     advice: str = ""
     empty: str = ""
+    misplaced: str = ""
 
     @property
     def not_started(self):
@@ -261,13 +264,25 @@ def crash_of(error, exercise=None, answer=None):
     empty = ""
     if isinstance(error, ValueError | IndexError | TypeError | ZeroDivisionError):  # of shapes; else nothing is parsed
         empty = next((_about_slice(*running) for running in _running(error)), "")
-    return Crash(kind, text[:MOST_TEXT], where, lines[:MOST_TEXT].rstrip(), advice, empty)
+    misplaced = ""
+    if refused := re.match(r"(?:\w+: )?(\w+) must be", text):  # what the library's functions say
+        misplaced = next((_about_place(*running, refused[1]) for running in _running(error)), "")
+    return Crash(kind, text[:MOST_TEXT], where, lines[:MOST_TEXT].rstrip(), advice, empty, misplaced)
 
 
 def _about_slice(frame, line):
     """A sentence on a slice such as `x[:-n]` with n = 0 in a running function, or ""."""
     piece, n = empty_slice(frame, line) or ("", "")
     return piece and f"`{piece}` is empty in this call: {n} is 0, and `:-0` means `:0`. Count the end from the front."
+
+
+def _about_place(frame, line, parameter):
+    """A sentence on a variable that a call in a running function hands over as a parameter of another name, or ""."""
+    name, call, names = misplaced(frame, line, parameter) or ("", "", ())
+    return name and (
+        f"`{name}` stands in the place of `{parameter}` here: the parameters are {call}({', '.join(names)}). Hand it "
+        f"over by its name, {name}=…."
+    )
 
 
 def _running(error):

@@ -1,7 +1,7 @@
 """Reading a syntax tree: where an edit may be made, and which names it may use."""
 
 import ast
-from inspect import getsource
+from inspect import getsource, signature
 from textwrap import dedent
 
 STEP = "_step_of_a_loop"  # the call that counts the steps of a loop, which no edit may change
@@ -185,6 +185,27 @@ def empty_slice(frame, line):
                 end = part.upper if isinstance(part, ast.Slice) and part.lower is None else None
                 if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub) and _is_0(end.operand, frame):
                     return ast.unparse(node), ast.unparse(end.operand)
+    return None
+
+
+def misplaced(frame, line, parameter):
+    """(variable, function, its parameters) of a call in a line of a running function that hands the variable over as
+    this parameter though the function has one of the variable's name, or None."""
+    try:
+        tree = ast.parse(dedent(getsource(frame.f_code)))
+    except (OSError, SyntaxError):
+        return None
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and node.lineno <= line - frame.f_code.co_firstlineno + 1 <= node.end_lineno:
+            try:
+                function = eval(ast.unparse(node.func), frame.f_globals, frame.f_locals)
+                names = [*signature(getattr(function, "forward", function)).parameters]
+            except Exception:  # it is no function, or a part of it has no value
+                continue
+            for name, arg in zip(names, node.args, strict=False):
+                variable = getattr(arg, "id", "")
+                if name == parameter and variable != name and variable in names:
+                    return variable, ast.unparse(node.func), names
     return None
 
 

@@ -16,6 +16,8 @@ def about_crash(crash, case, inputs):
         optional = crash.advice.startswith("The answer has no optional")
         name = f"no parameter {' and '.join(_quoted(crash.advice))}" if optional else "other parameters"
         return Description(name, crash.advice)
+    if crash.misplaced:
+        return Description("in the place of another argument", crash.misplaced)
     raised = f"{crash.text} of a shape" if ".shape[" in crash.trace else crash.text
     for kinds, pattern, name, text in _KNOWN:
         if crash.kind in kinds and re.search(pattern, raised):
