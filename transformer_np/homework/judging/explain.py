@@ -59,7 +59,9 @@ def explain(trials, found, place=None):
     if place:  # the line says more than the place of the largest error
         texts = [search.written(said) for said in search.said if said.text and said.sure][:MOST_TEXTS]
         named = any(said.name in search.mistakes for said in search.said)
-        says_more = search.first_failed.tried.crash and not named and place.kind not in ("name", "number")
+        says_more = (
+            search.first_failed.tried.crash and not named and not place.about.startswith("The results are right")
+        )
         about = [place.about] if not texts or says_more else []
         is_open = search.is_incomplete or search.patterns or not search.names or bool(search.left_open())
         names, more = _left_by(place, trials, found, search.names) if place.after and is_open else ([], [])
