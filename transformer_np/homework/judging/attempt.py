@@ -20,7 +20,7 @@ from types import NoneType
 import numpy as np
 
 from ..exercise import call
-from .syntax import empty_slice, misplaced
+from .syntax import empty_slice, handed_over
 
 _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
@@ -265,7 +265,7 @@ def crash_of(error, exercise=None, answer=None):
     if isinstance(error, ValueError | IndexError | TypeError | ZeroDivisionError):  # of shapes; else nothing is parsed
         empty = next((_about_slice(*running) for running in _running(error)), "")
     misplaced = ""
-    if refused := re.match(r"(?:\w+: )?(\w+) must be", text):  # what the library's functions say
+    if refused := re.match(r"(?:\w+: )?(\w+) must (?:be|lie)", text):  # what the library's functions say
         misplaced = next((_about_place(*running, refused[1]) for running in _running(error)), "")
     return Crash(kind, text[:MOST_TEXT], where, lines[:MOST_TEXT].rstrip(), advice, empty, misplaced)
 
@@ -277,12 +277,14 @@ def _about_slice(frame, line):
 
 
 def _about_place(frame, line, parameter):
-    """A sentence on a variable that a call in a running function hands over as a parameter of another name, or ""."""
-    name, call, names = misplaced(frame, line, parameter) or ("", "", ())
-    return name and (
-        f"`{name}` stands in the place of `{parameter}` here: the parameters are {call}({', '.join(names)}). Hand it "
-        f"over by its name, {name}=…."
-    )
+    """A sentence on what a call in a running function hands over as a parameter that is refused, or ""."""
+    value, call, names = handed_over(frame, line, parameter) or ("", "", ())
+    if value in names and value != parameter:
+        return (
+            f"`{value}` stands in the place of `{parameter}` here: the parameters are {call}({', '.join(names)}). Hand "
+            f"it over by its name, {value}=…."
+        )
+    return f"`{value}` is handed over as `{parameter}`, and {call} refuses it." if value not in ("", parameter) else ""
 
 
 def _running(error):

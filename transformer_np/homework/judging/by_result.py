@@ -85,8 +85,8 @@ class ByResult(Gate):
         """Pairs of mistakes for the open results, the likeliest first, until MOST_PAIR_TRIALS are used.
 
         Each mistake on its own tells which results it changes in the first draw with a wrong result. A pair must not
-        change the student's right results. Likelier are pairs with a mistake that was already found, or that gives a
-        wrong result but for a factor, of these the ones
+        change the student's right results. Likelier are pairs with a mistake that was already found, gives a wrong
+        result but for a factor, or explains the case with the fewest arguments, of these the ones
         of which one or the other gives most of the student's wrong numbers, and then the ones that together change
         most of the wrong numbers and fewest of the right ones.
         """
@@ -100,9 +100,11 @@ class ByResult(Gate):
         places = {name: _apart(variant, expected, expected) for name, variant in variants.items()}
         same = {name: here & ~_apart(variant, results, expected) for name, variant in variants.items()}
 
+        simple = self._simplest_failing()
         beside = {
             name for name, variant in variants.items()
             if any(_is_times(results[i], variant[i], expected[i]) for i in wrong if variant is not None)
+            or (simple and self._explains((name,), simple))
         }  # fmt: skip
 
         def unlikeliness(pair):
@@ -116,6 +118,18 @@ class ByResult(Gate):
             if len(self.tried) >= allowed:
                 return
             yield pair
+
+    def _simplest_failing(self):
+        """The label of the failing case with the fewest arguments, if it has fewer than the first one, or "": one of
+        two mistakes may have no effect there."""
+
+        def count(label):
+            case = self.found[self.labels[label][0]].case
+            return sum(value is not None for value in (*case.arguments, *case.options.values()))
+
+        failing = [label for label in self.labels if self._wrong_in(label)]
+        simplest = min(failing, key=count)
+        return simplest if count(simplest) < count(failing[0]) else ""
 
     def _open_independent(self):
         """Add the gradients that the mistakes found in the forward pass do not change."""

@@ -142,7 +142,7 @@ class _Steps:
 
     def __call__(self):
         self.left -= 1
-        if self.left < 0 or (self.left % 4 == 0 and _is_large(sys._getframe(1).f_locals.values())):
+        if self.left < 0 or _is_large(sys._getframe(1).f_locals.values()):
             raise Endless
 
 

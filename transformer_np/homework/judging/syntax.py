@@ -188,9 +188,9 @@ def empty_slice(frame, line):
     return None
 
 
-def misplaced(frame, line, parameter):
-    """(variable, function, its parameters) of a call in a line of a running function that hands the variable over as
-    this parameter though the function has one of the variable's name, or None."""
+def handed_over(frame, line, parameter):
+    """(code of the argument, function, its parameters) of a call in a line of a running function that hands something
+    over as this parameter, or None."""
     try:
         tree = ast.parse(dedent(getsource(frame.f_code)))
     except (OSError, SyntaxError):
@@ -202,10 +202,9 @@ def misplaced(frame, line, parameter):
                 names = [*signature(getattr(function, "forward", function)).parameters]
             except Exception:  # it is no function, or a part of it has no value
                 continue
-            for name, arg in zip(names, node.args, strict=False):
-                variable = getattr(arg, "id", "")
-                if name == parameter and variable != name and variable in names:
-                    return variable, ast.unparse(node.func), names
+            given = dict(zip(names, node.args, strict=False)) | {k.arg: k.value for k in node.keywords}
+            if parameter in given:
+                return ast.unparse(given[parameter]), ast.unparse(node.func), names
     return None
 
 

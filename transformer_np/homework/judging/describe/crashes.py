@@ -17,7 +17,7 @@ def about_crash(crash, case, inputs):
         name = f"no parameter {' and '.join(_quoted(crash.advice))}" if optional else "other parameters"
         return Description(name, crash.advice)
     if crash.misplaced:
-        return Description("in the place of another argument", crash.misplaced)
+        return Description("an argument that is refused", crash.misplaced)
     raised = f"{crash.text} of a shape" if ".shape[" in crash.trace else crash.text
     for kinds, pattern, name, text in _KNOWN:
         if crash.kind in kinds and re.search(pattern, raised):
