@@ -63,7 +63,7 @@ def test_the_expression_is_marked_and_the_repair_is_not_shown(verdict_on, old, n
                 with np.errstate(all="ignore"):
                     return np.where(keep, dy / p, 0).astype(dy.dtype)
             """,
-            "`p` is 0.3; the results are right with 0.7 in its place.",
+            "The results are right with 1 minus the value of `p` in its place.",
         ),
         (
             "softmax_backward",

@@ -222,6 +222,8 @@ class _Patterns:
         comparison."""
         if edit.kind not in _KINDS or (edit.kind == "missing function" and isinstance(edit.node, ast.Compare)):
             return False
+        if edit.kind == "number" and getattr(edit.new, "value", 1) == 0 and isinstance(edit.parent, ast.BinOp):
+            return False  # the part is missing, which another edit says
         around = edit.new if isinstance(edit.new, ast.BinOp) else edit.parent
         if not isinstance(around, ast.BinOp):
             return True

@@ -26,7 +26,11 @@ MORE_STEPS = 20  # than twice as many as without an edit
 MOST_LETTERS = 60  # of code in a sentence
 LARGE = 5000  # numbers in the arguments of a case
 MOST_SIZES, MOST_CALLS = 5, 4  # that a sentence names; in which a number is looked for
-_OF_NUMBERS = ("name", "number", "missing factor", "missing term", "missing function")
+_FUNCTIONS = {
+    "np.sqrt(": "the root", "np.square(": "the square", "np.exp(": "the exponential", "np.log(": "the logarithm",
+    "np.tanh(": "tanh", "np.abs(": "the absolute value", "1 - ": "1 minus the value", "float(": "the number",
+}  # fmt: skip
+_OF_NUMBERS = ("name", "number", "missing factor", "missing term")
 
 
 @dataclass(frozen=True)
@@ -273,8 +277,11 @@ class _Search:
             for number in before if len(code) <= MOST_LETTERS else ():
                 old, new = _number_of(node, before[number]), _number_of(now, after[number])
                 if old is not None and new is not None and old != new:
-                    where = self._sizes_in(number, code)
-                    return f"{where}, `{code}` is {old:.5g}; the results are right with {new:.5g} in its place."
+                    often = len(before[number].get(node, "1")) > 1
+                    right = f"right is {new:.5g}" if often else f"the results are right with {new:.5g} in its place"
+                    first = " the first time" if often else ""
+                    off = "Off by one. " if isinstance(old, int) and abs(old - new) == 1 else ""
+                    return f"{off}{self._sizes_in(number, code)}, `{code}` is {old:.5g}{first}; {right}."
         return ""
 
     def _sizes_in(self, number, code):
@@ -286,9 +293,7 @@ class _Search:
         return f"With {said}" if said else "In a call that fails"
 
     def after(self, edit):
-        """The Findings of all cases with an edit, if it leaves some wrong that need not become right; ()."""
-        if all(finding.right for n, finding in enumerate(self.found) if n not in self.numbers):
-            return ()
+        """The Findings of all cases with an edit, if some are wrong that need not become right, or else ()."""
         edit.make()
         self.family.most_steps = MOST_STEPS
         try:
@@ -364,9 +369,8 @@ def _about(edit):
     if edit.kind == "missing function" and "nan_to_num" in new:
         return f"`{code}` is NaN where it must be a number: is there 0/0 or ∞ − ∞ in it, or in what it uses?"
     if edit.kind == "missing function":
-        usual = any(function in new for function in ("np.sqrt(", "np.square(", "1 - "))
-        which = "a square, a root or `1 − …`?" if usual else "an exponential, a logarithm or an absolute value?"
-        return f"The results are right with something computed from `{code}` instead: {which}"
+        which = next((text for function, text in _FUNCTIONS.items() if new.startswith(function)), "a function")
+        return f"The results are right with {which} of `{code}` in its place."
     if edit.kind == "function":
         return f"`{code.rpartition('.')[2]}` is not the function that belongs here."
     if edit.kind == "operator" and isinstance(edit.node, ast.BinOp):

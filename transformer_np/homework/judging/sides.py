@@ -110,7 +110,7 @@ class Sides:
         """The statements that write what a variable's node reads, in any of the cases, without new arrays."""
         writes = [self.writes(node, number, shape) for number in failed]
         every = sorted(set().union(*writes), key=lambda s: s.lineno) if all(writes) else []
-        return tuple(s for s in every if not is_empty(value_for(s, node))) or tuple(every[-1:])
+        return tuple(s for s in every if not is_empty(value_for(s, node)))
 
     def written_at(self, node, number, fine, shape):
         """The statement that computes what a variable's node reads: the first that writes a value that is not fine, or

@@ -97,7 +97,8 @@ class _Search:
             for others, origins in alike(own[node], right, shape):
                 if self.left <= 0:
                     return None
-                is_result = close(np.asarray(others[-1]), expected)
+                last, results = np.asarray(others[-1]), self.found[failed[0]].expected
+                is_result = any(last.size == e.size and close(last.reshape(e.shape), e) for e in results)
                 if is_result and (late or self._rightinputs_of(place, failed, shape) <= 0.5):
                     continue
                 if self._is_right_with(node, others, i, failed[0]) and self._is_proven(
