@@ -13,7 +13,7 @@ from .suspect import MOST_SUSPECTS, Suspect
 from .traced import Traced
 from .values import Known, flat, is_array, is_data
 
-MOST_CASES = 4
+MOST_CASES = 3
 MANY = 12  # expressions
 
 
@@ -31,7 +31,7 @@ def suspects_of(sides, names, suspects):
 def _places_of(sides, names):
     """Suspects for the places where listed mistakes are made in the answer, the first one first."""
     family = family_with(sides.trials.exercise, names)
-    if family is None or not sides.failed:
+    if family is None or sides.trials.left <= 0:
         return []
     mistaken = Traced(sides.trials, family, MOST_VALUES)
     usual = {ast.unparse(node) for node in _expressions(family_with(sides.trials.exercise, ()))}
@@ -40,14 +40,15 @@ def _places_of(sides, names):
     if len(changed) > max(MANY, len(expressions) // 2):  # written otherwise, with right values of its own
         return []
     first = {sides.found[n].case.label: n for n in reversed(sides.failed)}.values()  # one of each label
-    cases, of_mistake = [n for n in sides.failed if n in first][:MOST_CASES], {}
-    for number in cases:
+    made = {}  # {case: the values of all nodes}, if some of those that differ tell something
+    for number in [n for n in sides.failed if n in first][:MOST_CASES]:
         mistaken.results(number)
         sides.trials.left -= sides.work
-        of_mistake[number] = mistaken.of
+        if any(_tells(node, value) for node in changed for value in mistaken.of.get(node, ())):
+            made[number] = mistaken.of
     for shape in (True, False):
-        for number in cases:
-            nodes = _nodes_in(sides, of_mistake[number], changed, number, shape)
+        for number, of_mistake in made.items():
+            nodes = _nodes_in(sides, of_mistake, changed, number, shape)
             if nodes:
                 return [Suspect(node, [], sides.family.marked(node), ()) for node in nodes]
     return []
@@ -60,7 +61,7 @@ def _expressions(family):
 
 def _nodes_in(sides, of_mistake, changed, number, shape):
     """The nodes of the answer that compute a value of the mistakes in a case from right ones."""
-    known, fine = sides.known_in(number, shape), sides.fine_in(number, shape)
+    known = sides.known_in(number, shape)
 
     def is_right(value):
         return is_data(value) and known.has(flat(value, shape))
@@ -70,6 +71,8 @@ def _nodes_in(sides, of_mistake, changed, number, shape):
 
     roots = [n for n in of_mistake if n in changed and is_made_from_right(n, of_mistake)]
     made = [value for node in roots for value in of_mistake[node] if _tells(node, value) and not is_right(value)]
+    if not made:
+        return []
     made, (own, _), when, times = Known(flat(v, shape) for v in made), sides.values(number), sides.when(number), {}
     for node, values in own.items():
         has = (n for n, value in enumerate(values) if _tells(node, value) and made.has(flat(value, shape)))
@@ -77,7 +80,8 @@ def _nodes_in(sides, of_mistake, changed, number, shape):
         if n is not None:
             times[node] = when[node][n]
     places = (
-        sides.written_at(node, number, fine, shape) if _is_read(node) else node for node in sorted(times, key=times.get)
+        sides.written_at(node, number, sides.fine_in(number, shape), shape) if _is_read(node) else node
+        for node in sorted(times, key=times.get)
     )
     return [place for place in places if not _is_read(place) and is_made_from_right(place, own)]
 

@@ -28,7 +28,7 @@ class Sides:
         families = [Family(answer, of_student=False) for answer in right]
         self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
         self.stores, self.scope = _stores(family)
-        self._of_case, self._when, self._cut, self._known = {}, {}, {}, {}
+        self._of_case, self._when, self._cut, self._known, self._fine = {}, {}, {}, {}, {}
         first = self.failed[0]
         self.work = work_of(lambda: self.own.results(first), trials.cases[first])
 
@@ -36,7 +36,7 @@ class Sides:
         """The same with the trees of the answer as they are now."""
         sides = copy.copy(self)
         sides.own, sides._of_case = Traced(self.trials, self.family, MOST_VALUES), {}
-        sides._when, sides._cut = {}, {}
+        sides._when, sides._cut, sides._fine = {}, {}, {}
         return sides
 
     @property
@@ -78,8 +78,11 @@ class Sides:
 
     def fine_in(self, number, shape):
         """The nodes of the answer with values of the right ones only."""
-        own, known = self.values(number)[0], self.known_in(number, shape)
-        return {n for n, values in own.items() if all(is_data(v) and known.has(flat(v, shape)) for v in values)}
+        if (number, shape) not in self._fine:
+            own, known = self.values(number)[0], self.known_in(number, shape)
+            fine = {n for n, values in own.items() if all(is_data(v) and known.has(flat(v, shape)) for v in values)}
+            self._fine[number, shape] = fine
+        return self._fine[number, shape]
 
     def known_in(self, number, shape):
         """The values of the right answers in a case; shape: whether an array's shape counts, not only its numbers"""
