@@ -28,7 +28,7 @@ class Sides:
         families = [Family(answer, of_student=False) for answer in right]
         self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
         self.stores, self.scope = _stores(family)
-        self._of_case, self._when, self._cut, self._known, self._fine = {}, {}, {}, {}, {}
+        self._of_case, self._when, self._known, self._fine = {}, {}, {}, {}
         first = self.failed[0]
         self.work = work_of(lambda: self.own.results(first), trials.cases[first])
 
@@ -36,7 +36,7 @@ class Sides:
         """The same with the trees of the answer as they are now."""
         sides = copy.copy(self)
         sides.own, sides._of_case = Traced(self.trials, self.family, MOST_VALUES), {}
-        sides._when, sides._cut, sides._fine = {}, {}, {}
+        sides._when, sides._fine = {}, {}
         return sides
 
     @property
@@ -56,7 +56,7 @@ class Sides:
         its nodes there."""
         if number not in self._of_case:
             self.own.results(number)
-            own, right, self._when[number], self._cut[number] = self.own.of, {}, self.own.when, self.own.cut
+            own, right, self._when[number] = self.own.of, {}, self.own.when
             self.trials.left -= self.work * (1 + len(self.right))
             of_right = [(i, [value]) for i, value in enumerate(arrays_of(self.trials.cases[number]))]
             for traced in self.right:
@@ -71,10 +71,6 @@ class Sides:
         """{node: the times of its values}"""
         self.values(number)
         return self._when[number]
-
-    def is_cut(self, node, number):
-        """Whether a node has more values in a case than are kept."""
-        return node in self._cut[number]
 
     def fine_in(self, number, shape):
         """The nodes of the answer with values of the right ones only."""

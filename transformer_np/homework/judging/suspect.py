@@ -13,7 +13,7 @@ import numpy as np
 
 from .compare import close
 from .describe.draw import listed
-from .sides import inputs_of, is_new, is_whole, value_for
+from .sides import MOST_VALUES, inputs_of, is_new, is_whole, value_for
 from .traced import kept, same
 from .values import alike, flat, is_data, is_filled
 
@@ -88,7 +88,7 @@ class _Search:
         elsewhere = {n for n in returned if any(same(own[n], other) for other in others)}  # of another result
         candidates = []
         for node, values in own.items():
-            if node in fine or self.sides.is_cut(node, failed[0]) or is_new(node, values):
+            if node in fine or len(values) == MOST_VALUES or is_new(node, values):
                 continue
             place = node if node in elsewhere else self.sides.written_at(node, failed[0], fine, shape)
             late = not all(n in fine and not self._is_unfilled(n, own) for n in inputs_of(place, own))

@@ -15,14 +15,14 @@ MOST_ITEMS, MOST_DEPTH = 200, 5  # of a list, and of lists in lists
 class Traced:
     """A Family with a tap around every expression.
 
-    most: values kept of one expression, in a loop; ten times as many single numbers; cut: the nodes that had more
+    most: values kept of one expression, in a loop
     of: {node: its first values} of the last call without another value, in the order of their first evaluation
     when: {node: the time of each of these values, as a number}
     """
 
     def __init__(self, trials, family, most):
         self.trials, self.family, self.most, self._instead = trials, family, most, None
-        self.of, self.when, self.cut = {}, {}, set()
+        self.of, self.when = {}, {}
         originals, trees, self._nodes = family.trees, copy.deepcopy(family.trees), []
         for name, tree in trees.items():
             twins = dict(zip(map(id, ast.walk(tree)), ast.walk(originals[name]), strict=True))
@@ -38,7 +38,7 @@ class Traced:
         """The results of a case, or None; values: what a node is worth instead, by number of its evaluation"""
         if self.answer is None:
             return None
-        self.of, self.when, self.cut, self._now, self._instead = {}, {}, set(), 0, (node, list(values))
+        self.of, self.when, self._now, self._instead = {}, {}, 0, (node, list(values))
         self._steps.begin()
         case = self.trials.cases[number]
         return self.trials.results(case, attempt(self.trials.exercise, self.answer, case, is_trial=True))
@@ -51,9 +51,7 @@ class Traced:
             value[...] = 0  # else it holds what the memory held, such as the right result of an earlier call
         if node not in self.of:
             self.of[node], self.when[node] = [], []
-        if len(self.of[node]) >= self.most * (10 if isinstance(value, int | float) else 1):
-            self.cut.add(node)
-        else:
+        if len(self.of[node]) < self.most:
             self._now += 1
             self.of[node].append(kept(value))
             self.when[node].append(self._now)
