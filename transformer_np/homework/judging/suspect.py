@@ -97,7 +97,8 @@ class _Search:
             for others, origins in alike(own[node], right, shape):
                 if self.left <= 0:
                     return None
-                last, results = np.asarray(others[-1]), self.found[failed[0]].expected
+                last = np.asarray(others[-1])  # a view makes several results of one
+                results = self.found[failed[0]].expected if self.trials.exercise.view else [expected]
                 is_result = any(last.size == e.size and close(last.reshape(e.shape), e) for e in results)
                 if is_result and (late or self._rightinputs_of(place, failed, shape) <= 0.5):
                     continue
