@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from transformer_np.homework import all_exercises, checking, load, submission
+from transformer_np.homework.judging import family, judge
 from transformer_np.homework.judging.edits import edits_of
-from transformer_np.homework.judging.family import Family
+from transformer_np.homework.judging.family import MOST_ITEMS, Family
 from transformer_np.homework.judging.syntax import lines_behind
 from transformer_np.homework.judging.traced import kept, same
 from transformer_np.homework.limit import TimeLimit
@@ -777,3 +778,142 @@ def test_the_place_that_needs_another_value_is_shown_not_where_it_is_right_for_o
     )
     assert "dx[..., second] = dy[..., first] * sin + dy[..., second] * cos" in verdict.message
     assert "np.sin(angle)" not in verdict.message
+
+
+# --- the line of a named mistake, and what is said of an edit --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "marked"),
+    [
+        (
+            "additive",  # another value of `hidden` is NaN too, and cannot be put in its place
+            """
+            def additive(mask, dtype=np.float32):
+                number = np.asarray(mask).astype(dtype)
+                hidden = number * dtype(-np.inf)
+                return hidden
+            """,
+            "number * dtype(-np.inf)",
+        ),
+        (
+            "split_heads",  # the transpose in line 6 is right
+            """
+            def split_heads(x, num_heads):
+                B, T, D = x.shape
+                parts = x.reshape(B, T, D // num_heads, num_heads)
+                return np.moveaxis(parts, -1, 1)
+            """,
+            "x.reshape(B, T, D // num_heads, num_heads)",
+        ),
+        (
+            "scaled_dot_product_attention",
+            """
+            def scaled_dot_product_attention(q, k, v, mask=None):
+                logits = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1]).astype(q.dtype)
+                for m in mask if isinstance(mask, tuple) else (mask,) if mask is not None else ():
+                    logits = np.where(m, logits.dtype.type(-1e9), logits) if m.dtype == bool else logits + m
+                weights = softmax(logits)
+                return weights @ v, weights
+            """,
+            "np.where(m, logits.dtype.type(-1e9), logits)",
+        ),
+    ],
+)
+def test_the_line_of_a_named_mistake_is_where_its_values_are_made(verdict_on, name, code, marked):
+    verdict = verdict_on(name, "from transformer_np.functional import softmax\n" + dedent(code))
+    *_, line, marks = verdict.message.splitlines()
+    assert verdict.misconception in all_exercises()[name].mistakes
+    assert line[marks.index("^") : len(marks)] == marked
+
+
+def test_an_error_there_leaves_the_line_where_another_value_helps(verdict_on, monkeypatch):
+    def fails(*_):
+        raise ValueError("what is read raises")
+
+    code = """
+        def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
+            gate, value = x @ w_gate, x @ w1
+            act = gelu if activation == "gelu_tanh" else silu
+            active = act(value)
+            return (gate * active) @ w2, gate, value
+    """
+    monkeypatch.setattr(judge, "suspects_of", fails)
+    verdict = verdict_on("gated_feed_forward", "from transformer_np.functional import gelu, silu\n" + dedent(code))
+    assert verdict.misconception == "activation of the value instead" and verdict.line
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        (
+            "layer_norm_backward",
+            """
+            def layer_norm_backward(dy, x_hat, inv_std, gamma):
+                g, flat = (dy * gamma).reshape(-1, gamma.size), x_hat.reshape(-1, gamma.size)
+                n = len(g)
+                dx = g - g.sum(axis=1, keepdims=True) / n - flat * (g * flat).sum(axis=1, keepdims=True) / n
+                rows = tuple(range(dy.ndim - 1))
+                return dx.reshape(dy.shape) * inv_std, (dy * x_hat).sum(axis=rows), dy.sum(axis=rows)
+            """,
+            "With D = 3, `len(g)` is 1; the results are right with 3 in its place.",
+        ),
+        (
+            "cosine_schedule",
+            """
+            def cosine_schedule(step, max_lr, min_lr, warmup, total):
+                if step < warmup:
+                    return max_lr * max(step - 1, 0) / warmup
+                part = min((step - warmup) / (total - warmup), 1.0)
+                return min_lr + (max_lr - min_lr) * (1 + np.cos(np.pi * part)) / 2
+            """,
+            "Off by one. In a call that fails, `step - 1` is 0 the first time; right is 1.",
+        ),
+        (
+            "noam_schedule",
+            """
+            def noam_schedule(step, d_model, warmup):
+                return d_model**-0.5 * min(step**-0.5, step * warmup**-3 / 2)
+            """,
+            "Brackets are missing or in the wrong place here.",
+        ),
+        (
+            "gelu_backward",  # two mistakes of the exact form undo each other, until one is mended
+            """
+            def gelu_backward(dy, x, approximate="tanh"):
+                c = np.sqrt(2 / np.pi)
+                if approximate == "none":
+                    g = np.vectorize(erf)(x / np.sqrt(2)).astype(x.dtype)
+                    slope = np.exp(-x * x / 2) / np.sqrt(2 * np.pi)
+                else:
+                    g = np.tanh(c * (x + 0.044715 * x**3))
+                    slope = (1 - g * g) * c * (1 + 3 * 0.044715 * x * x)
+                return dy * (0.5 * (1 + g) + x * slope)
+            """,
+            "One change in line 12 makes it right for the lecture:",
+        ),
+        (
+            "relu_backward",
+            """
+            def relu_backward(dy, x):
+                with np.errstate(all="ignore"):
+                    return dy * (np.maximum(x, 0) / x)
+            """,
+            "is NaN where it must be a number: is there 0/0",
+        ),
+    ],
+)
+def test_what_is_said_of_an_edit_holds_in_the_call_at_hand(verdict_on, name, code, said):
+    code = "from math import erf\n" + dedent(code)
+    assert said in " ".join(verdict_on(name, code).message.split())
+
+
+def test_a_list_that_grows_in_a_loop_is_stopped_in_the_next_round():
+    def grown():
+        ids = [0] * (MOST_ITEMS + 1)
+        counted()
+        return ids
+
+    counted = family._Steps(1000)
+    with pytest.raises(family.Endless):
+        grown()
