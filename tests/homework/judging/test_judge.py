@@ -843,6 +843,12 @@ def test_what_a_crash_tells_of_its_cause(broken, name):
     assert (found.outcome, found.misconception) == ("crashed", name)
 
 
+@pytest.mark.parametrize(("add", "how"), [(0, "right"), (1, "wrong")])
+def test_the_results_that_are_none_are_told_and_what_the_others_are(add, how):
+    found = flat(verdict(lambda x, w, scale=1.0: (None, x.sum((0, 1)) + add)))
+    assert "but y is None." in found and f"Of the rest, total is {how}." in found
+
+
 def test_a_result_in_the_place_of_another_shape_is_named():
     found = verdict(lambda x, w, scale=1.0: (x.sum((0, 1)), np.cos(x[0, 0])))
     assert "The array returned as y is total." in flat(found)
@@ -873,6 +879,7 @@ def test_shapes_in_a_crash_are_put_in_letters():
         (lambda x, w, scale=1.0: nothing_at_all * x, "a name without a value"),  # noqa: F821
         (lambda x, w, scale=1.0: np.zeros((len(x) / 1, 2)), "a float as a size or index"),
         (lambda x, w, scale=1.0: x + x.T, "`.T` of more than two axes"),
+        (lambda x, w, scale=1.0: [part for part in x[0, 0, 0]], "a fixed number of axes"),
         (lambda x, w, scale=1.0: x @ x @ w.T, None),  # no "weights transposed", which crashes at other sizes
         (lambda x, w, scale=1.0: [1][5], None),
     ],
@@ -890,6 +897,7 @@ def test_common_exceptions_get_a_name(answer, name):
         (lambda x, w, scale=1.0: (*scaled_sums(x, w, scale), 1), "returns too much"),
         (lambda x, w, scale=1.0: (scaled_sums(x, w, scale)[0].tolist(), x[0, 0]), "a list instead of an array"),
         (lambda x, w, scale=1.0: (part for part in (x, w)), "a generator"),
+        (lambda x, w, scale=1.0: (None, x.sum((0, 1))), "returns None for a result"),
         (with_total(y=lambda y: y + 0j), "complex numbers"),
     ],
 )

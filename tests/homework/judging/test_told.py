@@ -1,0 +1,206 @@
+"""What is told of two mistakes, of a crash, and of calls that fail alike."""
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "names"),
+    [
+        (
+            "scaled_dot_product_attention_backward",  # dq and dk are those of the second mistake, times a factor
+            """
+            def scaled_dot_product_attention_backward(dout, q, k, v, weights):
+                part = (dout @ v.swapaxes(-1, -2)) * weights
+                scores = part - weights * part.sum(-2, keepdims=True)
+                scores = scores / np.sqrt(v.shape[-1]).astype(q.dtype)
+                return scores @ k, scores.swapaxes(-1, -2) @ q, weights.swapaxes(-1, -2) @ dout
+            """,
+            {"softmax backward over the queries", "1/√d_v instead of 1/√d_k"},
+        ),
+        (
+            "DecoderBlock",  # without masks only the first mistake shows
+            """
+            from transformer_np.layers import FeedForward, MultiHeadAttention
+            from transformer_np.layers.blocks import AddNorm
+            from transformer_np.module import Module
+
+            class DecoderBlock(Module):
+                def __init__(
+                    self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5,
+                    bias=True, rng=None, dtype=np.float32,
+                ):
+                    around = dropout, norm_first, eps, bias, rng, dtype
+                    self.self_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
+                    self.add_norm1 = AddNorm(d_model, *around)
+                    self.cross_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
+                    self.add_norm2 = AddNorm(d_model, *around)
+                    self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
+                    self.add_norm3 = AddNorm(d_model, *around)
+
+                def forward(self, x, memory, mask=None, memory_mask=None, cache=(None, None)):
+                    a = self.add_norm1(x, lambda y: self.self_attention(y, mask=mask, cache=cache[0]))
+                    b = self.add_norm2(a, lambda y: self.cross_attention(x, memory, cache=cache[1]))
+                    return self.add_norm3(b, self.feed_forward)
+
+                def backward(self, dout):
+                    memory = []
+
+                    def cross(d):
+                        dx, dmemory = self.cross_attention.backward(d)
+                        memory.append(dmemory)
+                        return dx
+
+                    d = self.add_norm2.backward(self.add_norm3.backward(dout, self.feed_forward.backward), cross)
+                    return self.add_norm1.backward(d, lambda d: self.self_attention.backward(d)[0]), memory[-1]
+            """,
+            {"query of the cross-attention is the block's input", "memory_mask not used"},
+        ),
+    ],
+)
+def test_two_mistakes_of_which_one_shows_alone_somewhere_are_both_named(verdict_on, name, code, names):
+    assert set(verdict_on(name, code).misconception.split(" and ")) == names
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        (
+            "linear",
+            """
+            def linear(x, w, b=None):
+                y = (x.reshape(-1, len(w)) @ w).reshape(x.shape[0], -1, w.shape[1])
+                return y if b is None else y + b
+            """,
+            "All calls in which x has 3 axes are right, and all in which it has 1 or 2 or 4 are wrong",
+        ),
+        (
+            "embedding",
+            """
+            def embedding(ids, table):
+                return np.array([[table[i] for i in row] for row in ids])
+            """,
+            "All calls in which ids has 2 or 3 axes are right, and all in which it has 1 are wrong",
+        ),
+        (
+            "rotary_backward",
+            """
+            from transformer_np.functional import rotary
+
+            def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
+                return rotary(dy, -np.asarray(positions), theta, adjacent)
+            """,
+            "`adjacent` stands in the place of `scaling` here",
+        ),
+        (
+            "rotary_backward",
+            """
+            from transformer_np.functional import rotary
+
+            def rotary_backward(dy, positions, theta=10000.0, scaling=None, adjacent=False):
+                return rotary(dy, positions, theta=-theta, scaling=scaling, adjacent=adjacent)
+            """,
+            "`-theta` is handed over as `theta`, and rotary refuses it.",
+        ),
+        (
+            "lora_backward",
+            """
+            def lora_backward(dy, x, low, a, b, scale):
+                d, rows = dy * scale, x.size // x.shape[-1]
+                dlow = d @ b.T
+                flat = lambda array: array.reshape(rows, -1)
+                return dlow @ a.T, flat(x).T @ flat(dlow) / rows, flat(low).T @ flat(dy) / rows
+            """,
+            "`db` is 1/(B·T·scale) times the right result.",
+        ),
+        (
+            "window_attention",  # the shape is wrong only if causal
+            """
+            from transformer_np.functional import softmax
+
+            def window_attention(q, k, v, window, causal=False):
+                if window < 0:
+                    raise ValueError("a window below 0")
+                T, w = q.shape[-2], min(window, q.shape[-2] - 1)
+                weights = np.zeros((*q.shape[:-1], 2 * w + 1), q.dtype)
+                out = np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
+                for t in range(T):
+                    near = slice(max(0, t - w), t + 1 if causal else min(T, t + w + 1))
+                    scores = np.einsum("...k,...sk->...s", q[..., t, :], k[..., near, :])
+                    of_t = softmax(scores / np.sqrt(q.shape[-1]).astype(q.dtype))
+                    out[..., t, :] = np.einsum("...s,...sv->...v", of_t, v[..., near, :])
+                    for n, s in enumerate(range(near.start, near.stop)):
+                        weights[..., t, t - s + w] = of_t[..., n]
+                return out, weights
+            """,
+            "With causal=True: `weights` must have the shape",
+        ),
+        (
+            "beam_search",
+            """
+            def beam_search(
+                model, src, beam_size=4, max_len=64, length_penalty=0.6, use_cache=True, return_hypotheses=False
+            ):
+                for _ in range(max_len):
+                    pass
+            """,
+            "It returned None. Is there a `return` on every way through it?",
+        ),
+        (
+            "gelu",
+            """
+            def gelu(x, approximate="tanh"):
+                return x / 2 * (1 + np.tanh((2 / np.pi) ** 0.5 * (x + 0.044715 * x**3)))
+            """,
+            "is it used, and compared with `==`?",
+        ),
+    ],
+)
+def test_what_fails_alike_is_told_as_one(verdict_on, name, code, said):
+    assert said in " ".join(verdict_on(name, code).message.split())
+
+
+def test_where_all_is_dropped_a_block_is_not_called_right(verdict_on):
+    message = verdict_on(
+        "EncoderBlock",
+        """
+        from transformer_np.layers import FeedForward, MultiHeadAttention
+        from transformer_np.layers.blocks import AddNorm
+        from transformer_np.module import Module
+
+        class EncoderBlock(Module):
+            def __init__(
+                self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
+                rng=None, dtype=np.float32,
+            ):
+                around = dropout, norm_first, eps, bias, rng, dtype
+                self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
+                self.add_norm1 = AddNorm(d_model, *around)
+                self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
+                self.add_norm2 = AddNorm(d_model, *around)
+
+            def forward(self, x, mask=None, cache=None):
+                a = self.add_norm1(x, lambda z: z + self.attention(z, mask=mask, cache=cache))
+                return self.add_norm2(a, lambda z: z + self.feed_forward(z))
+
+            def backward(self, dout):
+                da = self.add_norm2.backward(dout, lambda d: d + self.feed_forward.backward(d))
+                return self.add_norm1.backward(da, lambda d: d + self.attention.backward(d)[0])
+        """,
+    ).message
+    assert "The residual x is added twice" in message and "right with dropout" not in " ".join(message.split())
+
+
+def test_zeros_beside_a_crash_prove_no_mistake(verdict_on):
+    verdict = verdict_on(
+        "causal_conv1d_backward",
+        """
+        def causal_conv1d_backward(dy, x, w, dilation=1):
+            dx, dw = np.zeros_like(x), np.zeros_like(w)
+            for j in range(len(w)):
+                s = j * dilation
+                dx[:, :-s] += dy[:, s:] @ w[j].T
+                dw[j] = np.einsum("bti,bto->io", x[:, :-s], dy[:, s:])
+            return dx, dw, dy.sum((0, 1))
+        """,
+    )
+    assert verdict.misconception == "a slice to -0"
