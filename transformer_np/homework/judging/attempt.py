@@ -20,7 +20,7 @@ from types import NoneType
 import numpy as np
 
 from ..exercise import call
-from .syntax import empty_slice, handed_over
+from .syntax import handed_over, strange_slice
 
 _LIBRARY = Path(__file__).parents[2]
 _PACKAGES = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), Path(np.__file__).parents[1])
@@ -40,7 +40,7 @@ class Crash:
     where: the student's innermost function, "" for the answer itself
     trace: the student's lines of the traceback, as Python prints them
     advice: a sentence on parameters that do not fit the call, or on an answer that is begun, or ""
-    empty: a sentence on a slice of the student's such as `x[:-n]` with n = 0, or ""
+    empty: a sentence on a slice of the student's such as `x[:-n]` with n = 0, or `x[: T - n]` with n > T, or ""
     misplaced: a sentence on an argument that the student hands over in the place of another, or ""
     """
 
@@ -272,8 +272,10 @@ def crash_of(error, exercise=None, answer=None):
 
 def _about_slice(frame, line):
     """A sentence on a slice such as `x[:-n]` with n = 0 in a running function, or ""."""
-    piece, n = empty_slice(frame, line) or ("", "")
-    return piece and f"`{piece}` is empty in this call: {n} is 0, and `:-0` means `:0`. Count the end from the front."
+    piece, end, number = strange_slice(frame, line) or ("", "", 0)
+    if number:
+        return f"In `{piece}`, {end} is {number} in this call, and a negative end counts from the end: 0 is the least."
+    return piece and f"`{piece}` is empty in this call: {end} is 0, and `:-0` means `:0`. Count the end from the front."
 
 
 def _about_place(frame, line, parameter):

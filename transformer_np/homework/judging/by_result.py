@@ -72,7 +72,7 @@ class ByResult(Gate):
 
             def value(mistakes):
                 here = [fits[mistakes][i] for i in self._open() if i in fits[mistakes]]
-                return len(here), sum(map(len, here)), self._agreement(mistakes)
+                return len(here), self._keeps(mistakes), sum(map(len, here)), self._agreement(mistakes)
 
             best = max(fits, key=value, default=None)
             here = [i for i in self._open() if best and i in fits[best]]
@@ -80,6 +80,11 @@ class ByResult(Gate):
                 return
             for i in here:
                 self._give(i, Reason(best))
+
+    def _keeps(self, mistakes):
+        """Whether mistakes still explain what some of them explain already."""
+        known = [(i, reason) for i, reason in self.reasons.items() if {*reason.mistakes} & {*mistakes}]
+        return all(self._fits(mistakes, i, self.failing[i][0]) for i, _ in known)
 
     def _pairs(self):
         """Pairs of mistakes for the open results, the likeliest first, until MOST_PAIR_TRIALS are used.

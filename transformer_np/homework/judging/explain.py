@@ -83,7 +83,7 @@ def _fixed_axes(found):
         given = [(f.arguments.get(name), f.right) for f in found]
         given = [(array.ndim, is_right) for array, is_right in given if isinstance(array, np.ndarray)]
         right, wrong = (sorted({n for n, is_right in given if is_right == kind}) for kind in (True, False))
-        if right and wrong and not {*right} & {*wrong}:
+        if right and wrong and right != [1] and not {*right} & {*wrong}:  # of one axis there is only one row
             right, wrong = (" or ".join(map(str, numbers)) for numbers in (right, wrong))
             return (
                 f"All calls in which {name} has {right} axes are right, and all in which it has {wrong} are wrong: a "

@@ -238,6 +238,8 @@ def _shown(place, what):
     right = f"{what} right{' for the lecture' if place.after else ''}"
     if not place.also:
         return [f"One change in line {place.line} makes {right}:", place.shown]
+    if place.line == place.also.line:
+        return [f"Two changes in line {place.line} make {right}:", place.shown, place.also.shown]
     one, other = f"Two changes make {right}, one in line {place.line}:", f"and one in line {place.also.line}:"
     return [one, place.shown, other, place.also.shown]
 
@@ -275,7 +277,8 @@ def _broken_contracts(failed):
         names = list(dict.fromkeys(name for finding in failed for name in finding.tried.changed))
         broken[CHANGED] = (
             f"It changes {' and '.join(names)}, but the caller still needs the old values. `x -= …`, `x *= …`, "
-            "`x[…] = …` and the methods of a list write into the input. Make a new array or list."
+            "`x[…] = …` and the methods of a list write into the input. Make a new array or list; of lists in a list, "
+            "list(…) makes only the outer one new."
         )
     if any(finding.other_dtype for finding in failed):
         said = next(finding.other_dtype for finding in failed if finding.other_dtype)

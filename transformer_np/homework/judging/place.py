@@ -92,7 +92,7 @@ def find_place(trials, answer, found):
                 first.undo()
             if places and second.kind != "order of lines":
                 one, other = sorted(places, key=lambda place: place.line)
-                return Pointed(one if one.line == other.line else replace(one, also=other))
+                return Pointed(replace(one, also=other))
     return Pointed(suspects=tuple(suspects), sides=sides)
 
 
@@ -173,7 +173,7 @@ class _Search:
         self.found, self._before = found, self._right_in(found)
         wrong = sorted((n for n in self.numbers if not found[n].right), key=self._size)
         self._order = wrong + [n for n in self.numbers if n not in wrong]
-        edits = (edit for edit in self._edits() if self._makes_right(edit) and self._is_tried(edit))
+        edits = (e for e in self._edits() if self._makes_right(e) and self._is_tried(e) and self._is_proof(e))
         return next(map(self._smallest, edits), None)
 
     def _is_tried(self, edit):
@@ -257,6 +257,14 @@ class _Search:
             return False
         finally:
             edit.undo()
+
+    def _is_proof(self, edit):
+        """Whether no result that an edit leaves wrong is wrong otherwise than before: it may only avoid what the core
+        cases ask for."""
+        for now, before in zip(self.after(edit), self.found, strict=False):
+            if now.wrong and before.wrong and not all(map(close, now.results, before.results)):
+                return False
+        return True
 
     def about_numbers(self, edit, sides):
         """A sentence on the single number that an edit changes, in the first case that shows it, or ""."""
@@ -364,6 +372,9 @@ def _about(edit):
     if edit.kind == "name" or (edit.kind == "number" and isinstance(edit.new, ast.Name)):
         what = "another of your variables or arguments" if isinstance(edit.new, ast.Name) else "something else"
         return f"The results are right with {what} in place of `{code}`."
+    numbers = [getattr(n, "value", None) for n in (edit.node, edit.new)]
+    if edit.kind == "number" and all(type(n) is int for n in numbers) and abs(numbers[0] - numbers[1]) == 1:
+        return f"Off by one: `{code}` is one too {'small' if numbers[0] < numbers[1] else 'large'} here."
     if edit.kind == "missing factor":
         return f"The results are right if `{code}` is multiplied or divided by the right value."
     if edit.kind == "missing function" and "nan_to_num" in new:

@@ -102,7 +102,7 @@ class _Search:
                 is_result = any(last.size == e.size and close(last.reshape(e.shape), e) for e in results)
                 if is_result and (late or self._rightinputs_of(place, failed, shape) <= 0.5):
                     continue
-                if self._is_right_with(node, others, i, failed[0]) and self._is_proven(
+                if self._is_right_with(node, others, i, failed[0], RIGHT) and self._is_proven(
                     node, i, failed[1:], shape, origins=origins
                 ):
                     if node in elsewhere:

@@ -173,8 +173,9 @@ def _names_in(node, kind):
     return names
 
 
-def empty_slice(frame, line):
-    """(a slice such as `x[:-n]` of a running function, not after a line of it, n) if n is 0 there, or None."""
+def strange_slice(frame, line):
+    """(a slice of a running function, not after a line of it, its end, the number of the end): one such as `x[:-n]`
+    with n = 0, or `x[: T - n]` with n > T; None if there is none."""
     try:
         tree = ast.parse(dedent(getsource(frame.f_code)))
     except (OSError, SyntaxError):
@@ -183,8 +184,10 @@ def empty_slice(frame, line):
         if isinstance(node, ast.Subscript) and node.lineno <= line - frame.f_code.co_firstlineno + 1:
             for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
                 end = part.upper if isinstance(part, ast.Slice) and part.lower is None else None
-                if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub) and _is_0(end.operand, frame):
-                    return ast.unparse(node), ast.unparse(end.operand)
+                if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub) and _number(end.operand, frame) == 0:
+                    return ast.unparse(node), ast.unparse(end.operand), 0
+                if isinstance(end, ast.BinOp) and isinstance(end.op, ast.Sub) and (_number(end, frame) or 0) < 0:
+                    return ast.unparse(node), ast.unparse(end), _number(end, frame)
     return None
 
 
@@ -208,16 +211,16 @@ def handed_over(frame, line, parameter):
     return None
 
 
-def _is_0(node, frame):
-    """Whether a sum or product of variables is 0 in a running function."""
+def _number(node, frame):
+    """The number that a sum or product of variables is in a running function, or None."""
     space = {name: value for name, value in frame.f_locals.items() if type(value) is int}
     known = (ast.BinOp, ast.Constant, ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Load)
     parts = [*ast.walk(node)]
     if isinstance(node, ast.Constant) or not all(
         isinstance(n, known) or getattr(n, "id", None) in space for n in parts
     ):
-        return False
+        return None
     try:
-        return eval(ast.unparse(node), {"__builtins__": {}}, space) == 0
+        return eval(ast.unparse(node), {"__builtins__": {}}, space)
     except (ArithmeticError, TypeError):  # such as n // 0, or a text in it
-        return False
+        return None

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...models import Transformer, TransformerConfig
 
+DECODER = "decoder"
 MARGIN = 2e-3  # between what is chosen and what is not, in nats: no rounding decides
 
 
@@ -44,7 +45,7 @@ class ScriptedTransformer(Transformer):
         src = np.asarray(src)
         states = np.empty(len(src), int)
         for i, row in enumerate(src.tolist()):  # few and short: faster than arrays over the batch
-            state = 0
+            state = int(self.training)
             for token in row:
                 if token != self.config.pad_id:
                     state = (31 * state + 7 * token + 5) % self.STATES
@@ -112,13 +113,18 @@ def in_training(model):
 
 def next_logits(model, src, ids, evaluating=True):
     """The logits of the token after the beginning `ids`, for one source sentence."""
+    with model.evaluating() if evaluating is True else nullcontext():
+        memory = model.encode(src[None])
     with model.evaluating() if evaluating else nullcontext():
-        return model(src[None], np.array([ids]))[0, -1]
+        return model.decode(np.array([ids]), memory, src[None])[0, -1]
 
 
 def log_probs(model, src, ids, evaluating=True):
-    """log p of the token after the beginning `ids`, for one source sentence: a list."""
-    key = src.tobytes(), tuple(ids), evaluating or not model.training
+    """log p of the token after the beginning `ids`, for one source sentence: a list.
+
+    evaluating: whether in evaluation mode; DECODER: only the decoder is
+    """
+    key = src.tobytes(), tuple(ids), evaluating if model.training else True
     if key not in model.known:
         logits = next_logits(model, src, ids, evaluating)
         shifted = logits - logits.max()

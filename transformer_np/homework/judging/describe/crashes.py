@@ -28,7 +28,8 @@ def about_crash(crash, case, inputs):
             text = f"In this case {listed(nothing)} is None. The answer must also work without it."
             return Description(f"{listed(nothing)} may be None", text)
     if crash.kind in _OF_SHAPES and crash.empty:
-        return Description("a slice to -0", " ".join([crash.empty, *_arguments(case, inputs)]))
+        name = "a slice to -0" if ":-0" in crash.empty else "a negative end of a slice"
+        return Description(name, " ".join([crash.empty, *_arguments(case, inputs)]))
     if crash.kind in _OF_SHAPES:
         advice, name = _transposed(crash, inputs), "`.T` of more than two axes"
         if not advice:
