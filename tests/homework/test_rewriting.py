@@ -173,6 +173,27 @@ def test_problems_of_the_notes_themselves():
     assert "not part of a mistake" in stray
 
 
+def test_rewrites_of_different_parts_of_a_line_can_be_made_together():
+    notes = mistakes("""
+- squared:  return y -> return y**2
+  A.
+- tripled:  return y -> return 3 * y
+  B.
+- negative:  return y -> return -y
+  C.
+- sum:  y = x - x.mean() -> y = x - x.sum()
+  D.
+- plus:  y = x - x.mean() -> y = x + x.mean()
+  E.
+- of rows:  y = x - x.mean() -> y = x - np.mean(x)
+  F.
+""")
+    np.testing.assert_allclose(notes.variant(["squared", "tripled"])(X), 3 * standardise(X) ** 2)
+    np.testing.assert_allclose(notes.variant(["sum", "plus"])(X), (X + X.sum()) / np.std(X))
+    assert not notes.compatible(["tripled", "negative"])  # at one place
+    assert not notes.compatible(["sum", "of rows"])
+
+
 # --- in an exercise ---------------------------------------------------------------------------------------------------
 
 
@@ -185,7 +206,7 @@ def test_pairs_that_exclude_each_other_are_not_tried():
         mistakes="""
 - doubled:  return y -> return 2 * y
   It is doubled.
-- halved:  return y -> return y / 2
+- halved:  return y -> return 0.5 * y
   It is halved.
 - not centred:  y = x - x.mean() -> y = x
   The mean is not subtracted.

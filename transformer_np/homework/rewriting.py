@@ -119,7 +119,8 @@ class Mistakes(Mapping):
         for code, of_code in edits.items():
             of_code.sort()
             for (*first, name), (*second, other) in pairwise(of_code):
-                if second[0] < first[1] and (name == other or first != second):
+                overlap = second[0] < first[1] or second[0] == first[0]
+                if overlap and (name == other or first != second):
                     name, other = sorted((name, other))
                     raise Exclusive(f"{self._about(name)} and {other!r} rewrite the same place")
             edits[code] = list(dict.fromkeys(tuple(edit) for *edit, _ in of_code))
@@ -137,7 +138,7 @@ class Mistakes(Mapping):
             places += [(c, *place, c.fitted(rewrite.new, *place)) for c, *place in self._chosen(entry, rewrite, found)]
         if not places:
             raise ValueError(f"{self._about(entry.name)}: has no rewrite")
-        return places
+        return [(code, *_trimmed(code.text, *place)) for code, *place in places]
 
     def _chosen(self, entry, rewrite, found):
         """The places that a rewrite selects among those found."""
@@ -200,3 +201,39 @@ class Mistakes(Mapping):
                 exec(code.compiled(texts.get(code)), space)
                 again[id(thing)] = space[thing.__name__]
         return again[id(self.answer)]
+
+
+def _trimmed(text, begin, end, new):
+    """A rewrite of a piece of one line without what it leaves as it is at its ends, so that another mistake may rewrite
+    that; whole where a bracket would be parted from the other."""
+    old = text[begin:end]
+    if "\n" in old + new or not new:
+        return begin, end, new
+    first = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    while first and (_joins(old, first) or _joins(new, first)):
+        first -= 1
+    last = next(
+        (i for i, (a, b) in enumerate(zip(old[first:][::-1], new[first:][::-1], strict=False)) if a != b),
+        min(len(old), len(new)) - first,
+    )
+    while last and (_joins(old, len(old) - last) or _joins(new, len(new) - last)):
+        last -= 1
+    short, shown = old[first : len(old) - last], new[first : len(new) - last]
+    if not (_is_balanced(short) and _is_balanced(shown)):
+        return begin, end, new
+    return begin + first, end - last, shown
+
+
+def _joins(text, at):
+    """Whether a word or an operator goes on across a place."""
+    pair = text[at - 1 : at + 1]
+    return len(pair) == 2 and (pair.replace("_", "a").isalnum() or pair in ("**", "//", "==", "!=", "<=", ">=", "->"))
+
+
+def _is_balanced(text):
+    depth = 0
+    for character in text:
+        depth += (character in "([{") - (character in ")]}")
+        if depth < 0:
+            return False
+    return depth == 0

@@ -53,7 +53,7 @@ import pytest
                     d = self.add_norm2.backward(self.add_norm3.backward(dout, self.feed_forward.backward), cross)
                     return self.add_norm1.backward(d, lambda d: self.self_attention.backward(d)[0]), memory[-1]
             """,
-            {"query of the cross-attention is the block's input", "memory_mask not used"},
+            {"query of the cross-attention is the block's input", "memory_mask ignored"},
         ),
     ],
 )

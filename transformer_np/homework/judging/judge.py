@@ -8,7 +8,7 @@ from textwrap import fill
 import numpy as np
 
 from ..exercise import call
-from .attempt import RULES, argument_names, arrays_of, attempt, guarded, unheard, work_of
+from .attempt import RULES, Attempt, argument_names, arrays_of, attempt, crash_of, guarded, unheard, work_of
 from .compare import close, results_and_problem, wrong_structure
 from .describe import Draw, about_crash, about_structure
 from .describe.draw import listed, subject
@@ -130,8 +130,11 @@ class Trials:
         key = mistakes, number = frozenset(mistakes), number
         left = self.left
         if key not in self._of_variant:
-            answer = self.exercise.variant([name for name in mistakes if name not in self.ignored])
-            self._of_variant[key] = self.results_of(answer, number, mistakes)
+            try:
+                answer = self.exercise.variant([name for name in mistakes if name not in self.ignored])
+                self._of_variant[key] = self.results_of(answer, number, mistakes)
+            except SyntaxError as error:  # two rewrites beside each other may make no code
+                self._of_variant[key] = None, Attempt(crash=crash_of(error))
         self.left = left
         if key not in self._paid:
             self.left -= self._work + self.OF_A_VARIANT * (mistakes not in self._paid)
