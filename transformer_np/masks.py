@@ -12,7 +12,7 @@ from .support.checks import MOST, as_array, as_ids, check_at_least, floating_dty
 def causal_mask(T, S=None):
     """Hide the future: key s is hidden from query t if s > t + (S − T).
 
-    ->  (T, S), square if S is not given
+    ->  (T, S) Boolean, square if S is not given
 
     With S > T the queries are the last T of S positions, so the last query sees every key, as a key/value cache needs.
     The lecture's M is `additive(causal_mask(n))`: 0 where i ≥ j, −∞ elsewhere.
@@ -23,7 +23,7 @@ def causal_mask(T, S=None):
 def padding_mask(ids, pad_id):
     """Hide padding keys from every query in every head.
 
-    ids (B, S)  ->  (B, 1, 1, S)
+    ids (B, S)  ->  (B, 1, 1, S) Boolean
     """
     ids = as_ids(ids, name="ids")
     check_at_least("pad_id", pad_id, -MOST)
@@ -35,7 +35,7 @@ def padding_mask(ids, pad_id):
 def window_mask(T, window, S=None):
     """Hide keys that are more than `window` positions away on either side; `| causal_mask(T)` hides the future too.
 
-    ->  (T, S), aligned to the end like causal_mask; with window 0 a position sees only itself
+    ->  (T, S) Boolean, aligned to the end like causal_mask; with window 0 a position sees only itself
     """
     check_at_least("window", window, 0)
     return _by_distance(lambda distance: np.abs(distance) > window, T, S)

@@ -144,8 +144,8 @@ def cross_entropy_backward(
     """
 
 def dropout(x: ArrayLike, p: float, rng: np.random.Generator | int) -> tuple[np.ndarray, np.ndarray]:
-    r"""Set each entry to 0 with probability p and scale the others by 1/(1 − p), which keeps the expected value
-    (Srivastava et al. 2014).
+    r"""Set each entry to 0 with probability p, independently of the others, and scale the rest by 1/(1 − p), which
+    keeps the expected value (Srivastava et al. 2014).
 
     x (...), p in [0, 1), rng a numpy.random.Generator or an int seed  ->  y (...), keep (...) Boolean
     """
@@ -439,7 +439,8 @@ def relative_shift(x: ArrayLike) -> np.ndarray:
            b3 b2 b1 b0   →    0 b3 b2 b1 b0   →  without 0 a3 a2  →    b2 b1 b0  0
            c3 c2 c1 c0        0 c3 c2 c1 c0                            c3 c2 c1 c0
 
-    The entries to the right of distance 0, where the key is in the query's future, have no meaning.
+    The entries to the right of distance 0, where the key is in the query's future, have no meaning: any numbers may
+    stand there.
 
     x (..., T, S), S ≥ T  ->  y (..., T, S)
     """
@@ -633,8 +634,8 @@ def sinusoidal_encoding(length: int, d_model: int, dtype: DTypeLike = np.float32
 
         PE(pos, 2i) = sin(pos / 10000^(2i/d_model)),    PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model))
 
-    i counts pairs of dimensions. The wavelengths grow geometrically from 2π to 10000·2π positions. If d_model is odd,
-    the last dimension is a sine.
+    i counts pairs of dimensions. The wavelengths grow geometrically from 2π towards 10000·2π positions. If d_model is
+    odd, the last dimension is a sine.
 
     ->  (length, d_model) of the given dtype
     """

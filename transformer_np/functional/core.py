@@ -89,8 +89,8 @@ def sinusoidal_encoding(length, d_model, dtype=np.float32):
 
         PE(pos, 2i) = sin(pos / 10000^(2i/d_model)),    PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model))
 
-    i counts pairs of dimensions. The wavelengths grow geometrically from 2π to 10000·2π positions. If d_model is odd,
-    the last dimension is a sine.
+    i counts pairs of dimensions. The wavelengths grow geometrically from 2π towards 10000·2π positions. If d_model is
+    odd, the last dimension is a sine.
 
     ->  (length, d_model) of the given dtype
     """
@@ -209,8 +209,8 @@ def layer_norm_backward(dy, x_hat, inv_std, gamma):
 
 @shapes(x="...")
 def dropout(x, p, rng):
-    """Set each entry to 0 with probability p and scale the others by 1/(1 − p), which keeps the expected value
-    (Srivastava et al. 2014).
+    """Set each entry to 0 with probability p, independently of the others, and scale the rest by 1/(1 − p), which
+    keeps the expected value (Srivastava et al. 2014).
 
     x (...), p in [0, 1), rng a numpy.random.Generator or an int seed  ->  y (...), keep (...) Boolean
     """

@@ -23,7 +23,8 @@ def relative_shift(x):
            b3 b2 b1 b0   →    0 b3 b2 b1 b0   →  without 0 a3 a2  →    b2 b1 b0  0
            c3 c2 c1 c0        0 c3 c2 c1 c0                            c3 c2 c1 c0
 
-    The entries to the right of distance 0, where the key is in the query's future, have no meaning.
+    The entries to the right of distance 0, where the key is in the query's future, have no meaning: any numbers may
+    stand there.
 
     x (..., T, S), S ≥ T  ->  y (..., T, S)
     """

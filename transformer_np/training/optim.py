@@ -236,8 +236,8 @@ def is_matrix(parameter):
 
 
 def clip_grad_norm(parameters, max_norm):
-    """Scale all gradients together so that their norm √(Σ g²), over all parameters, is at most max_norm
-    (Pascanu et al. 2013).
+    """Scale all gradients together, in place, so that their norm √(Σ g²), over all parameters, is at most
+    max_norm (Pascanu et al. 2013).
 
     ->  the norm before clipping; if it is not finite, the gradients are left unchanged
     """

@@ -15,8 +15,8 @@ def noam_schedule(step, d_model, warmup):
 
 
 def cosine_schedule(step, max_lr, min_lr, warmup, total):
-    """Rises linearly from 0 at step 0 to max_lr at step `warmup`, then falls along half a cosine to min_lr at step
-    `total` and stays there (Loshchilov & Hutter 2017). The first step is 1; with warmup 0 it is on the cosine."""
+    """max_lr · step / warmup up to step `warmup`, then half a cosine from max_lr down to min_lr at step `total`, and
+    min_lr after it (Loshchilov & Hutter 2017). Steps count from 1; with warmup 0 the first one is on the cosine."""
     for name, value, least in (("step", step, 1), ("warmup", warmup, 0), ("total", total, 1)):
         check_at_least(name, value, least)
     if warmup >= total:
