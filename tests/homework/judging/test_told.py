@@ -159,6 +159,119 @@ def test_what_fails_alike_is_told_as_one(verdict_on, name, code, said):
     assert said in " ".join(verdict_on(name, code).message.split())
 
 
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [
+        (
+            "layer_norm",
+            """
+            def layer_norm(x, gamma, beta, eps=1e-5):
+                xc = x - x.mean(axis=-1, keepdims=True)
+                inv = (np.mean(xc * xc, axis=-1, keepdims=True) + eps) ** -0.5
+                return gamma * (xc * inv + beta), xc * inv, inv[..., 0]
+            """,
+            "Two changes in line 6 make it right:",
+        ),
+        (
+            "causal_conv1d_backward",
+            """
+            def causal_conv1d_backward(dy, x, w, dilation=1):
+                T, dx, dw = x.shape[1], np.zeros_like(x), np.zeros_like(w)
+                for j in range(len(w)):
+                    s = j * dilation
+                    dx[:, : T - s] += dy[:, s:] @ w[j].T
+                    dw[j] = np.einsum("bti,bto->io", x[:, : T - s], dy[:, s:])
+                return dx, dw, dy.sum((0, 1))
+            """,
+            "in this call, and a negative end counts from the end: 0 is the least.",
+        ),
+        (
+            "relative_shift",  # what stands to the right of distance 0 is not compared
+            """
+            def relative_shift(x):
+                T, S = x.shape[-2:]
+                y = np.ones_like(x)
+                for t in range(T):
+                    y[..., t, : S - t] = x[..., t, t:]
+                return y
+            """,
+            "Numbers without a meaning are shown as 0.",
+        ),
+        (
+            "greedy_decode",
+            """
+            def greedy_decode(model, src, max_len=64, use_cache=True, return_log_probs=False):
+                memory, c = model.encode(src), model.config
+                outputs, totals = [], []
+                with model.evaluating():
+                    for b in range(len(src)):
+                        ids, total = [c.bos_id], 0.0
+                        for _ in range(max_len):
+                            logits = model.decode(np.array([ids]), memory[b : b + 1], src[b : b + 1])[0, -1]
+                            token = int(logits.argmax())
+                            total += logits[token] - np.logaddexp.reduce(logits)
+                            ids.append(token)
+                            if token == c.eos_id:
+                                break
+                        outputs.append([i for i in ids[1:] if i != c.eos_id])
+                        totals.append(total)
+                return (outputs, np.array(totals)) if return_log_probs else outputs
+            """,
+            "The sources are encoded before `with model.evaluating():`",
+        ),
+        (
+            "repeat_heads_backward",
+            """
+            def repeat_heads_backward(dy, repeats):
+                dx = np.zeros_like(dy[:, ::repeats])
+                for j in range(1, repeats):
+                    dx += dy[:, j::repeats]
+                return dx
+            """,
+            "Off by one: `1` is one too large here.",
+        ),
+        (
+            "learn_merges",
+            """
+            def learn_merges(words, counts, num_merges, first_id, min_count=2):
+                words, merges = list(words), []
+                while len(merges) < num_merges:
+                    pairs = {}
+                    for word, n in zip(words, counts):
+                        for pair in zip(word, word[1:]):
+                            pairs[pair] = pairs.get(pair, 0) + n
+                    if max(pairs.values(), default=0) < min_count:
+                        break
+                    best = min(pair for pair in pairs if pairs[pair] == max(pairs.values()))
+                    for word in words:
+                        i = 0
+                        while i < len(word) - 1:
+                            if (word[i], word[i + 1]) == best:
+                                word[i : i + 2] = [first_id + len(merges)]
+                            i += 1
+                    merges.append(best)
+                return merges
+            """,
+            "of lists in a list, list(…) makes only the outer one new.",
+        ),
+    ],
+)
+def test_what_is_told_holds_of_the_whole_answer(verdict_on, name, code, said):
+    assert said in " ".join(verdict_on(name, code).message.split())
+
+
+def test_an_edit_that_leaves_other_cases_wrong_in_another_way_is_no_proof(verdict_on):
+    message = verdict_on(
+        "tanh",  # without np.abs it would be right, but for x of ±1,000
+        """
+        def tanh(x):
+            e = np.exp(-2 * np.abs(x))
+            return (1 - e) / (1 + e)
+        """,
+    ).message
+    assert "`y` is the absolute value of the right result." in message and "makes it right" not in message
+
+
 def test_where_all_is_dropped_a_block_is_not_called_right(verdict_on):
     message = verdict_on(
         "EncoderBlock",
