@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from .about_edit import about, about_numbers
 from .attempt import arrays_of, attempt, guarded, unheard, work_of
 from .compare import close
-from .edits import KINDS, edits_of
+from .edits import edits_of
 from .family import MOST_STEPS, Family, without_huge_arrays
 from .judge import Finding
 from .sides import MOST_VALUES, Sides
@@ -23,14 +24,7 @@ MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
 WORK = 1_500_000  # of all edited answers together, in units of `work_of`
 MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
-MOST_LETTERS = 60  # of code in a sentence
 LARGE = 5000  # numbers in the arguments of a case
-MOST_SIZES, MOST_CALLS = 5, 4  # that a sentence names; in which a number is looked for
-_FUNCTIONS = {
-    "np.sqrt(": "the root", "np.square(": "the square", "np.exp(": "the exponential", "np.log(": "the logarithm",
-    "np.tanh(": "tanh", "np.abs(": "the absolute value", "1 - ": "1 minus the value", "float(": "the number",
-}  # fmt: skip
-_OF_NUMBERS = ("name", "number", "missing factor", "missing term")
 
 
 @dataclass(frozen=True)
@@ -79,8 +73,8 @@ def find_place(trials, answer, found):
         search = _Search(trials, family, found, wanted, suspects)
         edit = search.one_edit(found)
         if edit:
-            about = search.about_numbers(edit, sides) or _about(edit)
-            return Pointed(replace(_place(family, edit), about=about, after=search.after(edit)))
+            said = about_numbers(edit, sides) or about(edit)
+            return Pointed(replace(_place(family, edit), about=said, after=search.after(edit)))
         for first, better in search.partly_right():
             first.make()
             try:
@@ -101,13 +95,6 @@ def _numbers_in(output, depth=2):
     if depth and isinstance(output, list | tuple):
         return sum(_numbers_in(part, depth - 1) for part in output)
     return output.size if isinstance(output, np.ndarray) else 1
-
-
-def _number_of(node, values):
-    """The single number that a node is worth first, or None."""
-    value = values[node][0] if node in values else getattr(node, "value", None)
-    value = value.item() if isinstance(value, np.generic) else value
-    return value if type(value) in (int, float) else None
 
 
 def _lines_of_crash(finding):
@@ -266,40 +253,6 @@ class _Search:
                 return False
         return True
 
-    def about_numbers(self, edit, sides):
-        """A sentence on the single number that an edit changes, in the first case that shows it, or ""."""
-        if edit.kind not in _OF_NUMBERS or edit.also or sides is None:
-            return ""
-        tree = next(tree for tree in self.family.trees.values() if any(n is edit.parent for n in ast.walk(tree)))
-        around = [n for n in ast.walk(tree) if isinstance(n, ast.expr) and edit.node in ast.walk(n)]
-        around = [n for n in around if not isinstance(n, ast.Constant | ast.UnaryOp)]
-        nodes = {n: edit.new if n is edit.node else n for n in sorted(around, key=lambda n: len(ast.unparse(n)))}
-        before = {number: sides.values(number)[0] for number in sides.failed[:MOST_CALLS]}
-        edit.make()
-        try:
-            after = {number: sides.with_edit().values(number)[0] for number in before}
-        finally:
-            edit.undo()
-        for node, now in nodes.items():
-            code = ast.unparse(node)
-            for number in before if len(code) <= MOST_LETTERS else ():
-                old, new = _number_of(node, before[number]), _number_of(now, after[number])
-                if old is not None and new is not None and old != new:
-                    often = len(before[number].get(node, "1")) > 1
-                    right = f"right is {new:.5g}" if often else f"the results are right with {new:.5g} in its place"
-                    first = " the first time" if often else ""
-                    off = "Off by one. " if isinstance(old, int) and abs(old - new) == 1 else ""
-                    return f"{off}{self._sizes_in(number, code)}, `{code}` is {old:.5g}{first}; {right}."
-        return ""
-
-    def _sizes_in(self, number, code):
-        """ "With T = 5, step = 1": the first sizes and numbers of a case, without the one that is the code itself."""
-        sizes = dict(self.found[number].case.sizes)
-        sizes |= {name: value for name, value in self.found[number].arguments.items() if type(value) in (int, float)}
-        sizes.pop(code, None)
-        said = ", ".join(f"{name} = {value:.5g}" for name, value in list(sizes.items())[:MOST_SIZES])
-        return f"With {said}" if said else "In a call that fails"
-
     def after(self, edit):
         """The Findings of all cases with an edit, if some are wrong that need not become right, or else ()."""
         edit.make()
@@ -355,37 +308,6 @@ def _place(family, edit):
     others = [other.node for other in edit.also if edit.kind != "order of lines" and other.node.lineno != node.lineno]
     also = Place(edit.kind, "", others[0].lineno, family.marked(others[0]), "") if others else None
     if edit.also:
-        return Place(edit.kind, _about(edit), node.lineno, shown, "", also)
+        return Place(edit.kind, about(edit), node.lineno, shown, "", also)
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
-    return Place(edit.kind, _about(edit), node.lineno, shown, repair.rstrip())
-
-
-def _about(edit):
-    """The sentence of a kind of edit, about the code that is edited."""
-    code, new = ast.unparse(edit.node), ast.unparse(edit.new)
-    if edit.kind == "name" and any((ast.unparse(o.node), ast.unparse(o.new)) == (new, code) for o in edit.also):
-        return f"`{code}` and `{new}` are in each other's place."
-    if edit.kind == "name" and isinstance(edit.node, ast.Assign):
-        return f"This gives the name `{edit.node.targets[0].id}` to something new; the array itself stays as it was."
-    if len(code) > MOST_LETTERS:
-        return KINDS[edit.kind]
-    if edit.kind == "name" or (edit.kind == "number" and isinstance(edit.new, ast.Name)):
-        what = "another of your variables or arguments" if isinstance(edit.new, ast.Name) else "something else"
-        return f"The results are right with {what} in place of `{code}`."
-    numbers = [getattr(n, "value", None) for n in (edit.node, edit.new)]
-    if edit.kind == "number" and all(type(n) is int for n in numbers) and abs(numbers[0] - numbers[1]) == 1:
-        return f"Off by one: `{code}` is one too {'small' if numbers[0] < numbers[1] else 'large'} here."
-    if edit.kind == "missing factor":
-        return f"The results are right if `{code}` is multiplied or divided by the right value."
-    if edit.kind == "missing function" and "nan_to_num" in new:
-        return f"`{code}` is NaN where it must be a number: is there 0/0 or ∞ − ∞ in it, or in what it uses?"
-    if edit.kind == "missing function":
-        which = next((text for function, text in _FUNCTIONS.items() if new.startswith(function)), "a function")
-        return f"The results are right with {which} of `{code}` in its place."
-    if edit.kind == "function":
-        return f"`{code.rpartition('.')[2]}` is not the function that belongs here."
-    if edit.kind == "operator" and isinstance(edit.node, ast.BinOp):
-        return (
-            f"`{ast.unparse(ast.BinOp(ast.Name('a'), edit.node.op, ast.Name('b')))[2:-2]}` is the wrong operator here."
-        )
-    return KINDS[edit.kind]
+    return Place(edit.kind, about(edit), node.lineno, shown, repair.rstrip())
