@@ -116,7 +116,7 @@ class ByResult(Gate):
             differs = np.mean((places[pair[0]] | places[pair[1]]) != here)
             new = 1 - np.mean(same[pair[0]] | same[pair[1]])
             late = sum(possible.index(name) for name in pair)  # else all are tried with the first few alone
-            return not set(pair) & {*self.names, *beside}, new, differs, late
+            return not set(pair) & set(self.names), not set(pair) & beside, new, differs, late
 
         allowed = len(self.tried) + self.trials.most(MOST_PAIR_TRIALS)
         for pair in sorted(combinations(possible, 2), key=unlikeliness):

@@ -7,8 +7,6 @@ import numpy as np
 
 from .traced import same
 
-MOST_MORE = 2  # rounds of a loop
-
 
 class Known:
     """Values, to be found by their first number and their size."""
@@ -91,10 +89,7 @@ def alike(values, right, any_shape, origins=frozenset()):
     def unlikeliness(item):
         return not item[1] & origins, -sum(same([a], [b]) for a, b in zip(values, item[0], strict=True))
 
-    found = [item for item in right if item[0] and (any_shape or is_as_large(item[0][0]))]
-    found = [item for item in found if len(item[0]) == len(values)] or [
-        (others[: len(values)], nodes) for others, nodes in found if 1 <= len(others) - len(values) <= MOST_MORE
-    ]  # a loop or a condition of the right answer may hold once more
+    found = [item for item in right if len(item[0]) == len(values) and (any_shape or is_as_large(item[0][0]))]
     found = [item for item in found if all(map(is_number, item[0]))]
     found = [(list(map(fitted, others, values)), nodes) for others, nodes in found]
     return sorted((item for item in found if not any(value is None for value in item[0])), key=unlikeliness)
