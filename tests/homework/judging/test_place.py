@@ -598,7 +598,7 @@ def test_a_mistake_that_nobody_listed_is_named_by_what_it_does(verdict_on, monke
             return 0.5 * dy * (1 + g + dg)
         """,
     )
-    assert verdict.misconception == "The factor `x` is missing"
+    assert verdict.misconception == "The results are those without the factor `x`"
 
 
 def two_results(x, y, K):

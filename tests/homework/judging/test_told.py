@@ -254,6 +254,35 @@ def test_what_fails_alike_is_told_as_one(verdict_on, name, code, said):
             """,
             "of lists in a list, list(…) makes only the outer one new.",
         ),
+        (
+            "Adam",
+            """
+            from transformer_np.training.optim import Optimizer
+
+            class Adam(Optimizer):
+                slots = ("m", "v")
+
+                def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8):
+                    self.betas, self.eps = betas, eps
+                    super().__init__(parameters, lr)
+
+                def _update(self, p, g, m, v):
+                    (a, b), t = self.betas, self.steps
+                    m = a * m + (1 - a) * g
+                    v = b * v + (1 - b) * g * g
+                    p = p - self.lr * (m / (1 - a**t)) / (np.sqrt(v / (1 - b**t)) + self.eps)
+            """,
+            "Several changes in lines 14, 15 and 16 make it right:",
+        ),
+        (
+            "lora_backward",
+            """
+            def lora_backward(dy, x, low, a, b, scale):
+                dlow = scale * dy @ b.T
+                return dlow @ a.T, x.T @ dlow, scale * low.T @ dy
+            """,
+            "`.T` reverses all axes",
+        ),
     ],
 )
 def test_what_is_told_holds_of_the_whole_answer(verdict_on, name, code, said):

@@ -69,7 +69,9 @@ def explain(trials, found, place=None):
         return names, texts + rest + about, more, where
     texts = [search.written(said) for said in search.said if said.text]
     if not any(name in search.mistakes for name in search.names) and (axes := _fixed_axes(found)):
-        return [AXES], [axes], [], where
+        crash = search.first_failed.tried.crash
+        more = [said for said in search.said if crash and said.name not in (None, AXES)][:1]  # such as `.T`
+        return [*(said.name for said in more), AXES], [*(said.text for said in more), axes], [], where
     if not search.names:
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):

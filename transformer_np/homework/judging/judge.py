@@ -241,10 +241,15 @@ def _shown(place, what):
     right = f"{what} right{' for the lecture' if place.after else ''}"
     if not place.also:
         return [f"One change in line {place.line} makes {right}:", place.shown]
-    if place.line == place.also.line:
-        return [f"Two changes in line {place.line} make {right}:", place.shown, place.also.shown]
-    one, other = f"Two changes make {right}, one in line {place.line}:", f"and one in line {place.also.line}:"
-    return [one, place.shown, other, place.also.shown]
+    places = [place]
+    while places[-1].also:
+        places.append(places[-1].also)
+    lines = sorted({part.line for part in places})
+    if len(lines) == 2 == len(places):
+        one, other = f"Two changes make {right}, one in line {place.line}:", f"and one in line {place.also.line}:"
+        return [one, place.shown, other, place.also.shown]
+    where = f"lines {listed(map(str, lines))}" if len(lines) > 1 else f"line {lines[0]}"
+    return [f"{('Two', 'Several')[len(places) > 2]} changes in {where} make {right}:", *(part.shown for part in places)]
 
 
 def _filled(text):

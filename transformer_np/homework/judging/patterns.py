@@ -255,16 +255,17 @@ def _text(edit, own, definitions):
         part = code(edit.node.right if kept_left else edit.node.left)
         sign = {ast.Add: "+ ", ast.Sub: "− "}.get(type(edit.node.op), "")
         what = "term" if sign else "factor" if isinstance(edit.node.op, ast.Mult) else "part"
-        return part and f"The {what} `{sign if kept_left else ''}{part}` is missing{f' in `{old}`' if old else ''}."
+        piece = f"`{sign if kept_left else ''}{part}`{f' in `{old}`' if old else ''}"
+        return part and f"The results are those without the {what} {piece}."
     if edit.kind == "extra part" and isinstance(edit.node, ast.Call) and edit.new in edit.node.args:
-        return old and new and f"`{code(edit.node.func)}` is missing around `{new}`."
+        return old and new and f"The results are those without `{code(edit.node.func)}` around `{new}`."
     if edit.kind == "extra part":
         return old and new and f"Your result is that of `{new}`, where `{old}` is needed."
     if edit.kind == "brackets" and not (old and new) and isinstance(getattr(edit.node, "op", None), ast.Mult):
         factor = code(edit.node.left)
         return factor and f"The results are as if `{factor}` were a factor of one term alone, not of the whole sum."
     if edit.kind == "extra line":
-        return old and f"The step `{old}` is missing."
+        return old and f"The results are those without the step `{old}`."
     if edit.kind == "order of results":
         return "The results are returned in the wrong order."
     if edit.kind == "missing factor" and edit.new.left is edit.node:

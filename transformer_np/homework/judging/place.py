@@ -306,7 +306,9 @@ def _place(family, edit):
         edit.parent, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Compare | ast.Subscript
     )
     others = [other.node for other in edit.also if edit.kind != "order of lines" and other.node.lineno != node.lineno]
-    also = Place(edit.kind, "", others[0].lineno, family.marked(others[0]), "") if others else None
+    also = None
+    for other in list({other.lineno: other for other in others}.values())[::-1]:
+        also = Place(edit.kind, "", other.lineno, family.marked(other), "", also)
     if edit.also:
         return Place(edit.kind, about(edit), node.lineno, shown, "", also)
     repair = f"    {before.strip() and before.lstrip()}{f'({text})' if needs_brackets else text}{rest}"
