@@ -209,19 +209,22 @@ def _trimmed(text, begin, end, new):
     old = text[begin:end]
     if "\n" in old + new or not new:
         return begin, end, new
-    first = next((i for i, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new)))
+    first = _common(old, new)
     while first and (_joins(old, first) or _joins(new, first)):
         first -= 1
-    last = next(
-        (i for i, (a, b) in enumerate(zip(old[first:][::-1], new[first:][::-1], strict=False)) if a != b),
-        min(len(old), len(new)) - first,
-    )
+    last = _common(old[first:][::-1], new[first:][::-1])
     while last and (_joins(old, len(old) - last) or _joins(new, len(new) - last)):
         last -= 1
     short, shown = old[first : len(old) - last], new[first : len(new) - last]
     if not (_is_balanced(short) and _is_balanced(shown)):
         return begin, end, new
     return begin + first, end - last, shown
+
+
+def _common(some, other):
+    """How many characters two texts have in common at their beginning."""
+    ends = min(len(some), len(other))
+    return next((i for i in range(ends) if some[i] != other[i]), ends)
 
 
 def _joins(text, at):

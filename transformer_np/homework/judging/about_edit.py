@@ -58,9 +58,9 @@ def about_numbers(edit, sides):
     edit.make()
     try:
         edited = sides.with_edit()
-        after = {number: edited.values(number)[0] for number in before}
     finally:
         edit.undo()
+    after = {number: edited.values(number)[0] for number in before}
     for node, now in nodes.items():
         code = ast.unparse(node)
         for number in before if len(code) <= MOST_LETTERS else ():

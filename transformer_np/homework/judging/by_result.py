@@ -83,8 +83,8 @@ class ByResult(Gate):
 
     def _keeps(self, mistakes):
         """Whether mistakes still explain what some of them explain already."""
-        known = [(i, reason) for i, reason in self.reasons.items() if {*reason.mistakes} & {*mistakes}]
-        return all(self._fits(mistakes, i, self.failing[i][0]) for i, _ in known)
+        known = [i for i, reason in self.reasons.items() if {*reason.mistakes} & {*mistakes}]
+        return all(self._fits(mistakes, i, self.failing[i][0]) for i in known)
 
     def _pairs(self):
         """Pairs of mistakes for the open results, the likeliest first, until MOST_PAIR_TRIALS are used.
@@ -165,10 +165,10 @@ class ByResult(Gate):
             left = [label for label in left if not self._is_exact(i, label, reason)]
             if left:  # the description holds for this case, but not for all
                 self.said = [replace(s, led=True) if s.name == reason.description else s for s in self.said]
-            if first not in self._of_wrong_shape(i):
-                for label in [label for label in left if label in self._of_wrong_shape(i)][:1]:
-                    wrong = next(self.found[n] for n in self._wrong_draws(i, label))
-                    self._say(None, wrong.fact()[0], label, led=True)
+            strange = self._of_wrong_shape(i)
+            label = next((label for label in left if label in strange), "") if first not in strange else ""
+            if label:
+                self._say(None, self.found[self._wrong_draws(i, label)[0]].fact()[0], label, led=True)
         else:
             left = [label for label in labels if not self._fits(reason.mistakes, i, label)]
             left = self._one_more_mistake(i, reason, left, allowed)

@@ -63,8 +63,9 @@ def explain(trials, found, place=None):
             search.first_failed.tried.crash and not named and not place.about.startswith("The results are right")
         )
         about = [place.about] if not texts or says_more else []
-        is_open = search.is_incomplete or search.patterns or not search.names or bool(search.left_open())
-        names, more = _left_by(place, trials, found, search.names) if place.after and is_open else ([], [])
+        names, more = [], []
+        if place.after and (search.is_incomplete or search.patterns or not search.names or search.left_open()):
+            names, more = _left_by(place, trials, found, search.names)
         names = (search.names if sure else []) + (names if sure else [place.kind, *names] if names else [])
         return names, texts + rest + about, more, where
     texts = [search.written(said) for said in search.said if said.text]

@@ -71,17 +71,15 @@ def find_place(trials, answer, found):
         sides = Sides(trials, family, found, wrong) if wrong else None
         suspects = find_suspects(sides) if sides else []
         search = _Search(trials, family, found, wanted, suspects)
-        edit = search.one_edit(found)
+        edit, after = search.one_edit(found)
         if edit:
             said = about_numbers(edit, sides) or about(edit)
-            return Pointed(replace(_place(family, edit), about=said, after=search.after(edit)))
+            return Pointed(replace(_place(family, edit), about=said, after=after))
         for first, better in search.partly_right():
             first.make()
             try:
-                second = search.one_edit(better)
-                places = second and [
-                    replace(_place(family, edit), after=search.after(second)) for edit in (first, second)
-                ]
+                second, after = search.one_edit(better)
+                places = second and [replace(_place(family, edit), after=after) for edit in (first, second)]
             finally:
                 first.undo()
             if places and second.kind != "order of lines":
@@ -156,12 +154,18 @@ class _Search:
         return most
 
     def one_edit(self, found):
-        """The edit that makes every case right, or None. found: the Findings without it, by number"""
+        """The edit that makes every case right, or None, and what `after` says of it.
+
+        found: the Findings without it, by number
+        """
         self.found, self._before = found, self._right_in(found)
         wrong = sorted((n for n in self.numbers if not found[n].right), key=self._size)
         self._order = wrong + [n for n in self.numbers if n not in wrong]
-        edits = (e for e in self._edits() if self._makes_right(e) and self._is_tried(e) and self._is_proof(e))
-        return next(map(self._smallest, edits), None)
+        for edit in self._edits():
+            if self._makes_right(edit) and self._is_tried(edit) and self._is_proof(after := self.after(edit)):
+                smallest = self._smallest(edit)
+                return smallest, after if smallest is edit else self.after(smallest)
+        return None, ()
 
     def _is_tried(self, edit):
         """Whether a condition that an edit changes is true in some places and false in others of the cases that are
@@ -245,16 +249,18 @@ class _Search:
         finally:
             edit.undo()
 
-    def _is_proof(self, edit):
-        """Whether no result that an edit leaves wrong is wrong otherwise than before: it may only avoid what the core
+    def _is_proof(self, after):
+        """Whether no result that is wrong after an edit is wrong otherwise than before: it may only avoid what the core
         cases ask for."""
-        for now, before in zip(self.after(edit), self.found, strict=False):
+        for now, before in zip(after, self.found, strict=False):
             if now.wrong and before.wrong and not all(map(close, now.results, before.results)):
                 return False
         return True
 
     def after(self, edit):
         """The Findings of all cases with an edit, if some are wrong that need not become right, or else ()."""
+        if len(self.numbers) == len(self.found):  # which the edit makes right
+            return ()
         edit.make()
         self.family.most_steps = MOST_STEPS
         try:

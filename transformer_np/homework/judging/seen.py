@@ -39,9 +39,8 @@ def _places_of(sides, names):
     changed = {node for node in expressions if ast.unparse(node) not in usual}
     if len(changed) > max(MANY, len(expressions) // 2):  # written otherwise, with right values of its own
         return []
-    first = {sides.found[n].case.label: n for n in reversed(sides.failed)}.values()  # one of each label
     made = {}  # {case: the values of all nodes}, if some of those that differ tell something
-    for number in [n for n in sides.failed if n in first][:MOST_CASES]:
+    for number in [n for n in sides.failed if n in sides.one_of_each_label][:MOST_CASES]:
         mistaken.results(number)
         sides.trials.left -= sides.work
         if any(_tells(node, value) for node in changed for value in mistaken.of.get(node, ())):

@@ -2,6 +2,7 @@
 
 import ast
 import copy
+from functools import cached_property
 from operator import itemgetter
 
 from .attempt import arrays_of, work_of
@@ -28,16 +29,21 @@ class Sides:
         families = [Family(answer, of_student=False) for answer in right]
         self.right = [Traced(trials, family, MOST_VALUES) for family in families if family.trees]
         self.stores, self.scope = _stores(family)
-        self._of_case, self._when, self._known, self._fine = {}, {}, {}, {}
+        self._own, self._when, self._right, self._known, self._fine = {}, {}, {}, {}, {}
         first = self.failed[0]
         self.work = work_of(lambda: self.own.results(first), trials.cases[first])
 
     def with_edit(self):
         """The same with the trees of the answer as they are now."""
         sides = copy.copy(self)
-        sides.own, sides._of_case = Traced(self.trials, self.family, MOST_VALUES), {}
-        sides._when, sides._fine = {}, {}
+        sides.own = Traced(self.trials, self.family, MOST_VALUES)
+        sides._own, sides._when, sides._fine = {}, {}, {}
         return sides
+
+    @cached_property
+    def one_of_each_label(self):
+        """The numbers of the first failed cases of each label."""
+        return {self.found[n].case.label: n for n in reversed(self.failed)}.values()
 
     @property
     def is_possible(self):
@@ -54,18 +60,23 @@ class Sides:
     def values(self, number):
         """{node: values} of the answer in a case, and the different values of the right answers, each with the set of
         its nodes there."""
-        if number not in self._of_case:
+        if number not in self._own:
             self.own.results(number)
-            own, right, self._when[number] = self.own.of, {}, self.own.when
-            self.trials.left -= self.work * (1 + len(self.right))
-            of_right = [(i, [value]) for i, value in enumerate(arrays_of(self.trials.cases[number]))]
+            self._own[number], self._when[number] = self.own.of, self.own.when
+            self.trials.left -= self.work
+        return self._own[number], self._values_of_right(number)
+
+    def _values_of_right(self, number):
+        if number not in self._right:
+            self.trials.left -= self.work * len(self.right)
+            right, of_right = {}, [(i, [value]) for i, value in enumerate(arrays_of(self.trials.cases[number]))]
             for traced in self.right:
                 traced.results(number)
                 of_right += [item for item in traced.of.items() if all(map(is_data, item[1]))]
             for node, values in of_right:
                 right.setdefault(key(values), (values, set()))[1].add(node)
-            self._of_case[number] = own, list(right.values())
-        return self._of_case[number]
+            self._right[number] = list(right.values())
+        return self._right[number]
 
     def when(self, number):
         """{node: the times of its values}"""
@@ -83,7 +94,7 @@ class Sides:
     def known_in(self, number, shape):
         """The values of the right answers in a case; shape: whether an array's shape counts, not only its numbers"""
         if (number, shape) not in self._known:
-            right = self.values(number)[1]
+            right = self._values_of_right(number)
             self._known[number, shape] = Known(flat(value, shape) for values, _ in right for value in values)
         return self._known[number, shape]
 

@@ -64,8 +64,7 @@ class _Search:
         self.returned = {n for node in sides.scope if isinstance(node, ast.Return) for n in ast.walk(node)}
         self._of_all = None
         self.left = min(MOST_TRIALS, max(20, WORK // sides.work))
-        first = {self.found[n].case.label: n for n in reversed(sides.failed)}.values()  # one of each label
-        failed = sorted(sides.failed, key=lambda n: n not in first)
+        failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
         self.failed = failed[: max(3, WORK // (sides.work * (1 + len(sides.right))))]
 
     def suspect(self, i):
@@ -76,14 +75,13 @@ class _Search:
         own, right = self.sides.values(failed[0])
         own = {node: values for node, values in own.items() if all(map(is_data, values))}
         shape = self.found[failed[0]].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
-        known = self.sides.known_in(failed[0], shape)
-        fine = {node for node, values in own.items() if all(known.has(flat(value, shape)) for value in values)}
+        fine = self.sides.fine_in(failed[0], shape)
         expected = self.found[failed[0]].expected[i]
         known = [traced.of[n] for traced in self.sides.right for n in self.returned_as(traced, i) if n in traced.of]
         returned = {
             n for n in fine.intersection(self.returned_as(self.own, i)) if not any(same(own[n], v) for v in known)
         }
-        fine -= returned
+        fine = fine - returned  # which stay as they are for the next result
         others = [[result] for result in self.found[failed[0]].expected if result is not expected]
         elsewhere = {n for n in returned if any(same(own[n], other) for other in others)}  # of another result
         candidates = []
@@ -100,7 +98,7 @@ class _Search:
                 last = np.asarray(others[-1])  # a view makes several results of one
                 results = self.found[failed[0]].expected if self.trials.exercise.view else [expected]
                 is_result = any(last.size == e.size and close(last.reshape(e.shape), e) for e in results)
-                if is_result and (late or self._rightinputs_of(place, failed, shape) <= 0.5):
+                if is_result and (late or self._right_inputs(place, failed, shape) <= 0.5):
                     continue
                 if self._is_right_with(node, others, i, failed[0], RIGHT) and self._is_proven(
                     node, i, failed[1:], shape, origins=origins
@@ -187,7 +185,7 @@ class _Search:
     def _is_unfilled(self, node, own):
         return is_filled(own[node]) and (self.sides.scope.get(node), ast.unparse(node)) in self.sides.stores
 
-    def _rightinputs_of(self, place, failed, shape):
+    def _right_inputs(self, place, failed, shape):
         """The share of the failing cases in which a place computes its value from right ones: it does not only return
         what is wrong before."""
         numbers, right_inputs = {self.found[n].case.label: n for n in failed}.values(), 0

@@ -176,12 +176,9 @@ def _names_in(node, kind):
 def strange_slice(frame, line):
     """(a slice of a running function, not after a line of it, its end, the number of the end): one such as `x[:-n]`
     with n = 0, or `x[: T - n]` with n > T; None if there is none."""
-    try:
-        tree = ast.parse(dedent(getsource(frame.f_code)))
-    except (OSError, SyntaxError):
-        return None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Subscript) and node.lineno <= line - frame.f_code.co_firstlineno + 1:
+    nodes, line = _code_of(frame, line)
+    for node in nodes:
+        if isinstance(node, ast.Subscript) and node.lineno <= line:
             for part in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
                 end = part.upper if isinstance(part, ast.Slice) and part.lower is None else None
                 if isinstance(end, ast.UnaryOp) and isinstance(end.op, ast.USub) and _number(end.operand, frame) == 0:
@@ -194,12 +191,9 @@ def strange_slice(frame, line):
 def handed_over(frame, line, parameter):
     """(code of the argument, function, its parameters) of a call in a line of a running function that hands something
     over as this parameter, or None."""
-    try:
-        tree = ast.parse(dedent(getsource(frame.f_code)))
-    except (OSError, SyntaxError):
-        return None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and node.lineno <= line - frame.f_code.co_firstlineno + 1 <= node.end_lineno:
+    nodes, line = _code_of(frame, line)
+    for node in nodes:
+        if isinstance(node, ast.Call) and node.lineno <= line <= node.end_lineno:
             try:
                 function = eval(ast.unparse(node.func), frame.f_globals, frame.f_locals)
                 names = [*signature(getattr(function, "forward", function)).parameters]
@@ -209,6 +203,15 @@ def handed_over(frame, line, parameter):
             if parameter in given:
                 return ast.unparse(given[parameter]), ast.unparse(node.func), names
     return None
+
+
+def _code_of(frame, line):
+    """The nodes of a running function's code, [] if it cannot be read, and the number of a line of the file in it."""
+    try:
+        nodes = [*ast.walk(ast.parse(dedent(getsource(frame.f_code))))]
+    except (OSError, SyntaxError):
+        nodes = []
+    return nodes, line - frame.f_code.co_firstlineno + 1
 
 
 def _number(node, frame):
