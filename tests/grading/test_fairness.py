@@ -21,7 +21,7 @@ from transformer_np.grading.sandbox.session import Limits, Reply, Task, try_subm
 from transformer_np.grading.sandbox.wire import CHANGEABLE, HEADER, pack
 from transformer_np.homework import all_exercises
 from transformer_np.homework.judging.attempt import attempt_with, guarded
-from transformer_np.homework.judging.judge import Trials
+from transformer_np.homework.judging.trials import Trials
 
 LINUX = sys.platform == "linux"
 

@@ -17,7 +17,7 @@ from transformer_np.homework import all_exercises, checking
 from transformer_np.homework.checking import verdict_on
 from transformer_np.homework.judging.attempt import Crash, attempt, guarded
 from transformer_np.homework.judging.compare import as_results, close, wrong_structure
-from transformer_np.homework.judging.judge import Trials
+from transformer_np.homework.judging.trials import Trials
 from transformer_np.homework.limit import TimeLimit
 
 SEED = 4

@@ -13,7 +13,7 @@ import pytest
 from transformer_np.grading.sandbox import keeper, package, wire
 from transformer_np.grading.sandbox.session import Limits, Task, try_submission
 from transformer_np.homework import all_exercises
-from transformer_np.homework.judging.judge import Trials
+from transformer_np.homework.judging.trials import Trials
 
 LINUX = sys.platform == "linux"
 

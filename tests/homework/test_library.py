@@ -7,7 +7,8 @@ import pytest
 
 from transformer_np.homework import all_exercises
 from transformer_np.homework.judging.attempt import attempt
-from transformer_np.homework.judging.judge import Trials, judge
+from transformer_np.homework.judging.judge import judge
+from transformer_np.homework.judging.trials import Trials
 
 EXERCISES = all_exercises()
 

@@ -5,7 +5,8 @@ import pytest
 
 from transformer_np.homework.exercise import Case, Exercise, Result
 from transformer_np.homework.judging.attempt import attempt
-from transformer_np.homework.judging.judge import Trials, judge
+from transformer_np.homework.judging.judge import judge
+from transformer_np.homework.judging.trials import Trials
 from transformer_np.homework.notes import amended, read
 from transformer_np.homework.rewriting import Exclusive, Mistakes
 

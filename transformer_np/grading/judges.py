@@ -141,7 +141,8 @@ main()
 def main():
     import numpy as np
 
-    from ..homework.judging.judge import Trials, judge
+    from ..homework.judging.judge import judge
+    from ..homework.judging.trials import Trials
     from ..homework.path import all_exercises, use_exercises
     from .sandbox.limits import limit
 

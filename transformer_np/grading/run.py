@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import __version__
-from ..homework.judging.judge import Trials
+from ..homework.judging.trials import Trials
 from ..homework.path import all_exercises, own_content
 from ..support.files import write_atomically
 from .copies import alike, side_by_side, with_whom

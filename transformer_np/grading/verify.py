@@ -9,7 +9,7 @@ from ..homework.checking import TOO_LONG, verdict_on
 from ..homework.exercise import Case
 from ..homework.judging.attempt import attempt
 from ..homework.judging.compare import as_results, close, wrong_structure
-from ..homework.judging.judge import Trials
+from ..homework.judging.trials import Trials
 from ..homework.limit import Stopped, TimeLimit
 from ..homework.stubs import stub_file
 from .sandbox.session import Task

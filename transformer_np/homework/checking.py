@@ -5,8 +5,10 @@ from contextlib import nullcontext
 import numpy as np
 
 from .judging.attempt import attempt, crash_of, guarded, unheard
-from .judging.judge import Trials, Verdict, findings, judge
+from .judging.finding import findings
+from .judging.judge import Verdict, judge
 from .judging.place import find_place
+from .judging.trials import Trials
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
 from .record import bar, note

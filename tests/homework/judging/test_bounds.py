@@ -12,7 +12,8 @@ from transformer_np.homework import all_exercises
 from transformer_np.homework.judging import by_result, explain
 from transformer_np.homework.judging.attempt import attempt
 from transformer_np.homework.judging.describe import shapes
-from transformer_np.homework.judging.judge import Trials, judge
+from transformer_np.homework.judging.judge import judge
+from transformer_np.homework.judging.trials import Trials
 
 PAIRS = {
     "layer_norm_backward": ("dgamma of x − μ", "mean(dx̂) missing"),

@@ -20,8 +20,10 @@ from transformer_np.homework.judging.describe import Draw, describe_exactly, des
 from transformer_np.homework.judging.edits import edits_of
 from transformer_np.homework.judging.example import smallest_call
 from transformer_np.homework.judging.family import Endless, without_huge_arrays
-from transformer_np.homework.judging.judge import CHANGED, OTHER_DTYPE, OUTCOMES, WIDTH, Trials, findings, judge
+from transformer_np.homework.judging.finding import findings
+from transformer_np.homework.judging.judge import CHANGED, OTHER_DTYPE, OUTCOMES, WIDTH, judge
 from transformer_np.homework.judging.patterns import _Patterns
+from transformer_np.homework.judging.trials import Trials
 
 # --- an exercise of our own ------------------------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from .words import listed
+
 TOLERANCE = 1e-5  # relative to the array's largest number: an answer may use float32 and any order of operations
 NOTHING = "It returned None. Is there a `return` on every way through it?"
 FLOOR = 1e-3  # stands for the largest number of an array of zeros
@@ -26,7 +28,7 @@ def results_and_problem(exercise, case, output):
         return None, _must_return(names, output)
     nothing = [result.name for result, value in zip(results, values, strict=True) if value is None or value is ...]
     if nothing:
-        return None, f"It must return {names}, but {_all(nothing)} None."
+        return None, f"It must return {names}, but {listed(nothing)} {'is' if len(nothing) == 1 else 'are'} None."
     for result, value in zip(results, values, strict=True):
         if isinstance(value, tuple | list) or np.ma.is_masked(value) or _array(value).dtype.kind not in "biuf":
             return None, f"{result.name} must be an array of numbers, got {_kind(value)}."
@@ -41,10 +43,6 @@ def wrong_structure(exercise, case, output):
 def as_results(exercise, case, output):
     """The output as one array for each result; only for an output without wrong_structure."""
     return results_and_problem(exercise, case, output)[0]
-
-
-def _all(names):
-    return f"{', '.join(names[:-1])} and {names[-1]} are" if len(names) > 1 else f"{names[0]} is"
 
 
 def _must_return(wanted, output):

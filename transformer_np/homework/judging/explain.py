@@ -28,13 +28,13 @@ import numpy as np
 from .by_result import MOST_TEXTS, ByResult, Reason
 from .compare import close, wrong_structure
 from .describe import describe_exactly, describe_roughly
-from .describe.draw import listed, subject
+from .describe.crashes import FIXED_AXES
 from .example import smallest_call
 from .patterns import patterns_for
 from .truth import Said, cases_of, with_cases
+from .words import listed, subject
 
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
-AXES = "a fixed number of axes"
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 
 
@@ -71,8 +71,8 @@ def explain(trials, found, place=None):
     texts = [search.written(said) for said in search.said if said.text]
     if not any(name in search.mistakes for name in search.names) and (axes := _fixed_axes(found)):
         crash = search.first_failed.tried.crash
-        more = [said for said in search.said if crash and said.name not in (None, AXES)][:1]  # such as `.T`
-        return [*(said.name for said in more), AXES], [*(said.text for said in more), axes], [], where
+        more = [said for said in search.said if crash and said.name not in (None, FIXED_AXES)][:1]  # such as `.T`
+        return [*(said.name for said in more), FIXED_AXES], [*(said.text for said in more), axes], [], where
     if not search.names:
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):

@@ -14,7 +14,7 @@ from .attempt import arrays_of, attempt, guarded, unheard, work_of
 from .compare import close
 from .edits import edits_of
 from .family import MOST_STEPS, Family, without_huge_arrays
-from .judge import Finding
+from .finding import Finding
 from .sides import MOST_VALUES, Sides
 from .suspect import find_suspects
 from .syntax import lines_behind

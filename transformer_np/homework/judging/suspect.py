@@ -12,10 +12,10 @@ from operator import itemgetter
 import numpy as np
 
 from .compare import close
-from .describe.draw import listed
 from .sides import MOST_VALUES, inputs_of, is_new, is_whole, value_for
 from .traced import kept, same
 from .values import alike, flat, is_data, is_filled
+from .words import listed
 
 MOST_SUSPECTS, MOST_WRITES = 2, 2
 RIGHT, ALL = "those that are right", "all"  # of the other results, which have to be right too

@@ -7,8 +7,9 @@ of a case: sizes and numbers differ between the draws, so little holds three tim
 import re
 from dataclasses import replace
 
+from ..words import subject
 from .crashes import about_crash
-from .draw import Description, Draw, subject
+from .draw import Description, Draw
 from .exact import EXACT_FINDERS, an_earlier_result
 from .partial import PARTIAL_FINDERS, worst
 from .shapes import SHAPE_FINDERS, about_shape, axes_of_length_1, is_searchable
@@ -54,7 +55,7 @@ def _in_words(description, draws):
 
     def said(match):
         before, verb = match.groups()
-        who = f"The returned `{name}`" if name in draws[0].inputs else subject(name)
+        who = subject(name, draws[0].inputs)
         is_plural = name not in draws[0].inputs and who.startswith("The ") and who.split()[1].endswith("s")
         return f"{before}{who} {verbs.get(verb, verb) if is_plural else verb}"
 

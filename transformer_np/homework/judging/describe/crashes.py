@@ -5,7 +5,8 @@ from itertools import permutations
 
 import numpy as np
 
-from .draw import Description, Draw, listed
+from ..words import listed
+from .draw import Description, Draw
 
 
 def about_crash(crash, case, inputs):
@@ -40,39 +41,40 @@ def about_crash(crash, case, inputs):
     return Description(None, "")
 
 
+FIXED_AXES = "a fixed number of axes"
 _OF_SHAPES = ("ValueError", "IndexError", "LinAlgError", "AxisError", "TypeError", "ZeroDivisionError")
 _KNOWN = (
     (
         ("ValueError",),
         r"(not enough|too many) values to unpack",
-        "a fixed number of axes",
+        FIXED_AXES,
         "The answer expects a fixed number of axes, but the number differs between cases. Count axes from the end: "
         "x.shape[-1], axis=-1.",
     ),
     (
         ("AxisError",),
         r"axis -\d+ is out of bounds",
-        "a fixed number of axes",
+        FIXED_AXES,
         "The array has fewer axes than that: their number differs between cases, and a row alone has one.",
     ),
     (
         ("AxisError", "IndexError"),
         r"axis .* out of bounds|too many indices|tuple index out of range of a shape",
-        "a fixed number of axes",
+        FIXED_AXES,
         "The array has no such axis: the number of axes differs between cases. Count axes from the end: axis=-1, "
         "x[..., 0].",
     ),
     (
         ("ValueError",),
         r"string contains too many subscripts|^operand has more dimensions than subscripts",
-        "a fixed number of axes",
+        FIXED_AXES,
         "np.einsum needs one letter for each axis of an array, and this one has another number of axes. Where it "
         "differs between cases, `...` stands for the axes in front: `...i,io->...o`.",
     ),
     (
         ("TypeError",),
         r"'(numpy\.\w+|int|float)' object is not (iterable|subscriptable)|iteration over a 0-d array",
-        "a fixed number of axes",
+        FIXED_AXES,
         "This is a single number, no row of numbers: the number of axes differs between cases. Work on whole arrays, "
         "or on the rows of reshape(-1, …).",
     ),

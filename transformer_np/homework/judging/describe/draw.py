@@ -121,17 +121,6 @@ def count_of_places(n):
     return "one place" if n == 1 else f"{n} places"
 
 
-def subject(name):
-    """The name of a result at the beginning of a sentence."""
-    return f"`{name}`" if name.isidentifier() else f"The {name.removeprefix('the ')}"
-
-
-def listed(words):
-    """ "B", "B and T", "B, T and K"."""
-    words = list(words)
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
 def same(actual, expected):
     """Whether two arrays are equal and informative: not all zeros, not all NaN."""
     return close(actual, expected) and bool(np.any(expected)) and not np.isnan(expected).all()

@@ -6,6 +6,7 @@ from itertools import permutations
 import numpy as np
 
 from ..compare import close
+from ..words import listed
 from .draw import (
     NAN_ADVICE,
     Description,
@@ -13,7 +14,6 @@ from .draw import (
     close_where_finite,
     count_of_places,
     floats,
-    listed,
     same,
     subsets,
 )

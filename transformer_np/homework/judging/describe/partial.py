@@ -3,7 +3,8 @@
 import numpy as np
 
 from ..compare import close
-from .draw import NAN_ADVICE, Description, floats, listed, subsets
+from ..words import listed
+from .draw import NAN_ADVICE, Description, floats, subsets
 from .exact import no_truth_values, truth_values
 
 

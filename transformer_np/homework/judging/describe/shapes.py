@@ -5,7 +5,8 @@ from itertools import combinations, permutations
 import numpy as np
 
 from ..compare import close
-from .draw import Description, listed, same, subsets
+from ..words import listed
+from .draw import Description, same, subsets
 from .exact import another_array, other_order_of_axes
 
 MORE_AXES = 3  # of a result with more extra axes, or more entries, only the shape is described

@@ -3,7 +3,8 @@
 import numpy as np
 
 from ..compare import close
-from .draw import Description, listed
+from ..words import listed
+from .draw import Description
 
 
 def about_structure(exercise, output, expected):

@@ -1,0 +1,121 @@
+"""The cases of an exercise with the right results and those of wrong variants, and the work that a verdict may take."""
+
+from dataclasses import replace
+from functools import cached_property
+
+import numpy as np
+
+from .attempt import Attempt, attempt, crash_of, work_of
+from .compare import results_and_problem
+from .ignored import ignored_arguments
+
+FEWEST = 40  # trials of a search
+
+
+class Trials:
+    """The cases of an exercise, drawn from a seed, with the results of the reference and of the wrong variants.
+
+    left: the work that may still be done for a verdict, by all searches together, in units of `work_of`; an answer that
+    was judged before changes nothing: what it made known is paid for again
+    """
+
+    DRAWS = 3  # of every case, with different sizes and numbers
+    WORK, OF_A_VARIANT = 4_000_000, 5_000
+
+    def __init__(self, exercise, seed):
+        self.exercise, self.seed = exercise, seed
+        self._of_variant = {}
+        self.begin()
+        self.cases = [
+            case for child in np.random.SeedSequence(seed).spawn(self.DRAWS)
+            for case in exercise.cases(np.random.default_rng(child))
+        ]  # fmt: skip
+        self.cases += _with_other_numbers(self.cases[0])
+        self.cases.sort(key=lambda case: bool(case.raises))  # at the end: they have no results to explain
+
+    @cached_property
+    def expected(self):
+        """The right results of every case."""
+        return [self.results(case, tried) for case, tried in zip(self.cases, self._of_reference, strict=True)]
+
+    @cached_property
+    def shares(self):
+        """Whether the reference's results share memory with an argument, for every case."""
+        return [tried.shares for tried in self._of_reference]
+
+    @cached_property
+    def _of_reference(self):
+        return [attempt(self.exercise, self.exercise.reference, case) for case in self.cases]
+
+    def begin(self):
+        """Before another verdict."""
+        self.left, self._paid = self.WORK, set()
+
+    def most(self, trials):
+        """At most this number of trials, fewer if a call of the exercise is so long that little work is left."""
+        return min(trials, max(FEWEST, self.left // (self._work + self.OF_A_VARIANT)))
+
+    @property
+    def beside(self):
+        """The work that may be done beside trying every known mistake, in two calls each."""
+        return max(0, self.left - len(self.exercise.mistakes) * (2 * self._work + self.OF_A_VARIANT))
+
+    @property
+    def least(self):
+        """The work that one more search must leave; any may make a few trials."""
+        return min(0, self.left - FEWEST * self._work)
+
+    @cached_property
+    def _work(self):
+        case, answer = self.cases[0], self.exercise.variant()
+        attempt(self.exercise, answer, case, is_trial=True)  # what it remembers for the next time
+        return work_of(lambda: self.results(case, attempt(self.exercise, answer, case, is_trial=True)), case)
+
+    @cached_property
+    def ignored(self):
+        """{name of a mistake: Ignored} for every argument that an answer may leave unused."""
+        return ignored_arguments(self.exercise, self.cases)
+
+    def compatible(self, mistakes):
+        """Whether these mistakes can be made together."""
+        return self.exercise.compatible([name for name in mistakes if name not in self.ignored])
+
+    def variant_on(self, mistakes, number):
+        """The results of a wrong variant on one case, or None, and its attempt."""
+        key = mistakes, number = frozenset(mistakes), number
+        left = self.left
+        if key not in self._of_variant:
+            try:
+                answer = self.exercise.variant([name for name in mistakes if name not in self.ignored])
+                self._of_variant[key] = self.results_of(answer, number, mistakes)
+            except SyntaxError as error:  # two rewrites beside each other may make no code
+                self._of_variant[key] = None, Attempt(crash=crash_of(error))
+        self.left = left
+        if key not in self._paid:
+            self.left -= self._work + self.OF_A_VARIANT * (mistakes not in self._paid)
+            self._paid |= {key, mistakes}
+        return self._of_variant[key]
+
+    def results_of(self, answer, number, mistakes=()):
+        """An answer's results on one case, or None, and its attempt, without the arguments that mistakes ignore."""
+        case = called = self.cases[number]
+        for name in mistakes:
+            called = self.ignored[name].applied(called) if name in self.ignored else called
+        self.left -= self._work
+        tried = attempt(self.exercise, answer, called, is_trial=True)
+        return self.results(case, tried), tried
+
+    def results(self, case, tried):
+        """The attempt's output as one array for each result, or None if it has no such output."""
+        return None if tried.crash else results_and_problem(self.exercise, case, tried.output)[0]
+
+
+def _with_other_numbers(case):
+    """[the case with the rows of its first array in reverse order]: other numbers of the same shapes, for an answer
+    that remembers what it returned for a shape. [] for a case without such an array."""
+    arguments = list(case.arguments)
+    for i, array in enumerate(arguments):
+        if isinstance(array, np.ndarray) and array.ndim and not np.array_equal(array, array[::-1]):
+            arguments[i] = array[::-1].copy()
+            return [replace(case, arguments=tuple(arguments))]
+    return []

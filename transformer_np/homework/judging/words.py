@@ -1,0 +1,14 @@
+"""Names and lists of names in a sentence."""
+
+
+def subject(name, given=()):
+    """The name of a result at the beginning of a sentence; given: the names of the arguments."""
+    if name in given:
+        return f"The returned `{name}`"
+    return f"`{name}`" if name.isidentifier() else f"The {name.removeprefix('the ')}"
+
+
+def listed(words):
+    """ "B", "B and T", "B, T and K"."""
+    words = list(words)
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
