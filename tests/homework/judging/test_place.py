@@ -883,6 +883,18 @@ def test_what_is_said_of_an_edit_holds_in_the_call_at_hand(verdict_on, name, cod
     assert said in " ".join(verdict_on(name, code).message.split())
 
 
+def test_a_dict_with_keys_that_hold_all_earlier_keys_is_stopped():
+    def grown():
+        keys = {}
+        for _ in range(40):
+            steps()
+            keys[tuple(keys)] = 1  # its hash takes 2^n steps
+
+    steps = family._Steps(1000)
+    with pytest.raises(family.Endless):
+        grown()
+
+
 def test_a_list_that_grows_in_a_loop_is_stopped_in_the_next_round():
     def grown():
         ids = [0] * (MOST_ITEMS + 1)

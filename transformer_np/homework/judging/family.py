@@ -15,7 +15,7 @@ from .syntax import STEP
 
 MOST_NUMBERS, MOST_ITEMS, MOST_DEPTH = 3_000_000, 100_000, 5  # in a variable of a loop
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
-_GROWING = (list, str, tuple)
+_GROWING = (list, str, tuple, dict)
 OF_AN_EDIT, OF_A_NODE = 400, 9  # the work of compiling an edited answer
 
 
@@ -150,18 +150,21 @@ def _is_large(values):
     """Whether a variable of a loop has grown beyond measure, such as a list that doubles in every step, or one that
     holds itself several times: comparing it takes 2^depth steps."""
     for value in values:
-        if type(value) in _GROWING and (len(value) > MOST_ITEMS or _depth(value) > MOST_DEPTH):
+        if type(value) in _GROWING and (
+            len(value) > MOST_ITEMS or max(_depth(value, 0), _depth(value, -1)) > MOST_DEPTH
+        ):
             return True
         if type(value) is np.ndarray and value.size > MOST_NUMBERS:
             return True
     return False
 
 
-def _depth(value):
-    """How deep the first item lies in lists and tuples."""
+def _depth(value, end):
+    """How deep the first or last item lies in lists, tuples and the keys of dicts. end: 0 or -1"""
     depth = 0
-    while type(value) in (list, tuple) and value and depth <= MOST_DEPTH:
-        value, depth = value[0], depth + 1
+    while type(value) in (list, tuple, dict) and value and depth <= MOST_DEPTH:
+        value = value[end] if type(value) is not dict else next(reversed(value) if end else iter(value))
+        depth += 1
     return depth
 
 
