@@ -16,7 +16,7 @@ def results_and_problem(exercise, case, output):
     if exercise.view is not None:
         try:
             values = tuple(exercise.view(case, output))
-        except (TypeError, ValueError, IndexError, KeyError, AttributeError):
+        except (TypeError, ValueError, IndexError, KeyError, AttributeError, OverflowError):
             return None, _must_return(names, output) if output is not None else NOTHING
     elif len(results) == 1:
         values = (output,)

@@ -10,10 +10,11 @@ from types import CodeType, FunctionType
 import numpy as np
 
 from ..rewriting import Mistakes
-from .attempt import is_students
+from .attempt import arrays_of, is_students
 from .syntax import STEP
 
 MOST_NUMBERS, MOST_ITEMS, MOST_DEPTH = 3_000_000, 100_000, 5  # in a variable of a loop
+MOST_POSITIONS = 2_000  # of np.arange: a table of pairs has their square
 MOST_STEPS = 20_000  # of all loops of one call: an edit may make a loop endless
 _GROWING = (list, str, tuple, dict)
 OF_AN_EDIT, OF_A_NODE = 400, 9  # the work of compiling an edited answer
@@ -24,12 +25,13 @@ class Endless(Exception):
 
 
 @contextmanager
-def without_huge_arrays():
-    """Inside the block, np.arange refuses the sizes that an edit of a number may ask for."""
+def without_huge_arrays(cases):
+    """Inside the block, np.arange refuses the sizes that an edit of a number may ask for in these cases."""
+    most = max([MOST_POSITIONS, *(2 * array.size for case in cases for array in arrays_of(case))])
     arange = np.arange
 
     def bounded(*args, **options):
-        if any(isinstance(number, int | float) and abs(number) > MOST_NUMBERS for number in args):
+        if any(isinstance(number, int | float) and abs(number) > most for number in args):
             raise Endless
         return arange(*args, **options)
 

@@ -104,7 +104,7 @@ def _lines_of(names, pointed):
     if not listed:
         return pointed.suspects
     try:
-        with unheard(), guarded(), without_huge_arrays(), np.errstate(all="ignore"):
+        with unheard(), guarded(), without_huge_arrays(pointed.sides.trials.cases), np.errstate(all="ignore"):
             return suspects_of(pointed.sides, listed, pointed.suspects)
     except Exception:  # what is read raises
         return pointed.suspects

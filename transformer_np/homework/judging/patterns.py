@@ -51,7 +51,7 @@ def patterns_for(trials, found, listed=()):
     if trials.left <= 0:
         return [], set()
     search = _Patterns(trials, found, listed)
-    with without_huge_arrays():
+    with without_huge_arrays(trials.cases):
         return search.found() if search.is_possible else ([], set())
 
 
@@ -281,19 +281,19 @@ def _text(edit, own, definitions):
     if edit.kind == "number" and old and new and (times := _ratio(old, new)):
         return f"The results are as if a constant in it were {times} times what it must be."
     if edit.kind == "name" and not edit.also:
-        lost = _names_in(ast.parse(old)) - _names_in(ast.parse(new))
-        if new and len(lost) == 1 and len(new) < len(old) and _names_in(ast.parse(new)) < _names_in(ast.parse(old)):
+        lost = _names_of(old) - _names_of(new)
+        if new and len(lost) == 1 and len(new) < len(old) and _names_of(new) < _names_of(old):
             return f"In one place `{lost.pop()}` is missing: your result is that of `{new}` there."
     return old and new and f"Your result is that of `{new}` instead of `{old}`."
 
 
 def _ratio(old, new):
     """The quotient of two expressions without variables, as text, or ""."""
-    if (_names_in(ast.parse(old)) | _names_in(ast.parse(new))) - {"np"}:
-        return ""
     try:
+        if (_names_of(old) | _names_of(new)) - {"np"}:
+            return ""
         return str(Fraction(eval(new, {"np": np}) / eval(old, {"np": np})).limit_denominator(100))
-    except Exception:  # it needs more than NumPy
+    except Exception:  # it needs more than NumPy, or is no expression
         return ""
 
 
@@ -314,6 +314,13 @@ def _spelled_out(node, own, definitions):
 
 def _names_in(node):
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _names_of(code):
+    try:
+        return _names_in(ast.parse(code))
+    except SyntaxError:  # a slice
+        return set()
 
 
 def _code(node):

@@ -66,7 +66,7 @@ def find_place(trials, answer, found):
     wanted = core if set(core) & set(failed) else list(range(len(found)))
     if not family.trees or not failed:
         return Pointed()
-    with unheard(), guarded(), without_huge_arrays():
+    with unheard(), guarded(), without_huge_arrays(trials.cases):
         wrong = [n for n in wanted if found[n].wrong != [] and not found[n].case.raises]
         sides = Sides(trials, family, found, wrong) if wrong else None
         suspects = find_suspects(sides) if sides else []
