@@ -76,10 +76,7 @@ HOSTILE = {
         "np.abs = np.exp = lambda x: 0 * x\n"
         "def softmax(x, axis=-1):\n    return np.exp(x)\ndef softmax_backward(dy, y, axis=-1):\n    return y\n", 0, "",
     ),
-    "fault": (
-        "import numpy as np\ndef softmax(x, axis=-1):\n"
-        "    return np.lib.stride_tricks.as_strided(x, (10**12,), (10**6,)).sum()\n" + BACKWARD, 1, "SIG",
-    ),
+    "fault": ("import ctypes\ndef softmax(x, axis=-1):\n    return ctypes.string_at(1)\n" + BACKWARD, 1, "SIG"),
     "kill": (
         "import os\ndef softmax(x, axis=-1):\n    for pid in (1, os.getppid(), -1):\n        try: os.kill(pid, 9)\n"
         "        except OSError: pass\n    return x\n" + BACKWARD, 1, "",

@@ -14,7 +14,7 @@ import numpy as np
 
 from .checking import TOO_LONG, verdict_on
 from .exercise import public_home
-from .judging.attempt import Crash, attempt, crash_of, guarded, is_students, unheard
+from .judging.attempt import Crash, attempt, crash_of, guarded, is_students, safe_numpy, unheard
 from .judging.judge import Verdict
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import all_exercises
@@ -152,7 +152,7 @@ def _execute(file, limit):
     sys.modules[module.__name__] = module
     sys.modules.setdefault(file.stem, module)
     try:
-        with warnings.catch_warnings(), limit(str(file)):
+        with warnings.catch_warnings(), safe_numpy(), limit(str(file)):
             warnings.simplefilter("default")  # visible even if the caller hides warnings
             exec(compile(file.read_bytes(), str(file), "exec"), vars(module))
     except Stopped as stopped:

@@ -1,6 +1,9 @@
 """What is told of two mistakes, of a crash, and of calls that fail alike."""
 
+import numpy as np
 import pytest
+
+from transformer_np.homework.judging.attempt import UNSET
 
 
 @pytest.mark.parametrize(
@@ -346,3 +349,105 @@ def test_zeros_beside_a_crash_prove_no_mistake(verdict_on):
         """,
     )
     assert verdict.misconception == "a slice to -0"
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "texts"),
+    [
+        (
+            "embedding_backward",  # adds to what the memory holds
+            """
+            def embedding_backward(dy, ids, num_embeddings):
+                dtable = np.empty((num_embeddings, dy.shape[-1]), dy.dtype)
+                for i, row in zip(np.ravel(ids), dy.reshape(-1, dy.shape[-1])):
+                    dtable[i] += row
+                return dtable
+            """,
+            ["`dtable` has entries that no line has set", "One change in line 4 makes it right:"],
+        ),
+        (
+            "sinusoidal_encoding",  # leaves the last column as it was
+            """
+            from numpy import empty
+
+            def sinusoidal_encoding(length, d_model, dtype=np.float32):
+                encoding = empty((length, d_model), dtype)
+                for i in range(d_model // 2):
+                    angle = np.arange(length) / 10000 ** (2 * i / d_model)
+                    encoding[:, 2 * i], encoding[:, 2 * i + 1] = np.sin(angle), np.cos(angle)
+                return encoding
+            """,
+            ["`encoding` has entries that no line has set"],
+        ),
+    ],
+)
+def test_numbers_that_np_empty_leaves_are_the_same_everywhere(verdict_on, name, code, texts):
+    first, second = (verdict_on(name, code).message for _ in range(2))
+    assert first == second
+    assert all(text in first for text in texts)
+    assert np.empty is vars(np)["empty"]
+    assert not np.all(np.empty(1000) == UNSET)
+
+
+def test_a_view_that_reaches_outside_of_its_array_is_refused(verdict_on):
+    code = """
+        from numpy.lib.stride_tricks import as_strided
+
+        def causal_conv1d(x, w, b=None, dilation=1):
+            (B, T, D), reach = x.shape, (len(w) - 1) * dilation
+            x = np.concatenate([np.zeros((B, reach, D)), x], axis=1)
+            windows = as_strided(x, (B, T, len(w), D), (x.strides[0], x.strides[1] * dilation, *x.strides[1:]))
+            y = np.einsum("btji,jio->bto", windows, w[::-1])
+            return y if b is None else y + b
+        """
+    verdict = verdict_on("causal_conv1d", code)
+    assert verdict.misconception == "a view outside of its array"
+    assert "reads memory that belongs to others" in verdict.message
+
+
+def test_no_edit_reads_outside_of_an_array(verdict_on):
+    code = """
+        def causal_conv1d(x, w, b=None, dilation=1):
+            (B, T, D), k = x.shape, len(w)
+            x = np.concatenate([np.zeros((B, (k - 1) * dilation, D)), x], axis=1)
+            by_row, by_token, by_number = x.strides
+            strides = by_row, by_token, by_token * dilation, by_number
+            windows = np.lib.stride_tricks.as_strided(x, (B, T, k, D), strides)
+            y = np.einsum("btji,jio->bto", windows, w)
+            return y if b is None else y + b
+        """
+    assert "order" in verdict_on("causal_conv1d", code).message
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "line"),
+    [
+        (
+            "causal_conv1d",  # the second of two lines that write into y
+            """
+            def causal_conv1d(x, w, b=None, dilation=1):
+                T = x.shape[1]
+                y = x @ w[0]
+                for j in range(1, len(w)):
+                    if j * dilation < T:
+                        y[:, j * dilation :] += x[:, : T - j * dilation] @ w[j]
+                if b is not None:
+                    y -= b
+                return y
+            """,
+            10,
+        ),
+        (
+            "softmax_backward",  # an axis where the argument is meant
+            """
+            def softmax_backward(dy, y, axis=-1):
+                return y * (dy - np.expand_dims((dy * y).sum(axis), axis=-1))
+            """,
+            4,
+        ),
+    ],
+)
+def test_an_edit_of_a_later_line_or_an_axis_is_found(verdict_on, name, code, line):
+    verdict = verdict_on(name, code)
+    assert verdict.line == line
+    assert "makes it right" in verdict.message

@@ -23,7 +23,7 @@ from types import ModuleType, SimpleNamespace
 import numpy.ma
 import numpy.random  # noqa: F401 - NumPy loads both when they are first used: here, once, not in every process
 
-from ...homework.judging.attempt import Attempt, Crash, attempt_with, copies, crash_of, no_input
+from ...homework.judging.attempt import Attempt, Crash, attempt_with, copies, crash_of, make_numpy_safe, no_input
 from . import given, limits
 from .wire import CELL, CHANGEABLE, pack
 
@@ -144,6 +144,7 @@ def _try_exercise(inputs, report, scratch, wrapped):
 def _inside(job, report, scratch, layers):
     os.chdir(scratch)
     builtins.input = no_input
+    make_numpy_safe()
     os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), scratch))
     task = job["task"]
     for name in task["modules"]:

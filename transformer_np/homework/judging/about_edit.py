@@ -37,6 +37,8 @@ def about(edit):
     if edit.kind == "missing function":
         which = next((text for function, text in _FUNCTIONS.items() if new.startswith(function)), "a function")
         return f"The results are right with {which} of `{code}` in its place."
+    if edit.kind == "function" and code.rpartition(".")[2] in ("empty", "empty_like"):
+        return f"`{code}` sets no numbers: they are whatever the memory holds, until a line writes them."
     if edit.kind == "function":
         return f"`{code.rpartition('.')[2]}` is not the function that belongs here."
     if edit.kind == "operator" and isinstance(edit.node, ast.BinOp):

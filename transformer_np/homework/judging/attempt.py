@@ -198,6 +198,61 @@ def no_input(prompt=""):
     raise RuntimeError("input() is not possible: nobody types while an answer is checked")
 
 
+UNSET = 77  # stands for what the memory holds
+_MAKERS = ((np, "empty"), (np, "empty_like"), (np.lib.stride_tricks, "as_strided"))
+
+
+def _always_same(make):
+    """A function that makes an array without setting it, with the same numbers in it every time."""
+
+    def made(*args, **options):
+        array = make(*args, **options)
+        if array.dtype != object:
+            array[...] = UNSET
+        return array
+
+    return made
+
+
+def _inside(as_strided):
+    """as_strided, which raises ValueError if the view would reach outside of the memory of its array: Python could end,
+    and other arrays change."""
+
+    def viewed(x, *args, **options):
+        view, memory = as_strided(x, *args, **options), np.asarray(x)
+        while isinstance(memory.base, np.ndarray):
+            memory = memory.base
+        (first, last), (begin, end) = map(np.lib.array_utils.byte_bounds, (view, memory))
+        if view.size and not begin <= first <= last <= end:
+            raise ValueError("the view of as_strided reaches outside of its array")
+        return view
+
+    return viewed
+
+
+SAFE = {  # {function of NumPy: what stands for it while an answer runs}
+    make: (_inside if name == "as_strided" else _always_same)(make)
+    for make, name in ((getattr(module, name), name) for module, name in _MAKERS)
+}
+
+
+def make_numpy_safe():
+    """Replace the functions that read or write any memory. Returns a function that undoes it."""
+    before = [(module, name, getattr(module, name)) for module, name in _MAKERS]
+    for module, name, make in before:
+        setattr(module, name, SAFE.get(make, make))
+    return lambda: [setattr(*item) for item in before]
+
+
+@contextmanager
+def safe_numpy():
+    undo = make_numpy_safe()
+    try:
+        yield
+    finally:
+        undo()
+
+
 @contextmanager
 def unheard():
     """Inside the block, what is printed or written to sys.stdout goes nowhere."""
@@ -215,7 +270,8 @@ def guarded():
     folder, depth, out, read = os.getcwd(), sys.getrecursionlimit(), sys.stdout, builtins.input
     builtins.input = no_input
     try:
-        yield
+        with safe_numpy():
+            yield
     finally:
         for module, members in before.items():
             for name, member in members.items():

@@ -15,7 +15,8 @@ def results_and_problem(exercise, case, output):
     names = ", ".join(result.name for result in results)
     if exercise.view is not None:
         try:
-            values = tuple(exercise.view(case, output))
+            with np.errstate(all="ignore"):  # it may compute with NaN
+                values = tuple(exercise.view(case, output))
         except (TypeError, ValueError, IndexError, KeyError, AttributeError, OverflowError):
             return None, _must_return(names, output) if output is not None else NOTHING
     elif len(results) == 1:
@@ -64,8 +65,8 @@ def wrong_entries(actual, expected):
     TOLERANCE times the largest number, or at all where NaN or infinity is expected."""
     if expected.dtype == bool or actual.dtype == bool:
         return actual != expected
-    actual, expected = actual.astype(float, copy=False), expected.astype(float, copy=False)
     with np.errstate(all="ignore"):
+        actual, expected = actual.astype(float, copy=False), expected.astype(float, copy=False)
         scale = np.abs(expected).max(initial=FLOOR)
         if np.isfinite(scale):
             return ~(np.abs(actual - expected) <= TOLERANCE * scale)

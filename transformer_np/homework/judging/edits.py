@@ -72,8 +72,8 @@ _ALIKE = (
     ("sum", "mean"), ("sum", "max"), ("mean", "max"), ("max", "min"), ("var", "std"), ("sin", "cos"),
     ("argmax", "argmin"), ("triu", "tril"), ("maximum", "minimum"), ("zeros", "ones"), ("zeros_like", "ones_like"),
     ("abs", "square"), ("floor", "round"), ("floor", "ceil"), ("log", "log2"), ("log", "log10"), ("exp", "exp2"),
-    ("repeat", "tile"), ("any", "all"), ("random", "standard_normal"), ("silu", "gelu"), ("sorted", "list"),
-    ("range", "reversed"), ("min", "max"),
+    ("empty", "zeros"), ("empty_like", "zeros_like"), ("repeat", "tile"), ("any", "all"), ("silu", "gelu"),
+    ("random", "standard_normal"), ("sorted", "list"), ("range", "reversed"), ("min", "max"),
 )  # fmt: skip
 _REDUCTIONS = ("sum", "mean", "max", "min", "var", "std", "argmax", "any", "all", "norm", "cumsum")
 _AXES = (-1, -2, 0, 1)
@@ -301,11 +301,11 @@ def _calls(node, names):
     true = ast.Constant(True)
     if "dtype" in given:
         yield "dtype", with_keywords(dtype=ast.Name("float", ast.Load()))
+    axes = [ast.Constant(axis) for axis in _AXES]
+    axes += [ast.Name(name, ast.Load()) for name in names.at(node) if name in ("axis", "axes", "rows")]
     if function in _REDUCTIONS:
         if "keepdims" not in given and function not in ("argmax", "cumsum"):
             yield "lost axis", with_keywords(keepdims=true)
-        axes = [ast.Constant(axis) for axis in _AXES]
-        axes += [ast.Name(name, ast.Load()) for name in names.at(node) if name in ("axis", "axes", "rows")]
         for axis in axes:
             yield "axis", with_keywords(axis=axis)
             if "keepdims" not in given:
@@ -313,8 +313,8 @@ def _calls(node, names):
         if "axis" in given or node.args:
             yield "axis", ast.Call(node.func, node.args, [k for k in node.keywords if k.arg != "axis"])
     elif "axis" in given:
-        for axis in _AXES:
-            yield "axis", with_keywords(axis=ast.Constant(axis))
+        for axis in axes:
+            yield "axis", with_keywords(axis=axis)
     if "keepdims" in given:
         yield (
             "lost axis",

@@ -10,7 +10,7 @@ from types import CodeType, FunctionType
 import numpy as np
 
 from ..rewriting import Mistakes
-from .attempt import arrays_of, is_students
+from .attempt import SAFE, arrays_of, is_students
 from .syntax import STEP
 
 MOST_NUMBERS, MOST_ITEMS, MOST_DEPTH = 3_000_000, 100_000, 5  # in a variable of a loop
@@ -56,6 +56,7 @@ class Family:
         self.space = _space_of(answer)
         if self.file is None or self.space is None:
             return
+        self.space = {k: SAFE.get(v, v) if callable(v) else v for k, v in self.space.items()}
         linecache.checkcache(self.file)  # saved again since the last check
         self.lines = linecache.getlines(self.file, self.space)
         known = _definitions("".join(self.lines), self.file)

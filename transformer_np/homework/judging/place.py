@@ -123,7 +123,8 @@ class _Search:
     def __init__(self, trials, family, found, numbers, suspects):
         self.trials, self.family, self.numbers = trials, family, numbers
         self._has_broken_rules = any(finding.tried.broken for finding in found)
-        self.suspects = {line for s in suspects for line in range(s.node.lineno, s.node.end_lineno + 1)}
+        shown = [node for suspect in suspects for node in (suspect.node, *suspect.writes)]
+        self.suspects = {line for node in shown for line in range(node.lineno, node.end_lineno + 1)}
         reference, parts = trials.exercise.reference, trials.exercise.parts
         self.given = set(vars(reference)) - set(parts) if parts else ()  # methods that the student does not write
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)

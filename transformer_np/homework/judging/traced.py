@@ -27,7 +27,6 @@ class Traced:
         for name, tree in trees.items():
             twins = dict(zip(map(id, ast.walk(tree)), ast.walk(originals[name]), strict=True))
             _Tapped(self._nodes, twins).visit(tree)
-        self._not_filled = {number for number, node in enumerate(self._nodes) if _is_not_filled(node)}
         family.trees = trees
         try:
             self.answer, self._steps = family.compiled({_TAP: self._tapped})
@@ -47,8 +46,6 @@ class Traced:
         node, (changed, values) = self._nodes[number], self._instead
         if changed:
             return values.pop(0) if node is changed and values else value
-        if number in self._not_filled:
-            value[...] = 0  # else it holds what the memory held, such as the right result of an earlier call
         if node not in self.of:
             self.of[node], self.when[node] = [], []
         if len(self.of[node]) < self.most:
@@ -56,10 +53,6 @@ class Traced:
             self.of[node].append(kept(value))
             self.when[node].append(self._now)
         return value
-
-
-def _is_not_filled(node):
-    return isinstance(node, ast.Call) and ast.unparse(node.func) in ("np.empty", "np.empty_like")
 
 
 def kept(value, depth=MOST_DEPTH):

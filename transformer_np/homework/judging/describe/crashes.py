@@ -93,6 +93,13 @@ _KNOWN = (
     ),
     (
         ("ValueError",),
+        "as_strided",
+        "a view outside of its array",
+        "With this shape and these strides as_strided reads memory that belongs to others. Strides count bytes. "
+        "np.lib.stride_tricks.sliding_window_view makes windows and needs no strides.",
+    ),
+    (
+        ("ValueError",),
         r"read-only",
         "writes into a read-only array",
         "This array is read-only. Make a new array or a copy.",

@@ -5,6 +5,7 @@ from itertools import permutations
 
 import numpy as np
 
+from ..attempt import UNSET
 from ..compare import close
 from ..words import listed
 from .draw import (
@@ -20,6 +21,16 @@ from .draw import (
 from .factors import names_of
 
 MOST_PLACES = 4  # of a shift
+
+
+def numbers_that_are_not_set(draw):
+    """What np.empty has left in an array, or what was added to it."""
+    if draw.actual.dtype.kind not in "iuf":
+        return
+    got, right = draw.actual[draw.wrong], draw.expected[draw.wrong]
+    if got.size and any(close(array, np.full_like(got, UNSET)) for array in (got, got - right)):
+        text = f"{draw.name} has entries that no line has set: np.empty leaves in them what the memory holds"
+        yield Description("np.empty is not filled", f"{text} (here, always {UNSET}). np.zeros sets all to 0.")
 
 
 def nothing_but_one_number(draw):
@@ -405,6 +416,7 @@ def finite_for_infinite(draw):
 
 
 EXACT_FINDERS = (
+    numbers_that_are_not_set,
     truth_values,
     no_truth_values,
     nothing_but_one_number,
