@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from .judging.attempt import attempt, crash_of, guarded, unheard
+from .judging.attempt import attempt, crash_of, guarded, unheard, warn_of
 from .judging.finding import findings
 from .judging.judge import Verdict, judge
 from .judging.place import find_place
@@ -80,7 +80,10 @@ def _pointed(trials, answer, attempts, limit):
     try:
         with limit(trials.exercise.name):
             return find_place(trials, answer, found)
-    except Exception:  # a changed answer does not end (Stopped), or its results raise when they are read
+    except Stopped:  # a changed answer does not end
+        return None
+    except Exception as error:  # its results raise when they are read
+        warn_of(error, trials.exercise.name)
         return None
 
 

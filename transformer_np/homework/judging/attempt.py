@@ -351,6 +351,15 @@ def _running(error):
     return [(frame, line) for frame, line in frames if is_students(frame.f_code.co_filename)]
 
 
+def warn_of(error, name):
+    """Warn of an exception that no line of a student's has raised: the explanation of an answer has a bug."""
+    if not _running(error):
+        said = (
+            f"{name}: the search for the mistake ended with {_kind_and_text(error)}. Please report it with the answer."
+        )
+        warnings.warn(said, RuntimeWarning, stacklevel=2)
+
+
 def _is_begun(error):
     """Whether the student's function that raises does anything else."""
     code = next((frame.f_code for frame, _ in _running(error)), None)

@@ -177,7 +177,7 @@ class ByResult(Gate):
                 return
             likely = self._likely_in([label])
             fits = (name for name in likely if self._fits((name,), i, label) and self._spares((name,), label))
-            single = next(fits, None) if self._is_not_zero(i, label) else None
+            single = next(fits, None) if self._tells_something(i, label) else None
             if single:
                 if single not in self.names:
                     self._say(single, self.mistakes[single], label, led=True)
@@ -190,9 +190,13 @@ class ByResult(Gate):
                     # no more than the fact: another branch of the code may have the same mistake
                     self._say(None, description.text, label, led=True, sure=False)
 
-    def _is_not_zero(self, i, label):
-        """Whether a wrong result is not 0 everywhere in a case, as many mistakes make it by chance."""
-        return any(np.any(draw.actual) for draw in self._draws(i, label))
+    def _tells_something(self, i, label):
+        """Whether a wrong result has other numbers than the 0, NaN and infinity that many mistakes make by chance."""
+        draws = self._draws(i, label)
+        if any(draw.actual.shape != draw.expected.shape for draw in draws):
+            return any(np.any(draw.actual) for draw in draws)
+        wrong = [(draw.actual[draw.wrong], draw.expected[draw.wrong]) for draw in draws]
+        return any(np.any(got[np.isfinite(got) | ~np.isfinite(right)]) for got, right in wrong)
 
     def _of_wrong_shape(self, i):
         """The labels of the cases in which a result has a wrong shape."""
@@ -219,10 +223,7 @@ class ByResult(Gate):
                 break
             if name in reason.mistakes or not self._fits(both, i, self.failing[i][0]):
                 continue
-            now = [
-                label for label in left
-                if self._fits(both, i, label)
-            ]  # fmt: skip
+            now = [label for label in left if self._fits(both, i, label) and self._tells_something(i, label)]
             if len(now) > len(covered):
                 best, covered = name, now
         if best and best not in self.names:

@@ -70,9 +70,8 @@ def explain(trials, found, place=None):
         return names, texts + rest + about, more, where
     texts = [search.written(said) for said in search.said if said.text]
     if not any(name in search.mistakes for name in search.names) and (axes := _fixed_axes(found)):
-        crash = search.first_failed.tried.crash
-        more = [said for said in search.said if crash and said.name not in (None, FIXED_AXES)][:1]  # such as `.T`
-        return [*(said.name for said in more), FIXED_AXES], [*(said.text for said in more), axes], [], where
+        more = [said for said in search.said if said.sure and said.name not in (None, FIXED_AXES)][:1]  # such as `.T`
+        return [*(said.name for said in more), FIXED_AXES], [*map(search.written, more), axes], [], where
     if not search.names:
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):
@@ -368,8 +367,8 @@ class _Search(ByResult):
             self._say(name, self.mistakes[name])
         else:
             self._say_about_crash_or_structure(self.first_failed)
-        zero = {s.label for s in said if not any(self._is_not_zero(i, s.label) for i in self._wrong_in(s.label))}
-        self.said += [replace(text, led=True) for text in said if text.sure and text.label not in zero]
+        chance = {s.label for s in said if not any(self._tells_something(i, s.label) for i in self._wrong_in(s.label))}
+        self.said += [replace(text, led=True) for text in said if text.sure and text.label not in chance]
 
     def _crashes_like(self, number):
         """A mistake that raises the same exception in a case, and leaves right what the answer has right, or None."""

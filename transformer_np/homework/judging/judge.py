@@ -6,7 +6,8 @@ from textwrap import fill
 
 import numpy as np
 
-from .attempt import RULES, guarded, unheard
+from .attempt import RULES, guarded, unheard, warn_of
+from .example import smallest_call
 from .explain import explain
 from .family import without_huge_arrays
 from .finding import findings
@@ -74,7 +75,11 @@ def judge(trials, attempts, pointed=None):
         where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
     else:
         explained = [finding for finding in found if not finding.case.raises]
-        names, texts, behind, where = explain(trials, explained, place)
+        try:
+            names, texts, behind, where = explain(trials, explained, place)
+        except Exception as error:  # what is read raises
+            warn_of(error, exercise.name)
+            names, texts, behind, where = [], [smallest_call(found)], [], ""
         suspects = _lines_of(names, pointed) if pointed and not place else ()
         trials.begin()
         texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
@@ -106,7 +111,8 @@ def _lines_of(names, pointed):
     try:
         with unheard(), guarded(), without_huge_arrays(pointed.sides.trials.cases), np.errstate(all="ignore"):
             return suspects_of(pointed.sides, listed, pointed.suspects)
-    except Exception:  # what is read raises
+    except Exception as error:
+        warn_of(error, names[0])
         return pointed.suspects
 
 

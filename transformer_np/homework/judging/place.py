@@ -13,7 +13,7 @@ from .about_edit import about, about_numbers
 from .attempt import arrays_of, attempt, guarded, unheard, work_of
 from .compare import close
 from .edits import edits_of
-from .family import MOST_STEPS, Family, without_huge_arrays
+from .family import MOST_STEPS, Family, family_with, without_huge_arrays
 from .finding import Finding
 from .sides import MOST_VALUES, Sides
 from .suspect import find_suspects
@@ -131,7 +131,8 @@ class _Search:
         self.left, self._work = 0, 1
         self.numbers.sort(key=self._size)
         case = trials.cases[self.numbers[0]]
-        self._usual = self._steps()  # of all loops in a case
+        of_right = family_with(trials.exercise, ())  # whose loops may go on for longer than the wrong ones
+        self._usual = max(self._steps(family), self._steps(of_right) if of_right else 0)  # of all loops in a case
         family.most_steps = 2 * self._usual + MORE_STEPS
         work = work_of(lambda: attempt(trials.exercise, family.answer, case, is_trial=True), case)
         of_edit = family.work_of_edit
@@ -145,9 +146,9 @@ class _Search:
         self.left -= edits
         self.trials.left -= int(edits * self._work)
 
-    def _steps(self):
-        """The most steps that the loops of the answer take in a case."""
-        answer, steps = self.family.compiled()
+    def _steps(self, family):
+        """The most steps that the loops of an answer take in a case."""
+        answer, steps = family.compiled()
         most = 0
         for number in self.numbers if answer is not None else ():
             self._finding(answer, steps, number)

@@ -148,11 +148,15 @@ def lines_behind(family, wrong):
     """{line of an assignment: 0, 1 or 9} for a function that returns several results: whether only results of these
     numbers are computed from it, some of them, or none."""
     tree = next(iter(family.trees.values()))
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n is not tree]
+    inner = {n for function in functions for n in ast.walk(function)}
     returned = [n.value.elts for n in ast.walk(tree) if isinstance(n, ast.Return) and isinstance(n.value, ast.Tuple)]
-    if not isinstance(tree, ast.FunctionDef) or not returned or max(wrong) >= len(returned[0]):
+    returned = [elements for elements in returned if not inner & {*elements}]
+    if not isinstance(tree, ast.FunctionDef) or not returned or max(wrong) >= min(map(len, returned)):
         return {}
     lines = [n for n in ast.walk(tree) if isinstance(n, ast.Assign | ast.AugAssign)]
     written = [(_names_in(n, ast.Store), _names_in(n, ast.Load), n.lineno) for n in lines]
+    written += [({function.name}, _names_in(function, ast.Load), function.lineno) for function in functions]
 
     def behind(numbers):
         names = set().union(*(_names_in(returned[-1][i], ast.Load) for i in numbers))

@@ -203,7 +203,8 @@ def _moved(actual, expected, axis):
     actual, expected = np.moveaxis(actual, axis, 0), np.moveaxis(expected, axis, 0)
     own, right = ([i for i, part in enumerate(array) if np.any(part)] for array in (actual, expected))
     found = {i: [j for j in right if close(actual[i], expected[j])] for i in own}
-    if len(own) != len(right) or len(own) < 2 or sorted(j for places in found.values() for j in places) != right:
+    single = sorted(places[0] for places in found.values() if len(places) == 1)
+    if len(own) != len(right) or len(own) < 2 or single != right:
         return {}
     return {i: places[0] for i, places in found.items() if places != [i]}
 
