@@ -141,8 +141,8 @@ class _Patterns:
 
     def _sweep(self, label, wanted=frozenset()):
         """The Patterns that explain some of the wrong results of a case, and all wanted cells; no two of them the same
-        cells."""
-        found, seen = [], set()
+        cells. If there are none, one that explains everything by code that has no name."""
+        found, seen, vague = [], set(), []
         work = self.family.work_of_edit
         for edit in self._edits:
             if self.trials.left <= self.least:
@@ -154,12 +154,14 @@ class _Patterns:
             finally:
                 edit.undo()
             key = frozenset(same), frozenset(other)
+            if same == self.wrong and not vague and (text := _without_code(edit)):
+                vague = [Pattern(edit, text, same, other)]
             if same and key not in seen and (text := self._text(edit)):
                 seen.add(key)
                 found.append(Pattern(edit, text, same, other))
                 if same == self.wrong:
                     return found[-1:]
-        return found
+        return found or vague
 
     @cached_property
     def _edits(self):
@@ -285,6 +287,13 @@ def _text(edit, own, definitions):
         if new and len(lost) == 1 and len(new) < len(old) and _names_of(new) < _names_of(old):
             return f"In one place `{lost.pop()}` is missing: your result is that of `{new}` there."
     return old and new and f"Your result is that of `{new}` instead of `{old}`."
+
+
+def _without_code(edit):
+    """A sentence on a part of the right answer that the edit leaves out, or ""."""
+    operator = getattr(edit.node, "op", None) if edit.kind == "extra part" else None
+    what = "term" if isinstance(operator, ast.Add | ast.Sub) else "factor" if isinstance(operator, ast.Mult) else ""
+    return what and f"A {what} is missing: the results are those of the formula without it."
 
 
 def _ratio(old, new):

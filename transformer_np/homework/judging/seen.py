@@ -8,7 +8,7 @@ where the mistake is made.
 import ast
 
 from .family import family_with
-from .sides import MOST_VALUES, inputs_of, is_new
+from .sides import MOST_VALUES, inputs_of, is_empty, is_new
 from .suspect import MOST_SUSPECTS, Suspect
 from .traced import Traced
 from .values import Known, flat, is_array, is_data
@@ -36,7 +36,10 @@ def _places_of(sides, names):
     mistaken = Traced(sides.trials, family, MOST_VALUES)
     usual = {ast.unparse(node) for node in _expressions(family_with(sides.trials.exercise, ()))}
     expressions = _expressions(family)
-    changed = {node for node in expressions if ast.unparse(node) not in usual}
+    shapes = {
+        part for node in expressions if is_empty(node) for part in ast.walk(node)
+    }  # np.zeros_like(x) says no value
+    changed = {node for node in expressions if ast.unparse(node) not in usual} - shapes
     if len(changed) > max(MANY, len(expressions) // 2):  # written otherwise, with right values of its own
         return []
     made = {}  # {case: the values of all nodes}, if some of those that differ tell something
