@@ -729,7 +729,7 @@ def test_an_unlisted_mistake_beside_a_listed_one():
         return inv_std * (d - d.mean(axis=-1, keepdims=True) - second), dy * x_hat, dy.sum(axis=rows)
 
     message = flat(check("layer_norm_backward", layer_norm_backward, seed=1, quiet=True))
-    assert "Your result is that of `(dy * gamma * x_hat).max(axis=-1, keepdims=True)` instead of" in message
+    assert "`dx` is that of `(dy * gamma * x_hat).max(axis=-1, keepdims=True)` instead of" in message
     assert "dgamma is not summed over the rows" in message and "explain" not in message
 
 

@@ -904,3 +904,27 @@ def test_a_list_that_grows_in_a_loop_is_stopped_in_the_next_round():
     counted = family._Steps(1000)
     with pytest.raises(family.Endless):
         grown()
+
+
+def test_a_variable_with_a_mistake_in_each_of_two_branches_has_a_line_in_each(verdict_on):
+    code = """
+    def rotary_frequencies(K, theta=10000.0, scaling=None):
+        if K % 2 or theta <= 0:
+            raise ValueError("K must be even and theta positive")
+        freqs = 1.0 / theta ** (2 * np.arange(K // 2) / K)
+        if scaling is not None:
+            kind, f = scaling["rope_type"], scaling["factor"]
+            if kind not in ("linear", "llama3"):
+                raise ValueError("scaling not supported: " + kind)
+            if kind == "linear":
+                freqs = freqs * f
+            else:
+                a, b = scaling["low_freq_factor"], scaling["high_freq_factor"]
+                turns = scaling["original_max_position_embeddings"] * freqs
+                s = np.clip((turns - a) / (b - a), 0.0, 1.0)
+                freqs = s * freqs + (1 - s) * freqs / f
+        return freqs
+    """
+    verdict = verdict_on("rotary_frequencies", code)
+    shown = [line for line in verdict.message.splitlines() if line.startswith("Look at")]
+    assert shown == ["Look at line 12:", "Look at line 16:"], verdict.message

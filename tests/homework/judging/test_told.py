@@ -451,3 +451,35 @@ def test_an_edit_of_a_later_line_or_an_axis_is_found(verdict_on, name, code, lin
     verdict = verdict_on(name, code)
     assert verdict.line == line
     assert "makes it right" in verdict.message
+
+
+def test_a_mistake_behind_a_crash_is_told_if_an_edit_mends_the_crash(verdict_on):
+    code = """
+    def linear(x, w, b=None):
+        return x @ w.T + b
+    """
+    message = " ".join(verdict_on("linear", code).message.split())
+    assert "w transposed" in verdict_on("linear", code).misconception
+    assert "With that mended, this is left: It fails without a bias." in message
+    alone = verdict_on("linear", code.replace("+ b", "+ (0 if b is None else b)"))
+    assert "With that mended" not in alone.message
+
+
+def test_max_of_python_is_no_condition(verdict_on):
+    code = """
+    def relu(x):
+        return np.array([max(0.0, row) for row in x], dtype=x.dtype)
+    """
+    verdict = verdict_on("relu", code)
+    assert "np.maximum(a, b)" in verdict.message and "`if`" not in verdict.message
+    assert "Only the case with x of one axis is right." in " ".join(verdict.message.split())
+
+
+def test_an_unlisted_mistake_is_told_of_its_result(verdict_on):
+    code = """
+    def negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives, dloss=1.0):
+        ds, dn = dloss * (p_context - 1), dloss * p_negatives
+        return ds[:, None] * context, ds[:, None] * center, dn[:, :, None] * center[:, None, :]
+    """
+    message = " ".join(verdict_on("negative_sampling_loss_backward", code).message.split())
+    assert "`dcenter` is that without the term" in message and "The results are those" not in message

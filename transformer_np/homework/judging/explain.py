@@ -38,11 +38,12 @@ MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 
 
-def explain(trials, found, place=None):
+def explain(trials, found, place=None, behind=()):
     """The names of the mistakes, the texts for the student, those to show behind the line, and a sentence on the cases
     that fail, or "".
 
     found: a Finding for each case, at least one of them not right; place: where one edit makes the answer right
+    behind: the Findings without what crashes first, if they are known
     """
     with warnings.catch_warnings(), np.errstate(all="ignore"):  # wrong numbers overflow
         warnings.simplefilter("ignore")
@@ -72,6 +73,9 @@ def explain(trials, found, place=None):
     if not any(name in search.mistakes for name in search.names) and (axes := _fixed_axes(found)):
         more = [said for said in search.said if said.sure and said.name not in (None, FIXED_AXES)][:1]  # such as `.T`
         return [*(said.name for said in more), FIXED_AXES], [*map(search.written, more), axes], [], where
+    if behind and search.names:
+        more, said = _left_in(_explained(trials, [f for f in behind if not f.case.raises], None), search.names)
+        return [*search.names, *more], [*texts[:MOST_TEXTS], *said], [], where
     if not search.names:
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):
@@ -123,12 +127,19 @@ def _left_by(place, trials, found, named):
     if not left or not all(_is_same(now, before) for now, before in left):
         return [], []
     search = _explained(trials, after, place)
+    names, texts = _left_in(search, named)
+    labels = list(dict.fromkeys(now.case.label for now, _ in left))
+    is_known = names or any(said.name in search.mistakes and said.sure for said in search.said)
+    still = [] if is_known else [f"With that mended, the results are still wrong with {cases_of(labels)}."]
+    return names, texts + still
+
+
+def _left_in(search, named):
+    """The names of the other mistakes that a search has found in an answer without those named, and their texts."""
     search.keep_what_is_true()
     said = {said.name: said.text for said in search.said if said.name in search.mistakes and said.sure}
     new = [name for name in said if name not in named]
-    labels = list(dict.fromkeys(now.case.label for now, _ in left))
-    still = [] if said else [f"With that mended, the results are still wrong with {cases_of(labels)}."]
-    return new, [f"With that mended, this is left: {said[name]}" for name in new] + still
+    return new, [f"With that mended, this is left: {said[name]}" for name in new]
 
 
 def _is_same(now, before):

@@ -76,7 +76,7 @@ def judge(trials, attempts, pointed=None):
     else:
         explained = [finding for finding in found if not finding.case.raises]
         try:
-            names, texts, behind, where = explain(trials, explained, place)
+            names, texts, behind, where = explain(trials, explained, place, pointed.behind if pointed else ())
         except Exception as error:  # what is read raises
             warn_of(error, exercise.name)
             names, texts, behind, where = [], [smallest_call(found)], [], ""

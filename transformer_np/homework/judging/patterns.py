@@ -16,6 +16,7 @@ from .compare import close
 from .edits import Edit, edits_of
 from .family import family_with, without_huge_arrays
 from .syntax import Names
+from .words import subject
 
 MOST_EDITS = 500
 _KINDS = ("operator", "comparison", "order", "brackets", "number", "flag", "axis", "name", "function", "transpose",
@@ -40,6 +41,11 @@ class Pattern:
     @property
     def name(self):
         return self.text.rstrip(".")
+
+    def text_on(self, result):
+        """The text, as a sentence on one result."""
+        started = re.sub(r"^The results are (those)?", lambda m: f"{result} is {'that' * bool(m[1])}", self.text)
+        return re.sub(r"^Your result is that", f"{result} is that", started)
 
 
 def patterns_for(trials, found, listed=()):
@@ -106,6 +112,11 @@ class _Patterns:
         is_whole = explained >= {cell for cell in self.wrong if cell[1] == first}
         if other or not is_whole or (explained != self.wrong and not self._tells_much(explained)):
             return [], self.wrong
+        results = self.trials.exercise.results
+        for pattern in chosen if len(results) > 1 else ():
+            of_result = {i for i, _ in pattern.same - before}
+            if len(of_result) == 1:
+                pattern.text = pattern.text_on(subject(results[of_result.pop()].name))
         return chosen, self.wrong - explained
 
     def _other_branch(self, first, before):

@@ -47,11 +47,15 @@ class Place:
 
 @dataclass(frozen=True)
 class Pointed:
-    """What is known about the lines of a wrong answer: its Place, or else Suspects, with the Sides to look further."""
+    """What is known about the lines of a wrong answer: its Place, or else Suspects, with the Sides to look further.
+
+    behind: if it crashes, the Findings with the one edit that makes most results right, its first failing case too
+    """
 
     place: Place | None = None
     suspects: tuple = ()
     sides: Sides | None = None
+    behind: tuple = ()
 
 
 def find_place(trials, answer, found):
@@ -75,7 +79,10 @@ def find_place(trials, answer, found):
         if edit:
             said = about_numbers(edit, sides) or about(edit)
             return Pointed(replace(_place(family, edit), about=said, after=after))
+        behind = ()
         for first, better in search.partly_right():
+            if found[failed[0]].tried.crash and better[failed[0]].right:
+                behind = tuple(better)
             first.make()
             try:
                 second, after = search.one_edit(better)
@@ -85,7 +92,7 @@ def find_place(trials, answer, found):
             if places and second.kind != "order of lines":
                 one, other = sorted(places, key=lambda place: place.line)
                 return Pointed(replace(one, also=other))
-    return Pointed(suspects=tuple(suspects), sides=sides)
+    return Pointed(suspects=tuple(suspects), sides=sides, behind=behind)
 
 
 def _numbers_in(output, depth=2):

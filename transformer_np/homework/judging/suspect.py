@@ -47,8 +47,8 @@ def find_suspects(sides):
     """At most two Suspects for the results that are wrong."""
     search, found, suspects = _Search(sides), sides.found, {}
     for i in range(len(sides.trials.exercise.results)) if sides.is_possible else ():
-        if any(found[n].wrong is None or i in found[n].wrong for n in sides.failed) and (place := search.suspect(i)):
-            node, writes = sides.whole_test(place[0]), place[1]
+        failed = [n for n in search.failed if found[n].wrong is None or i in found[n].wrong]
+        for node, writes in search.places(i, failed) if failed else ():
             writes = () if len(writes) > MOST_WRITES else writes
             shown = "\n".join(map(sides.family.marked, writes or [node]))
             suspects.setdefault(node, Suspect(node, [], shown, writes)).results.append(i)
@@ -67,11 +67,23 @@ class _Search:
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
         self.failed = failed[: max(3, WORK // (sides.work * (1 + len(sides.right))))]
 
-    def suspect(self, i):
-        """(The node to look at for a wrong result, the statements that write what is read there), or None."""
+    def places(self, i, failed):
+        """The places to look at for a result that is wrong in some cases, as `suspect` returns them: one of each case
+        if a variable is written in other statements in each."""
+        place = self.suspect(i, failed)
+        if place and 1 < len(place[1]) <= MOST_WRITES:
+            own = {n: self.sides.values(n)[0] for n in failed}
+            parts = [[n for n in failed if write.value in own[n]] for write in place[1]]
+            if all(parts) and sum(map(len, parts)) == len({n for part in parts for n in part}):
+                of_parts = [self.suspect(i, part) for part in parts]
+                return [(self.sides.whole_test(of[0]), of[1]) for of in of_parts if of]
+        return [(self.sides.whole_test(place[0]), place[1])] if place else []
+
+    def suspect(self, i, failed):
+        """(The node to look at for a result that is wrong in some cases, the statements that write what is read there),
+        or None."""
         if self._of_all:
             return self._of_all
-        failed = [n for n in self.failed if self.found[n].wrong is None or i in self.found[n].wrong]
         own, right = self.sides.values(failed[0])
         own = {node: values for node, values in own.items() if all(map(is_data, values))}
         shape = self.found[failed[0]].outcome == "wrong shape"  # or else arrays are compared whatever their shape is

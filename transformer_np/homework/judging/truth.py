@@ -112,7 +112,8 @@ class Gate(Evidence):
             if not known or not self.trials.compatible(known):
                 return ""
             right = [label for label in right if all(self._changes(known, n) for n in self.labels[label])]
-        return f" It is right with {cases_of(right)}." if right else ""
+        case, is_right = ("cases", "are") if len(right) > 1 else ("case", "is")
+        return f" Only the {case} with {cases_of(right)} {is_right} right." if right else ""
 
     def _is_narrow(self, label):
         return all(self.found[n].case.is_narrow for n in self.labels[label])

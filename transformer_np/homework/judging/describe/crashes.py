@@ -20,6 +20,10 @@ def about_crash(crash, case, inputs):
     if crash.misplaced:
         return Description("an argument that is refused", crash.misplaced)
     raised = f"{crash.text} of a shape" if ".shape[" in crash.trace else crash.text
+    if compares := re.search(r"(?<![\w.])(max|min|sorted)\(", crash.trace):
+        raised += f" in {compares[1]}"
+    if _of_python := re.search(r"(?<![\w.])(max|min|sorted)\(", crash.trace) if "truth value" in raised else None:
+        raised = f"{_of_python[1]}: {raised}"
     for kinds, pattern, name, text in _KNOWN:
         if crash.kind in kinds and re.search(pattern, raised):
             return Description(name, " ".join([text, *_arguments(case, inputs)]))
@@ -83,6 +87,13 @@ _KNOWN = (
         r"math domain error|expected a (positive|nonnegative) (input|number)",
         "outside of the function's domain",
         "math.log needs a number above 0, math.sqrt one that is not below 0. Compute it only where it is needed.",
+    ),
+    (
+        ("ValueError",),
+        r"truth value of an array.* in (max|min|sorted)$",
+        "Python's max, min or sorted of arrays",
+        "max, min and sorted of Python ask which of two things is larger, and two arrays give many answers. "
+        "np.maximum(a, b) and np.minimum(a, b) take each pair of numbers; x.max(axis=…) is the largest along an axis.",
     ),
     (
         ("ValueError",),
