@@ -483,3 +483,42 @@ def test_an_unlisted_mistake_is_told_of_its_result(verdict_on):
     """
     message = " ".join(verdict_on("negative_sampling_loss_backward", code).message.split())
     assert "`dcenter` is that without the term" in message and "The results are those" not in message
+
+
+def test_caches_are_asked_for_without_masks_too(verdict_on):
+    code = """
+    from transformer_np.layers import FeedForward, MultiHeadAttention
+    from transformer_np.layers.blocks import AddNorm
+    from transformer_np.module import Module
+
+    class DecoderBlock(Module):
+        def __init__(
+            self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
+            rng=None, dtype=np.float32,
+        ):
+            around = dropout, norm_first, eps, bias, rng, dtype
+            self.self_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
+            self.add_norm1 = AddNorm(d_model, *around)
+            self.cross_attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
+            self.add_norm2 = AddNorm(d_model, *around)
+            self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
+            self.add_norm3 = AddNorm(d_model, *around)
+
+        def forward(self, x, memory, mask=None, memory_mask=None, cache=(None, None)):
+            a = self.add_norm1(x, lambda y: self.self_attention(y, mask=memory_mask))
+            b = self.add_norm2(a, lambda y: self.cross_attention(y, memory, mask=mask))
+            return self.add_norm3(b, self.feed_forward)
+
+        def backward(self, dout):
+            memory = []
+
+            def cross(d):
+                dx, dmemory = self.cross_attention.backward(d)
+                memory.append(dmemory)
+                return dx
+
+            d = self.add_norm2.backward(self.add_norm3.backward(dout, self.feed_forward.backward), cross)
+            return self.add_norm1.backward(d, lambda d: self.self_attention.backward(d)[0]), memory[-1]
+    """
+    verdict = verdict_on("DecoderBlock", code)
+    assert verdict.outcome == "crashed" and verdict.misconception == "the two masks swapped and caches ignored"

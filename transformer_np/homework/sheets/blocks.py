@@ -323,21 +323,21 @@ def encoder_cases(rng):
         extended(case("a tuple of masks", (causal_mask(sizes["T"]), padding))),
         extended(case("dropout", padding, dropout=ALL_DROPPED)),
         extended(case("norm_first=True plus dropout", padding, norm_first=True, dropout=ALL_DROPPED)),
-        extended(case("a key/value cache", causal_mask(sizes["T"]), cached=True)),
+        extended(case("a key/value cache", causal_mask(sizes["T"]), cache=True)),
     ]
 
 
 def drive_encoder(
-    answer, x, dout, mask=None, *, sizes, values, second=False, norm_first=False, eps=1e-5, dropout=0.0, cached=False
+    answer, x, dout, mask=None, *, sizes, values, second=False, norm_first=False, eps=1e-5, dropout=0.0, cache=False
 ):  # fmt: skip
     if dropout and not takes(answer, "dropout"):
         return NOT_ASKED
     masks = () if mask is None else (mask,)
 
     def forward(block, x):
-        steps, cache = [], KeyValueCache()
-        for t in range(min(3, x.shape[1]) if cached else 0):
-            steps.append(block.forward(x[:, t : t + 1], cache=cache))
+        steps, held = [], KeyValueCache()
+        for t in range(min(3, x.shape[1]) if cache else 0):
+            steps.append(block.forward(x[:, t : t + 1], cache=held))
         y = block.forward(x, *masks)  # the backward pass needs all tokens at once
         return np.concatenate([*steps, y[:, len(steps) :]], axis=1)
 
@@ -440,13 +440,14 @@ def decoder_cases(rng):
         extended(case("tuples of masks", masks=tuples)),
         extended(case("dropout", masks=masks, dropout=ALL_DROPPED)),
         extended(case("norm_first=True plus dropout", masks=masks, norm_first=True, dropout=ALL_DROPPED)),
-        extended(case("key/value caches", masks=masks, cached=True)),
+        extended(case("key/value caches", masks=masks, cache=True)),
+        extended(case("key/value caches but no masks", cache=True)),
     ]
 
 
 def drive_decoder(
     answer, x, memory, dout, mask=None, memory_mask=None, *,
-    sizes, values, second=False, norm_first=False, eps=1e-5, dropout=0.0, cached=False,
+    sizes, values, second=False, norm_first=False, eps=1e-5, dropout=0.0, cache=False,
 ):  # fmt: skip
     if dropout and not takes(answer, "dropout"):
         return NOT_ASKED
@@ -454,7 +455,7 @@ def drive_decoder(
 
     def forward(block, x):
         steps, caches = [], (KeyValueCache(), KeyValueCache())
-        for t in range(min(3, x.shape[1]) if cached else 0):
+        for t in range(min(3, x.shape[1]) if cache else 0):
             if t == 1:
                 caches = caches[0], KeyValueCache()  # only the first holds the target
             steps.append(block.forward(x[:, t : t + 1], memory, memory_mask=memory_mask, cache=caches))
