@@ -534,6 +534,24 @@ def test_a_signal_while_another_is_handled():
     assert done.returncode == 0, done.stderr
 
 
+@posix
+def test_a_second_signal_while_the_first_ends_the_process():
+    """At any line that follows the first one in `__main__`: the message and the exit code, and no traceback."""
+    code = (
+        "import signal, sys; from transformer_np import __main__, cli\n"
+        "def again(frame, event, _):\n    global lines\n    lines -= event == 'line'\n"
+        "    if event == 'line' and lines == 0: signal.raise_signal(signal.SIGINT)\n    return again\n"
+        "def run():\n    sys.settrace(again); sys._getframe(1).f_trace = again\n    raise KeyboardInterrupt\n"
+        "cli.main = run\n"
+        "for number in range(1, 200):\n    lines, sys.stderr = number, sys.__stderr__\n"
+        "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "    code = __main__.main()\n    sys.settrace(None)\n    assert code == 130, number\n"
+        "assert lines > 0  # the last one comes too late\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and set(done.stderr.splitlines()) == {"transformer-np: error: interrupted"}, done.stderr
+
+
 @pytest.mark.long
 @posix
 def test_nohup_is_obeyed():

@@ -48,14 +48,23 @@ def main():
         sys.stderr = Messages(sys.stderr)
     sys.unraisablehook = again_later
     try:
-        from .cli import main as run
+        try:
+            from .cli import main as run
 
-        return run()
-    except KeyboardInterrupt:  # before `run` handles it, or while it handles the first one
-        print("transformer-np: error: interrupted", file=sys.stderr)
-        return INTERRUPTED
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the exit code is decided
+            return run()
+        except KeyboardInterrupt:  # before `run` handles it, or while it handles the first one
+            return interrupted()
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the exit code is decided
+    except KeyboardInterrupt:  # a second one, before it was ignored
+        return interrupted()
+
+
+def interrupted():
+    """Say that Ctrl-C was pressed, and hear no further one; the exit code."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print("transformer-np: error: interrupted", file=sys.stderr)
+    return INTERRUPTED
 
 
 if __name__ == "__main__":

@@ -522,3 +522,18 @@ def test_caches_are_asked_for_without_masks_too(verdict_on):
     """
     verdict = verdict_on("DecoderBlock", code)
     assert verdict.outcome == "crashed" and verdict.misconception == "the two masks swapped and caches ignored"
+
+
+def test_a_mistake_that_two_others_explain_is_not_told(verdict_on):
+    code = """
+    def negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives, dloss=1.0):
+        N, K, D = negatives.shape
+        ds = (p_context - 1) / N
+        dsk = p_negatives / (N * K)
+        dcenter = ds[:, None] * context
+        for i in range(K):
+            dcenter = dcenter + dsk[:, i : i + 1] * negatives[:, i]
+        return dcenter, ds[:, None] * center, dsk[:, :, None] * center[:, None, :]
+    """
+    verdict = verdict_on("negative_sampling_loss_backward", code)
+    assert verdict.message.count("dloss`") == 1 and verdict.misconception.count(" and ") == 1, verdict.message

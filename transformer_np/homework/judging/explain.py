@@ -51,6 +51,7 @@ def explain(trials, found, place=None, behind=()):
         search.add_patterns()
         if not search.patterns:
             search.keep_what_is_true()
+            search.drop_what_others_explain()
         if not (search.names or place or search.first_failed.results is None):
             whole = _Search(trials, found)  # with the mistakes that some cases contradicted
             search = whole if whole.explain_some_cases() else search
@@ -223,6 +224,21 @@ class _Search(ByResult):
                 self.patterns, self.left = patterns, left
                 return True
         return False
+
+    def drop_what_others_explain(self):
+        """Forget named mistakes as long as the others explain as much without them."""
+        names = list(dict.fromkeys(said.name for said in self.said if said.name in self.mistakes))
+        cells = [(i, label) for label in self.labels for i in self._wrong_in(label)] if len(names) > 2 else []
+        told = {name: {cell for cell in cells if self._some_fit((name,), *cell)} for name in names}
+        explained = {cell for cell in cells if self._some_fit(names, *cell)}
+        crashed = {f.case.label: n for n, f in enumerate(self.found) if f.results is None}.values()
+        for name in sorted(names, key=lambda name: len(told[name])) if explained else ():
+            others = [other for other in names if other != name]
+            if any(self._try((name,), n)[0] is None for n in crashed):
+                continue
+            if others and all(self._some_fit(others, *cell) for cell in explained):
+                names = others
+        self.said = [said for said in self.said if said.name in names or said.name not in self.mistakes]
 
     def add_patterns(self):
         """Explain by edits what the named mistakes leave, or else all of the first failing case."""
