@@ -477,12 +477,40 @@ def test_max_of_python_is_no_condition(verdict_on):
 
 def test_an_unlisted_mistake_is_told_of_its_result(verdict_on):
     code = """
+    def lora_backward(dy, x, low, a, b, scale=1.0):
+        dlow = scale * dy @ b.T
+        x, rows, low, dy = (array.reshape(-1, array.shape[-1]) for array in (x, dlow, low, dy))
+        return dlow, x.T @ rows, scale * low.T @ dy
+    """
+    message = " ".join(verdict_on("lora_backward", code).message.split())
+    assert "`dx` is that without the part `a.T`" in message and "The results are those" not in message
+
+
+def test_a_mistake_beside_a_named_one_has_its_text_too(verdict_on):
+    code = """
     def negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives, dloss=1.0):
         ds, dn = dloss * (p_context - 1), dloss * p_negatives
         return ds[:, None] * context, ds[:, None] * center, dn[:, :, None] * center[:, None, :]
     """
     message = " ".join(verdict_on("negative_sampling_loss_backward", code).message.split())
-    assert "`dcenter` is that without the term" in message and "The results are those" not in message
+    assert "are not divided by N" in message and "dcenter lacks the negatives" in message
+
+
+def test_an_array_that_a_loop_fills_is_not_called_new(verdict_on):
+    code = """
+    def rnn_backward(dh, x, h, w_x, w_h):
+        B, T, H = h.shape
+        da, carried = np.zeros_like(h), np.zeros((B, H))
+        before = np.concatenate([np.zeros((B, 1, H)), h[:, :-1]], axis=1)
+        for t in reversed(range(T)):
+            da[:, t] = (dh[:, t] + carried) * (1 - h[:, t] ** 2)
+            carried = da[:, t] @ w_h.T
+        flat = da.reshape(-1, H)
+        dw_x, dw_h = x.reshape(-1, x.shape[-1]).T @ flat, before.reshape(-1, H).T @ flat
+        return da, dw_x, dw_h, flat.sum(axis=0)
+    """
+    message = verdict_on("rnn_backward", code).message
+    assert "dx" in message and "zeros_like" not in message.partition("Look at")[0]
 
 
 def test_caches_are_asked_for_without_masks_too(verdict_on):
@@ -537,3 +565,61 @@ def test_a_mistake_that_two_others_explain_is_not_told(verdict_on):
     """
     verdict = verdict_on("negative_sampling_loss_backward", code)
     assert verdict.message.count("dloss`") == 1 and verdict.misconception.count(" and ") == 1, verdict.message
+
+
+def test_beside_a_named_mistake_no_line_is_shown_that_only_reads_what_is_wrong(verdict_on):
+    code = """
+    def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
+        scores = np.zeros((*q.shape[:3], k.shape[2]), q.dtype)
+        for b in range(len(q)):
+            for h in range(q.shape[1]):
+                content = (q[b, h] + content_bias[h]) @ k[b, h].T
+                position = (q[b, h] + position_bias[h]) @ r[h].T
+                T, S = position.shape
+                if S < T:
+                    raise ValueError("fewer keys than queries")
+                for t in range(T):
+                    position[t] = np.roll(position[t], t + 1 - T)
+                scores[b, h] = (content + position) / np.sqrt(q.shape[-1])
+        if mask is not None:
+            for m in mask if isinstance(mask, tuple) else (mask,):
+                scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
+        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights = e / e.sum(axis=-1, keepdims=True)
+        return weights @ v, weights
+    """
+    message = verdict_on("relative_attention", code).message
+    assert "The future is not hidden" in message and "Look at" not in message
+
+
+def test_an_exception_in_another_line_is_told_too(verdict_on):
+    code = """
+    def softmax(x, axis=-1):
+        if np.isneginf(x).any():
+            raise KeyError("a word")
+        B, S = x.shape
+        return np.exp(x) / np.exp(x).sum(axis, keepdims=True)
+    """
+    message = " ".join(verdict_on("softmax", code).message.split())
+    assert "crashed. ValueError" in message and message.count("ValueError") == 1
+    assert "KeyError: there is no 'a word'" in message
+
+
+def test_only_calls_with_one_axis_are_right_where_all_others_crash(verdict_on):
+    code = """
+    def softmax(x, axis=-1):
+        (n,) = x.shape
+        e = np.exp(x - x.max()) if np.isfinite(x.max()) else np.zeros(n)
+        return e / max(e.sum(), 1e-30)
+    """
+    message = " ".join(verdict_on("softmax", code).message.split())
+    assert "All calls in which x has 1 axes are right" in message
+
+
+def test_the_smallest_call_has_its_case_only_where_the_plain_one_is_right(verdict_on):
+    code = """
+    def tanh_backward(dy, y):
+        return dy - np.square(np.tanh(y))
+    """
+    message = verdict_on("tanh_backward", code).message
+    assert "In the call tanh_backward(dy=" in message and "of one axis" not in message

@@ -15,6 +15,7 @@ PADDING = -1  # fills up the rows of ids of different lengths in a view
 
 def smallest_call(found):
     """The text about the smallest failing call that returns something of the right shape, or "" if there is none."""
+    is_plain_right = all(f.right for f in found if not f.case.label)
     failing = [f for f in found if f.wrong and f.results[f.wrong[0]].shape == f.expected[f.wrong[0]].shape]
     if not failing:
         return ""
@@ -42,7 +43,8 @@ def smallest_call(found):
     own = finding.tried.output if finding.exercise.drive is call and finding.exercise.view else None
     is_changed = isinstance(own, np.ndarray) and not close(own, finding.results[i])
     note = "\nNumbers without a meaning are shown as 0." if is_changed else ""
-    return f"In the call {_call(finding)}:\n    {where}{named} must be {expected}\n    yours is {got}{note}"
+    shown = _call(finding, is_plain_right)
+    return f"In the call {shown}:\n    {where}{named} must be {expected}\n    yours is {got}{note}"
 
 
 def _own_call(finding, index):
@@ -55,7 +57,7 @@ def _own_call(finding, index):
     return f"{finding.exercise.name}({', '.join(f'{name}={_written(value)}' for name, value in given)})"
 
 
-def _call(finding):
+def _call(finding, is_label_told):
     parts, is_own = [], finding.exercise.drive is call  # or else lists are what the answer's objects are made from
     own = signature(finding.exercise.reference).parameters
     for name, value in finding.arguments.items():
@@ -68,7 +70,8 @@ def _call(finding):
         elif isinstance(value, list | tuple | dict) and is_own:
             is_short = not isinstance(value, dict) and len(value) <= MOST_NUMBERS and len(str(value)) < 60
             parts.append(f"{name}={value}" if is_short else f"{name} of {len(value)} entries")
-    label = f" ({finding.case.label})" if finding.case.label and finding.case.label not in parts else ""
+    is_label_told = is_label_told and finding.case.label and finding.case.label not in parts
+    label = f" ({finding.case.label})" if is_label_told else ""
     return f"{finding.exercise.name}({', '.join(parts)}){label}"
 
 

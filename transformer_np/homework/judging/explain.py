@@ -87,10 +87,10 @@ def explain(trials, found, place=None, behind=()):
 def _fixed_axes(found):
     """A sentence on an array whose number of axes decides whether a call is right, or ""."""
     for name in found[0].arguments:
-        given = [(f.arguments.get(name), f.right) for f in found]
-        given = [(array.ndim, is_right) for array, is_right in given if isinstance(array, np.ndarray)]
-        right, wrong = (sorted({n for n, is_right in given if is_right == kind}) for kind in (True, False))
-        if right and wrong and right != [1] and not {*right} & {*wrong}:  # of one axis there is only one row
+        given = [f for f in found if isinstance(f.arguments.get(name), np.ndarray)]
+        right, wrong = (sorted({f.arguments[name].ndim for f in given if f.right == kind}) for kind in (True, False))
+        is_chance = right == [1] and not all(f.right or f.tried.crash for f in given)  # there is only one row
+        if right and wrong and not is_chance and not {*right} & {*wrong}:
             right, wrong = (" or ".join(map(str, numbers)) for numbers in (right, wrong))
             return (
                 f"All calls in which {name} has {right} axes are right, and all in which it has {wrong} are wrong: a "
@@ -149,6 +149,11 @@ def _is_same(now, before):
     return all(map(close, now.results, before.results))
 
 
+def _place_of(crash):
+    """The student's line and the kind of an exception; None for no exception"""
+    return crash and (crash.trace.rpartition(", line ")[2], crash.kind)
+
+
 def _without_numbers(text):
     return re.sub(r"[\d(), ]+", " ", text)
 
@@ -185,6 +190,8 @@ class _Search(ByResult):
             description = describe_exactly(self._draws(i, self.failing[i][0]))
             if description:
                 self._give(i, Reason(description=description.name), description.text)
+        if self._open() and not self.place and (named := {*self.names} & {*self.mistakes}):
+            self._by_known_mistakes(pair for pair in self._pairs() if named & {*pair})  # texts of ours say more
         if self._open() and not self.without and self._by_patterns():  # once: it is slow
             return
         if self._open() and (not self.place or self.place.also):  # one edit is enough: there are no two mistakes
@@ -353,6 +360,7 @@ class _Search(ByResult):
             self._say(fits, self.mistakes[fits])
         else:
             self._say_about_crash_or_structure(self.first_failed)
+            self._other_crashes()
 
     def _say_about_crash_or_structure(self, finding):
         description = finding.description()
@@ -411,13 +419,15 @@ class _Search(ByResult):
         return None
 
     def _other_crashes(self):
-        """Report crashes in later cases that no mistake found so far explains."""
-        told = {self.first_failed.case.label}
+        """Report crashes in later cases that no mistake found so far explains, one of each line and kind."""
+        told, known = {self.first_failed.case.label}, {_place_of(self.first_failed.tried.crash)}
         mistakes = {name for reason in self.reasons.values() for name in reason.mistakes}
         for number, finding in enumerate(self.found):
-            if finding.results is not None or finding.case.label in told:
+            place = _place_of(finding.tried.crash)
+            if finding.results is not None or finding.case.label in told or (place and place in known):
                 continue
             told.add(finding.case.label)
+            known.add(place)
             if any(self._try((name,), number)[0] is None for name in mistakes):
                 continue
             fact, name = finding.fact()[0], self._crashes_like(number)

@@ -107,7 +107,7 @@ def _lines_of(names, pointed):
     """The Suspects to show beside the texts of mistakes: those where the values of these mistakes first occur."""
     listed = [name for name in names if name in pointed.sides.trials.exercise.mistakes] if pointed.sides else []
     if not listed:
-        return pointed.suspects
+        return [suspect for suspect in pointed.suspects if not (names and suspect.late)]
     try:
         with unheard(), guarded(), without_huge_arrays(pointed.sides.trials.cases), np.errstate(all="ignore"):
             return suspects_of(pointed.sides, listed, pointed.suspects)
@@ -129,7 +129,8 @@ def _shown(place, what):
         one, other = f"Two changes make {right}, one in line {place.line}:", f"and one in line {place.also.line}:"
         return [one, place.shown, other, place.also.shown]
     where = f"lines {listed(map(str, lines))}" if len(lines) > 1 else f"line {lines[0]}"
-    return [f"{('Two', 'Several')[len(places) > 2]} changes in {where} make {right}:", *(part.shown for part in places)]
+    many = ("Two", "Several")[len(places) > 2]
+    return [f"{many} changes in {where} make {right}:", *dict.fromkeys(part.shown for part in places)]
 
 
 def _filled(text):
@@ -158,8 +159,8 @@ def _broken_contracts(failed):
         names = list(dict.fromkeys(name for finding in failed for name in finding.tried.changed))
         broken[CHANGED] = (
             f"It changes {' and '.join(names)}, but the caller still needs the old values. `x -= …`, `x *= …`, "
-            "`x[…] = …` and the methods of a list write into the input. Make a new array or list; of lists in a list, "
-            "list(…) makes only the outer one new."
+            "`x[…] = …` and the methods of a list write into the input, and `y = x` makes no copy of it. Make a new "
+            "array or list; of lists in a list, list(…) makes only the outer one new."
         )
     if any(finding.other_dtype for finding in failed):
         said = next(finding.other_dtype for finding in failed if finding.other_dtype)

@@ -219,7 +219,8 @@ class _Patterns:
         if tree is not next(iter(self.family.trees.values())):
             own |= names.parameters - set(argument_names(self.trials.exercise))
         stored = [n for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
-        once = {n.id for n in stored if sum(n.id == other.id for other in stored) == 1} & own
+        written = {n.value.id for n in ast.walk(tree) if _is_stored_item(n)}  # np.zeros_like(x), which loops fill
+        once = {n.id for n in stored if sum(n.id == other.id for other in stored) == 1} & own - written
         lines = [n for n in ast.walk(tree) if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)]
         return _text(edit, own, {n.targets[0].id: n.value for n in lines if n.targets[0].id in once})
 
@@ -243,6 +244,11 @@ class _Patterns:
         names = [edit.new] if around is edit.parent else [edit.new.left, edit.new.right]
         names = [n for n in names if isinstance(n, ast.Name) and n.id in self.no_numbers]
         return not names or all(n.id in _names_in(edit.node) for n in names)
+
+
+def _is_stored_item(node):
+    is_stored = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    return is_stored and isinstance(node.value, ast.Name)
 
 
 def _is_number(value):

@@ -19,13 +19,14 @@ MANY = 12  # expressions
 
 def suspects_of(sides, names, suspects):
     """Those of the Suspects that are places where listed mistakes are made in the answer, or else the first such place;
-    the Suspects if there is none."""
+    if there is none, the Suspects that do more than read a value which is wrong before."""
     seen = _places_of(sides, names)
     lines = {suspect.node.lineno for suspect in seen}
     same = [suspect for suspect in suspects if lines & {*suspect.lines}]
+    early = [suspect for suspect in suspects if suspect in same or not suspect.late]
     if len(names) > 1:
-        return [*([] if same else seen[:1]), *suspects][:MOST_SUSPECTS]
-    return same or seen[:1] or suspects
+        return [*([] if same else seen[:1]), *early][:MOST_SUSPECTS]
+    return same or seen[:1] or early
 
 
 def _places_of(sides, names):

@@ -26,13 +26,14 @@ MOST_TRIALS, WORK = 160, 500_000  # of all, in units of `work_of`
 class Suspect:
     """node: the expression or statement to look at; shown: its line, with a mark below
     results: the numbers of the results that are right with another value of it, or of a variable
-    writes: the statements that write this variable
+    writes: the statements that write this variable; late: whether it only reads a value that is wrong before
     """
 
     node: ast.AST
     results: list
     shown: str
     writes: tuple
+    late: bool = False
 
     @property
     def lines(self):
@@ -51,7 +52,8 @@ def find_suspects(sides):
         for node, writes in search.places(i, failed) if failed else ():
             writes = () if len(writes) > MOST_WRITES else writes
             shown = "\n".join(map(sides.family.marked, writes or [node]))
-            suspects.setdefault(node, Suspect(node, [], shown, writes)).results.append(i)
+            suspect = Suspect(node, [], shown, writes, node in search.late)
+            suspects.setdefault(node, suspect).results.append(i)
     of_line = {}  # two for one line would ask it for two values
     for suspect in sorted(suspects.values(), key=lambda suspect: -len(suspect.results)):
         of_line.setdefault(suspect.node.lineno, suspect)
@@ -63,6 +65,7 @@ class _Search:
         self.sides, self.trials, self.found, self.own = sides, sides.trials, sides.found, sides.own
         self.returned = {n for node in sides.scope if isinstance(node, ast.Return) for n in ast.walk(node)}
         self._of_all = None
+        self.late = set()  # the nodes that read a variable which is wrong, but no statement is known that made it so
         self.left = min(MOST_TRIALS, max(20, WORK // sides.work))
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
         self.failed = failed[: max(3, WORK // (sides.work * (1 + len(sides.right))))]
@@ -139,6 +142,7 @@ class _Search:
                 if len(writes) > 1 and self._is_right_start(writes[0], writes[1:], node, fine):
                     writes = writes[1:]
                 place = writes[0] if 0 < len(writes) <= MOST_WRITES else node
+                self.late |= {place} & {node}
                 return place, writes
         passed = []
         while True:
