@@ -569,6 +569,8 @@ def test_a_mistake_that_two_others_explain_is_not_told(verdict_on):
 
 def test_beside_a_named_mistake_no_line_is_shown_that_only_reads_what_is_wrong(verdict_on):
     code = """
+    from transformer_np.functional import softmax
+
     def relative_attention(q, k, v, r, content_bias, position_bias, mask=None):
         scores = np.zeros((*q.shape[:3], k.shape[2]), q.dtype)
         for b in range(len(q)):
@@ -583,9 +585,11 @@ def test_beside_a_named_mistake_no_line_is_shown_that_only_reads_what_is_wrong(v
                 scores[b, h] = (content + position) / np.sqrt(q.shape[-1])
         if mask is not None:
             for m in mask if isinstance(mask, tuple) else (mask,):
-                scores = np.where(m, -np.inf, scores) if m.dtype == bool else scores + m
-        e = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        weights = e / e.sum(axis=-1, keepdims=True)
+                if m.dtype == bool:
+                    scores = np.where(m, -np.inf, scores)
+                else:
+                    scores = scores + m
+        weights = softmax(scores)
         return weights @ v, weights
     """
     message = verdict_on("relative_attention", code).message
