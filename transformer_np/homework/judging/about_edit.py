@@ -12,6 +12,7 @@ _FUNCTIONS = {
     "np.sqrt(": "the root", "np.square(": "the square", "np.exp(": "the exponential", "np.log(": "the logarithm",
     "np.tanh(": "tanh", "np.abs(": "the absolute value", "1 - ": "1 minus the value", "float(": "the number",
 }  # fmt: skip
+_STRICT_OR_NOT = ({ast.Lt, ast.LtE}, {ast.Gt, ast.GtE})
 _OF_NUMBERS = ("name", "number", "missing factor", "missing term")
 
 
@@ -30,6 +31,8 @@ def about(edit):
     numbers = [getattr(n, "value", None) for n in (edit.node, edit.new)]
     if edit.kind == "number" and all(type(n) is int for n in numbers) and abs(numbers[0] - numbers[1]) == 1:
         return f"Off by one: `{code}` is one too {'small' if numbers[0] < numbers[1] else 'large'} here."
+    if edit.kind == "comparison" and {type(edit.node.ops[0]), type(edit.new.ops[0])} in _STRICT_OR_NOT:
+        return f"`{code}` is wrong where both sides are equal."
     if edit.kind == "missing factor":
         return f"The results are right if `{code}` is multiplied or divided by the right value."
     if edit.kind == "missing function" and "nan_to_num" in new:

@@ -118,6 +118,8 @@ class Edit:
 def edits_of(tree, without=()):
     """The Edits of a function or class; without: the names of methods that stay as they are"""
     names, alike = Names(tree), {}
+    stored = [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+    in_targets = {n for target in stored for n in ast.walk(target)}  # seldom the mistake
     for parent, field, index, node, is_size in places(tree, without):
         for number, group in enumerate(_GROUPS[:2] if is_size else _GROUPS):
             for kind, new in group(node, parent, field, names):
@@ -126,6 +128,8 @@ def edits_of(tree, without=()):
                 order = number
                 if number == 3 and isinstance(parent, ast.Assign | ast.AugAssign | ast.Return):  # all of a statement
                     order = 1.2 if isinstance(parent, ast.AugAssign) else 1.8
+                if kind == "name" and node in in_targets:
+                    order = 1.6
                 edit = Edit(kind, order, node, parent, field, index, new)
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)

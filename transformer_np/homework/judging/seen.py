@@ -15,11 +15,12 @@ from .values import Known, flat, is_array, is_data
 
 MOST_CASES = 3
 MANY = 12  # expressions
+FEW = 10  # Boolean numbers, which other code has by chance
 
 
 def suspects_of(sides, names, suspects):
     """Those of the Suspects that are places where listed mistakes are made in the answer, or else the first such place;
-    if there is none, the Suspects that do more than read a value which is wrong before."""
+    if there is none, the Suspects that do more than read what is wrong before."""
     seen = _places_of(sides, names)
     lines = {suspect.node.lineno for suspect in seen}
     same = [suspect for suspect in suspects if lines & {*suspect.lines}]
@@ -53,6 +54,7 @@ def _places_of(sides, names):
         for number, of_mistake in made.items():
             nodes = _nodes_in(sides, of_mistake, changed, number, shape)
             if nodes:
+                nodes = list(map(sides.to_mark, nodes))
                 return [Suspect(node, [], sides.family.marked(node), ()) for node in nodes]
     return []
 
@@ -96,5 +98,5 @@ def _is_read(node):
 def _tells(node, value):
     """Whether nothing else has a value by chance."""
     if is_array(value) and value.size > 1:
-        return not is_new(node, [value])
+        return not is_new(node, [value]) and (value.dtype != bool or value.size >= FEW)
     return isinstance(value, float) and not value.is_integer()

@@ -57,6 +57,14 @@ class Sides:
                 return test
         return node
 
+    def to_mark(self, node):
+        """The condition under which a statement sets a constant, or else the node itself: what is wrong is not the
+        constant."""
+        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)):
+            return node
+        around = [n for n in self.scope if isinstance(n, ast.If) and any(part is node for part in ast.walk(n))]
+        return max(around, key=lambda n: n.lineno).test if around else node
+
     def values(self, number):
         """{node: values} of the answer in a case, and the different values of the right answers, each with the set of
         its nodes there."""

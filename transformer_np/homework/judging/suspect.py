@@ -26,7 +26,8 @@ MOST_TRIALS, WORK = 160, 500_000  # of all, in units of `work_of`
 class Suspect:
     """node: the expression or statement to look at; shown: its line, with a mark below
     results: the numbers of the results that are right with another value of it, or of a variable
-    writes: the statements that write this variable; late: whether it only reads a value that is wrong before
+    writes: the statements that write this variable
+    late: whether it only reads a variable that is wrong before, or reads a wrong result that is returned as it is
     """
 
     node: ast.AST
@@ -50,10 +51,10 @@ def find_suspects(sides):
     for i in range(len(sides.trials.exercise.results)) if sides.is_possible else ():
         failed = [n for n in search.failed if found[n].wrong is None or i in found[n].wrong]
         for node, writes in search.places(i, failed) if failed else ():
-            writes = () if len(writes) > MOST_WRITES else writes
+            late, writes = search.is_late(node, failed), () if len(writes) > MOST_WRITES else writes
+            node, writes = sides.to_mark(node), tuple(map(sides.to_mark, writes))
             shown = "\n".join(map(sides.family.marked, writes or [node]))
-            suspect = Suspect(node, [], shown, writes, node in search.late)
-            suspects.setdefault(node, suspect).results.append(i)
+            suspects.setdefault(node, Suspect(node, [], shown, writes, late)).results.append(i)
     of_line = {}  # two for one line would ask it for two values
     for suspect in sorted(suspects.values(), key=lambda suspect: -len(suspect.results)):
         of_line.setdefault(suspect.node.lineno, suspect)
@@ -65,7 +66,7 @@ class _Search:
         self.sides, self.trials, self.found, self.own = sides, sides.trials, sides.found, sides.own
         self.returned = {n for node in sides.scope if isinstance(node, ast.Return) for n in ast.walk(node)}
         self._of_all = None
-        self.late = set()  # the nodes that read a variable which is wrong, but no statement is known that made it so
+        self.passed_on = set()  # the nodes that read a variable which is wrong, but no statement is known that made it so
         self.left = min(MOST_TRIALS, max(20, WORK // sides.work))
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
         self.failed = failed[: max(3, WORK // (sides.work * (1 + len(sides.right))))]
@@ -128,6 +129,13 @@ class _Search:
                     return place, *others
         return None
 
+    def is_late(self, node, failed):
+        """Whether a node only reads a variable that is wrong, or reads one that is returned as a wrong result."""
+        own, fine = self.sides.values(failed[0])[0], self.sides.fine_in(failed[0], True)
+        returned = {n for j in self.found[failed[0]].wrong or () for n in self.returned_as(self.own, j) if n in own}
+        pairs = [(n, other) for n in inputs_of(node, own) if n not in fine for other in returned - {node}]
+        return node in self.passed_on or any(same(own[n][:1], own[other][:1]) for n, other in pairs)
+
     def _origin(self, node, i, failed, fine, shape):
         """The first place from which a right value comes to a node, as `suspect` returns it."""
         own, place = self.sides.values(failed[0])[0], node
@@ -142,7 +150,7 @@ class _Search:
                 if len(writes) > 1 and self._is_right_start(writes[0], writes[1:], node, fine):
                     writes = writes[1:]
                 place = writes[0] if 0 < len(writes) <= MOST_WRITES else node
-                self.late |= {place} & {node}
+                self.passed_on |= {place} & {node}
                 return place, writes
         passed = []
         while True:

@@ -41,9 +41,10 @@ def gated_cases(rng):
 def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
     gate = x @ w_gate
     value = x @ w1
-    hidden = F.gelu(gate) * value
+    opened = F.gelu(gate)
     if activation == "silu":
-        hidden = F.silu(gate) * value
+        opened = F.silu(gate)
+    hidden = opened * value
     y = hidden @ w2
     return y, gate, value
 
