@@ -627,3 +627,107 @@ def test_the_smallest_call_has_its_case_only_where_the_plain_one_is_right(verdic
     """
     message = verdict_on("tanh_backward", code).message
     assert "In the call tanh_backward(dy=" in message and "of one axis" not in message
+
+
+def test_an_edit_that_makes_up_for_two_named_mistakes_is_no_repair(verdict_on):
+    code = """
+    def causal_mask(T, S=None):
+        if S is None:
+            S = T
+        offset = T - S
+        return np.arange(S)[None, :] >= np.arange(T)[:, None] + offset
+    """
+    verdict = verdict_on("causal_mask", code)
+    assert "Off by one" in verdict.message and "has the wrong sign" in verdict.message
+    assert "Look at line" in verdict.message and "makes it right" not in verdict.message and not verdict.repair
+
+
+def test_a_condition_is_shown_and_not_the_constant_that_it_sets(verdict_on):
+    code = """
+    def window_mask(T, window, S=None):
+        S = T if S is None else S
+        mask = np.zeros((T, S), dtype=bool)
+        for t in range(T):
+            for s in range(S):
+                distance = abs(t - s)
+                if distance >= window:
+                    mask[t, s] = True
+        return mask
+    """
+    message = verdict_on("window_mask", code).message
+    assert "Look at line 9:" in message and "mask[t, s] = True" not in message
+
+
+def test_a_line_that_reads_a_wrong_result_is_not_shown(verdict_on):
+    code = """
+    def dropout(x, p, rng):
+        rng = np.random.default_rng(rng)
+        stays = np.array([rng.random() >= p for _ in range(x.shape[-1])])
+        keep = np.zeros(x.shape, dtype=bool)
+        keep[...] = stays
+        y = np.zeros_like(x)
+        y[keep] = x[keep] / (1 - p)
+        return y, keep
+    """
+    message = verdict_on("dropout", code).message
+    assert "One random number is drawn for each feature" in message and "y[keep]" not in message
+
+
+def test_two_mistakes_are_told_beside_a_crash_in_another_case(verdict_on):
+    code = """
+    def text_windows(ids, block_size, batch_size, rng):
+        ids = np.asarray(ids)
+        starts = rng.integers(0, len(ids) - block_size - 1, size=batch_size)
+        inputs = ids[starts[:, None] + np.arange(block_size)]
+        return inputs, np.roll(inputs, -1, axis=1)
+    """
+    message = " ".join(verdict_on("text_windows", code).message.split())
+    assert "as np.roll gives it" in message and "The last window never comes" in message
+    message = " ".join(
+        verdict_on(
+            "text_windows", code.replace("(0, len(ids) - block_size - 1", "(2, len(ids) - block_size")
+        ).message.split()
+    )
+    assert message.index("This alone does not explain") < message.index("ValueError")
+
+
+def test_a_strict_comparison_is_told_by_what_it_leaves_out(verdict_on):
+    code = """
+    def causal_conv1d(x, w, b=None, dilation=1):
+        y = np.zeros((*x.shape[:2], w.shape[2]), dtype=x.dtype)
+        for t in range(x.shape[1]):
+            for j in range(len(w)):
+                place = t - j * dilation
+                if place > 0:
+                    y[:, t] += x[:, place] @ w[j]
+        return y if b is None else y + b
+    """
+    assert "`place > 0` is wrong where both sides are equal." in verdict_on("causal_conv1d", code).message
+
+
+def test_names_in_targets_are_tried_after_those_that_are_read(verdict_on):
+    code = """
+    def layer_norm(x, gamma, beta, eps=1e-5):
+        D = x.shape[-1]
+        rows = x.reshape(-1, D)
+        n = rows.shape[0]
+        y = np.zeros(rows.shape, dtype=x.dtype)
+        x_hat = np.zeros(rows.shape, dtype=x.dtype)
+        inv_std = np.zeros((n, 1), dtype=x.dtype)
+        for i in range(n):
+            row = rows[i]
+            mean = np.sum(row) / D
+            diff = row - mean
+            var = np.sum(diff ** 2) / D
+            inv = 1 / np.sqrt(var + eps)
+            norm = diff * inv
+            x_hat[i] = norm
+            inv_std[i, 0] = inv
+            y[i] = gamma * diff + beta
+        y = y.reshape(x.shape)
+        x_hat = x_hat.reshape(x.shape)
+        inv_std = inv_std.reshape(x.shape[:-1] + (1,))
+        return y, x_hat, inv_std
+    """
+    verdict = verdict_on("layer_norm", code)
+    assert "without the division" in verdict.message and "One change in line 19 makes it right:" in verdict.message

@@ -128,7 +128,7 @@ def edits_of(tree, without=()):
                 order = number
                 if number == 3 and isinstance(parent, ast.Assign | ast.AugAssign | ast.Return):  # all of a statement
                     order = 1.2 if isinstance(parent, ast.AugAssign) else 1.8
-                if kind == "name" and node in in_targets:
+                if kind == "name" and (node in in_targets or isinstance(node, ast.Assign)):
                     order = 1.6
                 edit = Edit(kind, order, node, parent, field, index, new)
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):

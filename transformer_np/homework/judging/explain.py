@@ -81,7 +81,9 @@ def explain(trials, found, place=None, behind=()):
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):
             return [], [example], [], where
-    return search.names, texts[:MOST_TEXTS] + rest, [], where
+    told = [said.name for said in search.said if said.text]
+    named = 1 + max((n for n, name in enumerate(told) if name in search.mistakes), default=-1)
+    return search.names, [*texts[:named], *rest, *texts[named:]][: MOST_TEXTS + len(rest)], [], where
 
 
 def _fixed_axes(found):

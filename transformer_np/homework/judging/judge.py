@@ -1,6 +1,6 @@
 """From an answer's outputs to a verdict: its outcome and its explanation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from textwrap import fill
 
@@ -20,6 +20,7 @@ CHANGED = "changes its input"
 OTHER_DTYPE = "another dtype"
 SHARED = "copy or view"
 NOT_REFUSED = "does not raise the exception"
+INVENTED = ("missing function", "missing factor", "missing term")  # edits that may make up for two mistakes at once
 WIDTH = 100  # of a message; the student's own lines are not wrapped
 
 
@@ -70,7 +71,7 @@ def judge(trials, attempts, pointed=None):
     broken = _broken_contracts([f for f in failed if not (crashes and f.case.raises and f.tried.crash)])
     only_rules = all(finding.wrong == [] for finding in failed)  # the numbers are right
     if only_rules:
-        misconception, texts, behind = " and ".join(broken), list(broken.values()), []
+        misconception, texts, behind, names = " and ".join(broken), list(broken.values()), [], []
         summary, trace = "The results are right, but the function breaks a rule.", ""
         where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
     else:
@@ -92,7 +93,10 @@ def judge(trials, attempts, pointed=None):
     message = [_filled(f"{exercise.name}: {lead}")]
     message += [trace] if trace else []
     message += [_filled(text) for text in texts if text]
-    if place:
+    if place and place.kind in INVENTED and sum(name in exercise.mistakes for name in names) > 1:
+        place = replace(place, repair="")
+        message += [f"Look at line {place.line}:", place.shown]
+    elif place:
         message += _shown(place, "the results" if broken and not only_rules else "it")
     message += [_filled(text) for text in behind] + [suspect.text for suspect in suspects]
     line = place.line if place else suspects[0].node.lineno if suspects else None

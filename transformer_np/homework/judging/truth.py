@@ -55,8 +55,9 @@ class Gate(Evidence):
         """Drop each text that claims something of every call and is not true of all calls at hand."""
         known = list(dict.fromkeys(said.name for said in self.said if said.name in self.mistakes))
         claims = [said for said in self.said if self._claims_all_calls(said)]
+        returned = [x for x, numbers in self.labels.items() if all(self.found[n].results is not None for n in numbers)]
         explained = len({said.name for said in claims}) == 1 and all(
-            self._is_explained_by_some(known, label) for label in self.labels
+            self._is_explained_by_some(known, label) for label in returned
         )
         explained = explained or (known and self.trials.compatible(known) and self._is_complete(tuple(known)))
         kept = [s for s in self.said if s not in claims or explained or self._is_shown_by_all(s)]

@@ -141,6 +141,12 @@ _KNOWN = (
         "first make one axis of them with reshape.",
     ),
     (
+        ("ZeroDivisionError",),
+        r"division by zero|modulo",
+        "a division by 0",
+        "The divisor is 0 in this call. Ask for that before the division: what must the result be then?",
+    ),
+    (
         ("NameError",),
         r"is not defined",
         "a name without a value",
