@@ -18,7 +18,7 @@ from transformer_np.homework.judging.trials import Trials
 PAIRS = {
     "layer_norm_backward": ("dgamma of x − μ", "mean(dx̂) missing"),
     "feed_forward_backward": ("mask from the gradient", "the mask for hidden in dw2"),
-    "gated_feed_forward": ("gate after the GELU", "W₁ᵀ for W₂"),
+    "gated_feed_forward": ("gate after the activation", "W₁ᵀ for W₂"),
 }
 
 
