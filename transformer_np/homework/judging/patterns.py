@@ -247,6 +247,7 @@ class _Patterns:
 
 
 def _is_stored_item(node):
+    """Whether a node is the target x[…] of an assignment to a part of a variable."""
     is_stored = isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
     return is_stored and isinstance(node.value, ast.Name)
 

@@ -66,9 +66,7 @@ class _Search:
         self.sides, self.trials, self.found, self.own = sides, sides.trials, sides.found, sides.own
         self.returned = {n for node in sides.scope if isinstance(node, ast.Return) for n in ast.walk(node)}
         self._of_all = None
-        self.passed_on = (
-            set()
-        )  # the nodes that read a variable which is wrong, but no statement is known that made it so
+        self.passed_on = set()  # nodes of variables that are wrong before; which statement makes them so is unknown
         self.left = min(MOST_TRIALS, max(20, WORK // sides.work))
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
         self.failed = failed[: max(3, WORK // (sides.work * (1 + len(sides.right))))]
