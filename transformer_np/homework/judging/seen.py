@@ -51,11 +51,10 @@ def _places_of(sides, names):
         if any(_tells(node, value) for node in changed for value in mistaken.of.get(node, ())):
             made[number] = mistaken.of
     for shape in (True, False):
-        for number, of_mistake in made.items():
-            nodes = _nodes_in(sides, of_mistake, changed, number, shape)
-            if nodes:
-                nodes = list(map(sides.to_mark, nodes))
-                return [Suspect(node, [], sides.family.marked(node), ()) for node in nodes]
+        found = [_nodes_in(sides, of_mistake, changed, number, shape) for number, of_mistake in made.items()]
+        if any(found):  # in a case of one row a mean over the rows, for example, is no mistake yet
+            nodes = min(filter(None, found), key=lambda nodes: nodes[0].lineno)
+            return [Suspect(node, [], sides.family.marked(node), ()) for node in map(sides.to_mark, nodes)]
     return []
 
 

@@ -12,7 +12,7 @@ from operator import itemgetter
 import numpy as np
 
 from .compare import close
-from .sides import MOST_VALUES, inputs_of, is_new, is_whole, value_for
+from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
 from .traced import kept, same
 from .values import alike, flat, is_data, is_filled
 from .words import listed
@@ -51,6 +51,8 @@ def find_suspects(sides):
     for i in range(len(sides.trials.exercise.results)) if sides.is_possible else ():
         failed = [n for n in search.failed if found[n].wrong is None or i in found[n].wrong]
         for node, writes in search.places(i, failed) if failed else ():
+            if is_empty(getattr(node, "value", node)):
+                continue  # a new array, whose numbers come later
             late, writes = search.is_late(node, failed), () if len(writes) > MOST_WRITES else writes
             node, writes = sides.to_mark(node), tuple(map(sides.to_mark, writes))
             shown = "\n".join(map(sides.family.marked, writes or [node]))
@@ -133,8 +135,10 @@ class _Search:
         """Whether a node only reads a variable that is wrong, or reads one that is returned as a wrong result."""
         own, fine = self.sides.values(failed[0])[0], self.sides.fine_in(failed[0], True)
         returned = {n for j in self.found[failed[0]].wrong or () for n in self.returned_as(self.own, j) if n in own}
-        pairs = [(n, other) for n in inputs_of(node, own) if n not in fine for other in returned - {node}]
-        return node in self.passed_on or any(same(own[n][:1], own[other][:1]) for n, other in pairs)
+        wrong = [n for n in inputs_of(node, own) if n not in fine]
+        pairs = [(n, other) for n in wrong for other in returned - {node}]
+        is_returned = any(same(own[n][:1], own[other][:1]) for n, other in pairs)
+        return node in self.passed_on or is_returned or len(set(map(ast.unparse, wrong))) > 1
 
     def _origin(self, node, i, failed, fine, shape):
         """The first place from which a right value comes to a node, as `suspect` returns it."""
