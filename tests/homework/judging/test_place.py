@@ -372,7 +372,7 @@ def test_the_line_to_look_at_is_one_where_another_value_helps(verdict_on, name, 
                             full[..., t, s] = weights[..., t, j]
                 return scaled_dot_product_attention_backward(dout, q, k, v, full)
             """,
-            "Look at line 12:",
+            "column j is read as the key t + j",
         ),
         (
             "rnn",  # in a loop the value comes from the step before, not from the line above

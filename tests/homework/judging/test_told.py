@@ -731,3 +731,95 @@ def test_names_in_targets_are_tried_after_those_that_are_read(verdict_on):
     """
     verdict = verdict_on("layer_norm", code)
     assert "without the division" in verdict.message and "One change in line 19 makes it right:" in verdict.message
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said", "innocent"),
+    [
+        (
+            "relative_shift",  # an index that the line before computes
+            """
+            def relative_shift(x):
+                T, S = x.shape[-2:]
+                y = np.zeros_like(x)
+                for t in range(T):
+                    for s in range(S):
+                        column = s + T - t
+                        if column < S:
+                            y[..., t, s] = x[..., t, column]
+                return y
+            """,
+            "Every row is shifted one place too far",
+            "= x[..., t, column]",
+        ),
+        (
+            "causal_conv1d_backward",  # two variables that are wrong
+            """
+            def causal_conv1d_backward(dy, x, w, dilation=1):
+                T, D_in = x.shape[1:]
+                dx, dw = np.zeros_like(x), np.zeros_like(w)
+                for j in range(min(len(w), T)):
+                    later = dy[:, j:]
+                    earlier = x[:, : T - j]
+                    dx[:, : T - j] += later @ w[j].T
+                    dw[j] = earlier.reshape(-1, D_in).T @ later.reshape(-1, w.shape[2])
+                return dx, dw, dy.sum(axis=(0, 1))
+            """,
+            "as if `dilation` were 1",
+            "dw[j] = ",
+        ),
+        (
+            "gelu",  # a new array
+            """
+            import math
+
+            def gelu(x, approximate="tanh"):
+                y = np.zeros(x.shape, dtype=x.dtype)
+                flat_x, flat_y = x.reshape(-1), y.reshape(-1)
+                for i in range(len(flat_x)):
+                    value = float(flat_x[i])
+                    if value > 0 and approximate == "none":
+                        flat_y[i] = value / 2 * (1 + math.erf(value / math.sqrt(2)))
+                    elif value > 0:
+                        inner = math.sqrt(2 / math.pi) * (value + 0.044715 * value**3)
+                        flat_y[i] = value / 2 * (1 + math.tanh(inner))
+                return y
+            """,
+            "Negative numbers become 0",
+            "np.zeros",
+        ),
+        (
+            "cosine_schedule",  # a factor that 0 in its place would hide
+            """
+            import math
+
+            def cosine_schedule(step, max_lr, min_lr, warmup, total):
+                if step <= warmup:
+                    return max_lr * step / warmup
+                done = (step - warmup) / (total - warmup)
+                return min_lr + (max_lr - min_lr) * 0.5 * (1.0 + math.cos(math.pi * done))
+            """,
+            "After step `total` the cosine goes on",
+            20 * " " + 23 * "^" + "\n",
+        ),
+        (
+            "layer_norm_backward",  # the first of two means that are wrong, in a case that shows it
+            """
+            def layer_norm_backward(dy, x_hat, inv_std, gamma):
+                D = dy.shape[-1]
+                dy_rows, hat_rows = dy.reshape(-1, D), x_hat.reshape(-1, D)
+                dgamma, dbeta = np.sum(dy_rows * hat_rows, axis=0), np.sum(dy_rows, axis=0)
+                dhat = dy_rows * gamma
+                mean1 = np.mean(dhat, axis=0)
+                mean2 = np.mean(dhat * hat_rows, axis=0)
+                dx = (dhat - mean1 - hat_rows * mean2) * inv_std.reshape(-1, 1)
+                return dx.reshape(dy.shape), dgamma, dbeta
+            """,
+            "Look at line 8:",
+            "hat_rows * mean2",
+        ),
+    ],
+)
+def test_an_innocent_line_is_not_shown(verdict_on, name, code, said, innocent):
+    message = verdict_on(name, code).message
+    assert said in " ".join(message.split()) and innocent not in f"{message}\n"

@@ -290,9 +290,10 @@ def _text(edit, own, definitions):
         return "The results are returned in the wrong order."
     if edit.kind == "missing factor" and edit.new.left is edit.node:
         factor, shown = code(edit.new.right), f" Your result is that of `{new}`." if old and new else ""
+        here = "" if shown else " in one part of the formula"
         if isinstance(edit.new.op, ast.Div):
-            return factor and f"A factor `{factor}` is missing, or there is a division by it too many.{shown}"
-        return factor and f"There is a factor `{factor}` too many, or a division by it is missing.{shown}"
+            return factor and f"A factor `{factor}` is missing{here}, or there is a division by it too many.{shown}"
+        return factor and f"There is a factor `{factor}` too many{here}, or a division by it is missing.{shown}"
     if isinstance(edit.node, ast.Constant | ast.Name | ast.Attribute):  # which say nothing alone
         old = code(edit.parent)
         edit.make()

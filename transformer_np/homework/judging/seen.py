@@ -87,7 +87,8 @@ def _nodes_in(sides, of_mistake, changed, number, shape):
         sides.written_at(node, number, sides.fine_in(number, shape), shape) if _is_read(node) else node
         for node in sorted(times, key=times.get)
     )
-    return [place for place in places if not _is_read(place) and is_made_from_right(place, own)]
+    places = (place for place in places if not _is_read(place) and not is_empty(getattr(place, "value", place)))
+    return [place for place in places if is_made_from_right(place, own)]
 
 
 def _is_read(node):

@@ -118,6 +118,8 @@ class _Search:
                 is_result = any(last.size == e.size and close(last.reshape(e.shape), e) for e in results)
                 if is_result and (late or self._right_inputs(place, failed, shape) <= 0.5):
                     continue
+                if all(isinstance(other, float | np.floating) and other == 0 for other in others):
+                    continue  # without a factor or a term much is right
                 if self._is_right_with(node, others, i, failed[0], RIGHT) and self._is_proven(
                     node, i, failed[1:], shape, origins=origins
                 ):
@@ -138,7 +140,19 @@ class _Search:
         wrong = [n for n in inputs_of(node, own) if n not in fine]
         pairs = [(n, other) for n in wrong for other in returned - {node}]
         is_returned = any(same(own[n][:1], own[other][:1]) for n, other in pairs)
-        return node in self.passed_on or is_returned or len(set(map(ast.unparse, wrong))) > 1
+        is_mixed = len(set(map(ast.unparse, wrong))) > 1
+        return node in self.passed_on or is_returned or is_mixed or self._reads_counted(node, own)
+
+    def _reads_counted(self, node, own):
+        """Whether a node writes into an entry and reads a whole number that a line of a loop computes, such as an index:
+        it may be wrong, and any whole number is a right one somewhere."""
+        is_entry = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)
+        for n in ast.walk(node) if is_entry else ():
+            if isinstance(n, ast.Name) and type(own.get(n, [None])[0]) is int:
+                stores = self.sides.stores.get((self.sides.scope.get(n), n.id), ())
+                if any(self._loops_around(s) for s in stores if not isinstance(s.value, ast.Constant)):
+                    return True
+        return False
 
     def _origin(self, node, i, failed, fine, shape):
         """The first place from which a right value comes to a node, as `suspect` returns it."""
