@@ -144,7 +144,7 @@ class _Search:
         return node in self.passed_on or is_returned or is_mixed or self._reads_counted(node, own)
 
     def _reads_counted(self, node, own):
-        """Whether a node writes into an entry and reads a whole number that a line of a loop computes, such as an index:
+        """Whether a node writes into an entry and reads a whole number that a loop computes, such as an index:
         it may be wrong, and any whole number is a right one somewhere."""
         is_entry = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)
         for n in ast.walk(node) if is_entry else ():
