@@ -53,7 +53,9 @@ def find_suspects(sides):
         for node, writes in search.places(i, failed) if failed else ():
             if is_empty(getattr(node, "value", node)):
                 continue  # a new array, whose numbers come later
-            late, writes = search.is_late(node, failed), () if len(writes) > MOST_WRITES else writes
+            writes = () if len(writes) > MOST_WRITES else writes
+            node = node if writes else search.made_wrong(node, failed)
+            late = search.is_late(node, failed)
             node, writes = sides.to_mark(node), tuple(map(sides.to_mark, writes))
             shown = "\n".join(map(sides.family.marked, writes or [node]))
             suspects.setdefault(node, Suspect(node, [], shown, writes, late)).results.append(i)
@@ -142,6 +144,18 @@ class _Search:
         is_returned = any(same(own[n][:1], own[other][:1]) for n, other in pairs)
         is_mixed = len(set(map(ast.unparse, wrong))) > 1
         return node in self.passed_on or is_returned or is_mixed or self._reads_counted(node, own)
+
+    def made_wrong(self, node, failed):
+        """The one line that makes the only wrong variable which a node reads from right ones, or else the node."""
+        own, fine = self.sides.values(failed[0])[0], self.sides.fine_in(failed[0], False)
+        wrong = {ast.unparse(n): n for n in inputs_of(node, own) if n not in fine}
+        writes = [s for n in wrong.values() for s in self.sides.writes(n, failed[0], False)]
+        if len(wrong) == len(writes) == 1 and not self._loops_around(writes[0]):
+            write, variable = writes[0], next(iter(wrong.values()))
+            inputs = inputs_of(write, own)
+            if is_whole(write, variable) and inputs and all(n in fine for n in inputs) and write is not node:
+                return value_for(write, variable)
+        return node
 
     def _reads_counted(self, node, own):
         """Whether a node writes into an entry and reads a whole number that a loop computes, such as an index:
