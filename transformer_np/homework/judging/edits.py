@@ -53,6 +53,7 @@ _SWAPS = {
     ast.FloorDiv: (ast.Div, ast.Mod),
     ast.Mod: (ast.FloorDiv,),
     ast.MatMult: (ast.Mult,),
+    ast.Pow: (ast.Mult,),
     ast.BitOr: (ast.BitAnd,),
     ast.BitAnd: (ast.BitOr,),
 }

@@ -139,6 +139,9 @@ class _Search:
         """Whether a node only reads a variable that is wrong, or reads one that is returned as a wrong result."""
         own, fine = self.sides.values(failed[0])[0], self.sides.fine_in(failed[0], True)
         returned = {n for j in self.found[failed[0]].wrong or () for n in self.returned_as(self.own, j) if n in own}
+        if isinstance(node, ast.Name) and node in own and node not in self.sides.fine_in(failed[0], False):
+            stores = self.sides.stores.get((self.sides.scope.get(node), node.id), ())
+            return not any(node in ast.walk(s) for s in stores)  # as in `state = state @ w`
         wrong = [n for n in inputs_of(node, own) if n not in fine]
         pairs = [(n, other) for n in wrong for other in returned - {node}]
         is_returned = any(same(own[n][:1], own[other][:1]) for n, other in pairs)
