@@ -823,3 +823,61 @@ def test_names_in_targets_are_tried_after_those_that_are_read(verdict_on):
 def test_an_innocent_line_is_not_shown(verdict_on, name, code, said, innocent):
     message = verdict_on(name, code).message
     assert said in " ".join(message.split()) and innocent not in f"{message}\n"
+
+
+def test_a_mistake_behind_exchanged_axes_is_told(verdict_on):
+    code = """
+    def relative_position_bias(table, buckets):
+        return np.transpose(table[buckets - 1], (2, 1, 0))
+    """
+    message = " ".join(verdict_on("relative_position_bias", code).message.split())
+    assert "The axes T and S are in the wrong order" in message
+    assert "With that mended, this is left: The results are those of row bucket − 1" in message
+
+
+def test_the_line_is_where_a_wrong_variable_is_made(verdict_on):
+    code = """
+    def softmax_backward(dy, y, axis=-1):
+        shared = y * dy.sum(axis=axis, keepdims=True)
+        return y * (dy - shared)
+    """
+    assert "Look at line 4:\n    shared = " in verdict_on("softmax_backward", code).message
+
+
+def test_a_power_for_a_product_is_found(verdict_on):
+    code = """
+    def lora(x, a, b, scale=1.0):
+        low = x @ a
+        return low @ b**scale, low
+    """
+    message = verdict_on("lora", code).message
+    assert "`**` is the wrong operator here." in message and "One change in line 5 makes it right:" in message
+
+
+def test_a_variable_that_is_wrong_before_is_no_place(verdict_on):
+    code = """
+    from transformer_np.functional import attention_scores
+
+    def tiled_attention(q, k, v, mask=None, tile=64):
+        masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
+        m = np.full(q.shape[:-1], -np.inf, q.dtype)[..., None]
+        l, o = np.zeros_like(m), np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
+        for start in range(0, k.shape[-2], tile):
+            part = slice(start, start + tile)
+            parts = tuple(x if x.shape[-1] == 1 else x[..., part] for x in masks)
+            s = attention_scores(q, k[..., part, :], parts or None)
+            new = np.maximum(m, s.max(axis=-1, keepdims=True))
+            if np.all(np.isneginf(s)):
+                continue
+            safe = np.where(np.isneginf(new), 0, new)
+            p, factor = np.exp(s - safe), np.exp(m - safe)
+            l = l + p.sum(axis=-1, keepdims=True)
+            o = o * factor + p @ v[..., part, :]
+            m = new
+        seen = l > 0
+        out = np.where(seen, o / np.where(seen, l, 1), 0)
+        with np.errstate(divide="ignore"):
+            return out, np.log(l)[..., 0]
+    """
+    message = verdict_on("tiled_attention", code).message
+    assert "the sum l stays" in " ".join(message.split()) and "np.where(seen, o /" not in message

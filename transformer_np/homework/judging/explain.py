@@ -21,7 +21,7 @@ machine.
 import re
 import warnings
 from dataclasses import replace
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from .compare import close, wrong_structure
 from .describe import describe_exactly, describe_roughly
 from .describe.crashes import FIXED_AXES
 from .example import smallest_call
+from .finding import Finding
 from .patterns import patterns_for
 from .truth import Said, cases_of, with_cases
 from .words import listed, subject
@@ -77,6 +78,9 @@ def explain(trials, found, place=None, behind=()):
     if behind and search.names:
         more, said = _left_in(_explained(trials, [f for f in behind if not f.case.raises], None), search.names)
         return [*search.names, *more], [*texts[:MOST_TEXTS], *said], [], where
+    if not any(name in search.mistakes for name in search.names) and (ordered := _with_axes_in_order(found)):
+        more, said = _left_in(_explained(trials, ordered, None), search.names)
+        return [*search.names, *more], [*texts, *said], [], where
     if not search.names:
         example = smallest_call(found)
         if example and not any(said.sure or said.name for said in search.said):
@@ -99,6 +103,28 @@ def _fixed_axes(found):
                 "line depends on their number. x.shape[-1], axis=-1, `...` and reshape(-1, x.shape[-1]) do not."
             )
     return ""
+
+
+def _with_axes_in_order(found):
+    """The Findings with the axes of a result exchanged, if one order of them gives all its shapes; or else []."""
+    first = next(finding for finding in found if not finding.right)
+    pairs = enumerate(zip(first.results or (), first.expected, strict=False))
+    i = next((i for i, (a, b) in pairs if a.shape != b.shape and sorted(a.shape) == sorted(b.shape)), None)
+    if i is None or any(finding.results is None for finding in found):
+        return []
+    axes = first.expected[i].ndim
+    of_these = [f for f in found if f.results[i].ndim == f.expected[i].ndim == axes]
+    for order in permutations(range(axes)):
+        if all(f.results[i].transpose(order).shape == f.expected[i].shape for f in of_these):
+            break
+    else:
+        return []
+    ordered = []
+    for f in found:
+        results = list(f.results)
+        results[i] = results[i].transpose(order) if f in of_these else results[i]
+        ordered.append(Finding(f.exercise, f.case, f.tried, results, f.expected, f.shares, tuple(ordered)))
+    return ordered if any(finding.wrong for finding in ordered) else []
 
 
 def _explained(trials, found, place):
