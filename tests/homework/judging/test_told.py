@@ -881,3 +881,30 @@ def test_a_variable_that_is_wrong_before_is_no_place(verdict_on):
     """
     message = verdict_on("tiled_attention", code).message
     assert "the sum l stays" in " ".join(message.split()) and "np.where(seen, o /" not in message
+
+
+def test_a_wrong_variable_is_shown_where_it_is_returned_if_others_need_it_as_it_is(verdict_on):
+    code = """
+    def layer_norm(x, gamma, beta, eps=1e-5):
+        centred = x - x.mean(axis=-1, keepdims=True)
+        std = np.sqrt(x.var(axis=-1, keepdims=True) + eps)
+        x_hat = centred / std
+        return gamma * x_hat + beta, x_hat, std
+    """
+    message = verdict_on("layer_norm", code).message
+    assert "is the root itself" in message and "Look at line 7:" in message and "std = " not in message
+
+
+def test_a_pair_is_tried_if_one_of_it_shows_in_a_later_draw_only(verdict_on):
+    code = """
+    def apply_merges(ids, merges):
+        ids = list(ids)
+        while pairs := {pair for pair in zip(ids, ids[1:]) if pair in merges}:
+            pair = min(pairs)
+            for i in range(len(ids) - 2, -1, -1):
+                if tuple(ids[i : i + 2]) == pair:
+                    ids[i : i + 2] = [merges[pair]]
+        return ids
+    """
+    message = " ".join(verdict_on("apply_merges", code).message.split())
+    assert "The pair with the smallest ids is merged first" in message and "from right to left" in message

@@ -89,16 +89,20 @@ class ByResult(Gate):
     def _pairs(self):
         """Pairs of mistakes for the open results, the likeliest first, until MOST_PAIR_TRIALS are used.
 
-        Each mistake on its own tells which results it changes in the first draw with a wrong result. A pair must not
-        change the student's right results. Likelier are pairs with a mistake that was already found, gives a wrong
-        result but for a factor, or explains the case with the fewest arguments, of these the ones
-        of which one or the other gives most of the student's wrong numbers, and then the ones that together change
-        most of the wrong numbers and fewest of the right ones.
+        Each mistake on its own tells which results it changes in the first draw with a wrong result, or in another one
+        if it changes none there. A pair must not change the student's right results. Likelier are pairs with a mistake
+        that was already found, gives a wrong result but for a factor, or explains the case with the fewest arguments,
+        of these the ones of which one or the other gives most of the student's wrong numbers, and then the ones that
+        together change most of the wrong numbers and fewest of the right ones.
         """
-        number = min(n for i in self._open() for n in self._wrong_draws(i, self.failing[i][0]))
+        draws = sorted({n for i in self._open() for n in self._wrong_draws(i, self.failing[i][0])})
+        number = draws[0]
         wrong = set(self.found[number].wrong)
         changes = {name: self._changed_by(name, number) for name in self.mistakes}
-        possible = [name for name in self.mistakes if changes[name] and changes[name] <= wrong]
+        possible = [
+            name for name in self.mistakes
+            if changes[name] <= wrong and (changes[name] or any(self._changed_by(name, n) for n in draws[1:]))
+        ]  # fmt: skip
         expected, results = self.found[number].expected, self.found[number].results
         variants = {name: self._try((name,), number)[0] for name in possible}
         here = _apart(results, expected, expected)

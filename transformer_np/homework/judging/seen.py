@@ -25,9 +25,22 @@ def suspects_of(sides, names, suspects):
     lines = {suspect.node.lineno for suspect in seen}
     same = [suspect for suspect in suspects if lines & {*suspect.lines}]
     early = [suspect for suspect in suspects if suspect in same or not suspect.late]
-    if len(names) > 1:
-        return [*([] if same else seen[:1]), *early][:MOST_SUSPECTS]
-    return same or seen[:1] or early
+    shown = [*([] if same else seen[:1]), *early][:MOST_SUSPECTS] if len(names) > 1 else same or seen[:1] or early
+    return [_at_return(sides, suspect) for suspect in shown]
+
+
+def _at_return(sides, suspect):
+    """The Suspect, or one where its variable is returned as a wrong result, if right ones are computed from it too."""
+    line = next((s for s in sides.scope if isinstance(s, ast.Assign) and suspect.node in ast.walk(s)), None)
+    if line is None or not isinstance(line.targets[0], ast.Name):
+        return suspect
+    inside = {n for s in sides.scope if isinstance(s, ast.Return) for n in ast.walk(s)}
+    wrong = {i for finding in sides.found for i in finding.wrong or ()}
+    reads = {n for n in sides.scope if isinstance(n, ast.Name) and n.id == line.targets[0].id} - set(line.targets)
+    returned = [n for i in sorted(wrong) for n in sides.returned_as(sides.own, i) if n in reads]
+    if not returned or not reads - inside or len(wrong) == len(sides.trials.exercise.results):
+        return suspect
+    return Suspect(returned[0], [], sides.family.marked(returned[0]), ())
 
 
 def _places_of(sides, names):

@@ -97,9 +97,11 @@ class _Search:
         shape = self.found[failed[0]].outcome == "wrong shape"  # or else arrays are compared whatever their shape is
         fine = self.sides.fine_in(failed[0], shape)
         expected = self.found[failed[0]].expected[i]
-        known = [traced.of[n] for traced in self.sides.right for n in self.returned_as(traced, i) if n in traced.of]
+        known = [
+            traced.of[n] for traced in self.sides.right for n in self.sides.returned_as(traced, i) if n in traced.of
+        ]
         returned = {
-            n for n in fine.intersection(self.returned_as(self.own, i)) if not any(same(own[n], v) for v in known)
+            n for n in fine.intersection(self.sides.returned_as(self.own, i)) if not any(same(own[n], v) for v in known)
         }
         fine = fine - returned  # which stay as they are for the next result
         others = [[result] for result in self.found[failed[0]].expected if result is not expected]
@@ -138,7 +140,9 @@ class _Search:
     def is_late(self, node, failed):
         """Whether a node only reads a variable that is wrong, or reads one that is returned as a wrong result."""
         own, fine = self.sides.values(failed[0])[0], self.sides.fine_in(failed[0], True)
-        returned = {n for j in self.found[failed[0]].wrong or () for n in self.returned_as(self.own, j) if n in own}
+        returned = {
+            n for j in self.found[failed[0]].wrong or () for n in self.sides.returned_as(self.own, j) if n in own
+        }
         if isinstance(node, ast.Name) and node in own and node not in self.sides.fine_in(failed[0], False):
             stores = self.sides.stores.get((self.sides.scope.get(node), node.id), ())
             return not any(node in ast.walk(s) for s in stores)  # as in `state = state @ w`
@@ -272,15 +276,6 @@ class _Search:
             else:
                 return False
         return True
-
-    def returned_as(self, traced, i):
-        """The expressions that a function returns as a result."""
-        tree = next(iter(traced.family.trees.values()))
-        for node in ast.walk(tree) if isinstance(tree, ast.FunctionDef) else ():
-            if isinstance(node, ast.Return) and node.value:
-                values = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
-                is_each = len(values) == len(self.trials.exercise.results)
-                yield from values[i : i + 1] if is_each else values[len(values) > 1 :]
 
     def _is_right_with(self, node, values, i, number, others=None):
         self.left -= 1
