@@ -908,3 +908,19 @@ def test_a_pair_is_tried_if_one_of_it_shows_in_a_later_draw_only(verdict_on):
     """
     message = " ".join(verdict_on("apply_merges", code).message.split())
     assert "The pair with the smallest ids is merged first" in message and "from right to left" in message
+
+
+def test_only_the_first_exception_comes_with_advice(verdict_on):
+    code = """
+    def embedding(ids, table):
+        rows, columns = ids.shape[0], ids.shape[1]
+        y = np.zeros((rows, columns, table.shape[1]), dtype=table.dtype)
+        for i in range(rows):
+            for j in range(columns):
+                number = ids[i, j]
+                if number > 0:
+                    y[i, j] = table[number]
+        return y
+    """
+    message = " ".join(verdict_on("embedding", code).message.split())
+    assert "Count axes from the end" in message and "is ambiguous" in message and "np.where" not in message

@@ -449,6 +449,7 @@ class _Search(ByResult):
     def _other_crashes(self):
         """Report crashes in later cases that no mistake found so far explains, one of each line and kind."""
         told, known = {self.first_failed.case.label}, {_place_of(self.first_failed.tried.crash)}
+        advised = self.first_failed.results is None
         mistakes = {name for reason in self.reasons.values() for name in reason.mistakes}
         for number, finding in enumerate(self.found):
             place = _place_of(finding.tried.crash)
@@ -459,5 +460,6 @@ class _Search(ByResult):
             if any(self._try((name,), number)[0] is None for name in mistakes):
                 continue
             fact, name = finding.fact()[0], self._crashes_like(number)
-            text = self.mistakes[name] if name else finding.description().text
-            self._say(name, f"{fact} {text}", finding.case.label, led=True)
+            text = self.mistakes[name] if name else "" if advised else finding.description().text
+            advised = True  # the next one often has the same cause, which other words would hide
+            self._say(name, f"{fact} {text}".rstrip(), finding.case.label, led=True)
