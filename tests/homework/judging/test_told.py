@@ -656,6 +656,18 @@ def test_a_condition_is_shown_and_not_the_constant_that_it_sets(verdict_on):
     """
     message = verdict_on("window_mask", code).message
     assert "Look at line 9:" in message and "mask[t, s] = True" not in message
+    code = """
+    def causal_mask(T, S=None):
+        S = T if S is None else S
+        mask = np.zeros((T, S))
+        for t in range(T):
+            for s in range(S):
+                if s > t + (S - T):
+                    mask[t, s] = 1
+        return mask
+    """
+    message = verdict_on("causal_mask", code).message
+    assert "1 and 0 instead of True and False" in message and "if s > t" not in message
 
 
 def test_a_line_that_reads_a_wrong_result_is_not_shown(verdict_on):

@@ -58,9 +58,9 @@ class Sides:
         return node
 
     def to_mark(self, node):
-        """The condition under which a statement sets a constant, or else the node itself: what is wrong is not the
+        """The condition under which a statement sets True or False, or else the node itself: what is wrong is not the
         constant."""
-        if not (isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)):
+        if not (isinstance(node, ast.Assign) and isinstance(getattr(node.value, "value", None), bool)):
             return node
         around = [n for n in self.scope if isinstance(n, ast.If) and any(part is node for part in ast.walk(n))]
         return max(around, key=lambda n: n.lineno).test if around else node
