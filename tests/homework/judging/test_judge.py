@@ -596,7 +596,7 @@ def test_an_ignored_argument_without_a_mistake_of_its_own_is_named():
     trials = Trials(plain, 0)
     found = judge(trials, [attempt(plain, lambda x, w, scale=1.0: scaled_sums(x, w), case) for case in trials.cases])
     assert found.misconception == "scale not used"
-    assert "The results are as if `scale` were 1.0 in every call: is it used?" in flat(found)
+    assert "The results are as if `scale` were 1.0 in every call: is it used where it counts?" in flat(found)
 
 
 @pytest.mark.long

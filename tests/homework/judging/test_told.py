@@ -936,3 +936,58 @@ def test_only_the_first_exception_comes_with_advice(verdict_on):
     """
     message = " ".join(verdict_on("embedding", code).message.split())
     assert "Count axes from the end" in message and "is ambiguous" in message and "np.where" not in message
+
+
+def test_a_variable_from_which_something_right_is_computed_is_not_shown(verdict_on):
+    code = """
+    def clip_grad_norm(parameters, max_norm):
+        grads = [p.grad for p in parameters]
+        norms = [float(np.sqrt(np.sum(g.astype(np.float64) ** 2))) for g in grads]
+        total = float(np.sqrt(sum(n**2 for n in norms)))
+        if np.isfinite(total):
+            for g, n in zip(grads, norms):
+                if n > max_norm:
+                    g *= max_norm / n
+        return total
+    """
+    message = verdict_on("clip_grad_norm", code).message
+    assert "Each parameter is clipped by its own norm" in message and "norms = [" not in message
+
+
+def test_a_method_of_the_students_own_class_is_no_place(verdict_on):
+    code = """
+    from transformer_np.functional import attention_scores
+
+    class Running:
+        def __init__(self, rows, features, dtype):
+            self.m = np.full((*rows, 1), -np.inf, dtype)
+            self.l = np.zeros((*rows, 1), dtype)
+            self.o = np.zeros((*rows, features), dtype)
+
+        def add(self, s, v):
+            top = np.maximum(self.m, s.max(axis=-1, keepdims=True))
+            shift = np.where(np.isneginf(top), 0, top).astype(s.dtype)
+            self.m = top
+            p, alpha = np.exp(s - shift), np.exp(self.m - shift)
+            self.l = self.l * alpha + p.sum(axis=-1, keepdims=True)
+            self.o = self.o * alpha + p @ v
+
+        def result(self):
+            seen = self.l > 0
+            l = np.where(seen, self.l, 1)
+            return np.where(seen, self.o / l, 0), np.where(seen, self.m + np.log(l), -np.inf)[..., 0]
+
+    def tiled_attention(q, k, v, mask=None, tile=64):
+        masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
+        masks = [np.broadcast_to(m, np.broadcast_shapes(np.shape(m), (q.shape[-2], k.shape[-2]))) for m in masks]
+        running = Running(q.shape[:-1], v.shape[-1], q.dtype)
+        for start in range(0, k.shape[-2], tile):
+            part = slice(start, start + tile)
+            cut = tuple(m[..., part] for m in masks)
+            if not any(c.dtype == bool and c.all() for c in cut):
+                running.add(attention_scores(q, k[..., part, :], cut or None), v[..., part, :])
+        out, log_total = running.result()
+        return out, log_total
+    """
+    message = verdict_on("tiled_attention", code).message
+    assert "When the maximum grows" in message and "running.result()" not in message

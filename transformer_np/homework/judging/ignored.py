@@ -24,7 +24,11 @@ class Ignored:
         value = self.value.__name__ if isinstance(self.value, type) else repr(self.value)
         as_if = f"The results are as if `{self.argument}` were {value} in every call: is it used"
         is_text = isinstance(self.value, str)
-        return f"{as_if}, and compared with `==`? Every text but '' counts as true." if is_text else f"{as_if}?"
+        return (
+            f"{as_if}, and compared with `==`? Every text but '' counts as true."
+            if is_text
+            else f"{as_if} where it counts?"
+        )
 
     def applied(self, case):
         """The case as a right answer sees it if it does not use the argument."""

@@ -26,11 +26,12 @@ def suspects_of(sides, names, suspects):
     same = [suspect for suspect in suspects if lines & {*suspect.lines}]
     early = [suspect for suspect in suspects if suspect in same or not suspect.late]
     shown = [*([] if same else seen[:1]), *early][:MOST_SUSPECTS] if len(names) > 1 else same or seen[:1] or early
-    return [_at_return(sides, suspect) for suspect in shown]
+    return [suspect for suspect in (_at_use(sides, suspect) for suspect in shown) if suspect]
 
 
-def _at_return(sides, suspect):
-    """The Suspect, or one where its variable is returned as a wrong result, if right ones are computed from it too."""
+def _at_use(sides, suspect):
+    """The Suspect; if what is right is computed from its variable too, one where this is returned as a wrong result, or
+    None."""
     line = next((s for s in sides.scope if isinstance(s, ast.Assign) and suspect.node in ast.walk(s)), None)
     if line is None or not isinstance(line.targets[0], ast.Name):
         return suspect
@@ -38,9 +39,12 @@ def _at_return(sides, suspect):
     wrong = {i for finding in sides.found for i in finding.wrong or ()}
     reads = {n for n in sides.scope if isinstance(n, ast.Name) and n.id == line.targets[0].id} - set(line.targets)
     returned = [n for i in sorted(wrong) for n in sides.returned_as(sides.own, i) if n in reads]
-    if not returned or not reads - inside or len(wrong) == len(sides.trials.exercise.results):
-        return suspect
-    return Suspect(returned[0], [], sides.family.marked(returned[0]), ())
+    if returned and reads - inside and len(wrong) < len(sides.trials.exercise.results):
+        return Suspect(returned[0], [], sides.family.marked(returned[0]), ())
+    fine = sides.fine_in(sides.failed[0], False)
+    others = (s for s in sides.scope if isinstance(s, ast.Assign) and s is not line and s.value in fine)
+    parts = {n for s in sides.scope if isinstance(s, ast.Subscript) for n in ast.walk(s)}  # which may be the right ones
+    return None if any(n in reads - parts for s in others for n in ast.walk(s.value)) else suspect
 
 
 def _places_of(sides, names):

@@ -143,6 +143,8 @@ class _Search:
         returned = {
             n for j in self.found[failed[0]].wrong or () for n in self.sides.returned_as(self.own, j) if n in own
         }
+        if any(self._is_method(n, own) for n in ast.walk(node)):
+            return True
         if isinstance(node, ast.Name) and node in own and node not in self.sides.fine_in(failed[0], False):
             stores = self.sides.stores.get((self.sides.scope.get(node), node.id), ())
             return not any(node in ast.walk(s) for s in stores)  # as in `state = state @ w`
@@ -151,6 +153,11 @@ class _Search:
         is_returned = any(same(own[n][:1], own[other][:1]) for n, other in pairs)
         is_mixed = len(set(map(ast.unparse, wrong))) > 1
         return node in self.passed_on or is_returned or is_mixed or self._reads_counted(node, own)
+
+    def _is_method(self, node, own):
+        """Whether a node calls a method of the student's own class: the mistake is in there, or before."""
+        thing = getattr(node.func, "value", None) if isinstance(node, ast.Call) else None
+        return isinstance(thing, ast.Name) and type(own.get(thing, [None])[0]).__name__ in self.sides.family.trees
 
     def made_wrong(self, node, failed):
         """The one line that makes the only wrong variable which a node reads from right ones, or else the node."""
