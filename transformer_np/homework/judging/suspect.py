@@ -27,7 +27,7 @@ class Suspect:
     """node: the expression or statement to look at; shown: its line, with a mark below
     results: the numbers of the results that are right with another value of it, or of a variable
     writes: the statements that write this variable
-    late: whether it only reads a variable that is wrong before, or reads a wrong result that is returned as it is
+    late: whether the mistake is likely to be made before it
     """
 
     node: ast.AST
@@ -138,17 +138,17 @@ class _Search:
         return None
 
     def is_late(self, node, failed):
-        """Whether a node only reads a variable that is wrong, or reads one that is returned as a wrong result."""
+        """Whether the mistake is likely to be made before a node: it only reads a variable that is wrong, or reads one
+        that is returned as a wrong result, several wrong ones or a counted one, or calls the student's own class."""
         own, fine = self.sides.values(failed[0])[0], self.sides.fine_in(failed[0], True)
-        returned = {
-            n for j in self.found[failed[0]].wrong or () for n in self.sides.returned_as(self.own, j) if n in own
-        }
         if any(self._is_method(n, own) for n in ast.walk(node)):
             return True
         if isinstance(node, ast.Name) and node in own and node not in self.sides.fine_in(failed[0], False):
             stores = self.sides.stores.get((self.sides.scope.get(node), node.id), ())
             return not any(node in ast.walk(s) for s in stores)  # as in `state = state @ w`
         wrong = [n for n in inputs_of(node, own) if n not in fine]
+        results = self.found[failed[0]].wrong or ()
+        returned = {n for j in results for n in self.sides.returned_as(self.own, j) if n in own}
         pairs = [(n, other) for n in wrong for other in returned - {node}]
         is_returned = any(same(own[n][:1], own[other][:1]) for n, other in pairs)
         is_mixed = len(set(map(ast.unparse, wrong))) > 1
