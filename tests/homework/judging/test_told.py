@@ -655,7 +655,7 @@ def test_a_condition_is_shown_and_not_the_constant_that_it_sets(verdict_on):
         return mask
     """
     message = verdict_on("window_mask", code).message
-    assert "Look at line 9:" in message and "mask[t, s] = True" not in message
+    assert "Look at lines 8 and 9:" in message and "mask[t, s] = True" not in message
     code = """
     def causal_mask(T, S=None):
         S = T if S is None else S

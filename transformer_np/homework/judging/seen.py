@@ -40,7 +40,7 @@ def _at_use(sides, suspect):
     reads = {n for n in sides.scope if isinstance(n, ast.Name) and n.id == line.targets[0].id} - set(line.targets)
     returned = [n for i in sorted(wrong) for n in sides.returned_as(sides.own, i) if n in reads]
     if returned and reads - inside and len(wrong) < len(sides.trials.exercise.results):
-        return Suspect(returned[0], [], sides.family.marked(returned[0]), ())
+        return Suspect.of(sides, returned[0])
     fine = sides.fine_in(sides.failed[0], False)
     others = (s for s in sides.scope if isinstance(s, ast.Assign) and s is not line and s.value in fine)
     parts = {n for s in sides.scope if isinstance(s, ast.Subscript) for n in ast.walk(s)}  # which may be the right ones
@@ -71,7 +71,7 @@ def _places_of(sides, names):
         found = [_nodes_in(sides, of_mistake, changed, number, shape) for number, of_mistake in made.items()]
         if any(found):  # in a case of one row a mean over the rows, for example, is no mistake yet
             nodes = min(filter(None, found), key=lambda nodes: nodes[0].lineno)
-            return [Suspect(node, [], sides.family.marked(node), ()) for node in map(sides.to_mark, nodes)]
+            return [Suspect.of(sides, node) for node in nodes]
     return []
 
 

@@ -58,12 +58,25 @@ class Sides:
         return node
 
     def to_mark(self, node):
-        """The condition under which a statement sets True or False, or else the node itself: what is wrong is not the
-        constant."""
+        """What to show of a statement that sets True or False under a condition: the condition, behind the variables
+        that the same loop computes for it, for what is wrong is not the constant. Or else [the node itself]."""
         if not (isinstance(node, ast.Assign) and isinstance(getattr(node.value, "value", None), bool)):
-            return node
+            return [node]
         around = [n for n in self.scope if isinstance(n, ast.If) and any(part is node for part in ast.walk(n))]
-        return max(around, key=lambda n: n.lineno).test if around else node
+        if not around:
+            return [node]
+        inner = max(around, key=lambda n: n.lineno)
+        read = [n for n in ast.walk(inner.test) if isinstance(n, ast.Name)]
+        writes = {s for n in read for s in self.stores.get((self.scope[inner], n.id), ()) if is_whole(s, n)}
+        loops = self.loops_around(inner)
+        return [*(s for s in writes if loops and self.loops_around(s) == loops), inner.test]
+
+    def loops_around(self, node):
+        """The loops that a node is in, from the outside to the inside."""
+        return [
+            loop for loop in self.scope
+            if isinstance(loop, ast.For | ast.While) and loop is not node and node in ast.walk(loop)
+        ]  # fmt: skip
 
     def returned_as(self, traced, i):
         """The expressions that a function returns as a result."""

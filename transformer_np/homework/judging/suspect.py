@@ -6,7 +6,7 @@ all that follows is right, so that the mistake is there or in what it is compute
 """
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import itemgetter
 
 import numpy as np
@@ -24,21 +24,26 @@ MOST_TRIALS, WORK = 160, 500_000  # of all, in units of `work_of`
 
 @dataclass(frozen=True)
 class Suspect:
-    """node: the expression or statement to look at; shown: its line, with a mark below
-    results: the numbers of the results that are right with another value of it, or of a variable
-    writes: the statements that write this variable
+    """node: the expression or statement to look at; writes: the statements that write this variable
+    lines, shown: what the student sees, with a mark below each
     late: whether the mistake is likely to be made before it
+    results: the numbers of the results that are right with another value of it, or of a variable
     """
 
     node: ast.AST
-    results: list
-    shown: str
     writes: tuple
-    late: bool = False
+    lines: list
+    shown: str
+    late: bool
+    results: list = field(default_factory=list)
 
-    @property
-    def lines(self):
-        return sorted({node.lineno for node in self.writes or [self.node]})
+    @classmethod
+    def of(cls, sides, node, writes=(), late=False):
+        parts = list(map(sides.to_mark, writes or [node]))
+        marked = sorted(dict.fromkeys(part for shown in parts for part in shown), key=lambda part: part.lineno)
+        shown, lines = "\n".join(map(sides.family.marked, marked)), sorted({part.lineno for part in marked})
+        *_, last = sides.to_mark(node)
+        return cls(last, tuple(part[-1] for part in parts if writes), lines, shown, late)
 
     @property
     def text(self):
@@ -56,9 +61,8 @@ def find_suspects(sides):
             writes = () if len(writes) > MOST_WRITES else writes
             node = node if writes else search.made_wrong(node, failed)
             late = search.is_late(node, failed)
-            node, writes = sides.to_mark(node), tuple(map(sides.to_mark, writes))
-            shown = "\n".join(map(sides.family.marked, writes or [node]))
-            suspects.setdefault(node, Suspect(node, [], shown, writes, late)).results.append(i)
+            suspect = Suspect.of(sides, node, writes, late)
+            suspects.setdefault(suspect.node, suspect).results.append(i)
     of_line = {}  # two for one line would ask it for two values
     for suspect in sorted(suspects.values(), key=lambda suspect: -len(suspect.results)):
         of_line.setdefault(suspect.node.lineno, suspect)
@@ -164,7 +168,7 @@ class _Search:
         own, fine = self.sides.values(failed[0])[0], self.sides.fine_in(failed[0], False)
         wrong = {ast.unparse(n): n for n in inputs_of(node, own) if n not in fine}
         writes = [s for n in wrong.values() for s in self.sides.writes(n, failed[0], False)]
-        if len(wrong) == len(writes) == 1 and not self._loops_around(writes[0]):
+        if len(wrong) == len(writes) == 1 and not self.sides.loops_around(writes[0]):
             write, variable = writes[0], next(iter(wrong.values()))
             inputs = inputs_of(write, own)
             if is_whole(write, variable) and inputs and all(n in fine for n in inputs) and write is not node:
@@ -178,7 +182,7 @@ class _Search:
         for n in ast.walk(node) if is_entry else ():
             if isinstance(n, ast.Name) and type(own.get(n, [None])[0]) is int:
                 stores = self.sides.stores.get((self.sides.scope.get(n), n.id), ())
-                if any(self._loops_around(s) for s in stores if not isinstance(s.value, ast.Constant)):
+                if any(self.sides.loops_around(s) for s in stores if not isinstance(s.value, ast.Constant)):
                     return True
         return False
 
@@ -224,25 +228,18 @@ class _Search:
         value = value_for(write, node)
         if not is_whole(write, node) or not (value in fine or isinstance(value, ast.Constant)):
             return False
-        around = self._loops_around(write)
+        around = self.sides.loops_around(write)
         reads = (n for n in self.sides.scope if isinstance(n, ast.Name | ast.Attribute) and isinstance(n.ctx, ast.Load))
         used = [*others, *(n for n in reads if ast.unparse(n) == ast.unparse(node))]
         return not around or (
-            all(around[-1] in self._loops_around(n) for n in used)
-            and all(self._loops_around(other) != around for other in others)
+            all(around[-1] in self.sides.loops_around(n) for n in used)
+            and all(self.sides.loops_around(other) != around for other in others)
         )
 
     def _is_read_elsewhere(self, node):
         """Whether a variable's node is not returned, and the variable is read in another place too."""
         reads = [n for n in self.sides.scope if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
         return node not in self.returned and sum(ast.unparse(n) == ast.unparse(node) for n in reads) > 1
-
-    def _loops_around(self, node):
-        """The loops that a node is in, from the outside to the inside."""
-        return [
-            loop for loop in self.sides.scope
-            if isinstance(loop, ast.For | ast.While) and loop is not node and node in ast.walk(loop)
-        ]  # fmt: skip
 
     def _is_passed_on(self, place, number, shape):
         """Whether a statement only copies a variable that is wrong from the first time on."""
