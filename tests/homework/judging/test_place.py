@@ -842,8 +842,8 @@ def test_an_error_there_leaves_the_line_where_another_value_helps(verdict_on, mo
                 part = min((step - warmup) / (total - warmup), 1.0)
                 return min_lr + (max_lr - min_lr) * (1 + np.cos(np.pi * part)) / 2
             """,
-            "Off by one. In a call that fails, `step - 1` is 0 the first time; the results are right "
-            "with 1 in its place then.",
+            "Off by one. In a call that fails, `step - 1` is 0 when this line first runs; it is 1 "
+            "there in an answer with right results.",
         ),
         (
             "noam_schedule",

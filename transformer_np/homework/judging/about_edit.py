@@ -72,8 +72,9 @@ def about_numbers(edit, sides):
             old, new = _number_of(node, before[number]), _number_of(now, after[number])
             if old is not None and new is not None and old != new:
                 often = len(before[number].get(node, "1")) > 1
-                first, there = (" the first time", " then") if often else ("", "")
-                right = f"the results are right with {new:.5g} in its place{there}"
+                first = " when this line first runs" if often else ""
+                right = f"the results are right with {new:.5g} in its place"
+                right = f"it is {new:.5g} there in an answer with right results" if often else right
                 off = "Off by one. " if isinstance(old, int) and abs(old - new) == 1 else ""
                 return f"{off}{_sizes_in(sides.found[number], code)}, `{code}` is {old:.5g}{first}; {right}."
     return ""
