@@ -35,11 +35,10 @@ def _at_use(sides, suspect):
     line = next((s for s in sides.scope if isinstance(s, ast.Assign) and suspect.node in ast.walk(s)), None)
     if line is None or not isinstance(line.targets[0], ast.Name):
         return suspect
-    inside = {n for s in sides.scope if isinstance(s, ast.Return) for n in ast.walk(s)}
     wrong = {i for finding in sides.found for i in finding.wrong or ()}
     reads = {n for n in sides.scope if isinstance(n, ast.Name) and n.id == line.targets[0].id} - set(line.targets)
     returned = [n for i in sorted(wrong) for n in sides.returned_as(sides.own, i) if n in reads]
-    if returned and reads - inside and len(wrong) < len(sides.trials.exercise.results):
+    if returned and reads - sides.returned and len(wrong) < len(sides.trials.exercise.results):
         return Suspect.of(sides, returned[0])
     fine = sides.fine_in(sides.failed[0], False)
     others = (s for s in sides.scope if isinstance(s, ast.Assign) and s is not line and s.value in fine)

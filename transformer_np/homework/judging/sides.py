@@ -45,6 +45,11 @@ class Sides:
         """The numbers of the first failed cases of each label."""
         return {self.found[n].case.label: n for n in reversed(self.failed)}.values()
 
+    @cached_property
+    def returned(self):
+        """The nodes of all return statements."""
+        return {n for node in self.scope if isinstance(node, ast.Return) for n in ast.walk(node)}
+
     @property
     def is_possible(self):
         return self.own.answer is not None and bool(self.right)

@@ -72,9 +72,7 @@ def find_suspects(sides):
 class _Search:
     def __init__(self, sides):
         self.sides, self.trials, self.found, self.own = sides, sides.trials, sides.found, sides.own
-        self.returned = {n for node in sides.scope if isinstance(node, ast.Return) for n in ast.walk(node)}
         self._of_all = None
-        self.passed_on = set()  # nodes of variables that are wrong before; which statement makes them so is unknown
         self.left = min(MOST_TRIALS, max(20, WORK // sides.work))
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
         self.failed = failed[: max(3, WORK // (sides.work * (1 + len(sides.right))))]
@@ -134,7 +132,7 @@ class _Search:
                     if node in elsewhere:
                         return node, ()
                     place, *others = self._origin(node, i, failed, fine, shape)
-                    if place is node and node in self.returned and isinstance(node, ast.Name):
+                    if place is node and node in self.sides.returned and isinstance(node, ast.Name):
                         break  # which says no more than that the result is wrong
                     if self._is_passed_on(place, failed[0], shape):
                         return None
@@ -156,7 +154,7 @@ class _Search:
         pairs = [(n, other) for n in wrong for other in returned - {node}]
         is_returned = any(same(own[n][:1], own[other][:1]) for n, other in pairs)
         is_mixed = len(set(map(ast.unparse, wrong))) > 1
-        return node in self.passed_on or is_returned or is_mixed or self._reads_counted(node, own)
+        return is_returned or is_mixed or self._reads_counted(node, own)
 
     def _is_method(self, node, own):
         """Whether a node calls a method of the student's own class: the mistake is in there, or before."""
@@ -200,7 +198,6 @@ class _Search:
                 if len(writes) > 1 and self._is_right_start(writes[0], writes[1:], node, fine):
                     writes = writes[1:]
                 place = writes[0] if 0 < len(writes) <= MOST_WRITES else node
-                self.passed_on |= {place} & {node}
                 return place, writes
         passed = []
         while True:
@@ -239,7 +236,7 @@ class _Search:
     def _is_read_elsewhere(self, node):
         """Whether a variable's node is not returned, and the variable is read in another place too."""
         reads = [n for n in self.sides.scope if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
-        return node not in self.returned and sum(ast.unparse(n) == ast.unparse(node) for n in reads) > 1
+        return node not in self.sides.returned and sum(ast.unparse(n) == ast.unparse(node) for n in reads) > 1
 
     def _is_passed_on(self, place, number, shape):
         """Whether a statement only copies a variable that is wrong from the first time on."""
