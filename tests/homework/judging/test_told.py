@@ -991,3 +991,49 @@ def test_a_method_of_the_students_own_class_is_no_place(verdict_on):
     """
     message = verdict_on("tiled_attention", code).message
     assert "When the maximum grows" in message and "running.result()" not in message
+
+
+def test_a_variable_that_only_its_own_next_value_reads_is_shown_where_it_goes_wrong(verdict_on):
+    code = """
+    def tiled_attention(q, k, v, mask=None, tile=64):
+        scores = np.swapaxes(k, -1, -2)
+        scores = q @ scores / np.sqrt(q.shape[-1])
+        for part in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
+            scores = np.where(part, -np.inf, scores) if part.dtype == bool else scores + part
+        scores = scores.astype(q.dtype)
+        m = np.full((*q.shape[:-1], 1), -np.inf, dtype=q.dtype)
+        l = np.zeros_like(m)
+        o = np.zeros((*q.shape[:-1], v.shape[-1]), dtype=q.dtype)
+        for start in range(0, k.shape[-2], tile):
+            s = scores[..., start : start + tile]
+            top = np.maximum(m, s.max(axis=-1, keepdims=True))
+            shift = np.where(np.isinf(top), 0, top)
+            p, alpha = np.exp(s - shift), np.exp(m - shift)
+            l = l * alpha + p.sum(axis=-1, keepdims=True)
+            o = o + p @ v[..., start : start + tile, :]
+            m = top
+        seen = np.where(l > 0, l, 1)
+        o = o / seen
+        return o, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
+    """
+    message = verdict_on("tiled_attention", code).message
+    assert "When the maximum grows" in message and "Look at line 18:" in message
+
+
+def test_a_counter_is_not_shown_where_a_mean_is_taken_for_a_sum(verdict_on):
+    code = """
+    def relative_position_bias_backward(dbias, buckets, num_buckets):
+        heads, T, S = dbias.shape
+        dtable = np.zeros((num_buckets, heads), dtype=dbias.dtype)
+        count = np.zeros(num_buckets)
+        for t in range(T):
+            for s in range(S):
+                count[buckets[t, s]] += 1
+                dtable[buckets[t, s]] += dbias[:, t, s]
+        for b in range(num_buckets):
+            if count[b] > 0:
+                dtable[b] = dtable[b] / count[b]
+        return dtable
+    """
+    verdict = verdict_on("relative_position_bias_backward", code)
+    assert "averaged over its pairs" in verdict.message and verdict.line == 13

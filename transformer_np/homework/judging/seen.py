@@ -36,7 +36,9 @@ def _at_use(sides, suspect):
     if line is None or not isinstance(line.targets[0], ast.Name):
         return suspect
     wrong = {i for finding in sides.found for i in finding.wrong or ()}
-    reads = {n for n in sides.scope if isinstance(n, ast.Name) and n.id == line.targets[0].id} - set(line.targets)
+    stores = sides.stores.get((sides.scope[line], line.targets[0].id), ())
+    itself = {n for s in stores for n in ast.walk(s)}  # as in `state = state @ w`
+    reads = {n for n in sides.scope if isinstance(n, ast.Name) and n.id == line.targets[0].id} - itself
     returned = [n for i in sorted(wrong) for n in sides.returned_as(sides.own, i) if n in reads]
     if returned and reads - sides.returned and len(wrong) < len(sides.trials.exercise.results):
         return Suspect.of(sides, returned[0])
