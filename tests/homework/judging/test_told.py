@@ -655,7 +655,7 @@ def test_a_condition_is_shown_and_not_the_constant_that_it_sets(verdict_on):
         return mask
     """
     message = verdict_on("window_mask", code).message
-    assert "Look at lines 8 and 9:" in message and "mask[t, s] = True" not in message
+    assert "Look at lines 8 and 9, where" in message and "mask[t, s] = True" not in message
     code = """
     def causal_mask(T, S=None):
         S = T if S is None else S
@@ -746,7 +746,7 @@ def test_names_in_targets_are_tried_after_those_that_are_read(verdict_on):
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "said", "innocent"),
+    ("name", "code", "said", "guilty"),
     [
         (
             "relative_shift",  # an index that the line before computes
@@ -762,7 +762,7 @@ def test_names_in_targets_are_tried_after_those_that_are_read(verdict_on):
                 return y
             """,
             "Every row is shifted one place too far",
-            "= x[..., t, column]",
+            "column = s + T - t",
         ),
         (
             "causal_conv1d_backward",  # two variables that are wrong
@@ -778,8 +778,18 @@ def test_names_in_targets_are_tried_after_those_that_are_read(verdict_on):
                 return dx, dw, dy.sum(axis=(0, 1))
             """,
             "as if `dilation` were 1",
-            "dw[j] = ",
+            "later = dy[:, j:]",
         ),
+    ],
+)
+def test_what_computes_an_unknown_variable_is_shown_beside_where_it_is_read(verdict_on, name, code, said, guilty):
+    message = verdict_on(name, code).message
+    assert said in " ".join(message.split()) and guilty in message
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said", "innocent"),
+    [
         (
             "gelu",  # a new array
             """
@@ -853,7 +863,8 @@ def test_the_line_is_where_a_wrong_variable_is_made(verdict_on):
         shared = y * dy.sum(axis=axis, keepdims=True)
         return y * (dy - shared)
     """
-    assert "Look at line 4:\n    shared = " in verdict_on("softmax_backward", code).message
+    message = verdict_on("softmax_backward", code).message
+    assert "Look at lines 4 and 5, where the first wrong value is made:\n    shared = " in message
 
 
 def test_a_power_for_a_product_is_found(verdict_on):

@@ -57,7 +57,8 @@ def about_numbers(edit, sides):
         return ""
     tree = next(tree for tree in sides.family.trees.values() if any(n is edit.parent for n in ast.walk(tree)))
     around = [n for n in ast.walk(tree) if isinstance(n, ast.expr) and edit.node in ast.walk(n)]
-    around = [n for n in around if not isinstance(n, ast.Constant | ast.UnaryOp)]
+    given = {arg.arg for arg in ast.walk(next(iter(sides.family.trees.values()))) if isinstance(arg, ast.arg)}
+    around = [n for n in around if not isinstance(n, ast.Constant | ast.UnaryOp) and getattr(n, "id", "") not in given]
     nodes = {n: edit.new if n is edit.node else n for n in sorted(around, key=lambda n: len(ast.unparse(n)))}
     before = {number: sides.values(number)[0] for number in sides.failed[:MOST_CALLS]}
     edit.make()

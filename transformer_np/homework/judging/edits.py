@@ -131,7 +131,8 @@ def edits_of(tree, without=()):
                     order = 1.2 if isinstance(parent, ast.AugAssign) else 1.8
                 if kind == "name" and (node in in_targets or isinstance(node, ast.Assign)):
                     order = 1.6
-                if isinstance(node, ast.AugAssign) and isinstance(node.value, ast.Constant):
+                counter = node if isinstance(node, ast.AugAssign) else parent
+                if isinstance(counter, ast.AugAssign) and isinstance(counter.value, ast.Constant):
                     order = 3  # without a counter a mean, for example, is a sum
                 edit = Edit(kind, order, node, parent, field, index, new)
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):

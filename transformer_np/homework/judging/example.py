@@ -87,5 +87,7 @@ def _written(value, digits=5):
         return number(value[()], digits) if value.dtype.kind in "biuf" else repr(value[()])
     if value.dtype.kind in "iu":
         value = value[value != PADDING]
+    if value.ndim > 1 and value.size <= MOST_NUMBERS:
+        return f"[{', '.join(_written(part, digits) for part in value)}]"
     shown = ", ".join(number(n, digits) for n in value.ravel()[:MOST_NUMBERS])
     return f"[{shown}{', …' if value.size > MOST_NUMBERS else ''}]"

@@ -65,7 +65,7 @@ def explain(trials, found, place=None, behind=()):
         says_more = (
             search.first_failed.tried.crash and not named and not place.about.startswith("The results are right")
         )
-        about = [place.about] if not texts or says_more else []
+        about = _about(place) if not texts or says_more else []
         names, more = [], []
         if place.after and (search.is_incomplete or search.patterns or not search.names or search.left_open()):
             names, more = _left_by(place, trials, found, search.names)
@@ -78,8 +78,8 @@ def explain(trials, found, place=None, behind=()):
     if behind and search.names:
         more, said = _left_in(_explained(trials, [f for f in behind if not f.case.raises], None), search.names)
         return [*search.names, *more], [*texts[:MOST_TEXTS], *said], [], where
-    if not any(name in search.mistakes for name in search.names) and (ordered := _with_axes_in_order(found)):
-        more, said = _left_in(_explained(trials, ordered, None), search.names)
+    if not any(name in search.mistakes for name in search.names) and (mended := _with_right_shapes(found)):
+        more, said = _left_in(_explained(trials, mended, None), search.names)
         return [*search.names, *more], [*texts, *said], [], where
     if not search.names:
         example = smallest_call(found)
@@ -105,26 +105,37 @@ def _fixed_axes(found):
     return ""
 
 
-def _with_axes_in_order(found):
-    """The Findings with the axes of a result exchanged, if one order of them gives all its shapes; or else []."""
+def _with_right_shapes(found):
+    """The Findings with a result of a wrong shape mended, if they then have the right shapes and wrong numbers: the
+    axes in another order, other axes of length 1, or one array as the first of several results; or else []."""
     first = next(finding for finding in found if not finding.right)
+    is_single = first.results is None and isinstance(first.tried.output, np.ndarray) and len(first.expected) > 1
     pairs = enumerate(zip(first.results or (), first.expected, strict=False))
-    i = next((i for i, (a, b) in pairs if a.shape != b.shape and sorted(a.shape) == sorted(b.shape)), None)
-    if i is None or any(finding.results is None for finding in found):
+    i = 0 if is_single else next((i for i, (a, b) in pairs if a.shape != b.shape), None)
+    if i is None or any(f.tried.crash or (is_single and not isinstance(f.tried.output, np.ndarray)) for f in found):
         return []
-    axes = first.expected[i].ndim
-    of_these = [f for f in found if f.results[i].ndim == f.expected[i].ndim == axes]
-    for order in permutations(range(axes)):
-        if all(f.results[i].transpose(order).shape == f.expected[i].shape for f in of_these):
-            break
-    else:
-        return []
-    ordered = []
-    for f in found:
-        results = list(f.results)
-        results[i] = results[i].transpose(order) if f in of_these else results[i]
-        ordered.append(Finding(f.exercise, f.case, f.tried, results, f.expected, f.shares, tuple(ordered)))
-    return ordered if any(finding.wrong for finding in ordered) else []
+    axes = range(first.expected[i].ndim)
+    orders = permutations(axes) if not is_single and first.results[i].ndim == len(axes) else ()
+    for change in (*map(_in_order, orders), _with_shape):
+        mended = []
+        for f in found:
+            array = f.tried.output if is_single else f.results[i]
+            results = f.expected if is_single else f.results
+            results = [*results[:i], change(array, f.expected[i].shape), *results[i + 1 :]]
+            mended.append(Finding(f.exercise, f.case, f.tried, results, f.expected, f.shares, tuple(mended)))
+        if all(f.results[i].shape == f.expected[i].shape for f in mended):
+            return mended if any(finding.wrong for finding in mended) else []
+    return []
+
+
+def _in_order(axes):
+    return lambda array, shape: array.transpose(axes) if array.ndim == len(axes) else array
+
+
+def _with_shape(array, shape):
+    """The array with other axes of length 1, if that gives it a shape."""
+    sizes, wanted = ([size for size in of if size != 1] for of in (array.shape, shape))
+    return array.reshape(shape) if sizes == wanted else array
 
 
 def _explained(trials, found, place):
@@ -146,6 +157,16 @@ def _explained(trials, found, place):
         if not contradicted:
             return search
         struck_out |= contradicted if len(struck_out) < MOST_STRUCK_OUT else set(search.mistakes)
+
+
+def _about(place):
+    """The sentences on a Place, each with its line where there are two."""
+    if not place.also:
+        return [place.about]
+    places = [place]
+    while places[-1].also:
+        places.append(places[-1].also)
+    return [f"Line {part.line}: {part.about}" for part in sorted(places, key=lambda part: part.line) if part.about]
 
 
 def _left_by(place, trials, found, named):
@@ -177,9 +198,11 @@ def _is_same(now, before):
     return all(map(close, now.results, before.results))
 
 
-def _place_of(crash):
-    """The student's line and the kind of an exception; None for no exception"""
-    return crash and (crash.trace.rpartition(", line ")[2], crash.kind)
+def _failure_of(finding):
+    """What distinguishes a case without results from others: the student's line and the kind of an exception, or what
+    is returned."""
+    crash = finding.tried.crash
+    return (crash.trace.rpartition(", line ")[2], crash.kind) if crash else _without_numbers(finding.fact()[0])
 
 
 def _without_numbers(text):
@@ -448,15 +471,16 @@ class _Search(ByResult):
 
     def _other_crashes(self):
         """Report crashes in later cases that no mistake found so far explains, one of each line and kind."""
-        told, known = {self.first_failed.case.label}, {_place_of(self.first_failed.tried.crash)}
+        told, known = {self.first_failed.case.label}, set()
         advised = self.first_failed.results is None
         mistakes = {name for reason in self.reasons.values() for name in reason.mistakes}
+        if advised:
+            known.add(_failure_of(self.first_failed))
         for number, finding in enumerate(self.found):
-            place = _place_of(finding.tried.crash)
-            if finding.results is not None or finding.case.label in told or (place and place in known):
+            if finding.results is not None or finding.case.label in told or _failure_of(finding) in known:
                 continue
             told.add(finding.case.label)
-            known.add(place)
+            known.add(_failure_of(finding))
             if any(self._try((name,), number)[0] is None for name in mistakes):
                 continue
             fact, name = finding.fact()[0], self._crashes_like(number)

@@ -111,7 +111,7 @@ def _lines_of(names, pointed):
     """The Suspects to show beside the texts of mistakes: those where the values of these mistakes first occur."""
     listed = [name for name in names if name in pointed.sides.trials.exercise.mistakes] if pointed.sides else []
     if not listed:
-        return [suspect for suspect in pointed.suspects if not (names and suspect.late)]
+        return [suspect for suspect in pointed.suspects if suspect.is_narrow or not names]
     try:
         with unheard(), guarded(), without_huge_arrays(pointed.sides.trials.cases), np.errstate(all="ignore"):
             return suspects_of(pointed.sides, listed, pointed.suspects)

@@ -130,7 +130,7 @@ class _Search:
     def __init__(self, trials, family, found, numbers, suspects):
         self.trials, self.family, self.numbers = trials, family, numbers
         self._has_broken_rules = any(finding.tried.broken for finding in found)
-        shown = [node for suspect in suspects for node in (suspect.node, *suspect.writes)]
+        shown = [node for suspect in suspects for node in (suspect.node, *suspect.others)]
         self.suspects = {line for node in shown for line in range(node.lineno, node.end_lineno + 1)}
         reference, parts = trials.exercise.reference, trials.exercise.parts
         self.given = set(vars(reference)) - set(parts) if parts else ()  # methods that the student does not write

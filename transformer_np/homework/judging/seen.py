@@ -23,8 +23,9 @@ def suspects_of(sides, names, suspects):
     if there is none, the Suspects that do more than read what is wrong before."""
     seen = _places_of(sides, names)
     lines = {suspect.node.lineno for suspect in seen}
-    same = [suspect for suspect in suspects if lines & {*suspect.lines}]
-    early = [suspect for suspect in suspects if suspect in same or not suspect.late]
+    early = [suspect for suspect in suspects if suspect.is_narrow]
+    inside = ((suspect, [place for place in seen if place.node.lineno in suspect.lines]) for suspect in suspects)
+    same = [places[0] if len(suspect.lines) > 1 else suspect for suspect, places in inside if places]
     shown = [*([] if same else seen[:1]), *early][:MOST_SUSPECTS] if len(names) > 1 else same or seen[:1] or early
     return [suspect for suspect in (_at_use(sides, suspect) for suspect in shown) if suspect]
 
@@ -39,9 +40,11 @@ def _at_use(sides, suspect):
     stores = sides.stores.get((sides.scope[line], line.targets[0].id), ())
     itself = {n for s in stores for n in ast.walk(s)}  # as in `state = state @ w`
     reads = {n for n in sides.scope if isinstance(n, ast.Name) and n.id == line.targets[0].id} - itself
-    returned = [n for i in sorted(wrong) for n in sides.returned_as(sides.own, i) if n in reads]
-    if returned and reads - sides.returned and len(wrong) < len(sides.trials.exercise.results):
-        return Suspect.of(sides, returned[0])
+    results = range(len(sides.trials.exercise.results))
+    returned = {i: [n for n in sides.returned_as(sides.own, i) if n in reads] for i in results}
+    bare = [n for i in sorted(wrong) for n in returned[i]]
+    if bare and len(wrong) < len(results) and reads - {n for nodes in returned.values() for n in nodes}:
+        return Suspect.of(sides, bare[0])
     fine = sides.fine_in(sides.failed[0], False)
     others = (s for s in sides.scope if isinstance(s, ast.Assign) and s is not line and s.value in fine)
     parts = {n for s in sides.scope if isinstance(s, ast.Subscript) for n in ast.walk(s)}  # which may be the right ones

@@ -50,6 +50,11 @@ class Sides:
         """The nodes of all return statements."""
         return {n for node in self.scope if isinstance(node, ast.Return) for n in ast.walk(node)}
 
+    @cached_property
+    def functions(self):
+        """The names of the student's own functions and classes."""
+        return {node.name for node in self.scope if isinstance(node, ast.FunctionDef)} | {*self.family.trees}
+
     @property
     def is_possible(self):
         return self.own.answer is not None and bool(self.right)
@@ -132,6 +137,17 @@ class Sides:
             right = self._values_of_right(number)
             self._known[number, shape] = Known(flat(value, shape) for values, _ in right for value in values)
         return self._known[number, shape]
+
+    def known_behind_loops(self, number):
+        """The values that the right answers have in a case outside of their loops: what a loop adds up is right at the
+        end only."""
+        if (number, None) not in self._known:
+            trees = [tree for traced in self.right for tree in traced.family.trees.values()]
+            loops = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.For | ast.While)]
+            inside = {n for loop in loops for n in ast.walk(loop)}
+            right = (values for values, nodes in self._values_of_right(number) if nodes - inside)
+            self._known[number, None] = Known(flat(value, False) for values in right for value in values)
+        return self._known[number, None]
 
     def first_wrong(self, node, number, shape):
         """The number of the evaluation in which a node first has a value that is not right."""

@@ -13,41 +13,51 @@ import numpy as np
 
 from .compare import close
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new, is_whole, value_for
+from .slices import Slice
 from .traced import kept, same
 from .values import alike, flat, is_data, is_filled
 from .words import listed
 
-MOST_SUSPECTS, MOST_WRITES = 2, 2
+MOST_SUSPECTS, MOST_WRITES, FEW_LINES = 2, 2, 3
 RIGHT, ALL = "those that are right", "all"  # of the other results, which have to be right too
 MOST_TRIALS, WORK = 160, 500_000  # of all, in units of `work_of`
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """node: the expression or statement to look at; writes: the statements that write this variable
-    lines, shown: what the student sees, with a mark below each
-    late: whether the mistake is likely to be made before it
+    """node: the expression or statement to look at; others: those before it that its value comes from
+    lines, shown: what the student sees, with a mark below each; reads: names of what else may be wrong already there
     results: the numbers of the results that are right with another value of it, or of a variable
     """
 
     node: ast.AST
-    writes: tuple
+    others: tuple
     lines: list
     shown: str
-    late: bool
+    reads: list
     results: list = field(default_factory=list)
 
     @classmethod
-    def of(cls, sides, node, writes=(), late=False):
-        parts = list(map(sides.to_mark, writes or [node]))
-        marked = sorted(dict.fromkeys(part for shown in parts for part in shown), key=lambda part: part.lineno)
+    def of(cls, sides, node, others=(), reads=()):
+        parts = [part for place in (others or [node]) for part in sides.to_mark(place)]
+        marked = sorted(dict.fromkeys(parts), key=lambda part: part.lineno)
         shown, lines = "\n".join(map(sides.family.marked, marked)), sorted({part.lineno for part in marked})
         *_, last = sides.to_mark(node)
-        return cls(last, tuple(part[-1] for part in parts if writes), lines, shown, late)
+        return cls(last, tuple(marked), lines, shown, list(reads))
+
+    @property
+    def is_narrow(self):
+        """Whether the few lines are all that can be wrong."""
+        return not self.reads and len(self.lines) <= FEW_LINES
 
     @property
     def text(self):
-        return f"Look at line{'s' * (len(self.lines) > 1)} {listed(map(str, self.lines))}:\n{self.shown}"
+        where = f"Look at line{'s' * (len(self.lines) > 1)} {listed(map(str, self.lines))}"
+        if self.reads:
+            where += f", and at what is read there: {listed(f'`{name}`' for name in self.reads)}"
+        elif len(self.lines) > 1:
+            where += ", where the first wrong value is made"
+        return f"{where}:\n{self.shown}"
 
 
 def find_suspects(sides):
@@ -59,9 +69,15 @@ def find_suspects(sides):
             if is_empty(getattr(node, "value", node)):
                 continue  # a new array, whose numbers come later
             writes = () if len(writes) > MOST_WRITES else writes
-            node = node if writes else search.made_wrong(node, failed)
-            late = search.is_late(node, failed)
-            suspect = Suspect.of(sides, node, writes, late)
+            if node in search.read_here:
+                stores = sides.stores.get((sides.scope[node], node.id), ())
+                is_own = any(node in ast.walk(s) for s in stores)  # as in `state = state @ w`
+                suspect = Suspect.of(sides, node, reads=[] if is_own else [node.id])
+            elif (before := Slice(sides, writes or [node], failed[0])).places:
+                node = node if node in before.places else before.places[-1]
+                suspect = Suspect.of(sides, node, before.places, before.reads)
+            else:
+                continue  # such as a parameter of a function of the student's own
             suspects.setdefault(suspect.node, suspect).results.append(i)
     of_line = {}  # two for one line would ask it for two values
     for suspect in sorted(suspects.values(), key=lambda suspect: -len(suspect.results)):
@@ -73,6 +89,7 @@ class _Search:
     def __init__(self, sides):
         self.sides, self.trials, self.found, self.own = sides, sides.trials, sides.found, sides.own
         self._of_all = None
+        self.read_here = set()  # nodes of variables that have the right value for other places
         self.left = min(MOST_TRIALS, max(20, WORK // sides.work))
         failed = sorted(sides.failed, key=lambda n: n not in sides.one_of_each_label)
         self.failed = failed[: max(3, WORK // (sides.work * (1 + len(sides.right))))]
@@ -139,51 +156,6 @@ class _Search:
                     return place, *others
         return None
 
-    def is_late(self, node, failed):
-        """Whether the mistake is likely to be made before a node: it only reads a variable that is wrong, or reads one
-        that is returned as a wrong result, several wrong ones or a counted one, or calls the student's own class."""
-        own, fine = self.sides.values(failed[0])[0], self.sides.fine_in(failed[0], True)
-        if any(self._is_method(n, own) for n in ast.walk(node)):
-            return True
-        if isinstance(node, ast.Name) and node in own and node not in self.sides.fine_in(failed[0], False):
-            stores = self.sides.stores.get((self.sides.scope.get(node), node.id), ())
-            return not any(node in ast.walk(s) for s in stores)  # as in `state = state @ w`
-        wrong = [n for n in inputs_of(node, own) if n not in fine]
-        results = self.found[failed[0]].wrong or ()
-        returned = {n for j in results for n in self.sides.returned_as(self.own, j) if n in own}
-        pairs = [(n, other) for n in wrong for other in returned - {node}]
-        is_returned = any(same(own[n][:1], own[other][:1]) for n, other in pairs)
-        is_mixed = len(set(map(ast.unparse, wrong))) > 1
-        return is_returned or is_mixed or self._reads_counted(node, own)
-
-    def _is_method(self, node, own):
-        """Whether a node calls a method of the student's own class: the mistake is in there, or before."""
-        thing = getattr(node.func, "value", None) if isinstance(node, ast.Call) else None
-        return isinstance(thing, ast.Name) and type(own.get(thing, [None])[0]).__name__ in self.sides.family.trees
-
-    def made_wrong(self, node, failed):
-        """The one line that makes the only wrong variable which a node reads from right ones, or else the node."""
-        own, fine = self.sides.values(failed[0])[0], self.sides.fine_in(failed[0], False)
-        wrong = {ast.unparse(n): n for n in inputs_of(node, own) if n not in fine}
-        writes = [s for n in wrong.values() for s in self.sides.writes(n, failed[0], False)]
-        if len(wrong) == len(writes) == 1 and not self.sides.loops_around(writes[0]):
-            write, variable = writes[0], next(iter(wrong.values()))
-            inputs = inputs_of(write, own)
-            if is_whole(write, variable) and inputs and all(n in fine for n in inputs) and write is not node:
-                return value_for(write, variable)
-        return node
-
-    def _reads_counted(self, node, own):
-        """Whether a node writes into an entry and reads a whole number that a loop computes, such as an index:
-        it may be wrong, and any whole number is a right one somewhere."""
-        is_entry = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript)
-        for n in ast.walk(node) if is_entry else ():
-            if isinstance(n, ast.Name) and type(own.get(n, [None])[0]) is int:
-                stores = self.sides.stores.get((self.sides.scope.get(n), n.id), ())
-                if any(self.sides.loops_around(s) for s in stores if not isinstance(s.value, ast.Constant)):
-                    return True
-        return False
-
     def _origin(self, node, i, failed, fine, shape):
         """The first place from which a right value comes to a node, as `suspect` returns it."""
         own, place = self.sides.values(failed[0])[0], node
@@ -192,6 +164,7 @@ class _Search:
             value = place if place is node else value_for(place, node)
             is_proven = place is not node and self._is_proven(value, i, failed, shape, RIGHT)
             if not is_proven and self.sides.writes(node, failed[0], shape) == [place] and self._is_read_elsewhere(node):
+                self.read_here.add(node)
                 return node, ()  # another place needs the value as it is
             if value in fine or not is_proven:
                 writes = self.sides.all_writes(node, failed, shape)

@@ -29,7 +29,9 @@ def axes_of_length_1(draw):
         advice = " keepdims=True, None and reshape can make such an axis."
     elif more < 0:
         name, text = "missing axis of length 1", f"lacks {_of_length_1(-more, 'an', '')}."
-        advice = "" if draw.is_boolean else " Is keepdims=True missing?"
+        advice = (
+            "" if draw.is_boolean else " A reduction without keepdims=True loses such an axis, and so does squeeze()."
+        )
     else:
         name, text = "axis of length 1 in the wrong place", "has an axis of length 1 in the wrong place."
     numbers = f"{advice} The numbers are right." if known else " The numbers are also wrong."

@@ -1,0 +1,124 @@
+"""The lines of an answer that a wrong value may come from: the place where it is computed, and what computes the
+variables that are read there and have values of no right answer (a dynamic slice, Korel & Laski 1988)."""
+
+import ast
+from functools import partial
+from types import ModuleType
+
+import numpy as np
+
+from .attempt import arrays_of
+from .syntax import name_of
+from .values import flat, is_data, is_filled
+
+MOST_LINES = 4  # to look at
+
+
+class Slice:
+    """places: the statements and expressions, in the order of their lines, of at most MOST_LINES lines
+    reads: the variables and functions that they read and that may be wrong too, as they are written
+    """
+
+    def __init__(self, sides, nodes, number):
+        self.sides, self.number = sides, number
+        self._own, self._fine = sides.values(number)[0], sides.fine_in(number, False)
+        self._sizes = {size for array in arrays_of(sides.trials.cases[number]) for size in np.shape(array)}
+        tree = next(iter(sides.family.trees.values()))
+        methods = [n for n in tree.body if isinstance(n, ast.FunctionDef)] if isinstance(tree, ast.ClassDef) else []
+        given = (function.args for function in methods or [getattr(tree, "value", tree)])  # or of `f = lambda x: …`
+        self._given = {arg.arg for arguments in given for arg in arguments.args}
+        found, level = [], list(nodes)
+        while True:
+            found += [place for place in level if not isinstance(place, ast.Name)]  # which only reads
+            unknown = [node for place in level for node in self._unknown(place)]
+            before = {s: None for node in unknown for s in self._writes(node) if s not in found and s not in level}
+            if not before or len({place.lineno for place in (*found, *before)}) > MOST_LINES:
+                break
+            level = [*before]
+        left = [node for node in unknown if {*self._writes(node)} - {*found} or self._is_from_outside(node)]
+        self.places = sorted(found, key=lambda place: place.lineno)
+        self.reads = list(dict.fromkeys(map(ast.unparse, left)))
+
+    def _unknown(self, place):
+        """The nodes of the variables and of the student's own functions that a place reads, and that may be wrong."""
+        field = {ast.For: "iter", ast.While: "test"}.get(type(place), "value")
+        inside = getattr(place, field) if isinstance(place, ast.stmt) else place
+        for node in ast.walk(inside):
+            if isinstance(node, ast.Call) and self._is_students(node.func):
+                yield node.func
+            elif node in self._own and self._is_variable(node):
+                if self._may_be_wrong(node) or self._loops_that_fill(node):
+                    yield node
+
+    def _is_variable(self, node):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            is_module = isinstance(self.sides.family.space.get(node.value.id), ModuleType)
+            return not is_module and node.attr not in ("T", "shape")
+        return isinstance(node, ast.Name)
+
+    def _may_be_wrong(self, node):
+        values = self._own[node]
+        parts = [part for value in values for part in (value if type(value) in (list, tuple) else [value])]
+        if all(type(part) is int and part in self._sizes for part in parts) and not self._is_computed_in_loop(node):
+            return False
+        if all(map(is_data, values)):
+            if node in self._fine and len(values) == 1 and not self.sides.loops_around(node):
+                return not self.sides.known_behind_loops(self.number).has(flat(values[0], False))
+            is_index = type(values[0]) is int and self._is_computed_in_loop(node)  # any whole number is right somewhere
+            return node not in self._fine or is_index
+        return any(self._is_own(value) for value in values)
+
+    def _is_own(self, value):
+        """Whether a value is a function that the student made."""
+        code = getattr(value, "__code__", None)
+        return isinstance(value, partial) or (code is not None and code.co_filename == self.sides.family.file)
+
+    def _is_computed_in_loop(self, node):
+        stores = self.sides.stores.get((self.sides.scope.get(node), ast.unparse(node)), ())
+        return any(self.sides.loops_around(s) for s in stores if not isinstance(s.value, ast.Constant))
+
+    def _loops_that_fill(self, node):
+        """The loops that should fill an array of one number, and did not."""
+        if not is_filled(self._own.get(node, ())):
+            return []
+        stores = self.sides.stores.get((self.sides.scope.get(node), ast.unparse(node)), ())
+        around = {loop: None for store in stores for loop in self.sides.loops_around(store)}
+        return [loop for loop in around if loop not in self.sides.loops_around(node)]
+
+    def _is_students(self, function):
+        """Whether a called function is in the student's file, or a method of a class there."""
+        if isinstance(function, ast.Name):
+            return function.id in self.sides.functions
+        value = self._own.get(getattr(function, "value", None), [None])[0]
+        return type(value).__name__ in self.sides.functions
+
+    def _is_from_outside(self, node):
+        """Whether no statement or loop around a node gives its variable a value, nor the call of the answer."""
+        is_given = isinstance(node, ast.Name) and node.id in self._given and node.id not in self.sides.functions
+        return not (self._writes(node) or self._loops_over(node) or is_given)
+
+    def _writes(self, node):
+        """The statements that give a variable the value that is read at a node; a loop, for its variable."""
+        writes = self.sides.writes(node, self.number, False)
+        filling = {loop: None for write in writes for loop in self.sides.loops_around(write)}
+        filling |= dict.fromkeys(self._loops_that_fill(node))
+        around = self.sides.loops_around(node)
+        filling = [loop for loop in filling if loop not in around and _is_counted(loop)]
+        over = [] if writes or filling else self._loops_over(node)[-1:]
+        return [*writes, *(loop for loop in (*filling, *over) if not self._is_plain(loop.iter))]
+
+    def _loops_over(self, node):
+        """The loops around a node whose variable it reads."""
+        loops = (loop for loop in self.sides.loops_around(node) if isinstance(loop, ast.For))
+        return [loop for loop in loops if ast.unparse(node) in map(ast.unparse, ast.walk(loop.target))]
+
+    def _is_plain(self, iterated):
+        """Whether a loop goes over all of something right, as in `range(T)`."""
+        parts = [n for n in ast.walk(iterated) if n is not iterated and isinstance(n, ast.expr)]
+        return not any(isinstance(n, ast.Constant | ast.BinOp) for n in parts) and all(
+            n in self._fine or not self._may_be_wrong(n) for n in parts if n in self._own
+        )
+
+
+def _is_counted(loop):
+    return isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call) and name_of(loop.iter.func) == "range"
