@@ -163,8 +163,8 @@ class ByResult(Gate):
         reason = self.reasons[i]
         first, *labels = self.failing[i]
         if not reason.mistakes and not reason.description:
-            return
-        if not reason.mistakes:
+            left = [label for label in labels if self._tells_much(label, i)]
+        elif not reason.mistakes:
             left = labels if self._is_exact(i, first, reason) else []
             left = [label for label in left if not self._is_exact(i, label, reason)]
             if left:  # the description holds for this case, but not for all

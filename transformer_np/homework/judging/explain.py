@@ -55,7 +55,7 @@ def explain(trials, found, place=None, behind=()):
             search.drop_what_others_explain()
         if not (search.names or place or search.first_failed.results is None):
             whole = _Search(trials, found)  # with the mistakes that some cases contradicted
-            search = whole if whole.explain_some_cases() else search
+            search = whole if whole.explain_some_cases(search.without) else search
         where = search.where()
         sure = any(said.name and said.sure for said in search.said)
         rest = search.rest() if not place or place.also else []
@@ -330,6 +330,8 @@ class _Search(ByResult):
         in_part = [x for x in left if any(i not in left[x] and self._some_fit(known, i, x) for i in self._wrong_in(x))]
         told = {"", *(said.label for said in self.said if said.led)}
         free = [x for x in left if x not in told and all(self._leaves_right((name,), x) for name in known)]
+        if "" in left and "" not in in_part and all(self._leaves_right((name,), "") for name in known):
+            return ["What is wrong in the plain case is open."]
         if len(free) > 1 and first not in in_part:  # one may be a branch with the same mistake
             this = "this also explains" if one else "these also explain"
             return [f"Whether {this} the results with {cases_of(free)} is open: there may be another mistake."]
@@ -383,24 +385,34 @@ class _Search(ByResult):
             left = [label for label in left if not self._is_explained_by_some(chosen, label)]
         return not left
 
-    def explain_some_cases(self):
+    def explain_some_cases(self, likely=()):
         """Name the mistake that explains most of the failing cases with all their results, if it changes none of those
-        that are right, and is no claim about all calls. Returns whether there is one."""
+        that are right, and is no claim about all calls, and the likely ones that explain others. Returns whether there
+        is one.
+
+        likely: the mistakes to try first, which explain a case
+        """
         right = [label for label, numbers in self.labels.items() if all(self.found[n].right for n in numbers)]
         first = self.first_failed.case.label
-        least, best, covered = self.trials.least, None, []
-        for name in self.mistakes:
+        least, explained = self.trials.least, {}
+        for name in sorted(self.mistakes, key=lambda name: name not in likely):
             if self.trials.left <= least:
                 break
             if self._claims_all_calls(Said(name, self.mistakes[name])):
                 continue
             here = [label for label in self.labels if label not in right and self._explains((name,), label)]
-            is_enough = first in here or 2 * len(here) >= len(self.labels) - len(right)
-            if is_enough and len(here) > len(covered) and all(self._leaves_right((name,), label) for label in right):
-                best, covered = name, here
-        if best:
-            self.said = [Said(best, self.mistakes[best], "" if "" in covered else cases_of(covered), led=True)]
-        return best is not None
+            if here and all(self._leaves_right((name,), label) for label in right):
+                explained[name] = here
+        best = max(explained, key=lambda name: (first in explained[name], len(explained[name])), default=None)
+        covered = explained.get(best, [])
+        if not covered or (first not in covered and 2 * len(covered) < len(self.labels) - len(right)):
+            return False
+        for name in (best, *(name for name in likely if name in explained)):
+            new = [label for label in explained[name] if name == best or label not in covered]
+            if new:
+                self.said.append(Said(name, self.mistakes[name], "" if "" in new else cases_of(new), led=True))
+                covered = [*covered, *new]
+        return True
 
     # --- answers that crash, or return the wrong kind of value --------------------------------------------------------
 

@@ -22,7 +22,6 @@ def suspects_of(sides, names, suspects):
     """Those of the Suspects that are places where listed mistakes are made in the answer, or else the first such place;
     if there is none, the Suspects that do more than read what is wrong before."""
     seen = _places_of(sides, names)
-    lines = {suspect.node.lineno for suspect in seen}
     early = [suspect for suspect in suspects if suspect.is_narrow]
     inside = ((suspect, [place for place in seen if place.node.lineno in suspect.lines]) for suspect in suspects)
     same = [places[0] if len(suspect.lines) > 1 else suspect for suspect, places in inside if places]

@@ -51,6 +51,7 @@ def attention_cases(rng, only_scores):
     hidden, whole_row = some_hidden(rng, T, S), some_hidden(rng, T, S)
     whole_row[1] = True
     padding = some_hidden(rng, B, 1, 1, S)
+    in_all = np.arange(S) == np.flatnonzero(~padding.any(axis=(0, 1, 2)))[0]  # a key that no sequence hides
 
     # scores of exactly a · b: in every row one is far above the others, in float32 too
     steps = rng.permuted(np.tile(np.linspace(-1, 1, S), (B, H, 1)), axis=-1)[..., None]  # (B, H, S, 1)
@@ -69,7 +70,7 @@ def attention_cases(rng, only_scores):
         extended(case("a finite float mask", rng.normal(size=(T, S)))),
         extended(case("a float mask of 0 and −inf", np.where(some_hidden(rng, T, S), -np.inf, 0))),
         extended(case("a float mask of numbers and −inf", np.where(padding, -np.inf, rng.normal(size=(H, T, S))))),
-        extended(case("a tuple of masks", (padding, rng.normal(size=(T, S)), hidden))),
+        extended(case("a tuple of masks", (padding, rng.normal(size=(T, S)), hidden & ~in_all))),
         case("inputs (T, K) and (S, K) plus a mask", some_hidden(rng, T, S), axes=2, sizes=wide),
         case("inputs (B, T, K) and (B, S, K)", axes=3),
         case("all sizes equal plus a mask (T, S)", some_hidden(rng, n, n), sizes=equal),

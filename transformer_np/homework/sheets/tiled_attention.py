@@ -52,7 +52,11 @@ def tiled_cases(rng):
         extended(Case("a tuple of masks", plain, {"mask": (padding, bias, hidden), **small}, sizes)),
         Case("a causal mask with as many keys as queries", square, {"mask": causal_mask(S), **small}, sizes | {"T": S}),
         extended(Case("rows that are hidden whole", plain, {"mask": empty, **small}, sizes)),
-        extended(Case("a first tile that is hidden whole", plain, {"mask": start, **small}, sizes)),
+        extended(
+            Case("rows that are hidden whole by −inf", plain, {"mask": np.where(empty, -np.inf, bias), **small}, sizes)
+        ),
+        extended(Case("one number of a mask for all keys", plain, {"mask": rng.normal(size=(T, 1)), **small}, sizes)),
+        extended(Case("a first tile that is hidden from some queries", plain, {"mask": start, **small}, sizes)),
         Case("scores of ±10,000", large, small, sizes),
         Case("all scores near −10,000", far_below, small, sizes),
         Case("q of shape (B, H, T, K)", qkv(B, H), small, of_heads),
