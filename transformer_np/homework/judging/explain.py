@@ -407,7 +407,7 @@ class _Search(ByResult):
         covered = explained.get(best, [])
         if not covered or (first not in covered and 2 * len(covered) < len(self.labels) - len(right)):
             return False
-        for name in (best, *(name for name in likely if name in explained)):
+        for name in (best, *(name for name in likely if name in explained and name != best)):
             new = [label for label in explained[name] if name == best or label not in covered]
             if new:
                 self.said.append(Said(name, self.mistakes[name], "" if "" in new else cases_of(new), led=True))

@@ -6,6 +6,9 @@ where the mistake is made.
 """
 
 import ast
+from functools import partial
+
+import numpy as np
 
 from .family import family_with
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new
@@ -16,16 +19,24 @@ from .values import Known, flat, is_array, is_data
 MOST_CASES = 3
 MANY = 12  # expressions
 FEW = 10  # Boolean numbers, which other code has by chance
+FEW_NUMBERS, MOST_OF, SAME = 4, 0.9, 1e-8  # what two numbers that are the same differ by, relatively
 
 
 def suspects_of(sides, names, suspects):
     """Those of the Suspects that are places where listed mistakes are made in the answer, or else the first such place;
-    if there is none, the Suspects that do more than read what is wrong before."""
-    seen = _places_of(sides, names)
-    early = [suspect for suspect in suspects if suspect.is_narrow]
-    inside = ((suspect, [place for place in seen if place.node.lineno in suspect.lines]) for suspect in suspects)
-    same = [places[0] if len(suspect.lines) > 1 else suspect for suspect, places in inside if places]
-    shown = [*([] if same else seen[:1]), *early][:MOST_SUSPECTS] if len(names) > 1 else same or seen[:1] or early
+    if there is none, the Suspects that leave little to look at, or else the first place with a value that follows from
+    the mistakes."""
+    mistaken = _Mistaken(sides, names)
+    seen, early = mistaken.places(mistaken.own), [suspect for suspect in suspects if suspect.is_narrow]
+    same = [suspect for suspect in suspects if suspect.lines in ([place.node.lineno] for place in seen)]
+    of_line = {tuple(suspect.lines): suspect for suspect in reversed(seen) if suspect.is_narrow}
+    first = sorted(of_line.values(), key=lambda suspect: suspect.lines)
+    shown = []
+    for suspect in (*same, *first, *early):
+        if not any({*suspect.lines} & {*other.lines} for other in shown):
+            shown.append(suspect)
+    shown = shown[:MOST_SUSPECTS] if len(names) > 1 else same or first[:1] or early
+    shown = shown or [suspect for suspect in mistaken.places(mistaken.all) if suspect.is_narrow][:1]
     return [suspect for suspect in (_at_use(sides, suspect) for suspect in shown) if suspect]
 
 
@@ -50,32 +61,88 @@ def _at_use(sides, suspect):
     return None if any(n in reads - parts for s in others for n in ast.walk(s.value)) else suspect
 
 
-def _places_of(sides, names):
-    """Suspects for the places where listed mistakes are made in the answer, the first one first."""
-    family = family_with(sides.trials.exercise, names)
-    if family is None or sides.trials.left <= 0:
+class _Mistaken:
+    """The right answer with listed mistakes, beside the student's.
+
+    own, all: {case: {node: values}} of what the mistakes compute from right values, and of all
+    """
+
+    def __init__(self, sides, names):
+        self.sides, self.own, self.all = sides, {}, {}
+        family = family_with(sides.trials.exercise, names)
+        if family is None or sides.trials.left <= 0:
+            return
+        usual = {ast.unparse(node) for node in _expressions(family_with(sides.trials.exercise, ()))}
+        expressions = _expressions(family)
+        shapes = {part for node in expressions if is_empty(node) for part in ast.walk(node)}  # zeros_like(x) is no x
+        changed = {node for node in expressions if ast.unparse(node) not in usual} - shapes
+        if len(changed) > max(MANY, len(expressions) // 2):  # written otherwise, with right values of its own
+            return
+        mistaken = Traced(sides.trials, family, MOST_VALUES)
+        for number in [n for n in sides.failed if n in sides.one_of_each_label][:MOST_CASES]:
+            mistaken.results(number)
+            sides.trials.left -= sides.work
+            known, of = sides.known_in(number, False), mistaken.of
+            roots = (n for n in of if n in changed and _is_made_of(n, of, lambda v, known=known: _has(known, v, False)))
+            self.own[number], self.all[number] = {node: of[node] for node in roots}, of
+
+    def places(self, values):
+        """Suspects for the places where these values are made in the answer from right ones, the first one first."""
+        for find in (partial(self._by_values, shape=True), partial(self._by_values, shape=False), self._by_numbers):
+            found = {number: places for number, of in values.items() if (places := find(number, of))}
+            if found:  # in a case of one row a mean over the rows, for example, is no mistake yet
+                number = min(found, key=lambda number: found[number][0].lineno)
+                fine = self._nodes_of_right_numbers(number) if find == self._by_numbers else ()
+                some = (Suspect.with_lines_before(self.sides, node, number, fine=fine) for node in found[number])
+                return [suspect for suspect in some if suspect]
         return []
-    mistaken = Traced(sides.trials, family, MOST_VALUES)
-    usual = {ast.unparse(node) for node in _expressions(family_with(sides.trials.exercise, ()))}
-    expressions = _expressions(family)
-    shapes = {
-        part for node in expressions if is_empty(node) for part in ast.walk(node)
-    }  # np.zeros_like(x) says no value
-    changed = {node for node in expressions if ast.unparse(node) not in usual} - shapes
-    if len(changed) > max(MANY, len(expressions) // 2):  # written otherwise, with right values of its own
-        return []
-    made = {}  # {case: the values of all nodes}, if some of those that differ tell something
-    for number in [n for n in sides.failed if n in sides.one_of_each_label][:MOST_CASES]:
-        mistaken.results(number)
-        sides.trials.left -= sides.work
-        if any(_tells(node, value) for node in changed for value in mistaken.of.get(node, ())):
-            made[number] = mistaken.of
-    for shape in (True, False):
-        found = [_nodes_in(sides, of_mistake, changed, number, shape) for number, of_mistake in made.items()]
-        if any(found):  # in a case of one row a mean over the rows, for example, is no mistake yet
-            nodes = min(filter(None, found), key=lambda nodes: nodes[0].lineno)
-            return [Suspect.of(sides, node) for node in nodes]
-    return []
+
+    def _by_values(self, number, of, shape):
+        """The nodes of the answer that compute one of some values which is not right from right ones."""
+        known, (own, _), when = self.sides.known_in(number, shape), self.sides.values(number), self.sides.when(number)
+        values = [value for node, of_node in of.items() for value in of_node if _tells(node, value)]
+        made, times = Known(flat(value, shape) for value in values if not _has(known, value, shape)), {}
+        for node, values in own.items():
+            n = next((n for n, v in enumerate(values) if _tells(node, v) and made.has(flat(v, shape))), None)
+            if n is not None:
+                times[node] = when[node][n]
+        places = self._made_there(number, times, self.sides.fine_in(number, shape))
+        return [place for place in places if _is_made_of(place, own, lambda value: _has(known, value, shape))]
+
+    def _by_numbers(self, number, of):
+        """The same for an answer that computes in other pieces, such as row by row: the nodes with numbers that no
+        right answer has, computed from right numbers."""
+        own, fine = self.sides.values(number)[0], self._nodes_of_right_numbers(number)
+        made = _numbers(value for values in of.values() for value in values)
+        made = made[~_are_in(made, self._right_numbers(number))]
+        numbers = {node: _numbers(values) for node, values in own.items()}
+        shares = {node: _are_in(some, made).mean() for node, some in numbers.items() if len(some) >= FEW_NUMBERS}
+        times = {node: self.sides.when(number)[node][0] for node, share in shares.items() if share >= MOST_OF}
+        places = self._made_there(number, times, fine)
+        return [place for place in places if all(n in fine or not len(numbers[n]) for n in inputs_of(place, own))]
+
+    def _right_numbers(self, number):
+        return _numbers(value for values, _ in self.sides.values(number)[1] for value in values)
+
+    def _nodes_of_right_numbers(self, number):
+        """The nodes of the answer whose numbers the right answers have, whatever their arrays are."""
+        known = self._right_numbers(number)
+        numbers = {node: _numbers(values) for node, values in self.sides.values(number)[0].items()}
+        return {node for node, some in numbers.items() if len(some) and _are_in(some, known).all()}
+
+    def _made_there(self, number, times, fine):
+        """The places that give nodes their values, in the order of their times, but those inside of what is right."""
+        sides, right = self.sides, self.sides.fine_in(number, False)
+        of_right = (s.value for s in sides.scope if isinstance(s, ast.Assign | ast.AugAssign) and s.value in fine)
+        inside = {n for value in of_right for n in ast.walk(value)}
+        places = (
+            sides.written_at(node, number, right, False) if _is_read(node) else node
+            for node in sorted(times, key=times.get)
+        )
+        return [
+            place for place in places
+            if not _is_read(place) and place not in inside and not is_empty(getattr(place, "value", place))
+        ]  # fmt: skip
 
 
 def _expressions(family):
@@ -83,32 +150,29 @@ def _expressions(family):
     return [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.expr) and not _is_read(n)]
 
 
-def _nodes_in(sides, of_mistake, changed, number, shape):
-    """The nodes of the answer that compute a value of the mistakes in a case from right ones."""
-    known = sides.known_in(number, shape)
+def _has(known, value, shape):
+    return is_data(value) and known.has(flat(value, shape))
 
-    def is_right(value):
-        return is_data(value) and known.has(flat(value, shape))
 
-    def is_made_from_right(node, of):
-        return all(is_right(value) for n in inputs_of(node, of) for value in of[n])
+def _is_made_of(node, own, is_right):
+    """Whether all variables that a node reads have right values."""
+    return all(is_right(value) for n in inputs_of(node, own) for value in own[n])
 
-    roots = [n for n in of_mistake if n in changed and is_made_from_right(n, of_mistake)]
-    made = [value for node in roots for value in of_mistake[node] if _tells(node, value) and not is_right(value)]
-    if not made:
-        return []
-    made, (own, _), when, times = Known(flat(v, shape) for v in made), sides.values(number), sides.when(number), {}
-    for node, values in own.items():
-        has = (n for n, value in enumerate(values) if _tells(node, value) and made.has(flat(value, shape)))
-        n = next(has, None)
-        if n is not None:
-            times[node] = when[node][n]
-    places = (
-        sides.written_at(node, number, sides.fine_in(number, shape), shape) if _is_read(node) else node
-        for node in sorted(times, key=times.get)
-    )
-    places = (place for place in places if not _is_read(place) and not is_empty(getattr(place, "value", place)))
-    return [place for place in places if is_made_from_right(place, own)]
+
+def _numbers(values):
+    """The different numbers of arrays and floats that are no whole ones, in order."""
+    parts = [np.ravel(v) for v in values if isinstance(v, float) or (is_array(v) and v.dtype.kind == "f")]
+    numbers = np.unique(np.concatenate([np.empty(0), *parts]))
+    return numbers[np.isfinite(numbers) & (numbers % 1 != 0)]
+
+
+def _are_in(numbers, others):
+    """Which numbers are among others, in order, but for the last digits."""
+    if not len(others):
+        return np.zeros(len(numbers), bool)
+    at = np.searchsorted(others, numbers)
+    nearest = (others[np.clip(at + step, 0, len(others) - 1)] for step in (-1, 0))
+    return np.logical_or(*(np.abs(numbers - other) <= SAME * np.abs(other) for other in nearest))
 
 
 def _is_read(node):

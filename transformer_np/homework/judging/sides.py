@@ -138,16 +138,21 @@ class Sides:
             self._known[number, shape] = Known(flat(value, shape) for values, _ in right for value in values)
         return self._known[number, shape]
 
-    def known_behind_loops(self, number):
-        """The values that the right answers have in a case outside of their loops: what a loop adds up is right at the
-        end only."""
-        if (number, None) not in self._known:
+    def known_variables(self, number, behind_loops):
+        """The values that variables and results of the right answers have in a case. behind_loops: outside of their
+        loops only, for what a loop adds up is right at the end only"""
+        at = number, "variables", behind_loops
+        if at not in self._known:
             trees = [tree for traced in self.right for tree in traced.family.trees.values()]
-            loops = [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.For | ast.While)]
-            inside = {n for loop in loops for n in ast.walk(loop)}
-            right = (values for values, nodes in self._values_of_right(number) if nodes - inside)
-            self._known[number, None] = Known(flat(value, False) for values in right for value in values)
-        return self._known[number, None]
+            nodes = [n for tree in trees for n in ast.walk(tree)]
+            inside = {n for loop in nodes if isinstance(loop, ast.For | ast.While) for n in ast.walk(loop)}
+            whole = {part for n in nodes if isinstance(n, ast.stmt) for part in _parts(getattr(n, "value", None))}
+            whole |= {n for n in nodes if isinstance(n, ast.Name | ast.Attribute | ast.Subscript)}
+            whole -= inside if behind_loops else set()
+            whole |= {*range(len(arrays_of(self.trials.cases[number])))}  # the arguments
+            right = (values for values, nodes in self._values_of_right(number) if nodes & whole)
+            self._known[at] = Known(flat(value, False) for values in right for value in values)
+        return self._known[at]
 
     def first_wrong(self, node, number, shape):
         """The number of the evaluation in which a node first has a value that is not right."""
@@ -181,6 +186,11 @@ class Sides:
         before = {s: value for s, value in before.items() if value in own}
         wrong = [s for s, value in before.items() if value not in fine and not is_new(value, own[value])]
         return (wrong or [*before][-1:] or [node])[0]
+
+
+def _parts(value):
+    """An expression, and those of a tuple."""
+    return {value, *getattr(value, "elts", ())}
 
 
 def _conditions(test):

@@ -19,8 +19,8 @@ class Slice:
     reads: the variables and functions that they read and that may be wrong too, as they are written
     """
 
-    def __init__(self, sides, nodes, number):
-        self.sides, self.number = sides, number
+    def __init__(self, sides, nodes, number, fine=()):
+        self.sides, self.number, self._in_pieces = sides, number, fine
         self._own, self._fine = sides.values(number)[0], sides.fine_in(number, False)
         self._sizes = {size for array in arrays_of(sides.trials.cases[number]) for size in np.shape(array)}
         tree = next(iter(sides.family.trees.values()))
@@ -61,11 +61,14 @@ class Slice:
         parts = [part for value in values for part in (value if type(value) in (list, tuple) else [value])]
         if all(type(part) is int and part in self._sizes for part in parts) and not self._is_computed_in_loop(node):
             return False
+        if all(isinstance(value, str) for value in values):
+            return False
         if all(map(is_data, values)):
-            if node in self._fine and len(values) == 1 and not self.sides.loops_around(node):
-                return not self.sides.known_behind_loops(self.number).has(flat(values[0], False))
-            is_index = type(values[0]) is int and self._is_computed_in_loop(node)  # any whole number is right somewhere
-            return node not in self._fine or is_index
+            if type(values[0]) is int:  # any is right somewhere
+                return node not in self._fine or self._is_computed_in_loop(node)
+            behind_loops = len(values) == 1 and not self.sides.loops_around(node)
+            known = self.sides.known_variables(self.number, behind_loops)
+            return node not in self._in_pieces and not all(known.has(flat(value, False)) for value in values)
         return any(self._is_own(value) for value in values)
 
     def _is_own(self, value):

@@ -45,6 +45,16 @@ class Suspect:
         *_, last = sides.to_mark(node)
         return cls(last, tuple(marked), lines, shown, list(reads))
 
+    @classmethod
+    def with_lines_before(cls, sides, node, number, writes=(), fine=()):
+        """The Suspect for a node, or for the statements that write it, and the lines that its value in a case comes
+        from; None if these have no line. fine: nodes with right values, besides those that are known to have some"""
+        before = Slice(sides, writes or [node], number, fine)
+        if not before.places:
+            return None
+        node = node if node in before.places else before.places[-1]
+        return cls.of(sides, node, before.places, before.reads)
+
     @property
     def is_narrow(self):
         """Whether the few lines are all that can be wrong."""
@@ -71,12 +81,11 @@ def find_suspects(sides):
             writes = () if len(writes) > MOST_WRITES else writes
             if node in search.read_here:
                 stores = sides.stores.get((sides.scope[node], node.id), ())
-                is_own = any(node in ast.walk(s) for s in stores)  # as in `state = state @ w`
+                is_own = any(node in ast.walk(s) for s in stores if not isinstance(s, ast.Expr))  # `state = state @ w`
                 suspect = Suspect.of(sides, node, reads=[] if is_own else [node.id])
-            elif (before := Slice(sides, writes or [node], failed[0])).places:
-                node = node if node in before.places else before.places[-1]
-                suspect = Suspect.of(sides, node, before.places, before.reads)
             else:
+                suspect = Suspect.with_lines_before(sides, node, failed[0], writes)
+            if not suspect:
                 continue  # such as a parameter of a function of the student's own
             suspects.setdefault(suspect.node, suspect).results.append(i)
     of_line = {}  # two for one line would ask it for two values
