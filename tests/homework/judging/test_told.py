@@ -1048,3 +1048,140 @@ def test_a_counter_is_not_shown_where_a_mean_is_taken_for_a_sum(verdict_on):
     """
     verdict = verdict_on("relative_position_bias_backward", code)
     assert "averaged over its pairs" in verdict.message and verdict.line == 13
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "line"),
+    [
+        (
+            "relu",  # through a view
+            """
+            def relu(x):
+                flat = x.reshape(-1)
+                for i in range(len(flat)):
+                    if flat[i] < 0:
+                        flat[i] = 0
+                return flat.reshape(x.shape)
+            """,
+            "flat[i] = 0",
+        ),
+        (
+            "tanh_backward",  # through an argument of NumPy's function
+            """
+            def tanh_backward(dy, y):
+                np.multiply(y, y, out=y)
+                slope = np.subtract(1, y)
+                return slope * dy
+            """,
+            "np.multiply(y, y, out=y)",
+        ),
+    ],
+)
+def test_the_line_that_changes_an_argument_is_shown(verdict_on, name, code, line):
+    message = verdict_on(name, code).message
+    assert "It changes" in message and (f"changes it:\n    {line}\n" in message or f"right:\n    {line}\n" in message)
+
+
+def test_a_mistake_of_an_answer_that_computes_in_pieces_has_a_line(verdict_on):
+    code = """
+    def causal_conv1d(x, w, b=None, dilation=1):
+        B, T, _ = x.shape
+        y = np.zeros((B, T, w.shape[2]), dtype=x.dtype)
+        for t in range(T):
+            for j in range(len(w)):
+                if j * dilation < T:
+                    y[:, t] += x[:, t - j * dilation] @ w[j]
+        return y if b is None else y + b
+    """
+    verdict = verdict_on("causal_conv1d", code)
+    assert "y[:, t] += x[:, t - j * dilation] @ w[j]" in verdict.message
+
+
+def test_a_function_that_the_student_hands_on_may_hold_the_mistake(verdict_on):
+    code = """
+    from functools import partial
+    from transformer_np.layers import Dropout, FeedForward, LayerNorm, MultiHeadAttention
+    from transformer_np.layers.blocks import AddNorm
+    from transformer_np.module import Module
+    from transformer_np.support.checks import as_rng
+
+    class EncoderBlock(Module):
+        def __init__(
+            self, d_model, num_heads, d_ff, dropout=0.0, norm_first=False, activation="relu", eps=1e-5, bias=True,
+            rng=None, dtype=np.float32,
+        ):
+            rng = as_rng(rng)
+            around = dropout, norm_first, eps, bias, rng, dtype
+            self.attention = MultiHeadAttention(d_model, num_heads, bias, rng, dtype)
+            self.add_norm1 = AddNorm(d_model, *around)
+            self.feed_forward = FeedForward(d_model, d_ff, activation, bias, rng, dtype)
+            self.add_norm2 = AddNorm(d_model, *around)
+
+        def forward(self, x, mask=None, cache=None):
+            looks = partial(self.attention.forward, mask=mask)
+            for around, inner in ((self.add_norm1, looks), (self.add_norm2, self.feed_forward.forward)):
+                x = around.forward(x, inner)
+            return x
+
+        def backward(self, dout):
+            dout = self.add_norm2.backward(dout, self.feed_forward.backward)
+            return self.add_norm1.backward(dout, lambda d: self.attention.backward(d)[0])
+    """
+    message = verdict_on("EncoderBlock", code).message
+    assert "In decoding" in message
+    assert "around.forward(x, inner)" not in message or "partial(self.attention.forward, mask=mask)" in message
+
+
+def test_of_two_mistakes_in_two_branches_each_is_told_although_another_case_has_a_third(verdict_on):
+    code = """
+    def cosine_schedule(step, max_lr, min_lr, warmup, total):
+        if step < warmup:
+            return min_lr + (max_lr - min_lr) * step / warmup
+        angle = 180 * step / total
+        return min_lr + (max_lr - min_lr) * (1 + np.cos(angle)) / 2
+    """
+    message = " ".join(verdict_on("cosine_schedule", code).message.split())
+    assert "The warm-up starts from min_lr" in message and "What is wrong in the plain case is open." in message
+
+
+def test_a_shape_that_is_mended_shows_what_else_is_wrong(verdict_on):
+    code = """
+    def tiled_attention(q, k, v, mask=None, tile=64):
+        masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
+        m = np.full((*q.shape[:-1], 1), -np.inf, q.dtype)
+        l, o = np.zeros_like(m), np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
+        for start in range(0, k.shape[-2], tile):
+            part = slice(start, start + tile)
+            s = q @ np.swapaxes(k[..., part, :], -1, -2) / np.sqrt(q.shape[-1])
+            for x in masks:
+                x = np.broadcast_to(x, (*s.shape[:-1], k.shape[-2]))[..., part]
+                s = np.where(x, -np.inf, s) if x.dtype == bool else s + x
+            new = np.maximum(m, s.max(axis=-1, keepdims=True))
+            safe = np.where(np.isneginf(new), 0, new)
+            p, factor = np.exp(s - safe), np.exp(m - safe)
+            l = l * factor + p.sum(axis=-1, keepdims=True)
+            o = o * factor + p @ v[..., part, :]
+            m = new
+        seen = np.where(l > 0, l, 1)
+        return o / seen, np.where(l > 0, np.log(seen), -np.inf)
+    """
+    message = " ".join(verdict_on("tiled_attention", code).message.split())
+    assert "extra axis of length 1" in message
+    assert "With that mended, this is left: log_total is log l" in message
+
+
+def test_one_array_for_several_results_is_told_once(verdict_on):
+    message = verdict_on(
+        "feed_forward", "def feed_forward(x, w1, b1, w2, b2):\n    return (x @ w1 + b1) @ w2 + b2"
+    ).message
+    assert message.count("It must return 2 values") == 1
+
+
+def test_a_call_with_many_arrays_is_told_by_their_shapes(verdict_on):
+    code = """
+    def negative_sampling_loss_backward(center, context, negatives, p_context, p_negatives, dloss=1.0):
+        x = np.cos(center) * 3.1
+        return x, np.sin(context) + 2.7, np.cos(negatives) - 1.3
+    """
+    message = verdict_on("negative_sampling_loss_backward", code).message
+    assert all(len(line) < 260 for line in message.splitlines())

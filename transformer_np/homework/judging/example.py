@@ -10,6 +10,7 @@ from .compare import close
 from .describe.partial import number, place
 
 MOST_NUMBERS = 8  # of an array in a message
+LONG = 200  # letters of a call, with which arrays are told by their shapes
 PADDING = -1  # fills up the rows of ids of different lengths in a view
 
 
@@ -58,12 +59,18 @@ def _own_call(finding, index):
 
 
 def _call(finding, is_label_told):
+    shown = _call_with(finding, is_label_told, MOST_NUMBERS)
+    return shown if len(shown) <= LONG else _call_with(finding, is_label_told, 0)
+
+
+def _call_with(finding, is_label_told, most_numbers):
+    """The call, with arrays of up to so many numbers as they are and the shapes of larger ones."""
     parts, is_own = [], finding.exercise.drive is call  # or else lists are what the answer's objects are made from
     own = signature(finding.exercise.reference).parameters
     for name, value in finding.arguments.items():
         if isinstance(value, bool) and name not in own:
             continue  # of the drive alone
-        if _is_array(value) and np.size(value) > MOST_NUMBERS:
+        if _is_array(value) and np.size(value) > most_numbers:
             parts.append(f"{name} of shape {np.shape(value)}")
         elif _is_array(value) or isinstance(value, int | float | str | bool | None):
             parts.append(f"{name}={_written(value)}")

@@ -91,6 +91,10 @@ def judge(trials, attempts, pointed=None):
     else:
         lead = f"{'' if only_rules else first.outcome + '. '}{summary}{where}"
     message = [_filled(f"{exercise.name}: {lead}")]
+    change, at = pointed.change if pointed and CHANGED in broken else ("", None)
+    if change and not (place and place.line == at):
+        n = next(n for n, text in enumerate(texts) if text.endswith(broken[CHANGED]))
+        texts.insert(n + 1, f"Line {at} changes it:\n{change}")
     message += [trace] if trace else []
     message += [_filled(text) for text in texts if text]
     if place and place.kind in INVENTED and sum(name in exercise.mistakes for name in names) > 1:
@@ -99,7 +103,7 @@ def judge(trials, attempts, pointed=None):
     elif place:
         message += _shown(place, "the results" if broken and not only_rules else "it")
     message += [_filled(text) for text in behind] + [suspect.text for suspect in suspects]
-    line = place.line if place else suspects[0].node.lineno if suspects else None
+    line = place.line if place else suspects[0].node.lineno if suspects else at
     share = 1 - len(_labels(failed)) / len(_labels(found))
     return Verdict(
         exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core,

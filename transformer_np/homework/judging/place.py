@@ -11,6 +11,7 @@ import numpy as np
 
 from .about_edit import about, about_numbers
 from .attempt import arrays_of, attempt, guarded, unheard, work_of
+from .changes import line_of_change
 from .compare import close
 from .edits import edits_of
 from .family import MOST_STEPS, Family, family_with, without_huge_arrays
@@ -50,12 +51,14 @@ class Pointed:
     """What is known about the lines of a wrong answer: its Place, or else Suspects, with the Sides to look further.
 
     behind: if it crashes, the Findings with the one edit that makes most results right, its first failing case too
+    change: if it changes an argument, the line that does, and its number
     """
 
     place: Place | None = None
     suspects: tuple = ()
     sides: Sides | None = None
     behind: tuple = ()
+    change: tuple = ("", None)
 
 
 def find_place(trials, answer, found):
@@ -71,27 +74,41 @@ def find_place(trials, answer, found):
     if not family.trees or not failed:
         return Pointed()
     with unheard(), guarded(), without_huge_arrays(trials.cases):
-        wrong = [n for n in wanted if found[n].wrong != [] and not found[n].case.raises]
-        sides = Sides(trials, family, found, wrong) if wrong else None
-        suspects = find_suspects(sides) if sides else []
-        search = _Search(trials, family, found, wanted, suspects)
-        edit, after = search.one_edit(found)
-        if edit:
-            said = about_numbers(edit, sides) or about(edit)
-            return Pointed(replace(_place(family, edit), about=said, after=after))
-        behind = ()
-        for first, better in search.partly_right():
-            if found[failed[0]].tried.crash and better[failed[0]].right:
-                behind = tuple(better)
-            first.make()
-            try:
-                second, after = search.one_edit(better)
-                places = second and [replace(_place(family, edit), after=after) for edit in (first, second)]
-            finally:
-                first.undo()
-            if places and second.kind != "order of lines":
-                one, other = sorted(places, key=lambda place: place.line)
-                return Pointed(replace(one, also=other))
+        pointed = _place_in(trials, family, found, failed, wanted)
+        changing = next((f.case for f in found if f.tried.changed), None)
+        line = line_of_change(trials.exercise, answer, changing) if changing else None
+        return replace(pointed, change=_shown_line(family, line))
+
+
+def _shown_line(family, line):
+    """The statement at a line of the student's code with a mark below it, and its number; ("", None)."""
+    statements = [n for tree in family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.stmt)]
+    there = [n for n in statements if line and n.lineno <= line <= n.end_lineno]
+    return (family.marked(max(there, key=lambda n: n.lineno)), line) if there else ("", None)
+
+
+def _place_in(trials, family, found, failed, wanted):
+    wrong = [n for n in wanted if found[n].wrong != [] and not found[n].case.raises]
+    sides = Sides(trials, family, found, wrong) if wrong else None
+    suspects = find_suspects(sides) if sides else []
+    search = _Search(trials, family, found, wanted, suspects)
+    edit, after = search.one_edit(found)
+    if edit:
+        said = about_numbers(edit, sides) or about(edit)
+        return Pointed(replace(_place(family, edit), about=said, after=after))
+    behind = ()
+    for first, better in search.partly_right():
+        if found[failed[0]].tried.crash and better[failed[0]].right:
+            behind = tuple(better)
+        first.make()
+        try:
+            second, after = search.one_edit(better)
+            places = second and [replace(_place(family, edit), after=after) for edit in (first, second)]
+        finally:
+            first.undo()
+        if places and second.kind != "order of lines":
+            one, other = sorted(places, key=lambda place: place.line)
+            return Pointed(replace(one, also=other))
     return Pointed(suspects=tuple(suspects), sides=sides, behind=behind)
 
 

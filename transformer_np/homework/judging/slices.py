@@ -93,7 +93,7 @@ class Slice:
         if isinstance(function, ast.Name):
             return function.id in self.sides.functions
         value = self._own.get(getattr(function, "value", None), [None])[0]
-        return type(value).__name__ in self.sides.functions
+        return {type(value).__name__, getattr(function, "attr", "")} <= self.sides.functions
 
     def _is_from_outside(self, node):
         """Whether no statement or loop around a node gives its variable a value, nor the call of the answer."""

@@ -31,7 +31,7 @@ def adam_cases(rng):
         Case("lr=0.2", (values, gradients(1.0)), {"lr": 0.2}, sizes),
         Case("betas=(0.5, 0.8)", (values, gradients(2.0)), {"lr": 0.1, "betas": (0.5, 0.8)}, sizes),
         Case("eps=0.3", (values, gradients(0.5)), {"lr": 0.1, "eps": 0.3}, sizes),
-        Case("a gradient that stays 0", (values, still), {"lr": 0.1}, sizes),
+        Case("gradients of which a number stays 0", (values, still), {"lr": 0.1}, sizes),
     ]
 
 

@@ -9,7 +9,9 @@ from ..exercise import Case, Exercise, Result, draw_sizes, extended
 from ..notes import hints_of, sections
 from .activations import sigmoid  # noqa: F401 - for the mistakes
 from .draws import only
+from .gelu import gelu, gelu_backward
 from .linear import WEIGHT_MISTAKES, gradients, without_heads
+from .silu import silu, silu_backward
 
 MISTAKES = sections(__file__)
 
@@ -41,9 +43,9 @@ def gated_cases(rng):
 def gated_feed_forward(x, w_gate, w1, w2, activation="gelu_tanh"):
     gate = x @ w_gate
     value = x @ w1
-    opened = F.gelu(gate)
+    opened = gelu(gate)
     if activation == "silu":
-        opened = F.silu(gate)
+        opened = silu(gate)
     hidden = opened * value
     y = hidden @ w2
     return y, gate, value
@@ -76,9 +78,9 @@ def gated_backward_cases(rng):
 
 
 def gated_feed_forward_backward(dy, x, gate, value, w_gate, w1, w2, activation="gelu_tanh"):
-    opened, slope = F.gelu(gate), F.gelu_backward
+    opened, slope = gelu(gate), gelu_backward
     if activation == "silu":
-        opened, slope = F.silu(gate), F.silu_backward
+        opened, slope = silu(gate), silu_backward
     dw2, _ = gradients(dy, opened * value)
     dhidden = dy @ w2.T
     dgate = slope(dhidden * value, gate)

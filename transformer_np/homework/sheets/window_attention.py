@@ -108,7 +108,7 @@ def window_backward_cases(rng):
         q, k, v, window = forward.arguments
         out, weights = F.window_attention(q, k, v, window, **forward.options)
         arguments = rng.normal(size=out.shape), q, k, v, weights, window
-        cases.append(Case(forward.label, arguments, forward.options, forward.sizes))
+        cases.append(Case(forward.label, arguments, forward.options, forward.sizes | {"R": weights.shape[-1]}))
     return cases
 
 
