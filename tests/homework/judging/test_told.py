@@ -1084,17 +1084,29 @@ def test_the_line_that_changes_an_argument_is_shown(verdict_on, name, code, line
 
 def test_a_mistake_of_an_answer_that_computes_in_pieces_has_a_line(verdict_on):
     code = """
-    def causal_conv1d(x, w, b=None, dilation=1):
-        B, T, _ = x.shape
-        y = np.zeros((B, T, w.shape[2]), dtype=x.dtype)
-        for t in range(T):
-            for j in range(len(w)):
-                if j * dilation < T:
-                    y[:, t] += x[:, t - j * dilation] @ w[j]
-        return y if b is None else y + b
+    def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
+        B, H, T, K = q.shape
+        S = k.shape[2]
+        dq, dk, dv, dr = (np.zeros_like(x) for x in (q, k, v, r))
+        du, dp = np.zeros_like(content_bias), np.zeros_like(position_bias)
+        for b in range(B):
+            for h in range(H):
+                A = weights[b, h]
+                dA = dout[b, h] @ v[b, h].T
+                dscores = A * (dA - (dA * A).sum(axis=1, keepdims=True)) / K**0.5
+                line = np.concatenate([np.zeros(T), dscores.reshape(-1)])
+                ddistances = line.reshape(T, S + 1)[:, 1:]
+                dv[b, h] = A.T @ dout[b, h]
+                dk[b, h] = dscores.T @ q[b, h]
+                dr[h] += ddistances.T @ (q[b, h] + position_bias[h])
+                of_content, of_position = dscores @ k[b, h], ddistances @ r[h]
+                dq[b, h] = of_content + of_position
+                du[h] += of_content.sum(axis=0)
+                dp[h] += of_position.sum(axis=0)
+        return dq, dk, dv, dr, du, dp
     """
-    verdict = verdict_on("causal_conv1d", code)
-    assert "y[:, t] += x[:, t - j * dilation] @ w[j]" in verdict.message
+    verdict = verdict_on("relative_attention_backward", code)
+    assert "dK is made with Q alone" in verdict.message and "dk[b, h] = dscores.T @ q[b, h]" in verdict.message
 
 
 def test_a_function_that_the_student_hands_on_may_hold_the_mistake(verdict_on):

@@ -409,7 +409,7 @@ def _listed(parameters):
 def is_students(filename):
     """Whether a file is the student's: not part of the library, of Python, of an installed package, nor a teacher's."""
     of_teacher = filename.removesuffix(", rewritten") in files_of_the_teacher
-    return not of_teacher and not filename.startswith(_NOT_THE_STUDENT)
+    return not of_teacher and not filename.startswith(_NOT_THE_STUDENT) and not filename.endswith(".pyx")
 
 
 # --- answers that return ----------------------------------------------------------------------------------------------

@@ -183,7 +183,7 @@ class Sides:
         else the last; the node itself if it is no variable."""
         own, _ = self.values(number)
         before = {s: value_for(s, node) for s in self.writes(node, number, shape)}
-        before = {s: value for s, value in before.items() if value in own}
+        before = {s: value for s, value in before.items() if all(map(is_data, own.get(value, [None])))}
         wrong = [s for s, value in before.items() if value not in fine and not is_new(value, own[value])]
         return (wrong or [*before][-1:] or [node])[0]
 

@@ -91,12 +91,13 @@ def rotary_cases(rng):
         extended(Case("adjacent=True", (x, places), {"adjacent": True}, sizes)),
         extended(Case("one position for all rows", (x, np.array(5)), sizes=sizes)),
         extended(Case("linear scaling", (x, places), {"scaling": _LINEAR}, sizes)),
+        extended(Case("the scaling of Llama 3", (x, places), {"scaling": llama3(125)}, sizes)),
     ]
 
 
 def rotary(x, positions, theta=10000.0, scaling=None, adjacent=False):
     K = x.shape[-1]
-    angles = np.asarray(positions)[..., None] * F.rotary_frequencies(K, theta, scaling)
+    angles = np.asarray(positions)[..., None] * rotary_frequencies(K, theta, scaling)
     cos, sin = np.cos(angles), np.sin(angles)
     if adjacent:
         first, second = x[..., 0::2], x[..., 1::2]
