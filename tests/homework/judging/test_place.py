@@ -796,7 +796,7 @@ def test_the_place_that_needs_another_value_is_shown_not_where_it_is_right_for_o
                 parts = x.reshape(B, T, D // num_heads, num_heads)
                 return np.moveaxis(parts, -1, 1)
             """,
-            "x.reshape(B, T, D // num_heads, num_heads)",
+            "np.moveaxis(parts, -1, 1)",
         ),
     ],
 )
@@ -871,7 +871,7 @@ def test_an_error_there_leaves_the_line_where_another_value_helps(verdict_on, mo
                     slope = (1 - g * g) * c * (1 + 3 * 0.044715 * x * x)
                 return dy * (0.5 * (1 + g) + x * slope)
             """,
-            "One change in line 12 makes it right for the lecture:",
+            "Look at line 12:",
         ),
         (
             "relu_backward",

@@ -13,7 +13,7 @@ _FUNCTIONS = {
     "np.tanh(": "tanh", "np.abs(": "the absolute value", "1 - ": "1 minus the value", "float(": "the number",
 }  # fmt: skip
 _STRICT_OR_NOT = ({ast.Lt, ast.LtE}, {ast.Gt, ast.GtE})
-_OF_NUMBERS = ("name", "number", "missing factor", "missing term")
+_OF_NUMBERS = ("name", "number")
 
 
 def about(edit):

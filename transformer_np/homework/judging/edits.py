@@ -41,9 +41,12 @@ KINDS = {
     "missing part": "A part of the block is left out here.",
     "order of results": "The results are returned in the wrong order.",
     "order of lines": "The lines are in the wrong order here.",
+    "indentation": "The indentation here is wrong: the line belongs behind the loop, or into it.",
     "missing condition": "This line must not run every time.",
     "missing index": "The results are right with all of the array, not only this part.",
 }
+
+MOVES = ("order of lines", "indentation")  # of whole lines
 
 _SWAPS = {
     ast.Add: (ast.Sub, ast.Mult),
@@ -138,10 +141,11 @@ def edits_of(tree, without=()):
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)
                 yield edit
-    for edits in alike.values():
+    for key, edits in alike.items():
         if len(edits) > 1:
-            yield replace(edits[0], group=1.5, also=tuple(edits[1:]))
+            yield replace(edits[0], group=0.5 if key == "kept" else 1.5, also=tuple(edits[1:]))
     yield from _exchanged(tree)
+    yield from _indented(tree)
     for parent in ast.walk(tree):
         for field in () if getattr(parent, "name", "") in without else ("body", "orelse"):
             lines = getattr(parent, field, None)
@@ -166,6 +170,8 @@ def _same_edit(edit, names):
 
 
 def _small(node, parent, field, names):
+    if _is_factor(node, parent):
+        yield "transpose", ast.Call(expression("np.swapaxes"), [node, expression("-1"), expression("-2")], [])
     if isinstance(node, ast.BinOp):
         for operator in _SWAPS.get(type(node.op), ()):
             if not (operator is ast.Mult and getattr(node.right, "value", None) == 1):  # that is an extra part
@@ -223,6 +229,11 @@ def _small(node, parent, field, names):
             yield "order of results", ast.Return(ast.Tuple(parts, ast.Load()))
 
 
+def _is_factor(node, parent):
+    """Whether a node is a variable in a product of matrices."""
+    return isinstance(node, ast.Name) and isinstance(getattr(parent, "op", None), ast.MatMult)
+
+
 def _exchanged(tree):
     """Edits that exchange two parameters of a function everywhere."""
     if not isinstance(tree, ast.FunctionDef):
@@ -235,6 +246,27 @@ def _exchanged(tree):
         both = [(place, ast.Name(other, ast.Load())) for one, other in ((a, b), (b, a)) for place in used[one]]
         first, *others = [Edit("name", 0.4, *place, new) for place, new in both]
         yield replace(first, also=tuple(others))
+
+
+def _indented(tree):
+    """Edits that move the last line of a loop behind it, and the line behind a loop into it."""
+    for parent in ast.walk(tree):
+        for field in ("body", "orelse"):
+            lines = getattr(parent, field, None)
+            for i, loop in enumerate(lines if isinstance(lines, list) else ()):
+                if not isinstance(loop, ast.For | ast.While):
+                    continue
+                last, behind = loop.body[-1], lines[i + 1] if i + 1 < len(lines) else None
+                if len(loop.body) > 2 and not isinstance(last, ast.FunctionDef | ast.Return):  # the first counts steps
+                    after = Edit(
+                        "indentation", 0.3, loop, parent, field, i, ast.If(ast.Constant(True), [loop, last], [])
+                    )
+                    place = len(loop.body) - 1
+                    yield Edit("indentation", 0.3, last, loop, "body", place, ast.Pass(), (after,))
+                if behind is not None and not isinstance(behind, ast.FunctionDef | ast.Return):
+                    inside = Edit("indentation", 0.3, last, loop, "body", len(loop.body) - 1,
+                                  ast.If(ast.Constant(True), [last, behind], []))  # fmt: skip
+                    yield Edit("indentation", 0.3, behind, parent, field, i + 1, ast.Pass(), (inside,))
 
 
 def _rebracketed(node):
@@ -394,7 +426,8 @@ def _functions(node, parent, field, names):
     yield "missing function", ast.BinOp(ast.Constant(1), ast.Sub(), node)
     yield "missing function", ast.Call(expression("np.square"), [node], [])
     if isinstance(node, ast.Name):
-        yield "transpose", ast.Call(expression("np.swapaxes"), [node, expression("-1"), expression("-2")], [])
+        if not _is_factor(node, parent):
+            yield "transpose", ast.Call(expression("np.swapaxes"), [node, expression("-1"), expression("-2")], [])
         yield "inverted", ast.UnaryOp(ast.Invert(), node)
 
 

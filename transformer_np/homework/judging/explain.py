@@ -21,7 +21,7 @@ machine.
 import re
 import warnings
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import combinations
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from .compare import close, wrong_structure
 from .describe import describe_exactly, describe_roughly
 from .describe.crashes import FIXED_AXES
 from .example import smallest_call
-from .finding import Finding
+from .mended import ABOUT_ORDER, ORDER_OF_RESULTS, fixed_axes, with_results_in_order, with_right_shapes
 from .patterns import patterns_for
 from .truth import Said, cases_of, with_cases
 from .words import listed, subject
@@ -72,13 +72,16 @@ def explain(trials, found, place=None, behind=()):
         names = (search.names if sure else []) + (names if sure else [place.kind, *names] if names else [])
         return names, texts + rest + about, more, where
     texts = [search.written(said) for said in search.said if said.text]
-    if not any(name in search.mistakes for name in search.names) and (axes := _fixed_axes(found)):
+    if not any(name in search.mistakes for name in search.names) and (axes := fixed_axes(found)):
         more = [said for said in search.said if said.sure and said.name not in (None, FIXED_AXES)][:1]  # such as `.T`
         return [*(said.name for said in more), FIXED_AXES], [*map(search.written, more), axes], [], where
     if behind and search.names:
         more, said = _left_in(_explained(trials, [f for f in behind if not f.case.raises], None), search.names)
         return [*search.names, *more], [*texts[:MOST_TEXTS], *said], [], where
-    if not any(name in search.mistakes for name in search.names) and (mended := _with_right_shapes(found)):
+    if not any(name in search.mistakes for name in search.names) and (mended := with_results_in_order(found)):
+        more, said = _left_in(_explained(trials, mended, None), ())
+        return [ORDER_OF_RESULTS, *more], [ABOUT_ORDER, *said], [], where
+    if not any(name in search.mistakes for name in search.names) and (mended := with_right_shapes(found)):
         more, said = _left_in(_explained(trials, mended, None), search.names)
         return [*search.names, *more], [*texts, *said], [], where
     if not search.names:
@@ -88,54 +91,6 @@ def explain(trials, found, place=None, behind=()):
     told = [said.name for said in search.said if said.text]
     named = 1 + max((n for n, name in enumerate(told) if name in search.mistakes), default=-1)
     return search.names, [*texts[:named], *rest, *texts[named:]][: MOST_TEXTS + len(rest)], [], where
-
-
-def _fixed_axes(found):
-    """A sentence on an array whose number of axes decides whether a call is right, or ""."""
-    for name in found[0].arguments:
-        given = [f for f in found if isinstance(f.arguments.get(name), np.ndarray)]
-        right, wrong = (sorted({f.arguments[name].ndim for f in given if f.right == kind}) for kind in (True, False))
-        is_chance = right == [1] and not all(f.right or f.tried.crash for f in given)  # there is only one row
-        if right and wrong and not is_chance and not {*right} & {*wrong}:
-            right, wrong = (" or ".join(map(str, numbers)) for numbers in (right, wrong))
-            return (
-                f"All calls in which {name} has {right} axes are right, and all in which it has {wrong} are wrong: a "
-                "line depends on their number. x.shape[-1], axis=-1, `...` and reshape(-1, x.shape[-1]) do not."
-            )
-    return ""
-
-
-def _with_right_shapes(found):
-    """The Findings with a result of a wrong shape mended, if they then have the right shapes and wrong numbers: the
-    axes in another order, other axes of length 1, or one array as the first of several results; or else []."""
-    first = next(finding for finding in found if not finding.right)
-    is_single = first.results is None and isinstance(first.tried.output, np.ndarray) and len(first.expected) > 1
-    pairs = enumerate(zip(first.results or (), first.expected, strict=False))
-    i = 0 if is_single else next((i for i, (a, b) in pairs if a.shape != b.shape), None)
-    if i is None or any(f.tried.crash or (is_single and not isinstance(f.tried.output, np.ndarray)) for f in found):
-        return []
-    axes = range(first.expected[i].ndim)
-    orders = permutations(axes) if not is_single and first.results[i].ndim == len(axes) else ()
-    for change in (*map(_in_order, orders), _with_shape):
-        mended = []
-        for f in found:
-            array = f.tried.output if is_single else f.results[i]
-            results = f.expected if is_single else f.results
-            results = [*results[:i], change(array, f.expected[i].shape), *results[i + 1 :]]
-            mended.append(Finding(f.exercise, f.case, f.tried, results, f.expected, f.shares, tuple(mended)))
-        if all(f.results[i].shape == f.expected[i].shape for f in mended):
-            return mended if any(finding.wrong for finding in mended) else []
-    return []
-
-
-def _in_order(axes):
-    return lambda array, shape: array.transpose(axes) if array.ndim == len(axes) else array
-
-
-def _with_shape(array, shape):
-    """The array with other axes of length 1, if that gives it a shape."""
-    sizes, wanted = ([size for size in of if size != 1] for of in (array.shape, shape))
-    return array.reshape(shape) if sizes == wanted else array
 
 
 def _explained(trials, found, place):

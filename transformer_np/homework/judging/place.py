@@ -13,7 +13,7 @@ from .about_edit import about, about_numbers
 from .attempt import arrays_of, attempt, guarded, unheard, work_of
 from .changes import line_of_change
 from .compare import close
-from .edits import edits_of
+from .edits import MOVES, edits_of
 from .family import MOST_STEPS, Family, family_with, without_huge_arrays
 from .finding import Finding
 from .sides import MOST_VALUES, Sides
@@ -106,7 +106,7 @@ def _place_in(trials, family, found, failed, wanted):
             places = second and [replace(_place(family, edit), after=after) for edit in (first, second)]
         finally:
             first.undo()
-        if places and second.kind != "order of lines":
+        if places and second.kind not in MOVES:
             one, other = sorted(places, key=lambda place: place.line)
             return Pointed(replace(one, also=other))
     return Pointed(suspects=tuple(suspects), sides=sides, behind=behind)
@@ -215,7 +215,7 @@ class _Search:
     def _smallest(self, edit):
         """An edit of several places without those that need none."""
         parts = [replace(edit, also=()), *edit.also]
-        for part in parts if edit.kind != "order of lines" else ():
+        for part in parts if edit.kind not in MOVES else ():
             first, *others = [other for other in parts if other is not part] or parts
             fewer = replace(first, also=tuple(others))
             if len(others) + 1 < len(parts) and self._makes_right(fewer):
@@ -269,17 +269,17 @@ class _Search:
                 self._finding(answer, steps, n) if n in self.numbers else self.found[n] for n in range(len(self.found))
             ]
             right = self._right_in(now)
-            if right > self._before and edit.kind != "order of lines":
+            if right > self._before and edit.kind not in MOVES:
                 self._better.append((len(right), edit, now))
             return False
         finally:
             edit.undo()
 
     def _is_proof(self, after):
-        """Whether no result that is wrong after an edit is wrong otherwise than before: it may only avoid what the core
-        cases ask for."""
+        """Whether no result that is wrong after an edit was right, or is wrong otherwise than before: it may only avoid
+        what the core cases ask for."""
         for now, before in zip(after, self.found, strict=False):
-            if now.wrong and before.wrong and not all(map(close, now.results, before.results)):
+            if now.wrong and before.wrong is not None and not all(map(close, now.results, before.results)):
                 return False
         return True
 
@@ -337,7 +337,7 @@ def _place(family, edit):
     needs_brackets = isinstance(new, ast.BinOp | ast.UnaryOp | ast.Compare) and isinstance(
         edit.parent, ast.BinOp | ast.UnaryOp | ast.Attribute | ast.Compare | ast.Subscript
     )
-    others = [other.node for other in edit.also if edit.kind != "order of lines" and other.node.lineno != node.lineno]
+    others = [other.node for other in edit.also if edit.kind not in MOVES and other.node.lineno != node.lineno]
     also = None
     for other in list({other.lineno: other for other in others}.values())[::-1]:
         also = Place(edit.kind, "", other.lineno, family.marked(other), "", also)

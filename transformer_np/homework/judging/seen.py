@@ -27,7 +27,8 @@ def suspects_of(sides, names, suspects):
     if there is none, the Suspects that leave little to look at, or else the first place with a value that follows from
     the mistakes."""
     mistaken = _Mistaken(sides, names)
-    seen, early = mistaken.places(mistaken.own), [suspect for suspect in suspects if suspect.is_narrow]
+    seen = mistaken.places(mistaken.own, is_loose=not mistaken.has_wrong_numbers)
+    early = [suspect for suspect in suspects if suspect.is_narrow]
     same = [suspect for suspect in suspects if suspect.lines in ([place.node.lineno] for place in seen)]
     of_line = {tuple(suspect.lines): suspect for suspect in reversed(seen) if suspect.is_narrow}
     first = sorted(of_line.values(), key=lambda suspect: suspect.lines)
@@ -86,9 +87,20 @@ class _Mistaken:
             roots = (n for n in of if n in changed and _is_made_of(n, of, lambda v, known=known: _has(known, v, False)))
             self.own[number], self.all[number] = {node: of[node] for node in roots}, of
 
-    def places(self, values):
-        """Suspects for the places where these values are made in the answer from right ones, the first one first."""
-        for find in (partial(self._by_values, shape=True), partial(self._by_values, shape=False), self._by_numbers):
+    @property
+    def has_wrong_numbers(self):
+        """Whether what the mistakes compute differs in more than its shape."""
+        known = {number: self.sides.known_in(number, False) for number in self.own}
+        values = ((n, node, v) for n, of in self.own.items() for node, of_node in of.items() for v in of_node)
+        return any(_tells(node, v) and not _has(known[n], v, False) for n, node, v in values)
+
+    def places(self, values, is_loose=False):
+        """Suspects for the places where these values are made in the answer from right ones, the first one first.
+
+        is_loose: whether what has right numbers in a wrong shape is such a place
+        """
+        by_shape = partial(self._by_values, shape=True, is_loose=is_loose)
+        for find in (by_shape, partial(self._by_values, shape=False), self._by_numbers):
             found = {number: places for number, of in values.items() if (places := find(number, of))}
             if found:  # in a case of one row a mean over the rows, for example, is no mistake yet
                 number = min(found, key=lambda number: found[number][0].lineno)
@@ -97,16 +109,18 @@ class _Mistaken:
                 return [suspect for suspect in some if suspect]
         return []
 
-    def _by_values(self, number, of, shape):
+    def _by_values(self, number, of, shape, is_loose=False):
         """The nodes of the answer that compute one of some values which is not right from right ones."""
         known, (own, _), when = self.sides.known_in(number, shape), self.sides.values(number), self.sides.when(number)
+        right = known if is_loose else self.sides.known_in(number, False)
         values = [value for node, of_node in of.items() for value in of_node if _tells(node, value)]
-        made, times = Known(flat(value, shape) for value in values if not _has(known, value, shape)), {}
+        made = Known(flat(v, shape) for v in values if not _has(right, v, shape and is_loose))
+        times = {}
         for node, values in own.items():
             n = next((n for n, v in enumerate(values) if _tells(node, v) and made.has(flat(v, shape))), None)
             if n is not None:
                 times[node] = when[node][n]
-        places = self._made_there(number, times, self.sides.fine_in(number, shape))
+        places = self._made_there(number, times, self.sides.fine_in(number, shape and is_loose))
         return [place for place in places if _is_made_of(place, own, lambda value: _has(known, value, shape))]
 
     def _by_numbers(self, number, of):
@@ -127,7 +141,8 @@ class _Mistaken:
     def _nodes_of_right_numbers(self, number):
         """The nodes of the answer whose numbers the right answers have, whatever their arrays are."""
         known = self._right_numbers(number)
-        numbers = {node: _numbers(values) for node, values in self.sides.values(number)[0].items()}
+        own = self.sides.values(number)[0]
+        numbers = {node: _numbers(values) for node, values in own.items() if all(map(_is_finite, values))}
         return {node for node, some in numbers.items() if len(some) and _are_in(some, known).all()}
 
     def _made_there(self, number, times, fine):
@@ -163,7 +178,13 @@ def _numbers(values):
     """The different numbers of arrays and floats that are no whole ones, in order."""
     parts = [np.ravel(v) for v in values if isinstance(v, float) or (is_array(v) and v.dtype.kind == "f")]
     numbers = np.unique(np.concatenate([np.empty(0), *parts]))
-    return numbers[np.isfinite(numbers) & (numbers % 1 != 0)]
+    numbers = numbers[np.isfinite(numbers)]
+    return numbers[numbers % 1 != 0]
+
+
+def _is_finite(value):
+    """Whether a value has no infinite numbers, whose places its other numbers do not tell."""
+    return not is_array(value) or value.dtype.kind != "f" or bool(np.isfinite(value).all())
 
 
 def _are_in(numbers, others):

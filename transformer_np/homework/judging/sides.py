@@ -183,7 +183,7 @@ class Sides:
         else the last; the node itself if it is no variable."""
         own, _ = self.values(number)
         before = {s: value_for(s, node) for s in self.writes(node, number, shape)}
-        before = {s: value for s, value in before.items() if all(map(is_data, own.get(value, [None])))}
+        before = {s: v for s, v in before.items() if v in own and all(x is None or is_data(x) for x in own[v])}
         wrong = [s for s, value in before.items() if value not in fine and not is_new(value, own[value])]
         return (wrong or [*before][-1:] or [node])[0]
 
@@ -271,4 +271,6 @@ def is_new(node, values):
 
 
 def is_empty(node):
+    if isinstance(node, ast.Tuple):
+        return all(map(is_empty, node.elts))
     return isinstance(node, ast.Call) and name_of(node.func).removesuffix("_like") in ("empty", "zeros", "ones")

@@ -213,6 +213,8 @@ RELATIVE_ATTENTION = Exercise(
             "masks of a tuple added up",
             "only the first of several masks",
             "only the last of several masks",
+            "Boolean masks of a tuple joined with and",
+            "only −inf of a float mask",
         ),
     )
     + MISTAKES["relative_attention 4"],

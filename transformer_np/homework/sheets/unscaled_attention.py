@@ -73,6 +73,7 @@ UNSCALED_ATTENTION = Exercise(
             "masks of a tuple joined as Boolean ones",
             "only the first of several masks",
             "only the last of several masks",
+            "Boolean masks of a tuple joined with and",
             "written for four axes only",
             "written for three axes only",
             "softmax over axis 2",  # the queries: there are always four axes

@@ -39,12 +39,20 @@ def about_crash(crash, case, inputs):
         advice, name = _transposed(crash, inputs), "`.T` of more than two axes"
         if not advice:
             advice, name = _without_last_axis(crash.text), "missing last axis"
+        if not advice and _EMPTY.search(crash.text) and all(np.size(value) for value in inputs.values()):
+            advice, name = [_BEHIND_THE_END], "a slice behind the end"
         return Description(
-            name if advice else None, " ".join([*advice, *_sizes_in(crash.text, case), *_arguments(case, inputs)])
+            name if advice else None,
+            " ".join([*advice, *_sizes_in(crash.text, case, inputs), *_arguments(case, inputs)]),
         )
     return Description(None, "")
 
 
+_EMPTY = re.compile(r"\((?:\d+,\s?)*0(?:,\s?\d+)*,?\)")  # a shape
+_BEHIND_THE_END = (
+    "An array here has an axis of length 0, as a slice has that begins behind the end of its axis. An axis of length 1 "
+    "that stands for all entries must not be cut."
+)
 FIXED_AXES = "a fixed number of axes"
 _OF_SHAPES = ("ValueError", "IndexError", "LinAlgError", "AxisError", "TypeError", "ZeroDivisionError")
 _KNOWN = (
@@ -178,9 +186,10 @@ def _quoted(text):
     return re.findall(r"`(\w+)`", text)
 
 
-def _sizes_in(text, case):
-    """A sentence with the letters for the shapes and sizes in NumPy's message."""
-    draw = Draw("", "...", np.zeros(()), np.zeros(()), case.sizes)
+def _sizes_in(text, case, inputs):
+    """A sentence with the letters for the shapes and sizes in NumPy's message, or with the arguments of such a size."""
+    sizes = case.sizes | {name: value for name, value in inputs.items() if type(value) is int}
+    draw = Draw("", "...", np.zeros(()), np.zeros(()), sizes)
     found = {}
     for shape in re.findall(r"\((\d+(?:,\s?\d+)*),?\)", text):
         sizes = [int(size) for size in shape.split(",")]
