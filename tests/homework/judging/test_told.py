@@ -1197,3 +1197,88 @@ def test_a_call_with_many_arrays_is_told_by_their_shapes(verdict_on):
     """
     message = verdict_on("negative_sampling_loss_backward", code).message
     assert all(len(line) < 260 for line in message.splitlines())
+
+
+def test_a_returned_variable_that_lacks_a_factor_is_shown_where_it_is_computed_too(verdict_on):
+    code = """
+    def lora(x, a, b, scale=1.0):
+        low = scale * (x @ a)
+        return low @ b, low
+    """
+    message = verdict_on("lora", code).message
+    assert "Look at lines 4 and 5, where the first wrong value is made:\n    low = scale * (x @ a)" in message
+
+
+def test_results_in_another_order_are_told_by_their_shapes_and_what_is_left(verdict_on):
+    code = """
+    def feed_forward(x, w1, b1, w2, b2):
+        hidden = np.maximum(x @ w1, 0) + b1
+        return hidden, hidden @ w2 + b2
+    """
+    message = " ".join(verdict_on("feed_forward", code).message.split())
+    assert "The results are returned in the wrong order, as their shapes show." in message
+    assert "With that mended, this is left: b₁ is added after the ReLU" in message
+
+
+def test_a_line_in_a_loop_that_belongs_behind_it_is_found(verdict_on):
+    code = """
+    def linear(x, w, b=None):
+        rows = x.reshape(-1, x.shape[-1])
+        y = np.zeros((len(rows), w.shape[1]), dtype=x.dtype)
+        for r in range(len(rows)):
+            for o in range(w.shape[1]):
+                for d in range(w.shape[0]):
+                    y[r, o] += rows[r, d] * w[d, o]
+                    if b is not None:
+                        y[r, o] += b[o]
+        return y.reshape(*x.shape[:-1], w.shape[1])
+    """
+    message = verdict_on("linear", code).message
+    assert "The indentation here is wrong" in message and "One change in line 10 makes it right:" in message
+
+
+def test_an_edit_that_breaks_a_right_case_is_no_proof(verdict_on):
+    code = """
+    from math import erf
+
+    def gelu(x, approximate="tanh"):
+        if approximate == "none":
+            part = 0.5 * (1 + np.vectorize(erf, otypes=[x.dtype])(x / np.sqrt(2)))
+        else:
+            part = 1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))
+        return x * part
+    """
+    message = verdict_on("gelu", code).message
+    assert "One change in line 9 makes it right:" in message
+
+
+def test_the_frames_of_numpy_are_not_the_students(verdict_on):
+    code = """
+    def text_windows(ids, block_size, batch_size, rng):
+        start = rng.integers(0, len(ids) - 10**9, size=batch_size)
+        return ids[start], ids[start]
+    """
+    message = verdict_on("text_windows", code).message
+    assert "crashed" in message and ".pyx" not in message
+
+
+def test_an_axis_of_length_0_is_told(verdict_on):
+    code = """
+    def tiled_attention(q, k, v, mask=None, tile=64):
+        masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
+        scores = []
+        for start in range(0, k.shape[-2], tile):
+            s = q @ np.swapaxes(k[..., start : start + tile, :], -1, -2) / np.sqrt(q.shape[-1])
+            for x in masks:
+                x = x[..., start : start + tile]
+                s = np.where(x, -np.inf, s) if x.dtype == bool else s + x
+            scores.append(s)
+        s = np.concatenate(scores, axis=-1)
+        m = np.maximum(s.max(axis=-1, keepdims=True), np.finfo(s.dtype).min)
+        p = np.exp(s - m)
+        l = p.sum(axis=-1, keepdims=True)
+        seen = np.where(l > 0, l, 1)
+        return p @ v / seen, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
+    """
+    message = " ".join(verdict_on("tiled_attention", code).message.split())
+    assert "one number of a mask for all keys" in message and "An array here has an axis of length 0" in message

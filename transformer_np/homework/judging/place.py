@@ -25,6 +25,7 @@ MOST_EDITS, MOST_BESIDE = 750, 300  # without and with a suspicious line
 WORK = 1_500_000  # of all edited answers together, in units of `work_of`
 MOST_FIRST, MOST_SECOND = 1, 200  # of two edits
 MORE_STEPS = 20  # than twice as many as without an edit
+INVENTED = ("missing function", "missing factor", "missing term")  # edits that may make up for another mistake
 LARGE = 5000  # numbers in the arguments of a case
 
 
@@ -35,6 +36,7 @@ class Place:
     kind: the kind of the edit, as in `KINDS`; about: a sentence on it; line: its number; shown: with a mark below
     repair: the line after the edit, "" if the edit changes other lines too
     also: the Place of a second edit that is needed too, or None; after: the Findings with the edits, if some are wrong
+    before: (line, shown) of the statements that make the returned variable to which the edit adds something
     """
 
     kind: str
@@ -44,6 +46,7 @@ class Place:
     repair: str
     also: "Place | None" = None
     after: tuple = ()
+    before: tuple = ()
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,10 @@ def _place_in(trials, family, found, failed, wanted):
     edit, after = search.one_edit(found)
     if edit:
         said = about_numbers(edit, sides) or about(edit)
-        return Pointed(replace(_place(family, edit), about=said, after=after))
+        is_wrong = sides and _adds_to_result(edit) and edit.node not in sides.fine_in(wrong[0], False)
+        writes = sides.writes(edit.node, wrong[0], False) if is_wrong else ()
+        before = tuple((s.lineno, family.marked(s)) for s in writes if s.lineno != edit.node.lineno)
+        return Pointed(replace(_place(family, edit), about=said, after=after, before=before))
     behind = ()
     for first, better in search.partly_right():
         if found[failed[0]].tried.crash and better[failed[0]].right:
@@ -110,6 +116,13 @@ def _place_in(trials, family, found, failed, wanted):
             one, other = sorted(places, key=lambda place: place.line)
             return Pointed(replace(one, also=other))
     return Pointed(suspects=tuple(suspects), sides=sides, behind=behind)
+
+
+def _adds_to_result(edit):
+    """Whether an edit adds a factor, a term or a function to a variable that is returned, which may be wrong where it
+    is computed."""
+    is_returned = isinstance(edit.node, ast.Name) and isinstance(edit.parent, ast.Return | ast.Tuple)
+    return edit.kind in INVENTED and is_returned and not edit.also
 
 
 def _numbers_in(output, depth=2):
