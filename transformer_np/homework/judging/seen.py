@@ -69,7 +69,7 @@ class _Mistaken:
     """
 
     def __init__(self, sides, names):
-        self.sides, self.own, self.all = sides, {}, {}
+        self.sides, self.own, self.all, self._right = sides, {}, {}, {}
         family = family_with(sides.trials.exercise, names)
         if family is None or sides.trials.left <= 0:
             return
@@ -101,7 +101,7 @@ class _Mistaken:
         """
         by_shape = partial(self._by_values, shape=True, is_loose=is_loose)
         for find in (by_shape, partial(self._by_values, shape=False), self._by_numbers):
-            found = {number: places for number, of in values.items() if (places := find(number, of))}
+            found = {number: nodes for number, of in values.items() if (nodes := find(number, of))}
             if found:  # in a case of one row a mean over the rows, for example, is no mistake yet
                 number = min(found, key=lambda number: found[number][0].lineno)
                 fine = self._nodes_of_right_numbers(number) if find == self._by_numbers else ()
@@ -136,12 +136,13 @@ class _Mistaken:
         return [place for place in places if all(n in fine or not len(numbers[n]) for n in inputs_of(place, own))]
 
     def _right_numbers(self, number):
-        return _numbers(value for values, _ in self.sides.values(number)[1] for value in values)
+        if number not in self._right:
+            self._right[number] = _numbers(value for values, _ in self.sides.values(number)[1] for value in values)
+        return self._right[number]
 
     def _nodes_of_right_numbers(self, number):
         """The nodes of the answer whose numbers the right answers have, whatever their arrays are."""
-        known = self._right_numbers(number)
-        own = self.sides.values(number)[0]
+        own, known = self.sides.values(number)[0], self._right_numbers(number)
         numbers = {node: _numbers(values) for node, values in own.items() if all(map(_is_finite, values))}
         return {node for node, some in numbers.items() if len(some) and _are_in(some, known).all()}
 
