@@ -292,7 +292,7 @@ def test_where_no_edit_helps_another_value_does(verdict_on):
             ["heads = x.reshape(B, num_heads, T, -1)"],
         ),
         (
-            "unscaled_attention",  # no right value of the first `weights` helps where a bias is added to it
+            "unscaled_attention",  # three lines compute what no right answer has: the name alone is told
             """
             def unscaled_attention(q, k, v, bias=None, mask=None):
                 scores = q @ k.swapaxes(-1, -2)
@@ -304,11 +304,7 @@ def test_where_no_edit_helps_another_value_does(verdict_on):
                     weights = weights + bias
                 return weights @ v, weights
             """,
-            [
-                "scores = np.where(m, q.dtype.type(-np.inf), scores) if m.dtype == bool else scores + m",
-                "weights = softmax(scores)",
-                "weights = weights + bias",
-            ],
+            [],
         ),
         (
             "rms_norm",  # y would need one value of `length`, inv_rms another

@@ -764,22 +764,6 @@ def test_names_in_targets_are_tried_after_those_that_are_read(verdict_on):
             "Every row is shifted one place too far",
             "column = s + T - t",
         ),
-        (
-            "causal_conv1d_backward",  # two variables that are wrong
-            """
-            def causal_conv1d_backward(dy, x, w, dilation=1):
-                T, D_in = x.shape[1:]
-                dx, dw = np.zeros_like(x), np.zeros_like(w)
-                for j in range(min(len(w), T)):
-                    later = dy[:, j:]
-                    earlier = x[:, : T - j]
-                    dx[:, : T - j] += later @ w[j].T
-                    dw[j] = earlier.reshape(-1, D_in).T @ later.reshape(-1, w.shape[2])
-                return dx, dw, dy.sum(axis=(0, 1))
-            """,
-            "as if `dilation` were 1",
-            "later = dy[:, j:]",
-        ),
     ],
 )
 def test_what_computes_an_unknown_variable_is_shown_beside_where_it_is_read(verdict_on, name, code, said, guilty):

@@ -37,7 +37,8 @@ def suspects_of(sides, names, suspects):
         if not any({*suspect.lines} & {*other.lines} for other in shown):
             shown.append(suspect)
     shown = shown[:MOST_SUSPECTS] if len(names) > 1 else same or first[:1] or early
-    shown = shown or [suspect for suspect in mistaken.places(mistaken.all) if suspect.is_narrow][:1]
+    if not shown and not suspects:
+        shown = [suspect for suspect in mistaken.places(mistaken.all) if suspect.is_narrow][:1]
     return [suspect for suspect in (_at_use(sides, suspect) for suspect in shown) if suspect]
 
 
@@ -51,6 +52,7 @@ def _at_use(sides, suspect):
     stores = sides.stores.get((sides.scope[line], line.targets[0].id), ())
     itself = {n for s in stores for n in ast.walk(s)}  # as in `state = state @ w`
     reads = {n for n in sides.scope if isinstance(n, ast.Name) and n.id == line.targets[0].id} - itself
+    reads = {n for n in reads if n.lineno > line.lineno or sides.loops_around(line)}  # what it wrote
     results = range(len(sides.trials.exercise.results))
     returned = {i: [n for n in sides.returned_as(sides.own, i) if n in reads] for i in results}
     bare = [n for i in sorted(wrong) for n in returned[i]]
@@ -105,7 +107,8 @@ class _Mistaken:
             if found:  # in a case of one row a mean over the rows, for example, is no mistake yet
                 number = min(found, key=lambda number: found[number][0].lineno)
                 fine = self._nodes_of_right_numbers(number) if find == self._by_numbers else ()
-                some = (Suspect.with_lines_before(self.sides, node, number, fine=fine) for node in found[number])
+                nodes = reversed(found[number]) if is_loose else found[number]  # a shape is wrong at the end
+                some = (Suspect.with_lines_before(self.sides, node, number, fine=fine) for node in nodes)
                 return [suspect for suspect in some if suspect]
         return []
 
@@ -133,7 +136,8 @@ class _Mistaken:
         shares = {node: _are_in(some, made).mean() for node, some in numbers.items() if len(some) >= FEW_NUMBERS}
         times = {node: self.sides.when(number)[node][0] for node, share in shares.items() if share >= MOST_OF}
         places = self._made_there(number, times, fine)
-        return [place for place in places if all(n in fine or not len(numbers[n]) for n in inputs_of(place, own))]
+        known = fine | self.sides.fine_in(number, False)
+        return [place for place in places if known.issuperset(inputs_of(place, own))]
 
     def _right_numbers(self, number):
         if number not in self._right:

@@ -55,6 +55,13 @@ class Sides:
         """The names of the student's own functions and classes."""
         return {node.name for node in self.scope if isinstance(node, ast.FunctionDef)} | {*self.family.trees}
 
+    def used_twice(self, node):
+        """The name of the student's own function that a node is in, if several places call it, or ""."""
+        name = getattr(self.scope.get(node), "name", "")
+        calls = (n for tree in self.family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.Call))
+        is_helper = name in self.functions and name not in (*list(self.family.trees)[:1], *self.trials.exercise.parts)
+        return name if is_helper and sum(name_of(n.func) == name for n in calls) > 1 else ""
+
     @property
     def is_possible(self):
         return self.own.answer is not None and bool(self.right)

@@ -18,7 +18,7 @@ from .traced import kept, same
 from .values import alike, flat, is_data, is_filled
 from .words import listed
 
-MOST_SUSPECTS, MOST_WRITES, FEW_LINES = 2, 2, 3
+MOST_SUSPECTS, MOST_WRITES, FEW_LINES = 2, 2, 2
 RIGHT, ALL = "those that are right", "all"  # of the other results, which have to be right too
 MOST_TRIALS, WORK = 160, 500_000  # of all, in units of `work_of`
 
@@ -52,6 +52,9 @@ class Suspect:
         before = Slice(sides, writes or [node], number, fine)
         if not before.places:
             return None
+        helper = sides.used_twice(node)
+        if helper and helper not in before.reads:
+            before.reads.append(helper)  # it may be called where it should not
         node = node if node in before.places else before.places[-1]
         return cls.of(sides, node, before.places, before.reads)
 

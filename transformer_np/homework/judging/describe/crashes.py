@@ -40,7 +40,8 @@ def about_crash(crash, case, inputs):
         if not advice:
             advice, name = _without_last_axis(crash.text), "missing last axis"
         if not advice and _EMPTY.search(crash.text) and all(np.size(value) for value in inputs.values()):
-            advice, name = [_BEHIND_THE_END], "a slice behind the end"
+            has_one = any(1 in np.shape(value) for value in inputs.values())
+            advice, name = [_BEHIND_THE_END, *[_NOT_TO_CUT] * has_one], "a slice behind the end"
         return Description(
             name if advice else None,
             " ".join([*advice, *_sizes_in(crash.text, case, inputs), *_arguments(case, inputs)]),
@@ -49,10 +50,8 @@ def about_crash(crash, case, inputs):
 
 
 _EMPTY = re.compile(r"\((?:\d+,\s?)*0(?:,\s?\d+)*,?\)")  # a shape
-_BEHIND_THE_END = (
-    "An array here has an axis of length 0, as a slice has that begins behind the end of its axis. An axis of length 1 "
-    "that stands for all entries must not be cut."
-)
+_BEHIND_THE_END = "An array here has an axis of length 0, as a slice has that begins behind the end of its axis."
+_NOT_TO_CUT = "An axis of length 1 that stands for all entries must not be cut."
 FIXED_AXES = "a fixed number of axes"
 _OF_SHAPES = ("ValueError", "IndexError", "LinAlgError", "AxisError", "TypeError", "ZeroDivisionError")
 _KNOWN = (
@@ -210,8 +209,8 @@ def _transposed(crash, inputs):
         array = inputs.get(name)
         if isinstance(array, np.ndarray) and array.ndim > 2:
             return [
-                f"`.T` reverses all axes: of {name} {array.shape} it makes {array.T.shape}. np.swapaxes(…, -1, -2) "
-                "exchanges the last two; for a sum over all rows, first make rows of the leading axes with reshape."
+                f"`.T` reverses all axes: of {name} {array.shape} it makes {array.T.shape}. np.swapaxes exchanges two "
+                "axes, np.moveaxis moves one; for a sum over all rows, first make rows of the leading axes by reshape."
             ]
     return []
 
