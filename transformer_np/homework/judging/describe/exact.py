@@ -1,5 +1,6 @@
 """Finders for wrong numbers in the right shape."""
 
+import re
 from functools import partial
 from itertools import permutations
 
@@ -103,6 +104,10 @@ def _ratio(draw):
 def _in_words(name):
     name = name.removeprefix("−")
     letters = "".join(c for c in name if c.isalpha())
+    if re.fullmatch(r"√\w+", name):
+        return f" The factor 1/{name} is missing."
+    if re.fullmatch(r"1/√\w+", name):
+        return f" There is a factor {name} too many."
     if name.startswith("1/") and "√" not in name and " " not in name and letters:
         sizes = name[2:].strip("()").split("·")
         mean = ", or a mean instead of a sum" if letters.isupper() else f", or is a factor {listed(sizes)} missing"
