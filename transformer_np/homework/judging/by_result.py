@@ -89,19 +89,22 @@ class ByResult(Gate):
     def _pairs(self):
         """Pairs of mistakes for the open results, the likeliest first, until MOST_PAIR_TRIALS are used.
 
-        Each mistake on its own tells which results it changes in the first draw with a wrong result, or in another one
-        if it changes none there. A pair must not change the student's right results. Likelier are pairs with a mistake
-        that was already found, gives a wrong result but for a factor, or explains the case with the fewest arguments,
-        of these the ones of which one or the other gives most of the student's wrong numbers, and then the ones that
-        together change most of the wrong numbers and fewest of the right ones.
+        Each mistake on its own tells which results it changes in the first draw with a wrong result, or the first that
+        a mistake which explains another draw leaves open, or in another one if it changes none there. A pair must not
+        change the student's right results. Likelier are pairs with a mistake that was already found, explains a draw,
+        gives a wrong result but for a factor, or explains the case with the fewest arguments, of these the ones of
+        which one or the other gives most of the student's wrong numbers, and then the ones that together change most of
+        the wrong numbers and fewest of the right ones.
         """
         draws = sorted({n for i in self._open() for n in self._wrong_draws(i, self.failing[i][0])})
-        number = draws[0]
+        partly = self._unexplained_draws(draws)
+        number = next(iter(partly.values()), draws[0])
+        others = [n for n in draws if n != number]
         wrong = set(self.found[number].wrong)
         changes = {name: self._changed_by(name, number) for name in self.mistakes}
         possible = [
             name for name in self.mistakes
-            if changes[name] <= wrong and (changes[name] or any(self._changed_by(name, n) for n in draws[1:]))
+            if changes[name] <= wrong and (changes[name] or any(self._changed_by(name, n) for n in others))
         ]  # fmt: skip
         expected, results = self.found[number].expected, self.found[number].results
         variants = {name: self._try((name,), number)[0] for name in possible}
@@ -120,13 +123,21 @@ class ByResult(Gate):
             differs = np.mean((places[pair[0]] | places[pair[1]]) != here)
             new = 1 - np.mean(same[pair[0]] | same[pair[1]])
             late = sum(possible.index(name) for name in pair)  # else all are tried with the first few alone
-            return not set(pair) & set(self.names), not set(pair) & beside, new, differs, late
+            return not set(pair) & {*self.names, *partly}, not set(pair) & beside, new, differs, late
 
         allowed = len(self.tried) + self.trials.most(MOST_PAIR_TRIALS)
         for pair in sorted(combinations(possible, 2), key=unlikeliness):
             if len(self.tried) >= allowed:
                 return
             yield pair
+
+    def _unexplained_draws(self, draws):
+        """{mistake that gives an open result in some draws: the first draw in which it does not}"""
+        fits, fails = {}, {}
+        for (names, i, number), agrees in self.agreed.items():
+            if len(names) == 1 and i in self._open() and number in draws:
+                (fits if agrees else fails).setdefault(next(iter(names)), number)
+        return {name: fails[name] for name in fits if name in fails}
 
     def _simplest_failing(self):
         """The label of the failing case with the fewest arguments, if it has fewer than the first one, or "": one of
