@@ -1284,3 +1284,18 @@ def test_a_root_of_a_size_is_told_as_a_factor(verdict_on, scale, said):
         return ds @ k * ({scale}), dk, np.swapaxes(a, -1, -2) @ dout
     """
     assert said in verdict_on("tiled_attention_backward", code).message
+
+
+def test_two_mistakes_that_no_code_makes_together_are_told_of_their_cases(verdict_on, recwarn):
+    code = """
+    def sinusoidal_encoding(length, d_model, dtype=np.float32):
+        exponents = np.linspace(0.0, 1.0, (d_model + 1) // 2)
+        table = np.zeros((length, d_model), dtype=dtype)
+        for pos in range(length):
+            angles = pos / 10000.0**exponents
+            table[pos, 0::2], table[pos, 1::2] = np.sin(angles), np.cos(angles[: d_model // 2])
+        return table
+    """
+    message = " ".join(verdict_on("sinusoidal_encoding", code).message.split())
+    assert "2i/(d_model − 2)" in message and "2i/(d_model − 1)" in message
+    assert not recwarn.list

@@ -72,8 +72,10 @@ class _Mistaken:
 
     def __init__(self, sides, names):
         self.sides, self.own, self.all, self._right = sides, {}, {}, {}
+        if not sides.trials.compatible(names) or sides.trials.left <= 0:
+            return
         family = family_with(sides.trials.exercise, names)
-        if family is None or sides.trials.left <= 0:
+        if family is None:
             return
         usual = {ast.unparse(node) for node in _expressions(family_with(sides.trials.exercise, ()))}
         expressions = _expressions(family)
