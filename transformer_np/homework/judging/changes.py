@@ -7,7 +7,7 @@ import numpy as np
 from ..exercise import call
 from .attempt import attempt_with, copies, is_students
 
-MOST_EVENTS = 20_000  # lines that run
+MOST_EVENTS = 5_000  # lines that run
 
 
 def line_of_change(exercise, answer, case):

@@ -41,10 +41,10 @@ class Slice:
 
     def _unknown(self, place):
         """The nodes of the variables and of the student's own functions that a place reads, and that may be wrong."""
-        field = {ast.For: "iter", ast.While: "test"}.get(type(place), "value")
-        inside = getattr(place, field) if isinstance(place, ast.stmt) else place
-        bounds = {n for part in ast.walk(inside) if isinstance(part, ast.Slice) for n in ast.walk(part)}
-        for node in ast.walk(inside):
+        nodes = [*ast.walk(_read_in(place))]
+        nodes += [node for node in _indices_of(place) if type(self._own.get(node, [None])[0]) in (int, slice)]
+        bounds = {n for part in nodes if isinstance(part, ast.Slice) for n in ast.walk(part)}
+        for node in nodes:
             if node in bounds and type(self._own.get(node, [None])[0]) is int:
                 continue  # most bounds are right
             if isinstance(node, ast.Call) and self._is_students(node.func):
@@ -66,6 +66,8 @@ class Slice:
             return False
         if all(isinstance(value, str) for value in values):
             return False
+        if all(isinstance(value, slice) for value in values):
+            return self._is_computed_in_loop(node) or bool(self._loops_over(node))
         if all(map(is_data, values)):
             if type(values[0]) is int:  # any is right somewhere
                 return node not in self._fine or self._is_computed_in_loop(node)
@@ -121,9 +123,22 @@ class Slice:
     def _is_plain(self, iterated):
         """Whether a loop goes over all of something right, as in `range(T)`."""
         parts = [n for n in ast.walk(iterated) if n is not iterated and isinstance(n, ast.expr)]
-        return not any(isinstance(n, ast.Constant | ast.BinOp) for n in parts) and all(
+        is_own = isinstance(iterated, ast.Call) and self._is_students(iterated.func)
+        return not (is_own or any(isinstance(n, ast.Constant | ast.BinOp) for n in parts)) and all(
             n in self._fine or not self._may_be_wrong(n) for n in parts if n in self._own
         )
+
+
+def _read_in(place):
+    """The expression that a place reads: of a loop what it goes over, of an assignment its value."""
+    field = {ast.For: "iter", ast.While: "test"}.get(type(place), "value")
+    return getattr(place, field) if isinstance(place, ast.stmt) else place
+
+
+def _indices_of(place):
+    """The nodes of the indices of what an assignment writes."""
+    targets = getattr(place, "targets", [getattr(place, "target", None)])
+    return [n for target in targets if isinstance(target, ast.Subscript) for n in ast.walk(target.slice)]
 
 
 def _is_counted(loop):
