@@ -1299,3 +1299,57 @@ def test_two_mistakes_that_no_code_makes_together_are_told_of_their_cases(verdic
     message = " ".join(verdict_on("sinusoidal_encoding", code).message.split())
     assert "2i/(d_model − 2)" in message and "2i/(d_model − 1)" in message
     assert not recwarn.list
+
+
+def test_that_the_whole_array_is_asked_and_not_each_row_is_told(verdict_on):
+    code = """
+    def softmax(x, axis=-1):
+        if np.isneginf(x).all():
+            return np.zeros_like(x)
+        e = np.exp(x - x.max(axis=axis, keepdims=True))
+        return e / e.sum(axis=axis, keepdims=True)
+    """
+    assert "Only an array of nothing but −inf gets weights of 0." in verdict_on("softmax", code).message
+
+
+def test_a_transpose_of_three_axes_is_shown_where_it_is(verdict_on):
+    code = """
+    def relative_position_bias(table, buckets):
+        per_pair = np.take(table, buckets, axis=0)
+        return per_pair.T
+    """
+    assert (
+        "One change in line 5 makes it right:\n    return per_pair.T"
+        in verdict_on("relative_position_bias", code).message
+    )
+
+
+def test_a_size_in_the_place_of_another_is_shown_where_it_is_used(verdict_on):
+    code = """
+    def relative_shift(x):
+        T, S = x.shape[-2], x.shape[-1]
+        rows = []
+        for t in range(T):
+            row = np.roll(x[..., t, :], -(S - 1 - t), axis=-1)
+            row[..., S - T + t + 1 :] = 0
+            rows.append(row)
+        return np.stack(rows, axis=-2)
+    """
+    message = verdict_on("relative_shift", code).message
+    assert "One change in line 7 makes it right:" in message and "With T" in message
+
+
+def test_a_branch_that_should_not_run_is_no_place(verdict_on):
+    code = """
+    import math
+
+    def gelu(x, approximate="tanh"):
+        if approximate:
+            inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+            part = 0.5 * (1 + np.tanh(inner))
+        else:
+            part = 0.5 * (1 + np.vectorize(math.erf, otypes=[x.dtype])(x / math.sqrt(2)))
+        return x * part
+    """
+    message = verdict_on("gelu", code).message
+    assert "Look at" not in message

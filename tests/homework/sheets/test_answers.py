@@ -24,7 +24,7 @@ def wrong(name, mistake):
 # --- right for the lecture -------------------------------------------------------------------------------------------
 
 
-@lecture("softmax", "a row of nothing but −inf")
+@lecture("softmax", "a row of nothing but −inf", "nothing but −inf")
 def as_the_notebook_writes_it(x, axis=-1):
     exponentials = np.exp(x - x.max(axis=axis, keepdims=True))
     return exponentials / exponentials.sum(axis=axis, keepdims=True)

@@ -124,6 +124,8 @@ def edits_of(tree, without=()):
     names, alike = Names(tree), {}
     stored = [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
     in_targets = {n for target in stored for n in ast.walk(target)}  # seldom the mistake
+    parts = [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and getattr(n.value, "attr", "") == "shape"]
+    of_shapes = {n for part in parts for n in ast.walk(part.slice)}
     for parent, field, index, node, is_size in places(tree, without):
         for number, group in enumerate(_GROUPS[:2] if is_size else _GROUPS):
             for kind, new in group(node, parent, field, names):
@@ -137,6 +139,8 @@ def edits_of(tree, without=()):
                 counter = node if isinstance(node, ast.AugAssign) else parent
                 if isinstance(counter, ast.AugAssign) and isinstance(counter.value, ast.Constant):
                     order = 3  # without a counter a mean, for example, is a sum
+                if kind == "number" and node in of_shapes and isinstance(parent, ast.UnaryOp):
+                    order = 1.5  # x.shape[-1]: more often it is used where another size belongs
                 edit = Edit(kind, order, node, parent, field, index, new)
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)
@@ -205,6 +209,9 @@ def _small(node, parent, field, names):
     elif isinstance(node, ast.Attribute):
         if node.attr in ("T", "mT"):
             yield "transpose", node.value
+        if node.attr == "T":  # of more than two axes
+            yield "transpose", _expression_with("np.moveaxis(x, -1, 0)", node.value)
+            yield "transpose", _expression_with("np.moveaxis(x, 0, -1)", node.value)
         for pair in _ALIKE:
             if node.attr in pair:
                 yield "function", ast.Attribute(node.value, pair[pair[0] == node.attr], node.ctx)
@@ -451,8 +458,12 @@ def _other_functions(node, parent, field, names):
 
 
 def _expression_with(text, node):
+    """The expression of a text with a node in the place of its x."""
     tree = expression(text)
-    tree.value = node
+    if isinstance(tree, ast.Call):
+        tree.args[0] = node
+    else:
+        tree.value = node
     return tree
 
 

@@ -114,16 +114,18 @@ def judge(trials, attempts, pointed=None):
 
 
 def _lines_of(names, pointed):
-    """The Suspects to show beside the texts of mistakes: those where the values of these mistakes first occur."""
-    listed = [name for name in names if name in pointed.sides.trials.exercise.mistakes] if pointed.sides else []
-    if not listed:
-        return [suspect for suspect in pointed.suspects if suspect.is_narrow or not names]
+    """The Suspects to show beside the texts of mistakes: those where the values of these mistakes first occur, but none
+    that runs under a condition on an argument that is not used: it may be right where it should not run."""
+    sides, unused = pointed.sides, {name.removesuffix(" not used") for name in names}
+    listed = [name for name in names if name in sides.trials.exercise.mistakes] if sides else []
+    suspects = pointed.suspects if listed or not names else [one for one in pointed.suspects if one.is_narrow]
     try:
-        with unheard(), guarded(), without_huge_arrays(pointed.sides.trials.cases), np.errstate(all="ignore"):
-            return suspects_of(pointed.sides, listed, pointed.suspects)
+        if listed:
+            with unheard(), guarded(), without_huge_arrays(sides.trials.cases), np.errstate(all="ignore"):
+                suspects = suspects_of(sides, listed, pointed.suspects)
     except Exception as error:
         warn_of(error, names[0])
-        return pointed.suspects
+    return [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
 
 
 def _shown(place, what):

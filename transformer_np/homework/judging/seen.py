@@ -18,7 +18,7 @@ from .values import Known, flat, is_array, is_data
 
 MOST_CASES = 3
 MANY = 12  # expressions
-FEW = 10  # Boolean numbers, which other code has by chance
+FEW = 10  # Boolean or whole numbers, which other code has by chance
 FEW_NUMBERS, MOST_OF, SAME = 4, 0.9, 1e-8  # what two numbers that are the same differ by, relatively
 
 
@@ -109,8 +109,7 @@ class _Mistaken:
             if found:  # in a case of one row a mean over the rows, for example, is no mistake yet
                 number = min(found, key=lambda number: found[number][0].lineno)
                 fine = self._nodes_of_right_numbers(number) if find == self._by_numbers else ()
-                nodes = reversed(found[number]) if is_loose else found[number]  # a shape is wrong at the end
-                some = (Suspect.with_lines_before(self.sides, node, number, fine=fine) for node in nodes)
+                some = (Suspect.with_lines_before(self.sides, node, number, fine=fine) for node in found[number])
                 return [suspect for suspect in some if suspect]
         return []
 
@@ -119,6 +118,8 @@ class _Mistaken:
         known, (own, _), when = self.sides.known_in(number, shape), self.sides.values(number), self.sides.when(number)
         right = known if is_loose else self.sides.known_in(number, False)
         values = [value for node, of_node in of.items() for value in of_node if _tells(node, value)]
+        if is_loose:
+            values = [value for value in values if not is_array(value) or value.dtype.kind == "f"]
         made = Known(flat(v, shape) for v in values if not _has(right, v, shape and is_loose))
         times = {}
         for node, values in own.items():
@@ -163,7 +164,7 @@ class _Mistaken:
         )
         return [
             place for place in places
-            if not _is_read(place) and place not in inside and not is_empty(getattr(place, "value", place))
+            if not _is_read(place) and place not in inside and not _is_plain(place)
         ]  # fmt: skip
 
 
@@ -203,6 +204,14 @@ def _are_in(numbers, others):
     return np.logical_or(*(np.abs(numbers - other) <= SAME * np.abs(other) for other in nearest))
 
 
+def _is_plain(place):
+    """Whether a place is a new array, or writes a number into an entry."""
+    value = getattr(place, "value", place)
+    is_entry = isinstance(place, ast.Assign) and isinstance(place.targets[0], ast.Subscript)
+    is_number = isinstance(value, ast.Constant) and not isinstance(value.value, bool)
+    return is_empty(value) or (is_entry and is_number)
+
+
 def _is_read(node):
     return isinstance(node, ast.Name | ast.Attribute)
 
@@ -210,5 +219,5 @@ def _is_read(node):
 def _tells(node, value):
     """Whether nothing else has a value by chance."""
     if is_array(value) and value.size > 1:
-        return not is_new(node, [value]) and (value.dtype != bool or value.size >= FEW)
+        return not is_new(node, [value]) and (value.dtype.kind == "f" or value.size >= FEW)
     return isinstance(value, float) and not value.is_integer()

@@ -88,6 +88,11 @@ class Sides:
         loops = self.loops_around(inner)
         return [*(s for s in writes if loops and self.loops_around(s) == loops), inner.test]
 
+    def asked_around(self, node):
+        """The names in the conditions under which a node runs."""
+        around = (n for n in self.scope if isinstance(n, ast.If) and node is not n.test and node in ast.walk(n))
+        return {name.id for n in around for name in ast.walk(n.test) if isinstance(name, ast.Name)}
+
     def loops_around(self, node):
         """The loops that a node is in, from the outside to the inside."""
         return [

@@ -97,6 +97,8 @@ class Slice:
         """Whether a called function is in the student's file, or a method of a class there."""
         if isinstance(function, ast.Name):
             return function.id in self.sides.functions
+        if not isinstance(function, ast.Attribute):  # as in `FUNCTIONS[name](x)`
+            return True
         value = self._own.get(getattr(function, "value", None), [None])[0]
         return {type(value).__name__, getattr(function, "attr", "")} <= self.sides.functions
 

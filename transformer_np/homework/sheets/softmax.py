@@ -29,6 +29,7 @@ def softmax_cases(rng):
         Case("logits of ±10,000", (large,), sizes=sizes),
         Case("some logits −inf", (hidden,), sizes=sizes),
         extended(Case("a row of nothing but −inf", (empty,), sizes=sizes)),
+        extended(Case("nothing but −inf", (np.full_like(x, -np.inf),), sizes=sizes)),
         Case("x of shape (S,)", (x[0, 0],), sizes=only(sizes, "S")),
     ]
 

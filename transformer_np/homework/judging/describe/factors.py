@@ -26,7 +26,8 @@ def names_of(number, sizes, numbers=None):
 
 
 def _candidates(sizes, numbers):
-    sizes = {letter: size for letter, size in sizes.items() if size > 1}
+    every = [*sizes.values()]
+    sizes = {letter: size for letter, size in sizes.items() if size > 1 and every.count(size) == 1}
     found = dict(_CONSTANTS)
     subsets = chain.from_iterable(combinations(sizes, n) for n in range(1, min(5, len(sizes) + 1)))
     for letters in subsets:
