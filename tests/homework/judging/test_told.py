@@ -1330,13 +1330,38 @@ def test_a_size_in_the_place_of_another_is_shown_where_it_is_used(verdict_on):
         T, S = x.shape[-2], x.shape[-1]
         rows = []
         for t in range(T):
-            row = np.roll(x[..., t, :], -(S - 1 - t), axis=-1)
-            row[..., S - T + t + 1 :] = 0
-            rows.append(row)
+            rows.append(np.roll(x[..., t, :], -(S - 1 - t), axis=-1))
         return np.stack(rows, axis=-2)
     """
     message = verdict_on("relative_shift", code).message
     assert "One change in line 7 makes it right:" in message and "With T" in message
+
+
+def test_what_a_loop_adds_up_is_not_right_before_its_end(verdict_on):
+    code = """
+    def tiled_attention(q, k, v, mask=None, tile=64):
+        S = k.shape[-2]
+        masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
+        masks = [np.broadcast_to(x, (*q.shape[:-1], S)) for x in masks]
+        m = np.full((*q.shape[:-1], 1), -np.inf, q.dtype)
+        l, o = np.zeros_like(m), np.zeros((*q.shape[:-1], v.shape[-1]), q.dtype)
+        for i in range(S // tile):
+            part = slice(i * tile, (i + 1) * tile)
+            s = q @ np.swapaxes(k[..., part, :], -1, -2) / np.sqrt(q.shape[-1])
+            for x in masks:
+                s = np.where(x[..., part], -np.inf, s) if x.dtype == bool else s + x[..., part]
+            new = np.maximum(m, s.max(axis=-1, keepdims=True))
+            safe = np.where(np.isneginf(new), 0, new)
+            p, factor = np.exp(s - safe), np.exp(m - safe)
+            l = l * factor + p.sum(axis=-1, keepdims=True)
+            o = o * factor + p @ v[..., part, :]
+            m = new
+        seen = np.where(l > 0, l, 1)
+        return o / seen, np.where(l > 0, m + np.log(seen), -np.inf)[..., 0]
+    """
+    message = verdict_on("tiled_attention", code).message
+    assert "The last tile is left out" in message
+    assert "return o / seen" not in message or "range(S // tile)" in message
 
 
 def test_a_branch_that_should_not_run_is_no_place(verdict_on):
