@@ -1378,3 +1378,74 @@ def test_a_branch_that_should_not_run_is_no_place(verdict_on):
     """
     message = verdict_on("gelu", code).message
     assert "Look at" not in message
+
+
+def test_a_conditional_that_binds_more_loosely_than_a_product_is_found(verdict_on):
+    code = """
+    def noam_schedule(step, d_model, warmup):
+        return step * warmup**-1.5 if step < warmup else step**-0.5 * d_model**-0.5
+    """
+    verdict = verdict_on("noam_schedule", code)
+    assert "One change in line 4 makes it right:" in verdict.message and "if step < warmup else" in verdict.repair
+
+
+def test_what_is_used_rightly_elsewhere_is_not_suspected(verdict_on):
+    code = """
+    def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
+        T, S = q.shape[2], k.shape[2]
+        dA = dout @ np.swapaxes(v, -1, -2)
+        dscores = weights * (dA - (dA * weights).sum(axis=-1, keepdims=True)) / np.sqrt(q.shape[-1])
+        line = np.concatenate([np.zeros((*q.shape[:2], T)), dscores.reshape(*q.shape[:2], -1)], axis=-1)
+        ddistances = line.reshape(*q.shape[:2], T, S + 1)[..., 1:]
+        with_bias = q + content_bias[:, None]
+        dk = np.swapaxes(dscores, -1, -2) @ with_bias
+        dr = (np.swapaxes(ddistances, -1, -2) @ with_bias).sum(axis=0)
+        of_content, of_position = dscores @ k, ddistances @ r
+        dv = np.swapaxes(weights, -1, -2) @ dout
+        return of_content + of_position, dk, dv, dr, of_content.sum(axis=(0, 2)), of_position.sum(axis=(0, 2))
+    """
+    message = verdict_on("relative_attention_backward", code).message
+    assert "dr = (" in message and "with_bias = q" not in message
+
+
+def test_a_helper_that_several_places_call_is_no_place(verdict_on):
+    code = """
+    def cut(z):
+        return np.where(z > 0, z, np.zeros_like(z))
+
+    def feed_forward(x, w1, b1, w2, b2):
+        hidden = cut(np.einsum("...i,io->...o", x, w1) + b1)
+        return cut(np.einsum("...i,io->...o", hidden, w2) + b2), hidden
+    """
+    message = verdict_on("feed_forward", code).message
+    assert "return np.where" not in message
+
+
+def test_a_lambda_that_several_places_call_is_no_place(verdict_on):
+    code = """
+    from transformer_np.layers import Dropout, LayerNorm
+    from transformer_np.module import Module
+    from transformer_np.support.checks import check_flag, check_kind, check_number
+
+    class AddNorm(Module):
+        def __init__(
+            self, d_model, dropout=0.0, norm_first=False, eps=1e-5, bias=True, rng=None, dtype=np.float32, norm=None
+        ):
+            self.norm = LayerNorm(d_model, eps, bias, dtype=dtype) if norm is None else norm
+            self.dropout = Dropout(dropout, rng=rng)
+            self.norm_first = norm_first
+
+        def forward(self, x, sublayer):
+            if self.norm_first:
+                return x + self.dropout(sublayer(self.norm(x)))
+            return self.norm(x + self.dropout(sublayer(x)))
+
+        def backward(self, dout, sublayer_backward):
+            branch = lambda g: sublayer_backward(self.dropout.backward(g))
+            if self.norm_first:
+                return dout + self.norm.backward(branch(dout))
+            d = self.norm.backward(dout)
+            return d + branch(dout)
+    """
+    message = verdict_on("AddNorm", code).message
+    assert "branch = lambda" not in message and "return d + branch(dout)" in message

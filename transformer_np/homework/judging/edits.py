@@ -219,6 +219,11 @@ def _small(node, parent, field, names):
         yield "truth value", expression(f"{node.id} is not None")
     elif isinstance(node, ast.IfExp):
         yield "inverted", ast.IfExp(node.test, node.orelse, node.body)
+        body, orelse = node.body, node.orelse  # a * b if … else c as a * (b if … else c), and the other way round
+        if isinstance(body, ast.BinOp):
+            yield "brackets", ast.BinOp(body.left, body.op, ast.IfExp(node.test, body.right, orelse))
+        if isinstance(orelse, ast.BinOp):
+            yield "brackets", ast.BinOp(ast.IfExp(node.test, body, orelse.left), orelse.op, orelse.right)
     elif isinstance(node, ast.If) and not isinstance(node.test, ast.Compare):
         yield "inverted", ast.If(ast.UnaryOp(ast.Not(), node.test), node.body, node.orelse)
     if isinstance(node, ast.Assign | ast.AugAssign) and field in ("body", "orelse"):

@@ -30,6 +30,7 @@ def suspects_of(sides, names, suspects):
     seen = mistaken.places(mistaken.own, is_loose=not mistaken.has_wrong_numbers)
     early = [suspect for suspect in suspects if suspect.is_narrow]
     same = [suspect for suspect in suspects if suspect.lines in ([place.node.lineno] for place in seen)]
+    same = [suspect for suspect in same if not sides.used_twice(suspect.node)]
     of_line = {tuple(suspect.lines): suspect for suspect in reversed(seen) if suspect.is_narrow}
     first = sorted(of_line.values(), key=lambda suspect: suspect.lines)
     shown = []

@@ -57,9 +57,14 @@ class Sides:
 
     def used_twice(self, node):
         """The name of the student's own function that a node is in, if several places call it, or ""."""
-        name = getattr(self.scope.get(node), "name", "")
+        lambdas = (s for s in self.scope if isinstance(s, ast.Assign) and isinstance(s.value, ast.Lambda))
+        short = next((s for s in lambdas if s is node or node in ast.walk(s.value)), None)
+        name = ast.unparse(short.targets[0]) if short else getattr(self.scope.get(node), "name", "")
         calls = (n for tree in self.family.trees.values() for n in ast.walk(tree) if isinstance(n, ast.Call))
-        is_helper = name in self.functions and name not in (*list(self.family.trees)[:1], *self.trials.exercise.parts)
+        is_helper = (short or name in self.functions) and name not in (
+            *list(self.family.trees)[:1],
+            *self.trials.exercise.parts,
+        )
         return name if is_helper and sum(name_of(n.func) == name for n in calls) > 1 else ""
 
     @property

@@ -73,8 +73,20 @@ class Slice:
                 return node not in self._fine or self._is_computed_in_loop(node)
             behind_loops = len(values) == 1 and not self.sides.loops_around(node)
             known = self.sides.known_variables(self.number, behind_loops)
-            return node not in self._in_pieces and not all(known.has(flat(value, False)) for value in values)
+            is_known = node in self._in_pieces or all(known.has(flat(value, False)) for value in values)
+            is_sum = behind_loops and self._is_computed_in_loop(node)
+            return not (is_known or (not is_sum and node in self._fine and self._is_used_rightly(node)))
         return any(self._is_own(value) for value in values)
+
+    def _is_used_rightly(self, node):
+        """Whether another statement computes a right value from a variable."""
+        name, scope = ast.unparse(node), self.sides.scope
+        for s in scope:
+            if isinstance(s, ast.Assign | ast.AugAssign) and s.value in self._fine and scope[s] is scope.get(node):
+                read = [n for n in ast.walk(s.value) if isinstance(n, ast.Name | ast.Attribute)]
+                if node not in read and any(ast.unparse(n) == name for n in read):
+                    return True
+        return False
 
     def _is_own(self, value):
         """Whether a value is a function that the student made."""
