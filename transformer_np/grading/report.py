@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from ..homework.deadline import shown
-from ..homework.judging.edits import KINDS
+from ..homework.judging.edit import KINDS
 from ..homework.path import all_exercises
 from .copies import MEANING, matrix
 

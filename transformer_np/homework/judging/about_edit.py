@@ -4,7 +4,7 @@ import ast
 
 import numpy as np
 
-from .edits import KINDS
+from .edit import KINDS
 
 MOST_LETTERS = 60  # of code in a sentence
 MOST_SIZES, MOST_CALLS = 5, 4  # that a sentence names; in which a number is looked for

@@ -13,7 +13,8 @@ import numpy as np
 
 from .attempt import argument_names
 from .compare import close
-from .edits import Edit, edits_of
+from .edit import Edit
+from .edits import edits_of
 from .family import family_with, without_huge_arrays
 from .syntax import Names
 from .words import subject

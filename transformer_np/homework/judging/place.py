@@ -13,7 +13,8 @@ from .about_edit import about, about_numbers
 from .attempt import arrays_of, attempt, guarded, unheard, work_of
 from .changes import line_of_change
 from .compare import close
-from .edits import MOVES, edits_of
+from .edit import MOVES
+from .edits import edits_of
 from .family import MOST_STEPS, Family, family_with, without_huge_arrays
 from .finding import Finding
 from .sides import MOST_VALUES, Sides
