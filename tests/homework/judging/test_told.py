@@ -1449,3 +1449,18 @@ def test_a_lambda_that_several_places_call_is_no_place(verdict_on):
     """
     message = verdict_on("AddNorm", code).message
     assert "branch = lambda" not in message and "return d + branch(dout)" in message
+
+
+def test_a_line_is_shown_once(verdict_on):
+    code = """
+    def scaled_dot_product_attention(q, k, v, mask=None):
+        s = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+        for m in () if mask is None else mask if isinstance(mask, tuple) else (mask,):
+            s = np.where(np.asarray(m, bool), -np.inf, s).astype(s.dtype)
+        e = np.exp(s - np.maximum(s.max(axis=-1, keepdims=True), np.finfo(s.dtype).min))
+        total = e.sum(axis=-1, keepdims=True)
+        weights = e / np.where(total == 0, 1, total)
+        return weights @ v, weights
+    """
+    message = verdict_on("scaled_dot_product_attention", code).message
+    assert message.count("s = np.where(np.asarray(m, bool), -np.inf, s).astype(s.dtype)") == 1

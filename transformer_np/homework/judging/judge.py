@@ -118,7 +118,7 @@ def _lines_of(names, pointed):
     that runs under a condition on an argument that is not used: it may be right where it should not run."""
     sides, unused = pointed.sides, {name.removesuffix(" not used") for name in names}
     listed = [name for name in names if name in sides.trials.exercise.mistakes] if sides else []
-    suspects = pointed.suspects if listed or not names else [one for one in pointed.suspects if one.is_narrow]
+    suspects = pointed.suspects if listed or not names else [one for one in pointed.suspects if not one.reads]
     try:
         if listed:
             with unheard(), guarded(), without_huge_arrays(sides.trials.cases), np.errstate(all="ignore"):

@@ -40,7 +40,8 @@ class Suspect:
     @classmethod
     def of(cls, sides, node, others=(), reads=()):
         parts = [part for place in (others or [node]) for part in sides.to_mark(place)]
-        marked = sorted(dict.fromkeys(parts), key=lambda part: part.lineno)
+        of_line = {part.lineno: part for part in reversed(parts)}  # one mark in each
+        marked = [of_line[line] for line in sorted(of_line)]
         shown, lines = "\n".join(map(sides.family.marked, marked)), sorted({part.lineno for part in marked})
         *_, last = sides.to_mark(node)
         return cls(last, tuple(marked), lines, shown, list(reads))
