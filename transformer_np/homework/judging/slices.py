@@ -93,16 +93,18 @@ class Slice:
         code = getattr(value, "__code__", None)
         return isinstance(value, partial) or (code is not None and code.co_filename == self.sides.family.file)
 
+    def _stores(self, node):
+        """The statements that put values into the array of a node."""
+        return self.sides.stores.get((self.sides.scope.get(node), ast.unparse(node)), ())
+
     def _is_computed_in_loop(self, node):
-        stores = self.sides.stores.get((self.sides.scope.get(node), ast.unparse(node)), ())
-        return any(self.sides.loops_around(s) for s in stores if not isinstance(s.value, ast.Constant))
+        return any(self.sides.loops_around(s) for s in self._stores(node) if not isinstance(s.value, ast.Constant))
 
     def _loops_that_fill(self, node):
         """The loops that should fill an array of one number, and did not."""
         if not is_filled(self._own.get(node, ())):
             return []
-        stores = self.sides.stores.get((self.sides.scope.get(node), ast.unparse(node)), ())
-        around = {loop: None for store in stores for loop in self.sides.loops_around(store)}
+        around = {loop: None for store in self._stores(node) for loop in self.sides.loops_around(store)}
         return [loop for loop in around if loop not in self.sides.loops_around(node)]
 
     def _is_students(self, function):
@@ -111,8 +113,8 @@ class Slice:
             return function.id in self.sides.functions
         if not isinstance(function, ast.Attribute):  # as in `FUNCTIONS[name](x)`
             return True
-        value = self._own.get(getattr(function, "value", None), [None])[0]
-        return {type(value).__name__, getattr(function, "attr", "")} <= self.sides.functions
+        value = self._own.get(function.value, [None])[0]
+        return {type(value).__name__, function.attr} <= self.sides.functions
 
     def _is_from_outside(self, node):
         """Whether no statement or loop around a node gives its variable a value, nor the call of the answer."""
