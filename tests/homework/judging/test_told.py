@@ -1464,3 +1464,12 @@ def test_a_line_is_shown_once(verdict_on):
     """
     message = verdict_on("scaled_dot_product_attention", code).message
     assert message.count("s = np.where(np.asarray(m, bool), -np.inf, s).astype(s.dtype)") == 1
+
+
+def test_a_maximum_over_all_axes_is_told(verdict_on):
+    code = """
+        def softmax(x, axis=-1):
+            e = np.exp(x - x.max())
+            return e / e.sum(axis)
+    """
+    assert "`x.max()` goes over all axes: it must go over some of them only." in verdict_on("softmax", code).message

@@ -28,6 +28,12 @@ def about(edit):
     if edit.kind == "name" or (edit.kind == "number" and isinstance(edit.new, ast.Name)):
         what = "another of your variables or arguments" if isinstance(edit.new, ast.Name) else "something else"
         return f"The results are right with {what} in place of `{code}`."
+    if edit.kind == "axis" and isinstance(edit.new, ast.Call):
+        has_axis, needs_axis = map(_has_axis, (edit.node, edit.new))
+        if has_axis != needs_axis:
+            all_or_some = ("all axes", "over some of them only"), ("some axes only", "over all of them")
+            over, right = all_or_some[not needs_axis]
+            return f"`{code}` goes over {over}: it must go {right}."
     numbers = [getattr(n, "value", None) for n in (edit.node, edit.new)]
     if edit.kind == "number" and all(type(n) is int for n in numbers) and abs(numbers[0] - numbers[1]) == 1:
         return f"Off by one: `{code}` is one too {'small' if numbers[0] < numbers[1] else 'large'} here."
@@ -49,6 +55,12 @@ def about(edit):
             f"`{ast.unparse(ast.BinOp(ast.Name('a'), edit.node.op, ast.Name('b')))[2:-2]}` is the wrong operator here."
         )
     return KINDS[edit.kind]
+
+
+def _has_axis(call):
+    """Whether a reduction such as x.sum(…) or np.sum(x, …) is told which axes to reduce."""
+    is_of_numpy = isinstance(call.func, ast.Attribute) and getattr(call.func.value, "id", "") == "np"
+    return len(call.args) > is_of_numpy or any(keyword.arg == "axis" for keyword in call.keywords)
 
 
 def about_numbers(edit, sides):

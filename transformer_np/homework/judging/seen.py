@@ -2,7 +2,7 @@
 
 The right answer with the mistake and the student's run side by side in the same case. What the mistake computes from
 right values, and no right answer does, is its own: the first place of the answer that computes it from right values is
-where the mistake is made.
+where the mistake is made. An answer that computes row by row or in tiles has the same numbers in other arrays.
 """
 
 import ast
@@ -72,7 +72,7 @@ class _Mistaken:
     """
 
     def __init__(self, sides, names):
-        self.sides, self.own, self.all, self._right = sides, {}, {}, {}
+        self.sides, self.own, self.all, self._right, self._of_right = sides, {}, {}, {}, {}
         if not sides.trials.compatible(names) or sides.trials.left <= 0:
             return
         family = family_with(sides.trials.exercise, names)
@@ -150,9 +150,12 @@ class _Mistaken:
 
     def _nodes_of_right_numbers(self, number):
         """The nodes of the answer whose numbers the right answers have, whatever their arrays are."""
-        own, known = self.sides.values(number)[0], self._right_numbers(number)
-        numbers = {node: _numbers(values) for node, values in own.items() if all(map(_is_finite, values))}
-        return {node for node, some in numbers.items() if len(some) and _are_in(some, known).all()}
+        if number not in self._of_right:
+            own, known = self.sides.values(number)[0], self._right_numbers(number)
+            numbers = {node: _numbers(values) for node, values in own.items() if all(map(_is_finite, values))}
+            right = {node for node, some in numbers.items() if len(some) and _are_in(some, known).all()}
+            self._of_right[number] = right
+        return self._of_right[number]
 
     def _made_there(self, number, times, fine):
         """The places that give nodes their values, in the order of their times, but those inside of what is right."""
