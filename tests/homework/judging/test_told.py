@@ -1269,9 +1269,9 @@ def test_an_axis_of_length_0_is_told(verdict_on):
 
 
 @pytest.mark.parametrize(
-    ("scale", "said"), [("1", "The factor 1/√K is missing."), ("1 / q.shape[-1]", "There is a factor 1/√K too many.")]
+    ("power", "said"), [(0.5, "The factor 1/√K is missing."), (-0.5, "There is a factor 1/√K too many.")]
 )
-def test_a_root_of_a_size_is_told_as_a_factor(verdict_on, scale, said):
+def test_a_root_of_a_size_is_told_as_a_factor(verdict_on, power, said):
     code = f"""
     def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=64):
         masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
@@ -1281,7 +1281,7 @@ def test_a_root_of_a_size_is_told_as_a_factor(verdict_on, scale, said):
         a = np.exp(scores - np.where(np.isneginf(log_total), 0, log_total)[..., None])
         ds = a * (dout @ np.swapaxes(v, -1, -2) - (dout * out).sum(axis=-1, keepdims=True))
         dk = np.swapaxes(ds, -1, -2) @ q / np.sqrt(q.shape[-1])
-        return ds @ k * ({scale}), dk, np.swapaxes(a, -1, -2) @ dout
+        return ds @ k / np.sqrt(q.shape[-1]), dk, np.swapaxes(a, -1, -2) @ dout * q.shape[-1] ** {power}
     """
     assert said in verdict_on("tiled_attention_backward", code).message
 

@@ -9,7 +9,7 @@ from .compare import close, wrong_entries
 from .describe import describe_exactly, describe_roughly
 from .truth import Gate, Said, cases_of
 
-MOST_PAIR_TRIALS = 300  # a trial is one variant on one case, and takes 0.1 to 4 ms
+MOST_PAIR_TRIALS = 1000  # a trial is one variant on one case, and takes 0.1 to 4 ms
 MOST_TEXTS = 4  # readers stop after about four
 
 
@@ -236,10 +236,9 @@ class ByResult(Gate):
             both = (*reason.mistakes, name)
             if len(self.tried) >= allowed:
                 break
-            if name in reason.mistakes or not self._fits(both, i, self.failing[i][0]):
-                continue
-            now = [label for label in left if self._fits(both, i, label) and self._tells_something(i, label)]
-            if len(now) > len(covered):
+            now = [label for label in left if name not in reason.mistakes and self._fits(both, i, label)]
+            is_chance = len(now) < len(left) and not any(self._tells_something(i, label) for label in now)
+            if len(now) > len(covered) and not is_chance and self._fits(both, i, self.failing[i][0]):
                 best, covered = name, now
         if best and best not in self.names:
             self._say(best, self.mistakes[best], cases_of(covered), led=True)

@@ -71,18 +71,17 @@ def band(full, behind, ahead):
     return columns
 
 
-def padded_window_attention(q, k, v, window, causal, mode, hidden=""):
+def padded_window_attention(q, k, v, behind, ahead, scale, mode, hidden="", cut=False):
     """Before the start and after the end there are zeros, or other keys: mode as in np.pad. hidden: the end where they
-    are hidden, "start" or "end"."""
-    behind = min(window, q.shape[-2] - 1)
-    ahead = 0 if causal else behind
+    are hidden, "start" or "end"; cut: whether their weights are set to 0 at the end."""
     around = [(0, 0)] * (q.ndim - 2) + [(behind, ahead), (0, 0)]
     k, v = np.pad(k, around, mode), np.pad(v, around, mode)
     keys = np.arange(q.shape[-2])[:, None] + np.arange(behind + 1 + ahead)  # (T, R)
-    scores = np.einsum("...tk,...trk->...tr", q, k[..., keys, :]) / np.sqrt(q.shape[-1])
+    scores = np.einsum("...tk,...trk->...tr", q, k[..., keys, :]) * scale
     outside = {"start": keys < behind, "end": keys >= behind + q.shape[-2]}
     scores = np.where(outside.get(hidden, False), -np.inf, scores)
     weights = softmax(scores)
+    weights = np.where(cut & (outside["start"] | outside["end"]), 0, weights)
     return np.einsum("...tr,...trk->...tk", weights, v[..., keys, :]), weights
 
 
