@@ -9,6 +9,7 @@ from .judging.finding import findings
 from .judging.judge import Verdict, judge
 from .judging.place import find_place
 from .judging.trials import Trials
+from .judging.unread import without_unread
 from .limit import SECONDS, Stopped, TimeLimit
 from .path import find
 from .record import bar, note
@@ -59,6 +60,7 @@ def verdict_on(exercise, answer, seed, limit):
                     attempts.append(attempt(exercise, answer, running))
                 if over():  # and the answer went on
                     break
+        trials, attempts = without_unread(trials, answer, attempts)
         pointed = _pointed(trials, answer, attempts, limit)
         try:
             with limit(exercise.name):

@@ -238,7 +238,8 @@ class Checks:
         if alone.passed:
             message = f"{verdict.message}\nIt is right as soon as {yours}."
             return Standing(exercise, replace(verdict, message=message), wrong)
-        message = f"{alone.message}\nChecked with the library's {' and '.join(wrong)}: {yours} not right yet."
+        own = "do not pass their own checks" if len(wrong) > 1 else "does not pass its own check"
+        message = f"{alone.message}\nChecked with the library's {' and '.join(wrong)}: yours {own} yet."
         return Standing(exercise, replace(alone, message=message))
 
     def _verdict(self, exercise, answer):

@@ -617,7 +617,7 @@ def test_only_calls_with_one_axis_are_right_where_all_others_crash(verdict_on):
         return e / max(e.sum(), 1e-30)
     """
     message = " ".join(verdict_on("softmax", code).message.split())
-    assert "All calls in which x has 1 axes are right" in message
+    assert "All calls in which x has 1 axis are right" in message
 
 
 def test_the_smallest_call_has_its_case_only_where_the_plain_one_is_right(verdict_on):

@@ -39,6 +39,10 @@ def about(edit):
         return f"Off by one: `{code}` is one too {'small' if numbers[0] < numbers[1] else 'large'} here."
     if edit.kind == "comparison" and {type(edit.node.ops[0]), type(edit.new.ops[0])} in _STRICT_OR_NOT:
         return f"`{code}` is wrong where both sides are equal."
+    if edit.kind == "extra part":
+        kinds = {ast.Add: "a term", ast.Sub: "a term", ast.Mult: "a factor", ast.Div: "a factor"}
+        part = "a function" if isinstance(edit.node, ast.Call) else kinds.get(type(edit.node.op), "a part")
+        return f"The results are right without {part} of `{code}`."
     if edit.kind == "missing factor":
         return f"The results are right if `{code}` is multiplied or divided by the right value."
     if edit.kind == "missing function" and "nan_to_num" in new:

@@ -41,6 +41,7 @@ _ALIKE = (
     ("abs", "square"), ("floor", "round"), ("floor", "ceil"), ("log", "log2"), ("log", "log10"), ("exp", "exp2"),
     ("empty", "zeros"), ("empty_like", "zeros_like"), ("repeat", "tile"), ("any", "all"), ("silu", "gelu"),
     ("random", "standard_normal"), ("sorted", "list"), ("range", "reversed"), ("min", "max"),
+    ("dot", "outer"), ("dot", "multiply"),
 )  # fmt: skip
 _REDUCTIONS = ("sum", "mean", "max", "min", "var", "std", "argmax", "any", "all", "norm", "cumsum")
 _AXES = (-1, -2, 0, 1)
@@ -68,6 +69,8 @@ def edits_of(tree, without=()):
                     order = 3  # without a counter a mean, for example, is a sum
                 if kind == "number" and node in of_shapes and isinstance(parent, ast.UnaryOp):
                     order = 1.5  # x.shape[-1]: more often it is used where another size belongs
+                if kind == "operator" and isinstance(node.op, ast.Div) and not isinstance(new.op, ast.Mult):
+                    order = 1.3  # n // (n - 1) and n - (n - 1) are 1, as if they were not there
                 edit = Edit(kind, order, node, parent, field, index, new)
                 if number < 2 and isinstance(node, ast.BinOp | ast.Call | ast.Assign | ast.Subscript):
                     alike.setdefault(_same_edit(edit, names), []).append(edit)
@@ -133,6 +136,8 @@ def _small(node, parent, field, names):
         yield "inverted" if isinstance(node.op, ast.Not | ast.Invert) else "sign", node.operand
     elif isinstance(node, ast.Constant):
         yield from _numbers(node, parent)
+        if isinstance(node.value, str) and isinstance(parent, ast.Compare):
+            yield from (("name", ast.Constant(text)) for text in names.texts - {node.value})
     elif isinstance(node, ast.Attribute):
         if node.attr in ("T", "mT"):
             yield "transpose", node.value

@@ -13,11 +13,13 @@ class Ignored:
     """An argument that an answer does not use.
 
     position: its place among the arguments; value: the value used instead, for arrays in every entry
+    has_default: whether the value is the default
     """
 
     argument: str
     position: int | None
     value: object
+    has_default: bool = False
 
     @property
     def text(self):
@@ -29,6 +31,13 @@ class Ignored:
             if is_text
             else f"{as_if} where it counts?"
         )
+
+    def is_set_in(self, case):
+        """Whether a case gives the argument another value."""
+        given = case.options.get(self.argument, self.value)
+        if self.position is not None and self.position < len(case.arguments):
+            given = case.arguments[self.position]
+        return given is not self.value and given != self.value
 
     def applied(self, case):
         """The case as a right answer sees it if it does not use the argument."""
@@ -56,7 +65,7 @@ def ignored_arguments(exercise, cases):
         position = names.index(name) if name in names else None
         default = _default(exercise, name)
         if default is not Parameter.empty:
-            found[f"{name} not used"] = Ignored(name, position, default)
+            found[f"{name} not used"] = Ignored(name, position, default, has_default=True)
         elif position:
             values = list(_values(cases, name, position))
             numbers = sorted({value for value in values if type(value) in (int, float)})

@@ -14,6 +14,7 @@ from .finding import findings
 from .place import INVENTED
 from .seen import suspects_of
 from .truth import cases_of
+from .unread import about_unread
 from .words import listed
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
@@ -62,6 +63,7 @@ def judge(trials, attempts, pointed=None):
     failed = [finding for finding in found if not finding.right]
     if not failed:
         return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed, core=True)
+    labels = list(dict.fromkeys([*_labels(failed), *(label for some in trials.unread.values() for label in some)]))
     core = all(finding.case.extended for finding in failed)
     first = failed[0] if core else next(finding for finding in failed if not finding.case.extended)
     crash = first.tried.crash
@@ -86,10 +88,12 @@ def judge(trials, attempts, pointed=None):
             place = None  # which only hides it
         trials.begin()
         texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
+        names += [f"{name} not used" for name in trials.unread]
+        texts += about_unread(trials.unread)
         misconception = " and ".join(names) or " and ".join(broken) or (place.kind if place else None)
         summary, trace = first.fact({i for finding in found for i in finding.wrong or ()})
     if core:
-        lead = f"right for the lecture; still to do: {'; '.join(_labels(failed))}. {summary}"
+        lead = f"right for the lecture; still to do: {'; '.join(labels)}. {summary}"
     else:
         lead = f"{'' if only_rules else first.outcome + '. '}{summary}{where}"
     message = [_filled(f"{exercise.name}: {lead}")]
@@ -103,10 +107,10 @@ def judge(trials, attempts, pointed=None):
         place = replace(place, repair="")
         message += [f"Look at line {place.line}:", place.shown]
     elif place:
-        message += _shown(place, "the results" if broken and not only_rules else "it")
+        message += _shown(place, "the rest" if trials.unread else "the results" if broken and not only_rules else "it")
     message += [_filled(text) for text in behind] + [suspect.text for suspect in suspects]
     line = place.line if place else suspects[0].node.lineno if suspects else at
-    share = 1 - len(_labels(failed)) / len(_labels(found))
+    share = 1 - len(labels) / len({*_labels(found), *labels})
     return Verdict(
         exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core,
         line, place.repair if place else "",

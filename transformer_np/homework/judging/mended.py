@@ -18,9 +18,10 @@ def fixed_axes(found):
         right, wrong = (sorted({f.arguments[name].ndim for f in given if f.right == kind}) for kind in (True, False))
         is_chance = right == [1] and not all(f.right or f.tried.crash for f in given)  # there is only one row
         if right and wrong and not is_chance and not {*right} & {*wrong}:
+            one = "is" if right == [1] else "es"
             right, wrong = (" or ".join(map(str, numbers)) for numbers in (right, wrong))
             return (
-                f"All calls in which {name} has {right} axes are right, and all in which it has {wrong} are wrong: a "
+                f"All calls in which {name} has {right} ax{one} are right, and all in which it has {wrong} are wrong: a "
                 "line depends on their number. x.shape[-1], axis=-1, `...` and reshape(-1, x.shape[-1]) do not."
             )
     return ""

@@ -99,14 +99,16 @@ def _place_in(trials, family, found, failed, wanted):
     edit, after = search.one_edit(found)
     if edit:
         said = about_numbers(edit, sides) or about(edit)
-        is_wrong = sides and _adds_to_result(edit) and edit.node not in sides.fine_in(wrong[0], False)
-        writes = sides.writes(edit.node, wrong[0], False) if is_wrong else ()
+        fine = sides.fine_in(wrong[0], False) if sides else ()
+        writes = sides.writes(edit.node, wrong[0], False) if sides and edit.node not in fine else ()
+        writes = [s for s in writes if s.value not in fine or s is writes[-1]] if _adds_to_result(edit) else ()
         before = tuple((s.lineno, family.marked(s)) for s in writes if s.lineno != edit.node.lineno)
         return Pointed(replace(_place(family, edit), about=said, after=after, before=before))
     behind = ()
     for first, better in search.partly_right():
-        if found[failed[0]].tried.crash and better[failed[0]].right:
-            behind = tuple(better)
+        now = better[failed[0]]
+        if found[failed[0]].tried.crash and now.results is not None and len(now.wrong) < len(now.expected):
+            behind = behind or tuple(better)
         first.make()
         try:
             second, after = search.one_edit(better)

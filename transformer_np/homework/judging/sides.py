@@ -9,7 +9,7 @@ from .attempt import arrays_of, work_of
 from .family import Family
 from .syntax import name_of
 from .traced import Traced, same
-from .values import Known, flat, is_data, is_filled, is_number, key
+from .values import Known, flat, is_array, is_data, is_filled, is_number, key
 
 MOST_VALUES = 24  # of an expression in a loop
 
@@ -134,6 +134,11 @@ class Sides:
                 right.setdefault(key(values), (values, set()))[1].add(node)
             self._right[number] = list(right.values())
         return self._right[number]
+
+    def has_values(self, node, number):
+        """Whether an array's values are, in their order, those of an expression of a right answer."""
+        own, right = self.values(number)
+        return all(map(is_array, own[node])) and any(same(own[node], values) for values, _ in right)
 
     def when(self, number):
         """{node: the times of its values}"""

@@ -29,8 +29,8 @@ class Slice:
         self._given = {arg.arg for arguments in given for arg in arguments.args}
         found, level = [], list(nodes)
         while True:
-            found += [place for place in level if not isinstance(place, ast.Name)]  # which only reads
             unknown = [node for place in level for node in self._unknown(place)]
+            found += [place for place in level if not self._only_reads(place, unknown)]
             before = {s: None for node in unknown for s in self._writes(node) if s not in found and s not in level}
             if not before or len({place.lineno for place in (*found, *before)}) > MOST_LINES:
                 break
@@ -39,9 +39,15 @@ class Slice:
         self.places = sorted(found, key=lambda place: place.lineno)
         self.reads = list(dict.fromkeys(map(ast.unparse, left)))
 
+    def _only_reads(self, place, unknown):
+        """Whether a place reads a variable and no more, or an entry of one that may be wrong, such as `x[..., 0]`."""
+        if isinstance(place, ast.Subscript) and not any(isinstance(n, ast.Name) for n in ast.walk(place.slice)):
+            return place.value in unknown and bool(self._writes(place.value))
+        return isinstance(place, ast.Name)
+
     def _unknown(self, place):
         """The nodes of the variables and of the student's own functions that a place reads, and that may be wrong."""
-        nodes = [*ast.walk(_read_in(place))]
+        nodes = [_read_in(place), *self._parts_of(_read_in(place))]
         nodes += [node for node in _indices_of(place) if type(self._own.get(node, [None])[0]) in (int, slice)]
         bounds = {n for part in nodes if isinstance(part, ast.Slice) for n in ast.walk(part)}
         for node in nodes:
@@ -52,6 +58,16 @@ class Slice:
             elif node in self._own and self._is_variable(node):
                 if self._may_be_wrong(node) or self._loops_that_fill(node):
                     yield node
+
+    def _parts_of(self, node):
+        """The parts of a node, but those in the index of a part of an array that a right answer takes too."""
+        for part in ast.iter_child_nodes(node):
+            yield part
+            if not self._is_right_part(part):
+                yield from self._parts_of(part)
+
+    def _is_right_part(self, node):
+        return isinstance(node, ast.Subscript) and node in self._own and self.sides.has_values(node, self.number)
 
     def _is_variable(self, node):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
@@ -67,7 +83,7 @@ class Slice:
         if all(isinstance(value, str) for value in values):
             return False
         if all(isinstance(value, slice) for value in values):
-            return self._is_computed_in_loop(node) or bool(self._loops_over(node))
+            return (self._is_computed_in_loop(node) or bool(self._loops_over(node))) and not self._takes_rightly(node)
         if all(map(is_data, values)):
             if type(values[0]) is int:  # any is right somewhere
                 return node not in self._fine or self._is_computed_in_loop(node)
@@ -87,6 +103,12 @@ class Slice:
                 if node not in read and any(ast.unparse(n) == name for n in read):
                     return True
         return False
+
+    def _takes_rightly(self, node):
+        """Whether a part that a variable takes of an array is one that a right answer takes too."""
+        scope, name = self.sides.scope, ast.unparse(node)
+        parts = (s for s in scope if isinstance(s, ast.Subscript) and scope[s] is scope.get(node))
+        return any(name in map(ast.unparse, ast.walk(s.slice)) and self._is_right_part(s) for s in parts)
 
     def _is_own(self, value):
         """Whether a value is a function that the student made."""
@@ -139,6 +161,8 @@ class Slice:
     def _is_plain(self, iterated):
         """Whether a loop goes over all of something right, as in `range(T)`."""
         parts = [n for n in ast.walk(iterated) if n is not iterated and isinstance(n, ast.expr)]
+        sizes = {n.slice for n in parts if isinstance(n, ast.Subscript) and getattr(n.value, "attr", "") == "shape"}
+        parts = [n for n in parts if n not in sizes]
         is_own = isinstance(iterated, ast.Call) and self._is_students(iterated.func)
         return not (is_own or any(isinstance(n, ast.Constant | ast.BinOp) for n in parts)) and all(
             n in self._fine or not self._may_be_wrong(n) for n in parts if n in self._own

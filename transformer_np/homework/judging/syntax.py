@@ -84,13 +84,15 @@ class Names:
                     elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                         names.setdefault(node.id, node.lineno)
                 self.first[function] = names
-        self.optional = {
-            arg.arg
+        defaults = [
+            (arg.arg, default.value)
             for node in ast.walk(tree)
             if isinstance(node, ast.arguments) and node.defaults
             for arg, default in zip(node.args[-len(node.defaults) :], node.defaults, strict=True)
-            if isinstance(default, ast.Constant) and default.value is None
-        }
+            if isinstance(default, ast.Constant)
+        ]
+        self.optional = {name for name, value in defaults if value is None}
+        self.texts = {value for _, value in defaults if isinstance(value, str)}
         stored = [n.targets[0].id for n in ast.walk(tree) if isinstance(n, ast.Assign) and hasattr(n.targets[0], "id")]
         read = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
         self.once = {name for name in stored if stored.count(name) == read.count(name) == 1}

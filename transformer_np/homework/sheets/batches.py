@@ -58,7 +58,8 @@ def view_windows(case, batches):
         facts += [all(len(set(own.tolist())) == len(own) for own in starts)]
         facts += [all((np.diff(own) >= 0).all() for own in starts)]
     if 1 < len(ids) - block_size < rows:  # then the starts occur often enough to tell
-        often = np.bincount(np.concatenate(starts).clip(0), minlength=len(ids))[: len(ids) - block_size]
+        found = np.concatenate(starts)
+        often = np.bincount(found[found >= 0], minlength=len(ids))[: len(ids) - block_size]
         facts += [((often - often.mean()) ** 2).sum() > 40 * often.mean()]  # χ², by chance once in 10⁸
     return inputs, targets, np.array([*seen, *facts], float)
 

@@ -141,6 +141,13 @@ _KNOWN = (
         "Indices must be integers. Convert them with .astype(int).",
     ),
     (
+        ("IndexError",),
+        r"boolean index did not match",
+        "a Boolean index of another shape",
+        "A Boolean array as an index must have the axes of the array, or the first of them: it is not broadcast. "
+        "np.where(mask, …, …) broadcasts.",
+    ),
+    (
         ("ValueError",),
         r"output has more dimensions than subscripts",
         "an ellipsis in einsum",

@@ -1,0 +1,41 @@
+"""Parameters that nothing in an answer reads: what else is wrong shows in the calls that leave them at their default."""
+
+import ast
+
+from .family import Family
+from .finding import findings
+from .truth import cases_of
+
+
+def without_unread(trials, answer, attempts):
+    """The trials and the attempts without the cases that are wrong because they set a parameter that nothing in the
+    answer reads; all of them if no other case is wrong."""
+    found = findings(trials, attempts)
+    wrong = {n for n, finding in enumerate(found) if not finding.right}
+    numbers = {name: [n for n in wrong if one.is_set_in(trials.cases[n])] for name, one in _unread(trials, answer)}
+    left_out = {n for of_name in numbers.values() for n in of_name}
+    other = wrong - left_out
+    is_core = any(not trials.cases[n].extended for n in left_out) and all(trials.cases[n].extended for n in other)
+    if not left_out or not other or is_core:
+        return trials, attempts
+    labels = {name: list(dict.fromkeys(trials.cases[n].label for n in of_name)) for name, of_name in numbers.items()}
+    kept = [n for n in range(len(found)) if n not in left_out]
+    return trials.only(kept, {name: some for name, some in labels.items() if some}), [attempts[n] for n in kept]
+
+
+def about_unread(unread):
+    """A sentence on each parameter, with the cases that show it."""
+    return [
+        f"Nothing in the code reads `{name}`. This shows with {cases_of(labels)}." for name, labels in unread.items()
+    ]
+
+
+def _unread(trials, answer):
+    """(name, Ignored) of the parameters with a default that nothing in an answer reads."""
+    function = next(iter(Family(answer).trees.values()), None)
+    if not isinstance(function, ast.FunctionDef):
+        return []
+    read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
+    if read & {"locals", "vars", "eval", "exec"}:
+        return []
+    return [(one.argument, one) for one in trials.ignored.values() if one.has_default and one.argument not in read]
