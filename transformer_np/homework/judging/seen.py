@@ -14,7 +14,7 @@ from .family import family_with
 from .sides import MOST_VALUES, inputs_of, is_empty, is_new
 from .suspect import MOST_SUSPECTS, Suspect
 from .traced import Traced
-from .values import Known, flat, is_array, is_data
+from .values import Known, flat, is_array, is_data, is_filled
 
 MOST_CASES = 3
 MANY = 12  # expressions
@@ -76,8 +76,8 @@ class _Mistaken:
         if not sides.trials.compatible(names) or sides.trials.left <= 0:
             return
         family = family_with(sides.trials.exercise, names)
-        if family is None:
-            return
+        if family is None or any(isinstance(n, ast.Pass) for tree in family.trees.values() for n in ast.walk(tree)):
+            return  # a line that is left out is in no line
         usual = {ast.unparse(node) for node in _expressions(family_with(sides.trials.exercise, ()))}
         expressions = _expressions(family)
         shapes = {part for node in expressions if is_empty(node) for part in ast.walk(node)}  # zeros_like(x) is no x
@@ -89,7 +89,7 @@ class _Mistaken:
             mistaken.results(number)
             sides.trials.left -= sides.work
             known, of = sides.known_in(number, False), mistaken.of
-            roots = (n for n in of if n in changed and _is_made_of(n, of, lambda v, known=known: _has(known, v, False)))
+            roots = (n for n in of if n in changed and _is_made_of(n, of, lambda v, known=known: _is_usual(known, v)))
             self.own[number], self.all[number] = {node: of[node] for node in roots}, of
 
     @property
@@ -153,7 +153,7 @@ class _Mistaken:
         if number not in self._of_right:
             own, known = self.sides.values(number)[0], self._right_numbers(number)
             numbers = {node: _numbers(values) for node, values in own.items() if all(map(_is_finite, values))}
-            right = {node for node, some in numbers.items() if len(some) and _are_in(some, known).all()}
+            right = {n for n, some in numbers.items() if _are_in(some, known).all() and all(map(_is_float, own[n]))}
             self._of_right[number] = right
         return self._of_right[number]
 
@@ -163,7 +163,9 @@ class _Mistaken:
         of_right = (s.value for s in sides.scope if isinstance(s, ast.Assign | ast.AugAssign) and s.value in fine)
         inside = {n for value in of_right for n in ast.walk(value)}
         places = (
-            sides.written_at(node, number, right, False) if _is_read(node) else node
+            sides.written_at(node, number, right | self._nodes_of_right_numbers(number), False)
+            if _is_read(node)
+            else node
             for node in sorted(times, key=times.get)
         )
         return [
@@ -177,6 +179,11 @@ def _expressions(family):
     return [n for tree in trees for n in ast.walk(tree) if isinstance(n, ast.expr) and not _is_read(n)]
 
 
+def _is_usual(known, value):
+    """Whether right answers have a value, or may have it: a new array."""
+    return is_filled([value]) or _has(known, value, False)
+
+
 def _has(known, value, shape):
     return is_data(value) and known.has(flat(value, shape))
 
@@ -188,10 +195,14 @@ def _is_made_of(node, own, is_right):
 
 def _numbers(values):
     """The different numbers of arrays and floats that are no whole ones, in order."""
-    parts = [np.ravel(v) for v in values if isinstance(v, float) or (is_array(v) and v.dtype.kind == "f")]
+    parts = [np.ravel(v) for v in values if _is_float(v)]
     numbers = np.unique(np.concatenate([np.empty(0), *parts]))
     numbers = numbers[np.isfinite(numbers)]
     return numbers[numbers % 1 != 0]
+
+
+def _is_float(value):
+    return isinstance(value, float) or (is_array(value) and value.dtype.kind == "f")
 
 
 def _is_finite(value):

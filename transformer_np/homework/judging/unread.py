@@ -1,7 +1,8 @@
-"""Parameters that nothing in an answer reads: what else is wrong shows in the calls that leave them at their default."""
+"""Parameters that nothing in an answer reads: what else is wrong shows in the calls that leave them as they are."""
 
 import ast
 
+from .compare import close
 from .family import Family
 from .finding import findings
 from .truth import cases_of
@@ -12,7 +13,7 @@ def without_unread(trials, answer, attempts):
     answer reads; all of them if no other case is wrong."""
     found = findings(trials, attempts)
     wrong = {n for n, finding in enumerate(found) if not finding.right}
-    numbers = {name: [n for n in wrong if one.is_set_in(trials.cases[n])] for name, one in _unread(trials, answer)}
+    numbers = {name: [n for n in wrong if _matters(trials, name, n, found[n])] for name in _unread(trials, answer)}
     left_out = {n for of_name in numbers.values() for n in of_name}
     other = wrong - left_out
     is_core = any(not trials.cases[n].extended for n in left_out) and all(trials.cases[n].extended for n in other)
@@ -20,7 +21,8 @@ def without_unread(trials, answer, attempts):
         return trials, attempts
     labels = {name: list(dict.fromkeys(trials.cases[n].label for n in of_name)) for name, of_name in numbers.items()}
     kept = [n for n in range(len(found)) if n not in left_out]
-    return trials.only(kept, {name: some for name, some in labels.items() if some}), [attempts[n] for n in kept]
+    unread = {trials.ignored[name].argument: some for name, some in labels.items() if some}
+    return trials.only(kept, unread), [attempts[n] for n in kept]
 
 
 def about_unread(unread):
@@ -31,11 +33,22 @@ def about_unread(unread):
 
 
 def _unread(trials, answer):
-    """(name, Ignored) of the parameters with a default that nothing in an answer reads."""
+    """The names of the mistakes that are parameters with a default which nothing in an answer reads."""
     function = next(iter(Family(answer).trees.values()), None)
     if not isinstance(function, ast.FunctionDef):
         return []
     read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Store)}
     if read & {"locals", "vars", "eval", "exec"}:
         return []
-    return [(one.argument, one) for one in trials.ignored.values() if one.has_default and one.argument not in read]
+    return [name for name, one in trials.ignored.items() if one.has_default and one.argument not in read]
+
+
+def _matters(trials, name, number, finding):
+    """Whether a case sets a parameter, and a right answer without it has wrong results there, none of which is right in
+    a Finding: what a parameter says may follow from others too."""
+    if not trials.ignored[name].is_set_in(finding.case) or finding.case.raises:
+        return False
+    variant, _ = trials.variant_on((name,), number)
+    results = range(len(finding.expected))
+    changed = {i for i in results if variant is None or not close(variant[i], finding.expected[i])}
+    return bool(changed) and (finding.wrong is None or changed <= {*finding.wrong})
