@@ -28,6 +28,8 @@ def about(edit):
     if edit.kind == "name" or (edit.kind == "number" and isinstance(edit.new, ast.Name)):
         what = "another of your variables or arguments" if isinstance(edit.new, ast.Name) else "something else"
         return f"The results are right with {what} in place of `{code}`."
+    if edit.kind == "axis" and isinstance(edit.node, ast.Subscript):
+        return f"`{code}` adds an axis at the end, which is right for the last `axis` only: see keepdims."
     if edit.kind == "axis" and isinstance(edit.new, ast.Call):
         has_axis, needs_axis = map(_has_axis, (edit.node, edit.new))
         if has_axis != needs_axis:

@@ -22,6 +22,7 @@ KINDS = {
     "truth value": "Ask whether this is None, not for its truth value.",
     "overwritten": "What was here before is overwritten: it must be added to (`=` and `+=`).",
     "repeated": "Where an index occurs several times, `x[i] += …` adds only once: use np.add.at.",
+    "not assigned": "This line compares and changes nothing: `=` assigns.",
     "not a copy": "This is the same array and not a copy: whoever changes the one changes the other.",
     "added": "This adds to what was here before: it must be overwritten (`=` and `+=`).",
     "writes into its input": "This writes into an array that the caller still needs.",

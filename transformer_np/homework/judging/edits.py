@@ -134,6 +134,11 @@ def _small(node, parent, field, names):
         yield from _assignments(node, node.targets[0], names)
     elif isinstance(node, ast.UnaryOp):
         yield "inverted" if isinstance(node.op, ast.Not | ast.Invert) else "sign", node.operand
+    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare) and isinstance(node.value.left, ast.Name):
+        target = ast.Name(node.value.left.id, ast.Store())
+        yield "not assigned", ast.Assign([target], node.value.comparators[0])
+    elif isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "(..., None)" and "axis" in names.at(node):
+        yield "axis", ast.Call(expression("np.expand_dims"), [node.value, expression("axis")], [])
     elif isinstance(node, ast.Constant):
         yield from _numbers(node, parent)
         if isinstance(node.value, str) and isinstance(parent, ast.Compare):

@@ -6,7 +6,7 @@ import numpy as np
 
 from .finding import Finding
 
-MOST_RESULTS = 4
+MOST_RESULTS = 6
 ORDER_OF_RESULTS = "order of results"
 ABOUT_ORDER = "The results are returned in the wrong order, as their shapes show."
 

@@ -40,7 +40,8 @@ def suspects_of(sides, names, suspects):
     shown = shown[:MOST_SUSPECTS] if len(names) > 1 else same or first[:1] or early
     if not shown and not suspects:
         shown = [suspect for suspect in mistaken.places(mistaken.all) if suspect.is_narrow][:1]
-    return [suspect for suspect in (_at_use(sides, suspect) for suspect in shown) if suspect]
+    shown = [suspect for suspect in (_at_use(sides, suspect) for suspect in shown) if suspect]
+    return [suspect for suspect in shown if not mistaken.is_elsewhere(suspect.node)]
 
 
 def _at_use(sides, suspect):
@@ -73,12 +74,19 @@ class _Mistaken:
 
     def __init__(self, sides, names):
         self.sides, self.own, self.all, self._right, self._of_right = sides, {}, {}, {}, {}
-        if not sides.trials.compatible(names) or sides.trials.left <= 0:
+        self._elsewhere = set()  # the names of helpers of the right answer in which the mistakes change nothing
+        if not sides.trials.compatible(names):
             return
-        family = family_with(sides.trials.exercise, names)
-        if family is None or any(isinstance(n, ast.Pass) for tree in family.trees.values() for n in ast.walk(tree)):
+        family, usual = (family_with(sides.trials.exercise, some) for some in (names, ()))
+        if family is None:
+            return
+        codes, usual_codes = ({name: ast.unparse(tree) for name, tree in of.trees.items()} for of in (family, usual))
+        self._elsewhere = {name for name, code in codes.items() if code == usual_codes.get(name)} - {next(iter(codes))}
+        if any(isinstance(n, ast.Pass) for tree in family.trees.values() for n in ast.walk(tree)):
             return  # a line that is left out is in no line
-        usual = {ast.unparse(node) for node in _expressions(family_with(sides.trials.exercise, ()))}
+        if sides.trials.left <= 0:
+            return
+        usual = {ast.unparse(node) for node in _expressions(usual)}
         expressions = _expressions(family)
         shapes = {part for node in expressions if is_empty(node) for part in ast.walk(node)}  # zeros_like(x) is no x
         changed = {node for node in expressions if ast.unparse(node) not in usual} - shapes
@@ -91,6 +99,11 @@ class _Mistaken:
             known, of = sides.known_in(number, False), mistaken.of
             roots = (n for n in of if n in changed and _is_made_of(n, of, lambda v, known=known: _is_usual(known, v)))
             self.own[number], self.all[number] = {node: of[node] for node in roots}, of
+
+    def is_elsewhere(self, node):
+        """Whether a node is in a helper that has the name of one in which the mistakes change nothing."""
+        trees = self.sides.family.trees
+        return any(node in ast.walk(trees[name]) for name in self._elsewhere if name in trees)
 
     @property
     def has_wrong_numbers(self):
@@ -128,6 +141,7 @@ class _Mistaken:
             if n is not None:
                 times[node] = when[node][n]
         places = self._made_there(number, times, self.sides.fine_in(number, shape and is_loose))
+        places = [place for place in places if not (is_loose and _is_entry(place))]  # which has no say in the shape
         return [place for place in places if _is_made_of(place, own, lambda value: _has(known, value, shape))]
 
     def _by_numbers(self, number, of):
@@ -153,19 +167,19 @@ class _Mistaken:
         if number not in self._of_right:
             own, known = self.sides.values(number)[0], self._right_numbers(number)
             numbers = {node: _numbers(values) for node, values in own.items() if all(map(_is_finite, values))}
-            right = {n for n, some in numbers.items() if _are_in(some, known).all() and all(map(_is_float, own[n]))}
-            self._of_right[number] = right
+            self._of_right[number] = {n for n, some in numbers.items() if len(some) and _are_in(some, known).all()}
         return self._of_right[number]
 
     def _made_there(self, number, times, fine):
         """The places that give nodes their values, in the order of their times, but those inside of what is right."""
         sides, right = self.sides, self.sides.fine_in(number, False)
+        own = sides.values(number)[0]
+        whole = {n for n, values in own.items() if all(map(_is_float, values)) and not len(_numbers(values))}
+        fine_or_whole = right | self._nodes_of_right_numbers(number) | whole
         of_right = (s.value for s in sides.scope if isinstance(s, ast.Assign | ast.AugAssign) and s.value in fine)
         inside = {n for value in of_right for n in ast.walk(value)}
         places = (
-            sides.written_at(node, number, right | self._nodes_of_right_numbers(number), False)
-            if _is_read(node)
-            else node
+            sides.written_at(node, number, fine_or_whole, False) if _is_read(node) else node
             for node in sorted(times, key=times.get)
         )
         return [
@@ -222,9 +236,12 @@ def _are_in(numbers, others):
 def _is_plain(place):
     """Whether a place is a new array, or writes a number into an entry."""
     value = getattr(place, "value", place)
-    is_entry = isinstance(place, ast.Assign) and isinstance(place.targets[0], ast.Subscript)
     is_number = isinstance(value, ast.Constant) and not isinstance(value.value, bool)
-    return is_empty(value) or (is_entry and is_number)
+    return is_empty(value) or (_is_entry(place) and is_number)
+
+
+def _is_entry(place):
+    return isinstance(place, ast.Assign) and isinstance(place.targets[0], ast.Subscript)
 
 
 def _is_read(node):

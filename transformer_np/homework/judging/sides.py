@@ -84,6 +84,8 @@ class Sides:
         that the same loop computes for it, for what is wrong is not the constant. Or else [the node itself]."""
         if not (isinstance(node, ast.Assign) and isinstance(getattr(node.value, "value", None), bool)):
             return [node]
+        if self.found[self.failed[0]].outcome == "wrong shape":  # which no condition decides
+            return [node]
         around = [n for n in self.scope if isinstance(n, ast.If) and any(part is node for part in ast.walk(n))]
         if not around:
             return [node]

@@ -89,7 +89,9 @@ class Slice:
                 return node not in self._fine or self._is_computed_in_loop(node)
             behind_loops = len(values) == 1 and not self.sides.loops_around(node)
             known = self.sides.known_variables(self.number, behind_loops)
-            is_known = node in self._in_pieces or all(known.has(flat(value, False)) for value in values)
+            is_known = node in self._in_pieces or all(
+                known.has(flat(value, False)) or _is_padded(value, known) for value in values
+            )
             is_sum = behind_loops and self._is_computed_in_loop(node)
             return not (is_known or (not is_sum and node in self._fine and self._is_used_rightly(node)))
         return any(self._is_own(value) for value in values)
@@ -162,11 +164,17 @@ class Slice:
         """Whether a loop goes over all of something right, as in `range(T)`."""
         parts = [n for n in ast.walk(iterated) if n is not iterated and isinstance(n, ast.expr)]
         sizes = {n.slice for n in parts if isinstance(n, ast.Subscript) and getattr(n.value, "attr", "") == "shape"}
-        parts = [n for n in parts if n not in sizes]
+        parts = [n for n in parts if n not in sizes and getattr(n, "value", None) != 0]
         is_own = isinstance(iterated, ast.Call) and self._is_students(iterated.func)
         return not (is_own or any(isinstance(n, ast.Constant | ast.BinOp) for n in parts)) and all(
             n in self._fine or not self._may_be_wrong(n) for n in parts if n in self._own
         )
+
+
+def _is_padded(value, known):
+    """Whether an array is a known one with zeros around."""
+    is_float = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+    return is_float and not value.all() and value.any() and known.has(value[value != 0])
 
 
 def _read_in(place):

@@ -13,7 +13,7 @@ def without_unread(trials, answer, attempts):
     answer reads; all of them if no other case is wrong."""
     found = findings(trials, attempts)
     wrong = {n for n, finding in enumerate(found) if not finding.right}
-    numbers = {name: [n for n in wrong if _matters(trials, name, n, found[n])] for name in _unread(trials, answer)}
+    numbers = {name: _shown_by(trials, name, found) for name in _unread(trials, answer)}
     left_out = {n for of_name in numbers.values() for n in of_name}
     other = wrong - left_out
     is_core = any(not trials.cases[n].extended for n in left_out) and all(trials.cases[n].extended for n in other)
@@ -43,12 +43,17 @@ def _unread(trials, answer):
     return [name for name, one in trials.ignored.items() if one.has_default and one.argument not in read]
 
 
-def _matters(trials, name, number, finding):
-    """Whether a case sets a parameter, and a right answer without it has wrong results there, none of which is right in
-    a Finding: what a parameter says may follow from others too."""
-    if not trials.ignored[name].is_set_in(finding.case) or finding.case.raises:
-        return False
-    variant, _ = trials.variant_on((name,), number)
-    results = range(len(finding.expected))
-    changed = {i for i in results if variant is None or not close(variant[i], finding.expected[i])}
-    return bool(changed) and (finding.wrong is None or changed <= {*finding.wrong})
+def _shown_by(trials, name, found):
+    """The numbers of the cases in which a right answer without a parameter has wrong results; none if the answer has
+    one of these right: what the parameter says may follow from others too."""
+    numbers = []
+    for n, finding in enumerate(found):
+        if finding.case.raises or not trials.ignored[name].is_set_in(finding.case):
+            continue
+        variant, _ = trials.variant_on((name,), n)
+        results = range(len(finding.expected))
+        changed = {i for i in results if variant is None or not close(variant[i], finding.expected[i])}
+        if finding.wrong is not None and changed - {*finding.wrong}:
+            return []
+        numbers += [n] if changed else []
+    return numbers

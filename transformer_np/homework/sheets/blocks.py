@@ -437,6 +437,7 @@ def decoder_cases(rng):
         case("a larger eps", masks=masks, eps=_eps(rng)),
         case("no masks"),
         case("a second forward and backward", masks=masks, second=True),
+        extended(case("a mask but no memory_mask", masks=(masks[0], None))),
         extended(case("tuples of masks", masks=tuples)),
         extended(case("dropout", masks=masks, dropout=ALL_DROPPED)),
         extended(case("norm_first=True plus dropout", masks=masks, norm_first=True, dropout=ALL_DROPPED)),
