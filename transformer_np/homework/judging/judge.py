@@ -73,7 +73,7 @@ def judge(trials, attempts, pointed=None):
     broken = _broken_contracts([f for f in failed if not (crashes and f.case.raises and f.tried.crash)])
     only_rules = all(finding.wrong == [] for finding in failed)  # the numbers are right
     if only_rules:
-        misconception, texts, behind, names = " and ".join(broken), list(broken.values()), [], []
+        known, texts, behind, names = list(broken), list(broken.values()), [], []
         summary, trace = "The results are right, but the function breaks a rule.", ""
         where = "" if "" in _labels(failed) else f" The plain case is right; it fails with {cases_of(_labels(failed))}."
     else:
@@ -88,9 +88,8 @@ def judge(trials, attempts, pointed=None):
             place = None  # which only hides it
         trials.begin()
         texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
-        names += [f"{name} not used" for name in trials.unread]
         texts += about_unread(trials.unread)
-        misconception = " and ".join(names) or " and ".join(broken) or (place.kind if place else None)
+        known = [*(names or broken or ([place.kind] if place else [])), *(f"{name} not used" for name in trials.unread)]
         summary, trace = first.fact({i for finding in found for i in finding.wrong or ()})
     if core:
         lead = f"right for the lecture; still to do: {'; '.join(labels)}. {summary}"
@@ -112,7 +111,7 @@ def judge(trials, attempts, pointed=None):
     line = place.line if place else suspects[0].node.lineno if suspects else at
     share = 1 - len(labels) / len({*_labels(found), *labels})
     return Verdict(
-        exercise.name, first.outcome, "\n".join(message), misconception, share, trials.seed, core,
+        exercise.name, first.outcome, "\n".join(message), " and ".join(known) or None, share, trials.seed, core,
         line, place.repair if place else "",
     )  # fmt: skip
 

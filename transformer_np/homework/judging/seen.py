@@ -74,24 +74,29 @@ class _Mistaken:
 
     def __init__(self, sides, names):
         self.sides, self.own, self.all, self._right, self._of_right = sides, {}, {}, {}, {}
+        self._changed = []  # the values of the lines that the mistakes change
         self._elsewhere = set()  # the names of helpers of the right answer in which the mistakes change nothing
         if not sides.trials.compatible(names):
             return
-        family, usual = (family_with(sides.trials.exercise, some) for some in (names, ()))
+        family, usual_family = (family_with(sides.trials.exercise, some) for some in (names, ()))
         if family is None:
             return
-        codes, usual_codes = ({name: ast.unparse(tree) for name, tree in of.trees.items()} for of in (family, usual))
+        codes, usual_codes = (
+            {name: ast.unparse(tree) for name, tree in of.trees.items()} for of in (family, usual_family)
+        )
         self._elsewhere = {name for name, code in codes.items() if code == usual_codes.get(name)} - {next(iter(codes))}
         if any(isinstance(n, ast.Pass) for tree in family.trees.values() for n in ast.walk(tree)):
             return  # a line that is left out is in no line
         if sides.trials.left <= 0:
             return
-        usual = {ast.unparse(node) for node in _expressions(usual)}
+        usual = {ast.unparse(node) for node in _expressions(usual_family)}
         expressions = _expressions(family)
         shapes = {part for node in expressions if is_empty(node) for part in ast.walk(node)}  # zeros_like(x) is no x
         changed = {node for node in expressions if ast.unparse(node) not in usual} - shapes
         if len(changed) > max(MANY, len(expressions) // 2):  # written otherwise, with right values of its own
             return
+        lines = {ast.unparse(s) for s in _statements(usual_family)}
+        self._changed = [s.value for s in _statements(family) if ast.unparse(s) not in lines]
         mistaken = Traced(sides.trials, family, MOST_VALUES)
         for number in [n for n in sides.failed if n in sides.one_of_each_label][:MOST_CASES]:
             mistaken.results(number)
@@ -122,10 +127,17 @@ class _Mistaken:
             found = {number: nodes for number, of in values.items() if (nodes := find(number, of))}
             if found:  # in a case of one row a mean over the rows, for example, is no mistake yet
                 number = min(found, key=lambda number: found[number][0].lineno)
-                fine = self._nodes_of_right_numbers(number) if find == self._by_numbers else ()
+                fine = self._nodes_of_right_numbers(number) if find == self._by_numbers else self._unchanged(number)
                 some = (Suspect.with_lines_before(self.sides, node, number, fine=fine) for node in found[number])
                 return [suspect for suspect in some if suspect]
         return []
+
+    def _unchanged(self, number):
+        """The nodes of the answer with arrays of the right ones, but those that a changed line of the mistakes has."""
+        own, of = self.sides.values(number)[0], self.all[number]
+        changed = Known(flat(value, False) for node in self._changed for value in of.get(node, ()) if is_data(value))
+        fine = {n for n in self.sides.fine_in(number, False) if all(is_array(v) and v.ndim for v in own[n])}
+        return {node for node in fine if not any(changed.has(flat(value, False)) for value in own[node])}
 
     def _by_values(self, number, of, shape, is_loose=False):
         """The nodes of the answer that compute one of some values which is not right from right ones."""
@@ -186,6 +198,12 @@ class _Mistaken:
             place for place in places
             if not _is_read(place) and place not in inside and not _is_plain(place)
         ]  # fmt: skip
+
+
+def _statements(family):
+    """The statements that give a variable a value."""
+    kinds = ast.Assign | ast.AugAssign
+    return [n for tree in family.trees.values() for n in ast.walk(tree) if isinstance(n, kinds)]
 
 
 def _expressions(family):

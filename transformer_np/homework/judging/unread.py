@@ -15,7 +15,7 @@ def without_unread(trials, answer, attempts):
     wrong = {n for n, finding in enumerate(found) if not finding.right}
     numbers = {name: _shown_by(trials, name, found) for name in _unread(trials, answer)}
     left_out = {n for of_name in numbers.values() for n in of_name}
-    other = wrong - left_out
+    other = {n for n in wrong - left_out if found[n].wrong != []}  # not a rule alone
     is_core = any(not trials.cases[n].extended for n in left_out) and all(trials.cases[n].extended for n in other)
     if not left_out or not other or is_core:
         return trials, attempts
