@@ -10,6 +10,7 @@ from .describe import describe_exactly, describe_roughly
 from .truth import Gate, Said, cases_of
 
 MOST_PAIR_TRIALS = 1000  # a trial is one variant on one case, and takes 0.1 to 4 ms
+MOST_SIMPLE = 3  # cases that one of two mistakes may explain
 MOST_TEXTS = 4  # readers stop after about four
 
 
@@ -90,21 +91,22 @@ class ByResult(Gate):
         """Pairs of mistakes for the open results, the likeliest first, until MOST_PAIR_TRIALS are used.
 
         Each mistake on its own tells which results it changes in the first draw with a wrong result, or the first that
-        a mistake which explains another draw leaves open, or in another one if it changes none there. A pair must not
-        change the student's right results. Likelier are pairs with a mistake that was already found, explains a draw,
-        gives a wrong result but for a factor, or explains the case with the fewest arguments, of these the ones of
-        which one or the other gives most of the student's wrong numbers, and then the ones that together change most of
-        the wrong numbers and fewest of the right ones.
+        a mistake which explains another draw leaves open, or in another draw or case if it changes none there. A pair
+        must not change the student's right results. Likelier are pairs with a mistake that was already found, explains
+        a draw, gives a wrong result but for a factor, or explains a case with few arguments, of these the ones of which
+        one or the other gives most of the student's wrong numbers, and then the ones that together change most of the
+        wrong numbers and fewest of the right ones.
         """
         draws = sorted({n for i in self._open() for n in self._wrong_draws(i, self.failing[i][0])})
         partly = self._unexplained_draws(draws)
         number = next(iter(partly.values()), draws[0])
-        others = [n for n in draws if n != number]
+        later = [n for n in draws if n != number]
+        later += [self.labels[label][0] for label in self.labels if self._wrong_in(label)]
         wrong = set(self.found[number].wrong)
         changes = {name: self._changed_by(name, number) for name in self.mistakes}
         possible = [
             name for name in self.mistakes
-            if changes[name] <= wrong and (changes[name] or any(self._changed_by(name, n) for n in others))
+            if changes[name] <= wrong and (changes[name] or any(self._changed_by(name, n) for n in later))
         ]  # fmt: skip
         expected, results = self.found[number].expected, self.found[number].results
         variants = {name: self._try((name,), number)[0] for name in possible}
@@ -112,11 +114,11 @@ class ByResult(Gate):
         places = {name: _apart(variant, expected, expected) for name, variant in variants.items()}
         same = {name: here & ~_apart(variant, results, expected) for name, variant in variants.items()}
 
-        simple = self._simplest_failing() if not self.names else ""  # it takes many trials
+        others = [] if self.names else self._simple_failing()  # they take many trials
         beside = {
             name for name, variant in variants.items()
             if any(_is_times(results[i], variant[i], expected[i]) for i in wrong if variant is not None)
-            or (simple and self._explains((name,), simple))
+            or any(self._explains((name,), label) for label in others)
         }  # fmt: skip
 
         def unlikeliness(pair):
@@ -139,17 +141,16 @@ class ByResult(Gate):
                 (fits if agrees else fails).setdefault(next(iter(names)), number)
         return {name: fails[name] for name in fits if name in fails}
 
-    def _simplest_failing(self):
-        """The label of the failing case with the fewest arguments, if it has fewer than the first one, or "": one of
-        two mistakes may have no effect there."""
+    def _simple_failing(self):
+        """The labels of the failing cases with the fewest arguments, but the first: one of two mistakes may have no
+        effect there."""
 
         def count(label):
             case = self.found[self.labels[label][0]].case
             return sum(value is not None for value in (*case.arguments, *case.options.values()))
 
-        failing = [label for label in self.labels if self._wrong_in(label)]
-        simplest = min(failing, key=count)
-        return simplest if count(simplest) < count(failing[0]) else ""
+        first, *failing = [label for label in self.labels if self._wrong_in(label)]
+        return sorted((label for label in failing if count(label) <= count(first)), key=count)[:MOST_SIMPLE]
 
     def _open_independent(self):
         """Add the gradients that the mistakes found in the forward pass do not change."""
@@ -218,10 +219,11 @@ class ByResult(Gate):
         return [x for x in self.failing[i] if any(d.actual.shape != d.expected.shape for d in self._draws(i, x))]
 
     def _likely_in(self, labels):
-        """The mistakes, first those that speak of an option that only these cases set, not the plain one."""
+        """The mistakes, first those that speak of these cases or of an option that they set alone."""
         options = [self.found[self.labels[label][0]].case.options for label in labels]
         options = set().union(*options) - self.found[0].case.options.keys()
-        return sorted(self.mistakes, key=lambda name: not any(option in self.mistakes[name] for option in options))
+        words = [*options, *(label.removeprefix("a ") for label in labels if label)]
+        return sorted(self.mistakes, key=lambda name: not any(word in self.mistakes[name] for word in words))
 
     def _is_exact(self, i, label, reason):
         description = describe_exactly(self._draws(i, label))

@@ -142,7 +142,7 @@ def _left_by(place, trials, found, named):
 def _left_in(search, named):
     """The names of the other mistakes that a search has found in an answer without those named, and their texts."""
     search.keep_what_is_true()
-    said = {said.name: said.text for said in search.said if said.name in search.mistakes and said.sure}
+    said = {said.name: said.text for said in search.said if said.name and said.sure}
     new = [name for name in said if name not in named]
     return new, [f"With that mended, this is left: {said[name]}" for name in new]
 
@@ -192,10 +192,7 @@ class _Search(ByResult):
 
     def _explain_open(self):
         self._by_known_mistakes([(name,) for name in self.mistakes])
-        for i in self._open():
-            description = describe_exactly(self._draws(i, self.failing[i][0]))
-            if description:
-                self._give(i, Reason(description=description.name), description.text)
+        self._describe_exactly(lambda i, name: not self._is_chance(i, name))
         if self._open() and not self.place and (named := {*self.names} & {*self.mistakes}):
             self._by_known_mistakes(pair for pair in self._pairs() if named & {*pair})  # texts of ours say more
         if self._open() and not self.without and self._by_patterns():  # once: it is slow
@@ -203,9 +200,21 @@ class _Search(ByResult):
         if self._open() and (not self.place or self.place.also):  # one edit is enough: there are no two mistakes
             self._by_known_mistakes(self._pairs())
             self._drop_explained_descriptions()
+        self._describe_exactly(self._is_chance)
         for i in self._open():
             description = describe_roughly(self._draws(i, self.failing[i][0]))
             self._give(i, Reason(description=description.name), description.text, sure=False)
+
+    def _describe_exactly(self, is_wanted):
+        for i in self._open():
+            description = describe_exactly(self._draws(i, self.failing[i][0]))
+            if description and is_wanted(i, description.name):
+                self._give(i, Reason(description=description.name), description.text)
+
+    def _is_chance(self, i, name):
+        """Whether what a description says of a result may follow from other mistakes."""
+        has_right_shape = all(d.actual.shape == d.expected.shape for d in self._draws(i, self.failing[i][0]))
+        return name == "the same number everywhere" or (name == "transposed" and has_right_shape)
 
     def _drop_explained_descriptions(self):
         """Forget the descriptions of numbers that mistakes found for another result explain."""
