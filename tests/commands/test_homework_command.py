@@ -161,6 +161,16 @@ def test_whose_mistake_it_is(capsys, written):
     assert "Checked with the library's softmax" in standing.verdict.message
 
 
+def test_a_helper_with_the_name_of_an_exercise_is_not_taken_for_its_answer(written):
+    written(
+        "import numpy as np\n\ndef softmax(x):\n    e = np.exp(x - x.max(-1, keepdims=True))\n"
+        "    return e / e.sum(-1, keepdims=True)\n\ndef scaled_dot_product_attention(q, k, v, mask=None):\n"
+        "    a = softmax(q @ np.swapaxes(k, -1, -2))\n    return a @ v, a\n"
+    )
+    message = Checks(load("homework.py"), seed=0).of("scaled_dot_product_attention").verdict.message
+    assert "√d_k" in message and "library's softmax" not in message
+
+
 @pytest.mark.long
 def test_a_wrong_answer_that_calls_right_ones_is_blamed_itself(written):
     written(

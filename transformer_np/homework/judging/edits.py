@@ -223,6 +223,10 @@ def _rebracketed(node):
     a, c = node.left, node.right
     if isinstance(node.op, ast.Mult | ast.Div) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Pow):
         yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(a.right, node.op, c))
+    if isinstance(node.op, ast.Mult | ast.Div) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult):
+        b = a.right  # s · (a + b) · c as s · (a + b · c)
+        if isinstance(b, ast.BinOp) and isinstance(b.op, ast.Add | ast.Sub):
+            yield "brackets", ast.BinOp(a.left, a.op, ast.BinOp(b.left, b.op, ast.BinOp(b.right, node.op, c)))
     if isinstance(node.op, ast.Div) and isinstance(a, ast.BinOp) and isinstance(a.op, ast.Mult):
         b = a.right  # s · a ** b / c as s · a ** (b / c)
         if isinstance(b, ast.BinOp) and isinstance(b.op, ast.Pow):

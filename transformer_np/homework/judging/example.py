@@ -91,7 +91,7 @@ def _written(value, digits=5):
         return repr(value)
     value = np.asarray(value)
     if value.ndim == 0:
-        return number(value[()], digits) if value.dtype.kind in "biuf" else repr(value[()])
+        return number(value[()], digits) if value.dtype.kind in "biuf" else repr(value[()].item())
     if value.dtype.kind in "iu":
         value = value[value != PADDING]
     if value.ndim > 1 and value.size <= MOST_NUMBERS:
