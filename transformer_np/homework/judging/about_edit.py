@@ -43,7 +43,10 @@ def about(edit):
         return f"`{code}` is wrong where both sides are equal."
     if edit.kind == "extra part":
         kinds = {ast.Add: "a term", ast.Sub: "a term", ast.Mult: "a factor", ast.Div: "a factor"}
-        part = "a function" if isinstance(edit.node, ast.Call) else kinds.get(type(edit.node.op), "a part")
+        if isinstance(edit.node, ast.Call):
+            name = ast.unparse(edit.node.func if edit.new in edit.node.args else ast.Name(edit.node.func.attr))
+            return f"The results are right without `{name}` in `{code}`."
+        part = kinds.get(type(edit.node.op), "a part")
         return f"The results are right without {part} of `{code}`."
     if edit.kind == "missing factor":
         return f"The results are right if `{code}` is multiplied or divided by the right value."

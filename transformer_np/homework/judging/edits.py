@@ -45,6 +45,7 @@ _ALIKE = (
 )  # fmt: skip
 _REDUCTIONS = ("sum", "mean", "max", "min", "var", "std", "argmax", "any", "all", "norm", "cumsum")
 _AXES = (-1, -2, 0, 1)
+_AT_THE_END = ("(..., None)", "(..., np.newaxis)")
 
 
 def edits_of(tree, without=()):
@@ -137,7 +138,7 @@ def _small(node, parent, field, names):
     elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare) and isinstance(node.value.left, ast.Name):
         target = ast.Name(node.value.left.id, ast.Store())
         yield "not assigned", ast.Assign([target], node.value.comparators[0])
-    elif isinstance(node, ast.Subscript) and ast.unparse(node.slice) == "(..., None)" and "axis" in names.at(node):
+    elif isinstance(node, ast.Subscript) and ast.unparse(node.slice) in _AT_THE_END and "axis" in names.at(node):
         yield "axis", ast.Call(expression("np.expand_dims"), [node.value, expression("axis")], [])
     elif isinstance(node, ast.Constant):
         yield from _numbers(node, parent)

@@ -36,6 +36,7 @@ from .truth import Said, cases_of, with_cases
 from .words import listed, subject
 
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
+CHANCE = ("NaN everywhere", "all zeros", "the same number everywhere")  # descriptions of what many mistakes make
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 
 
@@ -56,6 +57,8 @@ def explain(trials, found, place=None, behind=()):
         if not (search.names or place or search.first_failed.results is None):
             whole = _Search(trials, found)  # with the mistakes that some cases contradicted
             search = whole if whole.explain_some_cases(search.without) else search
+        if any(name in search.mistakes for name in search.names) and search.first_failed.tried.crash:
+            search.said = [said for said in search.said if said.name not in CHANCE]
         where = search.where()
         sure = any(said.name and said.sure for said in search.said)
         rest = search.rest() if not place or place.also else []
@@ -82,7 +85,7 @@ def explain(trials, found, place=None, behind=()):
         more, said = _left_in(_explained(trials, mended, None), ())
         return [ORDER_OF_RESULTS, *more], [ABOUT_ORDER, *said], [], where
     if not any(name in search.mistakes for name in search.names) and (mended := with_right_shapes(found)):
-        more, said = _left_in(_explained(trials, mended, None), search.names)
+        more, said = _left_in(_explained(trials, mended, None), search.names, described=True)
         return [*search.names, *more], [*texts, *said], [], where
     if not search.names:
         example = smallest_call(found)
@@ -139,11 +142,16 @@ def _left_by(place, trials, found, named):
     return names, texts + still
 
 
-def _left_in(search, named):
-    """The names of the other mistakes that a search has found in an answer without those named, and their texts."""
+def _left_in(search, named, described=False):
+    """The names of the other mistakes that a search has found in an answer without those named, and their texts.
+
+    described: whether an exact description of a result counts as a mistake
+    """
     search.keep_what_is_true()
     said = {said.name: said.text for said in search.said if said.name and said.sure}
-    new = [name for name in said if name not in named]
+    new = [
+        name for name in said if name not in named and (name in search.mistakes or (described and name not in CHANCE))
+    ]
     return new, [f"With that mended, this is left: {said[name]}" for name in new]
 
 
@@ -214,7 +222,7 @@ class _Search(ByResult):
     def _is_chance(self, i, name):
         """Whether what a description says of a result may follow from other mistakes."""
         has_right_shape = all(d.actual.shape == d.expected.shape for d in self._draws(i, self.failing[i][0]))
-        return name == "the same number everywhere" or (name == "transposed" and has_right_shape)
+        return name in CHANCE[2:] or (name == "transposed" and has_right_shape)
 
     def _drop_explained_descriptions(self):
         """Forget the descriptions of numbers that mistakes found for another result explain."""

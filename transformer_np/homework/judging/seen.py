@@ -127,15 +127,22 @@ class _Mistaken:
             found = {number: nodes for number, of in values.items() if (nodes := find(number, of))}
             if found:  # in a case of one row a mean over the rows, for example, is no mistake yet
                 number = min(found, key=lambda number: found[number][0].lineno)
-                fine = self._nodes_of_right_numbers(number) if find == self._by_numbers else self._unchanged(number)
+                fine = self._unchanged(number, find == self._by_numbers)
                 some = (Suspect.with_lines_before(self.sides, node, number, fine=fine) for node in found[number])
                 return [suspect for suspect in some if suspect]
         return []
 
-    def _unchanged(self, number):
-        """The nodes of the answer with arrays of the right ones, but those that a changed line of the mistakes has."""
+    def _unchanged(self, number, by_numbers):
+        """The nodes of the answer with arrays of the right ones, but those that a changed line of the mistakes has.
+
+        by_numbers: whether their numbers count, whatever their arrays are
+        """
         own, of = self.sides.values(number)[0], self.all[number]
-        changed = Known(flat(value, False) for node in self._changed for value in of.get(node, ()) if is_data(value))
+        values = [value for node in self._changed for value in of.get(node, ()) if is_data(value)]
+        if by_numbers:
+            changed, fine = _numbers(values), self._nodes_of_right_numbers(number)
+            return {node for node in fine if not _are_in(_numbers(own[node]), changed).all()}
+        changed = Known(flat(value, False) for value in values)
         fine = {n for n in self.sides.fine_in(number, False) if all(is_array(v) and v.ndim for v in own[n])}
         return {node for node in fine if not any(changed.has(flat(value, False)) for value in own[node])}
 
@@ -178,7 +185,7 @@ class _Mistaken:
         """The nodes of the answer whose numbers the right answers have, whatever their arrays are."""
         if number not in self._of_right:
             own, known = self.sides.values(number)[0], self._right_numbers(number)
-            numbers = {node: _numbers(values) for node, values in own.items() if all(map(_is_finite, values))}
+            numbers = {node: _numbers(values) for node, values in own.items() if all(map(_is_told_by_numbers, values))}
             self._of_right[number] = {n for n, some in numbers.items() if len(some) and _are_in(some, known).all()}
         return self._of_right[number]
 
@@ -237,9 +244,9 @@ def _is_float(value):
     return isinstance(value, float) or (is_array(value) and value.dtype.kind == "f")
 
 
-def _is_finite(value):
-    """Whether a value has no infinite numbers, whose places its other numbers do not tell."""
-    return not is_array(value) or value.dtype.kind != "f" or bool(np.isfinite(value).all())
+def _is_told_by_numbers(value):
+    """Whether a value has no infinite numbers and no zeros, whose places its other numbers do not tell."""
+    return not is_array(value) or value.dtype.kind != "f" or bool((np.isfinite(value) & (value != 0)).all())
 
 
 def _are_in(numbers, others):
