@@ -80,7 +80,8 @@ def test_the_search_ends_after_so_many_trials(monkeypatch):
         return [rng.normal(size=result.shape) for result in exercise.reference(*args, **options)]
 
     assert judge(trials, [attempt(exercise, unknown, case) for case in trials.cases]).misconception is None
-    draws = (Trials.DRAWS + 1) * len(searches[0].mistakes)  # a single mistake, also with a change after it
+    once = Trials.DRAWS + 1 + len({case.label for case in trials.cases})  # the draws of a case, and one of each other
+    draws = once * len(searches[0].mistakes)
     assert len(searches[0].tried) <= draws + 50 + Trials.DRAWS
 
 

@@ -37,7 +37,7 @@ class Ignored:
         given = case.options.get(self.argument, self.value)
         if self.position is not None and self.position < len(case.arguments):
             given = case.arguments[self.position]
-        return given is not self.value and given != self.value
+        return given is not self.value and (isinstance(given, np.ndarray) or given != self.value)
 
     def applied(self, case):
         """The case as a right answer sees it if it does not use the argument."""

@@ -14,7 +14,7 @@ from .finding import findings
 from .place import INVENTED
 from .seen import suspects_of
 from .truth import cases_of
-from .unread import about_unread
+from .unread import about_unread, labels_of_unread
 from .words import listed
 
 OUTCOMES = ("passed", "not started", "crashed", "wrong shape", "wrong value", "wrong gradient")
@@ -63,7 +63,8 @@ def judge(trials, attempts, pointed=None):
     failed = [finding for finding in found if not finding.right]
     if not failed:
         return Verdict(exercise.name, "passed", f"{exercise.name}: right.", share=1.0, seed=trials.seed, core=True)
-    labels = list(dict.fromkeys([*_labels(failed), *(label for some in trials.unread.values() for label in some)]))
+    left_out = [finding for of in trials.unread.values() for finding in of.values()]
+    labels = _labels([*failed, *left_out])
     core = all(finding.case.extended for finding in failed)
     first = failed[0] if core else next(finding for finding in failed if not finding.case.extended)
     crash = first.tried.crash
@@ -88,8 +89,9 @@ def judge(trials, attempts, pointed=None):
             place = None  # which only hides it
         trials.begin()
         texts += [f"Also: {text}" for name, text in broken.items() if name != SHARED]
-        texts += about_unread(trials.unread)
-        known = [*(names or broken or ([place.kind] if place else [])), *(f"{name} not used" for name in trials.unread)]
+        unread = labels_of_unread(trials, tuple(name for name in names if name in exercise.mistakes))
+        texts += about_unread(unread)
+        known = [*(names or broken or ([place.kind] if place else [])), *(f"{name} not used" for name in unread)]
         summary, trace = first.fact({i for finding in found for i in finding.wrong or ()})
     if core:
         lead = f"right for the lecture; still to do: {'; '.join(labels)}. {summary}"

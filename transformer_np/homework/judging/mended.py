@@ -21,8 +21,9 @@ def fixed_axes(found):
             one = "is" if right == [1] else "es"
             right, wrong = (" or ".join(map(str, numbers)) for numbers in (right, wrong))
             return (
-                f"All calls in which {name} has {right} ax{one} are right, and all in which it has {wrong} are wrong: "
-                "a line depends on their number. x.shape[-1], axis=-1, `...` and reshape(-1, x.shape[-1]) do not."
+                f"All calls in which {name} has {right} ax{one} are right, and all in which it has {wrong} are wrong. "
+                "The code must hold for any number of axes: x.shape[-1], axis=-1 and `...` do; after a reshape to "
+                "rows, the result must get the leading axes back."
             )
     return ""
 

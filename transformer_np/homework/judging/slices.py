@@ -54,7 +54,8 @@ class Slice:
             if node in bounds and type(self._own.get(node, [None])[0]) is int:
                 continue  # most bounds are right
             if isinstance(node, ast.Call) and self._is_students(node.func):
-                yield node.func
+                if node not in self._fine:
+                    yield node.func
             elif node in self._own and self._is_variable(node):
                 if self._may_be_wrong(node) or self._loops_that_fill(node):
                     yield node

@@ -18,7 +18,8 @@ class Trials:
 
     left: the work that may still be done for a verdict, by all searches together, in units of `work_of`; an answer that
     was judged before changes nothing: what it made known is paid for again
-    unread: {parameter that nothing in the answer reads: the labels of the wrong cases that are left out for it}
+    unread: {parameter that nothing in the answer reads: {number: Finding} of the wrong cases left out for it}
+    whole: the trials with these cases
     """
 
     DRAWS = 3  # of every case, with different sizes and numbers
@@ -26,7 +27,7 @@ class Trials:
 
     def __init__(self, exercise, seed):
         self.exercise, self.seed = exercise, seed
-        self._of_variant, self.unread = {}, {}
+        self._of_variant, self.unread, self.whole = {}, {}, self
         self.begin()
         self.cases = [
             case for child in np.random.SeedSequence(seed).spawn(self.DRAWS)
@@ -52,7 +53,7 @@ class Trials:
     def only(self, numbers, unread):
         """The trials of some of the cases alone; unread: see there."""
         part = copy(self)
-        part.unread = unread
+        part.unread, part.whole = unread, self
         part.cases, part._of_variant = [self.cases[n] for n in numbers], {}
         part.expected, part.shares = ([of[n] for n in numbers] for of in (self.expected, self.shares))
         part.begin()

@@ -19,17 +19,32 @@ def without_unread(trials, answer, attempts):
     is_core = any(not trials.cases[n].extended for n in left_out) and all(trials.cases[n].extended for n in other)
     if not left_out or not other or is_core:
         return trials, attempts
-    labels = {name: list(dict.fromkeys(trials.cases[n].label for n in of_name)) for name, of_name in numbers.items()}
     kept = [n for n in range(len(found)) if n not in left_out]
-    unread = {trials.ignored[name].argument: some for name, some in labels.items() if some}
+    unread = {trials.ignored[name].argument: {n: found[n] for n in some} for name, some in numbers.items() if some}
     return trials.only(kept, unread), [attempts[n] for n in kept]
 
 
-def about_unread(unread):
-    """A sentence on each parameter, with the cases that show it."""
-    return [
-        f"Nothing in the code reads `{name}`. This shows with {cases_of(labels)}." for name, labels in unread.items()
-    ]
+def labels_of_unread(trials, named):
+    """{parameter that nothing reads: the labels of the cases that show it}, without those whose cases the named
+    mistakes explain too.
+
+    named: the names of known mistakes
+    """
+    labels = {}
+    for argument, found in trials.unread.items():
+        if not named or not all(_explain(trials, named, number, finding) for number, finding in found.items()):
+            labels[argument] = list(dict.fromkeys(finding.case.label for finding in found.values()))
+    return labels
+
+
+def about_unread(labels):
+    return [f"Nothing in the code reads `{name}`. This shows with {cases_of(some)}." for name, some in labels.items()]
+
+
+def _explain(trials, named, number, finding):
+    """Whether mistakes give the results of a case that was left out."""
+    variant, _ = trials.whole.variant_on(named, number)
+    return None not in (variant, finding.results) and all(map(close, variant, finding.results))
 
 
 def _unread(trials, answer):
