@@ -104,6 +104,11 @@ class Exercise:
     def name(self):
         return self.reference.__name__
 
+    @property
+    def given(self):
+        """The names of the methods of a class that the student need not write."""
+        return set(vars(self.reference)) - set(self.parts) if self.parts else set()
+
     def variant(self, mistakes=()):
         """An answer with these mistakes; without any, a right answer that is not the library's. Raises `Exclusive`, a
         ValueError, if two of them rewrite the same place of the right answer."""

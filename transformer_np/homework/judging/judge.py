@@ -92,7 +92,7 @@ def judge(trials, attempts, pointed=None):
         unread = labels_of_unread(trials, tuple(name for name in names if name in exercise.mistakes))
         texts += about_unread(unread)
         known = [*(names or broken or ([place.kind] if place else [])), *(f"{name} not used" for name in unread)]
-        summary, trace = first.fact({i for finding in found for i in finding.wrong or ()})
+        summary, trace = first.fact({i for finding in (*found, *left_out) for i in finding.wrong or ()})
     if core:
         lead = f"right for the lecture; still to do: {'; '.join(labels)}. {summary}"
     else:
@@ -120,7 +120,8 @@ def judge(trials, attempts, pointed=None):
 
 def _lines_of(names, pointed):
     """The Suspects to show beside the texts of mistakes: those where the values of these mistakes first occur, but none
-    that runs under a condition on an argument that is not used: it may be right where it should not run."""
+    that runs under a condition on an argument that is not used, for it may be right where it should not run, and none
+    of a method that the student need not write."""
     sides, unused = pointed.sides, {name.removesuffix(" not used") for name in names}
     listed = [name for name in names if name in sides.trials.exercise.mistakes] if sides else []
     suspects = pointed.suspects if listed or not names else [one for one in pointed.suspects if not one.reads]
@@ -130,7 +131,8 @@ def _lines_of(names, pointed):
                 suspects = suspects_of(sides, listed, pointed.suspects)
     except Exception as error:
         warn_of(error, names[0])
-    return [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
+    suspects = [suspect for suspect in suspects if not unused & sides.asked_around(suspect.node)]
+    return [suspect for suspect in suspects if not (listed and sides.is_given(suspect.node))]
 
 
 def _shown(place, what):

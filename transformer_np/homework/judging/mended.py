@@ -22,8 +22,8 @@ def fixed_axes(found):
             right, wrong = (" or ".join(map(str, numbers)) for numbers in (right, wrong))
             return (
                 f"All calls in which {name} has {right} ax{one} are right, and all in which it has {wrong} are wrong. "
-                "The code must hold for any number of axes: x.shape[-1], axis=-1 and `...` do. After a reshape to "
-                "rows, a result with leading axes needs them back."
+                "The code must hold for any number of axes: count from the end, as x.shape[-1] does, and let `...` "
+                "stand for the axes in front."
             )
     return ""
 

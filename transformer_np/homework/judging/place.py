@@ -165,8 +165,6 @@ class _Search:
         self._has_broken_rules = any(finding.tried.broken for finding in found)
         shown = [node for suspect in suspects for node in (suspect.node, *suspect.others)]
         self.suspects = {line for node in shown for line in range(node.lineno, node.end_lineno + 1)}
-        reference, parts = trials.exercise.reference, trials.exercise.parts
-        self.given = set(vars(reference)) - set(parts) if parts else ()  # methods that the student does not write
         self._better = []  # (number of results that an edit makes right, the edit, the Findings with it)
         self.left, self._work = 0, 1
         self.numbers.sort(key=self._size)
@@ -254,7 +252,7 @@ class _Search:
             level = 0 if line in self.suspects else 1 if line < last or not last else 9
             return line not in lines, edit.group + others.get(line, level)
 
-        edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.given)]
+        edits = [edit for tree in self.family.trees.values() for edit in edits_of(tree, self.trials.exercise.given)]
         for edit in sorted(edits, key=unlikeliness):
             if self.left <= 0:
                 return

@@ -228,8 +228,8 @@ def _without_last_axis(text):
     for short, long in permutations(shapes, 2) if "broadcast" in text else ():
         if short and short == long[:-1]:
             return [
-                f"{short} is {long} without the last axis, but NumPy aligns shapes from the right. keepdims=True keeps "
-                "the axis of a sum or mean; x[..., None] adds one at the end."
+                f"{short} is {long} without the last axis, but NumPy aligns shapes from the right. If a sum or a mean "
+                "has lost the axis, keepdims=True keeps it; x[..., None] adds one at the end."
             ]
     return []
 
