@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from transformer_np.homework import check, load
+from transformer_np.homework.checking import verdict_on
+from transformer_np.homework.exercise import Case, Exercise, Result
 from transformer_np.homework.limit import Interrupted, Stopped, TimeLimit
 from transformer_np.homework.submission import Checks, LoadError
 
@@ -55,6 +57,23 @@ def test_an_answer_that_does_not_end(tmp_path, text):
     assert verdict.message.startswith("relu: crashed. It took longer than 0.2 s. This line was running:\n  File ")
     assert "homework.py" in verdict.message
     assert "transformer_np" not in verdict.message
+
+
+def test_an_exercise_that_does_not_end_without_an_argument_that_nothing_reads(tmp_path):
+    def every(x, period=0):
+        taken, i = [], 0
+        while i < len(x):
+            taken.append(x[i])
+            i += period
+        return np.array(taken)
+
+    exercise = Exercise(
+        every, (Result("y"),), lambda rng: [Case("", (rng.normal(size=6),), {"period": 2})], {},
+        lambda made, *arguments, **options: every(*arguments, **options), ("?", "", ""), 1, "",
+    )  # fmt: skip
+    answer = loaded(tmp_path, "def every(x, period=0):\n    return x[::3]\n").modules[-1].every
+    verdict = verdict_on(exercise, answer, 0, TimeLimit(0.2))
+    assert verdict.message.startswith("every: crashed. The exercise's own code took longer than 0.2 s, not the answer.")
 
 
 @pytest.mark.long

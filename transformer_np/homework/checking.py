@@ -60,9 +60,10 @@ def verdict_on(exercise, answer, seed, limit):
                     attempts.append(attempt(exercise, answer, running))
                 if over():  # and the answer went on
                     break
-        trials, attempts = without_unread(trials, answer, attempts)
-        pointed = _pointed(trials, answer, attempts, limit)
         try:
+            with limit(exercise.name):
+                trials, attempts = without_unread(trials, answer, attempts)
+            pointed = _pointed(trials, answer, attempts, limit)
             with limit(exercise.name):
                 return judge(trials, attempts, pointed)
         except Stopped as stopped:  # the exercise's own code, with a mistake made in it

@@ -135,7 +135,7 @@ def _small(node, parent, field, names):
         yield from _assignments(node, node.targets[0], names)
     elif isinstance(node, ast.UnaryOp):
         yield "inverted" if isinstance(node.op, ast.Not | ast.Invert) else "sign", node.operand
-    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Compare) and isinstance(node.value.left, ast.Name):
+    elif isinstance(node, ast.Expr) and _is_equality(node.value):
         target = ast.Name(node.value.left.id, ast.Store())
         yield "not assigned", ast.Assign([target], node.value.comparators[0])
     elif isinstance(node, ast.Subscript) and ast.unparse(node.slice) in _AT_THE_END and "axis" in names.at(node):
@@ -177,6 +177,11 @@ def _small(node, parent, field, names):
             parts = list(node.value.elts)
             parts[i], parts[j] = parts[j], parts[i]
             yield "order of results", ast.Return(ast.Tuple(parts, ast.Load()))
+
+
+def _is_equality(node):
+    """Whether a node asks whether a variable equals something."""
+    return isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Eq) and isinstance(node.left, ast.Name)
 
 
 def _is_factor(node, parent):
