@@ -1758,6 +1758,139 @@ def test_a_mistake_that_shows_in_nan_alone_is_told_beside_another(verdict_on):
             """,
             "wrong order, as their shapes show. With that mended, this is left: db₁ comes from dhidden before",
         ),
+        (
+            "rnn_backward",  # beside a result of a wrong shape
+            """
+            def rnn_backward(dh, x, h, w_x, w_h):
+                T = dh.shape[1]
+                da = np.zeros_like(dh)
+                slope = 1 - h * h
+                da[:, T - 1] = dh[:, T - 1] * slope[:, T - 1]
+                for t in range(T - 2, -1, -1):
+                    da[:, t] = dh[:, t] * slope[:, t] + da[:, t + 1] @ w_h.T
+                previous = np.concatenate([np.zeros_like(h[:, :1]), h[:, :-1]], axis=1)
+                dx = np.einsum("btd,id->bti", da, w_x)
+                dw_x = np.einsum("bti,btd->id", x, da)
+                dw_h = np.einsum("bte,btd->ed", previous, da)
+                db = np.einsum("btd->td", da)
+                return dx, dw_x, dw_h, db
+            """,
+            "The factor 1 − h_t² multiplies dh_t only",
+        ),
+        (
+            "padding_mask",  # behind a wrong shape
+            """
+            def padding_mask(ids, pad_id):
+                ids = np.array(ids)
+                real = ids != pad_id
+                mask = real[:, np.newaxis, :]
+                return mask
+            """,
+            "With that mended, this is left: `mask` is inverted",
+        ),
+        (
+            "unscaled_attention",  # and not that all weights are the same
+            """
+            def unscaled_attention(q, k, v, bias=None, mask=None):
+                scores = np.einsum("bhtk,bhsk->bhts", q, k)
+                if bias is not None:
+                    scores = scores + bias[None]
+                if mask is not None:
+                    every = mask if isinstance(mask, tuple) else (mask,)
+                    for one in every:
+                        scores = np.where(one, -1e9, scores)
+                scores = scores - scores.max(axis=-1, keepdims=True)
+                weights = np.exp(scores)
+                weights = weights / weights.sum(axis=-1, keepdims=True)
+                out = np.einsum("bhts,bhsd->bhtd", weights, v)
+                return out, weights
+            """,
+            "A float mask is used as if it were Boolean",
+        ),
+        (
+            "negative_sampling_loss",  # a second mistake that shows in inf alone
+            """
+            def negative_sampling_loss(center, context, negatives):
+                N, K, D = negatives.shape
+                score = np.sum(center * context, axis=1)
+                negative_scores = np.zeros((N, K), dtype=center.dtype)
+                for n in range(N):
+                    for j in range(K):
+                        negative_scores[n, j] = np.dot(center[n], negatives[n, j])
+
+                p_context = 1 / (1 + np.exp(-score))
+                p_negatives = 1 / (1 + np.exp(-negative_scores))
+
+                loss = -np.mean(np.log(p_context)) - np.mean(np.log(1 - p_negatives))
+                return float(loss), p_context, p_negatives
+            """,
+            "The loss is inf where 1 − p of a negative is rounded to 0",
+        ),
+        (
+            "window_attention_backward",  # of all cases, also those of an unread parameter
+            """
+            import math
+
+
+            def _t(x):
+                return np.swapaxes(x, -1, -2)
+
+
+            def window_attention_backward(dout, q, k, v, weights, window, causal=False):
+                T, K = q.shape[-2:]
+                R = weights.shape[-1]
+                half = R // 2
+                # the whole matrix of weights
+                A = np.zeros(q.shape[:-1] + (T,), dtype=weights.dtype)
+                for t in range(T):
+                    for j in range(R):
+                        s = t - half + j
+                        if 0 <= s < T:
+                            A[..., t, s] = weights[..., t, j]
+
+                dv = _t(A) @ dout
+                dA = dout @ _t(v)
+                ds = A * (dA - np.sum(dA * A, axis=-1, keepdims=True))
+                dq = ds @ k / math.sqrt(K)
+                dk = _t(ds) @ q
+                return dq, dk, dv
+            """,
+            "Wrong: dk, and in other cases dq and dv.",
+        ),
+        (
+            "relative_attention_backward",  # and at no helper with a right value
+            """
+            def _swap(a):
+                return a.swapaxes(-1, -2)
+
+
+            def _softmax_back(d, y):
+                return y * (d - (d * y).sum(-1, keepdims=True))
+
+
+            def _unshift(dy):
+                T, S = dy.shape[-2:]
+                lead = dy.shape[:-2]
+                flat = np.concatenate([np.zeros(lead + (T,), dy.dtype), dy.reshape(lead + (T * S,))], axis=-1)
+                return flat.reshape(lead + (T, S + 1))[..., 1:]
+
+
+            def relative_attention_backward(dout, q, k, v, r, content_bias, position_bias, weights):
+                B, H, T, K = q.shape
+                S = k.shape[2]
+                u = content_bias.reshape(1, H, 1, K)
+                w = position_bias.reshape(1, H, 1, K)
+                d_v = _swap(weights) @ dout
+                d_s = _softmax_back(dout @ _swap(v), weights) / np.sqrt(K).astype(q.dtype)
+                d_dist = _unshift(d_s)
+                content = d_s @ k
+                distance = d_dist @ r
+                d_k = _swap(d_s) @ q
+                d_r = (_swap(d_dist) @ (q + u)).sum(axis=0)
+                return content + distance, d_k, d_v, d_r, content.sum((0, 2)), distance.sum((0, 2))
+            """,
+            "Look at line 28: d_k = _swap(d_s) @ q",
+        ),
     ],
 )
 def test_the_message_says(verdict_on, name, code, said):
