@@ -913,6 +913,78 @@ def test_what_computes_an_unknown_variable_is_shown_beside_where_it_is_read(verd
             "The future is not hidden",
             "np.concatenate",
         ),
+        (
+            "tiled_attention_backward",  # a slice by which other lines take the right part
+            """
+            from transformer_np.functional import TILE
+
+
+            def _piece(m, T, S, rows, cols):
+                full = np.broadcast_to(m, np.broadcast_shapes(np.shape(m), (T, S)))
+                return full[..., rows, cols]
+
+
+            def tiled_attention_backward(dout, q, k, v, out, log_total, mask=None, tile=TILE):
+                T, S = q.shape[-2], k.shape[-2]
+                scale = 1.0 / q.shape[-1] ** 0.5
+                masks = () if mask is None else mask if isinstance(mask, tuple) else (mask,)
+                delta = (dout * out).sum(-1, keepdims=True)
+                dq = np.zeros_like(q)
+                dk = np.zeros_like(k)
+                dv = np.zeros_like(v)
+                for i in range(0, T, tile):
+                    rows = slice(i, min(i + tile, T))
+                    for j in range(0, S, tile):
+                        cols = slice(j, min(j + tile, S))
+                        qi, kj, vj, doi = q[..., rows, :], k[..., cols, :], v[..., cols, :], dout[..., rows, :]
+                        s = (qi @ np.swapaxes(kj, -1, -2)) * scale
+                        for m in masks:
+                            m = _piece(m, T, S, rows, cols)
+                            s = np.where(m, -np.inf, s) if m.dtype == bool else s + m
+                        a = np.exp(s - log_total[..., rows, None])
+                        da = doi @ np.swapaxes(vj, -1, -2)
+                        ds = a * (da - delta[..., rows, :]) * scale
+                        dq[..., rows, :] += ds @ kj
+                        dk[..., cols, :] += np.swapaxes(ds, -1, -2) @ qi
+                        dv[..., cols, :] += np.swapaxes(a, -1, -2) @ doi
+                return dq, dk, dv
+            """,
+            "a = np.exp(s - log_total[..., rows, None])",
+            "rows = slice",
+        ),
+        (
+            "AdamW",  # a method that is given
+            """
+            from transformer_np.training.optim import Adam
+            from transformer_np.support.checks import check_number
+
+            class AdamW(Adam):
+                def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.01, decays=None,
+                             rates=None):
+                    check_number("weight_decay", weight_decay, "[0, ∞)")
+                    self.weight_decay = weight_decay
+                    super().__init__(parameters, lr, betas, eps)
+                    self._rates = None if rates is None else np.array([rates(p) for p in self.parameters])
+                    self._ends = np.cumsum([p.data.size for p in self.parameters])
+                    self._decayed = None
+                    if decays is not None:
+                        chosen = [float(bool(decays(p))) for p in self.parameters]
+                        self._decayed = np.repeat(np.array(chosen), [p.data.size for p in self.parameters])
+
+                def _update_block(self, block):
+                    if self._rates is not None:
+                        factors = np.repeat(self._rates, np.diff(self._ends, prepend=0))
+                        self.grad[block] *= factors[block]
+                    self._decay_and_update(block)
+
+                def _decay_and_update(self, block):
+                    rate = self.weight_decay if self._decayed is None else self.weight_decay * self._decayed[block]
+                    self.data[block] *= 1 - self.lr * rate
+                    super()._update_block(block)
+            """,
+            "Is the gradient multiplied by the factor?",
+            "self.data[block] *=",
+        ),
     ],
 )
 def test_an_innocent_line_is_not_shown(verdict_on, name, code, said, innocent):
