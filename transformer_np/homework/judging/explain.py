@@ -36,7 +36,8 @@ from .truth import Said, cases_of, with_cases
 from .words import listed, subject
 
 MOST_CASE_TRIALS = 300  # for the cases that the first explanation leaves open
-CHANCE = ("NaN everywhere", "all zeros", "the same number everywhere")  # descriptions of what many mistakes make
+SAME_NUMBER = "the same number everywhere"
+CHANCE = ("NaN everywhere", "all zeros", SAME_NUMBER)  # descriptions of what many mistakes make
 MOST_STRUCK_OUT = 12  # then no mistake is named at all
 
 
@@ -222,7 +223,7 @@ class _Search(ByResult):
     def _is_chance(self, i, name):
         """Whether what a description says of a result may follow from other mistakes."""
         has_right_shape = all(d.actual.shape == d.expected.shape for d in self._draws(i, self.failing[i][0]))
-        return name in CHANCE[2:] or (name == "transposed" and has_right_shape)
+        return name == SAME_NUMBER or (name == "transposed" and has_right_shape)
 
     def _drop_explained_descriptions(self):
         """Forget the descriptions of numbers that mistakes found for another result explain."""

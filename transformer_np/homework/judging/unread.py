@@ -13,6 +13,8 @@ def without_unread(trials, answer, attempts):
     answer reads; all of them if no other case is wrong."""
     found = findings(trials, attempts)
     wrong = {n for n, finding in enumerate(found) if not finding.right}
+    if not wrong:
+        return trials, attempts
     numbers = {name: _shown_by(trials, name, found) for name in _unread(trials, answer)}
     left_out = {n for of_name in numbers.values() for n in of_name}
     other = {n for n in wrong - left_out if found[n].wrong != []}  # not a rule alone
