@@ -175,8 +175,18 @@ def read_bytes(path, expected="a file", most=LARGEST_TEXT):
             while (read := sum(map(len, pieces))) <= most and (piece := file.read(PIECE)):  # /proc tells no sizes
                 pieces.append(piece)
             if read <= most:
-                return b"".join(pieces)
+                data = b"".join(pieces)
+                check_downloaded(path, data)
+                return data
     raise ValueError(f"{path} has more than {most:,} bytes, expected {expected}")
+
+
+def check_downloaded(path, beginning):
+    """Raise ValueError if the first bytes of a file are those of a Git LFS pointer, which stands for the real file."""
+    if beginning.startswith(b"version https://git-lfs.github.com/spec/"):
+        raise ValueError(
+            f"{path} is a Git LFS pointer, not the file itself: run `git lfs pull` in its folder, or download it again"
+        )
 
 
 def read_json(path):
