@@ -1,5 +1,5 @@
-"""What the operating system offers. In a browser, Python (Pyodide) has no processes, threads or timers, and its drive may
-have no atomic renames; JupyterLite puts empty modules in the place of fcntl and resource."""
+"""What the operating system offers. In a browser, Python (Pyodide) has no processes, threads or timers, and its drive
+may have no atomic renames; JupyterLite puts empty modules in the place of fcntl and resource."""
 
 import contextlib
 import os
