@@ -12,6 +12,7 @@ from functools import cache
 
 import numpy as np
 
+from ..support.platform import check_processes
 from .share import check_enough_rows
 from .team import Team
 
@@ -31,6 +32,7 @@ def connect():
 
     ->  the module MPI of mpi4py
     """
+    check_processes("MPI needs")
     mpi = _mpi()
     if mpi.COMM_WORLD.size > 1:
         _abort_on_errors()
@@ -40,7 +42,7 @@ def connect():
 class MPITeam(Team):
     """All processes of MPI's world. An error in one is printed and stops all others (MPI_Abort).
 
-    Raises ModuleNotFoundError without mpi4py or an MPI library.
+    Raises ModuleNotFoundError without mpi4py or an MPI library, and ValueError where there are no processes.
     """
 
     def __init__(self):

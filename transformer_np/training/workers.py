@@ -14,14 +14,10 @@ from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 
+from ..support.platform import can_fork, check_processes
 from ..support.processes import STOP_SIGNALS, blas_threads, interrupts_blocked, limit_blas_threads
 from .share import check_enough_rows
 from .team import Team
-
-
-def can_fork():
-    """Whether this system can fork a process. (macOS can, but its matrix library breaks.)"""
-    return sys.platform not in ("win32", "darwin", "emscripten", "wasi")
 
 
 class _Gone(Exception):
@@ -48,6 +44,7 @@ class Workers(Team):
         if not rows:
             return Team()  # no step is left to share
         check_enough_rows(self.size, rows)
+        check_processes("several workers need")
         if not can_fork():
             raise ValueError(f"workers need a system that forks processes, {sys.platform} does not: use MPI instead")
         if blas_threads() is None:
