@@ -101,7 +101,9 @@ class Course:
         """The points of an answer with this verdict for a part."""
         if part.is_right(verdict):
             return part.worth
-        return part.worth * verdict.share if self.partial and part.of != "rest" else 0.0
+        if not self.partial or part.of == "rest":
+            return 0.0
+        return part.worth * (verdict.core_share if part.of == "core" else verdict.share)
 
 
 @contextmanager
@@ -260,8 +262,8 @@ def parse_course(text, path="the course"):
             for_lecture[name] = float(worth.get("core", 0))
             worth = for_lecture[name] + worth.get("extended", 0)
         elif core is not None and name not in extended:
-            for_lecture[name] = float(core * worth)
-        counted[name] = float(worth)
+            for_lecture[name] = float(round(core * worth, 9))  # 2.4, not 2.4000000000000004
+        counted[name] = float(round(worth, 9))
     course = Course(
         counted,
         partial,
