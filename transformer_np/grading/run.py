@@ -20,6 +20,7 @@ from ..homework.answers import NeedsIPython
 from ..homework.judging.trials import Trials
 from ..homework.path import all_exercises, own_content
 from ..support.files import write_atomically
+from ..support.platform import check_processes
 from .copies import alike, side_by_side, with_whom
 from .feedback import page
 from .grade import Grade, as_record, read_record
@@ -69,6 +70,7 @@ class Grading:
 
     def try_walls(self):
         """The layers of isolation of this system, which every submission then has. NoWall if they are not enough."""
+        check_processes("grading needs")
         if not hasattr(os, "fork"):
             raise NoWall("grading needs Linux or macOS; on Windows, run it in WSL")
         exercise = all_exercises()[next(iter(self.rubric.points))]
