@@ -181,10 +181,8 @@ class Roster:
             person = persons.setdefault(row["id"], Person(row["id"], row["name"]))
             said = {"deadline": row["deadline"]} | {key: cell for key, cell in row.items() if isinstance(key, tuple)}
             for key, value in said.items():
-                kept = (
-                    vars(person) if key == "deadline" else person.corrected if key[0] == CORRECTED else person.written
-                )
-                name = key if key == "deadline" else key[1]
+                kind, name = key if isinstance(key, tuple) else ("", key)
+                kept = {"": vars(person), CORRECTED: person.corrected, WRITTEN: person.written}[kind]
                 if value in (None, ""):
                     continue
                 if kept.get(name) not in (None, value):
@@ -203,23 +201,18 @@ class Roster:
 
     @staticmethod
     def _named(rows, stem):
-        """The rows whose id or name is a name in a file name: if one is all of it, that; else without those that are only
-        a part of a longer one."""
-        if of_moodle := re.match(
-            r"(.+?)_(\d+)_(?:assignsubmission|onlinetext)_", f"{stem}_"
-        ):  # its first part is the name
-            known = [(word.casefold(), row) for row in rows for word in (row["id"], row["name"])]
-            return next(filter(None, ([r for word, r in known if word == part] for part in of_moodle.groups())), [])
-        words = [(word, row) for row in rows for word in (row["id"], row["name"]) if word]
-        found = [
-            (stem[: m.start()] + stem[m.end() :], *m.span(), row) for word, row in words for m in _names(stem, word)
-        ]
-        for is_all in (lambda rest: not rest, lambda rest: not re.search(r"[^\W\d_]", rest)):  # ada, then ada_2
-            if exact := [row for rest, _, _, row in found if is_all(rest)]:
+        """The rows whose id or name is in a file name: if one is all of it, that; else those that are no part of a
+        longer one."""
+        words = [(word.casefold(), row) for row in rows for word in (row["name"], row["id"]) if word]
+        if of_moodle := re.match(r"(.+?)_(\d+)_(?:assignsubmission|onlinetext)_", f"{stem}_"):
+            return next(filter(None, ([r for word, r in words if word == part] for part in of_moodle.groups())), [])
+        found = [(m, row) for word, row in words for m in _names(stem, word)]
+        for rest in (r"", r"[\W\d_]*"):  # ada, then ada_2
+            if exact := [row for m, row in found if re.fullmatch(rest, stem[: m.start()] + stem[m.end() :])]:
                 return exact
         return [
-            row for _, begin, end, row in found
-            if not any(b <= begin and end <= e and e - b > end - begin for _, b, e, _ in found)
+            row for m, row in found
+            if not any(o.start() <= m.start() and m.end() <= o.end() and len(o[0]) > len(m[0]) for o, _ in found)
         ]  # fmt: skip
 
 
@@ -227,13 +220,14 @@ def _names(text, word):
     """Where a text has a word as a name: ada in "ada-2" and "hw1_ada", not in "adam" or "ada-maria" or "o'ada"."""
     letter, joint = r"[^\W\d_]", r"[-'‐‑–’ʼ`´]"
     before = rf"(?<![^\W_])(?<!{letter}{joint})"
-    return re.finditer(rf"{before}{re.escape(word.casefold())}(?![^\W_])(?!{joint}{letter})", text)
+    return re.finditer(rf"{before}{re.escape(word)}(?![^\W_])(?!{joint}{letter})", text)
 
 
 # --- names that look alike -------------------------------------------------------------------------------------------
 
-# Cyrillic, then Greek, then Latin; "ℓ" and such are made plain by NFKC
-_LOOKS_LIKE = str.maketrans("авеѕіјкмнорстухһԁԛԝѵαβεζηικμνορτυχϲıɑɡ", "abesijkmhopctyxhdqwvabezhikmvoptyxciag")
+_LOOKS_LIKE = str.maketrans(  # Cyrillic, Greek, Latin; NFKC makes others plain
+    "авеѕіјкмнорстухһԁԛԝѵ" + "αβεζηικμνορτυχϲ" + "ıɑɡ", "abesijkmhopctyxhdqwv" + "abezhikmvoptyxc" + "iag"
+)
 
 
 def _look(name):
@@ -243,9 +237,7 @@ def _look(name):
 
 
 def _is_unseen(sign):
-    return (
-        category(sign) == "Cf" or "VARIATION SELECTOR" in name_of_sign(sign, "") or sign in "\u034f\u115f\u1160\u3164"
-    )
+    return category(sign) == "Cf" or "VARIATION SEL" in name_of_sign(sign, "") or sign in "\u034f\u115f\u1160\u3164"
 
 
 def _remark_names_that_look_alike(persons):

@@ -77,7 +77,11 @@ class Records:
                     self.hand_ins.append(record)
         self._lines = len(lines)
         self.results = {line["key"]: line["result"] for line in filter(None, self._lines_of("results"))}
-        self.gradings = list(filter(None, self._lines_of("gradings")))
+        for line in filter(None, self._lines_of("gradings")):
+            if line["assignment"] == self.assignment and {name for name, _ in line["worth"].values()} & {
+                *self.exercises
+            }:
+                self.gradings.append(line)
 
     # --- hand-ins
 
@@ -86,7 +90,7 @@ class Records:
         return next((record for record in reversed(self.hand_ins) if record.entry == entry), None)
 
     def add(self, seen, seed, time=None, by=""):
-        """Keep an Entry of the submissions, unless it holds what it held last. time, by: of the roster, if it says it"""
+        """Keep an Entry of the submissions, unless it holds what it held last. time, by: if the roster says it"""
         files = {name: self._keep(content) for name, content in seen.files.items()}
         last = self.last_of(seen.name)
         if last and last.files == files and (files or last.remarks == seen.remarks):
@@ -101,7 +105,7 @@ class Records:
         self.hand_ins.append(record)
 
     def follow(self, entry, files, present):
-        """If a file or folder is new, but has the content of one that is gone, then it was renamed: its records follow."""
+        """Let the records of a file or folder that is gone follow a new one with its content: it was renamed."""
         hashes = {name: _hash(content) for name, content in files.items()}
         if hashes and self.last_of(entry) is None:
             for old in {record.entry: record for record in self.hand_ins if record.entry not in present}.values():

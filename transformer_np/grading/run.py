@@ -42,13 +42,13 @@ class NoWall(ValueError):
 class Grading:
     """A folder of submissions, graded into a table and a folder of reports.
 
-    Every hand-in is recorded the first time it is seen, in a folder beside the table, and what is graded are the records
-    of all gradings: the same records, course and package give the same table.
+    Every hand-in is recorded the first time it is seen, in a folder beside the table, and the records of all gradings
+    are graded: the same records, course and package give the same table.
 
-    table: from grades and rubric to the text of the table; single: the folder itself is the only submission, and nothing
-    is recorded
-    seed: of the inputs, the same for all students of this grading; None draws one. A record keeps the seed of the grading
-    that first saw it, unless one is given.
+    table: from grades and rubric to the text of the table
+    single: the folder itself is the only submission, and nothing is recorded
+    seed: of the inputs, the same for all students of this grading; None draws one. A record keeps the seed of the
+    grading that first saw it, unless one is given.
     trust: grade even if no wall keeps a submission from the files and programs of this user
     roster: a CSV file with the people of the course; assignment: the folder inside a student's folder that is graded
     """
@@ -81,8 +81,8 @@ class Grading:
         return not self.single and os.path.commonpath([folder, os.path.realpath(path)]) == folder
 
     def _beside(self, what):
-        """A folder for what this grading writes: beside the table, or beside the submissions if the table is among them,
-        where a submission could have its name."""
+        """A folder for what this grading writes: beside the table, or, if the table is among the submissions, which
+        could have any name, beside these."""
         path = self.out
         if self._is_among_submissions(path):
             path = Path(os.path.realpath(self.folder))
@@ -114,7 +114,7 @@ class Grading:
         return f"Walls: {', '.join(standing) or 'none; the submissions are trusted'}."
 
     def run(self, bar=None):
-        """Grade all submissions; returns the grades in the order of the table. bar: a tqdm bar, updated for each attempt.
+        """Grade all submissions; returns the grades as in the table. bar: a tqdm bar, updated for each attempt.
 
         After Ctrl-C the finished grades remain, and the next run uses them. FileExistsError if another grading is at
         work here.
@@ -129,7 +129,7 @@ class Grading:
         self.store = Records(self.records, self.rubric.points, self.assignment)
         self.remarks += [f"{self.records / line} is damaged and was left out" for line in self.store.damaged]
         self._write(self.reports / "run.json", json.dumps({"seed": self.seed, "version": __version__}) + "\n")
-        present = self._record()
+        present, _ = self._record(), self.rules
         persons = people(self.store.hand_ins, present, self.roster)
         if self.single:
             persons[0].student = "submission"
@@ -140,6 +140,7 @@ class Grading:
         chosen = [self._chosen(person, grades.get(person.student, ())) for person in persons]
         self._compare(persons, chosen, grades)
         self._write_reports(chosen)
+        self.store.graded(self.summary)
         return chosen
 
     def _record(self):
@@ -177,17 +178,14 @@ class Grading:
     def _compare(self, persons, chosen, grades):
         """Note whose answers are alike, and what is not as it was in the last grading."""
         found = alike({student: of[-1].answers for student, of in grades.items()})
-        same = same_files(
-            {person.student: [self._answered(record) for record, _ in person.attempts] for person in persons}
-        )
+        same = same_files({one.student: [self._answered(record) for record, _ in one.attempts] for one in persons})
         for number, grade in enumerate(chosen):
             notes = (*grade.notes, *filter(None, [same.get(grade.student)]))
             chosen[number] = replace(grade, alike=with_whom(grade.student, found), notes=notes)
         self.alike = found
         now = summary(chosen, grades, self.rubric, self.rules)
-        before = next((one for one in reversed(self.store.gradings) if one["assignment"] == self.assignment), None)
-        self.changes = changes(before, now) if before else []
-        self.store.graded(now | {"assignment": self.assignment, "seed": self.seed})
+        self.changes = changes(self.store.gradings[-1], now) if self.store.gradings else []
+        self.summary = now | {"assignment": self.assignment, "seed": self.seed}
 
     def _write_reports(self, chosen):
         text = self.table(chosen, self.rubric)
@@ -202,10 +200,9 @@ class Grading:
         self._write(self.reports / "overview.md", overview(chosen, self.rubric, self.sentence(chosen), self.alike))
 
     def _write(self, path, text):
-        if os.path.islink(path) and (
-            Path(path).parent == self.reports or self._is_among_submissions(Path(path).parent)
-        ):
-            os.unlink(path)  # a submission must not choose what is written
+        path = Path(path)
+        if path.is_symlink() and (path.parent == self.reports or self._is_among_submissions(path.parent)):
+            path.unlink()  # a submission must not choose what is written
         content = text.encode("utf-8", "replace")
         write_atomically(path, lambda temporary: temporary.write_bytes(content))
 
@@ -232,7 +229,7 @@ class Grading:
             remarks = [f"{days} late ({grade.known_by}): {100 * grade.factor:g} % of the points", *remarks]
         return replace(
             grade, remarks=(*remarks, *grade.remarks), notes=(*person.remarks, *grade.notes),
-            attempt=(timed.index(grade) + 1, len(timed)),
+            attempt=([one.number for one in timed].index(grade.number) + 1, len(timed)),
         )  # fmt: skip
 
     def _seen(self, grade):
@@ -255,7 +252,6 @@ class Grading:
         texts_key = self._key(record, "")
         results = {name: result_from(self.store.results.get(key)) for name, key in keys.items()}
         tasks = [self._task(name, self._seed_for(record)) for name, result in results.items() if result is None]
-        broken = ()
         if tasks or texts_key not in self.store.results:
             try:
                 files = {name: self.store.content(content) for name, content in record.files.items()}
@@ -263,7 +259,8 @@ class Grading:
             except (NotStarted, ValueError) as error:  # for example, its files cannot be written
                 every = [self._task(name, self._seed_for(record)) for name in self.rubric.points]
                 grade = not_tried(person.student, every, error)
-                return replace(grade, handed_in=time, known_by=known_by, number=record.number)
+                told = {"handed_in": time, "known_by": known_by, "number": record.number}
+                return replace(grade, remarks=(*record.remarks, *grade.remarks), **told)
         else:
             self.reused += 1
         grade, texts = grade_of(person.student, results, not record.files), self.store.results.get(texts_key)
@@ -281,11 +278,8 @@ class Grading:
         walls = [layer for layer in self.layers if layer in WALLS]
         judge = self._judges.get()
         try:
-            results = (
-                results_of(tasks, try_submission(files, tasks, self.limits, walls, self._stop.is_set), judge)
-                if tasks
-                else {}
-            )
+            tried = tasks and try_submission(files, tasks, self.limits, walls, self._stop.is_set)
+            results = results_of(tasks, tried, judge)
             try:
                 texts = as_texts(judge.answers(files, list(self.rubric.points)))
             except NotJudged:
@@ -315,16 +309,12 @@ class Grading:
     @cached_property
     def rules(self):
         """What a grade depends on beside the submission and the course, under the names by which changes are told."""
-        walls = [layer for layer in self.layers if layer in WALLS]
+        limits = [asdict(self.limits), [layer for layer in self.layers if layer in WALLS]]
         definitions = {name: definition_of(name) for name in self.rubric.points}
-        return {
-            "package": [__version__, _library()],
-            "limits": [asdict(self.limits), walls],
-            "definitions": definitions,
-        }
+        return {"package": [__version__, _library()], "limits": limits, "definitions": definitions}
 
     def _key(self, record, name):
-        """The name under which a Result is kept: of everything that it depends on. Without a name: of the answers' texts."""
+        """The key of a Result: a hash of all that it depends on. Without a name, that of the answers' texts."""
         rules = self.rules
         own = [rules["limits"], rules["definitions"][name], self._seed_for(record)] if name else [*self.rubric.points]
         parts = [record.content, name, rules["package"], own]
