@@ -3,6 +3,7 @@
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 
+from ..homework.answers import place
 from ..homework.judging.judge import OUTCOMES, Verdict
 
 
@@ -11,11 +12,14 @@ class Result:
     """What was found out about the answer to an exercise. It depends on nothing but the files of the submission, the
     exercise, its inputs and the limits, so the next grading can use it.
 
+    found: (file, cell, line) of the definition that counts, then of the others; elsewhere: where else its name was seen
     layers: the isolation; not_loaded: {file: (kind, text, trace) of its crash}; called: functions of the library
     lost: "timed out" and the like; notes: other remarks
     """
 
     verdict: Verdict
+    found: tuple[tuple, ...] = ()
+    elsewhere: str = ""
     layers: tuple[str, ...] = ()
     not_loaded: dict = field(default_factory=dict)
     called: tuple[str, ...] = ()
@@ -33,8 +37,10 @@ def result_from(said):
     try:
         crashes = {file: tuple(map(str, crash)) for file, crash in said["not_loaded"].items()}
         texts = [tuple(map(str, said[name])) for name in ("layers", "called", "lost", "notes")]
-        verdict = Verdict(**said["verdict"])
-        return Result(verdict, texts[0], crashes, *texts[1:]) if verdict.outcome in OUTCOMES else None
+        verdict, found = Verdict(**said["verdict"]), tuple(tuple(one) for one in said["found"])
+        if verdict.outcome not in OUTCOMES:
+            return None
+        return Result(verdict, found, str(said["elsewhere"]), texts[0], crashes, *texts[1:])
     except (KeyError, TypeError, AttributeError):
         return None
 
@@ -48,6 +54,7 @@ class Grade:
         comes from; attempt: 2 of 3; days_late, factor: what the deadline makes of the points
     alike: with whose answers its own are alike, for the teacher; answers: {name of an exercise: its Answer}, of which
         that is told
+    graded: {name of an exercise: (file, cell, line)} of the definition that was graded, the last two None if unknown
     corrected, written: {title: points} that the roster gives, instead of the points of a column and beside them
     number: of the Record
     """
@@ -65,10 +72,21 @@ class Grade:
     factor: float = 1.0
     alike: str = ""
     answers: dict = field(default_factory=dict)
+    graded: dict = field(default_factory=dict)
     notes: tuple[str, ...] = field(default=(), compare=False)
     corrected: dict = field(default_factory=dict)
     written: dict = field(default_factory=dict)
     number: int = field(default=-1, compare=False)
+
+    @property
+    def graded_files(self):
+        """The files whose definitions were graded, without those that are not started; all that were, if none is."""
+        begun = [file for name, (file, _, _) in self.graded.items() if self.verdicts[name].outcome != "not started"]
+        return sorted({*begun} or {file for file, _, _ in self.graded.values()})
+
+    def place(self, name):
+        """Where the definition of an exercise is that was graded, in words."""
+        return place(*self.graded[name]) if name in self.graded else ""
 
     def points(self, rubric):
         """The points for the core, with those for written answers."""

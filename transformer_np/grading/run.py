@@ -10,15 +10,18 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from functools import cache, cached_property
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 from .. import __version__
+from ..homework.answers import NeedsIPython, source_of
 from ..homework.deadline import Deadline, shown
 from ..homework.judging.trials import Trials
 from ..homework.path import all_exercises, definition_of
 from ..support.files import held, write_atomically
+from ..support.platform import check_processes
 from .changes import changes, summary
 from .copies import alike, answers_from, as_texts, same_files, side_by_side, with_whom
 from .feedback import page
@@ -30,7 +33,7 @@ from .report import ALIKE_PAGE, grades_csv, overview, student_report
 from .sandbox.keeper import NotStarted, Stopped
 from .sandbox.session import Limits, Task, try_submission
 from .submissions import find_submissions, read_entry, report_name
-from .verdicts import grade_of, not_started, not_tried, results_of
+from .verdicts import grade_of, not_started, not_tried, results_of, surveyed
 
 WALLS = ("bubblewrap", "system calls")  # layers that the system upholds, whatever a submission does
 
@@ -91,6 +94,7 @@ class Grading:
 
     def try_walls(self):
         """The layers of isolation of this system, which every submission then has. NoWall if they are not enough."""
+        check_processes("grading needs")
         if not hasattr(os, "fork"):
             raise NoWall("grading needs Linux or macOS; on Windows, run it in WSL")
         exercise = all_exercises()[next(iter(self.rubric.points))]
@@ -130,6 +134,8 @@ class Grading:
         self.remarks += [f"{self.records / line} is damaged and was left out" for line in self.store.damaged]
         self._write(self.reports / "run.json", json.dumps({"seed": self.seed, "version": __version__}) + "\n")
         present, _ = self._record(), self.rules
+        if find_spec("IPython") is None and any(f.endswith(".ipynb") for of in self.store.hand_ins for f in of.files):
+            raise NeedsIPython
         persons = people(self.store.hand_ins, present, self.roster)
         if self.single:
             persons[0].student = "submission"
@@ -138,7 +144,7 @@ class Grading:
             bar.reset(len(self.attempts))
         grades = self._graded(bar)
         chosen = [self._chosen(person, grades.get(person.student, ())) for person in persons]
-        self._compare(persons, chosen, grades)
+        self._compare(chosen, grades)
         self._write_reports(chosen)
         self.store.graded(self.summary)
         return chosen
@@ -175,10 +181,15 @@ class Grading:
                 judge.close()
         return {student: sorted(of, key=lambda grade: grade.number) for student, of in sorted(found.items())}
 
-    def _compare(self, persons, chosen, grades):
+    def _compare(self, chosen, grades):
         """Note whose answers are alike, and what is not as it was in the last grading."""
         found = alike({student: of[-1].answers for student, of in grades.items()})
-        same = same_files({one.student: [self._answered(record) for record, _ in one.attempts] for one in persons})
+        files = {record.number: record.files for record in self.store.hand_ins}
+        graded = {
+            student: [{name: files[one.number].get(name) for name in one.graded_files} for one in of]
+            for student, of in grades.items()
+        }
+        same = same_files(graded)
         for number, grade in enumerate(chosen):
             notes = (*grade.notes, *filter(None, [same.get(grade.student)]))
             chosen[number] = replace(grade, alike=with_whom(grade.student, found), notes=notes)
@@ -247,7 +258,6 @@ class Grading:
 
     def _grade(self, person, record, said):
         """The Grade of an attempt: what is known of its content is not tried again."""
-        time, known_by, unknown = time_of(record, said, self._answered(record))
         keys = {name: self._key(record, name) for name in self.rubric.points}
         texts_key = self._key(record, "")
         results = {name: result_from(self.store.results.get(key)) for name, key in keys.items()}
@@ -259,17 +269,15 @@ class Grading:
             except (NotStarted, ValueError) as error:  # for example, its files cannot be written
                 every = [self._task(name, self._seed_for(record)) for name in self.rubric.points]
                 grade = not_tried(person.student, every, error)
-                told = {"handed_in": time, "known_by": known_by, "number": record.number}
-                return replace(grade, remarks=(*record.remarks, *grade.remarks), **told)
         else:
             self.reused += 1
-        grade, texts = grade_of(person.student, results, not record.files), self.store.results.get(texts_key)
-        broken = ("its answers could not be compared with others: read them",) if texts is None else ()
-        remarks = (*record.remarks, *grade.remarks, *filter(None, [unknown]), *broken)
-        return replace(
-            grade, remarks=remarks, answers=answers_from(texts or {}), handed_in=time, known_by=known_by,
-            number=record.number,
-        )  # fmt: skip
+        if None not in results.values():
+            grade, texts = grade_of(person.student, results, not record.files), self.store.results.get(texts_key)
+            broken = ("its answers could not be compared with others: read them",) if texts is None else ()
+            grade = replace(grade, remarks=grade.remarks + broken, answers=answers_from(texts or {}))
+        time, known_by, unknown = time_of(record, said, grade.graded_files)
+        remarks = (*record.remarks, *grade.remarks, *filter(None, [unknown]))
+        return replace(grade, remarks=remarks, handed_in=time, known_by=known_by, number=record.number)
 
     def _try(self, files, tasks, keys, texts_key):
         """{name of an exercise: its Result}, which are kept for the next grading."""
@@ -278,10 +286,12 @@ class Grading:
         walls = [layer for layer in self.layers if layer in WALLS]
         judge = self._judges.get()
         try:
-            tried = tasks and try_submission(files, tasks, self.limits, walls, self._stop.is_set)
-            results = results_of(tasks, tried, judge)
+            known, notes = surveyed(files, judge)
+            load = {name: {"pieces": pieces, "skipped": known.skipped[name]} for name, pieces in known.load.items()}
+            tried = tasks and try_submission(files, tasks, self.limits, walls, self._stop.is_set, load)
+            results = results_of(known, tasks, tried, judge, notes) if tasks else {}
             try:
-                texts = as_texts(judge.answers(files, list(self.rubric.points)))
+                texts = as_texts(judge.answers(source_of(files, known), list(self.rubric.points)))
             except NotJudged:
                 texts = None
         finally:
@@ -301,10 +311,6 @@ class Grading:
 
     def _seed_for(self, record):
         return self.seed if self.given else record.seed
-
-    def _answered(self, record):
-        """{name of a file with answers: hash of its content}."""
-        return record.files
 
     @cached_property
     def rules(self):
