@@ -5,6 +5,8 @@ sheets/chapters.toml has the chapters in order. A teacher's folder can add such 
 """
 
 import hashlib
+import re
+import sys
 import tomllib
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -12,7 +14,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-from .own import ExercisesError, forget, loaded
+from .own import PACKAGE, ExercisesError, forget, loaded
 
 _SHEETS = Path(__file__).parent / "sheets"
 _folder, _own, _all = None, {}, None  # a teacher's folder, the exercises in it, and all exercises with them
@@ -101,12 +103,21 @@ def own_exercises():
     return _own
 
 
-def own_content():
-    """A hash of the teacher's folder in use, "" without one."""
-    if _folder is None:
+def definition_of(name):
+    """A hash of the teacher's files that define an exercise: its own, and those whose names occur in them. "" for an
+    exercise of the library."""
+    if name not in _own:
         return ""
-    files = [file.name.encode() + file.read_bytes() for file in sorted(_folder.glob("*.py"))]
-    return hashlib.sha256(b"\0".join(files)).hexdigest()
+    own = [module for title, module in list(sys.modules.items()) if title.startswith(f"{PACKAGE}.")]
+    waiting = [m.__file__ for m in own if any(one is _own[name] for one in getattr(m, "EXERCISES", ()))]
+    files = {str(file): file.read_bytes() for file in sorted(_folder.glob("[!.]*")) if file.is_file()}
+    waiting, found = [Path(file) for file in waiting], set()
+    while waiting:
+        file = waiting.pop()
+        found.add(str(file))
+        words = {*re.findall(rb"\w+", files.get(str(file), b"")), file.stem.encode()}
+        waiting += [Path(other) for other in files if other not in found and Path(other).stem.encode() in words]
+    return hashlib.sha256(b"\0".join(Path(f).name.encode() + files.get(f, b"") for f in sorted(found))).hexdigest()
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
