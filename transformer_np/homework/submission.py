@@ -53,12 +53,13 @@ class Submission:
 def load(path, time_limit=SECONDS):
     """Execute a .py file, or all .py files of a folder, and return the Submission with the answers in them.
 
-    Files may import others of their folder; each may run for `time_limit` seconds. Raises FileNotFoundError; ValueError
+    Files may import others of their folder; each may run for `time_limit`, seconds or a TimeLimit. Raises FileNotFoundError; ValueError
     if the path is no .py file or folder of such files, or if two files answer the same exercise; LoadError if a file
     raises an exception or is stopped.
     """
     path = Path(path)
-    files, limit = files_of(path), TimeLimit(time_limit)
+    files = files_of(path)
+    limit = time_limit if isinstance(time_limit, TimeLimit) else TimeLimit(time_limit)
     with _importable(path if path.is_dir() else path.parent) as of_students:
         modules = tuple(_execute(file, limit) for file in files)
         names = of_students()
