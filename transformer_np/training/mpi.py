@@ -1,7 +1,7 @@
 """A team of processes on any number of machines, started and connected by MPI: `mpiexec -n 4 python train.py`.
 
-Each process holds the whole model. One all-reduce of the flat buffer adds the gradients, and every process makes the
-same update.
+Each process holds the whole model and updates a part of it: a reduce-scatter adds up the gradients of that part, and an
+all-gather collects the parameters. The two send as much as one all-reduce of the gradients (Rajbhandari et al. 2020).
 """
 
 import os
@@ -73,8 +73,29 @@ class MPITeam(Team):
         return tuple(numbers.tolist())
 
     def add_gradients(self, optimizer):
-        self.comm.Allreduce(self._mpi.IN_PLACE, optimizer.grad)
-        return super().add_gradients(optimizer)
+        part, sizes = optimizer.part(self.rank, self.size), self._sizes(optimizer)
+        total = np.empty(sizes[self.rank], optimizer.grad.dtype)
+        self.comm.Reduce_scatter(optimizer.grad, total, sizes)
+        optimizer.grad[part] = total
+        return part
+
+    def total_of_parts(self, number):
+        return self.total(number)[0]
+
+    def updated(self, optimizer):
+        self._join(optimizer.data, optimizer)
+
+    def share_averages(self, optimizer):
+        for average in optimizer.averages.values():
+            self._join(average, optimizer)
+
+    def _join(self, buffer, optimizer):
+        self.comm.Allgatherv(self._mpi.IN_PLACE, [buffer, self._sizes(optimizer)])
+
+    def _sizes(self, optimizer):
+        """How many elements each process updates."""
+        parts = [optimizer.part(rank, self.size) for rank in range(self.size)]
+        return [part.stop - part.start for part in parts]
 
     def gather(self, value):
         return self.comm.gather(value)

@@ -151,7 +151,7 @@ class Workers(Team):
     def add_gradients(self, optimizer):
         """Each member adds up its own slice, in its own buffer. Every gradient is complete, because `total` was called
         before; and no member starts on the next gradient until all have called `updated`."""
-        part = self.rows(optimizer.data.size)
+        part = optimizer.part(self.rank, self.size)
         own = self._gradients[self.rank][part]
         for rank, other in enumerate(self._gradients):
             if rank != self.rank:
@@ -161,7 +161,7 @@ class Workers(Team):
     def total_of_parts(self, number):
         return self.total(number)[0]
 
-    def updated(self):
+    def updated(self, optimizer):
         self._collect(None)
         self._answer()
 
