@@ -53,9 +53,9 @@ class Submission:
 def load(path, time_limit=SECONDS):
     """Execute a .py file, or all .py files of a folder, and return the Submission with the answers in them.
 
-    Files may import others of their folder; each may run for `time_limit`, seconds or a TimeLimit. Raises FileNotFoundError; ValueError
-    if the path is no .py file or folder of such files, or if two files answer the same exercise; LoadError if a file
-    raises an exception or is stopped.
+    Files may import others of their folder; each may run for `time_limit`, seconds or a TimeLimit. Raises
+    FileNotFoundError; ValueError if the path is no .py file or folder of such files, or if two files answer the same
+    exercise; LoadError if a file raises an exception or is stopped.
     """
     path = Path(path)
     files = files_of(path)

@@ -1,8 +1,8 @@
 """From a student's file to one text per exercise, which brings what it needs.
 
-A file that `homework start` or the page has made has a comment line above each exercise, and the lines below it belong to
-that exercise. In any other file, an exercise has its definition. Imports and helpers outside of these are copied to each
-exercise that reads their names.
+A file that `homework start` or the page has made has a comment line above each exercise, and the lines below it belong
+to that exercise. In any other file, an exercise has its definition. Imports and helpers outside of these are copied to
+each exercise that reads their names.
 """
 
 import ast
@@ -115,7 +115,7 @@ def _blocks(text, names):
         block = Block([])
         for line in lines[first:last]:
             comment = _COMMENT.fullmatch(line)
-            if comment and comment[1] in names or _HEADING.fullmatch(line):
+            if (comment and comment[1] in names) or _HEADING.fullmatch(line):
                 if block.lines:
                     blocks.append(_with_names(block, owner))
                 owner, block = comment[1] if comment else None, Block([])

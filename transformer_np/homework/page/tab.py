@@ -10,13 +10,14 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
-from ...commands.homework_check import FILE, message
+from ..judging.words import wrapped
 from ..limit import GRACE, TimeLimit
 from ..path import all_exercises, use_exercises
 from ..stubs import imports, stub
 from ..submission import Checks, LoadError, load
 from .split import answers_in, bound_by, free_names, parsed
 
+FILE = "homework.py"
 OTHERS = Path("others")  # the folder of the files with the other exercises' texts
 
 
@@ -62,7 +63,7 @@ def check(name, texts, seconds, tell=lambda seconds: None, seed=None):
     standing = checks.of(name)
     verdict = standing.verdict
     return _said(
-        message(standing), verdict.outcome, standing.passed, line=verdict.line or _last_line(verdict.message),
+        wrapped(verdict.message), verdict.outcome, standing.passed, line=verdict.line or _last_line(verdict.message),
         paragraphs=verdict.message, repair=verdict.repair, seed=checks.seed, waits=standing.waits_for,
         remarks=_remarks(name, texts),
     )  # fmt: skip
