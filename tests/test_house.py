@@ -48,6 +48,7 @@ BY_NAME = {
     ("lecture", "statements"),  # the checks of a lecturer's statements
     ("homework", "exercise"),  # the package of an exercise's function
     ("homework", "path"),  # its own sheets
+    ("homework", "own"),  # the files of a teacher
     ("grading", "sandbox", "given"),  # a module of the package that a submission names
 }
 IMPORTERS = {"import_module", "__import__", "run_module", "run_path"}

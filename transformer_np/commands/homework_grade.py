@@ -120,7 +120,9 @@ def run(args):
     limits = Limits(args.seconds, int(args.memory * 2**30), args.total_seconds)
     workers = cores() if args.workers == "auto" else args.workers
     single = args.format == "gradescope"
-    with results_even_if_it_fails(out) if single else nullcontext(), opened(args.course, args.exercises) as course:
+    written = results_even_if_it_fails(out) if single else nullcontext()
+    with written, opened(args.course, args.exercises, args.seconds) as course:
+        _check_own(course, args.seconds)
         grading = Grading(
             args.folder, out, course, args.reports, limits, workers, args.seed, table, single, args.trust,
             args.roster, args.assignment,
@@ -149,3 +151,14 @@ def run(args):
     picture = f", picture: {args.picture}" if args.picture else ""
     print(f"Grades: {out}, reports: {grading.reports}{picture}")
     return 0
+
+
+def _check_own(course, seconds):
+    """Raise ExercisesError for a teacher's exercise that nobody can be graded with."""
+    from ..grading.verify import hindrances
+    from ..homework.own import ExercisesError
+    from ..homework.path import own_exercises
+
+    for name in own_exercises().keys() & course.points.keys():
+        for problem in hindrances(own_exercises()[name], seconds):
+            raise ExercisesError(f"{name}: {problem}")

@@ -95,16 +95,19 @@ def run_new(args):
 def run_verify(args):
     from ..grading.verify import problems
     from ..homework import find
-    from ..homework.path import ExercisesError, exercises_in, own_exercises
+    from ..homework.limit import TimeLimit
+    from ..homework.own import ExercisesError
+    from ..homework.path import exercises_in, own_exercises
 
     wrong = 0
     try:
-        with exercises_in(args.folder):
+        with exercises_in(args.folder, TimeLimit(args.time_limit, ends_process=True)):
             exercises = [find(name) for name in args.only] if args.only else list(own_exercises().values())
             for exercise in exercises:
-                found = problems(exercise, args.time_limit)
+                found = problems(exercise, args.time_limit, ends_process=True)
                 for problem in found:
-                    print(f"{exercise.name}: {problem}.", flush=True)
+                    said, *lines = problem.split("\n")
+                    print("\n".join([f"{exercise.name}: {said}.", *lines]), flush=True)
                 wrong += len(found)
     except ExercisesError as error:
         print(error)

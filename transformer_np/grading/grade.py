@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 
+from ..homework.answers import place
 from ..homework.judging.judge import OUTCOMES, Verdict
 from .copies import answers_from, as_texts
 
@@ -16,6 +17,7 @@ class Grade:
         comes from; attempt: 2 of 3; days_late, factor: what the deadline makes of the points
     alike: with whose answers its own are alike, for the teacher; answers: {name of an exercise: its Answer}, of which
         that is told
+    graded: {name of an exercise: (file, cell, line)} of the definition that was graded, the last two None if unknown
     """
 
     student: str
@@ -31,6 +33,17 @@ class Grade:
     factor: float = 1.0
     alike: str = ""
     answers: dict = field(default_factory=dict)
+    graded: dict = field(default_factory=dict)
+
+    @property
+    def graded_files(self):
+        """The files whose definitions were graded, without those that are not started; all that were, if none is."""
+        begun = [file for name, (file, _, _) in self.graded.items() if self.verdicts[name].outcome != "not started"]
+        return sorted({*begun} or {file for file, _, _ in self.graded.values()})
+
+    def place(self, name):
+        """Where the definition of an exercise is that was graded, in words."""
+        return place(*self.graded[name]) if name in self.graded else ""
 
     def points(self, rubric):
         """The points for the core."""
@@ -49,6 +62,7 @@ def as_record(grade, content, rules, seed):
         "content": content, "rules": rules, "seed": seed, "student": grade.student,
         "handed in": grade.handed_in and grade.handed_in.isoformat(), "known by": grade.known_by,
         "remarks": grade.remarks, "layers": grade.layers, "not loaded": grade.not_loaded,
+        "graded": grade.graded,
         "answers": as_texts(grade.answers), "verdicts": [asdict(verdict) for verdict in grade.verdicts.values()],
     }  # fmt: skip
 
@@ -64,7 +78,8 @@ def read_record(path, student, names):
         handed_in = record["handed in"] and datetime.fromisoformat(record["handed in"])
         remarks, layers = tuple(map(str, record["remarks"])), tuple(map(str, record["layers"]))
         of = Grade(student, verdicts, remarks, layers, dict(record["not loaded"]), "", handed_in, record["known by"])
-        of = replace(of, answers=answers_from(record.get("answers", {})))
+        graded = {str(name): tuple(where) for name, where in record.get("graded", {}).items()}
+        of = replace(of, answers=answers_from(record.get("answers", {})), graded=graded)
         return of, record["content"], record["rules"], record["seed"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

@@ -10,8 +10,9 @@ from pathlib import Path
 from unicodedata import normalize
 
 from ..homework.deadline import local
+from ..homework.handin import content_of
 from ..support.files import read_bytes
-from .submissions import content_of, find_submissions
+from .submissions import find_submissions
 
 TIMESTAMP = "timestamp.txt"  # nbgrader writes it into the folder of an assignment
 UNKNOWN = "not on the roster"

@@ -10,11 +10,13 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import asdict, replace
 from functools import cache
 from glob import escape
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 from .. import __version__
+from ..homework.answers import NeedsIPython
 from ..homework.judging.trials import Trials
 from ..homework.path import all_exercises, own_content
 from ..support.files import write_atomically
@@ -27,8 +29,8 @@ from .people import Person, handed_in, people
 from .report import ALIKE_PAGE, grades_csv, overview, student_report
 from .sandbox.keeper import NotStarted, Stopped
 from .sandbox.session import Limits, Task, try_submission
-from .submissions import read_submission, report_name
-from .verdicts import grade_of, not_started, not_tried
+from .submissions import has_notebook, read_submission, report_name
+from .verdicts import grade_of, not_started, not_tried, surveyed
 
 WALLS = ("bubblewrap", "system calls")  # layers that the system upholds, whatever a submission does
 
@@ -86,6 +88,11 @@ class Grading:
         self.layers = tried.layers
         return self.layers
 
+    def check_notebooks(self):
+        """Raise NeedsIPython if there are notebooks and nothing reads them."""
+        if find_spec("IPython") is None and any(has_notebook(attempt.files) for _, attempt in self.attempts):
+            raise NeedsIPython
+
     def walls(self):
         """The walls that this system provides, in a line."""
         standing = [layer for layer in self.layers if layer in WALLS]
@@ -96,6 +103,7 @@ class Grading:
 
         After Ctrl-C the finished grades remain, and the next run uses them.
         """
+        self.check_notebooks()
         if self.layers is None:
             self.try_walls()
         _write(self.reports / "run.json", json.dumps({"seed": self.seed, "version": __version__}) + "\n")
@@ -191,8 +199,11 @@ class Grading:
         walls = [layer for layer in self.layers if layer in WALLS]
         judge = self._judges.get()
         try:
-            tried = try_submission(files.files, self.tasks, self.limits, walls, self._stop.is_set)
-            return grade_of(files, self.tasks, tried, judge)
+            known, remark = surveyed(files.files, judge)
+            load = {name: {"pieces": pieces, "skipped": known.skipped[name]} for name, pieces in known.load.items()}
+            tried = try_submission(files.files, self.tasks, self.limits, walls, self._stop.is_set, load)
+            grade = grade_of(files, known, self.tasks, tried, judge)
+            return replace(grade, remarks=grade.remarks + remark)
         except NotStarted as error:  # for example, its files cannot be written
             return not_tried(files, self.tasks, error)
         finally:

@@ -1,23 +1,15 @@
 """The files of a folder of submissions: who handed in which. Links are never followed."""
 
 import hashlib
-import json
 import os
 import re
-import stat
 import unicodedata
 from dataclasses import dataclass
 from itertools import chain, count
 from pathlib import Path
 
-from ..homework.path import own_folder
-from .sandbox.wire import CELL, one_line
-
-ENDINGS = (".py", ".ipynb")
-MOST_BYTES = 1 << 20  # of one file
-MOST_NOTEBOOK = 16 << 20  # of a notebook, whose outputs hold pictures
-MOST_FILES, MOST_TOTAL = 100, 8 << 20  # files and bytes of one submission
-MOST_ENTRIES = 10_000  # files and folders of any kind in one submission
+from ..homework.handin import ENDINGS, hand_in, walk
+from .sandbox.wire import one_line
 
 
 @dataclass(frozen=True)
@@ -71,7 +63,7 @@ def _is_submission(entry):
     if not entry.is_dir():
         return False
     # an unreadable folder, or one with a link, gets a row that says so
-    return any(path.name.endswith(ENDINGS) or problem for path, problem in _walk(entry.path))
+    return any(path.name.endswith(ENDINGS) or problem for path, problem in walk(entry.path))
 
 
 def _stem(name):
@@ -88,114 +80,16 @@ def _key(student):
     return unicodedata.normalize("NFKC", student).casefold().lstrip("'")
 
 
-def _walk(folder):
-    """(path, "" or why it is skipped) of the files and links in a folder, the first MOST_ENTRIES."""
-    left, waiting = MOST_ENTRIES, [Path(folder)]
-    while waiting:
-        place = waiting.pop()
-        try:
-            with os.scandir(place) as entries:
-                entries = sorted(entries, key=lambda entry: entry.name)
-        except OSError as error:
-            yield place, error.strerror or "it cannot be read"
-            continue
-        folders = []
-        for entry in entries:
-            left -= 1
-            if left < 0:
-                yield place, f"there are more than {MOST_ENTRIES} files and folders"
-                return
-            if entry.name.startswith((".", "__pycache__")):
-                continue
-            if entry.is_dir(follow_symlinks=False):
-                folders.append(Path(entry.path))
-            else:
-                linked = entry.is_symlink() and (entry.name.endswith(ENDINGS) or not entry.is_file())
-                yield Path(entry.path), "it is a link" if linked else ""
-        waiting += reversed(folders)
-
-
 def read_submission(student, path):
     """A HandedIn. Links, special files and files beyond the limits are skipped with a remark."""
-    if path.is_dir() and not path.is_symlink():
-        root, found = path, _walk(path)
-    else:
-        root, found = path.parent, [(path, "it is a link" if path.is_symlink() else "")]
-    files, remarks, total = {}, [], 0
-    of_teacher = {one.read_bytes() for one in own_folder().glob("*.py")} if own_folder() else ()
-    for file, problem in found:
-        if not problem and not file.name.endswith(ENDINGS):
-            continue
-        if len(files) + len(remarks) >= MOST_FILES:
-            remarks.append(f"only the first {MOST_FILES} files were read")
-            break
-        relative = file.relative_to(root).as_posix()
-        name = re.sub(r"[^ -~]", lambda sign: sign[0] if sign[0].isprintable() else "_", relative)
-        try:
-            if problem:
-                raise ValueError(problem)
-            content = content_of(file)
-            if content in of_teacher:  # exercises that came along with a notebook
-                continue
-            if name in files:
-                raise ValueError("another file has the same name but for characters that cannot be printed")
-            total += len(content)
-            if total > MOST_TOTAL:
-                raise ValueError(f"all files together are larger than {MOST_TOTAL >> 20} MiB")
-            files[name] = content
-        except (OSError, ValueError) as error:
-            remarks.append(one_line(f"{name} was skipped: {getattr(error, 'strerror', None) or error}", 300))
-    return HandedIn(student, path, files, tuple(remarks))
+    found = hand_in(path)
+    return HandedIn(student, path, found.files, tuple(one_line(remark, 300) for remark in found.remarks))
 
 
-def content_of(path):
-    """The bytes of a file, or the code of a notebook. OSError or ValueError if it cannot be graded: a link, a pipe, too
-    large."""
-    kind = os.lstat(path)
-    if stat.S_ISLNK(kind.st_mode):
-        raise ValueError("it is a link")
-    if not stat.S_ISREG(kind.st_mode):
-        raise ValueError("it is not a regular file")
-    most = MOST_NOTEBOOK if path.name.endswith(".ipynb") else MOST_BYTES
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-    with open(os.open(path, flags), "rb") as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise ValueError(f"it is larger than {most >> 20} MiB")
-    if content.startswith((b"\xff\xfe", b"\xfe\xff")) or content[:200].count(0) > len(content[:200]) // 3:
-        raise ValueError("it is UTF-16; save it as UTF-8 and hand it in again")
-    if path.name.endswith(".ipynb"):
-        content = code_of(content)
-        if len(content) > MOST_BYTES:
-            raise ValueError(f"its code is larger than {MOST_BYTES >> 20} MiB")
-    return content
-
-
-def code_of(notebook):
-    """The code of a notebook, each cell below a line `# In [3]:`. Magics and shell commands become comments. ValueError
-    if it is not a notebook."""
-    try:
-        cells = json.loads(notebook)["cells"]
-        codes = [cell["source"] for cell in cells if cell["cell_type"] == "code" and not _is_test(cell)]
-        texts = [code if isinstance(code, str) else "".join(code) for code in codes]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise ValueError("it is not a notebook") from None
-    return "\n".join(f"{CELL.format(n)}\n{_plain_python(text)}" for n, text in enumerate(texts, 1)).encode(
-        "utf-8", "replace"
-    )
-
-
-def _is_test(cell):
-    """Whether a cell is a test of nbgrader's, not the student's code."""
-    about = cell.get("metadata", {}).get("nbgrader", {})
-    return about.get("grade", False) and not about.get("solution", False)
-
-
-def _plain_python(text):
-    lines = text.splitlines()
-    if lines and lines[0].startswith("%%") and not lines[0].startswith(("%%time", "%%capture")):
-        return "\n".join(f"# {line}" for line in lines)  # another language, or a file to be written
-    return "\n".join(re.sub(r"^(\s*)([%!].*|\?.*|[\w.]+\?\??)$", r"\1pass  # \2", line) for line in lines)
+def has_notebook(path):
+    if not path.is_dir() or path.is_symlink():
+        return path.name.endswith(".ipynb")
+    return any(file.name.endswith(".ipynb") and not problem for file, problem in walk(path))
 
 
 def report_name(path):

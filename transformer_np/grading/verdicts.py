@@ -1,7 +1,10 @@
 """From the tried submission to its Grade: a verdict for every exercise, and the remarks."""
 
 from dataclasses import replace
+from functools import partial
+from itertools import zip_longest
 
+from ..homework.answers import as_they_are, best, missing, remarks_on, source_of
 from ..homework.judging.judge import Verdict
 from .grade import Grade
 from .judges import NotJudged
@@ -11,16 +14,30 @@ from .sandbox.wire import one_line, plain_text
 _SOLUTION = "LibrarySolution"
 
 
-def grade_of(handed_in, tasks, tried, judge):
-    """The Grade of a submission from its Tried."""
-    verdicts = {task.name: _verdict(task, tried, judge) for task in tasks}
-    not_loaded = {file: _what(crash) for file, crash in tried.not_loaded.items()}
-    remarks = (*handed_in.remarks, *_remarks(tried, handed_in))
+def surveyed(files, judge):
+    """(the Survey of a submission's files, remarks on it)."""
     try:
-        answers = judge.answers(handed_in.files, [task.name for task in tasks])
+        return judge.survey(files), ()
+    except NotJudged:
+        return as_they_are(files), ("its files take too long to read: its notebooks were not graded",)
+
+
+def grade_of(handed_in, known, tasks, tried, judge):
+    """The Grade of a submission from its Survey and its Tried."""
+    verdicts, definitions = {}, {}
+    for task in tasks:
+        verdicts[task.name], definitions[task.name] = _verdict(task, known, tried, judge)
+    graded = {name: (of[0].file, of[0].cell, of[0].line) for name, of in definitions.items() if of}
+    not_loaded = {file: _what(crash) for file, crash in tried.not_loaded.items()}
+    remarks = ["no file could be read"] if not handed_in.files else []
+    remarks += remarks_on(known, tried.not_loaded, definitions, verdicts)
+    remarks = (*handed_in.remarks, *map(partial(one_line, most=300), remarks), *_remarks(tried))
+    try:
+        answers = judge.answers(source_of(handed_in.files, known), [task.name for task in tasks])
     except NotJudged:
         answers, remarks = {}, (*remarks, "its answers could not be compared with others: read them")
-    return Grade(handed_in.student, verdicts, remarks, tuple(tried.layers), not_loaded, answers=answers)
+    layers = tuple(tried.layers)
+    return Grade(handed_in.student, verdicts, remarks, layers, not_loaded, answers=answers, graded=graded)
 
 
 def not_tried(handed_in, tasks, error):
@@ -33,13 +50,26 @@ def not_started(name, message):
     return Verdict(name, "not started", f"{name}: not started: {message}")
 
 
-def _verdict(task, tried, judge):
-    replies, name, seed = tried.replies[task.name], task.name, task.trials.seed
-    if name in tried.missing and tried.not_loaded:
-        (file, crash), *_ = tried.not_loaded.items()
-        return _crashed(task, f"{name} is missing because {file} could not be loaded ({crash.kind}).")
+def _verdict(task, known, tried, judge):
+    """(the verdict on the best of an exercise's definitions, the Found: this one and the others)."""
+    name, found = task.name, tried.definitions.get(task.name, [])
     if name in tried.missing:
-        return replace(not_started(name, f"the submission contains no {name}."), seed=seed)
+        begun, said = missing(name, known, tried.not_loaded)
+        said = plain_text(said)
+        return (_crashed(task, said) if begun else replace(not_started(name, said), seed=task.trials.seed)), []
+    verdicts = [
+        _verdict_on(task, replies, where, tried, judge)
+        for replies, where in zip_longest([tried.replies[name], *tried.more.get(name, ())], found)
+    ]
+    chosen = best(verdicts)
+    others = [one for one in found if one is not found[chosen]] if found else []
+    return verdicts[chosen], [*found[chosen : chosen + 1], *others]
+
+
+def _verdict_on(task, replies, where, tried, judge):
+    name = task.name
+    if where is not None and where.kind:
+        return _crashed(task, f"It must be a function or a class, got {where.kind}.")
     first = next((reply.crash for reply in replies if reply.crash), None)
     try:
         verdict = judge.verdict(task, replies)
@@ -61,15 +91,9 @@ def _what(crash):
     return f"{crash.kind}: {crash.text}" + (f"\n{crash.trace}" if crash.trace else "")
 
 
-def _remarks(tried, handed_in):
-    """The remarks on a submission for the teacher."""
-    remarks = [] if handed_in.files else ["no file could be read"]
-    for file, crash in tried.not_loaded.items():
-        how = "timed out while loading" if crash.kind == "TimeoutError" else "could not be loaded"
-        how = "has a cell that fails" if file.endswith(".ipynb") and crash.kind != "TimeoutError" else how
-        remarks.append(
-            f"{file} {how}" + (f" ({crash.kind}: {one_line(crash.text)})" if crash.kind != "TimeoutError" else "")
-        )
+def _remarks(tried):
+    """The remarks on the processes of a submission."""
+    remarks = []
     if tried.called:
         remarks.append(f"calls the library's solution: {', '.join(tried.called)}")
     crashes = {

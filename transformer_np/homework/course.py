@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..support.files import read_bytes
 from .deadline import KEYS, Deadline, local, shown
+from .limit import SECONDS, TimeLimit
 from .path import all_exercises, chosen, exercises_in, own_exercises
 
 FILE = "course.toml"
@@ -104,14 +105,15 @@ class Course:
 
 
 @contextmanager
-def opened(path=None, folder=None):
+def opened(path=None, folder=None, seconds=SECONDS):
     """Inside the block, the exercises of a course are found by name; yields the Course.
 
     path: the course's file; None for all exercises. folder: a teacher's exercises, instead of the folder in the file
+    seconds: the time limit of each file of the teacher's
     """
     if folder is None and path is not None:
         folder = folder_in(path)
-    with exercises_in(folder):
+    with exercises_in(folder, TimeLimit(seconds, ends_process=True)):
         yield read_course(path) if path is not None else default_course()
 
 

@@ -15,7 +15,7 @@ from .tab import default
 
 _FILES = Path(__file__).parent / "files"
 _PACKAGE = Path(__file__).parents[2]
-_NOT_NEEDED = {"bench", "explorer", "grading", "lecture", "notebooks", "page/files", "plots", "pretrained", "tasks"}
+_NOT_NEEDED = {"bench", "explorer", "grading", "lecture", "page/files", "plots", "pretrained", "tasks"}
 OWN = "exercises"  # the folder of a teacher's own exercises in the archive
 
 
@@ -98,7 +98,7 @@ def _contents():
     for file in sorted(_PACKAGE.rglob("*")):
         name = file.relative_to(_PACKAGE).as_posix()
         needed = not any(f"/{folder}/" in f"/{name}" for folder in (*_NOT_NEEDED, "__pycache__"))
-        if needed and file.suffix in (".py", ".md", ".toml", ".txt"):
+        if needed and file.suffix in (".py", ".md", ".toml", ".txt") and not name.startswith("notebooks/text"):
             yield f"{_PACKAGE.name}/{name}", file
     if own_exercises():
         for file in sorted(own_folder().glob("*.py")):

@@ -8,6 +8,7 @@ import json
 import linecache
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from ..judging.words import wrapped
@@ -86,21 +87,20 @@ def _last_line(text):
 def _submission(name, texts, limit):
     """The Submission with the answer to an exercise, and the answers that it calls, each from a module of its own."""
     own = load(FILE, limit)
-    answers, modules = dict(own.answers), list(own.modules)
+    answers, definitions, modules = dict(own.answers), dict(own.definitions), list(own.modules)
     for other in _called(name, texts):
-        text = texts.get(other) or default(all_exercises()[other])
+        begin = default(all_exercises()[other])
         try:
-            loaded = load(_write(OTHERS / f"{other}.py", text), limit)
+            loaded = load(_write(OTHERS / f"{other}.py", texts.get(other) or begin), limit)
         except LoadError:  # it counts as not started
-            loaded = load(_write(OTHERS / f"{other}.py", default(all_exercises()[other])))
+            loaded = load(_write(OTHERS / f"{other}.py", begin))
         modules += loaded.modules
-        if other in loaded.answers:
-            answers.setdefault(other, loaded.answers[other])
+        if other in loaded.answers and other not in answers:
+            answers[other], definitions[other] = loaded.answers[other], loaded.definitions[other]
     for module in modules:
         for other, answer in answers.items():
             vars(module).setdefault(other, answer)
-    order = {exercise: answers[exercise] for exercise in all_exercises() if exercise in answers}
-    return type(own)(own.path, order, own.imported, own.others, tuple(modules))
+    return replace(own, answers=answers, definitions=definitions, modules=tuple(modules))
 
 
 def default(exercise):
