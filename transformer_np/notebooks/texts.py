@@ -66,10 +66,11 @@ def experiment_cells(text):
 
 
 def fingerprint(text):
-    """Of the cells of the long experiment, without comments and docstrings: changes when the experiment does."""
+    """Of the cells of the long experiment, without comments, docstrings and line breaks: changes when the experiment
+    does."""
     code = re.sub(r'""".*?"""', "", "\n".join(experiment_cells(text)), flags=re.DOTALL)
-    lines = (line.split("  #")[0].rstrip() for line in code.splitlines())
-    return hashlib.sha256("\n".join(filter(None, lines)).encode()).hexdigest()[:16]
+    words = "".join("".join(line.split("  #")[0] for line in code.splitlines()).split())
+    return hashlib.sha256(re.sub(r",([)\]}])", r"\1", words).encode()).hexdigest()[:16]
 
 
 def cells_of(text):
