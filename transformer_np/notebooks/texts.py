@@ -18,6 +18,7 @@ import json
 import re
 from pathlib import Path
 
+from .slides import slides
 from .values import filled
 
 SOLUTION, EXPERIMENT = "solution", "experiment"
@@ -160,16 +161,9 @@ def student_copy(text):
 
 
 def teacher_copy(text):
-    """The .ipynb of a text with its solutions and without outputs. Every heading begins a slide of
-    `jupyter nbconvert --to slides`, and every other cell is part of the slide before it."""
-    cells = []
-    for kind, source, tags in cells_of(text):
-        heading = kind == "markdown" and re.match("#{1,3} ", source)
-        slide = "-" if not heading else "subslide" if source.startswith("###") else "slide"
-        source = shown(source) if kind == "code" else source
-        if source:
-            cells.append((kind, source, tags, {"slideshow": {"slide_type": slide}}))
-    return _written(cells, text)
+    """The .ipynb of a text with its solutions and without outputs, cut into slides for `jupyter nbconvert --to slides`."""
+    cells = [(kind, shown(source) if kind == "code" else source, tags) for kind, source, tags in cells_of(text)]
+    return _written(slides([cell for cell in cells if cell[1]]), text)
 
 
 def _written(cells, text):
