@@ -1,8 +1,8 @@
-"""`new` and `verify`: a teacher's own exercises; `export`: exercises for other graders."""
+"""`new` and `verify`: a teacher's own exercises; `export`: exercises for other graders; `page`: for a browser."""
 
 from pathlib import Path
 
-from . import add_command, number_above_0, quoted, write_new
+from . import add_command, add_pyodide, number_above_0, quoted, say_folder, write_new
 from .homework_check import add_choice, counted, names_of
 
 
@@ -41,6 +41,26 @@ def add_teaching_parsers(subparsers):
         "version is not on the package index",
     )  # fmt: skip
     add_choice(export)
+
+    page = add_command(
+        subparsers, "page", run_page, "transformer-np homework page --out page",
+        "write the homework as a web page that needs no installed Python",
+    )  # fmt: skip
+    page.add_argument("--out", required=True, metavar="DIR", help="folder for the page's files; created if necessary")
+    page.add_argument("--course", metavar="FILE.toml", help="only the exercises of this course, as `grade` reads it")
+    page.add_argument("--exercises", metavar="DIR", help="use the exercises in this folder, too (see `homework new`)")
+    add_pyodide(page)
+
+
+def run_page(args):
+    from ..homework.course import opened
+    from ..homework.page.build import write_page
+
+    with opened(args.course, args.exercises) as course:
+        sizes = write_page(args.out, course, args.pyodide)
+        number = len(course.points)
+    say_folder(args.out, counted(number), sum(sizes.values()), args.pyodide)
+    return 0
 
 
 def run_export(args):

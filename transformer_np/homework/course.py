@@ -56,6 +56,7 @@ class Course:
     for_lecture: {name: those of its points that an answer gets if it is right for the lecture}, for the exercises whose
         points are split; the others give points only to an answer that is right in every case
     late: the Deadline, if it is a time and not just a text; attempts: "last" or "best", the one that counts
+    written: {title: possible points} for answers that the teacher reads, which the roster holds
     """
 
     points: dict = field(default_factory=dict)
@@ -67,6 +68,7 @@ class Course:
     for_lecture: dict = field(default_factory=dict)
     late: Deadline | None = None
     attempts: str = "last"
+    written: dict = field(default_factory=dict)
 
     @property
     def exercises(self):
@@ -90,8 +92,8 @@ class Course:
 
     @property
     def possible(self):
-        """The points of the core."""
-        return math.fsum(part.worth for part in self.parts if not part.extended)
+        """The points of the core and of written answers."""
+        return math.fsum([*(part.worth for part in self.parts if not part.extended), *self.written.values()])
 
     @property
     def possible_extended(self):

@@ -109,12 +109,10 @@ def own_files(names):
     return behind([_files[name] for name in names if name in _files], _folder)
 
 
-def own_content():
-    """A hash of the teacher's folder in use, "" without one."""
-    if _folder is None:
-        return ""
-    files = [file.name.encode() + file.read_bytes() for file in sorted(_folder.glob("*.py"))]
-    return hashlib.sha256(b"\0".join(files)).hexdigest()
+def definition_of(name):
+    """A hash of the teacher's files that define an exercise. "" for an exercise of the library."""
+    files = [file.encode() + content for file, content in sorted(own_files([name]).items())]
+    return hashlib.sha256(b"\0".join(files)).hexdigest() if files else ""
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
