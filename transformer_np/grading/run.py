@@ -32,7 +32,7 @@ from .records import Records
 from .report import ALIKE_PAGE, grades_csv, overview, student_report
 from .sandbox.keeper import NotStarted, Stopped
 from .sandbox.session import Limits, Task, try_submission
-from .submissions import find_submissions, read_entry, report_name
+from .submissions import find_submissions, read_entry, report_name, with_metadata
 from .verdicts import grade_of, not_started, not_tried, results_of, surveyed
 
 WALLS = ("bubblewrap", "system calls")  # layers that the system upholds, whatever a submission does
@@ -154,6 +154,7 @@ class Grading:
         present = {path.name for path in self.paths}
         for path in self.paths:
             entry = read_entry(path, self.assignment)
+            entry = with_metadata(entry, path) if self.single else entry
             self.store.follow(path.name, entry.files, present)
             _, time = self.roster.owners(path.name) if self.roster else ((), None)
             self.store.add(entry, self.seed, time, "roster")
