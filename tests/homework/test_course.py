@@ -11,7 +11,7 @@ from transformer_np.grading.formats import FORMATS
 from transformer_np.grading.report import class_results, overview, student_report
 from transformer_np.grading.run import Grade
 from transformer_np.homework import all_exercises, check
-from transformer_np.homework.course import CourseError, default_course, parse_course
+from transformer_np.homework.course import CourseError, default_course, parse_course, read_course
 from transformer_np.homework.judging.judge import Verdict
 from transformer_np.homework.path import chosen
 
@@ -323,6 +323,14 @@ def test_gradescope_grades_one_submission_of_several_files(call, tmp_path):
         "relu": {"score": 1.2, "max_score": 2.4, "status": "passed", **same},
         "relu (extended)": {"score": 0.3, "max_score": 0, "status": "passed", **same},
     }
+
+
+@pytest.mark.parametrize("text", ["exercises = ['relu']", "title = 'A'\r\nexercises = ['relu']\r\n"])
+def test_a_byte_order_mark_of_an_editor_is_no_part_of_a_course(text, call, tmp_path):
+    (tmp_path / "windows.toml").write_bytes(text.encode("utf-8-sig"))
+    assert list(read_course(tmp_path / "windows.toml").points) == ["relu"]
+    assert call("start", "work", "--course", "windows.toml")[0] == 0
+    assert list(read_course(tmp_path / "work" / "course.toml").points) == ["relu"]
 
 
 GRADESCOPE = """

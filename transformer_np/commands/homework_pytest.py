@@ -4,6 +4,7 @@ A right answer passes, an exercise that is not started is skipped with the next 
 text of the verdict. The package is loaded only when such a file is found; everywhere else the plugin does nothing.
 """
 
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,9 @@ def _is_ours(path):
 
 
 def pytest_collect_file(file_path, parent):
-    if _is_ours(file_path) and not parent.session.isinitpath(file_path):  # a named file is a module for pytest
+    patterns = parent.config.getini("python_files")  # what these match, and a named file, is a module for pytest
+    is_module = any(fnmatch(file_path.name, pattern) for pattern in patterns) or parent.session.isinitpath(file_path)
+    if _is_ours(file_path) and not is_module:
         return HomeworkFile.from_parent(parent, path=file_path)
 
 
