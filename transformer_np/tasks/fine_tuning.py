@@ -15,7 +15,7 @@ from ..data import Tokenizer
 from ..layers import add_lora, merge_lora
 from ..layers.initial import blank, normal
 from ..models.decoder_only import DecoderOnly
-from ..pretrained import PretrainedTokenizer, load_any
+from ..pretrained import PretrainedFolder, PretrainedTokenizer, load_any
 from ..training import load_checkpoint, load_model
 from ..training.checkpoint import load_model_tensors
 from .options import option, share
@@ -115,6 +115,21 @@ def header(model, options):
     return {"base": {"folder": folder, "lora": options.lora, "sum": _sum_of_frozen(model)}}
 
 
+def facts(options):
+    """The entries of a run's description about its pretrained folder: what is needed to use the model, and to write it
+    back; {} without a folder."""
+    return {} if options.pretrained is None else {"pretrained": PretrainedFolder(options.pretrained).kept()}
+
+
+def kept(description):
+    """What `facts` wrote: {settings, generation, texts}, each a dict, {} in older runs. Raises ValueError."""
+    found = description.get("pretrained") or {}
+    parts = [found.get(name, {}) for name in ("settings", "generation", "texts")] if isinstance(found, dict) else [None]
+    if not all(isinstance(part, dict) for part in parts):
+        raise ValueError("what it keeps of its pretrained folder is damaged")
+    return parts
+
+
 def note(model, options):
     """Where the parameters start, and how many of them learn, for a line to the user."""
     learned = sum(parameter.data.size for parameter in model.learned().values())
@@ -180,5 +195,5 @@ def load(path):
 def read_tokenizer(data):
     """The tokenizer that a run describes: a pretrained one or our own."""
     if isinstance(data, dict) and data.get("kind") == PretrainedTokenizer.kind:
-        return PretrainedTokenizer(text=data.get("json"))
+        return PretrainedTokenizer(text=data.get("json"), segments=data.get("segments", True))
     return Tokenizer.from_dict(data)

@@ -1,7 +1,7 @@
 """Text to text: one T5 for several tasks, distinguished by a prefix of the text."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -9,6 +9,8 @@ from .. import data
 from ..data.tokenizers import EOS, PAD
 from ..decoding import Excluding, beam_search, greedy_decode
 from ..models import T5, T5Config
+from ..pretrained import PretrainedFolder
+from ..pretrained.folder import check_ids
 from ..support.checks import check_at_least, short
 from ..training import Adam, TeacherForcing
 from .options import TaskOptions, falling_cosine, option, seed, share, sizes, vocab_size, warmup
@@ -91,8 +93,11 @@ class TextToText(Trained):
     prefixes: the prefixes of the learned tasks, or None if unknown. The text after a prefix is read in lower case.
     """
 
+    pretrained, not_applied = False, ()
+
     def __init__(self, model, tokenizer, prefixes=None):
         self.model, self.tokenizer, self.prefixes = model, tokenizer, prefixes
+        self.longest = model.config.max_len  # of the texts in training, in tokens, or None if unknown
 
     @classmethod
     def _made(cls, model, tokenizers, options, facts):
@@ -109,15 +114,24 @@ class TextToText(Trained):
 
     @classmethod
     def from_pretrained(cls, folder):
-        """From the folder of a T5 in Hugging Face's layout, including tokenizer.json; raises as T5.from_pretrained."""
-        from ..pretrained import PretrainedTokenizer
-
-        return cls(T5.from_pretrained(folder), _PretrainedSentinels(PretrainedTokenizer(folder)))
+        """From the folder of a T5 in Hugging Face's layout, including tokenizer.json; raises as T5.from_pretrained, and
+        ValueError for a generation_config.json with several end tokens."""
+        found = PretrainedFolder(folder)
+        model = found.model_for(T5, "which does not answer a text with a text; a T5 does")
+        ends, start = found.end_ids, found.generation.get("decoder_start_token_id")
+        if len(ends) > 1:
+            raise ValueError(f"{found.path}: eos_token_id is {list(ends)}, which is not supported; supported is one id")
+        ids = {"eos_id": ends[0] if ends else None, "bos_id": start}
+        model.config = replace(model.config, **{name: i for name, i in ids.items() if i is not None})
+        answers = cls(model, _PretrainedSentinels(found.tokenizer))
+        answers.longest = found.settings.get("n_positions")
+        answers.pretrained, answers.not_applied = True, found.not_applied
+        return answers
 
     @property
     def _writer(self):
         """The model, which never answers with an unknown token."""
-        return Excluding(self.model, self.tokenizer.unknown_ids)
+        return Excluding(self.model, self.tokenizer.unknown_ids, padded=not self.pretrained)
 
     def task_of(self, text):
         """The learned prefix that the text begins with, ignoring case; None if there is none."""
@@ -147,7 +161,9 @@ class TextToText(Trained):
         if not text.strip():
             raise ValueError("the text is empty: there is nothing to answer")
         ids = self.tokenizer.encode(text)
-        if ids[-1:] != [self.model.config.eos_id]:
+        if self.pretrained:  # its tokenizer says how a text ends
+            check_ids(ids, self.tokenizer.tokenizer, self.model.config.vocab_size)
+        elif ids[-1:] != [self.model.config.eos_id]:
             ids = [*ids, self.model.config.eos_id]
         if len(ids) > LONGEST:
             raise ValueError(f"the text has {len(ids):,} tokens, but at most {LONGEST:,} are allowed")

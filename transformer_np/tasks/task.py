@@ -29,7 +29,7 @@ class Setup:
     """The parts of a training run, ready for the Trainer; `schedule` and `clip_norm` are the Trainer's.
 
     batches: .batch(step); validation: a list of batches; note: a line about data and model for the user
-    header: JSON data for the checkpoint
+    header: JSON data for the checkpoint;  facts: JSON data for the description of the run, beside those of the task
     """
 
     model: Module
@@ -41,6 +41,7 @@ class Setup:
     clip_norm: float | None = 1.0
     note: str = ""
     header: dict = field(default_factory=dict)
+    facts: dict = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ class Task:
         else:
             words = {name: tokenizer.to_dict() for name, tokenizer in tokenizers.items()}
             description = {"kind": self.kind, "options": asdict(options), "data": fingerprint, **words}
-            description |= {**self.facts(data), **how}
+            description |= {**self.facts(data), **setup.facts, **how}
             if hasattr(setup.batches, "longest"):
                 description["longest"] = setup.batches.longest
             write = runs.replace_run if overwrite else runs.create_run

@@ -11,6 +11,7 @@ from ..decoding import Excluding, generate_steps
 from ..models import GPT, GPTConfig
 from ..models.decoder_only import DecoderOnly
 from ..pretrained import PretrainedTokenizer
+from ..pretrained.folder import check_ids, end_ids
 from ..training import AdamW, NextToken, is_matrix
 from . import fine_tuning
 from .options import (
@@ -89,7 +90,15 @@ class TextGenerator(Trained):
     generator.generate("The statement ", max_new_tokens=200, temperature=0.8, top_k=20, rng=0)
     """
 
-    end_ids = ()  # tokens that end a text
+    end_ids, sampling, not_applied = (), {}, ()  # see PretrainedTextGenerator
+
+    @classmethod
+    def _made(cls, model, tokenizers, options, facts):
+        """A model that started from a pretrained one ends its texts with that one's end tokens."""
+        generator = super()._made(model, tokenizers, options, facts)
+        settings, generation, _ = fine_tuning.kept(facts)
+        generator.end_ids = end_ids(settings, generation)
+        return generator
 
     def __init__(self, model, tokenizer):
         self.model, self.tokenizer = model, tokenizer
@@ -186,6 +195,9 @@ class GPTTask(Task):
             weight_decay=options.weight_decay,
             decays=is_matrix,
         )
+        if options.pretrained is not None:
+            for ids in (train, validation):
+                check_ids([int(ids.max())] if len(ids) else [], tokenizer, model.config.vocab_size)
         kind = "characters" if options.tokens == "char" and options.pretrained is None else "tokens"
         return Setup(
             model,
@@ -198,6 +210,7 @@ class GPTTask(Task):
             note=f"{len(train):,} tokens to learn from, {len(validation):,} for validation; "
             f"{len(tokenizer)} different {kind}; {model.num_parameters():,} parameters{learned}",
             header=header,
+            facts=fine_tuning.facts(options),
         )
 
     def _model(self, options, tokenizer):

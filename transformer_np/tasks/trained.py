@@ -17,7 +17,8 @@ class Trained:
     @classmethod
     def of(cls, run):
         """From a finished training run."""
-        return cls._made(run.setup.model, run.tokenizers, run.options, cls.task().facts(run.data))
+        facts = {**cls.task().facts(run.data), **run.setup.facts}
+        return cls._made(run.setup.model, run.tokenizers, run.options, facts)
 
     @classmethod
     def load(cls, folder):
