@@ -176,9 +176,11 @@ def load(path):
         return load_model(path)
     try:
         cls, learned = getattr(models, found["model"]), {name.removeprefix("model.") for name in tensors}
-        with blank():
-            model = cls(cls.config_class(**found["config"]))
+        config = cls.config_class(**found["config"])
         own = dict(load_any(base["folder"]).named_parameters())
+        config.check_fits(sum(p.data.size for p in own.values()) + sum(a.size for a in tensors.values()), path)
+        with blank():
+            model = cls(config)
     except FileNotFoundError as error:
         raise FileNotFoundError(f"{path} needs the pretrained folder it was fine-tuned from: {error}") from None
     model.load_state_dict({n: own[n].data for n in dict(model.named_parameters()) if n in own}, strict=False)

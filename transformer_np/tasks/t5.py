@@ -28,6 +28,7 @@ SHARES = {"translate": 4, "sentiment": 5, "date": 3, SPANS: 4}
 # From T5's own 1/√d_model that takes thousands of steps, during which the model memorizes sentences. So the encoder's
 # bias starts large: exact match on sentiment after 1,500 steps is 89 % instead of 75 %. The decoder's starts small.
 BIAS_STD = 3.0
+MOST_WRITTEN = 512  # tokens of an answer, unless more are asked for: a model may never end one
 LONGEST = 4096  # tokens of an input text, for which the scores of one head take 64 MB
 
 
@@ -172,10 +173,10 @@ class TextToText(Trained):
     def answer(self, text, beam_size=1, length_penalty=0.6, max_len=None):
         """The model's answer to a text: greedy, or by beam search if beam_size is larger than 1.
 
-        max_len: the most tokens of the answer (default: the model's)
+        max_len: the most tokens of the answer (default: the model's, at most MOST_WRITTEN)
         """
         src = self.encode(text)
-        max_len = self.model.config.max_len if max_len is None else max_len
+        max_len = min(self.model.config.max_len, MOST_WRITTEN) if max_len is None else max_len
         if beam_size == 1:
             return self.tokenizer.decode(greedy_decode(self._writer, src, max_len)[0])
         return self.tokenizer.decode(beam_search(self._writer, src, beam_size, max_len, length_penalty)[0])

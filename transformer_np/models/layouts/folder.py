@@ -243,11 +243,7 @@ def _check_sizes(weights, config):
             f"has only {len(weights.tensors):,}"
         )
     stored = sum(math.prod(tensor.shape) for tensor in weights.tensors.values())
-    if config.least_parameters() > stored:
-        raise ValueError(
-            f"{weights.path} does not fit its {CONFIG}: a model of these sizes has at least "
-            f"{config.least_parameters():,} parameters, but the file has {stored:,}"
-        )
+    config.check_fits(stored, f"{weights.path} does not fit its {CONFIG}")
 
 
 def _check_names(weights, wanted, layout, config):
