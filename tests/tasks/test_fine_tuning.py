@@ -309,9 +309,7 @@ def test_what_cannot_be_merged(here, capsys):
     with pytest.raises(ValueError, match=r'pooling is "mean"'):
         runs.merge_as_pretrained("run", "new")
     ClassifyTask().train(ClassifyOptions(data="data.tsv", steps=1, d_model=8, heads=2), "own", progress=False)
-    with pytest.raises(
-        ValueError, match="a tokenizer of words, whose rules for spaces and marks tokenizer.json cannot"
-    ):
+    with pytest.raises(ValueError, match="a tokenizer of words, whose rules for spaces and marks"):
         runs.merge_as_pretrained("own", "new")
     runs.merge("own", "copy")
     with pytest.raises(ValueError, match="not a checkpoint to resume from"):

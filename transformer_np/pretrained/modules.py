@@ -8,6 +8,7 @@ import numpy as np
 from ..layers.activations import ACTIVATIONS
 from ..models.layouts.layout import refuse
 from ..models.layouts.weights import check_kind, find_tensors
+from ..support.checks import short
 from ..support.files import read_json, read_json_object
 
 PROMPTS = "config_sentence_transformers.json"
@@ -36,8 +37,11 @@ def read_modules(path):
     if kinds[:2] != ["Transformer", "Pooling"] or kinds.count("Pooling") + kinds.count("Transformer") != 2:
         raise ValueError(f"{listed} has {', '.join(kinds)}; expected Transformer, Pooling and then others")
     prompts = _read(path / PROMPTS)
-    named = prompts.get("default_prompt_name")
-    prompt = (prompts.get("prompts") or {}).get(named, "") if named is not None else ""
+    texts, named = prompts.get("prompts") or {}, prompts.get("default_prompt_name")
+    try:
+        prompt = "" if named is None else "" + texts[named]
+    except (TypeError, KeyError, IndexError):
+        raise ValueError(f"{path / PROMPTS}: prompts has no text named {short(named)}") from None
     return steps[0][1], [MODULES[kind](path / name, bool(prompt)) for kind, name in steps[1:]], prompt
 
 

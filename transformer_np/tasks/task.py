@@ -19,8 +19,9 @@ from .fine_tuning import read_tokenizer
 
 SAVE_SECONDS = 60.0
 # how a run is trained, apart from its options: stored in its description, and the same again when it is resumed
-HOW = {"workers": 1, "validate_every": None, "save_seconds": SAVE_SECONDS, "keep": "best"}
+HOW = {"workers": 1, "validate_every": None, "save_seconds": SAVE_SECONDS, "keep": "best", "constant_lr": None}
 VALIDATION_SHARE = 0.04  # of the training time
+CHANGED = 0.1  # of a learning rate: a smaller change is not worth a line
 OVERFITTING = 1.02  # times the lowest validation loss: a smaller increase may be chance
 
 
@@ -128,6 +129,7 @@ class Task:
         validate_every=None,
         save_seconds=None,
         keep=None,
+        constant_lr=None,
     ):
         """Train in the folder of a run, or resume the run in it.
 
@@ -142,8 +144,9 @@ class Task:
         save_seconds: seconds between saves, default: SAVE_SECONDS; the run is also saved at the end
         keep: "best" keeps the weights of the step with the lowest validation loss, "last" those of the last step;
             default: "best". A run is always resumed from its last step
+        constant_lr: with resume, the learning rate from now on; without it, the rate follows the schedule of all steps
 
-        The run stores the last four; with resume, None means as before. So a run that was interrupted at any moment and
+        The run stores the last five; with resume, None means as before. So a run that was interrupted at any moment and
         resumed is the uninterrupted run, and it keeps the same weights.
 
         Raises OSError and ValueError, before any training step, for data or a folder that cannot be used; TrainingError
@@ -151,6 +154,10 @@ class Task:
         """
         how = {"workers": workers, "validate_every": validate_every, "save_seconds": save_seconds, "keep": keep}
         how = {name: value for name, value in how.items() if value is not None}
+        if constant_lr is not None:
+            if not resume:
+                raise ValueError("constant_lr is for a run that is resumed: a new one has its schedule")
+            check_number("constant_lr", constant_lr, "(0, ∞)")
         if resume:
             description, stored, tokenizers = self.read(folder)
             options = self._resumed(stored, options)
@@ -181,6 +188,10 @@ class Task:
         fresh = resume and not trainer.checkpoint.exists()
         if resume and not fresh:
             trainer.resume()
+        if constant_lr is not None:
+            how["constant_lr"] = [trainer.step, constant_lr]  # after this step
+        if how["constant_lr"] is not None:
+            trainer.schedule = _then_constant(setup.schedule, *how["constant_lr"])
         if resume:
             if trainer.step > options.steps:
                 raise ValueError(f"steps is {options.steps}, but the run in {folder} has already done {trainer.step}")
@@ -206,6 +217,8 @@ class Task:
                 lines.append(f"validation: {len(sample)} of {len(setup.validation)} batches, at the end all of them")
             if fresh:
                 lines.append(runs.nothing_saved(folder))
+            elif resume:
+                lines.append(_what_the_rate_does(trainer, stored.steps, options.steps))
             for line in filter(None, lines if report else []):
                 report(line)
 
@@ -267,9 +280,32 @@ def _checked(how):
             check_choice(name, value, ("best", "last"))
         elif name == "save_seconds":
             check_number(name, value, "[0, ∞)")
+        elif name == "constant_lr":
+            step, rate = value or (0, 1.0)
+            check_at_least("the step of constant_lr", step, 0)
+            check_number(name, rate, "(0, ∞)")
         elif value is not None and not isinstance(value, Team) and value not in ("auto", "mpi"):
             check_at_least(name, value, 1)
     return how
+
+
+def _then_constant(schedule, last, rate):
+    """A schedule up to step `last`, and this rate afterwards."""
+    return lambda step: schedule(step) if step <= last else rate
+
+
+def _what_the_rate_does(trainer, before, steps):
+    """A line of text if a run that goes on for more steps than it was planned for changes its learning rate; else ""."""
+    if steps <= before or trainer.schedule is None or not trainer.step:
+        return ""
+    last, new = trainer.history.learning_rates[-1], trainer.schedule(trainer.step + 1)
+    if abs(new - last) <= CHANGED * max(new, last):
+        return ""
+    own = last if last > 0 else float(f"{max(trainer.history.learning_rates) / 10:.1g}")
+    return (
+        f"the learning rate goes from {last:.2g} to {new:.2g}, because its schedule now has {steps:,} steps instead of "
+        f"{before:,}; --constant-lr {own:.2g} goes on with that rate instead"
+    )
 
 
 def _which_weights(trainer):
