@@ -14,6 +14,7 @@ COMMANDS = {  # all commands: the file of each is read only when it is called
     "lecture": "reproduce the lecture: its worked numbers, a trained translator, the pictures",
     "start": "make a student's folder: the notebooks without solutions, and the file with the exercises",
     "train": "train a model",
+    "evaluate": "measure a trained model on a file: loss, perplexity, exact match, BLEU or accuracy",
     "merge": "write a fine-tuned model with all its weights, LoRA merged into them",
     "translate": "translate sentences with a trained model",
     "generate": "continue a text with a trained GPT or Transformer-XL, or a pretrained GPT or Llama",

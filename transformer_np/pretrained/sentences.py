@@ -68,6 +68,10 @@ class SentenceEncoder:
         except ValueError as error:
             raise ValueError(f"{found.path / SETTINGS}: {error}") from None
         longest = settings.get("max_seq_length") or found.max_tokens
+        if not isinstance(longest, int) or longest < 1:
+            raise ValueError(
+                f"{found.path / SETTINGS}: max_seq_length must be a whole number from 1 on, got {longest!r}"
+            )
         return cls(model, found.tokenizer, longest, modules, prompt, settings.get("do_lower_case") is True)
 
     def read(self, sentence):

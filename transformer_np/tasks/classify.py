@@ -166,6 +166,17 @@ class Classifier(Trained):
                 right += int((z.argmax(axis=-1) == batch.labels).sum())
         return loss / len(texts), right / len(texts)
 
+    def evaluate(self, path):
+        """The loss and the accuracy on labelled texts; see `Trained.evaluate`."""
+        texts = data.read_labelled(path)
+        unknown = sorted({label for _, label in texts} - set(self.labels))
+        if unknown:
+            raise ValueError(f"{path} has labels that the model lacks: {_named(unknown)}; it has {_named(self.labels)}")
+        if self.pairs and not all("\t" in text for text, _ in texts):
+            raise ValueError(f"{path}: the model reads pairs of texts: label, tab, text, tab, text on each line")
+        loss, right = self.loss_and_accuracy(texts)
+        return {"loss (nats per text)": loss, "accuracy": right, "texts": len(texts)}
+
     def accuracy(self, texts, batch_size=128):
         """The share of (text, label) whose label is the likeliest, in [0, 1]."""
         return self.loss_and_accuracy(texts, batch_size)[1]

@@ -15,7 +15,7 @@ from ..support.checks import check_at_least, short
 from ..training import Adam, TeacherForcing
 from .options import TaskOptions, falling_cosine, option, seed, share, sizes, vocab_size, warmup
 from .task import Setup, Task
-from .trained import Trained, share_exact
+from .trained import Trained, mean_loss, share_exact, with_perplexity
 
 KIND = "t5"
 
@@ -194,6 +194,15 @@ class TextToText(Trained):
         return share_exact(
             [(self.encode(text)[0], target) for text, target in pairs], written, batch_size, config.pad_id
         )
+
+    def evaluate(self, path):
+        """The loss, the perplexity and the exact match on lines of a text, a tab and its answer; see `Trained`."""
+        pairs = data.read_pairs(path)
+        rows = [(self.encode(text)[0].tolist(), self.tokenizer.encode(answer)) for text, answer in pairs]
+        c = self.model.config
+        batches = data.Seq2SeqBatches(rows, 64, 0, c.pad_id, c.bos_id, c.eos_id).in_order()
+        found = with_perplexity(mean_loss(TeacherForcing(self.model), batches))
+        return found | {"exact match": self.exact_match(pairs), "examples": len(pairs)}
 
 
 class _PretrainedSentinels(data.SentinelTokenizer):

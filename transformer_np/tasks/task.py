@@ -295,7 +295,7 @@ def _then_constant(schedule, last, rate):
 
 
 def _what_the_rate_does(trainer, before, steps):
-    """A line of text if a run that goes on for more steps than it was planned for changes its learning rate; else ""."""
+    """A line of text if a run that goes on for more steps than planned changes its learning rate; else empty."""
     if steps <= before or trainer.schedule is None or not trainer.step:
         return ""
     last, new = trainer.history.learning_rates[-1], trainer.schedule(trainer.step + 1)

@@ -28,7 +28,7 @@ from .options import (
 )
 from .streaming import text_pieces, until
 from .task import Setup, Task
-from .trained import Trained
+from .trained import Trained, mean_loss, with_perplexity
 
 KIND = "gpt"
 PRETRAINED_LR, LORA_LR = 1e-4, 1e-3
@@ -148,6 +148,19 @@ class TextGenerator(Trained):
     def decode(self, ids):
         """The text of the ids, without special tokens, which never occur in a text."""
         return self.tokenizer.decode([i for i in ids if i not in self.excluded_ids])
+
+    def evaluate(self, path):
+        """The loss and the perplexity on a text; see `Trained.evaluate`."""
+        text = data.read_text(path)
+        unknown = self.tokenizer.unknown(text)
+        ids = encode_text(fine_tuning.without_special_tokens(self.tokenizer), text)
+        found = with_perplexity(self._loss(ids))
+        return found | {"tokens": len(ids)} | ({"unknown characters": len(unknown)} if unknown else {})
+
+    def _loss(self, ids):
+        """The mean loss of a text, cut into blocks as long as the context."""
+        batches = data.validation_batches(ids, min(self.context, VALIDATION_TOKENS), 1)
+        return mean_loss(NextToken(self.model), batches)
 
 
 class GPTTask(Task):
