@@ -7,7 +7,7 @@ import numpy as np
 
 from ..data.files import read_utf8
 from ..models.layouts.folder import KEPT_TEXTS, kept_settings, load_any, read_settings
-from ..support.checks import check_at_least, check_number
+from ..support.checks import check_at_least, check_number, short
 from ..support.files import read_json_object
 from .tokenizer import PretrainedTokenizer
 
@@ -170,6 +170,6 @@ def end_ids(settings, generation):
     found = generation.get("eos_token_id")
     found = settings.get("eos_token_id") if found is None else found
     ids = found if isinstance(found, list) else [] if found is None else [found]
-    for i in ids:
-        check_at_least("eos_token_id", i, 0)
+    if not all(type(i) is int and i >= 0 for i in ids):
+        raise ValueError(f"eos_token_id must be the id of a token or a list of such ids, got {short(found)}")
     return tuple(ids)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..models import Bert
 from ..models.layouts.layout import refuse
-from ..support.checks import check_at_least
+from ..support.checks import check_at_least, short
 from .folder import PretrainedFolder, check_ids, inputs
 from .modules import Pooling, normalize, read_modules
 
@@ -66,11 +66,8 @@ class SentenceEncoder:
         try:
             refuse(settings, {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"})
         except ValueError as error:
-            raise ValueError(f"{found.path / SETTINGS}: {error}") from None
-        longest = settings.get("max_seq_length") or found.max_tokens
-        if not isinstance(longest, int) or longest < 1:
             raise ValueError(
-                f"{found.path / SETTINGS}: max_seq_length must be a whole number from 1 on, got {longest!r}"
+                f"{found.path / SETTINGS}: max_seq_length must be a number from 1 on, got {short(longest)}"
             )
         return cls(model, found.tokenizer, longest, modules, prompt, settings.get("do_lower_case") is True)
 

@@ -11,7 +11,8 @@ LONGEST = 4  # words of an n-gram
 def bleu(outputs, references):
     """The score of translations against one reference each, in [0, 1].
 
-        BLEU = min(1, e^(1 − r/c)) · (p₁ p₂ p₃ p₄)^¼,    pₙ = Σ min(count in output, count in reference) / Σ count in output
+        BLEU = min(1, e^(1 − r/c)) · (p₁ p₂ p₃ p₄)^¼
+        pₙ = Σ min(count in output, count in reference) / Σ count in output
 
     c and r are the numbers of words of all outputs and of all references; the sums run over all n-grams of all
     outputs. Words and marks are cut as by WordTokenizer, and case counts. Without a common 4-gram it is 0.

@@ -12,14 +12,14 @@ from . import flag, number, picture
 
 @picture(
     "loss", "the loss and the learning rate of a training run", "runs/gpt-1",
-    flag("run", nargs="?", metavar="RUN", help="folder of the run (default: the newest below this folder)"),
+    flag("folder", nargs="?", metavar="RUN", help="folder of the run (default: the newest below this folder)"),
 )  # fmt: skip
 def draw_loss(args):
     from ... import plots
     from ...tasks import all_tasks
     from ...training import History
 
-    folder = Path(args.run or runs.newest_run(*(task.kind for task in all_tasks())))
+    folder = Path(args.folder or runs.newest_run(*(task.kind for task in all_tasks())))
     return plots.training_curve(History.load(folder / runs.CHECKPOINT))
 
 
