@@ -1,8 +1,8 @@
-"""`new` and `verify`: a teacher's own exercises; `export`: exercises for other graders."""
+"""`new` and `verify`: a teacher's own exercises; `export`: exercises for other graders; `page`: for a browser."""
 
 from pathlib import Path
 
-from . import add_command, number_above_0, quoted, write_new
+from . import add_command, add_pyodide, number_above_0, quoted, say_folder, write_new
 from .homework_check import add_choice, counted, names_of
 
 
@@ -37,6 +37,26 @@ def add_teaching_parsers(subparsers):
         help="nbgrader: a source notebook; otter: a notebook, and tests/ for `otter generate`",
     )  # fmt: skip
     add_choice(export)
+
+    page = add_command(
+        subparsers, "page", run_page, "transformer-np homework page --out page",
+        "write the homework as a web page that needs no installed Python",
+    )  # fmt: skip
+    page.add_argument("--out", required=True, metavar="DIR", help="folder for the page's files; created if necessary")
+    page.add_argument("--course", metavar="FILE.toml", help="only the exercises of this course, as `grade` reads it")
+    page.add_argument("--exercises", metavar="DIR", help="use the exercises in this folder, too (see `homework new`)")
+    add_pyodide(page)
+
+
+def run_page(args):
+    from ..homework.course import opened
+    from ..homework.page.build import write_page
+
+    with opened(args.course, args.exercises) as course:
+        sizes = write_page(args.out, course, args.pyodide)
+        number = len(course.points)
+    say_folder(args.out, counted(number), sum(sizes.values()), args.pyodide)
+    return 0
 
 
 def run_export(args):
@@ -75,16 +95,19 @@ def run_new(args):
 def run_verify(args):
     from ..grading.verify import problems
     from ..homework import find
-    from ..homework.path import ExercisesError, exercises_in, own_exercises
+    from ..homework.limit import TimeLimit
+    from ..homework.own import ExercisesError
+    from ..homework.path import exercises_in, own_exercises
 
     wrong = 0
     try:
-        with exercises_in(args.folder):
+        with exercises_in(args.folder, TimeLimit(args.time_limit, ends_process=True)):
             exercises = [find(name) for name in args.only] if args.only else list(own_exercises().values())
             for exercise in exercises:
-                found = problems(exercise, args.time_limit)
+                found = problems(exercise, args.time_limit, ends_process=True)
                 for problem in found:
-                    print(f"{exercise.name}: {problem}.", flush=True)
+                    said, *lines = problem.split("\n")
+                    print("\n".join([f"{exercise.name}: {said}.", *lines]), flush=True)
                 wrong += len(found)
     except ExercisesError as error:
         print(error)

@@ -125,6 +125,23 @@ def _part(one, other):
     return 2 * (one.runs & other.runs).total() / max(1, one.size + other.size)
 
 
+def same_files(people):
+    """{student: a remark} on those who handed in the same bytes as another; {student: [{name: hash of a file}, …]}."""
+    owners, found = {}, {}
+    for student, attempts in people.items():
+        for name, content in {(n, c) for files in attempts for n, c in files.items() if c}:
+            owners.setdefault(content, {}).setdefault(student, name)
+    for students in owners.values():
+        for student in students if len(students) > 1 else ():
+            others = found.setdefault(student, {})
+            others |= {f"{other} ({name})": None for other, name in sorted(students.items()) if other != student}
+    remarks = {student: [*others] for student, others in found.items()}
+    return {
+        student: f"the same file as {', '.join(others[:3])}" + (f" and {len(others) - 3} more" if others[3:] else "")
+        for student, others in remarks.items()
+    }
+
+
 # --- what the teacher reads ------------------------------------------------------------------------------------------
 
 MOST_SHOWN = 200  # pairs of answers, side by side

@@ -50,9 +50,13 @@ def verdict_on(exercise, answer, seed, limit):
     try:
         with limit(exercise.name):
             trials, attempts, running = Trials(exercise, seed), [], None
-            _ = trials.expected  # before the answer runs: it may change something that the reference uses
+            expected = trials.expected  # before the answer runs: it may change something that the reference uses
     except Stopped as stopped:
         return _crashed(exercise, seed, _about_exercise(stopped), TOO_LONG)
+    except (Exception, SystemExit) as error:  # a teacher's cases
+        return _crashed(exercise, seed, _about_failure(crash_of(error).kind))
+    if any(results is None and not case.raises for case, results in zip(trials.cases, expected, strict=True)):
+        return _crashed(exercise, seed, _about_failure("its reference gives no result"))
     try:
         with guarded(), limit(exercise.name) as over:
             for running in trials.cases:
@@ -98,6 +102,13 @@ def _about_exercise(stopped):
     return (
         f"The exercise's own code took longer than {stopped.seconds:g} s, not the answer. If the machine is not busy, "
         "report it to the teacher: a call of the reference, or of it with a mistake, does not end."
+    )
+
+
+def _about_failure(what):
+    return (
+        f"The exercise's own code fails, not the answer: {what}. Report it to the teacher, whom "
+        "`transformer-np homework verify` tells the line."
     )
 
 

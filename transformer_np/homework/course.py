@@ -16,6 +16,7 @@ from pathlib import Path
 
 from ..support.files import read_bytes
 from .deadline import KEYS, Deadline, local, shown
+from .limit import SECONDS, TimeLimit
 from .path import all_exercises, chosen, exercises_in, own_exercises
 
 FILE = "course.toml"
@@ -55,6 +56,7 @@ class Course:
     for_lecture: {name: those of its points that an answer gets if it is right for the lecture}, for the exercises whose
         points are split; the others give points only to an answer that is right in every case
     late: the Deadline, if it is a time and not just a text; attempts: "last" or "best", the one that counts
+    written: {title: possible points} for answers that the teacher reads, which the roster holds
     """
 
     points: dict = field(default_factory=dict)
@@ -66,6 +68,7 @@ class Course:
     for_lecture: dict = field(default_factory=dict)
     late: Deadline | None = None
     attempts: str = "last"
+    written: dict = field(default_factory=dict)
 
     @property
     def exercises(self):
@@ -89,8 +92,8 @@ class Course:
 
     @property
     def possible(self):
-        """The points of the core."""
-        return math.fsum(part.worth for part in self.parts if not part.extended)
+        """The points of the core and of written answers."""
+        return math.fsum([*(part.worth for part in self.parts if not part.extended), *self.written.values()])
 
     @property
     def possible_extended(self):
@@ -104,14 +107,15 @@ class Course:
 
 
 @contextmanager
-def opened(path=None, folder=None):
+def opened(path=None, folder=None, seconds=SECONDS):
     """Inside the block, the exercises of a course are found by name; yields the Course.
 
     path: the course's file; None for all exercises. folder: a teacher's exercises, instead of the folder in the file
+    seconds: the time limit of each file of the teacher's
     """
     if folder is None and path is not None:
         folder = folder_in(path)
-    with exercises_in(folder):
+    with exercises_in(folder, TimeLimit(seconds, ends_process=True)):
         yield read_course(path) if path is not None else default_course()
 
 

@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from socket import gethostname
 
-try:
-    import fcntl
-except ModuleNotFoundError:  # Windows: there are no locks, and temporary files of killed processes stay
-    fcntl = None
+from .platform import in_browser, module_with, write_in_place
+
+# Windows and browsers have no locks: temporary files of killed processes stay
+fcntl = module_with("fcntl", "flock")
 
 LARGEST_TEXT = 1 << 30  # bytes of a text: more is a wrong file
 LARGEST_JSON = 1 << 25  # bytes of a JSON file: as many as the largest tokenizers have
@@ -47,6 +47,9 @@ def _write_atomically(path, write):
         write(path)
         return
     path = Path(os.path.realpath(path))
+    if in_browser():
+        write_in_place(path, write)
+        return
     _remove_abandoned(path)
     temporary = path.with_name(f"{_prefix(path)}{secrets.token_hex(4)}.new{path.suffix}")
     with open(temporary, "xb") as file:
