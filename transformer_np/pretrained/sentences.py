@@ -66,9 +66,10 @@ class SentenceEncoder:
         try:
             refuse(settings, {"transformer_task": "feature-extraction", "module_output_name": "token_embeddings"})
         except ValueError as error:
-            raise ValueError(
-                f"{found.path / SETTINGS}: max_seq_length must be a number from 1 on, got {short(longest)}"
-            )
+            raise ValueError(f"{found.path / SETTINGS}: {error}") from None
+        longest = settings.get("max_seq_length") or found.max_tokens
+        if not isinstance(longest, int) or longest < 1:
+            raise ValueError(f"{found.path / SETTINGS}: max_seq_length must be at least 1, got {short(longest)}")
         return cls(model, found.tokenizer, longest, modules, prompt, settings.get("do_lower_case") is True)
 
     def read(self, sentence):
