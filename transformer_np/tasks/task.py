@@ -19,7 +19,7 @@ from .fine_tuning import read_tokenizer
 
 SAVE_SECONDS = 60.0
 # how a run is trained, apart from its options: stored in its description, and the same again when it is resumed
-HOW = {"workers": 1, "validate_every": None, "save_seconds": SAVE_SECONDS, "keep": "best", "constant_lr": None}
+HOW = {"workers": 1, "validate_every": None, "save_seconds": SAVE_SECONDS, "keep": "best"}
 VALIDATION_SHARE = 0.04  # of the training time
 CHANGED = 0.1  # of a learning rate: a smaller change is not worth a line
 OVERFITTING = 1.02  # times the lowest validation loss: a smaller increase may be chance
@@ -188,14 +188,15 @@ class Task:
         fresh = resume and not trainer.checkpoint.exists()
         if resume and not fresh:
             trainer.resume()
-        if constant_lr is not None:
-            how["constant_lr"] = [trainer.step, constant_lr]  # after this step
-        if how["constant_lr"] is not None:
-            trainer.schedule = _then_constant(setup.schedule, *how["constant_lr"])
+        held = description.get("constant_lr") if resume else None  # the step after which the rate is constant, the rate
+        held = held if constant_lr is None else [trainer.step, constant_lr]
+        if held is not None:
+            trainer.schedule = _then_constant(setup.schedule, *held)
         if resume:
             if trainer.step > options.steps:
                 raise ValueError(f"steps is {options.steps}, but the run in {folder} has already done {trainer.step}")
             description = {**description, "options": asdict(options), **how}
+            description |= {} if held is None else {"constant_lr": held}
             write = runs.write_description
         else:
             words = {name: tokenizer.to_dict() for name, tokenizer in tokenizers.items()}
@@ -249,6 +250,9 @@ class Task:
             options = self.Options(**description.get("options"))
             tokenizers = {name: read_tokenizer(description.get(name)) for name in self.tokenizer_names}
             _checked({name: description[name] for name in HOW if name in description})
+            step, rate = description.get("constant_lr", (0, 1.0))
+            check_at_least("the step of constant_lr", step, 0)
+            check_number("constant_lr", rate, "(0, ∞)")
             self.check_stored(options)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{Path(folder) / runs.DESCRIPTION} is damaged: {error}") from None
@@ -280,10 +284,6 @@ def _checked(how):
             check_choice(name, value, ("best", "last"))
         elif name == "save_seconds":
             check_number(name, value, "[0, ∞)")
-        elif name == "constant_lr":
-            step, rate = value or (0, 1.0)
-            check_at_least("the step of constant_lr", step, 0)
-            check_number(name, rate, "(0, ∞)")
         elif value is not None and not isinstance(value, Team) and value not in ("auto", "mpi"):
             check_at_least(name, value, 1)
     return how
