@@ -90,10 +90,13 @@ class Records:
         return next((record for record in reversed(self.hand_ins) if record.entry == entry), None)
 
     def add(self, seen, seed, time=None, by=""):
-        """Keep an Entry of the submissions, unless it holds what it held last. time, by: if the roster says it"""
+        """Keep an Entry of the submissions, unless it holds what it held last, or nothing of it could be read.
+
+        time, by: of hand-in, if the roster says it
+        """
         files = {name: self._keep(content) for name, content in seen.files.items()}
         last = self.last_of(seen.name)
-        if last and last.files == files and (files or last.remarks == seen.remarks):
+        if last and (last.files == files if files else last.files or last.remarks == seen.remarks):
             return
         record = Record(
             self._lines, seen.name, seen.is_folder, self.assignment, files, seen.changed, seen.remarks,
