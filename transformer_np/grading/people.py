@@ -11,6 +11,7 @@ from unicodedata import category, normalize
 from unicodedata import name as name_of_sign
 
 from ..homework.deadline import local, possible, shown
+from ..homework.path import all_exercises
 from ..support.files import read_bytes
 from .submissions import students_of
 
@@ -117,7 +118,10 @@ class Roster:
         """What each column is: one of COLUMNS, (CORRECTED, title), (WRITTEN, title), or None without a meaning."""
         head, words = [], [" ".join(word.split()) for word in words]
         known = {column: column for column in COLUMNS}
-        known |= {f"{CORRECTED}{title}".casefold(): (CORRECTED, title) for title in titles}
+        for title in (*all_exercises(), *(f"{name} (extended)" for name in all_exercises())):
+            known[f"{CORRECTED}{title}".casefold()] = (
+                (CORRECTED, title) if title in titles else None
+            )  # of another sheet
         for word in words:
             plain, with_points = word.casefold(), re.fullmatch(r"(written\b.*?)\s*\((\d+(?:\.\d+)?)\)", word, re.I)
             if with_points:

@@ -104,20 +104,21 @@ def own_exercises():
 
 
 def definition_of(name):
-    """A hash of the teacher's files that define an exercise: its own, and those whose names occur in them. "" for an
+    """A hash of the teacher's files that define an exercise: its own, and those that are named in them. "" for an
     exercise of the library."""
     if name not in _own:
         return ""
     own = [module for title, module in list(sys.modules.items()) if title.startswith(f"{PACKAGE}.")]
-    waiting = [m.__file__ for m in own if any(one is _own[name] for one in getattr(m, "EXERCISES", ()))]
-    files = {str(file): file.read_bytes() for file in sorted(_folder.glob("[!.]*")) if file.is_file()}
-    waiting, found = [Path(file) for file in waiting], set()
+    files = {file: file.read_bytes() for file in sorted(_folder.glob("[!.]*")) if file.is_file()}
+    waiting = [Path(m.__file__) for m in own if any(one is _own[name] for one in getattr(m, "EXERCISES", ()))]
+    found = set()
     while waiting:
         file = waiting.pop()
-        found.add(str(file))
-        words = {*re.findall(rb"\w+", files.get(str(file), b"")), file.stem.encode()}
-        waiting += [Path(other) for other in files if other not in found and Path(other).stem.encode() in words]
-    return hashlib.sha256(b"\0".join(Path(f).name.encode() + files.get(f, b"") for f in sorted(found))).hexdigest()
+        found.add(file)
+        words = {file.stem, *re.findall(r"\w+", text := files[file].decode("utf-8", "replace"))}
+        named = {f for f in files if f.name in text or (f.suffix in (".py", ".md") and f.stem in words)}
+        waiting += named - found
+    return hashlib.sha256(b"\0".join(file.name.encode() + files[file] for file in sorted(found))).hexdigest()
 
 
 # --- names -----------------------------------------------------------------------------------------------------------
