@@ -329,7 +329,7 @@ def test_all_exercises_can_be_sent_and_tried(tmp_path, part):
 @pytest.mark.long
 def test_a_folder_of_files_is_one_submission(tmp_path):
     folder = hand_in(tmp_path / "in", {})
-    hand_in(folder / "fay", {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "zzz": "1 / 0\n"})
+    hand_in(folder / "fay", {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "zzz": "1 / 0\nrelu = 3\n"})
     hand_in(folder / "gus", {"a": SOFTMAX + "import b\n", "b": "raise ValueError('no')\n" + BACKWARD})
     grades = grade(folder, tmp_path / "grades.csv")
     assert grades["fay"].points(TWO) == 2
@@ -342,7 +342,10 @@ def test_a_folder_of_files_is_one_submission(tmp_path):
 @pytest.mark.long
 def test_a_file_that_does_not_end_leaves_the_others(tmp_path):
     folder = hand_in(tmp_path / "in", {})
-    hand_in(folder / "fay", {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "z": "while True: pass\n"})
+    hand_in(
+        folder / "fay",
+        {"one": SOFTMAX, "two": "from one import softmax\n" + BACKWARD, "z": "while True: pass\nrelu = 3\n"},
+    )
     (got,) = grade(folder, tmp_path / "grades.csv", limits=Limits(seconds=3)).values()
     assert got.points(TWO) == 2
     assert got.remarks == ("z.py timed out while loading",)

@@ -389,7 +389,8 @@ def test_a_syntax_error_is_shown_once(tmp_path):
     course = parse_course(TWO)
     for text in (student_report(ada, course, ""), page(ada, course, ""), gradescope([ada], course)):
         assert text.count("def softmax(x:") == 1
-        assert text.count("could not be loaded (SyntaxError)") == 2
+        assert text.count("softmax is missing because ada.py could not be loaded (SyntaxError).") == 1
+    assert ada.verdicts["softmax_backward"].outcome == "not started"
 
 
 def test_a_page_escapes_what_students_wrote():

@@ -149,6 +149,7 @@ def main():
     from ..homework.judging.judge import judge
     from ..homework.judging.trials import Trials
     from ..homework.path import all_exercises, use_exercises
+    from ..homework.private import for_students
     from .sandbox.limits import limit
 
     limit("RLIMIT_AS", MEMORY)
@@ -172,7 +173,7 @@ def main():
             pairs = zip(trials.cases, sent["replies"], strict=True)
             with np.errstate(all="ignore"):
                 attempts = [attempt_of(trials.exercise, case, reply) for case, reply in pairs]
-                seen[key] = asdict(judge(trials, attempts))
+                seen[key] = asdict(for_students(judge(trials, attempts), trials.exercise))
         return seen[key]
 
     while length := requests.read(_LENGTH.size):
