@@ -9,6 +9,7 @@ import threading
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import asdict, replace
+from datetime import datetime
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -75,13 +76,14 @@ class Grading:
         self._stop, self._judges = threading.Event(), queue.SimpleQueue()
         self._tasks, self._making = {}, threading.Lock()
         self.attempts, self.reused, self.layers = [], 0, None
-        self.changes, self.earlier, self.remarks = [], None, []
+        self.changes, self.earlier, self.remarks, self.unread = [], None, [], {}
         if roster and self.roster.ignored:
             self.remarks.append(f"Columns of the roster without a meaning here: {', '.join(self.roster.ignored)}")
 
     def _is_among_submissions(self, path):
-        folder = os.path.realpath(self.folder)
-        return not self.single and os.path.commonpath([folder, os.path.realpath(path)]) == folder
+        """Whether a path is in the folder of submissions; where a link at its end leads does not matter."""
+        folder, place = os.path.realpath(self.folder), os.path.realpath(Path(path).absolute().parent)
+        return not self.single and os.path.commonpath([folder, place]) == folder
 
     def _beside(self, what):
         """A folder for what this grading writes: beside the table, or, if the table is among the submissions, which
@@ -157,6 +159,8 @@ class Grading:
             self.store.follow(path.name, entry.files, present)
             _, time = self.roster.owners(path.name) if self.roster else ((), None)
             self.store.add(entry, self.seed, time, "roster")
+            if not entry.files and self.store.last_of(path.name).files:
+                self.unread[path.name] = (*entry.remarks, "what was there before counts")
         return present
 
     def _graded(self, bar):
@@ -212,7 +216,7 @@ class Grading:
 
     def _write(self, path, text):
         path = Path(path)
-        if path.is_symlink() and (path.parent == self.reports or self._is_among_submissions(path.parent)):
+        if path.is_symlink() and (path.parent == self.reports or self._is_among_submissions(path)):
             path.unlink()  # a submission must not choose what is written
         content = text.encode("utf-8", "replace")
         write_atomically(path, lambda temporary: temporary.write_bytes(content))
@@ -226,7 +230,7 @@ class Grading:
         late = self.rubric.late
         if person.deadline:
             late = replace(late, due=person.deadline) if late else Deadline(person.deadline)
-        timed = sorted(grades, key=lambda grade: (grade.handed_in or self._seen(grade), grade.number))
+        timed = self._in_order(grades)
         if late:
             days = [late.days_late(grade.handed_in) if grade.handed_in else 0 for grade in timed]
             timed = [replace(g, days_late=d, factor=late.factor_after(d)) for g, d in zip(timed, days, strict=True)]
@@ -243,8 +247,14 @@ class Grading:
             attempt=([one.number for one in timed].index(grade.number) + 1, len(timed)),
         )  # fmt: skip
 
-    def _seen(self, grade):
-        return next(record.seen for record in self.store.hand_ins if record.number == grade.number)
+    def _in_order(self, grades):
+        """The grades by time, then by arrival. A file that replaces another is later, whatever times the two have."""
+        records, order, last = {record.number: record for record in self.store.hand_ins}, {}, {}
+        for grade in grades:
+            record = records[grade.number]
+            last[record.entry] = max(grade.handed_in or record.seen, last.get(record.entry, datetime.min))
+            order[grade.number] = last[record.entry], grade.number
+        return sorted(grades, key=lambda grade: order[grade.number])
 
     def sentence(self, grades):
         """The settings of the grading, in a sentence. Students read it: it does not name the seed."""
@@ -277,6 +287,7 @@ class Grading:
             grade = replace(grade, remarks=grade.remarks + broken, answers=answers_from(texts or {}))
         time, known_by, unknown = time_of(record, said, grade.graded_files)
         remarks = (*record.remarks, *grade.remarks, *filter(None, [unknown]))
+        remarks += self.unread.get(record.entry, ())
         return replace(grade, remarks=remarks, handed_in=time, known_by=known_by, number=record.number)
 
     def _try(self, files, tasks, keys, texts_key):
