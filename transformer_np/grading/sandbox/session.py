@@ -7,13 +7,15 @@ import io
 import os
 import pickle
 import signal
+from contextlib import nullcontext
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from inspect import signature
 from types import FunctionType
 
 from ...homework.judging.attempt import Crash
-from .keeper import START_SECONDS, Ended, Keeper, Late, NotStarted
+from .bubblewrap import START_SECONDS
+from .keeper import Ended, Keeper, Late, NotStarted
 from .package import PACKAGE, package_for
 from .wire import CHANGEABLE, HEADER, MOST_BYTES, MOST_JSON, one_line, plain_text, unpack
 
@@ -109,15 +111,15 @@ class Tried:
     spent: float = 0.0
 
 
-def try_submission(files, tasks, limits, walls=(), stopped=lambda: False):
+def try_submission(files, tasks, limits, walls=(), stopped=lambda: False, keeper=None):
     """Try Python files, {name: bytes}, on the tasks, each in a process of its own; returns a Tried.
 
-    A process that does not start, or whose messages are not in order, is tried once more among fresh processes.
-    walls: layers of isolation without which nothing is run. Raises Stopped when the grading ends, NotStarted if a
-    process does not start.
+    A process that does not start, or whose messages are not in order, is tried once more.
+    keeper: forks the processes; None for one of its own. walls: layers of isolation without which nothing is run.
+    Raises Stopped when the grading ends, NotStarted if a process does not start.
     """
     tried, left_out, names = Tried(), set(), [task.name for task in tasks]
-    with Keeper(stopped) as keeper:
+    with nullcontext(keeper) if keeper else Keeper(stopped) as keeper:
         for task in tasks:
             again = False
             while True:
@@ -140,7 +142,6 @@ def try_submission(files, tasks, limits, walls=(), stopped=lambda: False):
                 tried.spent += run.spent
                 tried.layers = run.layers
                 if run.lost == DISTURBED and not again:
-                    keeper.close()
                     again = True
                 elif run.file is not None:
                     tried.not_loaded[run.file] = Crash(run.kind, run.lost, "", "")
@@ -178,6 +179,7 @@ class _Run:
         self.files, self.task, self.names, self.limits, self.keeper = files, task, names, limits, keeper
         self.walls, self.file, self.scratch, self.kind, self.lost = walls, None, "", "", ""
         self.replies, self.called, self.not_loaded, self.defined = [], [], {}, set()
+        self.processor_seconds = int(limits.seconds * (1 + len(files))) + 3
         self.layers, self.missing, self.size, self.spent = [], False, 0, 0.0
 
     def go(self, total):
@@ -208,7 +210,7 @@ class _Run:
     def _job(self):
         return {
             "files": self.files, "task": self.task.message, "names": self.names, "walls": list(self.walls),
-            "memory": self.limits.memory, "processor_seconds": int(self.limits.seconds * (1 + len(self.files))) + 3,
+            "memory": self.limits.memory, "processor_seconds": self.processor_seconds,
         }  # fmt: skip
 
     # the messages, in the required order
@@ -278,7 +280,7 @@ class _Run:
             used_up = len(clocks) > 1 and self.whole.left <= 0
             raise _Lost("TimeoutError", _used_up(self.limits) if used_up else self._too_long()) from None
         except Ended as ended:
-            if ended.code == 128 + signal.SIGXCPU:  # more processor time than the limit, in several threads
+            if ended.seconds >= self.processor_seconds:  # in several threads
                 raise _Lost("TimeoutError", self._too_long()) from None
             raise _Lost("RuntimeError", _ending(ended.code)) from None
         return message
