@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import asdict, replace
 from functools import cache
 from glob import escape
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +25,12 @@ from .grade import Grade, as_record, read_record
 from .judges import Judge
 from .people import Person, handed_in, people
 from .report import ALIKE_PAGE, grades_csv, overview, student_report
-from .sandbox.keeper import NotStarted, Stopped
+from .sandbox.keeper import Keeper, NotStarted, Stopped
 from .sandbox.session import Limits, Task, try_submission
 from .submissions import read_submission, report_name
 from .verdicts import grade_of, not_started, not_tried
 
-WALLS = ("bubblewrap", "system calls")  # layers that the system upholds, whatever a submission does
+WALLS = ("bubblewrap", "own namespaces", "system calls")  # layers that the system upholds, whatever a submission does
 
 
 class NoWall(ValueError):
@@ -62,7 +63,7 @@ class Grading:
         self.reports.mkdir(parents=True, exist_ok=True)
         self.given = seed is not None
         self.seed = seed if self.given else np.random.SeedSequence().entropy % 2**32
-        self._stop, self._judges = threading.Event(), queue.SimpleQueue()
+        self._stop, self._helpers = threading.Event(), queue.SimpleQueue()
         self.reused, self.layers = 0, None
 
     def try_walls(self):
@@ -75,11 +76,12 @@ class Grading:
             tried = try_submission({}, tasks, self.limits, stopped=self._stop.is_set)
         except NotStarted as error:
             raise ValueError(f"no submission can be tried here: {error}") from None
-        if "bubblewrap" not in tried.layers and not self.trust:
+        if not {"bubblewrap", "system calls"} <= set(tried.layers) and not self.trust:
             raise NoWall(
-                "bubblewrap is not installed or not allowed here, so a submission could do anything that you can do. "
-                "Install it (apt install bubblewrap), or pass --trust in a container that holds nothing but the "
-                "submissions, as Gradescope's does: there, add --trust to the line in run_autograder"
+                "bubblewrap or libseccomp is not installed or not allowed here, so a submission could do anything that "
+                "you can do. Install them (apt install bubblewrap libseccomp2), or pass --trust in a container that "
+                "holds nothing but the submissions, as Gradescope's does: there, add --trust to the line in "
+                "run_autograder"
             )
         self.layers = tried.layers
         return self.layers
@@ -99,9 +101,9 @@ class Grading:
         _write(self.reports / "run.json", json.dumps({"seed": self.seed, "version": __version__}) + "\n")
         exercises = [all_exercises()[name] for name in self.rubric.points]
         self.tasks = [Task(exercise, Trials(exercise, _seed_of(self.seed, exercise.name))) for exercise in exercises]
-        judges = [Judge(self._stop.is_set) for _ in range(self.workers)]
-        for judge in judges:
-            self._judges.put(judge)
+        helpers = [(Keeper(self._stop.is_set), Judge(self._stop.is_set)) for _ in range(self.workers)]
+        for pair in helpers:
+            self._helpers.put(pair)
         grades = {}
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="grading")
         try:
@@ -115,8 +117,8 @@ class Grading:
         finally:
             self._stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
-            for judge in judges:
-                judge.close()
+            for helper in chain(*helpers):
+                helper.close()
         chosen = [self._chosen(person, grades.get(person.student, ())) for person in self.people]
         last = {student: max(of, key=lambda grade: grade.handed_in).answers for student, of in sorted(grades.items())}
         found = alike(last)
@@ -187,14 +189,14 @@ class Grading:
         if self._stop.is_set():
             raise Stopped
         walls = [layer for layer in self.layers if layer in WALLS]
-        judge = self._judges.get()
+        keeper, judge = self._helpers.get()
         try:
-            tried = try_submission(files.files, self.tasks, self.limits, walls, self._stop.is_set)
+            tried = try_submission(files.files, self.tasks, self.limits, walls, self._stop.is_set, keeper)
             return grade_of(files, self.tasks, tried, judge)
         except NotStarted as error:  # for example, its files cannot be written
             return not_tried(files, self.tasks, error)
         finally:
-            self._judges.put(judge)
+            self._helpers.put((keeper, judge))
 
     def _rules(self):
         """A hash of what a grade depends on, beside the submission."""
