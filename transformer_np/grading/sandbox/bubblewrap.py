@@ -102,15 +102,6 @@ def _files():
     folders = dict.fromkeys(sysconfig.get_path(name, vars=base) for name in ("stdlib", "platstdlib"))
     maps = _run([*python(wrapped=True), _LIBRARIES, packages()])
     mapped = {line.split(maxsplit=5)[5] for line in maps.splitlines() if line.count("/") and ".so" in line}
-    options = []
-    for folder in ("/lib", "/lib64", "/usr/lib64"):
-        if os.path.islink(folder):
-            options += ["--symlink", os.readlink(folder), folder]
-    for folder in folders:
-        options += ["--ro-bind", folder, folder]
-        for hidden in ("site-packages", "dist-packages"):
-            if os.path.isdir(os.path.join(folder, hidden)):
-                options += ["--tmpfs", os.path.join(folder, hidden), "--remount-ro", os.path.join(folder, hidden)]
     shared = {path for path in mapped if not path.startswith((*folders, packages()))}
     names = {path: path for path in shared}  # the linker knows a library by its links
     for folder in {"/lib64", "/lib", "/usr/lib64", *map(os.path.dirname, shared)}:
@@ -118,10 +109,18 @@ def _files():
             link = os.path.join(folder, name)
             if ".so." in name and os.path.islink(link) and os.path.realpath(link) in shared:
                 names[os.path.join(os.path.realpath(folder), name)] = os.path.realpath(link)
-    names |= dict.fromkeys([os.path.realpath(sys.executable)])
-    for name, path in sorted(names.items()):
-        options += ["--ro-bind", path or name, name]
-    for name in ("numpy", "numpy.libs"):
-        options += ["--ro-bind-try", os.path.join(packages(), name), f"{INSIDE}/{name}"]
-    options += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
-    return [*options, "--dir", limits.SCRATCH]
+    names |= {path: path for path in (*folders, os.path.realpath(sys.executable), "/etc/ld.so.cache")}
+    names |= {f"{INSIDE}/{name}": os.path.join(packages(), name) for name in ("numpy", "numpy.libs")}
+    options = []
+    for folder in ("/lib", "/lib64", "/usr/lib64"):
+        if os.path.islink(folder):
+            options += ["--symlink", os.readlink(folder), folder]
+    for folder in sorted({str(parent) for name in names for parent in Path(name).parents}):
+        options += ["--dir", folder]  # which everyone may enter
+    for name, path in names.items():
+        options += ["--ro-bind-try", path, name]
+    for folder in folders:
+        for hidden in ("site-packages", "dist-packages"):
+            if os.path.isdir(os.path.join(folder, hidden)):
+                options += ["--tmpfs", os.path.join(folder, hidden), "--remount-ro", os.path.join(folder, hidden)]
+    return [*options, "--dir", "/dev", "--dir", limits.SCRATCH]
