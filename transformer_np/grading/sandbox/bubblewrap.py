@@ -69,7 +69,8 @@ def bubblewrap():
     own = "--cap-add", "CAP_SYS_ADMIN"
     ways = [([*as_nobody, *own], APART), (as_nobody, WRAPPED)]
     if os.geteuid() == 0:  # the exercises then belong to a user who owns nothing outside
-        ways.insert(0, ([*own, "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"], APART))
+        more = (option for name in ("SETUID", "SETGID", "KILL") for option in ("--cap-add", f"CAP_{name}"))
+        ways.insert(0, ([*own, *more], APART))
     for rights, wall in ways:
         command = [program, *_UNSHARED, "--cap-drop", "ALL", *rights, "--die-with-parent", "--as-pid-1", *files]
         if wall == WRAPPED:
