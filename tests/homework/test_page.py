@@ -182,7 +182,7 @@ def answered(page, name, text):
 
 
 NAMES = list(all_exercises())
-FEW = NAMES[::12]
+FEW = NAMES[::20]
 
 
 @pytest.mark.parametrize("name", [pytest.param(n, marks=() if n in FEW else pytest.mark.release) for n in NAMES])
@@ -217,11 +217,10 @@ def test_save_open_reload_without_a_network_and_a_full_disk(page, here):
     assert {"relu", "softmax"} <= submission.answers.keys() and "#| def gelu(x:\n" in saved
     texts = "const entry = ([key, value]) => [key.split(' ').pop(), JSON.parse(value).text];"
     texts += "return Object.fromEntries(Object.entries(localStorage).map(entry))"
-    before = run(browser, texts)
     run(browser, "localStorage.clear(); location.reload()")
     run(browser, "await homework.ready; await homework.open(given[0])", saved)
     assert {name: run(browser, texts)[name] for name in ("relu", "gelu", "softmax")} == {
-        "relu": RELU, "gelu": before["gelu"], "softmax": SOFTMAX,
+        "relu": RELU, "gelu": f"import numpy as np\n\n\n{broken}", "softmax": SOFTMAX,
     }  # fmt: skip
 
     stop()  # what a second visit needs is in the browser

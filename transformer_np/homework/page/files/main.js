@@ -100,7 +100,7 @@ function write(text) {
   else answers.set(current, { text, outcome: undefined, importable: undefined });
 }
 
-async function check(seed) {
+async function check(seed, seconds = course.seconds) {
   const name = current;
   const texts = Object.fromEntries(answers.names.map((other) => [other, answers.of(other).text]));
   texts[name] = editor.text;
@@ -108,7 +108,7 @@ async function check(seed) {
   byId("check").disabled = true;
   try {
     const { result, printed, stopped, error } = await python.call(
-      "check", name, JSON.stringify(texts, wellFormed), course.seconds, "tell", seed,
+      "check", name, JSON.stringify(texts, wellFormed), seconds, "tell", seed,
     );
     const found = result ? { ...result, printed } : { ...failed(name, stopped ?? error), printed: "" };
     note(name, texts[name], found);
@@ -332,7 +332,7 @@ window.homework = {
   ready,
   choose,
   set: (text) => editor.replace(text),
-  check: async (seed) => (await ready, check(seed)),
+  check: async (seed, seconds) => (await ready, check(seed, seconds)),
   save,
   open: async (text) => (await ready, open(text)),
 };
