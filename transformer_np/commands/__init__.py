@@ -106,15 +106,17 @@ def number_of_workers(text):
 
 
 def write_new(texts):
-    """Write {path: text} into folders that are made if necessary. ValueError, and nothing is written, if one exists."""
-    from ..support.files import write_text
+    """Write {path: text or bytes} into folders that are made if necessary. ValueError, and nothing is written, if one
+    exists."""
+    from ..support.files import write_atomically
 
     for path in texts:
         if os.path.lexists(path):
             raise ValueError(f"{path} already exists and was not overwritten; choose another folder")
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
+        content = text.encode() if isinstance(text, str) else text
+        write_atomically(path, lambda temporary, content=content: temporary.write_bytes(content))
 
 
 def check_writable(option, name):

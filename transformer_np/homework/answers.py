@@ -137,6 +137,7 @@ def remarks_on(known, crashes, definitions, names):
     groups = {}
     for name in names:
         first, *others = definitions.get(name) or [None]
+        others = [other for other in others if not _is_replaced(other, first)]
         if others:
             also = dict.fromkeys(
                 place("", o.cell, o.line).removeprefix(", ") if o.file == first.file else o.file for o in others
@@ -149,6 +150,11 @@ def remarks_on(known, crashes, definitions, names):
         else:
             remarks += [f"{name}: {place(file, one.cell, one.line)}; {not_counted}" for name, one in here]
     return remarks
+
+
+def _is_replaced(one, later):
+    """Whether a later definition in the same file takes the place of one, as in any Python."""
+    return one.file == later.file and (one.cell or 0, one.line or 0) < (later.cell or 0, later.line or 0)
 
 
 def failed(file, crash):

@@ -45,9 +45,6 @@ class Nothing:
     def __str__(self):
         return ""
 
-    def __len__(self):
-        return 0
-
     def __float__(self):
         return 0.0
 
