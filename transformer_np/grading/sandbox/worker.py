@@ -9,7 +9,6 @@ import gc
 import linecache
 import os
 import pickle
-import re
 import select
 import shutil
 import signal
@@ -18,14 +17,16 @@ import struct
 import sys
 import tempfile
 from dataclasses import asdict
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 
 import numpy.ma
 import numpy.random  # noqa: F401 - NumPy loads both when they are first used: here, once, not in every process
 
 from ...homework.judging.attempt import Attempt, Crash, attempt_with, copies, crash_of, make_numpy_safe, no_input
+from ...homework.loading import MOST_TRIED, execute, ranked
+from ...homework.standins import give_exit, stand_in, unchecked  # noqa: F401 - `given` takes two of them from there
 from . import given, limits
-from .wire import CELL, CHANGEABLE, pack
+from .wire import CHANGEABLE, pack
 
 MOST_FILES, MOST_WRITTEN = 2000, 64 << 20  # files and bytes that a submission may leave in its folder
 _LOOK = 0.1  # seconds between two looks at them
@@ -144,6 +145,7 @@ def _try_exercise(inputs, report, scratch, wrapped):
 def _inside(job, report, scratch, layers):
     os.chdir(scratch)
     builtins.input = no_input
+    give_exit()
     make_numpy_safe()
     os.environ.update(dict.fromkeys(("HOME", "TMPDIR", "MPLCONFIGDIR"), scratch))
     task = job["task"]
@@ -193,16 +195,28 @@ def _stand_in(task):
 
 
 def _run(job, exercise, cases, scratch, report):
-    modules = []
-    for name in job["files"]:
+    modules, found = [], []
+    for name, file in job["load"].items():
         _write(report, pack({"kind": "loading", "file": name}))
-        module, crash = _load(os.path.join(scratch, name), name)
-        modules.append(module)
-        defined = [known for known in job["names"] if callable(vars(module).get(known))]
-        _write(report, pack({"kind": "loaded", "file": name, "crash": crash, "defined": defined}))
-    answer = _find(modules, exercise.name)
+        path = os.path.join(scratch, name)
+        module, of_file, error = execute(name, path, file["pieces"], job["names"], file["skipped"], BaseException)
+        modules.append(module.__name__)
+        found.append(of_file)
+        crash = error and {k: str(v)[:8000] for k, v in asdict(crash_of(error)).items()}
+        _write(report, pack({"kind": "loaded", "file": name, "crash": crash, "defined": sorted(of_file)}))
+    below = os.path.join(scratch, "")
+    modules += [n for n, m in list(sys.modules.items()) if str(getattr(m, "__file__", "")).startswith(below)]
+    definitions = ranked(found, exercise.name, exercise.parts, modules)[:MOST_TRIED]
+    places = [[one.file, one.cell, one.line, _kind(one.value)] for one in definitions]
+    _write(report, pack({"kind": "found", "definitions": places}))
+    answer = definitions[job["which"]].value if definitions else None
     for number, case in enumerate(cases):
         _write(report, try_case(exercise, answer, number, case))
+
+
+def _kind(value):
+    """The type of a value that cannot be called, or ""."""
+    return "" if callable(value) else type(value).__name__
 
 
 def try_case(exercise, answer, number, case):
@@ -234,41 +248,3 @@ def _write(report, content):
     content = memoryview(content)
     while content:
         content = content[os.write(report, content) :]
-
-
-def _load(path, name):
-    """The module of a file, as far as it was executed, and its Crash or None."""
-    short = name.rpartition(".")[0].replace("/", ".").removesuffix(".__init__")
-    known = sys.modules.get(short)
-    if getattr(known, "__file__", None) == path:  # another file has imported it
-        return known, None
-    if known is not None or short in sys.stdlib_module_names:
-        short = f"submission.{short}"
-    module = ModuleType(short)
-    module.__file__ = path
-    module.__package__ = short if name.endswith("__init__.py") else short.rpartition(".")[0]
-    sys.modules[short] = module
-    with open(path, "rb") as file:
-        content, crash = file.read(), None
-    for title, code in _cells(content, path) if name.endswith(".ipynb") else [(path, content)]:
-        try:
-            exec(compile(code, title, "exec"), vars(module))
-        except BaseException as error:  # the other cells of a notebook go on
-            crash = crash or {k: str(v)[:8000] for k, v in asdict(crash_of(error)).items()}
-    return module, crash
-
-
-def _cells(content, path):
-    """(title, code) of the cells of a notebook."""
-    parts = re.split(re.escape(CELL).replace(r"\{\}", r"(\d+)") + r"\n", content.decode("utf-8", "replace"))
-    for number, code in zip(parts[1::2], parts[2::2], strict=True):
-        title = f"{path}, cell {number}"
-        linecache.cache[title] = (len(code), None, code.splitlines(True), title)  # for the lines of a traceback
-        yield title, code
-
-
-def _find(modules, name):
-    """The answer to an exercise; among several, one that the submission itself defines."""
-    found = [vars(module)[name] for module in modules if name in vars(module) and callable(vars(module)[name])]
-    own = {module.__name__ for module in modules}
-    return next((answer for answer in found if getattr(answer, "__module__", None) in own), found[0] if found else None)

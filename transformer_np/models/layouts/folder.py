@@ -1,6 +1,7 @@
 """Read and write a folder of a pretrained model: config.json and the weights (see `weights`)."""
 
 import json
+import math
 import shutil
 import warnings
 from dataclasses import replace
@@ -10,7 +11,7 @@ import numpy as np
 
 from ...layers.initial import blank
 from ...support.checks import floating_dtype
-from ...support.files import read_json, write_atomically, write_text
+from ...support.files import read_json_object, write_atomically, write_text
 from .weights import WEIGHTS, check_kind, find_tensors
 
 CONFIG, TOKENIZER = "config.json", "tokenizer.json"
@@ -30,7 +31,7 @@ def register(cls):
 def load_any(folder, dtype=None):
     """The model in a folder, of the class that its model_type belongs to. Errors as in load_pretrained."""
     folder = Path(folder)
-    return load_pretrained(MODELS[_model_type(folder, _settings(folder))], folder, dtype)
+    return load_pretrained(MODELS[_model_type(folder, read_settings(folder))], folder, dtype)
 
 
 def load_pretrained(cls, folder, dtype=None):
@@ -51,7 +52,7 @@ def load_pretrained(cls, folder, dtype=None):
     if dtype is not None:
         dtype = floating_dtype("dtype", dtype)
     folder = Path(folder)
-    settings = _settings(folder)
+    settings = read_settings(folder)
     model_type = _model_type(folder, settings)
     layout = next((layout for layout in getattr(cls, "layouts", ()) if model_type in layout.MODEL_TYPES), None)
     if layout is None:
@@ -59,11 +60,12 @@ def load_pretrained(cls, folder, dtype=None):
             f"{folder} holds a model of type {model_type!r}, not a {cls.__name__}: "
             f"read it with {MODELS[model_type].__name__}.from_pretrained"
         )
-    weights = _Weights(folder, layout)
+    weights = _Weights(folder, layout, settings)
     try:
         config = cls.config_class(**layout.read_config(settings, weights), dtype=dtype or weights.dtype)
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
         raise ValueError(f"{folder / CONFIG}: {error}") from None
+    _check_sizes(weights, config)
     wanted = layout.body(config) | layout.heads(config)
     _check_names(weights, wanted, layout, config)
     with blank():
@@ -103,7 +105,7 @@ def save_pretrained(model, folder, tokenizer=None):
     config = replace(model.config, dtype=str(model.parameters()[0].dtype))  # astype may have changed it
     settings = {"model_type": layout.MODEL_TYPES[0], "dtype": config.dtype, **layout.write_config(config)}
     if origin is not None and (origin / CONFIG).is_file():
-        before = _settings(origin)
+        before = read_settings(origin)
         settings |= {key: before[key] for key in KEPT_SETTINGS if key in before}
 
     parameters = dict(model.named_parameters())
@@ -156,19 +158,15 @@ def _copy_tokenizer(source, folder, needed):
 # --- reading, with all its errors ------------------------------------------------------------------------------------
 
 
-def _settings(folder):
+def read_settings(folder):
     """The settings in config.json."""
     if not folder.exists():
         raise FileNotFoundError(f"there is no folder {folder}; models are not downloaded, so download it first")
     if not folder.is_dir():
         raise NotADirectoryError(f"{folder} is a file, expected the folder of a model")
-    path = folder / CONFIG
-    if not path.is_file():
+    if not (folder / CONFIG).is_file():
         raise FileNotFoundError(f"{folder} is not the folder of a model: it has no {CONFIG}")
-    settings = read_json(path)
-    if not isinstance(settings, dict):
-        raise ValueError(f"{path} is damaged: it is not a JSON object")
-    return settings
+    return read_json_object(folder / CONFIG)
 
 
 def _model_type(folder, settings):
@@ -188,7 +186,7 @@ class _Weights:
     path: the file that lists them;  in_file: {standard name: name in the file};  tensors: {standard name: Tensor}
     """
 
-    def __init__(self, folder, layout):
+    def __init__(self, folder, layout, settings):
         self.path, tensors = find_tensors(folder)
         self.in_file, self.tensors = {}, {}
         for name, tensor in tensors.items():
@@ -199,6 +197,9 @@ class _Weights:
             if standard in self.in_file:
                 raise ValueError(f"{self.path} has both {self.in_file[standard]} and {name}, two names of one tensor")
             self.in_file[standard], self.tensors[standard] = name, check_kind(name, tensor)
+        for copy, standard in layout.copies(settings).items():  # tied weights may be stored under either name
+            if copy in self and standard not in self:
+                self.in_file[standard], self.tensors[standard] = self.in_file.pop(copy), self.tensors.pop(copy)
         self.dtype = "float64" if any(tensor.kind == "F64" for tensor in self.tensors.values()) else "float32"
 
     def __contains__(self, name):
@@ -210,6 +211,25 @@ class _Weights:
     def equal(self, one, other):
         """Whether two tensors are equal; True if the file lacks the second."""
         return other not in self or np.array_equal(self.tensors[one].read(), self.tensors[other].read())
+
+
+TENSORS_OF_A_BLOCK = 8  # at least
+
+
+def _check_sizes(weights, config):
+    """Raise ValueError if the configuration describes a larger model than the file holds, before names are listed and
+    arrays are made."""
+    if config.blocks * TENSORS_OF_A_BLOCK > len(weights.tensors):
+        raise ValueError(
+            f"{weights.path} does not fit its {CONFIG}: missing most tensors of {config.blocks:,} layers, because it "
+            f"has only {len(weights.tensors):,}"
+        )
+    stored = sum(math.prod(tensor.shape) for tensor in weights.tensors.values())
+    if config.least_parameters() > stored:
+        raise ValueError(
+            f"{weights.path} does not fit its {CONFIG}: a model of these sizes has at least "
+            f"{config.least_parameters():,} parameters, but the file has {stored:,}"
+        )
 
 
 def _check_names(weights, wanted, layout, config):

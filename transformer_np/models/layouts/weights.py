@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...support.files import parse_json, read_json
+from ...support.files import LARGEST_JSON, check_downloaded, parse_json, read_json
 
 WEIGHTS = "model.safetensors"
 INDEX = f"{WEIGHTS}.index.json"
@@ -84,6 +84,11 @@ def _in_file(path):
     """{name: Tensor} of one safetensors file."""
     from safetensors import SafetensorError, safe_open  # here, because `import transformer_np` loads NumPy alone
 
+    with open(path, "rb") as file:
+        beginning = file.read(100)
+    check_downloaded(path, beginning)
+    if int.from_bytes(beginning[:8], "little") > LARGEST_JSON:  # the library would read all of it
+        raise ValueError(f"{path} is truncated, damaged or not a safetensors file: its header is too large")
     try:
         with safe_open(path, framework="numpy"):
             pass  # opening checks the header, and that the file is complete
