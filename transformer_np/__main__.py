@@ -1,9 +1,13 @@
 """The process of the command line. It ends without a traceback even if Ctrl-C arrives while the package is being
 imported, or twice in a row, and it goes on if its messages cannot be written."""
 
+import sys
+
+if __name__ == "__main__" and not sys.flags.safe_path:
+    del sys.path[0]  # the current folder, which `python -m` adds: it may hold a numpy.py, or submissions to grade
+
 import _thread
 import signal
-import sys
 import threading
 from contextlib import suppress
 

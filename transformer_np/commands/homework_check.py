@@ -45,9 +45,12 @@ def load_submission(path, limit):
     from ..homework import load
     from ..homework.path import all_exercises
     from ..homework.submission import LoadError
+    from ..support.shadows import shadows
 
     if path in all_exercises() and not Path(path).exists():
         raise ValueError(f"{path} is an exercise; name the file before it: transformer-np homework check {FILE} {path}")
+    for shadow in shadows(path if Path(path).is_dir() else Path(path).parent):
+        print(shadow, file=sys.stderr)
     try:
         submission = load(path, limit.seconds)
     except LoadError as error:
@@ -228,9 +231,10 @@ class _List:
 
 
 def message(standing):
-    """The verdict on an answer in wrapped lines; lines of code and of tables are not wrapped."""
-    lines = standing.verdict.message.splitlines()
-    return "\n".join(line if line.startswith(" ") else textwrap.fill(line, WIDTH) for line in lines)
+    """The verdict on an answer in wrapped lines."""
+    from ..homework.judging.words import wrapped
+
+    return wrapped(standing.verdict.message)
 
 
 def _show_ways_on(file, standing, seed):

@@ -120,14 +120,16 @@ def run(args):
     limits = Limits(args.seconds, int(args.memory * 2**30), args.total_seconds)
     workers = cores() if args.workers == "auto" else args.workers
     single = args.format == "gradescope"
-    with results_even_if_it_fails(out) if single else nullcontext(), opened(args.course, args.exercises) as course:
+    written = results_even_if_it_fails(out) if single else nullcontext()
+    with written, opened(args.course, args.exercises, args.seconds) as course:
+        _check_own(course, args.seconds)
         grading = Grading(
             args.folder, out, course, args.reports, limits, workers, args.seed, table, single, args.trust,
             args.roster, args.assignment,
         )  # fmt: skip
         grading.try_walls()
         print(grading.walls(), flush=True)
-        bar = tqdm(total=len(grading.attempts), unit="submission", disable=True if args.quiet else None)
+        bar = tqdm(total=0, unit="submission", disable=True if args.quiet else None)
         with bar:  # None: only on a terminal
             grades = grading.run(bar)
         if args.picture:
@@ -135,17 +137,35 @@ def run(args):
 
             plots.class_results(class_results(grades, course), course.title).savefig(args.picture)
     width = max(len(grade.student) for grade in grades)
+    course = grading.rubric
     for grade in grades:
-        points = f"{number(grade.points(course))} of {number(course.possible)}"
+        points, remarks = f"{number(grade.points(course))} of {number(course.possible)}", (*grade.notes, *grade.remarks)
         if course.has_extended:
             points += f" + {number(grade.extended_points(course))} of {number(course.possible_extended)}"
-        print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(grade.remarks)}" if grade.remarks else ""))
+        print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(remarks)}" if remarks else ""))
     if not single and (skipped := skipped_entries(args.folder)):
         names = ", ".join(skipped[:10]) + (", …" if len(skipped) > 10 else "")
         print(f"No row for these, which are neither a .py or .ipynb file nor a folder with one: {names}")
+    for remark in grading.remarks:
+        print(remark)
+    if grading.changes:
+        print("\n".join(["Since the last grading:", *grading.changes]))
+    if grading.earlier:
+        print(f"The earlier table: {grading.earlier}")
     if grading.reused:
         print(f"{grading.reused} of {len(grading.attempts)} submissions are unchanged and keep their grade")
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")
     picture = f", picture: {args.picture}" if args.picture else ""
     print(f"Grades: {out}, reports: {grading.reports}{picture}")
     return 0
+
+
+def _check_own(course, seconds):
+    """Raise ExercisesError for a teacher's exercise that nobody can be graded with."""
+    from ..grading.verify import hindrances
+    from ..homework.own import ExercisesError
+    from ..homework.path import own_exercises
+
+    for name in own_exercises().keys() & course.points.keys():
+        for problem in hindrances(own_exercises()[name], seconds):
+            raise ExercisesError(f"{name}: {problem}")

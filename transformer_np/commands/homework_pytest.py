@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from ..support.shadows import shadows, without_folder
+
 FILE = "homework.py"
 MARK = b"transformer-np homework"  # in the first lines of every file that `start` writes
 _KEY = "homework"
@@ -36,6 +38,19 @@ def pytest_pycollect_makemodule(module_path, parent):
 
 class HomeworkFile(pytest.File):
     def collect(self):
+        folder = self.path.parent
+        hidden = list(shadows(folder))
+        for shadow in hidden:
+            self.warn(pytest.PytestCollectionWarning(shadow))
+        try:
+            with without_folder(folder):  # where `python -m pytest` begins to look for modules
+                yield from self._items()
+        except (ImportError, AttributeError) as error:
+            if not hidden:
+                raise
+            raise self.CollectError("\n".join([*hidden, f"{type(error).__name__}: {error}"])) from None
+
+    def _items(self):
         from ..homework.course import FILE as COURSE
         from ..homework.course import CourseError, opened
         from ..homework.limit import TimeLimit
@@ -64,7 +79,7 @@ class HomeworkItem(pytest.Item):
         from ..homework.record import note
 
         checks = self.parent.checks
-        with exercises_in(self.parent.folder):
+        with exercises_in(self.parent.folder), without_folder(self.path.parent):
             standing = checks.of(self.name)
             note([standing.verdict], self.path.parent, where=FILE)
         state = "right" if standing.passed else "wrong" if standing.failed else "open"
