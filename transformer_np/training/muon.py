@@ -8,7 +8,7 @@ import numpy as np
 from ..support.checks import check_at_least, check_number
 from .optim import AdamW, is_matrix
 
-# a, b, c of each iteration (Amsel et al. 2025, listing 1, with their safety factor 1.01); the last serves all further ones
+# a, b, c of each iteration (Amsel et al. 2025, algorithm 1, safety factor 1.01); the last triple serves all others
 QUINTICS = (
     (8.2052, -22.9019, 16.4607),
     (4.0664, -2.8612, 0.5184),
