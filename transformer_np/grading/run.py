@@ -156,8 +156,11 @@ class Grading:
         present = {path.name for path in self.paths}
         for path in self.paths:
             entry = read_entry(path, self.assignment)
-            self.store.follow(path.name, entry.files, present)
-            _, time = self.roster.owners(path.name) if self.roster else ((), None)
+            owners, time = self.roster.owners(path.name) if self.roster else ((), None)
+            old = self.store.renamed(entry, present)
+            if old and (not self.roster or self.roster.owners(old)[0] in ([], owners)):
+                self.store.rename(old, path.name)
+                self.remarks.append(f"{path.name!a} has the content of {old!a}, which is gone: it counts as renamed")
             self.store.add(entry, self.seed, time, "roster")
             if not entry.files and self.store.last_of(path.name).files:
                 self.unread[path.name] = (*entry.remarks, "what was there before counts")
@@ -204,7 +207,7 @@ class Grading:
 
     def _write_reports(self, chosen):
         text = self.table(chosen, self.rubric)
-        self.earlier = self.store.keep_table(self.out, text)
+        self.earlier = self.store.keep_table(self.out, text.encode("utf-8", "replace"))
         self._write(self.out, text)
         if self.alike:
             self._write(self.reports / ALIKE_PAGE, side_by_side(self.alike))
