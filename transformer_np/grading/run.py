@@ -289,9 +289,9 @@ class Grading:
             broken = ("its answers could not be compared with others: read them",) if texts is None else ()
             grade = replace(grade, remarks=grade.remarks + broken, answers=answers_from(texts or {}))
         time, known_by, unknown = time_of(record, said, grade.graded_files)
-        remarks = (*record.remarks, *grade.remarks, *filter(None, [unknown]))
-        remarks += self.unread.get(record.entry, ())
-        return replace(grade, remarks=remarks, handed_in=time, known_by=known_by, number=record.number)
+        notes = (*filter(None, [unknown]), *self.unread.get(record.entry, ()))
+        told = {"remarks": (*record.remarks, *grade.remarks), "notes": notes}
+        return replace(grade, **told, handed_in=time, known_by=known_by, number=record.number)
 
     def _try(self, files, tasks, keys, texts_key):
         """{name of an exercise: its Result}, which are kept for the next grading."""
