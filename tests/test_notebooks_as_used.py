@@ -74,6 +74,28 @@ def test_every_try_it_has_an_edit_of_one_cell(text):
         assert sum(edit[0] in cell for cell in code_of(text)) == 1, edit
 
 
+@each
+def test_readers_cells_need_nothing_that_only_a_test_defines(text):
+    hidden = set()
+    for cell in code_of(text):
+        if cell.startswith("%"):
+            continue
+        readers = names(shown(cell), ast.Store)
+        hidden = (hidden | names(cell, ast.Store)) - readers
+        assert not hidden & names(shown(cell), ast.Load), cell
+
+
+def names(code, context):
+    """The names that a cell assigns, defines or imports, or those that it reads."""
+    nodes = [*ast.walk(ast.parse(code))]
+    found = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
+    if context is ast.Store:
+        found |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+        found |= {(a.asname or a.name) for n in nodes if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names}
+        found |= {node.arg for node in nodes if isinstance(node, ast.arg)}
+    return found
+
+
 @pytest.mark.notebooks
 @pytest.mark.parametrize(
     "text", [pytest.param(t, id=t.stem, marks=[pytest.mark.release] * (number(t) in LONG)) for t in texts()]

@@ -12,10 +12,11 @@ from test_grade import BACKWARD, DIAGONAL, PATIENT, SOFTMAX, hand_in, rows_of
 from transformer_np.grading.feedback import page
 from transformer_np.grading.formats import gradescope, results_even_if_it_fails
 from transformer_np.grading.grade import Grade
-from transformer_np.grading.people import RosterError, people
+from transformer_np.grading.people import Roster, RosterError, people, time_of
+from transformer_np.grading.records import Records
 from transformer_np.grading.report import cell, parts_of_mistake, student_report
 from transformer_np.grading.run import Grading
-from transformer_np.grading.submissions import read_submission, report_name
+from transformer_np.grading.submissions import find_submissions, read_entry, report_name
 from transformer_np.homework.answers import survey
 from transformer_np.homework.course import parse_course
 from transformer_np.homework.handin import without_outputs
@@ -73,7 +74,7 @@ def test_a_teachers_exercises_are_no_submission(tmp_path):
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"cells": 3}', b'{"cells": [{}]}', b"[" * 100_000, b"\xff"])
 def test_what_is_no_notebook(tmp_path, content):
     (tmp_path / "ada.ipynb").write_bytes(content)
-    handed_in = read_submission("ada", tmp_path / "ada.ipynb")
+    handed_in = read_entry(tmp_path / "ada.ipynb")
     assert not handed_in.files
     assert handed_in.remarks == ("ada.ipynb was skipped: it is not a notebook",)
 
@@ -97,26 +98,39 @@ def test_a_notebook_is_graded_and_a_cell_that_fails_leaves_the_others(tmp_path):
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_utf_16_is_named(tmp_path, encoding):
     (tmp_path / "ada.py").write_bytes(SOFTMAX.encode(encoding))
-    assert "it is UTF-16; save it as UTF-8" in read_submission("ada", tmp_path / "ada.py").remarks[0]
+    assert "it is UTF-16; save it as UTF-8" in read_entry(tmp_path / "ada.py").remarks[0]
 
 
 # --- the roster ------------------------------------------------------------------------------------------------------
 
 
+def people_in(folder, roster=None, assignment=""):
+    """The Persons of a folder and a roster's text. The entries are recorded in the order of their names."""
+    if roster is not None:
+        file = folder.with_name("roster.csv")
+        file.write_text(roster, encoding="utf-8")
+        roster = Roster(file, parse_course(TWO))
+    records, paths = Records(None, ["softmax"], assignment), find_submissions(folder, assignment, roster is not None)
+    for path in paths:
+        records.add(read_entry(path, assignment), seed=1)
+    return people(records.hand_ins, {path.name for path in paths}, roster)
+
+
 def attempts_of(tmp_path, roster):
-    (tmp_path / "roster.csv").write_text(roster, encoding="utf-8")
-    found = people(tmp_path / "in", tmp_path / "roster.csv")
-    return {person.student: [attempt.path.name for attempt in person.attempts] for person in found}
+    found = people_in(tmp_path / "in", roster)
+    return {person.student: [record.entry for record, _ in person.attempts] for person in found}
+
+
+def remarks_of(tmp_path, roster=None):
+    return {person.student: person.remarks for person in people_in(tmp_path / "in", roster) if person.remarks}
 
 
 def test_whose_submission_it_is(tmp_path):
     names = "ada", "adam", "hw1_ben_2", "ben-1", "cem", "Dana Doe_77_assignsubmission_file_", "stranger", "e.1"
-    folder = hand_in(tmp_path / "in", dict.fromkeys(names, SOFTMAX))
-    for number, name in enumerate(names):
-        os.utime(folder / f"{name}.py", (number, number))
+    hand_in(tmp_path / "in", dict.fromkeys(names, SOFTMAX))
     roster = "\ufeffid;name;path\nada;;\nben;;\n3;;cem*\n99;dana doe;\nfay;;\ne.1;;\n"
     assert attempts_of(tmp_path, roster) == {
-        "ada": ["ada.py"], "ben": ["hw1_ben_2.py", "ben-1.py"], "3": ["cem.py"],
+        "ada": ["ada.py"], "ben": ["ben-1.py", "hw1_ben_2.py"], "3": ["cem.py"],
         "99": ["Dana Doe_77_assignsubmission_file_.py"], "fay": [], "e.1": ["e.1.py"],
         "adam": ["adam.py"], "stranger": ["stranger.py"],
     }  # fmt: skip
@@ -127,8 +141,10 @@ def test_two_of_the_same_name_need_a_path(tmp_path):
     roster = "id,name,path\n1,Ben Doe,{}\n2,Ben Doe,{}\n3,Cem,\n4,Dana,\n"
     alone = {"Ben Doe_1": ["Ben Doe_1.py"], "Ben Doe_2": ["Ben Doe_2.py"], "3 and 4": ["3 and 4.py"]}
     assert attempts_of(tmp_path, roster.format("", "")) == {"1": [], "2": [], "3": [], "4": []} | alone
-    (*_, last) = people(tmp_path / "in", tmp_path / "roster.csv")
-    assert last.remark == "could be from 1 or 2: write a path for each into the roster"
+    remarks = remarks_of(tmp_path, roster.format("", ""))
+    assert remarks["Ben Doe_1"] == ["could be from 1 or 2: write a path for each into the roster"]
+    assert remarks["1"] == [f"Ben Doe_{n} could be theirs: write a path into the roster" for n in (1, 2)]
+    assert remarks["3"] == remarks["4"] == ["3 and 4 could be theirs: write a path into the roster"]
     (tmp_path / "in" / "3 and 4.py").unlink()
     assert attempts_of(tmp_path, roster.format("*_1", "*_2")) == {
         "1": ["Ben Doe_1.py"], "2": ["Ben Doe_2.py"], "3": [], "4": [],
@@ -156,6 +172,10 @@ def test_what_is_wrong_with_a_roster(tmp_path, roster, told):
         attempts_of(tmp_path, roster)
 
 
+def times_in(folder, assignment=""):
+    return {person.student: time_of(*person.attempts[-1]) for person in people_in(folder, assignment=assignment)}
+
+
 @pytest.mark.parametrize(
     ("text", "when"),
     [
@@ -167,29 +187,26 @@ def test_the_time_of_a_collected_submission(tmp_path, text, when):
     (tmp_path / "in" / "ada").mkdir(parents=True)
     folder = hand_in(tmp_path / "in" / "ada" / "sheet1", {"a": SOFTMAX})
     (folder / "timestamp.txt").write_text(text)
-    ((attempt,),) = [person.attempts for person in people(tmp_path / "in", assignment="sheet1")]
-    assert (attempt.when.astimezone(), attempt.known_by) == (when, "timestamp.txt")
-    ((attempt,),) = [person.attempts for person in people(tmp_path / "in" / "ada")]
-    assert attempt.known_by == "file"  # nobody says that nbgrader has written it
+    time, known_by, _ = times_in(tmp_path / "in", "sheet1")["ada"]
+    assert (time.astimezone(), known_by) == (when, "timestamp.txt")
+    assert times_in(tmp_path / "in" / "ada")["sheet1"][1] == "file"  # nobody says that nbgrader has written it
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, lambda path: os.symlink("/dev/zero", path), lambda path: path.mkdir()])
 def test_a_timestamp_that_is_no_file(tmp_path, make):
     (tmp_path / "in" / "ada").mkdir(parents=True)
     make(hand_in(tmp_path / "in" / "ada" / "sheet1", {"a": SOFTMAX}) / "timestamp.txt")
-    ((attempt,),) = [person.attempts for person in people(tmp_path / "in", assignment="sheet1")]
-    assert attempt.known_by == "file"
+    assert times_in(tmp_path / "in", "sheet1")["ada"][1] == "file"
 
 
 def test_of_several_assignments_one_is_graded(tmp_path):
     for place in ("ada/sheet1", "ada/sheet2", "ben/sheet2"):
         (tmp_path / "in" / place).mkdir(parents=True)
         hand_in(tmp_path / "in" / place, {place[-1]: SOFTMAX})
-    ((ada,), _), *others = [(person.attempts, person) for person in people(tmp_path / "in", assignment="sheet1")]
-    assert not others
-    assert list(read_submission("ada", ada.files).files) == ["1.py"]
+    (path,) = find_submissions(tmp_path / "in", "sheet1")
+    assert (path.name, list(read_entry(path, "sheet1").files)) == ("ada", ["1.py"])
     with pytest.raises(ValueError, match="no submission to sheet3"):
-        people(tmp_path / "in", assignment="sheet3")
+        find_submissions(tmp_path / "in", "sheet3")
 
 
 @pytest.mark.parametrize("link", ["ben", "ben/sheet1"])
@@ -199,8 +216,8 @@ def test_an_assignment_in_a_link_is_nobodys(tmp_path, link):
         (tmp_path / "in" / name).mkdir()
     hand_in(tmp_path / "in" / "ada" / "sheet1", {"a": SOFTMAX})
     os.symlink(tmp_path / "in" / link.replace("ben", "ada"), tmp_path / "in" / link)
-    (_, (ben,)) = [person.attempts for person in people(tmp_path / "in", assignment="sheet1")]
-    assert read_submission("ben", ben.files).remarks == (f"{Path(link).name} was skipped: it is a link",)
+    _, ben = find_submissions(tmp_path / "in", "sheet1")
+    assert read_entry(ben, "sheet1").remarks == (f"{Path(link).name} was skipped: it is a link",)
 
 
 @pytest.mark.long
@@ -231,7 +248,7 @@ def test_what_a_late_submission_costs(minutes, days, factor):
 
 
 def test_reports_of_ids_that_look_alike():
-    names = [report_name(Path(student.replace("/", "∕"))) for student in ("a/b", "a_b", "a:b", ".", "overview", "a.1")]
+    names = [report_name(student) for student in ("a/b", "a_b", "a:b", ".", "overview", "a.1")]
     assert len({*names, "a_b"}) == len(names)
     assert all(name and "/" not in name for name in names)
 
@@ -258,24 +275,13 @@ def test_the_attempt_that_counts(tmp_path, which, points, attempt):
 @pytest.mark.long
 def test_handing_in_again_does_not_erase_the_earlier_grade(tmp_path):
     folder, best = hand_in(tmp_path / "in", {"ada": SOFTMAX + BACKWARD}), 'attempts = "best"\n' + TWO
-    os.utime(folder / "ada.py", (1000, 1000))
     assert grade(tmp_path, best)["ada"].attempt == (1, 1)
     hand_in(folder, {"ada": WRONG})
     again = grade(tmp_path, best)["ada"]
     assert (again.points(parse_course(best)), again.attempt) == (2, (1, 2))
-    assert json.loads((tmp_path / "g_reports" / "ada.1.json").read_text())["verdicts"][0]["outcome"] == "passed"
     assert "Attempt 1 of 2 counts, the best." in (tmp_path / "g_reports" / "ada.md").read_text()
     last = grade(tmp_path, TWO)["ada"]
     assert (last.points(parse_course(TWO)), last.attempt) == (0, (2, 2))
-
-
-@pytest.mark.long
-def test_a_record_that_cannot_be_read_is_graded_again_with_a_remark(tmp_path):
-    hand_in(tmp_path / "in", {"ada": SOFTMAX})
-    grade(tmp_path)
-    (tmp_path / "g_reports" / "ada.json").write_text("[" * 100_000)
-    assert grade(tmp_path)["ada"].remarks == ("the last record of this grade could not be read",)
-    assert not grade(tmp_path)["ada"].remarks
 
 
 # --- what students read ----------------------------------------------------------------------------------------------

@@ -52,6 +52,22 @@ def add_quiet(parser):
     parser.add_argument("-q", "--quiet", action="store_true", help="no progress on stderr, only the results and errors")
 
 
+def add_pyodide(parser):
+    """--pyodide, for pages in which Python runs."""
+    parser.add_argument(
+        "--pyodide", metavar="DIR",
+        help="copy the Python of the browser from this folder, an unpacked Pyodide distribution, for rooms without a "
+        "network (default: each browser loads it from Pyodide's own address)",
+    )  # fmt: skip
+
+
+def say_folder(folder, what, size, pyodide):
+    """Print what a folder of static files contains and how it is opened."""
+    python = "with Python" if pyodide else "Python comes from the network"
+    print(f"{folder}: {what}, {size / 1e6:.1f} MB, {python}. Put the folder on any web space, or open it here:")
+    print(f"  python -m http.server --directory {quoted(folder)}    (then http://localhost:8000)")
+
+
 def print_json(value):
     """One line of JSON. Raises ValueError for NaN and infinity."""
     print(json.dumps(value, ensure_ascii=False, allow_nan=False), flush=True)
@@ -90,15 +106,17 @@ def number_of_workers(text):
 
 
 def write_new(texts):
-    """Write {path: text} into folders that are made if necessary. ValueError, and nothing is written, if one exists."""
-    from ..support.files import write_text
+    """Write {path: text or bytes} into folders that are made if necessary. ValueError, and nothing is written, if one
+    exists."""
+    from ..support.files import write_atomically
 
     for path in texts:
         if os.path.lexists(path):
             raise ValueError(f"{path} already exists and was not overwritten; choose another folder")
     for path, text in texts.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, text)
+        content = text.encode() if isinstance(text, str) else text
+        write_atomically(path, lambda temporary, content=content: temporary.write_bytes(content))
 
 
 def check_writable(option, name):

@@ -133,15 +133,15 @@ def _add_limit(parser):
 
 def run_start(args):
     from ..homework.course import FILE as COURSE
+    from ..homework.course import text_of
 
     folder = Path(args.folder)
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; name a folder")
-    names, stubs, course = _chosen(args, folder)
-    texts = {folder / FILE: stubs}
+    names, texts = _chosen(args, folder)
     there = folder / COURSE
-    if course is not None and not (there.exists() and there.read_text(encoding="utf-8") == course):
-        texts[there] = course
+    if there in texts and there.exists() and text_of(there) == texts[there]:
+        del texts[there]
     write_new(texts)
     path = folder / FILE
     print(f"{path}: {counted(len(names))}, the first is {names[0]}. Implement it, save the file, then check it:")
@@ -152,22 +152,23 @@ def run_start(args):
 
 
 def _chosen(args, folder):
-    """The names of the exercises to start with, their stubs, and the text of the course.toml beside them; None for all
-    exercises of the library."""
-    from ..homework.course import folder_in, moved, opened, written
-    from ..homework.path import all_exercises
+    """The names of the exercises to start with, and the {path: text} of all files: the stubs, and for a choice of
+    exercises a course.toml with a copy of a teacher's own."""
+    from ..homework.course import FILE as COURSE
+    from ..homework.course import OWN, opened, released, text_of, written
+    from ..homework.path import all_exercises, own_files, own_folder
     from ..homework.stubs import stub_file
 
     with opened(args.course, args.exercises) as course:
-        names, text = list(course.points), None
-        if args.only:
-            names = names_of(args.only)
-        if args.course:
-            text = Path(args.course).read_text(encoding="utf-8")
-            text = moved(text, folder, args.exercises or folder_in(args.course))
-        elif args.only or args.exercises:
-            text = moved(written(names), folder, args.exercises)
-        return names, stub_file([all_exercises()[name] for name in names]), text
+        names = names_of(args.only) if args.only else list(course.points)
+        texts = {folder / FILE: stub_file([all_exercises()[name] for name in names])}
+        own = own_files(names)
+        if own_folder() != (folder / OWN).resolve():
+            texts |= {folder / OWN / name: content for name, content in own.items()}
+        if args.course or args.only or args.exercises:
+            text = text_of(args.course) if args.course else written(names)
+            texts[folder / COURSE] = released(text, folder, own_folder() if own else None)
+        return names, texts
 
 
 def run_hint(args):

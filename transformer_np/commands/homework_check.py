@@ -249,9 +249,10 @@ class _List:
 
 
 def message(standing):
-    """The verdict on an answer in wrapped lines; lines of code and of tables are not wrapped."""
-    lines = standing.verdict.message.splitlines()
-    return "\n".join(line if line.startswith(" ") else textwrap.fill(line, WIDTH) for line in lines)
+    """The verdict on an answer in wrapped lines."""
+    from ..homework.judging.words import wrapped
+
+    return wrapped(standing.verdict.message)
 
 
 def _show_ways_on(file, standing, seed):

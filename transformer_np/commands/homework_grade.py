@@ -129,7 +129,7 @@ def run(args):
         )  # fmt: skip
         grading.try_walls()
         print(grading.walls(), flush=True)
-        bar = tqdm(total=len(grading.attempts), unit="submission", disable=True if args.quiet else None)
+        bar = tqdm(total=0, unit="submission", disable=True if args.quiet else None)
         with bar:  # None: only on a terminal
             grades = grading.run(bar)
         if args.picture:
@@ -137,14 +137,21 @@ def run(args):
 
             plots.class_results(class_results(grades, course), course.title).savefig(args.picture)
     width = max(len(grade.student) for grade in grades)
+    course = grading.rubric
     for grade in grades:
-        points = f"{number(grade.points(course))} of {number(course.possible)}"
+        points, remarks = f"{number(grade.points(course))} of {number(course.possible)}", (*grade.notes, *grade.remarks)
         if course.has_extended:
             points += f" + {number(grade.extended_points(course))} of {number(course.possible_extended)}"
-        print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(grade.remarks)}" if grade.remarks else ""))
+        print(f"{grade.student:<{width}}  {points}" + (f"  {'; '.join(remarks)}" if remarks else ""))
     if not single and (skipped := skipped_entries(args.folder)):
         names = ", ".join(skipped[:10]) + (", …" if len(skipped) > 10 else "")
         print(f"No row for these, which are neither a .py or .ipynb file nor a folder with one: {names}")
+    for remark in grading.remarks:
+        print(remark)
+    if grading.changes:
+        print("\n".join(["Since the last grading:", *grading.changes]))
+    if grading.earlier:
+        print(f"The earlier table: {grading.earlier}")
     if grading.reused:
         print(f"{grading.reused} of {len(grading.attempts)} submissions are unchanged and keep their grade")
     print(f"{grading.sentence(grades)} Seed {grading.seed}: keep it from the students.")

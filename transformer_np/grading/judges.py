@@ -47,9 +47,9 @@ class Judge:
         if self.process is None:
             self._start()  # which empties `known`
         sent = {"name": task.name, "seed": task.trials.seed, "replies": replies}
-        if task.name not in self.known:
+        if (task.name, task.trials.seed) not in self.known:
             sent["inputs"] = task.inputs
-            self.known.add(task.name)
+            self.known.add((task.name, task.trials.seed))
         return Verdict(**self._told(sent))
 
     def survey(self, files):
@@ -149,6 +149,7 @@ def main():
     from ..homework.judging.judge import judge
     from ..homework.judging.trials import Trials
     from ..homework.path import all_exercises, use_exercises
+    from ..homework.private import for_students
     from .sandbox.limits import limit
 
     limit("RLIMIT_AS", MEMORY)
@@ -158,21 +159,21 @@ def main():
     requests, known, seen = sys.stdin.buffer, {}, {}
 
     def verdict(sent):
-        name = sent["name"]
-        if name not in known:
-            trials = known[name] = Trials(all_exercises()[name], sent["seed"])
+        one = sent["name"], sent["seed"]
+        if one not in known:
+            trials = known[one] = Trials(all_exercises()[sent["name"]], sent["seed"])
             inputs = pickle.loads(sent["inputs"])  # to the last digit those that the submission got
             trials.cases = [
                 replace(case, arguments=arguments, options=options)
                 for case, (arguments, options) in zip(trials.cases, inputs, strict=True)
             ]
-        trials = known[name]
-        key = name, hashlib.sha256(pickle.dumps(sent["replies"])).digest()
+        trials = known[one]
+        key = *one, hashlib.sha256(pickle.dumps(sent["replies"])).digest()
         if key not in seen:  # the verdict depends on nothing but these bytes
             pairs = zip(trials.cases, sent["replies"], strict=True)
             with np.errstate(all="ignore"):
                 attempts = [attempt_of(trials.exercise, case, reply) for case, reply in pairs]
-                seen[key] = asdict(judge(trials, attempts))
+                seen[key] = asdict(for_students(judge(trials, attempts), trials.exercise))
         return seen[key]
 
     while length := requests.read(_LENGTH.size):

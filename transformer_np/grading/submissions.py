@@ -3,29 +3,41 @@
 import hashlib
 import os
 import re
+import stat
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from itertools import chain, count
 from pathlib import Path
 
-from ..homework.handin import ENDINGS, hand_in, walk
+from ..homework.deadline import possible
+from ..homework.handin import ENDINGS, content_of, hand_in, walk
 from .sandbox.wire import one_line
+
+TIMESTAMP = "timestamp.txt"  # nbgrader writes it into the folder of an assignment
 
 
 @dataclass(frozen=True)
-class HandedIn:
-    """student: the name of the file or folder; files: {relative name: bytes}; remarks: files that were skipped"""
+class Entry:
+    """A file or folder among the submissions, as it is now.
 
-    student: str
-    path: Path
-    files: dict
+    files: {relative name: bytes}; changed: {relative name: seconds since 1970}, with "" for the entry itself
+    remarks: on what could not be read; said: the time of hand-in if something other than a file says it, by: what
+    """
+
+    name: str
+    is_folder: bool
+    files: dict = field(default_factory=dict)
+    changed: dict = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    said: datetime | None = None
+    by: str = ""
 
 
-def find_submissions(folder, none_is_fine=False):
-    """[(student, path)] for every .py or .ipynb file, every folder with one, and every link that could be either.
+def find_submissions(folder, assignment="", none_is_fine=False):
+    """The paths of every .py or .ipynb file, every folder with one, and every link that could be either, by name.
 
-    Sorted by name. All names are different, and printable on one line. ValueError if there is no submission.
+    assignment: the folder inside a student's folder that is graded. ValueError if there is no submission.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -34,33 +46,90 @@ def find_submissions(folder, none_is_fine=False):
     found = [Path(entry.path) for entry in entries if _is_submission(entry)]
     if not found and not none_is_fine:
         raise ValueError(f"{folder} contains no submission: no .py or .ipynb file, and no folder with one")
+    if assignment:
+        found = [path for path in found if _is_folder(path / assignment)]
+    if not found and not none_is_fine:
+        raise ValueError(f"{folder} contains no submission to {assignment}: no student has a folder of this name")
+    return found
+
+
+def read_entry(path, assignment=""):
+    """The Entry at a path. Whatever a student's files do to the reader, it ends here, as a remark."""
+    is_folder = False
+    try:
+        is_folder = not path.is_symlink() and path.is_dir()
+        place = path / assignment if assignment and is_folder else path
+        found = hand_in(place)
+        changed = {"": os.lstat(place).st_mtime} | {name: os.lstat(file).st_mtime for name, file in found.paths.items()}
+        said, *remark = _handed_in(place / TIMESTAMP) if assignment else (None,)
+        remarks = tuple(one_line(text, 300) for text in (*found.remarks, *filter(None, remark)))
+        return Entry(path.name, is_folder, found.files, changed, remarks, said, TIMESTAMP)
+    except Exception as error:
+        told = one_line(
+            f"it could not be read: {getattr(error, 'strerror', None) or error or type(error).__name__}", 300
+        )
+        return Entry(path.name, is_folder, remarks=(told,))
+
+
+def _handed_in(file):
+    """(the time that nbgrader has written, a remark if it is no time)."""
+    try:
+        text = content_of(file)[:100].decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return None, ""
+    try:
+        return possible(_parsed(text)), ""
+    except (ValueError, OverflowError, OSError):
+        return None, one_line(f"{TIMESTAMP} holds no possible time, {text!r}: the time of the files was taken", 300)
+
+
+def _parsed(text):
+    """The time in nbgrader's words, "2026-06-12 11:58:00.000000 UTC", or in another common form."""
+    words = text.strip().removesuffix(" UTC")
+    time = datetime.fromisoformat(words)
+    return time if words == text.strip() else datetime.fromisoformat(f"{words}+00:00")
+
+
+def students_of(entries):
+    """{name of an entry: name of its student}; entries: {name: whether it is a folder}. All students' names are
+    different, and printable on one line."""
     students = {}
-    for path in sorted(found, key=_changed):
-        name = _shown(_stem(path.name))
-        names = chain((name, _shown(path.name)), (f"{name} ({number})" for number in count(2)))
-        students.setdefault(*next((_key(n), (n, path)) for n in names if _key(n) not in students))
-    return sorted(students.values(), key=lambda submission: found.index(submission[1]))
+
+    def order(name):
+        """Those that are shown as they are come first, so that no other takes their name."""
+        shown = _shown(_stem(name))
+        return shown != _stem(name), _key(_stem(name)) != _stem(name), not entries[name], _stem(name), name
+
+    for entry in sorted(entries, key=order):
+        name = _shown(_stem(entry))
+        names = chain((name, _shown(entry)), (f"{name} ({number})" for number in count(2)))
+        students.setdefault(*next((_key(n), (entry, n)) for n in names if _key(n) not in students))
+    return dict(students.values())
 
 
 def skipped_entries(folder):
     """The names of the files and folders that are not submissions; hidden ones are left out."""
-    found = {path for _, path in find_submissions(folder)}
+    found = {*find_submissions(folder, none_is_fine=True)}
     entries = sorted(Path(folder).iterdir())
     return [_shown(path.name) for path in entries if path not in found and not path.name.startswith(".")]
 
 
-def _changed(path):
-    """Orders the names: those that are shown as they are come first, so that no other takes them."""
-    name = _stem(path.name)
-    return _shown(name) != name, _key(name) != name, path.is_file(), name
+def _is_folder(path):
+    """Whether a folder is at this path, or something that cannot be looked at, which gets a row that says so."""
+    try:
+        return stat.S_ISDIR(os.stat(path).st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def _is_submission(entry):
     if entry.name.endswith(ENDINGS):
         return True
     if entry.is_symlink():
-        return not entry.is_file()  # to a folder, or to nothing
-    if not entry.is_dir():
+        return not os.path.isfile(entry.path)  # to a folder, or to nothing
+    if not _is_folder(entry.path):
         return False
     # an unreadable folder, or one with a link, gets a row that says so
     return any(path.name.endswith(ENDINGS) or problem for path, problem in walk(entry.path))
@@ -80,27 +149,10 @@ def _key(student):
     return unicodedata.normalize("NFKC", student).casefold().lstrip("'")
 
 
-def read_submission(student, path):
-    """A HandedIn. Links, special files and files beyond the limits are skipped with a remark."""
-    found = hand_in(path)
-    return HandedIn(student, path, found.files, tuple(one_line(remark, 300) for remark in found.remarks))
-
-
-def has_notebook(path):
-    if not path.is_dir() or path.is_symlink():
-        return path.name.endswith(".ipynb")
-    return any(file.name.endswith(".ipynb") and not problem for file, problem in walk(path))
-
-
-def report_name(path):
-    """A file name of its own for the report on a submission: the student's name if possible."""
-    student = _stem(path.name)
+def report_name(student):
+    """A file name of its own for the report on a student: the student's name if possible."""
     name = re.sub(r"[^\w .+-]", "_", student, flags=re.ASCII)[:100].strip(" .")
-    clear = (
-        name == student != ""
-        and name.lower() not in ("overview", "run", "alike")
-        and not re.search(r"-[0-9a-f]{8}$|\.[0-9]+$", name)  # as the names below and of earlier versions end
-        and not (path.suffix in ENDINGS and os.path.lexists(path.with_suffix("")))
-        and not (path.suffix == ".ipynb" and os.path.lexists(path.with_suffix(".py")))
-    )
-    return name if clear else f"{name}-{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:8]}"
+    clear = name == student != "" and name.lower() not in ("overview", "run", "alike")
+    if clear and not re.search(r"-[0-9a-f]{8}$|\.[0-9]+$", name):  # as the names below and of earlier versions end
+        return name
+    return f"{name}-{hashlib.sha256(student.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"

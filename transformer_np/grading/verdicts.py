@@ -4,11 +4,12 @@ from dataclasses import replace
 from functools import partial
 from itertools import zip_longest
 
-from ..homework.answers import as_they_are, best, missing, remarks_on, source_of
+from ..homework.answers import Survey, as_they_are, best, missing, remarks_on
+from ..homework.judging.attempt import Crash
 from ..homework.judging.judge import Verdict
-from .grade import Grade
+from .grade import Grade, Result
 from .judges import NotJudged
-from .sandbox.session import DISTURBED
+from .sandbox.session import DISTURBED, Found
 from .sandbox.wire import one_line, plain_text
 
 _SOLUTION = "LibrarySolution"
@@ -22,28 +23,43 @@ def surveyed(files, judge):
         return as_they_are(files), ("its files take too long to read: its notebooks were not graded",)
 
 
-def grade_of(handed_in, known, tasks, tried, judge):
-    """The Grade of a submission from its Survey and its Tried."""
-    verdicts, definitions = {}, {}
+def results_of(known, tasks, tried, judge, notes=()):
+    """{name of an exercise: its Result} from the Survey and the Tried of a submission, and remarks on it."""
+    not_loaded = {file: (crash.kind, crash.text, crash.trace) for file, crash in tried.not_loaded.items()}
+    results = {}
     for task in tasks:
-        verdicts[task.name], definitions[task.name] = _verdict(task, known, tried, judge)
-    graded = {name: (of[0].file, of[0].cell, of[0].line) for name, of in definitions.items() if of}
-    not_loaded = {file: _what(crash) for file, crash in tried.not_loaded.items()}
-    remarks = ["no file could be read"] if not handed_in.files else []
-    remarks += remarks_on(known, tried.not_loaded, definitions, verdicts)
-    remarks = (*handed_in.remarks, *map(partial(one_line, most=300), remarks), *_remarks(tried))
-    try:
-        answers = judge.answers(source_of(handed_in.files, known), [task.name for task in tasks])
-    except NotJudged:
-        answers, remarks = {}, (*remarks, "its answers could not be compared with others: read them")
-    layers = tuple(tried.layers)
-    return Grade(handed_in.student, verdicts, remarks, layers, not_loaded, answers=answers, graded=graded)
+        verdict, found = _verdict(task, known, tried, judge)
+        places = tuple((one.file, one.cell, one.line) for one in found)
+        called, (lost, more) = tuple(tried.called.get(task.name, ())), _lost(task.name, tried)
+        results[task.name] = Result(
+            verdict, places, known.elsewhere.get(task.name, ""), tuple(tried.layers), not_loaded, called, lost,
+            (*notes, *more),
+        )  # fmt: skip
+    return results
 
 
-def not_tried(handed_in, tasks, error):
+def grade_of(student, results, is_empty=False):
+    """The Grade of a submission from the Results of all exercises. is_empty: whether none of its files could be read"""
+    crashes = {
+        file: Crash(kind, text, "", trace)
+        for result in results.values() for file, (kind, text, trace) in result.not_loaded.items()
+    }  # fmt: skip
+    known = Survey(elsewhere={name: result.elsewhere for name, result in results.items() if result.elsewhere})
+    definitions = {name: [Found(*place) for place in result.found] for name, result in results.items()}
+    remarks = ["no file could be read"] if is_empty else []
+    remarks += map(partial(one_line, most=300), remarks_on(known, crashes, definitions, results))
+    return Grade(
+        student, {name: result.verdict for name, result in results.items()}, (*remarks, *_remarks(results)),
+        tuple(dict.fromkeys(layer for result in results.values() for layer in result.layers)),
+        {file: _what(crash) for file, crash in crashes.items()},
+        graded={name: result.found[0] for name, result in results.items() if result.found},
+    )  # fmt: skip
+
+
+def not_tried(student, tasks, error):
     """The Grade of a submission that the system could not try: it is not recorded."""
     verdicts = {task.name: _crashed(task, f"{task.name} could not be tried: {error}") for task in tasks}
-    return Grade(handed_in.student, verdicts, (*handed_in.remarks, f"could not be tried: {one_line(error)}"))
+    return Grade(student, verdicts, (f"could not be tried: {one_line(error)}",))
 
 
 def not_started(name, message):
@@ -91,25 +107,26 @@ def _what(crash):
     return f"{crash.kind}: {crash.text}" + (f"\n{crash.trace}" if crash.trace else "")
 
 
-def _remarks(tried):
+def _lost(name, tried):
+    """How the process of an exercise was lost: in words of the table, and in its own."""
+    texts, words = {}, {"TimeoutError": "timed out", "MemoryError": "out of memory"}
+    crashes = [reply.crash for reply in tried.replies[name] if reply.crash] if name not in tried.missing else []
+    for text in dict.fromkeys(crash.text for crash in crashes):
+        if text.startswith(("it ended", "its process", DISTURBED, "its results")):
+            texts[f"{name}: {one_line(text)}"] = None
+        if text.startswith("the time for the whole"):
+            texts["the time for the whole submission was used up"] = None
+    kinds = {crash.kind for crash in crashes}
+    return tuple(word for kind, word in words.items() if kind in kinds), tuple(texts)
+
+
+def _remarks(results):
     """The remarks on the processes of a submission."""
     remarks = []
-    if tried.called:
-        remarks.append(f"calls the library's solution: {', '.join(tried.called)}")
-    crashes = {
-        name: [reply.crash for reply in replies if reply.crash]
-        for name, replies in tried.replies.items()
-        if name not in tried.missing
-    }
-    lost = {"TimeoutError": "timed out", "MemoryError": "out of memory"}
-    for kind, words in lost.items():
-        names = [name for name, found in crashes.items() if any(crash.kind == kind for crash in found)]
-        if names:
+    if called := [name for name, result in results.items() if result.called]:
+        remarks.append(f"calls the library's solution: {', '.join(called)}")
+    for words in ("timed out", "out of memory"):
+        if names := [name for name, result in results.items() if words in result.lost]:
             remarks.append(f"{words}: {', '.join(names)}")
-    for name, found in crashes.items():
-        for text in dict.fromkeys(crash.text for crash in found):
-            if text.startswith(("it ended", "its process", DISTURBED, "its results")):
-                remarks.append(f"{name}: {one_line(text)}")
-    if any(crash.text.startswith("the time for the whole") for found in crashes.values() for crash in found):
-        remarks.append("the time for the whole submission was used up")
-    return remarks
+    notes = dict.fromkeys(note for result in results.values() for note in result.notes)
+    return [*remarks, *sorted(notes, key=lambda note: note.startswith("the time for"))]

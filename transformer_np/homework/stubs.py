@@ -37,19 +37,29 @@ def stub(exercise):
 
 def stub_file(exercises):
     """The text of a file with the stubs of these exercises, in the order of the path, ready to be imported."""
+    head, found = pieces_of_file(exercises)
+    return f"{head}\n" + "\n\n".join(
+        piece for heading, here in found for piece in (heading, *(f"{comment}\n{text}" for _, comment, text in here))
+    )
+
+
+def pieces_of_file(exercises):
+    """(head, [(heading of a chapter with its imports, [(exercise, comment, stub)])]), the parts of `stub_file`."""
     exercises = [exercise for _, _, here in chapters(exercises) for exercise in here]
     stubs = {exercise.name: stub(exercise) for exercise in exercises}
-    before = f"{_head(exercises[0].name)}\n\n{_general_imports(exercises, stubs)}\n"
     pieces, known = [], set()
     for title, notebook, here in chapters(exercises):
         heading = f"# --- {chapter_line(title, notebook)} "
-        needed = _own_imports(here, stubs, known)
-        pieces.append(heading + "-" * (_WIDTH - 1 - len(heading)) + "\n" + (f"{needed}\n" if needed else ""))
-        for exercise in here:
-            about = f"{difficulty(exercise)}, {exercise.section}; hint: transformer-np homework hint {exercise.name}"
-            comment = textwrap.fill(about, _WIDTH - 1, initial_indent="# ", subsequent_indent="# ")
-            pieces.append(f"{comment}\n{stubs[exercise.name]}")
-    return before + "\n\n".join(pieces)
+        heading += "-" * (_WIDTH - 1 - len(heading)) + "\n"
+        if needed := _own_imports(here, stubs, known):
+            heading += f"{needed}\n"
+        pieces.append((heading, [(exercise, _comment(exercise), stubs[exercise.name]) for exercise in here]))
+    return f"{_head(exercises[0].name)}\n\n{_general_imports(exercises, stubs)}", pieces
+
+
+def _comment(exercise):
+    about = f"{difficulty(exercise)}, {exercise.section}; hint: transformer-np homework hint {exercise.name}"
+    return textwrap.fill(about, _WIDTH - 1, initial_indent="# ", subsequent_indent="# ")
 
 
 _COMMANDS = (

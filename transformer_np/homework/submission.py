@@ -67,11 +67,12 @@ class Submission:
 def load(path, time_limit=SECONDS, strict=True):
     """Execute a .py file, a notebook, or the files of a folder that can hold answers, and return the Submission.
 
-    Files may import others of their folder; each may run for `time_limit` seconds. Raises FileNotFoundError; ValueError
-    if the path is no such file or folder; LoadError if a file raises an exception or is stopped, unless `strict` is
-    false: then the answers that were defined before count, as in `grade`.
+    Files may import others of their folder; each may run for `time_limit`, seconds or a TimeLimit. Raises
+    FileNotFoundError; ValueError if the path is no such file or folder; LoadError if a file raises an exception or is
+    stopped, unless `strict` is false: then the answers that were defined before count, as in `grade`.
     """
-    path, limit, names = Path(path), TimeLimit(time_limit), list(all_exercises())
+    path, names = Path(path), list(all_exercises())
+    limit = time_limit if isinstance(time_limit, TimeLimit) else TimeLimit(time_limit)
     files, known = files_of(path)
     found, modules, crashes = [], [], {}
     with _importable(path if path.is_dir() else path.parent) as of_students:

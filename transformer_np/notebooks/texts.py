@@ -8,6 +8,8 @@ A cell with the tag `solution`, and a <details> block with the summary "Solution
 
 An assertion (`assert …`, `np.testing.…`) tests the text and is not shown to its readers, unless its comment is
 "# shown" or "# shown: …". Neither is any other statement that has the comment "# test" in its first line.
+
+A number or a comparison in a sentence is an expression between double braces: see values.py.
 """
 
 import ast
@@ -15,6 +17,9 @@ import hashlib
 import json
 import re
 from pathlib import Path
+
+from .slides import slides
+from .values import filled
 
 SOLUTION, EXPERIMENT = "solution", "experiment"
 METADATA = {
@@ -62,10 +67,19 @@ def experiment_cells(text):
 
 
 def fingerprint(text):
-    """Of the cells of the long experiment, without comments and docstrings: changes when the experiment does."""
+    """Of the cells of the long experiment, without comments, docstrings and line breaks: changes when the experiment
+    does."""
     code = re.sub(r'""".*?"""', "", "\n".join(experiment_cells(text)), flags=re.DOTALL)
-    lines = (line.split("  #")[0].rstrip() for line in code.splitlines())
-    return hashlib.sha256("\n".join(filter(None, lines)).encode()).hexdigest()[:16]
+    words = "".join("".join(line.split("  #")[0] for line in code.splitlines()).split())
+    return hashlib.sha256(re.sub(r",([)\]}])", r"\1", words).encode()).hexdigest()[:16]
+
+
+def cells_of(text):
+    """The cells of a text file as `read_cells` gives them, with the values of its last execution in its sentences."""
+    path = text.with_name(f"{number(text)}_values.json")
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    cells = read_cells(text.read_text(encoding="utf-8"))
+    return [(kind, filled(source, known) if kind == "markdown" else source, tags) for kind, source, tags in cells]
 
 
 def read_cells(text):
@@ -139,7 +153,7 @@ def as_notebook(cells, prefix):
 def student_copy(text):
     """The .ipynb of a text without solutions and outputs."""
     cells = []
-    for kind, source, tags in read_cells(text.read_text(encoding="utf-8")):
+    for kind, source, tags in cells_of(text):
         source = shown(source) if kind == "code" else _DETAILS.sub("", source).strip("\n")
         if source and SOLUTION not in tags:
             cells.append((kind, source, []))
@@ -147,16 +161,9 @@ def student_copy(text):
 
 
 def teacher_copy(text):
-    """The .ipynb of a text with its solutions and without outputs. Every heading begins a slide of
-    `jupyter nbconvert --to slides`, and every other cell is part of the slide before it."""
-    cells = []
-    for kind, source, tags in read_cells(text.read_text(encoding="utf-8")):
-        heading = kind == "markdown" and re.match("#{1,3} ", source)
-        slide = "-" if not heading else "subslide" if source.startswith("###") else "slide"
-        source = shown(source) if kind == "code" else source
-        if source:
-            cells.append((kind, source, tags, {"slideshow": {"slide_type": slide}}))
-    return _written(cells, text)
+    """The .ipynb of a text with its solutions and without outputs, cut into slides for `jupyter nbconvert --to slides`."""
+    cells = [(kind, shown(source) if kind == "code" else source, tags) for kind, source, tags in cells_of(text)]
+    return _written(slides([cell for cell in cells if cell[1]]), text)
 
 
 def _written(cells, text):

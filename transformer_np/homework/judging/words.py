@@ -1,4 +1,6 @@
-"""Names and lists of names in a sentence."""
+"""Names and lists of names in a sentence, and the lines of a message."""
+
+import textwrap
 
 
 def subject(name, given=()):
@@ -12,3 +14,8 @@ def listed(words):
     """ "B", "B and T", "B, T and K"."""
     words = list(words)
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def wrapped(text, width=100):
+    """A message in lines of this width; lines of code and of tables are not wrapped."""
+    return "\n".join(line if line.startswith(" ") else textwrap.fill(line, width) for line in text.splitlines())
