@@ -98,7 +98,8 @@ def _contents():
     for file in sorted(_PACKAGE.rglob("*")):
         name = file.relative_to(_PACKAGE).as_posix()
         needed = not any(f"/{folder}/" in f"/{name}" for folder in (*_NOT_NEEDED, "__pycache__"))
-        if needed and file.suffix in (".py", ".md", ".toml", ".txt") and not name.startswith("notebooks/text"):
+        is_text_of_notebook = file.suffix == ".md" and file.parent.name == "notebooks"
+        if needed and file.suffix in (".py", ".md", ".toml", ".txt") and not is_text_of_notebook:
             yield f"{_PACKAGE.name}/{name}", file
     if own_exercises():
         for file in sorted(own_folder().glob("*.py")):
