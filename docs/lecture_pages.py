@@ -27,9 +27,10 @@ ERRATA = """# Errata of the lecture
 
 The package recomputes every worked number that the lecture documents print. Of {rows} worked examples, {reproduced} are
 reproduced to the last printed digit, and {truncated} were cut off in print instead of rounded. {fitted} print results
-without their weights: weights that give them are fitted, which proves only that there are some. {answered} are exercises
-without a printed answer, which the package answers. {errata} do not follow from what is printed before them. {slips} statements in words are slips. The package shows all of them with the printed and
-the true value; no number of the documents is hidden or copied.
+without their weights: weights that give them are fitted, which proves only that there are some. {answered} are
+exercises without a printed answer, which the package answers. {errata} do not follow from what is printed before them.
+{slips} statements in words are slips. The package shows all of them with the printed and the true value; no number of
+the documents is hidden or copied.
 
 ```sh
 transformer-np lecture --no-train
@@ -60,8 +61,8 @@ This command computes and prints all of them. The row numbers below are those of
 
 - The printed softmax rows of §4 (row 3) are rounded, so rows 1 to 3 add up to 0.9999, 1.0001 and 1.0001.
 - The three heads of §5 are printed without their weight matrices. X_e has rank 3, so W_i = pinv(X_e) Q_i gives every
-  printed Q_i, K_i and V_i exactly (row 6), as it would for any 3 × 3 numbers. The feed-forward network of §7 is fitted in
-  the same way (row 13); its ReLU step is printed, and holds.
+  printed Q_i, K_i and V_i exactly (row 6), as it would for any 3 × 3 numbers. The feed-forward network of §7 is fitted
+  in the same way (row 13); its ReLU step is printed, and holds.
 - A mask of −∞ and a mask of −1e8 (row 16) give the same weights, unless a whole row is hidden: then −∞ alone gives NaN
   and −1e8 uniform weights. Here such a row gets the weights 0, the output 0 and the gradient 0.
 

@@ -66,6 +66,8 @@ class Records:
         lines = self._lines_of("hand-ins")
         if (lines and lines[0] != HEAD) or (not lines and {path.name for path in self.folder.iterdir()} - {LOCK}):
             raise ValueError(f"{self.folder} holds no records of a grading: choose another --out")
+        if not lines:
+            self._append("hand-ins", HEAD)
         for number, line in enumerate(lines):
             if line and "renamed" in line:
                 self._rename(line["renamed"], line["to"])
@@ -75,7 +77,7 @@ class Records:
                 record = Record(**line | {"remarks": tuple(line["remarks"]), "exercises": tuple(line["exercises"])})
                 if {*record.exercises} & {*self.exercises}:
                     self.hand_ins.append(record)
-        self._lines = len(lines)
+        self._lines = max(1, len(lines))
         self.results = {line["key"]: line["result"] for line in filter(None, self._lines_of("results"))}
         for line in filter(None, self._lines_of("gradings")):
             if line["assignment"] == self.assignment and {name for name, _ in line["worth"].values()} & {
@@ -90,10 +92,13 @@ class Records:
         return next((record for record in reversed(self.hand_ins) if record.entry == entry), None)
 
     def add(self, seen, seed, time=None, by=""):
-        """Keep an Entry of the submissions, unless it holds what it held last. time, by: if the roster says it"""
+        """Keep an Entry of the submissions, unless it holds what it held last, or nothing of it could be read.
+
+        time, by: of hand-in, if the roster says it
+        """
         files = {name: self._keep(content) for name, content in seen.files.items()}
         last = self.last_of(seen.name)
-        if last and last.files == files and (files or last.remarks == seen.remarks):
+        if last and (last.files == files if files else last.files or last.remarks == seen.remarks):
             return
         record = Record(
             self._lines, seen.name, seen.is_folder, self.assignment, files, seen.changed, seen.remarks,
@@ -182,10 +187,7 @@ class Records:
         return lines
 
     def _append(self, name, value, durable=True):
-        if name == "hand-ins":
-            if self._lines == 0 and value != HEAD:
-                self._append(name, HEAD)
-            self._lines += 1
+        self._lines += name == "hand-ins"
         if not self.folder:
             return
         path, text = self.folder / f"{name}.jsonl", json.dumps(value).encode() + b"\n"

@@ -11,6 +11,7 @@ from ..decoding import Excluding, generate_steps
 from ..models import GPT, GPTConfig
 from ..models.decoder_only import DecoderOnly
 from ..pretrained import PretrainedTokenizer
+from ..pretrained.folder import check_ids, end_ids
 from ..training import AdamW, NextToken, is_matrix
 from . import fine_tuning
 from .options import (
@@ -27,7 +28,7 @@ from .options import (
 )
 from .streaming import text_pieces, until
 from .task import Setup, Task
-from .trained import Trained
+from .trained import Trained, mean_loss, with_perplexity
 
 KIND = "gpt"
 PRETRAINED_LR, LORA_LR = 1e-4, 1e-3
@@ -89,7 +90,15 @@ class TextGenerator(Trained):
     generator.generate("The statement ", max_new_tokens=200, temperature=0.8, top_k=20, rng=0)
     """
 
-    end_ids = ()  # tokens that end a text
+    end_ids, sampling, not_applied = (), {}, ()  # see PretrainedTextGenerator
+
+    @classmethod
+    def _made(cls, model, tokenizers, options, facts):
+        """A model that started from a pretrained one ends its texts with that one's end tokens."""
+        generator = super()._made(model, tokenizers, options, facts)
+        settings, generation, _ = fine_tuning.kept(facts)
+        generator.end_ids = end_ids(settings, generation)
+        return generator
 
     def __init__(self, model, tokenizer):
         self.model, self.tokenizer = model, tokenizer
@@ -140,6 +149,19 @@ class TextGenerator(Trained):
         """The text of the ids, without special tokens, which never occur in a text."""
         return self.tokenizer.decode([i for i in ids if i not in self.excluded_ids])
 
+    def evaluate(self, path):
+        """The loss and the perplexity on a text; see `Trained.evaluate`."""
+        text = data.read_text(path)
+        unknown = self.tokenizer.unknown(text)
+        ids = encode_text(fine_tuning.without_special_tokens(self.tokenizer), text)
+        found = with_perplexity(self._loss(ids))
+        return found | {"tokens": len(ids)} | ({"unknown characters": len(unknown)} if unknown else {})
+
+    def _loss(self, ids):
+        """The mean loss of a text, cut into blocks as long as the context."""
+        batches = data.validation_batches(ids, min(self.context, VALIDATION_TOKENS), 1)
+        return mean_loss(NextToken(self.model), batches)
+
 
 class GPTTask(Task):
     """A decoder-only model on one text: AdamW, linear warm-up, then half a cosine down (Radford et al. 2018, §4.1)."""
@@ -186,6 +208,9 @@ class GPTTask(Task):
             weight_decay=options.weight_decay,
             decays=is_matrix,
         )
+        if options.pretrained is not None:
+            for ids in (train, validation):
+                check_ids([int(ids.max())] if len(ids) else [], tokenizer, model.config.vocab_size)
         kind = "characters" if options.tokens == "char" and options.pretrained is None else "tokens"
         return Setup(
             model,
@@ -198,6 +223,7 @@ class GPTTask(Task):
             note=f"{len(train):,} tokens to learn from, {len(validation):,} for validation; "
             f"{len(tokenizer)} different {kind}; {model.num_parameters():,} parameters{learned}",
             header=header,
+            facts=fine_tuning.facts(options),
         )
 
     def _model(self, options, tokenizer):

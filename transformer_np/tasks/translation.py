@@ -12,9 +12,10 @@ from ..data.tokenizers import BOS, EOS, UNK
 from ..decoding import Excluding, beam_search, greedy_decode, greedy_steps
 from ..models import Transformer, TransformerConfig
 from ..training import Adam, TeacherForcing, noam_schedule
+from .bleu import bleu
 from .options import TaskOptions, option, seed, share, sizes, vocab_size
 from .task import Setup, Task
-from .trained import Trained, share_exact
+from .trained import Trained, mean_loss, share_exact, with_perplexity
 
 KIND = "translate"
 BUILT_IN, OWN_PAIRS = 800, 2000  # steps: the built-in sentences follow few rules, and are learned soon
@@ -140,6 +141,20 @@ class Translator(Trained):
 
         encoded = [(self.src_tokenizer.encode(source), _spaced(target)) for source, target in pairs]
         return share_exact(encoded, written, batch_size)
+
+    def evaluate(self, path):
+        """The loss, the perplexity, the exact match and BLEU on sentence pairs; see `Trained.evaluate`."""
+        tokenizers = {"source": self.src_tokenizer, "target": self.tgt_tokenizer}
+        most = self.model.config.max_len
+        pairs = [pair for pair in data.read_pairs(path) if len(_encode([pair], tokenizers, most))]
+        if not pairs:
+            raise ValueError(f"no sentence pair in {path} is short enough for the model: {most} tokens")
+        batches = data.Seq2SeqBatches(_encode(pairs, tokenizers, most), 128).in_order()
+        loss = mean_loss(TeacherForcing(self.model), batches)
+        outputs, targets = [self.translate(source) for source, _ in pairs], [_spaced(target) for _, target in pairs]
+        right = sum(_spaced(output) == target for output, target in zip(outputs, targets, strict=True))
+        scores = {"exact match": right / len(pairs), "BLEU": bleu(outputs, targets), "sentence pairs": len(pairs)}
+        return with_perplexity(loss) | scores
 
 
 def format_steps(sentence, translator):

@@ -10,6 +10,7 @@ from ..training import Adam, SegmentRecurrence
 from .options import CHAR_OR_BPE, TaskOptions, falling_cosine, option, seed, share, sizes, vocab_size, warmup
 from .task import Setup
 from .text import GPTTask, TextGenerator
+from .trained import mean_loss
 
 KIND = "xl"
 
@@ -45,13 +46,20 @@ class XLTextGenerator(TextGenerator):
     """A trained Transformer-XL with its tokenizer. It reads each token once and keeps it in its memory, so texts may
     have any length. Its memory has the length of validation; `generator.model.mem_len` may be larger."""
 
-    context = sys.maxsize
+    context, segment_len = sys.maxsize, 32
 
     @classmethod
     def _made(cls, model, tokenizers, options, facts):
         if options.eval_mem_len is not None:
             model.mem_len = options.eval_mem_len
-        return super()._made(model, tokenizers, options, facts)
+        generator = super()._made(model, tokenizers, options, facts)
+        generator.segment_len = options.segment_len
+        return generator
+
+    def _loss(self, ids):
+        """The mean loss of a text, in segments of the training's length with the memory between them."""
+        streams = data.TextStreams(ids, min(self.segment_len, max(1, len(ids) - 1)), 1)
+        return mean_loss(SegmentRecurrence(self.model, self.model.mem_len), streams.in_order())
 
 
 class XLTask(GPTTask):
