@@ -9,17 +9,6 @@ from tempfile import TemporaryDirectory
 from . import add_command, add_pyodide, say_folder
 
 PACKAGES = ["numpy", "matplotlib", "ipython", "micropip", "ssl", "sqlite3", "jedi", "threadpoolctl", "safetensors"]
-    "numpy",
-    "matplotlib",
-    "ipython",
-    "micropip",
-    "ssl",
-    "sqlite3",
-    "jedi",
-    "threadpoolctl",
-    "safetensors",
-    "tqdm",
-]
 WIDGETS = ["comm", "ipywidgets", "jupyterlab-widgets", "widgetsnbextension"]  # the sliders
 KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 
@@ -91,7 +80,9 @@ def _python(folder):
     for needed in (*WIDGETS, "tqdm"):
         if needed not in known:
             wheels[needed] = (*installed_wheel(needed), [needed.replace("-", "_")])
-    present = [name for name in (*PACKAGES, "tqdm") if name in known] + [name for name in wheels if name != "transformer-np"]
+    present = [name for name in (*PACKAGES, "tqdm") if name in known] + [
+        name for name in wheels if name != "transformer-np"
+    ]
     for package, (name, content, modules) in wheels.items():
         depends = [other for other in present if other != package] if package == "transformer-np" else _needs(package)
         known[package] = entry_of(name, content, [other for other in depends if other in (*known, *wheels)], modules)
