@@ -162,7 +162,7 @@ def given_texts(texts):
     line and not yielded, so that input and output stay aligned. Raises ValueError with the line number for a byte that
     is not UTF-8.
     """
-    if wrong := not_utf8(texts):
+    if wrong := not_utf8(texts or ()):
         raise ValueError(wrong)
     yield from texts or (text for _, text in _lines())
 
