@@ -342,7 +342,7 @@ def test_commands_for_a_program(capsys, here):
     code, out, err = call(capsys, "classify", "--json", "Ana sings xyz")
     found = json.loads(out)
     assert (code, err, found["unknown"], found["tokens_left_out"]) == (0, "", ["xyz"], 0)
-    assert found["label"] == max(found["probabilities"], key=found["probabilities"].get) and len(found) == 5
+    assert found["label"] == max(found["probabilities"], key=found["probabilities"].get) and len(found) == 6
     code, out, err = call(capsys, "generate", "--json", "--max-new-tokens", 5, "one", "two")
     lines = [json.loads(line) for line in out.splitlines()]
     assert (code, err, [line["prompt"] for line in lines]) == (0, "", ["one", "two"])

@@ -12,6 +12,7 @@ from dataclasses import asdict, replace
 from datetime import datetime
 from functools import cache, cached_property
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +32,12 @@ from .judges import Judge, NotJudged
 from .people import Roster, people, time_of
 from .records import Records
 from .report import ALIKE_PAGE, grades_csv, overview, student_report
-from .sandbox.keeper import NotStarted, Stopped
+from .sandbox.keeper import Keeper, NotStarted, Stopped
 from .sandbox.session import Limits, Task, try_submission
 from .submissions import find_submissions, read_entry, report_name
 from .verdicts import grade_of, not_started, not_tried, results_of, surveyed
 
-WALLS = ("bubblewrap", "system calls")  # layers that the system upholds, whatever a submission does
+WALLS = ("bubblewrap", "own namespaces", "system calls")  # layers that the system upholds, whatever a submission does
 
 
 class NoWall(ValueError):
@@ -73,7 +74,7 @@ class Grading:
         self.paths = [self.folder.resolve()] if single else find_submissions(folder, assignment, roster is not None)
         self.given = seed is not None
         self.seed = seed if self.given else np.random.SeedSequence().entropy % 2**32
-        self._stop, self._judges = threading.Event(), queue.SimpleQueue()
+        self._stop, self._helpers = threading.Event(), queue.SimpleQueue()
         self._tasks, self._making = {}, threading.Lock()
         self.attempts, self.reused, self.layers = [], 0, None
         self.changes, self.earlier, self.remarks, self.unread = [], None, [], {}
@@ -102,14 +103,16 @@ class Grading:
         exercise = all_exercises()[next(iter(self.rubric.points))]
         tasks = [self._task(exercise.name, self.seed)]
         try:
-            tried = try_submission({}, tasks, self.limits, stopped=self._stop.is_set)
+            with Keeper(self._stop.is_set) as keeper:
+                tried = try_submission({}, tasks, self.limits, keeper=keeper)
         except NotStarted as error:
             raise ValueError(f"no submission can be tried here: {error}") from None
-        if "bubblewrap" not in tried.layers and not self.trust:
+        if not {"bubblewrap", "system calls"} <= set(tried.layers) and not self.trust:
             raise NoWall(
-                "bubblewrap is not installed or not allowed here, so a submission could do anything that you can do. "
-                "Install it (apt install bubblewrap), or pass --trust in a container that holds nothing but the "
-                "submissions, as Gradescope's does: there, add --trust to the line in run_autograder"
+                "bubblewrap or libseccomp is not installed or not allowed here, so a submission could do anything that "
+                "you can do. Install them (apt install bubblewrap libseccomp2), or pass --trust in a container that "
+                "holds nothing but the submissions, as Gradescope's does: there, add --trust to the line in "
+                "run_autograder"
             )
         self.layers = tried.layers
         return self.layers
@@ -168,9 +171,9 @@ class Grading:
 
     def _graded(self, bar):
         """{student: the Grades of all attempts, in the order of arrival}."""
-        judges = [Judge(self._stop.is_set) for _ in range(self.workers)]
-        for judge in judges:
-            self._judges.put(judge)
+        helpers = [(Keeper(self._stop.is_set), Judge(self._stop.is_set)) for _ in range(self.workers)]
+        for pair in helpers:
+            self._helpers.put(pair)
         found = {}
         pool = ThreadPoolExecutor(self.workers, thread_name_prefix="grading")
         try:
@@ -184,8 +187,8 @@ class Grading:
         finally:
             self._stop.set()
             pool.shutdown(wait=True, cancel_futures=True)
-            for judge in judges:
-                judge.close()
+            for helper in chain(*helpers):
+                helper.close()
         return {student: sorted(of, key=lambda grade: grade.number) for student, of in sorted(found.items())}
 
     def _compare(self, chosen, grades):
@@ -298,18 +301,18 @@ class Grading:
         if self._stop.is_set():
             raise Stopped
         walls = [layer for layer in self.layers if layer in WALLS]
-        judge = self._judges.get()
+        keeper, judge = self._helpers.get()
         try:
             known, notes = surveyed(files, judge)
             load = {name: {"pieces": pieces, "skipped": known.skipped[name]} for name, pieces in known.load.items()}
-            tried = tasks and try_submission(files, tasks, self.limits, walls, self._stop.is_set, load)
+            tried = tasks and try_submission(files, tasks, self.limits, walls, keeper, load)
             results = results_of(known, tasks, tried, judge, notes) if tasks else {}
             try:
                 texts = as_texts(judge.answers(source_of(files, known), list(self.rubric.points)))
             except NotJudged:
                 texts = None
         finally:
-            self._judges.put(judge)
+            self._helpers.put((keeper, judge))
         for name, result in results.items():
             if result.layers:  # otherwise it was not tried: the next run may succeed
                 self.store.found(keys[name], as_lines(result))
