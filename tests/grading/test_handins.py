@@ -24,7 +24,7 @@ from transformer_np.notebooks.texts import student_copy, texts
 COURSE = parse_course('exercises = ["softmax", "relu"]')
 ANSWERS = {
     "right": SOFTMAX,
-    "wrong": "import numpy as np\n\n\ndef softmax(x, axis=-1):\n    return np.exp(x) / np.exp(x).sum()\n",
+    "wrong": "import numpy as np\n\n\ndef softmax(x, axis=-1):\n    return np.exp(x) / np.exp(x).max(axis)[..., None]\n",
     "not begun": "def softmax(x, axis=-1):\n    raise NotImplementedError\n",
 }
 STUBS = stub_file([all_exercises()[name] for name in COURSE.points])
@@ -64,7 +64,7 @@ def course_notebooks():
 
 def shapes(answer):
     """{shape: {name after the student's: content}}."""
-    wrong, old = ANSWERS["wrong"].replace("sum()", "max()"), ANSWERS["not begun"]
+    wrong, old = ANSWERS["wrong"].replace("np.exp(x)", "x"), ANSWERS["not begun"]
     course = {f"/{name}": text for name, text in course_notebooks().items()}
     used = {name: saved_again(text) for name, text in course.items()}
     below = json.loads(used["/06_backpropagation.ipynb"])
@@ -464,7 +464,12 @@ def test_every_right_answer_is_right_in_formatted_cells(tmp_path):
 
 def test_in_the_courses_notebook_only_what_an_answer_needs_is_computed(tmp_path):
     content = json.loads(course_notebooks()["06_backpropagation.ipynb"])
-    mine = "least = np.ones(2)", "least[:] = 0", "while True:\n    pass", "def relu(x):\n    return np.maximum(x, least[0])"
+    mine = (
+        "least = np.ones(2)",
+        "least[:] = 0",
+        "while True:\n    pass",
+        "def relu(x):\n    return np.maximum(x, least[0])",
+    )
     content["cells"] += [cell for text in mine for cell in json.loads(notebook(text))["cells"]]
     (tmp_path / "06.ipynb").write_text(json.dumps(content), encoding="utf-8")
     submission = load(tmp_path / "06.ipynb")

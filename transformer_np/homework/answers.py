@@ -437,8 +437,18 @@ def _needed(nodes, known):
         name = waiting.pop()
         if name in by_name and name not in found:
             found.add(name)
-            waiting += [n.id for node in by_name[name] for n in ast.walk(node) if isinstance(n, ast.Name)]
+            waiting += [read for node in by_name[name] for read in _read(node)]
     return found
+
+
+def _read(node):
+    """The names that a statement reads, of a function or class without its own variables."""
+    inside = list(ast.walk(node))
+    read = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    if not isinstance(node, _DEFINES):
+        return read
+    own = {n.id for n in inside if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    return read - own - {n.arg for n in inside if isinstance(n, ast.arg)}
 
 
 def _changed(node):
