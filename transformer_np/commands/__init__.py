@@ -24,6 +24,7 @@ COMMANDS = {  # all commands: the file of each is read only when it is called
     "neighbours": "find words with similar vectors, and analogies, with a trained Word2Vec or a file of vectors",
     "plot": "draw a picture",
     "explore": "open a page with a trained model in it: type a text, look into every step, change something",
+    "site": "write the notebooks as a web site in which Python runs, with nothing to install",
     "homework": "reimplement the library's functions and get feedback",
     "gradcheck": "check every hand-written gradient against finite differences",
     "complexity": "measure the growth of time and memory of the layers, and compare it with the lecture's table",

@@ -159,8 +159,11 @@ class Grading:
         present = {path.name for path in self.paths}
         for path in self.paths:
             entry = read_entry(path, self.assignment)
-            self.store.follow(path.name, entry.files, present)
-            _, time = self.roster.owners(path.name) if self.roster else ((), None)
+            owners, time = self.roster.owners(path.name) if self.roster else ((), None)
+            old = self.store.renamed(entry, present)
+            if old and (not self.roster or self.roster.owners(old)[0] in ([], owners)):
+                self.store.rename(old, path.name)
+                self.remarks.append(f"{path.name!a} has the content of {old!a}, which is gone: it counts as renamed")
             self.store.add(entry, self.seed, time, "roster")
             if not entry.files and self.store.last_of(path.name).files:
                 self.unread[path.name] = (*entry.remarks, "what was there before counts")
@@ -207,7 +210,7 @@ class Grading:
 
     def _write_reports(self, chosen):
         text = self.table(chosen, self.rubric)
-        self.earlier = self.store.keep_table(self.out, text)
+        self.earlier = self.store.keep_table(self.out, text.encode("utf-8", "replace"))
         self._write(self.out, text)
         if self.alike:
             self._write(self.reports / ALIKE_PAGE, side_by_side(self.alike))
@@ -289,9 +292,9 @@ class Grading:
             broken = ("its answers could not be compared with others: read them",) if texts is None else ()
             grade = replace(grade, remarks=grade.remarks + broken, answers=answers_from(texts or {}))
         time, known_by, unknown = time_of(record, said, grade.graded_files)
-        remarks = (*record.remarks, *grade.remarks, *filter(None, [unknown]))
-        remarks += self.unread.get(record.entry, ())
-        return replace(grade, remarks=remarks, handed_in=time, known_by=known_by, number=record.number)
+        notes = (*filter(None, [unknown]), *self.unread.get(record.entry, ()))
+        told = {"remarks": (*record.remarks, *grade.remarks), "notes": notes}
+        return replace(grade, **told, handed_in=time, known_by=known_by, number=record.number)
 
     def _try(self, files, tasks, keys, texts_key):
         """{name of an exercise: its Result}, which are kept for the next grading."""

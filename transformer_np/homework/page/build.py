@@ -2,12 +2,11 @@
 
 import inspect
 import json
-import zipfile
 from io import BytesIO
 from pathlib import Path
 
 from ...support.files import write_atomically
-from ...support.pyodide import ADDRESS, copied, read_lock, short_hash
+from ...support.pyodide import ADDRESS, copied, read_lock, short_hash, write_archive
 from ..limit import SECONDS
 from ..path import chapters, own_exercises, own_folder
 from ..stubs import difficulty, pieces_of_file
@@ -87,10 +86,7 @@ def paragraphs(docstring):
 def package():
     """The bytes of a .zip file with what the homework needs of the package, and a teacher's own exercises."""
     content = BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for path, file in _contents():
-            # an entry has the date 1980 unless one is named: the same content gives the same bytes
-            archive.writestr(zipfile.ZipInfo(path), file.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+    write_archive(content, {path: file.read_bytes() for path, file in _contents()})
     return content.getvalue()
 
 

@@ -205,14 +205,17 @@ function save() {
   return homeworkFile(course, answers);
 }
 
-async function saveFile() {
+// Find out which answers are Python, where it is not known: the others are comments in the file.
+async function examine() {
   const unknown = answers.names.filter((name) => answers.of(name).importable === undefined);
-  if (unknown.length && python.started) {
-    say("Looking at your answers…");
-    const texts = Object.fromEntries(unknown.map((name) => [name, answers.of(name).text]));
-    const { result } = await python.call("examine", JSON.stringify(texts, wellFormed));
-    for (const name of unknown) answers.set(name, { importable: !result?.[name] });
-  }
+  if (!unknown.length) return;
+  const texts = Object.fromEntries(unknown.map((name) => [name, answers.of(name).text]));
+  const { result } = await python.call("examine", JSON.stringify(texts, wellFormed));
+  for (const name of unknown) answers.set(name, { importable: !result?.[name] });
+}
+
+async function saveFile() {
+  if (python?.started) await examine();
   const link = element("a", { download: "homework.py" });
   link.href = URL.createObjectURL(new Blob([save()], { type: "text/x-python" }));
   link.click();
@@ -236,6 +239,7 @@ async function open(text) {
     answers.set(name, { text: answer, outcome: undefined, passed: false, importable: undefined });
     delete last[name];
   }
+  await examine();
   list();
   choose(current);
   const number = Object.keys(result).length;
